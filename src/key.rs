@@ -1,0 +1,203 @@
+//! The idempotency key: the caller's name for one intent.
+
+use crate::time::UnixMillis;
+use core::fmt;
+
+/// A valid idempotency key: 1 to 255 visible ASCII characters, without quotes around it.
+///
+/// Its text may identify a customer's operation, so `Debug` shows its length only.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct IdempotencyKey(String);
+
+/// Why a header's value is no idempotency key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// Nothing, or nothing between the quotes.
+    Empty,
+    /// More than [`IdempotencyKey::MAX_LENGTH`] characters.
+    TooLong,
+    /// A space, a control character or something outside ASCII. Two header lines arrive joined by
+    /// a comma and a space, so this is also how a key that was sent twice is noticed.
+    NotVisibleAscii,
+    /// It starts with a quote and is no RFC 8941 string.
+    BrokenString,
+}
+
+impl IdempotencyKey {
+    /// The longest key, in characters (which are bytes).
+    pub const MAX_LENGTH: usize = 255;
+
+    /// Reads the value of an `Idempotency-Key` header.
+    ///
+    /// The IETF draft (draft-ietf-httpapi-idempotency-key-header) makes it an RFC 8941 string,
+    /// `"k"`; most clients send the bare `k`. Both name the same key. Parameters behind the string
+    /// are refused: none is defined, and to ignore one could join two keys.
+    pub fn parse_header(value: &str) -> Result<Self, KeyError> {
+        let value = value.trim_matches([' ', '\t']);
+        match value.strip_prefix('"') {
+            Some(rest) => Self::parse_bare(&unquote(rest)?),
+            None => Self::parse_bare(value),
+        }
+    }
+
+    /// Takes the key's own text, as a form field or a store holds it.
+    pub fn parse_bare(text: &str) -> Result<Self, KeyError> {
+        if text.is_empty() {
+            return Err(KeyError::Empty);
+        }
+        if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(KeyError::NotVisibleAscii);
+        }
+        if text.len() > Self::MAX_LENGTH {
+            return Err(KeyError::TooLong);
+        }
+        // Sent on as it is, such a key would read as the start of a string at the origin.
+        if text.starts_with('"') {
+            return Err(KeyError::BrokenString);
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// Makes a new key: a UUIDv7 (RFC 9562), whose time lets a server refuse a key that is too old
+    /// without having stored anything. `random` must come from a cryptographic source.
+    pub fn mint(now: UnixMillis, random: [u8; 10]) -> Self {
+        let uuid = uuid::Builder::from_unix_timestamp_millis(now.as_u64(), &random).into_uuid();
+        Self(uuid.hyphenated().to_string())
+    }
+
+    /// When the key was made, if it is a UUIDv7; other keys do not tell.
+    pub fn minted_at(&self) -> Option<UnixMillis> {
+        let uuid = uuid::Uuid::try_parse(&self.0).ok()?;
+        if uuid.get_version() != Some(uuid::Version::SortRand) {
+            return None;
+        }
+        let mut bytes = [0; 8];
+        bytes[2..].copy_from_slice(&uuid.as_bytes()[..6]);
+        Some(UnixMillis::new(u64::from_be_bytes(bytes)))
+    }
+
+    /// The bare key, as an origin gets it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The content of an RFC 8941 string whose opening quote is already taken off.
+fn unquote(rest: &str) -> Result<String, KeyError> {
+    let mut text = String::new();
+    let mut characters = rest.chars();
+    loop {
+        match characters.next() {
+            Some('"') if characters.as_str().is_empty() => return Ok(text),
+            Some('"') | None => return Err(KeyError::BrokenString),
+            Some('\\') => match characters.next() {
+                Some(escaped @ ('"' | '\\')) => text.push(escaped),
+                _ => return Err(KeyError::BrokenString),
+            },
+            Some(character) => text.push(character),
+        }
+    }
+}
+
+impl fmt::Debug for IdempotencyKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IdempotencyKey({} characters)", self.0.len())
+    }
+}
+
+impl fmt::Display for KeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "The idempotency key is empty; send 1 to 255 visible ASCII characters, a UUID for example.",
+            Self::TooLong => "The idempotency key is longer than 255 characters; send a shorter one, a UUID for example.",
+            Self::NotVisibleAscii => {
+                "The idempotency key may hold only visible ASCII characters and no spaces, and must be sent once."
+            }
+            Self::BrokenString => {
+                "The idempotency key starts with a quote but is not a complete quoted string; send it bare or as \"key\"."
+            }
+        })
+    }
+}
+
+impl core::error::Error for KeyError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoted_and_bare_are_one_key() {
+        assert_eq!(
+            IdempotencyKey::parse_header("\"k-1\""),
+            IdempotencyKey::parse_header("k-1")
+        );
+        assert_eq!(
+            IdempotencyKey::parse_header(r#""a\"b\\c""#)
+                .unwrap()
+                .as_str(),
+            r#"a"b\c"#
+        );
+        assert_eq!(IdempotencyKey::parse_header(" k\t").unwrap().as_str(), "k");
+    }
+
+    #[test]
+    fn what_is_no_key_says_why() {
+        for (value, error) in [
+            ("", KeyError::Empty),
+            ("\"\"", KeyError::Empty),
+            ("  ", KeyError::Empty),
+            ("\"unclosed", KeyError::BrokenString),
+            ("\"a\"b", KeyError::BrokenString),
+            ("\"a\";p=1", KeyError::BrokenString),
+            ("\"a\\n\"", KeyError::BrokenString),
+            ("\"\\\"a\"", KeyError::BrokenString),
+            ("\"", KeyError::BrokenString),
+            ("a b", KeyError::NotVisibleAscii),
+            ("\"a b\"", KeyError::NotVisibleAscii),
+            ("a, b", KeyError::NotVisibleAscii),
+            (", b", KeyError::NotVisibleAscii),
+            ("a\tb", KeyError::NotVisibleAscii),
+            ("a\u{7f}b", KeyError::NotVisibleAscii),
+            ("a\0b", KeyError::NotVisibleAscii),
+            ("caf\u{e9}", KeyError::NotVisibleAscii),
+            ("caf\u{fffd}", KeyError::NotVisibleAscii),
+        ] {
+            assert_eq!(IdempotencyKey::parse_header(value), Err(error), "{value:?}");
+            assert!(error.to_string().contains("idempotency key"));
+        }
+        assert!(IdempotencyKey::parse_header(&"x".repeat(255)).is_ok());
+        assert!(IdempotencyKey::parse_header(&format!("\"{}\"", "x".repeat(255))).is_ok());
+        assert_eq!(
+            IdempotencyKey::parse_header(&"x".repeat(256)),
+            Err(KeyError::TooLong)
+        );
+    }
+
+    #[test]
+    fn a_minted_key_tells_its_time_and_no_other_does() {
+        let now = UnixMillis::new(1_764_000_000_123);
+        let key = IdempotencyKey::mint(now, [0xff; 10]);
+        assert_eq!(key.minted_at(), Some(now));
+        assert_eq!(IdempotencyKey::parse_header(key.as_str()), Ok(key.clone()));
+        assert_ne!(key, IdempotencyKey::mint(now, [0; 10]));
+        for other in [
+            "9b2c4c4e-2d0c-4e49-8a6e-0242ac120002",
+            "order-1042",
+            "01890a5d-ac96-774b-bcce",
+        ] {
+            assert_eq!(
+                IdempotencyKey::parse_bare(other).unwrap().minted_at(),
+                None,
+                "{other}"
+            );
+        }
+    }
+
+    #[test]
+    fn debug_does_not_show_the_key() {
+        let shown = format!("{:?}", IdempotencyKey::parse_bare("secret-order").unwrap());
+        assert!(!shown.contains("secret"), "{shown}");
+    }
+}

@@ -1,0 +1,379 @@
+//! Whose key it is. Two tenants may choose the same key and must never meet.
+
+use crate::key::IdempotencyKey;
+use core::fmt;
+use minicbor::{Decode, Encode};
+use sha2::{Digest, Sha256};
+
+/// Where a request says who is calling.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScopeSource {
+    /// The value of this header, its name in lower case.
+    Header(String),
+    /// The value of this cookie.
+    Cookie(String),
+}
+
+/// Whose keys these are: a hash, so that no credential is stored or logged.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
+#[cbor(transparent)]
+pub struct Scope(
+    #[n(0)]
+    #[cbor(with = "minicbor::bytes")]
+    [u8; 32],
+);
+
+/// The name that a record is stored under: SHA-256 over scope and key.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
+#[cbor(transparent)]
+pub struct ScopedKey(
+    #[n(0)]
+    #[cbor(with = "minicbor::bytes")]
+    [u8; 32],
+);
+
+/// Tenants that keep their keys when their credential changes.
+#[derive(Clone, Default)]
+pub struct ScopeAliases(Vec<([u8; 32], String)>);
+
+/// Why a list of aliases cannot be taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AliasError {
+    /// An entry is not `hash:tenant`.
+    NotAPair,
+    /// The part before the colon is not a SHA-256 in 64 hexadecimal digits.
+    NotAHash,
+    /// One credential is given to two tenants.
+    GivenTwice,
+}
+
+/// Why a request has no scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ScopeError {
+    /// It carries none of the sources.
+    Missing,
+    /// It carries a token that changes at each refresh, which would give the caller new keys each
+    /// time and charge a retry twice.
+    ShortLivedToken,
+}
+
+impl Scope {
+    /// The scope of a request: the first of `sources` that it carries, and only that one, because
+    /// a mixture would change when a proxy adds or drops one. `value_of` looks a source up.
+    pub fn derive(
+        sources: &[ScopeSource],
+        aliases: &ScopeAliases,
+        mut value_of: impl FnMut(&ScopeSource) -> Option<String>,
+    ) -> Result<Self, ScopeError> {
+        let carried = sources.iter().find_map(|source| {
+            let value = value_of(source)?;
+            (!value.is_empty()).then_some((source, value))
+        });
+        let (source, value) = carried.ok_or(ScopeError::Missing)?;
+        // An alias is explicit, so it also allows what would otherwise be refused below.
+        if let Some(tenant) = aliases.tenant_of(&value) {
+            return Ok(Self::of_tenant(tenant));
+        }
+        if is_jwt(&value) {
+            return Err(ScopeError::ShortLivedToken);
+        }
+        Ok(match source {
+            ScopeSource::Header(name) => {
+                Self::hash(&[b"header", name.as_bytes(), value.as_bytes()])
+            }
+            ScopeSource::Cookie(name) => {
+                Self::hash(&[b"cookie", name.as_bytes(), value.as_bytes()])
+            }
+        })
+    }
+
+    /// The scope of a tenant that `SCOPE_ALIASES` names.
+    pub fn of_tenant(tenant: &str) -> Self {
+        Self::hash(&[b"tenant", tenant.as_bytes()])
+    }
+
+    /// The one scope that all callers without a credential share, where that is allowed.
+    pub fn anonymous() -> Self {
+        Self::hash(&[b"anonymous"])
+    }
+
+    /// Reads what [`Scope::hex`] gives.
+    pub fn from_hex(text: &str) -> Option<Self> {
+        parse_hex(text).map(Self)
+    }
+
+    /// 64 hexadecimal digits, fit for logs.
+    pub fn hex(&self) -> String {
+        hex(&self.0)
+    }
+
+    fn hash(parts: &[&[u8]]) -> Self {
+        Self(hash_parts(b"oncekey scope 1", parts))
+    }
+}
+
+impl ScopedKey {
+    /// How many shards the records are spread over: part of the storage layout, not a setting.
+    pub const SHARDS: u16 = 256;
+
+    /// The storage name of `key` in `scope`. Being a hash, it has one length whatever the key's.
+    pub fn new(scope: &Scope, key: &IdempotencyKey) -> Self {
+        Self(hash_parts(
+            b"oncekey key 1",
+            &[&scope.0, key.as_str().as_bytes()],
+        ))
+    }
+
+    /// Which shard holds it, below [`ScopedKey::SHARDS`].
+    pub fn shard(&self) -> u8 {
+        self.0[0]
+    }
+
+    /// 64 hexadecimal digits, fit for logs and for store keys.
+    pub fn hex(&self) -> String {
+        hex(&self.0)
+    }
+
+    /// The hash itself.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl ScopeAliases {
+    /// Reads `hash:tenant,hash:tenant`, where a hash is the hexadecimal SHA-256 of a source's whole
+    /// value. Several credentials may name one tenant.
+    pub fn parse(list: &str) -> Result<Self, AliasError> {
+        let mut aliases: Vec<([u8; 32], String)> = Vec::new();
+        for entry in list
+            .split(',')
+            .map(str::trim)
+            .filter(|entry| !entry.is_empty())
+        {
+            let (credential, tenant) = entry.split_once(':').ok_or(AliasError::NotAPair)?;
+            if tenant.is_empty() {
+                return Err(AliasError::NotAPair);
+            }
+            let credential = parse_hex(credential).ok_or(AliasError::NotAHash)?;
+            if aliases.iter().any(|(known, _)| *known == credential) {
+                return Err(AliasError::GivenTwice);
+            }
+            aliases.push((credential, tenant.to_owned()));
+        }
+        Ok(Self(aliases))
+    }
+
+    fn tenant_of(&self, value: &str) -> Option<&str> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let hashed: [u8; 32] = Sha256::digest(value.as_bytes()).into();
+        let found = self.0.iter().find(|(credential, _)| *credential == hashed);
+        found.map(|(_, tenant)| tenant.as_str())
+    }
+}
+
+/// Whether a credential has the shape of a JWT (RFC 7519): three base64url parts, the first of them
+/// a JSON object, which in base64 starts with `eyJ`.
+fn is_jwt(value: &str) -> bool {
+    let token = match value.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
+        _ => value,
+    };
+    let mut parts = 0;
+    let base64url = |part: &str| {
+        part.bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_' || b == b'=')
+    };
+    token.starts_with("eyJ")
+        && token.split('.').inspect(|_| parts += 1).all(base64url)
+        && parts == 3
+}
+
+/// SHA-256 over parts that each carry their length, so that no two lists of parts read the same.
+fn hash_parts(domain: &[u8], parts: &[&[u8]]) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    for part in core::iter::once(&domain).chain(parts) {
+        hasher.update((part.len() as u64).to_be_bytes());
+        hasher.update(part);
+    }
+    hasher.finalize().into()
+}
+
+fn hex(bytes: &[u8; 32]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = bytes.iter().flat_map(|byte| {
+        [
+            DIGITS[usize::from(byte >> 4)],
+            DIGITS[usize::from(byte & 15)],
+        ]
+    });
+    digits.map(char::from).collect()
+}
+
+fn parse_hex(text: &str) -> Option<[u8; 32]> {
+    let digits = text.as_bytes();
+    if digits.len() != 64 {
+        return None;
+    }
+    let mut bytes = [0; 32];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        let high = char::from(pair[0]).to_digit(16)?;
+        let low = char::from(pair[1]).to_digit(16)?;
+        *byte = (high * 16 + low) as u8;
+    }
+    Some(bytes)
+}
+
+impl fmt::Debug for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Scope({})", self.hex())
+    }
+}
+
+impl fmt::Debug for ScopedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ScopedKey({})", self.hex())
+    }
+}
+
+impl fmt::Debug for ScopeAliases {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ScopeAliases({} entries)", self.0.len())
+    }
+}
+
+impl fmt::Display for AliasError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotAPair => "each entry must be HASH:TENANT, entries separated by commas",
+            Self::NotAHash => "the part before the colon must be the SHA-256 of the credential in 64 hexadecimal digits",
+            Self::GivenTwice => "one credential is listed twice",
+        })
+    }
+}
+
+impl core::error::Error for AliasError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sources() -> Vec<ScopeSource> {
+        vec![
+            ScopeSource::Header("x-api-key".into()),
+            ScopeSource::Header("authorization".into()),
+        ]
+    }
+
+    fn derive(values: &[(&str, &str)], aliases: &ScopeAliases) -> Result<Scope, ScopeError> {
+        Scope::derive(&sources(), aliases, |source| {
+            let ScopeSource::Header(name) = source else {
+                return None;
+            };
+            values
+                .iter()
+                .find(|(key, _)| key == name)
+                .map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn the_first_source_that_is_there_decides_alone() {
+        let none = ScopeAliases::default();
+        let both = derive(&[("x-api-key", "a"), ("authorization", "b")], &none);
+        assert_eq!(both, derive(&[("x-api-key", "a")], &none));
+        assert_ne!(
+            both,
+            derive(&[("authorization", "a")], &none),
+            "the source is part of the scope"
+        );
+        assert_eq!(
+            derive(&[("x-api-key", ""), ("authorization", "b")], &none),
+            derive(&[("authorization", "b")], &none)
+        );
+        assert_eq!(derive(&[], &none), Err(ScopeError::Missing));
+    }
+
+    #[test]
+    fn a_refreshed_token_is_refused_unless_an_alias_names_its_tenant() {
+        let token = "Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl";
+        let none = ScopeAliases::default();
+        assert_eq!(
+            derive(&[("authorization", token)], &none),
+            Err(ScopeError::ShortLivedToken)
+        );
+        assert_eq!(
+            derive(&[("authorization", &token[7..])], &none),
+            Err(ScopeError::ShortLivedToken)
+        );
+        assert!(derive(&[("authorization", "Bearer sk_live_eyJ.a.b")], &none).is_ok());
+        assert!(derive(&[("authorization", "Bearer eyJ.only-two")], &none).is_ok());
+        let hash = hex(&Sha256::digest(token.as_bytes()).into());
+        let aliases = ScopeAliases::parse(&format!("{hash}:acme")).unwrap();
+        assert_eq!(
+            derive(&[("authorization", token)], &aliases),
+            Ok(Scope::of_tenant("acme"))
+        );
+    }
+
+    #[test]
+    fn a_rotated_credential_keeps_its_keys() {
+        let hash = |value: &str| hex(&Sha256::digest(value.as_bytes()).into());
+        let aliases =
+            ScopeAliases::parse(&format!("{}:acme,{}:acme", hash("old"), hash("new"))).unwrap();
+        assert_eq!(
+            derive(&[("x-api-key", "old")], &aliases),
+            derive(&[("x-api-key", "new")], &aliases)
+        );
+        assert_ne!(
+            derive(&[("x-api-key", "old")], &aliases),
+            derive(&[("x-api-key", "other")], &aliases)
+        );
+    }
+
+    #[test]
+    fn wrong_aliases_say_what_is_wrong() {
+        let hash = "ab".repeat(32);
+        assert_eq!(
+            ScopeAliases::parse("acme").unwrap_err(),
+            AliasError::NotAPair
+        );
+        assert_eq!(
+            ScopeAliases::parse(&format!("{hash}:")).unwrap_err(),
+            AliasError::NotAPair
+        );
+        assert_eq!(
+            ScopeAliases::parse("abc:acme").unwrap_err(),
+            AliasError::NotAHash
+        );
+        assert_eq!(
+            ScopeAliases::parse(&format!("{}:acme", "zz".repeat(32))).unwrap_err(),
+            AliasError::NotAHash
+        );
+        assert_eq!(
+            ScopeAliases::parse(&format!("{hash}:a,{hash}:b")).unwrap_err(),
+            AliasError::GivenTwice
+        );
+        assert!(ScopeAliases::parse("").is_ok());
+    }
+
+    #[test]
+    fn names_are_hashes_of_one_length_and_differ_by_scope_and_key() {
+        let key = |text: &str| IdempotencyKey::parse_bare(text).unwrap();
+        let (one, other) = (Scope::of_tenant("a"), Scope::of_tenant("b"));
+        assert_ne!(
+            ScopedKey::new(&one, &key("k")),
+            ScopedKey::new(&other, &key("k"))
+        );
+        assert_ne!(
+            ScopedKey::new(&one, &key("k")),
+            ScopedKey::new(&one, &key("l"))
+        );
+        assert_eq!(ScopedKey::new(&one, &key(&"x".repeat(255))).hex().len(), 64);
+        assert_eq!(Scope::from_hex(&one.hex()), Some(one));
+        assert_eq!(Scope::from_hex("no"), None);
+    }
+}
