@@ -1,0 +1,160 @@
+//! What the lifecycle decides: one enum a call, and what becomes of the stored record.
+
+use crate::record::{KeyStatus, Record};
+use crate::response::StoredResponse;
+use crate::time::{Millis, UnixMillis};
+use minicbor::{Decode, Encode};
+
+/// What a call decided, what may be told about the key after it, and what to store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step<D> {
+    /// What was decided.
+    pub decision: D,
+    /// The key after this call; `None` when there is no record.
+    pub status: Option<KeyStatus>,
+    /// What becomes of the stored record.
+    pub next: Next,
+}
+
+/// What becomes of the stored record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// It stays as it is.
+    Keep,
+    /// This takes its place.
+    Write(Box<Record>),
+    /// It goes.
+    Remove,
+}
+
+/// What an attempt may do.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Decision {
+    /// Call the origin.
+    #[n(0)]
+    Execute(#[n(0)] Execution),
+    /// Answer with this.
+    #[n(1)]
+    Replay(#[n(0)] StoredResponse),
+    /// It has an answer that cannot be given again, or one that cannot be compared with.
+    #[n(2)]
+    NotReplayable {
+        /// The status of the answer, where there is one.
+        #[n(0)]
+        http_status: Option<u16>,
+    },
+    /// Another attempt is under way: come again.
+    #[n(3)]
+    InProgress,
+    /// An earlier attempt may have been executed, and the policy is to hold.
+    #[n(4)]
+    OutcomeUnknown,
+    /// The key belongs to another request.
+    #[n(5)]
+    Mismatch,
+    /// The key was given up.
+    #[n(6)]
+    KeyVoided,
+    /// The key's answer has expired, and expired keys are refused.
+    #[n(7)]
+    KeyExpired,
+}
+
+/// The right to call the origin once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Execution {
+    /// The attempt's number, from 1.
+    #[n(0)]
+    pub attempt: u32,
+    /// How long the lease is.
+    #[n(1)]
+    pub lease: Millis,
+}
+
+/// What became of an attempt that ended.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Completion {
+    /// It is recorded, now or by an earlier arrival of the same call: its caller gets its answer.
+    #[n(0)]
+    Recorded,
+    /// The attempt was overtaken: its caller gets what stands, never its own copy.
+    #[n(1)]
+    LeaseLost(#[n(0)] Box<Decision>),
+    /// There is no record any more: its caller gets its answer, marked as not stored.
+    #[n(2)]
+    RecordGone,
+}
+
+/// Why an attempt ended without an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum FailCause {
+    /// The request never left for the origin.
+    #[n(0)]
+    NotDispatched,
+    /// The origin did not answer in time.
+    #[n(1)]
+    TimedOut,
+    /// The connection to the origin broke.
+    #[n(2)]
+    ConnectionLost,
+    /// The origin answered, and the answer cannot be stored: the key is held from now on.
+    #[n(3)]
+    NotStored,
+}
+
+/// Whether an attempt still owns its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum Renewal {
+    /// Its lease begins anew.
+    #[n(0)]
+    Renewed,
+    /// It was overtaken, has ended, or the record is gone.
+    #[n(1)]
+    Lost,
+}
+
+/// What an operator found out about an unknown outcome.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Settlement {
+    /// Nothing was executed.
+    #[n(0)]
+    NotExecuted,
+    /// It was executed, and this is its answer.
+    #[n(1)]
+    Executed(#[n(0)] StoredResponse),
+}
+
+/// Whether a settlement was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum Settling {
+    /// It was.
+    #[n(0)]
+    Settled,
+    /// The key's outcome is not unknown, so there is nothing to settle.
+    #[n(1)]
+    NotUnknown,
+}
+
+impl Execution {
+    /// Whether the origin may be called at `now` when `begin` was sent at `sent_at`, both by the
+    /// caller's own clock. Past half the lease it may not: by the time that the request arrives
+    /// somebody else may own the key.
+    pub fn may_dispatch(&self, sent_at: UnixMillis, now: UnixMillis) -> bool {
+        now.since(sent_at) < self.lease.half()
+    }
+
+    /// How long after `begin`, and after each renewal, the lease is to be renewed: half of it.
+    pub fn renew_after(&self) -> Millis {
+        self.lease.half()
+    }
+}
+
+impl Decision {
+    /// Whether it is the key's answer, which no later call changes; replicas may serve it.
+    pub fn is_final(&self) -> bool {
+        matches!(self, Self::Replay(_))
+    }
+}

@@ -1,0 +1,504 @@
+//! The life of a key: what each call does in each state.
+//!
+//! These functions decide; they read no clock and touch no store. A caller reads the record, calls
+//! one of them, and writes what it says, with nothing in between.
+//!
+//! # The rules
+//!
+//! 1. One attempt at a time owns a key, for as long as its lease lives.
+//! 2. Once an attempt *may* have been executed the key never counts as untouched again
+//!    (`maybe_executed`), whatever later attempts are told.
+//! 3. The first final answer is the key's answer and never changes.
+//! 4. An attempt that was overtaken may add one thing: the first success, to a key without answer.
+//! 5. An attempt that has ended changes nothing any more, however often its calls arrive, and no
+//!    earlier attempt begins again.
+//!
+//! # The table
+//!
+//! | state | `begin`, same request | `complete` by the owner | `complete` by another | `fail` by the owner | `void` |
+//! |---|---|---|---|---|---|
+//! | absent | Execute → InFlight | – | RecordGone | RecordGone | → Voided |
+//! | InFlight, alive | InProgress (same token: Execute) | → by its status | 2xx → Completed, else LeaseLost | → Unknown or Released | stands |
+//! | InFlight, dead | as Unknown | → by its status | 2xx → Completed, else LeaseLost | → Unknown or Released | stands |
+//! | Unknown | `retry`: Execute; `hold`: OutcomeUnknown | – | 2xx → Completed, else LeaseLost | – | stands |
+//! | Released | Execute → InFlight | – | 2xx → Completed, else LeaseLost | – | → Voided, unless `maybe_executed` |
+//! | Completed | Replay or NotReplayable | – | LeaseLost | – | stands |
+//! | Voided | KeyVoided | – | LeaseLost | – | stands |
+//! | Expired | KeyExpired | – | LeaseLost | – | stands |
+//!
+//! By its status ([`AnswerClass`]): final → Completed; not executed → Released, or Unknown when
+//! `maybe_executed`; unknown → Unknown; repeat elsewhere → absent, or Unknown when `maybe_executed`.
+//! An attempt that has ended or was overtaken is told what stands when its `begin` comes late.
+
+use crate::decision::{
+    Completion, Decision, Execution, FailCause, Next, Renewal, Settlement, Settling, Step,
+};
+use crate::fingerprint::{Comparison, Fingerprints};
+use crate::policy::{AnswerClass, ExpiredKey, Policy, UnknownOutcome};
+use crate::record::{
+    EarlierAttempts, KeyState, KeyStatus, Life, Record, ReleaseCause, State, Token, UnknownCause,
+};
+use crate::response::StoredResponse;
+use crate::time::UnixMillis;
+
+/// An attempt that wants to execute a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Attempt<'a> {
+    /// The request.
+    pub fingerprints: &'a Fingerprints,
+    /// What tells this attempt from every other; the same for a repeated call.
+    pub token: Token,
+    /// When the key was made, where it tells.
+    pub minted_at: Option<UnixMillis>,
+    /// Today's policy, for a record that is new.
+    pub policy: &'a Policy,
+}
+
+/// An attempt asks to execute its request.
+pub fn begin(record: Option<Record>, attempt: &Attempt<'_>, now: UnixMillis) -> Step<Decision> {
+    // 1. What has expired is absent, or refused where the record's policy says so.
+    let Some(record) = unless_gone(record, now) else {
+        return begin_absent(attempt, now);
+    };
+    if record.life(now) == Life::Expired {
+        return keep(Decision::KeyExpired, &record, now);
+    }
+    // 2. A voided key refuses every request, whatever it is.
+    if matches!(record.state, State::Voided { .. }) {
+        return keep(Decision::KeyVoided, &record, now);
+    }
+    // 3. The key belongs to one request. That outranks all that follows: waiting would not help.
+    match record
+        .fingerprint
+        .as_ref()
+        .map(|stored| attempt.fingerprints.compare(stored))
+    {
+        Some(Comparison::Same) => {}
+        Some(Comparison::Unlisted) => {
+            let http_status = answer_status(&record);
+            return keep(Decision::NotReplayable { http_status }, &record, now);
+        }
+        Some(Comparison::Different) | None => return keep(Decision::Mismatch, &record, now),
+    }
+    match record.state {
+        // 4. The answer is given again.
+        State::Completed { .. } => stands(record, now),
+        // 5. The owner that asks again is told the same; everybody else comes again later.
+        State::InFlight { token, lease_until } if now < lease_until => {
+            if token == attempt.token {
+                let execution = execution(&record);
+                keep(Decision::Execute(execution), &record, now)
+            } else {
+                stands(record, now)
+            }
+        }
+        // An attempt that has ended or was overtaken does not begin again, or its late calls would
+        // count as the owner's.
+        _ if record.earlier.contains(attempt.token) => stands(record, now),
+        // 6. An attempt whose lease died was dispatched, or may have been.
+        // 7. What may have been executed is executed again only where the policy says so.
+        State::InFlight { .. } | State::Unknown { .. } => match record.policy.unknown_outcome {
+            UnknownOutcome::Retry => execute(
+                Record {
+                    maybe_executed: true,
+                    ..record
+                },
+                attempt,
+                now,
+            ),
+            UnknownOutcome::Hold => stands(record, now),
+        },
+        // 8. What surely was not executed is executed.
+        State::Released { .. } => execute(record, attempt, now),
+        State::Voided { .. } | State::Expired { .. } => stands(record, now),
+    }
+}
+
+/// The attempt that owns the key asks for its lease to begin anew.
+pub fn renew(record: Option<Record>, token: Token, now: UnixMillis) -> Step<Renewal> {
+    match unless_gone(record, now) {
+        // Even a dead lease is renewed as long as nobody took the key over.
+        Some(mut record) if record.life(now) == Life::Live && owns(&record, token) => {
+            let lease_until = now.plus(record.policy.lease);
+            record.state = State::InFlight { token, lease_until };
+            write(Renewal::Renewed, record, now)
+        }
+        record => untouched(Renewal::Lost, record.as_ref(), now),
+    }
+}
+
+/// An attempt brings the origin's answer.
+pub fn complete(
+    record: Option<Record>,
+    token: Token,
+    response: StoredResponse,
+    now: UnixMillis,
+) -> Step<Completion> {
+    let Some(mut record) = unless_gone(record, now) else {
+        return untouched(Completion::RecordGone, None, now);
+    };
+    if record.life(now) == Life::Expired {
+        return lease_lost(record, now);
+    }
+    // A repeated call: what it brought is recorded already.
+    if record.earlier.has_ended(token) {
+        return keep(Completion::Recorded, &record, now);
+    }
+    if owns(&record, token) {
+        record.earlier.note_ended(token);
+        return record_answer(record, response, now);
+    }
+    // An overtaken attempt may bring the first success: a success proves what was executed.
+    let has_no_answer = matches!(
+        record.state,
+        State::InFlight { .. } | State::Unknown { .. } | State::Released { .. }
+    );
+    if has_no_answer && response.is_success() {
+        record.earlier.note_ended(token);
+        record.state = State::Completed {
+            response,
+            completed_at: now,
+        };
+        return write(Completion::Recorded, record, now);
+    }
+    lease_lost(record, now)
+}
+
+/// An attempt ends without an answer.
+pub fn fail(
+    record: Option<Record>,
+    token: Token,
+    cause: FailCause,
+    now: UnixMillis,
+) -> Step<Completion> {
+    let Some(mut record) = unless_gone(record, now) else {
+        return untouched(Completion::RecordGone, None, now);
+    };
+    if record.life(now) == Life::Expired {
+        return lease_lost(record, now);
+    }
+    if record.earlier.has_ended(token) {
+        return keep(Completion::Recorded, &record, now);
+    }
+    if !owns(&record, token) {
+        return lease_lost(record, now);
+    }
+    record.earlier.note_ended(token);
+    let unknown = |cause| State::Unknown { cause, since: now };
+    record.state = match cause {
+        FailCause::NotDispatched => not_executed(&record, ReleaseCause::NotDispatched, now),
+        FailCause::TimedOut => unknown(UnknownCause::TimedOut),
+        FailCause::ConnectionLost => unknown(UnknownCause::ConnectionLost),
+        FailCause::NotStored => {
+            // The caller has an answer that nobody can give again: a retry must not make another.
+            record.policy.unknown_outcome = UnknownOutcome::Hold;
+            unknown(UnknownCause::NotStored)
+        }
+    };
+    record.maybe_executed |= matches!(record.state, State::Unknown { .. });
+    write(Completion::Recorded, record, now)
+}
+
+/// The caller gives the key up. Only the state `voided` after it proves that nothing was executed
+/// and nothing will be.
+pub fn void(
+    record: Option<Record>,
+    minted_at: Option<UnixMillis>,
+    policy: &Policy,
+    now: UnixMillis,
+) -> Step<()> {
+    match unless_gone(record, now) {
+        // A key about as old as the retention may have been executed and forgotten: that it is
+        // absent proves nothing.
+        None if may_be_forgotten(minted_at, policy, now) => expired_unseen(minted_at, (), now),
+        None => {
+            let voided = Record {
+                fingerprint: None,
+                policy: *policy,
+                state: State::Voided { since: now },
+                attempts: 0,
+                maybe_executed: false,
+                earlier: EarlierAttempts::default(),
+                created_at: now,
+            };
+            write((), voided, now)
+        }
+        Some(mut record) if may_void(&record, now) => {
+            record.state = State::Voided { since: now };
+            write((), record, now)
+        }
+        Some(record) => keep((), &record, now),
+    }
+}
+
+/// An operator, or a look-up at the origin, tells what became of an unknown outcome.
+pub fn settle(record: Option<Record>, settlement: Settlement, now: UnixMillis) -> Step<Settling> {
+    let status = record.as_ref().and_then(|record| record.status(now));
+    match record {
+        Some(mut record)
+            if status
+                .as_ref()
+                .is_some_and(|s| s.state == KeyState::Unknown) =>
+        {
+            // The attempt that left it unknown is over by this; only its success may still come.
+            dispossess(&mut record);
+            match settlement {
+                Settlement::NotExecuted => {
+                    record.maybe_executed = false;
+                    record.state = State::Released {
+                        cause: ReleaseCause::Settled,
+                        since: now,
+                    };
+                }
+                Settlement::Executed(response) => {
+                    record.state = State::Completed {
+                        response,
+                        completed_at: now,
+                    };
+                }
+            }
+            write(Settling::Settled, record, now)
+        }
+        _ => Step {
+            decision: Settling::NotUnknown,
+            status,
+            next: Next::Keep,
+        },
+    }
+}
+
+/// What the sweep does with a record: `Keep` until it is due (and then look again at
+/// [`Record::due_at`]), `Write` a tombstone in its place, or `Remove` it.
+pub fn expire(record: Record, now: UnixMillis) -> Next {
+    match record.life(now) {
+        Life::Live => Next::Keep,
+        Life::Gone => Next::Remove,
+        Life::Expired if matches!(record.state, State::Expired { .. }) => Next::Keep,
+        // The tombstone needs no answer and no fingerprint.
+        Life::Expired => Next::Write(Box::new(Record {
+            state: State::Expired {
+                since: record.due_at(),
+            },
+            fingerprint: None,
+            earlier: EarlierAttempts::default(),
+            ..record
+        })),
+    }
+}
+
+fn begin_absent(attempt: &Attempt<'_>, now: UnixMillis) -> Step<Decision> {
+    let refuses = attempt.policy.expired_key == ExpiredKey::Refuse;
+    // The key's own time is a tombstone that needs no storage.
+    if refuses && is_older_than_retention(attempt.minted_at, attempt.policy, now) {
+        return expired_unseen(attempt.minted_at, Decision::KeyExpired, now);
+    }
+    let record = Record {
+        fingerprint: Some(attempt.fingerprints.signing().clone()),
+        policy: *attempt.policy,
+        state: State::Released {
+            cause: ReleaseCause::NotDispatched,
+            since: now,
+        },
+        attempts: 0,
+        maybe_executed: false,
+        earlier: EarlierAttempts::default(),
+        created_at: now,
+    };
+    execute(record, attempt, now)
+}
+
+/// The attempt gets the key.
+fn execute(mut record: Record, attempt: &Attempt<'_>, now: UnixMillis) -> Step<Decision> {
+    if !owns(&record, attempt.token) {
+        dispossess(&mut record);
+    }
+    record.attempts = record.attempts.saturating_add(1);
+    record.state = State::InFlight {
+        token: attempt.token,
+        lease_until: now.plus(record.policy.lease),
+    };
+    let execution = execution(&record);
+    write(Decision::Execute(execution), record, now)
+}
+
+/// The owner's answer, by its status.
+fn record_answer(
+    mut record: Record,
+    response: StoredResponse,
+    now: UnixMillis,
+) -> Step<Completion> {
+    let status = response.status;
+    record.state = match AnswerClass::of_status(status) {
+        AnswerClass::Final => State::Completed {
+            response,
+            completed_at: now,
+        },
+        AnswerClass::NotExecuted => not_executed(&record, ReleaseCause::Status(status), now),
+        AnswerClass::Unknown => State::Unknown {
+            cause: UnknownCause::Status(status),
+            since: now,
+        },
+        AnswerClass::RepeatElsewhere if record.maybe_executed => State::Unknown {
+            cause: UnknownCause::EarlierAttempt,
+            since: now,
+        },
+        AnswerClass::RepeatElsewhere => {
+            return Step {
+                decision: Completion::Recorded,
+                status: None,
+                next: Next::Remove,
+            };
+        }
+    };
+    record.maybe_executed |= matches!(record.state, State::Unknown { .. });
+    write(Completion::Recorded, record, now)
+}
+
+/// This attempt surely was not executed; whether the key is free depends on the earlier ones.
+fn not_executed(record: &Record, cause: ReleaseCause, now: UnixMillis) -> State {
+    if record.maybe_executed {
+        State::Unknown {
+            cause: UnknownCause::EarlierAttempt,
+            since: now,
+        }
+    } else {
+        State::Released { cause, since: now }
+    }
+}
+
+/// What everybody but the owner is told about the key as it stands.
+fn stands(record: Record, now: UnixMillis) -> Step<Decision> {
+    let status = record.status(now);
+    if record.life(now) == Life::Expired {
+        return Step {
+            decision: Decision::KeyExpired,
+            status,
+            next: Next::Keep,
+        };
+    }
+    let retry = record.policy.unknown_outcome == UnknownOutcome::Retry;
+    let decision = match record.state {
+        State::Completed { response, .. } if response.body().is_some() => {
+            Decision::Replay(response)
+        }
+        State::Completed { response, .. } => Decision::NotReplayable {
+            http_status: Some(response.status),
+        },
+        State::InFlight { lease_until, .. } if now < lease_until => Decision::InProgress,
+        // Free again: who comes again executes.
+        State::InFlight { .. } | State::Unknown { .. } if retry => Decision::InProgress,
+        State::Released { .. } => Decision::InProgress,
+        State::InFlight { .. } | State::Unknown { .. } => Decision::OutcomeUnknown,
+        State::Voided { .. } => Decision::KeyVoided,
+        State::Expired { .. } => Decision::KeyExpired,
+    };
+    Step {
+        decision,
+        status,
+        next: Next::Keep,
+    }
+}
+
+fn lease_lost(record: Record, now: UnixMillis) -> Step<Completion> {
+    let Step {
+        decision,
+        status,
+        next,
+    } = stands(record, now);
+    Step {
+        decision: Completion::LeaseLost(Box::new(decision)),
+        status,
+        next,
+    }
+}
+
+fn owns(record: &Record, token: Token) -> bool {
+    matches!(record.state, State::InFlight { token: owner, .. } if owner == token)
+}
+
+/// Whether it is sure that nothing was executed, and nobody is about to.
+fn may_void(record: &Record, now: UnixMillis) -> bool {
+    let is_released = matches!(record.state, State::Released { .. });
+    is_released && !record.maybe_executed && record.life(now) == Life::Live
+}
+
+/// The attempt that owns the key owns it no more.
+fn dispossess(record: &mut Record) {
+    if let State::InFlight { token, .. } = record.state {
+        record.earlier.note_overtaken(token);
+    }
+}
+
+/// The record, unless it is as if it had never been.
+fn unless_gone(record: Option<Record>, now: UnixMillis) -> Option<Record> {
+    record.filter(|record| record.life(now) != Life::Gone)
+}
+
+fn execution(record: &Record) -> Execution {
+    Execution {
+        attempt: record.attempts,
+        lease: record.policy.lease,
+    }
+}
+
+fn answer_status(record: &Record) -> Option<u16> {
+    match &record.state {
+        State::Completed { response, .. } => Some(response.status),
+        _ => None,
+    }
+}
+
+fn is_older_than_retention(
+    minted_at: Option<UnixMillis>,
+    policy: &Policy,
+    now: UnixMillis,
+) -> bool {
+    let limit = policy.retention.plus(Policy::CLOCK_TOLERANCE);
+    minted_at.is_some_and(|minted_at| now.since(minted_at) > limit)
+}
+
+/// Whether a key that is absent may have had an answer that is gone by now. Here the doubt is on the
+/// other side: the clock that made the key may be ahead of ours.
+fn may_be_forgotten(minted_at: Option<UnixMillis>, policy: &Policy, now: UnixMillis) -> bool {
+    let tolerance = Policy::CLOCK_TOLERANCE.min(policy.retention.half());
+    minted_at.is_some_and(|minted_at| now.since(minted_at).plus(tolerance) >= policy.retention)
+}
+
+/// A key without a record that must have expired.
+fn expired_unseen<D>(minted_at: Option<UnixMillis>, decision: D, now: UnixMillis) -> Step<D> {
+    let status = KeyStatus {
+        state: KeyState::Expired,
+        attempts: 0,
+        http_status: None,
+        request_id: None,
+        created_at: minted_at.unwrap_or(now),
+        completed_at: None,
+        expires_at: None,
+    };
+    Step {
+        decision,
+        status: Some(status),
+        next: Next::Keep,
+    }
+}
+
+fn keep<D>(decision: D, record: &Record, now: UnixMillis) -> Step<D> {
+    untouched(decision, Some(record), now)
+}
+
+fn untouched<D>(decision: D, record: Option<&Record>, now: UnixMillis) -> Step<D> {
+    let status = record.and_then(|record| record.status(now));
+    Step {
+        decision,
+        status,
+        next: Next::Keep,
+    }
+}
+
+fn write<D>(decision: D, record: Record, now: UnixMillis) -> Step<D> {
+    Step {
+        decision,
+        status: record.status(now),
+        next: Next::Write(Box::new(record)),
+    }
+}

@@ -1,0 +1,109 @@
+//! What an operator decides: how long answers live, how long an attempt owns a key, and what to do
+//! when nobody knows whether an attempt was executed. A record keeps the policy it was begun under.
+
+use crate::time::Millis;
+use minicbor::{Decode, Encode};
+
+/// The settings that a record is begun under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Policy {
+    /// How long a kept answer lives, from its completion; a released key too, from its release.
+    #[n(0)]
+    pub retention: Millis,
+    /// How long an attempt owns the key without renewing.
+    #[n(1)]
+    pub lease: Millis,
+    /// What a retry finds when an earlier attempt may have been executed.
+    #[n(2)]
+    pub unknown_outcome: UnknownOutcome,
+    /// What becomes of a key whose answer has expired.
+    #[n(3)]
+    pub expired_key: ExpiredKey,
+}
+
+/// What a retry finds when an earlier attempt may have been executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum UnknownOutcome {
+    /// It is executed again: right where the origin itself deduplicates by the forwarded key.
+    #[n(0)]
+    Retry,
+    /// It is refused until somebody has found out: right for every other origin.
+    #[n(1)]
+    Hold,
+}
+
+/// What becomes of a key whose answer has expired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum ExpiredKey {
+    /// It is as new.
+    #[n(0)]
+    Forget,
+    /// It is refused for as long as its tombstone stands.
+    #[n(1)]
+    Refuse,
+}
+
+impl Policy {
+    /// How long an unknown outcome is kept: 30 days.
+    pub const UNKNOWN_RETENTION: Millis = Millis::from_days(30);
+    /// How long a voided key and the tombstone of an expired one are kept: 30 days. The promise
+    /// that a voided key never executes has this limit.
+    pub const TOMBSTONE_RETENTION: Millis = Millis::from_days(30);
+    /// How far the clock that made a UUIDv7 may be behind ours before its key counts as older than
+    /// it is: one hour.
+    pub const CLOCK_TOLERANCE: Millis = Millis::from_seconds(3600);
+}
+
+/// What an origin's status says about the operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerClass {
+    /// The answer of the key: kept and replayed.
+    Final,
+    /// Surely not executed; the same key may try again.
+    NotExecuted,
+    /// It may have been executed.
+    Unknown,
+    /// The caller repeats the same request elsewhere with the same key, so this is no answer yet.
+    RepeatElsewhere,
+}
+
+impl AnswerClass {
+    /// Which answers are kept.
+    ///
+    /// | status | class | why |
+    /// |---|---|---|
+    /// | 307, 308 | repeat elsewhere | the method and body are sent again (RFC 9110 §15.4) |
+    /// | 401, 403, 407 | not executed | refused for who asks; the next try may carry other credentials |
+    /// | 421, 423, 425, 429 | not executed | refused for when or where it was asked |
+    /// | 408, 409, 5xx | unknown | the origin may have worked on it before it gave up |
+    /// | all others | final | |
+    pub fn of_status(status: u16) -> Self {
+        match status {
+            307 | 308 => Self::RepeatElsewhere,
+            401 | 403 | 407 | 421 | 423 | 425 | 429 => Self::NotExecuted,
+            408 | 409 | 500.. => Self::Unknown,
+            _ => Self::Final,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_has_its_class() {
+        for status in 200..=999 {
+            let expected = match status {
+                307 | 308 => AnswerClass::RepeatElsewhere,
+                401 | 403 | 407 | 421 | 423 | 425 | 429 => AnswerClass::NotExecuted,
+                408 | 409 => AnswerClass::Unknown,
+                500.. => AnswerClass::Unknown,
+                _ => AnswerClass::Final,
+            };
+            assert_eq!(AnswerClass::of_status(status), expected, "{status}");
+        }
+    }
+}

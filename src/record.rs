@@ -1,0 +1,444 @@
+//! What is stored for a key, and its form on the wire.
+
+use crate::fingerprint::Fingerprint;
+use crate::policy::{ExpiredKey, Policy};
+use crate::response::StoredResponse;
+use crate::time::UnixMillis;
+use core::fmt;
+use minicbor::{Decode, Encode};
+
+/// Everything that is stored for a key. The lifecycle changes it; stores keep it.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Record {
+    /// The request that the key belongs to; `None` for a key that was voided before any came.
+    #[n(0)]
+    pub fingerprint: Option<Fingerprint>,
+    /// The policy that the record was begun under.
+    #[n(1)]
+    pub policy: Policy,
+    /// Where the key stands.
+    #[n(2)]
+    pub state: State,
+    /// How many attempts were begun.
+    #[n(3)]
+    pub attempts: u32,
+    /// Whether some attempt may have been executed. Sticky: no later refusal takes it back.
+    #[n(4)]
+    pub maybe_executed: bool,
+    /// The last attempts that own the key no more.
+    #[n(5)]
+    pub earlier: EarlierAttempts,
+    /// When the key was first seen.
+    #[n(6)]
+    pub created_at: UnixMillis,
+}
+
+/// Where a key stands. That there is no record at all is the state `absent`.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum State {
+    /// One attempt owns the key.
+    #[n(0)]
+    InFlight {
+        /// Whose lease it is.
+        #[n(0)]
+        token: Token,
+        /// When the lease dies unless it is renewed.
+        #[n(1)]
+        lease_until: UnixMillis,
+    },
+    /// The key has its answer.
+    #[n(1)]
+    Completed {
+        /// The answer.
+        #[n(0)]
+        response: StoredResponse,
+        /// When it came.
+        #[n(1)]
+        completed_at: UnixMillis,
+    },
+    /// An attempt may have been executed, and its answer is not known.
+    #[n(2)]
+    Unknown {
+        /// Why it is not known.
+        #[n(0)]
+        cause: UnknownCause,
+        /// Since when.
+        #[n(1)]
+        since: UnixMillis,
+    },
+    /// No attempt was executed; the next one may run.
+    #[n(3)]
+    Released {
+        /// Why that is sure.
+        #[n(0)]
+        cause: ReleaseCause,
+        /// Since when.
+        #[n(1)]
+        since: UnixMillis,
+    },
+    /// The caller gave the key up before anything was executed.
+    #[n(4)]
+    Voided {
+        /// Since when.
+        #[n(0)]
+        since: UnixMillis,
+    },
+    /// The tombstone of a key that had an answer, where expired keys are refused.
+    #[n(5)]
+    Expired {
+        /// Since when.
+        #[n(0)]
+        since: UnixMillis,
+    },
+}
+
+/// Why an outcome is unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum UnknownCause {
+    /// The origin answered with this status, which says nothing about what it did.
+    #[n(0)]
+    Status(#[n(0)] u16),
+    /// The origin did not answer in time.
+    #[n(1)]
+    TimedOut,
+    /// The connection to the origin broke.
+    #[n(2)]
+    ConnectionLost,
+    /// The origin answered, but the answer could not be stored.
+    #[n(3)]
+    NotStored,
+    /// A later attempt surely was not executed, but an earlier one may have been.
+    #[n(4)]
+    EarlierAttempt,
+}
+
+/// Why it is sure that nothing was executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum ReleaseCause {
+    /// The origin refused with this status before doing anything.
+    #[n(0)]
+    Status(#[n(0)] u16),
+    /// The request never left for the origin.
+    #[n(1)]
+    NotDispatched,
+    /// An operator found out.
+    #[n(2)]
+    Settled,
+}
+
+/// What tells one attempt from every other: 16 random bytes. (Its number is for people.)
+#[derive(Clone, Copy, PartialEq, Eq, Encode, Decode)]
+#[cbor(transparent)]
+pub struct Token(
+    #[n(0)]
+    #[cbor(with = "minicbor::bytes")]
+    [u8; 16],
+);
+
+/// The last attempts that own the key no more, oldest first. None of them begins again; from one
+/// that has ended nothing counts any more, from one that was overtaken only the first success.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(transparent)]
+pub struct EarlierAttempts(#[n(0)] Vec<EarlierAttempt>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+struct EarlierAttempt {
+    #[n(0)]
+    token: Token,
+    /// What it brought is recorded; otherwise it was overtaken.
+    #[n(1)]
+    ended: bool,
+}
+
+/// What may be told about a key: never its answer's body.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct KeyStatus {
+    /// Where the key stands now.
+    #[n(0)]
+    pub state: KeyState,
+    /// How many attempts were begun.
+    #[n(1)]
+    pub attempts: u32,
+    /// The status of its answer.
+    #[n(2)]
+    pub http_status: Option<u16>,
+    /// The request id of its answer.
+    #[n(3)]
+    pub request_id: Option<String>,
+    /// When the key was first seen, or made where only that is known.
+    #[n(4)]
+    pub created_at: UnixMillis,
+    /// When its answer came.
+    #[n(5)]
+    pub completed_at: Option<UnixMillis>,
+    /// When what is kept of it goes; `None` while an attempt is under way.
+    #[n(6)]
+    pub expires_at: Option<UnixMillis>,
+}
+
+/// The names that callers see in `Idempotency-State`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum KeyState {
+    /// An attempt is under way.
+    #[n(0)]
+    InProgress,
+    /// There is an answer.
+    #[n(1)]
+    Completed,
+    /// It may have been executed.
+    #[n(2)]
+    Unknown,
+    /// It was not executed.
+    #[n(3)]
+    Released,
+    /// It was given up and never executes.
+    #[n(4)]
+    Voided,
+    /// It had an answer, which is gone.
+    #[n(5)]
+    Expired,
+}
+
+/// How a record relates to the passing of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Life {
+    /// It counts.
+    Live,
+    /// Its answer is gone, and the key is refused.
+    Expired,
+    /// It is as if it were not there.
+    Gone,
+}
+
+impl Record {
+    /// The version of the wire form that [`Record::encode`] writes.
+    pub const WIRE_VERSION: u8 = 1;
+
+    /// When what is kept goes, or `None` for a key in flight, whose lease decides.
+    pub fn expires_at(&self) -> Option<UnixMillis> {
+        match &self.state {
+            State::InFlight { .. } => None,
+            State::Completed { completed_at, .. } => Some(completed_at.plus(self.policy.retention)),
+            State::Unknown { since, .. } => Some(since.plus(Policy::UNKNOWN_RETENTION)),
+            State::Released { since, .. } => Some(since.plus(self.policy.retention)),
+            State::Voided { since } | State::Expired { since } => {
+                Some(since.plus(Policy::TOMBSTONE_RETENTION))
+            }
+        }
+    }
+
+    /// When the sweep should look at it. One in flight counts as unknown from its lease's death.
+    pub fn due_at(&self) -> UnixMillis {
+        match &self.state {
+            State::InFlight { lease_until, .. } => lease_until.plus(Policy::UNKNOWN_RETENTION),
+            _ => self.expires_at().unwrap_or(self.created_at),
+        }
+    }
+
+    /// What may be told about the key, or `None` once it is as if it had never been.
+    pub fn status(&self, now: UnixMillis) -> Option<KeyStatus> {
+        let life = self.life(now);
+        let state = match (life, &self.state) {
+            (Life::Gone, _) => return None,
+            (Life::Expired, _) | (_, State::Expired { .. }) => KeyState::Expired,
+            (_, State::InFlight { lease_until, .. }) if now < *lease_until => KeyState::InProgress,
+            (_, State::InFlight { .. } | State::Unknown { .. }) => KeyState::Unknown,
+            (_, State::Completed { .. }) => KeyState::Completed,
+            (_, State::Released { .. }) => KeyState::Released,
+            (_, State::Voided { .. }) => KeyState::Voided,
+        };
+        // Whether the sweep has been here already must not show.
+        let answer = match &self.state {
+            State::Completed {
+                response,
+                completed_at,
+            } if life == Life::Live => Some((response, *completed_at)),
+            _ => None,
+        };
+        Some(KeyStatus {
+            state,
+            attempts: self.attempts,
+            http_status: answer.map(|(response, _)| response.status),
+            request_id: answer.map(|(response, _)| response.request_id.clone()),
+            created_at: self.created_at,
+            completed_at: answer.map(|(_, completed_at)| completed_at),
+            expires_at: match (state, &self.state) {
+                (KeyState::Unknown, State::InFlight { .. }) => Some(self.due_at()),
+                (KeyState::Expired, State::Expired { .. }) => self.expires_at(),
+                (KeyState::Expired, _) => Some(self.due_at().plus(Policy::TOMBSTONE_RETENTION)),
+                _ => self.expires_at(),
+            },
+        })
+    }
+
+    /// The same record with only the status of its answer, for a store that does not take more;
+    /// `None` when there is nothing to leave out.
+    pub fn without_answer_body(mut self) -> Option<Self> {
+        match self.state {
+            State::Completed {
+                response,
+                completed_at,
+            } if response.body().is_some() => {
+                let response = response.into_status_only();
+                self.state = State::Completed {
+                    response,
+                    completed_at,
+                };
+                Some(self)
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn life(&self, now: UnixMillis) -> Life {
+        let end = self.due_at();
+        let refused = match self.state {
+            State::Voided { .. } => false,
+            State::Expired { .. } => return if now < end { Life::Expired } else { Life::Gone },
+            _ => self.policy.expired_key == ExpiredKey::Refuse,
+        };
+        if now < end {
+            Life::Live
+        } else if refused && now < end.plus(Policy::TOMBSTONE_RETENTION) {
+            Life::Expired
+        } else {
+            Life::Gone
+        }
+    }
+}
+
+impl Token {
+    /// A token of 16 bytes from a cryptographic source.
+    pub const fn new(random: [u8; 16]) -> Self {
+        Self(random)
+    }
+}
+
+impl EarlierAttempts {
+    /// How many are remembered.
+    pub const CAPACITY: usize = 4;
+
+    /// Whether the attempt with this token is known to own the key no more.
+    pub fn contains(&self, token: Token) -> bool {
+        self.0.iter().any(|attempt| attempt.token == token)
+    }
+
+    /// Whether what the attempt with this token brought is known to be recorded.
+    pub fn has_ended(&self, token: Token) -> bool {
+        self.0
+            .iter()
+            .any(|attempt| attempt.token == token && attempt.ended)
+    }
+
+    pub(crate) fn note_ended(&mut self, token: Token) {
+        self.note(EarlierAttempt { token, ended: true });
+    }
+
+    pub(crate) fn note_overtaken(&mut self, token: Token) {
+        self.note(EarlierAttempt {
+            token,
+            ended: false,
+        });
+    }
+
+    fn note(&mut self, attempt: EarlierAttempt) {
+        if let Some(known) = self.0.iter_mut().find(|known| known.token == attempt.token) {
+            known.ended |= attempt.ended;
+            return;
+        }
+        if self.0.len() >= Self::CAPACITY {
+            self.0.remove(0);
+        }
+        self.0.push(attempt);
+    }
+}
+
+impl KeyState {
+    /// The name on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InProgress => "in_progress",
+            Self::Completed => "completed",
+            Self::Unknown => "unknown",
+            Self::Released => "released",
+            Self::Voided => "voided",
+            Self::Expired => "expired",
+        }
+    }
+}
+
+/// Why stored bytes are no record. None of these means that the key is new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// The bytes do not start as a record does.
+    NotARecord,
+    /// It was written by another version of this project.
+    UnknownVersion(u8),
+    /// Bytes were changed or lost.
+    Damaged,
+}
+
+/// The start of every record, then a version byte and the CRC-32 of the rest.
+const MAGIC: [u8; 2] = *b"ok";
+const HEAD: usize = 7;
+
+impl Record {
+    /// The bytes to store: `ok`, the version, the CRC-32 (little endian) of what follows, and the
+    /// record in CBOR (RFC 8949) with numbered fields, so that a later version can add some.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = vec![MAGIC[0], MAGIC[1], Self::WIRE_VERSION, 0, 0, 0, 0];
+        // Writing to memory cannot fail, and no field's encoder refuses a value.
+        let Ok(()) = minicbor::encode(self, &mut bytes).map_err(drop) else {
+            unreachable!()
+        };
+        let sum = crc32fast::hash(&bytes[HEAD..]);
+        bytes[3..HEAD].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    /// Reads what [`Record::encode`] wrote. Anything else is an error, never a missing record: to
+    /// take a damaged record for none would execute its request again.
+    pub fn decode(bytes: &[u8]) -> Result<Self, RecordError> {
+        let Some((head, body)) = bytes.split_at_checked(HEAD) else {
+            return Err(RecordError::NotARecord);
+        };
+        if head[..2] != MAGIC {
+            return Err(RecordError::NotARecord);
+        }
+        if head[2] != Self::WIRE_VERSION {
+            return Err(RecordError::UnknownVersion(head[2]));
+        }
+        if head[3..] != crc32fast::hash(body).to_le_bytes() {
+            return Err(RecordError::Damaged);
+        }
+        let mut decoder = minicbor::Decoder::new(body);
+        match decoder.decode() {
+            Ok(record) if decoder.position() == body.len() => Ok(record),
+            _ => Err(RecordError::Damaged),
+        }
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Token({:02x}{:02x}…)", self.0[0], self.0[1])
+    }
+}
+
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotARecord => f.write_str("the stored bytes are not a record"),
+            Self::UnknownVersion(version) => write!(
+                f,
+                "the record has version {version}, this build reads version {}; deploy a build that reads both",
+                Record::WIRE_VERSION
+            ),
+            Self::Damaged => f.write_str("the stored record is damaged"),
+        }
+    }
+}
+
+impl core::error::Error for RecordError {}

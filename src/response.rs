@@ -1,0 +1,242 @@
+//! The answer of a key, as it is stored and replayed.
+
+use core::fmt;
+use minicbor::bytes::ByteVec;
+use minicbor::{Decode, Encode};
+
+/// An origin's answer, ready to be stored: without what must never be replayed, and within the
+/// store's limit.
+#[derive(Clone, PartialEq, Eq, Encode, Decode)]
+pub struct StoredResponse {
+    /// The HTTP status.
+    #[n(0)]
+    pub status: u16,
+    /// Names in lower case with their values, in the origin's order; a name may come several times.
+    #[n(1)]
+    pub headers: Vec<(String, String)>,
+    /// The decoded body, or `None` when it was not kept and the answer cannot be replayed.
+    #[n(2)]
+    body: Option<ByteVec>,
+    /// The `X-Request-Id` that the first caller saw.
+    #[n(3)]
+    pub request_id: String,
+}
+
+/// What an answer was too large for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// All of it is kept.
+    Whole,
+    /// Status and headers are kept.
+    WithoutBody,
+    /// Only the status is kept.
+    StatusOnly,
+}
+
+impl StoredResponse {
+    /// Takes an answer whose body, decoded, was read whole.
+    ///
+    /// `limit` is in bytes, for headers and body together. What does not fit is left out: first the
+    /// body, then the headers. The answer is then known to exist and never executed again, but it
+    /// cannot be replayed.
+    pub fn keep(
+        status: u16,
+        headers: impl IntoIterator<Item = (String, String)>,
+        body: Vec<u8>,
+        request_id: &str,
+        limit: usize,
+    ) -> (Self, Kept) {
+        let mut response = Self::without_body(status, headers, request_id);
+        let head = response.head_size();
+        if head > limit {
+            response.headers = Vec::new();
+            return (response, Kept::StatusOnly);
+        }
+        if head + body.len() > limit {
+            return (response, Kept::WithoutBody);
+        }
+        response.body = Some(body.into());
+        (response, Kept::Whole)
+    }
+
+    /// Takes an answer whose body is not kept, because it is too large or has no end.
+    pub fn without_body(
+        status: u16,
+        headers: impl IntoIterator<Item = (String, String)>,
+        request_id: &str,
+    ) -> Self {
+        let mut headers: Vec<_> = headers
+            .into_iter()
+            .map(|(name, value)| (name.to_ascii_lowercase(), value))
+            .collect();
+        drop_connection_headers(&mut headers);
+        headers.retain(|(name, _)| is_kept(name));
+        Self {
+            status,
+            headers,
+            body: None,
+            request_id: request_id.to_owned(),
+        }
+    }
+
+    /// The same answer without its body and headers: the last resort of a store that is full.
+    pub fn into_status_only(self) -> Self {
+        Self {
+            headers: Vec::new(),
+            body: None,
+            ..self
+        }
+    }
+
+    /// The body, or `None` when it was not kept.
+    pub fn body(&self) -> Option<&[u8]> {
+        self.body.as_ref().map(|body| body.as_slice())
+    }
+
+    /// The body as an own buffer.
+    pub fn into_body(self) -> Option<Vec<u8>> {
+        self.body.map(Vec::from)
+    }
+
+    /// Whether it proves that the operation was executed.
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    fn head_size(&self) -> usize {
+        // Four bytes a string cover its CBOR head at these lengths.
+        let size = |(name, value): &(String, String)| name.len() + value.len() + 8;
+        self.headers.iter().map(size).sum::<usize>() + self.request_id.len() + 16
+    }
+}
+
+/// Takes hop-by-hop headers out of an answer or a request (RFC 9110 §7.6.1): the known ones and
+/// those that `Connection` names. Names must be in lower case.
+pub fn drop_connection_headers(headers: &mut Vec<(String, String)>) {
+    let named: Vec<String> = headers
+        .iter()
+        .filter(|(name, _)| name == "connection")
+        .flat_map(|(_, value)| value.split(','))
+        .map(|name| name.trim().to_ascii_lowercase())
+        .collect();
+    headers.retain(|(name, _)| !is_hop_by_hop(name) && !named.contains(name));
+}
+
+/// Headers of an origin that this project says itself, computed for each answer: they are neither
+/// stored nor passed on.
+pub fn is_own_header(name: &str) -> bool {
+    name.starts_with("idempotent-") || name.starts_with("idempotency-")
+}
+
+/// Whether a header (in lower case) may be stored and replayed.
+fn is_kept(name: &str) -> bool {
+    let not_kept = matches!(
+        name,
+        // A session of the first caller.
+        "set-cookie" | "set-cookie2"
+        // The body is kept decoded, and its length is its own.
+        | "content-encoding" | "content-length"
+        // Kept apart, because ours stands in where the origin has none.
+        | "x-request-id"
+        // Wire measurements of the first exchange.
+        | "server-timing"
+    );
+    !not_kept && !is_own_header(name) && !name.starts_with("access-control-")
+}
+
+fn is_hop_by_hop(name: &str) -> bool {
+    matches!(
+        name,
+        "connection"
+            | "keep-alive"
+            | "proxy-authenticate"
+            | "proxy-authorization"
+            | "proxy-connection"
+            | "te"
+            | "trailer"
+            | "transfer-encoding"
+            | "upgrade"
+    )
+}
+
+impl fmt::Debug for StoredResponse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let body = self.body.as_ref().map(|body| body.len());
+        write!(
+            f,
+            "StoredResponse({}, {} headers, {body:?} bytes)",
+            self.status,
+            self.headers.len()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(headers: &[(&str, &str)]) -> Vec<(String, String)> {
+        headers
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn values_of_a_name_keep_their_order_and_spelling() {
+        let headers = pairs(&[
+            ("Link", "<a>; rel=next"),
+            ("ETag", "\"x\""),
+            ("Link", "<b>, <c>"),
+        ]);
+        let (kept, how) = StoredResponse::keep(201, headers, b"ok".to_vec(), "req_1", 1000);
+        assert_eq!(how, Kept::Whole);
+        assert_eq!(
+            kept.headers,
+            pairs(&[
+                ("link", "<a>; rel=next"),
+                ("etag", "\"x\""),
+                ("link", "<b>, <c>")
+            ])
+        );
+        assert_eq!(kept.body(), Some(&b"ok"[..]));
+    }
+
+    #[test]
+    fn what_belongs_to_one_exchange_is_never_stored() {
+        let headers = pairs(&[
+            ("Set-Cookie", "sid=1"),
+            ("Connection", "close, X-Hop"),
+            ("X-Hop", "1"),
+            ("Transfer-Encoding", "chunked"),
+            ("Content-Encoding", "gzip"),
+            ("Content-Length", "20"),
+            ("Access-Control-Allow-Origin", "*"),
+            ("Idempotent-Replayed", "true"),
+            ("Idempotency-State", "completed"),
+            ("X-Request-Id", "req_origin"),
+            ("Content-Type", "text/plain"),
+        ]);
+        let (kept, _) = StoredResponse::keep(200, headers, Vec::new(), "req_origin", 1000);
+        assert_eq!(kept.headers, pairs(&[("content-type", "text/plain")]));
+        assert_eq!(kept.request_id, "req_origin");
+    }
+
+    #[test]
+    fn what_does_not_fit_goes_body_first() {
+        let headers = || pairs(&[("a", &"x".repeat(100))]);
+        let keep = |limit| StoredResponse::keep(200, headers(), vec![0; 100], "", limit);
+        let head = StoredResponse::without_body(200, headers(), "").head_size();
+        assert_eq!(keep(head + 100).1, Kept::Whole);
+        assert_eq!(keep(head + 99).1, Kept::WithoutBody);
+        assert_eq!(keep(head).1, Kept::WithoutBody);
+        assert_eq!(keep(head - 1).1, Kept::StatusOnly);
+        assert_eq!((keep(0).0.headers.len(), keep(0).0.body()), (0, None));
+    }
+
+    #[test]
+    fn an_empty_body_is_kept_as_empty() {
+        let (kept, how) = StoredResponse::keep(204, [], Vec::new(), "", 1000);
+        assert_eq!((kept.body(), how), (Some(&b""[..]), Kept::Whole));
+    }
+}
