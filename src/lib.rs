@@ -1,0 +1,58 @@
+//! **oncekey**: an idempotency key names one intent, and an intent gets one answer.
+//!
+//! This crate is the core that knows all the rules. It has no clock, no randomness and does no I/O:
+//! `now`, random bytes and stored records are arguments, and what it returns is a decision and the
+//! record to store. A shell (a Worker, a web page, a test with a model of the world) carries it out.
+//!
+//! # The flow
+//!
+//! ```text
+//! request → Scope → IdempotencyKey → Fingerprints → begin → (origin) → complete → answer
+//! ```
+//!
+//! 1. [`Scope`] says whose key it is, [`IdempotencyKey`] which; together they make the
+//!    [`ScopedKey`], the name that the record is stored under.
+//! 2. [`Fingerprints`] say which request it is, whatever the spelling of its JSON.
+//! 3. [`lifecycle::begin`] takes the stored [`Record`] and decides: execute, replay, or refuse.
+//! 4. [`lifecycle::renew`] keeps a slow attempt alive; [`lifecycle::complete`] and
+//!    [`lifecycle::fail`] end it.
+//! 5. A [`Rejection`] turns every other decision into a status and a body.
+//!
+//! The file to read first is `lifecycle.rs`: it opens with the rules and the transition table.
+
+pub mod canonical;
+pub mod decision;
+pub mod fingerprint;
+pub mod key;
+pub mod lifecycle;
+pub mod policy;
+pub mod problem;
+pub mod record;
+pub mod replica;
+pub mod response;
+pub mod route;
+pub mod scope;
+pub mod time;
+
+pub use scope::{Scope, ScopeAliases, ScopeError, ScopeSource, ScopedKey};
+
+pub use key::{IdempotencyKey, KeyError};
+
+pub use fingerprint::{Fingerprint, FingerprintSecrets, Fingerprints};
+
+pub use decision::{
+    Completion, Decision, Execution, FailCause, Next, Renewal, Settlement, Settling, Step,
+};
+pub use lifecycle::Attempt;
+
+pub use record::{KeyState, KeyStatus, Record, RecordError, State, Token};
+
+pub use route::Route;
+
+pub use policy::{AnswerClass, ExpiredKey, Policy, UnknownOutcome};
+
+pub use response::{Kept, StoredResponse};
+
+pub use problem::{Dialect, Problem, Rejection};
+
+pub use time::{Millis, UnixMillis};

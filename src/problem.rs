@@ -1,0 +1,341 @@
+//! What a caller is told when there is no answer of the origin to give: a status and a body, in two
+//! dialects.
+
+use crate::decision::Decision;
+use crate::key::KeyError;
+use crate::scope::ScopeError;
+
+/// How error bodies look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// `{"type","code","message","request_id"}`, the statuses of Stripe-like APIs.
+    Kukopay,
+    /// `application/problem+json` (RFC 9457), the statuses of the IETF Idempotency-Key draft.
+    Ietf,
+}
+
+/// Why a request gets no answer of the origin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Rejection {
+    /// The route asks for a key and there is none.
+    KeyMissing,
+    /// The key is none.
+    KeyMalformed(KeyError),
+    /// The body broke off, or cannot be read.
+    BodyUnreadable,
+    /// The body is larger than this many bytes.
+    BodyTooLarge(u64),
+    /// The request has no scope.
+    NoScope(ScopeError),
+    /// The key belongs to another request.
+    Mismatch,
+    /// An attempt is under way.
+    InProgress,
+    /// An earlier attempt may have been executed, and the policy is to hold.
+    OutcomeUnknown,
+    /// The answer cannot be given again.
+    NotReplayable(Option<u16>),
+    /// The key was given up.
+    KeyVoided,
+    /// The key's answer has expired.
+    KeyExpired,
+    /// The origin could not be reached, or the connection broke.
+    OriginUnreachable,
+    /// The origin did not answer in time.
+    OriginTimedOut,
+    /// The store does not answer; the origin was not called.
+    StoreUnavailable,
+    /// Too much is under way; the origin was not called.
+    Overloaded,
+    /// Too much of the lease had gone before the origin could be called, so it was not.
+    TooLateToDispatch,
+    /// The stored record cannot be read; the origin was not called.
+    RecordUnreadable,
+    /// An admin call without the admin token.
+    NotAdmin,
+    /// There is nothing at this path.
+    NotFound,
+    /// The path does not take this method.
+    MethodNotAllowed,
+    /// The request is wrong in this way.
+    Invalid(String),
+    /// A setting is wrong: which, and what it may be.
+    Misconfigured(String),
+    /// Only an unknown outcome can be settled.
+    NothingToSettle,
+    /// Our fault.
+    Internal,
+}
+
+/// A rejection as it goes out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The HTTP status.
+    pub status: u16,
+    /// The plain name, which machines compare.
+    pub code: &'static str,
+    /// The body's media type.
+    pub content_type: &'static str,
+    /// The body, JSON.
+    pub body: String,
+    /// The `Retry-After` in seconds, where the same request may succeed later.
+    pub retry_after: Option<u32>,
+}
+
+impl Decision {
+    /// What the caller is told, or `None` for a decision that has an answer: `Execute`, `Replay`.
+    pub fn rejection(&self) -> Option<Rejection> {
+        Some(match self {
+            Self::Execute(_) | Self::Replay(_) => return None,
+            Self::NotReplayable { http_status } => Rejection::NotReplayable(*http_status),
+            Self::InProgress => Rejection::InProgress,
+            Self::OutcomeUnknown => Rejection::OutcomeUnknown,
+            Self::Mismatch => Rejection::Mismatch,
+            Self::KeyVoided => Rejection::KeyVoided,
+            Self::KeyExpired => Rejection::KeyExpired,
+        })
+    }
+}
+
+impl Rejection {
+    /// The rejection in a dialect. `accept` is the request's `Accept` header: who asks for
+    /// `application/problem+json` gets such a body in either dialect, with the dialect's status.
+    pub fn problem(&self, dialect: Dialect, accept: Option<&str>, request_id: &str) -> Problem {
+        let ietf = dialect == Dialect::Ietf;
+        let (status, code, retry_after) = match self {
+            Self::KeyMissing => (400, "idempotency_key_missing", None),
+            Self::KeyMalformed(_) | Self::BodyUnreadable | Self::Invalid(_) => {
+                (400, "invalid_request_error", None)
+            }
+            Self::NoScope(ScopeError::Missing) | Self::NotAdmin => {
+                (401, "authentication_error", None)
+            }
+            Self::NoScope(_) => (400, "invalid_request_error", None),
+            Self::NotFound => (404, "invalid_request_error", None),
+            Self::MethodNotAllowed => (405, "invalid_request_error", None),
+            Self::BodyTooLarge(_) => (413, "invalid_request_error", None),
+            Self::Mismatch => (if ietf { 422 } else { 400 }, "idempotency_error", None),
+            Self::KeyExpired => (400, "idempotency_key_expired", None),
+            Self::InProgress => (409, "idempotency_in_progress", Some(1)),
+            Self::OutcomeUnknown => (409, "idempotency_outcome_unknown", None),
+            Self::NotReplayable(_) => (409, "idempotency_not_replayable", None),
+            Self::KeyVoided => (409, "idempotency_key_voided", None),
+            Self::NothingToSettle => (409, "idempotency_not_unknown", None),
+            Self::OriginUnreachable => (502, "api_connection_error", None),
+            Self::OriginTimedOut => (504, "api_connection_error", None),
+            Self::StoreUnavailable | Self::Overloaded | Self::TooLateToDispatch => {
+                (503, "api_connection_error", Some(1))
+            }
+            Self::RecordUnreadable | Self::Misconfigured(_) | Self::Internal => {
+                (500, "api_error", None)
+            }
+        };
+        let asked = accept.is_some_and(|types| types.to_ascii_lowercase().contains(PROBLEM_JSON));
+        let message = self.message();
+        let (content_type, own) = if ietf || asked {
+            let names = [
+                ("type", format!("urn:oncekey:problem:{code}")),
+                ("title", title(code)),
+            ];
+            (PROBLEM_JSON, [&names[..], &[("detail", message)]].concat())
+        } else {
+            (
+                "application/json",
+                vec![("type", code.to_owned()), ("message", message)],
+            )
+        };
+        let mut fields: Vec<_> = own
+            .iter()
+            .map(|(name, text)| (*name, json_string(text)))
+            .collect();
+        fields.push(("code", json_string(code)));
+        if content_type == PROBLEM_JSON {
+            fields.push(("status", status.to_string()));
+        }
+        if let Self::NotReplayable(Some(http_status)) = self {
+            fields.push(("http_status", http_status.to_string()));
+        }
+        fields.push(("request_id", json_string(request_id)));
+        let fields: Vec<_> = fields
+            .iter()
+            .map(|(name, value)| format!("\"{name}\":{value}"))
+            .collect();
+        Problem {
+            status,
+            code,
+            content_type,
+            body: format!("{{{}}}", fields.join(",")),
+            retry_after,
+        }
+    }
+
+    fn message(&self) -> String {
+        let text = match self {
+            Self::KeyMissing => {
+                "This request needs an Idempotency-Key header; send a UUID, the same one for every retry."
+            }
+            Self::KeyMalformed(error) => return error.to_string(),
+            Self::BodyUnreadable => {
+                "The request's body could not be read to its end; send it again."
+            }
+            Self::BodyTooLarge(limit) => {
+                return format!(
+                    "The request's body is larger than {limit} bytes; send a smaller one."
+                );
+            }
+            Self::NoScope(ScopeError::Missing) => {
+                "A request with an idempotency key needs a credential, so that no other tenant can meet its answer."
+            }
+            Self::NoScope(ScopeError::ShortLivedToken) => {
+                "This credential is a token that changes when it is refreshed, so it cannot say whose idempotency key this is; send a stable API key, or have the operator map the caller with SCOPE or SCOPE_ALIASES."
+            }
+            Self::Mismatch => {
+                "This idempotency key was used with another request; send the same method, path, query and body, or a new key."
+            }
+            Self::InProgress => {
+                "A request with this idempotency key is in progress; ask again with the same key."
+            }
+            Self::OutcomeUnknown => {
+                "An earlier request with this idempotency key may have been executed, and its outcome is not known. It is not executed again until the outcome is settled; do not send it with a new key."
+            }
+            Self::NotReplayable(Some(status)) => {
+                return format!(
+                    "The request with this idempotency key was answered with status {status}, and that answer cannot be given again; look the result up instead."
+                );
+            }
+            Self::NotReplayable(None) => {
+                "A request with this idempotency key is known and cannot be compared with this one; look its result up instead."
+            }
+            Self::KeyVoided => {
+                "This idempotency key was given up before anything was executed; use a new one."
+            }
+            Self::KeyExpired => {
+                "The answer of this idempotency key has expired; look its result up, and use a new key only for a new operation."
+            }
+            Self::OriginUnreachable => {
+                "The connection to the API broke; the request may have been executed. Retry with the same key."
+            }
+            Self::OriginTimedOut => {
+                "The API did not answer in time; the request may have been executed. Retry with the same key."
+            }
+            Self::StoreUnavailable => {
+                "The store of idempotency keys does not answer; this request was not executed. Retry with the same key."
+            }
+            Self::Overloaded => {
+                "Too many large requests are under way; this one was not executed. Retry with the same key."
+            }
+            Self::TooLateToDispatch => {
+                "This request waited too long to be executed safely and was not. Retry with the same key."
+            }
+            Self::RecordUnreadable => {
+                "What is stored for this idempotency key cannot be read; this request was not executed. Do not use a new key; tell the operator the request id."
+            }
+            Self::NotAdmin => {
+                "This call needs the header Authorization: Bearer and the admin token."
+            }
+            Self::NotFound => "There is nothing at this path.",
+            Self::MethodNotAllowed => "This path does not take this method.",
+            Self::Invalid(what) => return what.clone(),
+            Self::Misconfigured(what) => return format!("This Worker is not set up right: {what}"),
+            Self::NothingToSettle => "Only a key whose outcome is unknown can be settled.",
+            Self::Internal => "Something went wrong here; retry with the same key.",
+        };
+        text.to_owned()
+    }
+}
+
+const PROBLEM_JSON: &str = "application/problem+json";
+
+/// The short summary that RFC 9457 asks for: the same for every occurrence of a code.
+fn title(code: &str) -> String {
+    let words = code.replace('_', " ");
+    let (first, rest) = words.split_at(1);
+    first.to_ascii_uppercase() + rest
+}
+
+/// A JSON string (RFC 8259 §7).
+fn json_string(text: &str) -> String {
+    let mut json = String::with_capacity(text.len() + 2);
+    json.push('"');
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => json.extend(['\\', character]),
+            '\0'..='\u{1f}' => json.push_str(&format!("\\u{:04x}", u32::from(character))),
+            _ => json.push(character),
+        }
+    }
+    json.push('"');
+    json
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_dialect_names_type_and_code_alike() {
+        let problem = Rejection::Mismatch.problem(Dialect::Kukopay, None, "req_1");
+        assert_eq!(
+            (problem.status, problem.content_type),
+            (400, "application/json")
+        );
+        assert!(
+            problem
+                .body
+                .starts_with(r#"{"type":"idempotency_error","message":"This"#),
+            "{}",
+            problem.body
+        );
+        assert!(
+            problem
+                .body
+                .ends_with(r#""code":"idempotency_error","request_id":"req_1"}"#)
+        );
+    }
+
+    #[test]
+    fn the_draft_dialect_is_rfc_9457_and_keeps_the_plain_code() {
+        let problem = Rejection::Mismatch.problem(Dialect::Ietf, None, "req_1");
+        assert_eq!(
+            (problem.status, problem.content_type),
+            (422, "application/problem+json")
+        );
+        for field in [
+            r#""type":"urn:oncekey:problem:idempotency_error""#,
+            r#""title":"Idempotency error""#,
+            r#""status":422"#,
+            r#""code":"idempotency_error""#,
+        ] {
+            assert!(problem.body.contains(field), "{field} in {}", problem.body);
+        }
+        let asked = Rejection::Mismatch.problem(
+            Dialect::Kukopay,
+            Some("text/html, Application/Problem+JSON"),
+            "",
+        );
+        assert_eq!(
+            (asked.status, asked.content_type),
+            (400, "application/problem+json")
+        );
+        assert!(asked.body.contains(r#""status":400"#));
+    }
+
+    #[test]
+    fn a_request_id_of_the_origin_cannot_break_the_body() {
+        let problem = Rejection::Internal.problem(Dialect::Kukopay, None, "a\"b\\c\nd");
+        assert!(
+            problem.body.ends_with(r#""request_id":"a\"b\\c\u000ad"}"#),
+            "{}",
+            problem.body
+        );
+    }
+
+    #[test]
+    fn not_replayable_tells_the_first_status() {
+        let problem = Rejection::NotReplayable(Some(201)).problem(Dialect::Kukopay, None, "");
+        assert!(problem.body.contains(r#""http_status":201"#));
+        let unlisted = Rejection::NotReplayable(None).problem(Dialect::Kukopay, None, "");
+        assert!(!unlisted.body.contains("http_status"));
+    }
+}
