@@ -1,0 +1,139 @@
+//! The gateway's side of a shard: calls that are asked again when they fail.
+//!
+//! Each call may be repeated: the token makes the same attempt get the same answer, so a reply that
+//! was lost is asked for again instead of guessed.
+
+use crate::clock;
+use crate::protocol::{Call, Operation, Reply, VERSION};
+use futures_util::future::{Either, select};
+use oncekey::{Millis, ScopedKey};
+use std::cell::RefCell;
+use std::pin::pin;
+use std::rc::Rc;
+use worker::durable::Stub;
+use worker::{Env, Method, Request, RequestInit, js_sys::Uint8Array};
+
+/// The binding of the shards' namespace, and the version of the layout that spreads keys over them.
+const BINDING: &str = "SHARDS";
+const LAYOUT: &str = "v1";
+
+/// The shard that has the authority over one key.
+pub(crate) struct Authority {
+    env: Env,
+    name: ScopedKey,
+    /// Calls through one stub arrive in the order in which they were made. A stub that failed may
+    /// stay broken, so the next call takes a new one.
+    stub: RefCell<Option<Rc<Stub>>>,
+}
+
+/// How long a caller waits: how often it asks, and how long each time.
+#[derive(Clone, Copy)]
+pub(crate) struct Patience {
+    pub(crate) tries: u32,
+    pub(crate) each: Millis,
+    /// Between two tries, growing with their number.
+    pub(crate) pause: Millis,
+}
+
+/// The shard did not answer, or could not store.
+#[derive(Debug)]
+pub(crate) struct Unavailable;
+
+impl Patience {
+    /// For a caller who waits before anything was executed: `whole` in all.
+    pub(crate) fn within(whole: Millis) -> Self {
+        Self {
+            tries: 3,
+            each: Millis::new(whole.as_u64() / 3),
+            pause: Millis::new((whole.as_u64() / 50).min(50)),
+        }
+    }
+
+    /// For a caller whose request was executed: it should not wait for long, but its answer should
+    /// not be lost either.
+    pub(crate) fn with_answer_in_hand() -> Self {
+        Self {
+            tries: 4,
+            each: Millis::new(4000),
+            pause: Millis::new(150),
+        }
+    }
+
+    /// For work that nobody waits for.
+    pub(crate) fn in_background() -> Self {
+        Self {
+            tries: 6,
+            each: Millis::new(4000),
+            pause: Millis::new(400),
+        }
+    }
+}
+
+impl Authority {
+    pub(crate) fn new(env: &Env, name: ScopedKey) -> Self {
+        Self {
+            env: env.clone(),
+            name,
+            stub: RefCell::new(None),
+        }
+    }
+
+    /// Makes a call until it is answered. A reply that says that nothing was stored, or that the
+    /// call is not known, is asked again too: the next try may meet the newer version.
+    pub(crate) async fn call(
+        &self,
+        operation: Operation,
+        patience: Patience,
+    ) -> Result<Reply, Unavailable> {
+        let call = Call {
+            version: VERSION,
+            name: self.name.as_bytes().to_vec(),
+            operation,
+        };
+        let Ok(bytes) = minicbor::to_vec(&call) else {
+            return Err(Unavailable);
+        };
+        for number in 1..=patience.tries {
+            let answer = pin!(self.try_once(&bytes));
+            match select(answer, pin!(clock::sleep(patience.each))).await {
+                Either::Left((Ok(Reply::NotStored | Reply::UnknownCall), _)) => {}
+                Either::Left((Ok(reply), _)) => return Ok(reply),
+                Either::Left((Err(_), _)) => {
+                    self.stub.take();
+                }
+                // It may still arrive; the stub is kept so that what follows arrives after it.
+                Either::Right(_) => {}
+            }
+            if number < patience.tries {
+                let pause = patience.pause.as_u64().saturating_mul(number.into());
+                clock::sleep(Millis::new(pause)).await;
+            }
+        }
+        Err(Unavailable)
+    }
+
+    async fn try_once(&self, bytes: &[u8]) -> worker::Result<Reply> {
+        let mut init = RequestInit::new();
+        init.with_method(Method::Post)
+            .with_body(Some(Uint8Array::from(bytes).into()));
+        let request = Request::new_with_init("https://shard/", &init)?;
+        let stub = self.stub()?;
+        let mut response = stub.fetch_with_request(request).await?;
+        if response.status_code() != 200 {
+            return Err(format!("the shard answered {}", response.status_code()).into());
+        }
+        let bytes = response.bytes().await?;
+        minicbor::decode(&bytes).map_err(|error| error.to_string().into())
+    }
+
+    fn stub(&self) -> worker::Result<Rc<Stub>> {
+        let mut known = self.stub.borrow_mut();
+        if let Some(stub) = known.as_ref() {
+            return Ok(Rc::clone(stub));
+        }
+        let shard = format!("{LAYOUT}-{}", self.name.shard());
+        let stub = Rc::new(self.env.durable_object(BINDING)?.get_by_name(&shard)?);
+        *known = Some(Rc::clone(&stub));
+        Ok(stub)
+    }
+}

@@ -1,0 +1,38 @@
+//! How many bytes of bodies an isolate holds at once. An isolate has 128 MB for everything; one
+//! that runs out of memory takes every request in it along, so large ones are turned away first.
+
+use std::cell::Cell;
+
+/// Bytes of bodies that may be held at once: a body stands in memory up to twice, here and on its
+/// way to the origin.
+const LIMIT: u64 = 40 << 20;
+
+thread_local! {
+    static HELD: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Bytes that one request holds; given back when it is dropped. (A panic drops nothing, but the
+/// wasm instance that counted them takes no new requests after one.)
+#[derive(Debug, Default)]
+pub(crate) struct Reservation {
+    bytes: Cell<u64>,
+}
+
+impl Reservation {
+    /// Holds `more` bytes, unless that would be too many for the isolate.
+    pub(crate) fn grow(&self, more: u64) -> bool {
+        let held = HELD.get().saturating_add(more);
+        if held > LIMIT {
+            return false;
+        }
+        HELD.set(held);
+        self.bytes.set(self.bytes.get() + more);
+        true
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        HELD.set(HELD.get().saturating_sub(self.bytes.get()));
+    }
+}

@@ -1,0 +1,332 @@
+//! The settings: Worker vars and secrets, read once an isolate and checked before anything is
+//! served. A wrong one never serves: every path answers with what is wrong and what it may be.
+
+use oncekey::canonical::JsonPointer;
+use oncekey::{
+    Dialect, ExpiredKey, FingerprintSecrets, Millis, Policy, Route, ScopeAliases, ScopeSource,
+    UnknownOutcome,
+};
+use std::cell::OnceCell;
+use std::rc::Rc;
+use worker::{Env, Url};
+
+/// Settings that were checked.
+#[derive(Debug)]
+pub(crate) struct Config {
+    pub(crate) upstream: Upstream,
+    pub(crate) policy: Policy,
+    pub(crate) origin_timeout: Millis,
+    /// Whether a connection that broke before any answer proves that nothing was executed.
+    pub(crate) connect_failure_releases: bool,
+    pub(crate) key_required: Vec<Route>,
+    pub(crate) dialect: Dialect,
+    pub(crate) scope: Vec<ScopeSource>,
+    pub(crate) scope_aliases: ScopeAliases,
+    pub(crate) anonymous: bool,
+    /// In bytes, headers included.
+    pub(crate) max_replay: usize,
+    /// In bytes.
+    pub(crate) max_request: u64,
+    pub(crate) cors: CorsOrigins,
+    pub(crate) fingerprint_ignore: Vec<(Route, JsonPointer)>,
+    pub(crate) fingerprint_secrets: FingerprintSecrets,
+    pub(crate) admin_token: Option<AdminToken>,
+}
+
+/// The API behind the gateway.
+#[derive(Debug)]
+pub(crate) enum Upstream {
+    Sandbox,
+    /// An URL without a slash at its end, query or fragment; paths are put behind it.
+    Url(String),
+}
+
+/// Which pages' scripts may call.
+#[derive(Debug)]
+pub(crate) enum CorsOrigins {
+    /// The gateway leaves CORS to the origin.
+    Off,
+    Any,
+    These(Vec<String>),
+}
+
+/// The secret of the admin calls; never shown.
+pub(crate) struct AdminToken(String);
+
+thread_local! {
+    static CONFIG: OnceCell<Result<Rc<Config>, String>> = const { OnceCell::new() };
+}
+
+/// The isolate's settings, or what is wrong with them.
+pub(crate) fn load(env: &Env) -> Result<Rc<Config>, String> {
+    let read = || {
+        let var = |name: &str| env.var(name).ok().map(|value| value.to_string());
+        Config::read(var).map(Rc::new)
+    };
+    CONFIG.with(|config| config.get_or_init(read).clone())
+}
+
+impl Config {
+    /// Reads the settings through `var`. An empty one counts as left out.
+    pub(crate) fn read(var: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+        let vars = Vars(&var);
+        for name in ["KEY_FIELD", "BUSINESS_KEYS", "RESOLVE", "WEBHOOK_SECRETS"] {
+            // To take a setting and not honour it would promise what nothing keeps.
+            vars.refuse(name, "is not part of this version; leave it out")?;
+        }
+        let upstream = vars.parse("UPSTREAM", Upstream::Sandbox, parse_upstream)?;
+        let is_sandbox = matches!(upstream, Upstream::Sandbox);
+        let unknown_outcome = if is_sandbox {
+            UnknownOutcome::Retry
+        } else {
+            UnknownOutcome::Hold
+        };
+        let cors = if is_sandbox {
+            CorsOrigins::Any
+        } else {
+            CorsOrigins::Off
+        };
+        let policy = Policy {
+            retention: vars.seconds("RETENTION_SECONDS", 86_400, 1..=31_536_000)?,
+            lease: vars.seconds("LEASE_SECONDS", 15, 1..=3600)?,
+            unknown_outcome: vars.choice(
+                "UNKNOWN_OUTCOME",
+                unknown_outcome,
+                &[
+                    ("retry", UnknownOutcome::Retry),
+                    ("hold", UnknownOutcome::Hold),
+                ],
+            )?,
+            expired_key: vars.choice(
+                "EXPIRED_KEY",
+                ExpiredKey::Forget,
+                &[
+                    ("forget", ExpiredKey::Forget),
+                    ("refuse", ExpiredKey::Refuse),
+                ],
+            )?,
+        };
+        Ok(Self {
+            upstream,
+            policy,
+            // Work given to `wait_until` ends 30 s after the caller has gone: the answer must be
+            // there, and stored, before that.
+            origin_timeout: vars.seconds("ORIGIN_TIMEOUT_SECONDS", 25, 1..=29)?,
+            connect_failure_releases: vars.choice(
+                "CONNECT_FAILURE",
+                false,
+                &[("unknown", false), ("released", true)],
+            )?,
+            key_required: vars.list("KEY_REQUIRED", |text| {
+                Route::parse(text).map_err(|error| error.to_string())
+            })?,
+            dialect: vars.choice(
+                "DIALECT",
+                Dialect::Kukopay,
+                &[("kukopay", Dialect::Kukopay), ("ietf", Dialect::Ietf)],
+            )?,
+            scope: match vars.list("SCOPE", parse_scope)? {
+                list if list.is_empty() => vec![
+                    ScopeSource::Header("x-api-key".to_owned()),
+                    ScopeSource::Header("authorization".to_owned()),
+                ],
+                list => list,
+            },
+            scope_aliases: vars.parse("SCOPE_ALIASES", ScopeAliases::default(), |text| {
+                ScopeAliases::parse(text).map_err(|error| error.to_string())
+            })?,
+            anonymous: vars.choice("ANONYMOUS", false, &[("refuse", false), ("allow", true)])?,
+            max_replay: vars.number("MAX_REPLAY_BYTES", 1 << 20, 0..=1_887_436)? as usize,
+            max_request: vars.number("MAX_REQUEST_BYTES", 10 << 20, 0..=(100 << 20))?,
+            cors: vars.parse("CORS_ORIGINS", cors, parse_cors)?,
+            fingerprint_ignore: vars.list("FINGERPRINT_IGNORE", parse_ignore)?,
+            fingerprint_secrets: vars.parse(
+                "FINGERPRINT_SECRET",
+                FingerprintSecrets::default(),
+                |text| FingerprintSecrets::parse(text).map_err(|error| error.to_string()),
+            )?,
+            admin_token: vars.text("ADMIN_TOKEN").map(AdminToken),
+        })
+    }
+
+    pub(crate) fn requires_key(&self, method: &str, path: &str) -> bool {
+        self.key_required
+            .iter()
+            .any(|route| route.matches(method, path))
+    }
+
+    /// What a route leaves out of the fingerprint.
+    pub(crate) fn ignored(&self, method: &str, path: &str) -> Vec<JsonPointer> {
+        let here = self
+            .fingerprint_ignore
+            .iter()
+            .filter(|(route, _)| route.matches(method, path));
+        here.map(|(_, pointer)| pointer.clone()).collect()
+    }
+}
+
+impl AdminToken {
+    /// Whether an `Authorization` header carries it. Takes as long for a wrong one as for the right
+    /// one of that length.
+    pub(crate) fn is_carried_by(&self, authorization: &str) -> bool {
+        let Some(given) = authorization.strip_prefix("Bearer ") else {
+            return false;
+        };
+        let (ours, given) = (self.0.as_bytes(), given.as_bytes());
+        let differences = ours.iter().zip(given).fold(0, |sum, (a, b)| sum | (a ^ b));
+        ours.len() == given.len() && differences == 0
+    }
+}
+
+impl std::fmt::Debug for AdminToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AdminToken")
+    }
+}
+
+/// Reads vars and says, of a wrong one, its name and what it may be. The value itself is left out:
+/// it may be a secret in the wrong place.
+struct Vars<'a, F: Fn(&str) -> Option<String>>(&'a F);
+
+impl<F: Fn(&str) -> Option<String>> Vars<'_, F> {
+    fn parse<T>(
+        &self,
+        name: &str,
+        default: T,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<T, String> {
+        match self.text(name) {
+            None => Ok(default),
+            Some(text) => parse(&text).map_err(|error| format!("{name}: {error}")),
+        }
+    }
+
+    fn list<T>(
+        &self,
+        name: &str,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<Vec<T>, String> {
+        let text = self.text(name).unwrap_or_default();
+        let entries = text
+            .split(',')
+            .map(str::trim)
+            .filter(|entry| !entry.is_empty());
+        entries
+            .map(|entry| parse(entry).map_err(|error| format!("{name}: {error}")))
+            .collect()
+    }
+
+    fn choice<T: Copy>(&self, name: &str, default: T, choices: &[(&str, T)]) -> Result<T, String> {
+        self.parse(name, default, |text| {
+            let found = choices.iter().find(|(choice, _)| *choice == text);
+            found.map(|(_, value)| *value).ok_or_else(|| {
+                let names: Vec<_> = choices.iter().map(|(choice, _)| *choice).collect();
+                format!("may be {}", names.join(" or "))
+            })
+        })
+    }
+
+    fn number(
+        &self,
+        name: &str,
+        default: u64,
+        range: std::ops::RangeInclusive<u64>,
+    ) -> Result<u64, String> {
+        self.parse(name, default, |text| {
+            // `parse` alone would take "+5".
+            let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+            let number = text
+                .parse()
+                .ok()
+                .filter(|number| digits && range.contains(number));
+            number.ok_or_else(|| {
+                format!(
+                    "must be a whole number from {} to {}",
+                    range.start(),
+                    range.end()
+                )
+            })
+        })
+    }
+
+    fn seconds(
+        &self,
+        name: &str,
+        default: u64,
+        range: std::ops::RangeInclusive<u64>,
+    ) -> Result<Millis, String> {
+        self.number(name, default, range).map(Millis::from_seconds)
+    }
+
+    fn refuse(&self, name: &str, why: &str) -> Result<(), String> {
+        match self.text(name) {
+            None => Ok(()),
+            Some(_) => Err(format!("{name} {why}")),
+        }
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        self.0(name)
+            .map(|text| text.trim().to_owned())
+            .filter(|text| !text.is_empty())
+    }
+}
+
+fn parse_upstream(text: &str) -> Result<Upstream, String> {
+    const MAY_BE: &str = "must be an http or https URL without user, query and fragment";
+    let url = Url::parse(text).map_err(|_| MAY_BE)?;
+    let plain = url.username().is_empty()
+        && url.password().is_none()
+        && url.query().is_none()
+        && url.fragment().is_none();
+    if !matches!(url.scheme(), "http" | "https") || !plain {
+        return Err(MAY_BE.to_owned());
+    }
+    Ok(Upstream::Url(url.as_str().trim_end_matches('/').to_owned()))
+}
+
+fn parse_scope(text: &str) -> Result<ScopeSource, String> {
+    const MAY_BE: &str = "each source must be header:NAME or cookie:NAME";
+    let is_token = |name: &str| {
+        !name.is_empty()
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+    };
+    match text.split_once(':') {
+        Some(("header", name)) if is_token(name) => {
+            Ok(ScopeSource::Header(name.to_ascii_lowercase()))
+        }
+        Some(("cookie", name)) if is_token(name) => Ok(ScopeSource::Cookie(name.to_owned())),
+        _ => Err(MAY_BE.to_owned()),
+    }
+}
+
+fn parse_cors(text: &str) -> Result<CorsOrigins, String> {
+    if text == "*" {
+        return Ok(CorsOrigins::Any);
+    }
+    let origins = text.split(',').map(str::trim).map(|origin| {
+        let url = Url::parse(origin).ok();
+        let is_origin = url.is_some_and(|url| url.origin().ascii_serialization() == origin);
+        is_origin.then(|| origin.to_owned())
+    });
+    origins
+        .collect::<Option<_>>()
+        .map(CorsOrigins::These)
+        .ok_or_else(|| {
+            "must be * or origins as browsers send them, such as https://shop.example".to_owned()
+        })
+}
+
+fn parse_ignore(text: &str) -> Result<(Route, JsonPointer), String> {
+    // METHOD:/path:/pointer — a path holds no colon here, a pointer may.
+    let mut parts = text.splitn(3, ':');
+    let (Some(method), Some(path), Some(pointer)) = (parts.next(), parts.next(), parts.next())
+    else {
+        return Err("each entry must be METHOD:/path:/pointer".to_owned());
+    };
+    let route = Route::parse(&format!("{method}:{path}")).map_err(|error| error.to_string())?;
+    let pointer = JsonPointer::parse(pointer).map_err(|error| error.to_string())?;
+    Ok((route, pointer))
+}

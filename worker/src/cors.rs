@@ -1,0 +1,89 @@
+//! Which pages' scripts may call, and what they may read of an answer. Computed for each answer,
+//! also for errors and replays: a stored permission would be the first caller's.
+
+use crate::answer::{Answer, Body};
+use crate::config::CorsOrigins;
+use crate::incoming::Incoming;
+
+/// Headers that a script may read besides the ones that it always may.
+const EXPOSED: &str = "Idempotent-Replayed, Idempotency-State, Idempotency-Expires, Idempotency-Stored, X-Request-Id, Retry-After, Location, Link, ETag";
+
+/// Headers that a script may send where it does not say which it wants to send.
+const ALLOWED: &str = "Idempotency-Key, Content-Type, X-Api-Key, Authorization";
+
+/// The answer to a preflight (Fetch standard, CORS protocol), where the gateway answers them.
+pub(crate) fn preflight(cors: &CorsOrigins, incoming: &Incoming) -> Option<Answer> {
+    let asked = incoming.header("access-control-request-method")?;
+    if incoming.method != "OPTIONS" || matches!(cors, CorsOrigins::Off) {
+        return None;
+    }
+    let mut answer = Answer {
+        status: 204,
+        headers: Vec::new(),
+        body: Body::Bytes(Vec::new()),
+    };
+    let origin = incoming.header("origin");
+    apply(cors, origin, &mut answer);
+    if allowed_origin(cors, origin).is_some() {
+        let headers = incoming
+            .header("access-control-request-headers")
+            .unwrap_or(ALLOWED);
+        answer.set("access-control-allow-methods", asked);
+        answer.set("access-control-allow-headers", headers);
+        answer.set("access-control-max-age", "7200");
+        answer.set(
+            "vary",
+            "Origin, Access-Control-Request-Method, Access-Control-Request-Headers",
+        );
+    }
+    Some(answer)
+}
+
+/// Says what the page that asks may read. An origin's own permissions give way to ours, and stay
+/// where the gateway leaves CORS to it.
+pub(crate) fn apply(cors: &CorsOrigins, origin: Option<&str>, answer: &mut Answer) {
+    if matches!(cors, CorsOrigins::Off) {
+        return;
+    }
+    answer
+        .headers
+        .retain(|(name, _)| !name.starts_with("access-control-"));
+    let Some(allowed) = allowed_origin(cors, origin) else {
+        vary_by_origin(answer);
+        return;
+    };
+    answer.set("access-control-allow-origin", allowed);
+    answer.set("access-control-expose-headers", EXPOSED);
+    if allowed != "*" {
+        // A named origin may send cookies, which may be the scope.
+        answer.set("access-control-allow-credentials", "true");
+        vary_by_origin(answer);
+    }
+}
+
+fn allowed_origin<'a>(cors: &CorsOrigins, origin: Option<&'a str>) -> Option<&'a str> {
+    match cors {
+        CorsOrigins::Off => None,
+        CorsOrigins::Any => Some("*"),
+        CorsOrigins::These(list) => {
+            origin.filter(|origin| list.iter().any(|known| known == origin))
+        }
+    }
+}
+
+/// A cache must not give one page the answer of another.
+fn vary_by_origin(answer: &mut Answer) {
+    let known = answer.header("vary").unwrap_or("").to_owned();
+    if known
+        .split(',')
+        .any(|name| matches!(name.trim(), "*") || name.trim().eq_ignore_ascii_case("origin"))
+    {
+        return;
+    }
+    let vary = if known.is_empty() {
+        "Origin".to_owned()
+    } else {
+        format!("{known}, Origin")
+    };
+    answer.set("vary", &vary);
+}

@@ -1,0 +1,235 @@
+//! The flow of a request, top-down: scope → key → fingerprint → begin → origin → complete → answer.
+
+use crate::answer::{Answer, Caller};
+use crate::attempt::Attempting;
+use crate::authority::{Authority, Patience, Unavailable};
+use crate::budget::Reservation;
+use crate::clock;
+use crate::incoming::Incoming;
+use crate::panic;
+use crate::protocol::{Operation, Reply};
+use crate::random;
+use crate::replica;
+use crate::upstream::{self, Deadline, Outgoing};
+use futures_util::future::{Either, LocalBoxFuture, select};
+use oncekey::fingerprint::RequestParts;
+use oncekey::{
+    Attempt, Decision, Execution, FailCause, Fingerprints, IdempotencyKey, KeyStatus, Millis,
+    Rejection, Scope, ScopeError, ScopedKey, Step, Token, UnixMillis,
+};
+use std::pin::pin;
+use std::rc::Rc;
+use worker::Env;
+
+/// How long the authority may take before the replica is asked as well.
+const SLOW: Millis = Millis::new(50);
+
+/// An answer, and what is left to do once it has gone out.
+pub(crate) struct Outcome {
+    pub(crate) answer: Answer,
+    pub(crate) after: Option<LocalBoxFuture<'static, ()>>,
+}
+
+impl From<Answer> for Outcome {
+    fn from(answer: Answer) -> Self {
+        Self {
+            answer,
+            after: None,
+        }
+    }
+}
+
+/// Answers a request to the origin.
+pub(crate) async fn handle(env: &Env, caller: &Caller, incoming: Incoming) -> Outcome {
+    panic::point("gateway");
+    if incoming.is_write() {
+        if let Some(header) = incoming.header("idempotency-key") {
+            let header = header.to_owned();
+            return match keyed_write(env, caller, incoming, &header).await {
+                Ok(outcome) => outcome,
+                Err(rejection) => caller.reject(&rejection).into(),
+            };
+        }
+        if caller.config.requires_key(&incoming.method, &incoming.path) {
+            return caller.reject(&Rejection::KeyMissing).into();
+        }
+    }
+    pass_through(env, caller, &incoming).await.into()
+}
+
+/// A write with a key: executed once, however often it comes.
+async fn keyed_write(
+    env: &Env,
+    caller: &Caller,
+    incoming: Incoming,
+    header: &str,
+) -> Result<Outcome, Rejection> {
+    let config = &caller.config;
+    let scope = scope_of(caller, &incoming)?;
+    let key = IdempotencyKey::parse_header(header).map_err(Rejection::KeyMalformed)?;
+    let reservation = Reservation::default();
+    let body = incoming.read_body(config.max_request, &reservation).await?;
+    let fingerprints = Fingerprints::compute(
+        &RequestParts {
+            method: &incoming.method,
+            path: &incoming.path,
+            query: incoming.query.as_deref(),
+            content_type: incoming.header("content-type"),
+            body: &body,
+            ignore: &config.ignored(&incoming.method, &incoming.path),
+        },
+        &config.fingerprint_secrets,
+    );
+    let name = ScopedKey::new(&scope, &key);
+    let write = KeyedWrite {
+        authority: Rc::new(Authority::new(env, name)),
+        name,
+        token: random::token(),
+        sent_at: clock::now(),
+        key,
+        fingerprints,
+    };
+    Ok(match write.begin(env, caller).await {
+        Begun::Execute(execution) => {
+            Attempting {
+                env,
+                caller,
+                incoming: &incoming,
+                body,
+                reservation,
+                write,
+                execution,
+            }
+            .run()
+            .await
+        }
+        Begun::Answered(outcome) => outcome,
+    })
+}
+
+/// A request that nobody needs to remember.
+async fn pass_through(env: &Env, caller: &Caller, incoming: &Incoming) -> Answer {
+    let outgoing = Outgoing::streaming(incoming, &caller.request_id);
+    let deadline = Deadline::after(caller.config.origin_timeout);
+    match upstream::call(env, &caller.config, outgoing, &deadline).await {
+        Ok(answer) => answer.pass_on(),
+        Err(upstream::OriginError::TimedOut) => {
+            deadline.abort();
+            caller.reject(&Rejection::OriginTimedOut)
+        }
+        Err(_) => caller.reject(&Rejection::OriginUnreachable),
+    }
+}
+
+/// Whose key it is.
+pub(crate) fn scope_of(caller: &Caller, incoming: &Incoming) -> Result<Scope, Rejection> {
+    let config = &caller.config;
+    let scope = Scope::derive(&config.scope, &config.scope_aliases, |source| {
+        incoming.scope_value(source)
+    });
+    match scope {
+        Err(ScopeError::Missing) if config.anonymous => Ok(Scope::anonymous()),
+        scope => scope.map_err(Rejection::NoScope),
+    }
+}
+
+/// What a caller is told who does not execute.
+pub(crate) fn answer_to(caller: &Caller, decision: Decision, status: Option<&KeyStatus>) -> Answer {
+    let answer = match decision.rejection() {
+        Some(rejection) => caller.reject(&rejection),
+        None => match decision {
+            Decision::Replay(response) => Answer::replay(response)
+                .unwrap_or_else(|| caller.reject(&Rejection::NotReplayable(None))),
+            _ => caller.reject(&Rejection::Internal),
+        },
+    };
+    answer.with_key_status(status)
+}
+
+/// One attempt at a keyed write.
+pub(crate) struct KeyedWrite {
+    pub(crate) authority: Rc<Authority>,
+    pub(crate) name: ScopedKey,
+    pub(crate) token: Token,
+    /// When `begin` was first sent, by the clock here.
+    pub(crate) sent_at: UnixMillis,
+    pub(crate) key: IdempotencyKey,
+    pub(crate) fingerprints: Fingerprints,
+}
+
+enum Begun {
+    Execute(Execution),
+    Answered(Outcome),
+}
+
+impl KeyedWrite {
+    /// Asks the authority, and the replica too when the authority is slow or down.
+    async fn begin(&self, env: &Env, caller: &Caller) -> Begun {
+        let attempt = Attempt {
+            fingerprints: &self.fingerprints,
+            token: self.token,
+            minted_at: self.key.minted_at(),
+            policy: &caller.config.policy,
+        };
+        let operation = Operation::Begin {
+            fingerprints: self.fingerprints.clone(),
+            token: self.token,
+            minted_at: attempt.minted_at,
+            policy: *attempt.policy,
+        };
+        // Past half the lease nothing may be dispatched, so there is no use in waiting for longer.
+        let patience = Patience::within(attempt.policy.lease.half());
+        let asked = pin!(self.authority.call(operation, patience));
+        // The replica gets its head start only where the authority is slow.
+        let copied = pin!(async {
+            clock::sleep(SLOW).await;
+            replica::ask(env, self.name, &attempt).await
+        });
+        let reply = match select(asked, copied).await {
+            Either::Left((reply, _)) => reply,
+            // Final, so nothing that the authority could still say counts for more.
+            Either::Right((Some(step), _)) => return self.answered_without_authority(caller, step),
+            Either::Right((None, asked)) => asked.await,
+        };
+        let rejection = match reply {
+            Ok(Reply::Begun {
+                decision: Decision::Execute(execution),
+                ..
+            }) => {
+                return Begun::Execute(execution);
+            }
+            Ok(Reply::Begun { decision, status }) => {
+                return Begun::Answered(answer_to(caller, decision, status.as_ref()).into());
+            }
+            Ok(Reply::Unreadable) => Rejection::RecordUnreadable,
+            Ok(_) | Err(Unavailable) => Rejection::StoreUnavailable,
+        };
+        match replica::ask(env, self.name, &attempt).await {
+            Some(step) => self.answered_without_authority(caller, step),
+            None => Begun::Answered(Outcome {
+                answer: caller.reject(&rejection),
+                after: Some(self.give_up()),
+            }),
+        }
+    }
+
+    fn answered_without_authority(&self, caller: &Caller, step: Step<Decision>) -> Begun {
+        Begun::Answered(Outcome {
+            answer: answer_to(caller, step.decision, step.status.as_ref()),
+            after: Some(self.give_up()),
+        })
+    }
+
+    /// Tells the authority that this attempt does not execute, should its `begin` still arrive or
+    /// have arrived: otherwise the key would count as dispatched once the lease dies.
+    fn give_up(&self) -> LocalBoxFuture<'static, ()> {
+        let authority = Rc::clone(&self.authority);
+        let operation = Operation::Fail {
+            token: self.token,
+            cause: FailCause::NotDispatched,
+        };
+        Box::pin(async move {
+            let _ = authority.call(operation, Patience::in_background()).await;
+        })
+    }
+}

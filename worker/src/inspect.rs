@@ -1,0 +1,222 @@
+//! Calls about keys and about the Worker itself: everything under `/_oncekey/`.
+
+use crate::answer::{Answer, Caller};
+use crate::authority::{Authority, Patience, Unavailable};
+use crate::budget::Reservation;
+use crate::clock;
+use crate::gateway::scope_of;
+use crate::incoming::Incoming;
+use crate::protocol::{Operation, Reply};
+use oncekey::{
+    IdempotencyKey, KeyStatus, Millis, Rejection, Scope, ScopeSource, ScopedKey, Settlement,
+    Settling, StoredResponse,
+};
+use serde_json::{Value, json};
+use worker::Env;
+
+/// How long a caller waits for the authority's word on a key.
+const PATIENCE: Millis = Millis::from_seconds(6);
+
+/// Bounds of a settlement's body, in bytes: an answer of the largest size, spelt in JSON escapes.
+const MAX_SETTLEMENT: u64 = 12 << 20;
+
+/// Answers a call under `/_oncekey/`.
+pub(crate) async fn handle(env: &Env, caller: &Caller, incoming: &Incoming) -> Answer {
+    let answer = match (incoming.method.as_str(), incoming.path.as_str()) {
+        ("GET" | "HEAD", "/_oncekey/health") => health(env, caller).await,
+        ("GET" | "HEAD", "/_oncekey/key") => show(env, caller, incoming).await,
+        ("POST", "/_oncekey/key/void") => void(env, caller, incoming).await,
+        ("POST", "/_oncekey/key/settle") if caller.config.admin_token.is_some() => {
+            settle(env, caller, incoming).await
+        }
+        (_, "/_oncekey/health" | "/_oncekey/key" | "/_oncekey/key/void") => {
+            Err(Rejection::MethodNotAllowed)
+        }
+        _ => Err(Rejection::NotFound),
+    };
+    answer.unwrap_or_else(|rejection| caller.reject(&rejection))
+}
+
+/// Whether the Worker can serve: its settings are right (or it would not have come here) and a
+/// shard answers.
+async fn health(env: &Env, caller: &Caller) -> Result<Answer, Rejection> {
+    let probe = IdempotencyKey::parse_bare("health").map_err(Rejection::KeyMalformed)?;
+    let authority = Authority::new(
+        env,
+        ScopedKey::new(&Scope::of_tenant("oncekey health"), &probe),
+    );
+    call(&authority, Operation::Inspect).await?;
+    Ok(caller.json(200, &json!({ "status": "ok" })))
+}
+
+/// `GET /_oncekey/key`: how a key stands.
+async fn show(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
+    let (authority, _) = meant_key(env, caller, incoming)?;
+    match call(&authority, Operation::Inspect).await? {
+        Reply::Stands {
+            status: Some(status),
+        } => Ok(key_status(caller, 200, &status)),
+        Reply::Stands { status: None } => Err(Rejection::NotFound),
+        _ => Err(Rejection::StoreUnavailable),
+    }
+}
+
+/// `POST /_oncekey/key/void`: the caller gives a key up.
+async fn void(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
+    let (authority, key) = meant_key(env, caller, incoming)?;
+    let operation = Operation::Void {
+        minted_at: key.minted_at(),
+        policy: caller.config.policy,
+    };
+    match call(&authority, operation).await? {
+        Reply::Stands {
+            status: Some(status),
+        } => Ok(key_status(caller, 200, &status)),
+        _ => Err(Rejection::StoreUnavailable),
+    }
+}
+
+/// `POST /_oncekey/key/settle`: an operator tells what became of an unknown outcome.
+async fn settle(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
+    if !is_admin(caller, incoming) {
+        return Err(Rejection::NotAdmin);
+    }
+    let (authority, _) = meant_key(env, caller, incoming)?;
+    let body = incoming
+        .read_body(MAX_SETTLEMENT, &Reservation::default())
+        .await?;
+    let settlement =
+        parse_settlement(&body, caller.config.max_replay).map_err(Rejection::Invalid)?;
+    match call(&authority, Operation::Settle { settlement }).await? {
+        Reply::Settled {
+            settling: Settling::Settled,
+            status: Some(status),
+        } => Ok(key_status(caller, 200, &status)),
+        Reply::Settled { status: None, .. } => Err(Rejection::NotFound),
+        Reply::Settled { status, .. } => Ok(caller
+            .reject(&Rejection::NothingToSettle)
+            .with_key_status(status.as_ref())),
+        _ => Err(Rejection::StoreUnavailable),
+    }
+}
+
+/// The key that a call is about: named by the header, so that it is in no URL and no log, and of
+/// the caller's own scope, or of the one that an admin names.
+fn meant_key(
+    env: &Env,
+    caller: &Caller,
+    incoming: &Incoming,
+) -> Result<(Authority, IdempotencyKey), Rejection> {
+    let header = incoming
+        .header("idempotency-key")
+        .ok_or(Rejection::KeyMissing)?;
+    let scope = if is_admin(caller, incoming) {
+        admin_scope(caller, incoming)?
+    } else {
+        scope_of(caller, incoming)?
+    };
+    let key = IdempotencyKey::parse_header(header).map_err(Rejection::KeyMalformed)?;
+    Ok((Authority::new(env, ScopedKey::new(&scope, &key)), key))
+}
+
+fn is_admin(caller: &Caller, incoming: &Incoming) -> bool {
+    let token = caller.config.admin_token.as_ref();
+    token
+        .zip(incoming.header("authorization"))
+        .is_some_and(|(token, given)| token.is_carried_by(given))
+}
+
+/// Whose key an admin means. The admin's own token is nobody's scope.
+fn admin_scope(caller: &Caller, incoming: &Incoming) -> Result<Scope, Rejection> {
+    if let Some(hex) = incoming.header("x-oncekey-scope") {
+        return Scope::from_hex(hex).ok_or_else(|| {
+            Rejection::Invalid(
+                "X-Oncekey-Scope must be a scope's hash in 64 hexadecimal digits.".to_owned(),
+            )
+        });
+    }
+    let config = &caller.config;
+    let scope = Scope::derive(
+        &config.scope,
+        &config.scope_aliases,
+        |source| match source {
+            ScopeSource::Header(name) if name == "authorization" => None,
+            source => incoming.scope_value(source),
+        },
+    );
+    scope.map_err(|_| {
+        Rejection::Invalid(
+            "Say whose key is meant: with the tenant's credential, or with X-Oncekey-Scope."
+                .to_owned(),
+        )
+    })
+}
+
+async fn call(authority: &Authority, operation: Operation) -> Result<Reply, Rejection> {
+    match authority.call(operation, Patience::within(PATIENCE)).await {
+        Ok(Reply::Unreadable) => Err(Rejection::RecordUnreadable),
+        Ok(reply) => Ok(reply),
+        Err(Unavailable) => Err(Rejection::StoreUnavailable),
+    }
+}
+
+fn key_status(caller: &Caller, http: u16, status: &KeyStatus) -> Answer {
+    let body = json!({
+        "state": status.state.as_str(),
+        "attempts": status.attempts,
+        "http_status": status.http_status,
+        "request_id": status.request_id,
+        "created_at": clock::rfc3339(status.created_at),
+        "completed_at": status.completed_at.map(clock::rfc3339),
+        "expires_at": status.expires_at.map(clock::rfc3339),
+    });
+    caller.json(http, &body).with_key_status(Some(status))
+}
+
+/// `{"outcome":"not_executed"}`, or `{"outcome":"executed","status":201,"headers":{…},"body":"…"}`.
+fn parse_settlement(body: &[u8], limit: usize) -> Result<Settlement, String> {
+    const OUTCOME: &str = "outcome must be \"not_executed\" or \"executed\".";
+    let Ok(Value::Object(fields)) = serde_json::from_slice(body) else {
+        return Err("The body must be a JSON object.".to_owned());
+    };
+    match fields.get("outcome").and_then(Value::as_str) {
+        Some("not_executed") => return Ok(Settlement::NotExecuted),
+        Some("executed") => {}
+        _ => return Err(OUTCOME.to_owned()),
+    }
+    let status = fields.get("status").and_then(Value::as_u64);
+    let status = status.filter(|status| (200..=499).contains(status));
+    let status = status.ok_or("status must be the answer's HTTP status, from 200 to 499.")? as u16;
+    let mut headers = Vec::new();
+    for (name, value) in fields
+        .get("headers")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+    {
+        match value {
+            Value::String(value) => headers.push((name.clone(), value.clone())),
+            Value::Array(values) if values.iter().all(Value::is_string) => {
+                let values = values.iter().filter_map(Value::as_str);
+                headers.extend(values.map(|value| (name.clone(), value.to_owned())));
+            }
+            _ => {
+                return Err(format!(
+                    "headers: {name} must be a string or a list of strings."
+                ));
+            }
+        }
+    }
+    let body = match fields.get("body") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::String(body)) => body.clone().into_bytes(),
+        Some(_) => return Err("body must be a string.".to_owned()),
+    };
+    let request_id = headers
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case("x-request-id"))
+        .map_or("", |(_, value)| value)
+        .to_owned();
+    let (response, _) = StoredResponse::keep(status, headers, body, &request_id, limit);
+    Ok(Settlement::Executed(response))
+}

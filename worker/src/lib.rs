@@ -1,0 +1,111 @@
+//! The oncekey gateway as a Cloudflare Worker: it deduplicates the writes of the API behind it.
+//!
+//! This crate is a shell. It reads requests, asks the shard of a key, calls the origin and writes
+//! answers; what a key may do is decided by the `oncekey` crate. Start reading at `gateway.rs`.
+
+mod answer;
+mod attempt;
+mod authority;
+mod budget;
+mod clock;
+mod config;
+mod cors;
+mod gateway;
+mod incoming;
+mod inspect;
+mod panic;
+mod protocol;
+mod random;
+mod replica;
+mod sandbox;
+mod shard;
+mod upstream;
+
+use answer::{Answer, Body, Caller};
+use futures_channel::oneshot;
+use futures_util::FutureExt;
+use futures_util::future::{Either, select};
+use gateway::Outcome;
+use incoming::Incoming;
+use oncekey::{Dialect, Rejection};
+use worker::{Context, Env, Request, Response, Result, event};
+
+/// Every request to the Worker.
+///
+/// The work is a task of its own, given to `wait_until`: it goes on to its end when the caller hangs
+/// up, because what the origin does must be recorded whoever still listens.
+#[event(fetch)]
+async fn fetch(request: Request, env: Env, context: Context) -> Result<Response> {
+    panic::arm(request.headers());
+    let (sender, receiver) = oneshot::channel();
+    let work = panic::contain(async move {
+        let (response, after) = respond(&env, request).await;
+        // The caller may have gone; the rest is done all the same.
+        let _ = sender.send(response);
+        if let Some(after) = after {
+            after.await;
+        }
+    })
+    .shared();
+    context.wait_until(work.clone().map(drop));
+    match select(receiver, work).await {
+        Either::Left((Ok(response), _)) => Ok(response),
+        _ => Ok(internal_error()),
+    }
+}
+
+/// The answer to a request, and what is left to do once it has gone out.
+async fn respond(
+    env: &Env,
+    request: Request,
+) -> (
+    Response,
+    Option<futures_util::future::LocalBoxFuture<'static, ()>>,
+) {
+    let incoming = Incoming::new(request);
+    let request_id = random::request_id();
+    let config = match config::load(env) {
+        Ok(config) => config,
+        Err(problem) => return (misconfigured(problem, &request_id), None),
+    };
+    if let Some(mut answer) = cors::preflight(&config.cors, &incoming) {
+        answer.set("x-request-id", &request_id);
+        return (answer.into_response(), None);
+    }
+    let caller = Caller::new(config, &incoming, request_id);
+    let outcome = if incoming.path.starts_with("/_oncekey/") {
+        inspect::handle(env, &caller, &incoming).await.into()
+    } else if incoming.path.starts_with("/webhooks/") {
+        // The list of sources is closed, and empty.
+        caller.reject(&Rejection::NotFound).into()
+    } else {
+        gateway::handle(env, &caller, incoming).await
+    };
+    let Outcome { answer, after } = outcome;
+    (caller.finish(answer), after)
+}
+
+/// A Worker that is not set up right serves nothing: it says what is wrong.
+fn misconfigured(problem: String, request_id: &str) -> Response {
+    worker::console_error!("{problem}");
+    plain_answer(&Rejection::Misconfigured(problem), request_id)
+}
+
+fn internal_error() -> Response {
+    plain_answer(&Rejection::Internal, &random::request_id())
+}
+
+fn plain_answer(rejection: &Rejection, request_id: &str) -> Response {
+    let problem = rejection.problem(Dialect::Kukopay, None, request_id);
+    let headers = vec![
+        ("content-type".to_owned(), problem.content_type.to_owned()),
+        ("x-request-id".to_owned(), request_id.to_owned()),
+    ];
+    let body = Body::Bytes(problem.body.into_bytes());
+    Answer {
+        status: problem.status,
+        headers,
+        body,
+    }
+    .into_response()
+}

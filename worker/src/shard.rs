@@ -1,0 +1,333 @@
+//! The authority: a Durable Object that holds the records of one shard in SQLite.
+//!
+//! Each call reads a record, lets the core decide, and writes what it says, without an `await`
+//! between. An object runs one call at a time between two awaits, so no lock is needed, and its
+//! output gate holds the reply back until the write is durable.
+
+use crate::clock;
+use crate::panic;
+use crate::protocol::{Call, Operation, Reply, VERSION};
+use oncekey::{Attempt, Next, Record, RecordError, UnixMillis, lifecycle};
+use std::cell::Cell;
+use worker::{
+    DurableObject, Env, Request, Response, Result, ScheduledTime, SqlStorage, SqlStorageValue,
+    State, durable_object, wasm_bindgen,
+};
+
+/// How many records one alarm looks at; what is left over gets the next alarm at once.
+const SWEEP_BATCH: i64 = 500;
+
+/// One of the 256 shards.
+#[durable_object(alarm)]
+pub struct Shard {
+    state: State,
+    store: Store,
+    /// When the next sweep is set for, in milliseconds, or `u64::MAX` while none is known.
+    alarm_at: Cell<u64>,
+}
+
+impl DurableObject for Shard {
+    fn new(state: State, _: Env) -> Self {
+        let store = Store {
+            sql: state.storage().sql(),
+            migrated: Cell::new(false),
+        };
+        Self {
+            state,
+            store,
+            alarm_at: Cell::new(u64::MAX),
+        }
+    }
+
+    async fn fetch(&self, mut request: Request) -> Result<Response> {
+        panic::point("object");
+        let bytes = request.bytes().await?;
+        let reply = match minicbor::decode::<Call>(&bytes) {
+            Ok(call) if call.version == VERSION => {
+                let (reply, due_at) = self.store.carry_out(call)?;
+                if due_at.is_some_and(|due_at| due_at.as_u64() < self.alarm_at.get()) {
+                    self.set_alarm().await?;
+                }
+                reply
+            }
+            _ => Reply::UnknownCall,
+        };
+        let bytes = minicbor::to_vec(&reply).map_err(|error| error.to_string())?;
+        Response::from_bytes(bytes)
+    }
+
+    async fn alarm(&self) -> Result<Response> {
+        panic::point("alarm");
+        self.alarm_at.set(u64::MAX);
+        self.store.sweep()?;
+        self.set_alarm().await?;
+        Response::empty()
+    }
+}
+
+impl Shard {
+    /// Sets the alarm for the record that is due first.
+    async fn set_alarm(&self) -> Result<()> {
+        let Some(due_at) = self.store.first_due()? else {
+            return Ok(());
+        };
+        let date = worker::js_sys::Date::new(&(due_at as f64).into());
+        self.state
+            .storage()
+            .set_alarm(ScheduledTime::new(date))
+            .await?;
+        self.alarm_at.set(due_at);
+        Ok(())
+    }
+}
+
+/// The database of a shard.
+struct Store {
+    sql: SqlStorage,
+    migrated: Cell<bool>,
+}
+
+/// A stored row whose bytes are no record.
+enum ReadError {
+    Unreadable(RecordError),
+    Database(worker::Error),
+}
+
+impl Store {
+    /// Reads, decides, writes. Tells when the written record is due.
+    fn carry_out(&self, call: Call) -> Result<(Reply, Option<UnixMillis>)> {
+        self.migrate()?;
+        let record = match self.read(&call.name) {
+            Ok(record) => record,
+            Err(ReadError::Unreadable(error)) => {
+                worker::console_error!("record unreadable: {error}");
+                return Ok((Reply::Unreadable, None));
+            }
+            Err(ReadError::Database(error)) => return Err(error),
+        };
+        let now = self.now()?;
+        let (reply, next) = decide(call.operation, record, now);
+        let due_at = match &next {
+            Next::Write(record) => Some(record.due_at()),
+            Next::Keep | Next::Remove => None,
+        };
+        match self.write(&call.name, next, now) {
+            Ok(()) => Ok((reply, due_at)),
+            Err(error) => {
+                worker::console_error!("record not written: {error}");
+                Ok((Reply::NotStored, None))
+            }
+        }
+    }
+
+    fn read(&self, name: &[u8]) -> std::result::Result<Option<Record>, ReadError> {
+        let found = self
+            .rows(
+                "SELECT record FROM records WHERE name = ?",
+                vec![name.to_vec().into()],
+            )
+            .map_err(ReadError::Database)?;
+        match found
+            .into_iter()
+            .next()
+            .and_then(|row| row.into_iter().next())
+        {
+            None => Ok(None),
+            Some(SqlStorageValue::Blob(bytes)) => Record::decode(&bytes)
+                .map(Some)
+                .map_err(ReadError::Unreadable),
+            Some(_) => Err(ReadError::Unreadable(RecordError::NotARecord)),
+        }
+    }
+
+    fn write(&self, name: &[u8], next: Next, now: UnixMillis) -> Result<()> {
+        match next {
+            Next::Keep => return Ok(()),
+            Next::Remove => {
+                self.rows(
+                    "DELETE FROM records WHERE name = ?",
+                    vec![name.to_vec().into()],
+                )?;
+            }
+            Next::Write(record) => self.put(name, *record)?,
+        }
+        self.rows("UPDATE meta SET last_seen = ?", vec![number(now.as_u64())])
+            .map(drop)
+    }
+
+    /// Stores a record; an answer that the database does not take is stored without its body.
+    fn put(&self, name: &[u8], record: Record) -> Result<()> {
+        const PUT: &str = "INSERT INTO records (name, record, due_at) VALUES (?, ?, ?)
+            ON CONFLICT (name) DO UPDATE SET record = excluded.record, due_at = excluded.due_at";
+        let row = |record: &Record| {
+            vec![
+                name.to_vec().into(),
+                record.encode().into(),
+                number(record.due_at().as_u64()),
+            ]
+        };
+        let Err(error) = self.rows(PUT, row(&record)) else {
+            return Ok(());
+        };
+        let smaller = record.without_answer_body().ok_or(error)?;
+        self.rows(PUT, row(&smaller)).map(drop)
+    }
+
+    /// Looks at the records that are due. One that cannot be read is kept, and not looked at again:
+    /// nobody knows what it says.
+    fn sweep(&self) -> Result<()> {
+        self.migrate()?;
+        let now = self.now()?;
+        let due = self.rows(
+            "SELECT name, record FROM records WHERE due_at <= ? ORDER BY due_at LIMIT ?",
+            vec![number(now.as_u64()), SWEEP_BATCH.into()],
+        )?;
+        for row in due {
+            let [SqlStorageValue::Blob(name), SqlStorageValue::Blob(bytes)] = &row[..] else {
+                continue;
+            };
+            match Record::decode(bytes) {
+                Ok(record) => self.write(name, lifecycle::expire(record, now), now)?,
+                Err(_) => {
+                    let keep = "UPDATE records SET due_at = NULL WHERE name = ?";
+                    self.rows(keep, vec![name.clone().into()])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn first_due(&self) -> Result<Option<u64>> {
+        let found = self.rows(
+            "SELECT due_at FROM records WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1",
+            vec![],
+        )?;
+        Ok(match found.first().and_then(|row| row.first()) {
+            Some(SqlStorageValue::Integer(due_at)) => u64::try_from(*due_at).ok(),
+            _ => None,
+        })
+    }
+
+    /// The time to decide by: never earlier than any that this shard decided by before.
+    fn now(&self) -> Result<UnixMillis> {
+        let found = self.rows("SELECT last_seen FROM meta", vec![])?;
+        let last_seen = match found.first().and_then(|row| row.first()) {
+            Some(SqlStorageValue::Integer(millis)) => u64::try_from(*millis).unwrap_or(0),
+            _ => 0,
+        };
+        Ok(clock::now().never_before(UnixMillis::new(last_seen)))
+    }
+
+    fn migrate(&self) -> Result<()> {
+        if self.migrated.get() {
+            return Ok(());
+        }
+        self.rows(
+            "CREATE TABLE IF NOT EXISTS records (name BLOB PRIMARY KEY, record BLOB NOT NULL, due_at INTEGER)",
+            vec![],
+        )?;
+        self.rows(
+            "CREATE INDEX IF NOT EXISTS records_due ON records (due_at) WHERE due_at IS NOT NULL",
+            vec![],
+        )?;
+        self.rows("CREATE TABLE IF NOT EXISTS meta (id INTEGER PRIMARY KEY CHECK (id = 1), last_seen INTEGER NOT NULL)", vec![])?;
+        self.rows(
+            "INSERT OR IGNORE INTO meta (id, last_seen) VALUES (1, 0)",
+            vec![],
+        )?;
+        self.migrated.set(true);
+        Ok(())
+    }
+
+    fn rows(
+        &self,
+        query: &str,
+        bindings: Vec<SqlStorageValue>,
+    ) -> Result<Vec<Vec<SqlStorageValue>>> {
+        self.sql.exec(query, bindings)?.raw().collect()
+    }
+}
+
+/// The core's decision on one call.
+fn decide(operation: Operation, record: Option<Record>, now: UnixMillis) -> (Reply, Next) {
+    match operation {
+        Operation::Begin {
+            fingerprints,
+            token,
+            minted_at,
+            policy,
+        } => {
+            let attempt = Attempt {
+                fingerprints: &fingerprints,
+                token,
+                minted_at,
+                policy: &policy,
+            };
+            let step = lifecycle::begin(record, &attempt, now);
+            (
+                Reply::Begun {
+                    decision: step.decision,
+                    status: step.status,
+                },
+                step.next,
+            )
+        }
+        Operation::Renew { token } => {
+            let step = lifecycle::renew(record, token, now);
+            (
+                Reply::Renewed {
+                    renewal: step.decision,
+                },
+                step.next,
+            )
+        }
+        Operation::Complete { token, response } => {
+            let step = lifecycle::complete(record, token, response, now);
+            (
+                Reply::Ended {
+                    completion: step.decision,
+                    status: step.status,
+                },
+                step.next,
+            )
+        }
+        Operation::Fail { token, cause } => {
+            let step = lifecycle::fail(record, token, cause, now);
+            (
+                Reply::Ended {
+                    completion: step.decision,
+                    status: step.status,
+                },
+                step.next,
+            )
+        }
+        Operation::Void { minted_at, policy } => {
+            let step = lifecycle::void(record, minted_at, &policy, now);
+            (
+                Reply::Stands {
+                    status: step.status,
+                },
+                step.next,
+            )
+        }
+        Operation::Settle { settlement } => {
+            let step = lifecycle::settle(record, settlement, now);
+            (
+                Reply::Settled {
+                    settling: step.decision,
+                    status: step.status,
+                },
+                step.next,
+            )
+        }
+        Operation::Inspect => {
+            let status = record.and_then(|record| record.status(now));
+            (Reply::Stands { status }, Next::Keep)
+        }
+    }
+}
+
+/// Milliseconds fit a JavaScript number until the year 287396.
+fn number(millis: u64) -> SqlStorageValue {
+    SqlStorageValue::Integer(i64::try_from(millis).unwrap_or(i64::MAX).min(1 << 53))
+}

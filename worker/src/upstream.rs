@@ -1,0 +1,298 @@
+//! The origin: an API at an URL, or the sandbox in this Worker.
+
+use crate::answer::{Answer, Body};
+use crate::budget::Reservation;
+use crate::clock;
+use crate::config::{Config, Upstream};
+use crate::incoming::Incoming;
+use crate::sandbox;
+use futures_util::StreamExt;
+use futures_util::future::{Either, select};
+use oncekey::response::{drop_connection_headers, is_own_header};
+use std::pin::pin;
+use worker::js_sys::Uint8Array;
+use worker::wasm_bindgen::{JsCast, JsValue};
+use worker::web_sys::{self, ReadableStream};
+use worker::{AbortController, ByteStream, Env, Fetch, Headers, Request, Response};
+
+/// A request as the origin gets it.
+pub(crate) struct Outgoing {
+    method: String,
+    /// Path and query.
+    target: String,
+    headers: Vec<(String, String)>,
+    body: JsValue,
+}
+
+/// An origin's answer whose body was not read.
+pub(crate) struct OriginAnswer {
+    pub(crate) status: u16,
+    /// Names in lower case, without what belongs to the connection or to this project.
+    pub(crate) headers: Vec<(String, String)>,
+    response: web_sys::Response,
+}
+
+/// An origin's body, or as much as was to be kept of it.
+pub(crate) enum OriginBody {
+    Whole(Vec<u8>),
+    /// It is larger than what is kept, or has no end. `read` was taken from the stream already.
+    Stream {
+        read: Vec<u8>,
+        rest: Option<ByteStream>,
+    },
+}
+
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OriginError {
+    TimedOut,
+    /// The connection broke before an answer began; the platform does not tell whether it was ever
+    /// made.
+    NoAnswer,
+    /// The connection broke inside the answer.
+    CutOff,
+}
+
+impl Outgoing {
+    /// The request as it came, with a body that was read, and what the origin needs to deduplicate.
+    pub(crate) fn keyed(
+        incoming: &Incoming,
+        body: &[u8],
+        key: &str,
+        attempt: u32,
+        request_id: &str,
+    ) -> Self {
+        let mut outgoing = Self::plain(incoming, request_id);
+        outgoing.set("idempotency-key", key);
+        outgoing.set("idempotency-attempt", &attempt.to_string());
+        outgoing.body = match body {
+            [] => JsValue::UNDEFINED,
+            body => Uint8Array::from(body).into(),
+        };
+        outgoing
+    }
+
+    /// The request as it came, its body passed on as a stream.
+    pub(crate) fn streaming(incoming: &Incoming, request_id: &str) -> Self {
+        let mut outgoing = Self::plain(incoming, request_id);
+        if let Some(stream) = incoming.body_stream() {
+            outgoing.body = stream.into();
+        }
+        outgoing
+    }
+
+    fn plain(incoming: &Incoming, request_id: &str) -> Self {
+        let mut headers = incoming.headers.clone();
+        drop_connection_headers(&mut headers);
+        // Host is the origin's own, and the length is the body's. The attempt is ours to tell.
+        headers.retain(|(name, _)| {
+            !matches!(
+                name.as_str(),
+                "host" | "content-length" | "idempotency-attempt"
+            )
+        });
+        let target = match &incoming.query {
+            None => incoming.path.clone(),
+            Some(query) => format!("{}?{query}", incoming.path),
+        };
+        let method = incoming.method.clone();
+        let mut outgoing = Self {
+            method,
+            target,
+            headers,
+            body: JsValue::UNDEFINED,
+        };
+        outgoing.set("x-request-id", request_id);
+        outgoing
+    }
+
+    fn set(&mut self, name: &str, value: &str) {
+        self.headers.retain(|(known, _)| known != name);
+        self.headers.push((name.to_owned(), value.to_owned()));
+    }
+
+    fn into_request(
+        self,
+        base: &str,
+        signal: Option<&web_sys::AbortSignal>,
+    ) -> worker::Result<Request> {
+        let headers = Headers::new();
+        for (name, value) in &self.headers {
+            headers.append(name, value)?;
+        }
+        let init = web_sys::RequestInit::new();
+        init.set_method(&self.method);
+        init.set_headers(headers.as_ref());
+        init.set_body(&self.body);
+        init.set_signal(signal);
+        // A redirect is an answer: to follow it would send the write somewhere else.
+        init.set_redirect(web_sys::RequestRedirect::Manual);
+        let url = format!("{base}{}", self.target);
+        Ok(web_sys::Request::new_with_str_and_init(&url, &init)?.into())
+    }
+}
+
+/// Calls the origin and waits for the head of its answer, as long as the settings allow in all:
+/// what is left of that time is for the body.
+pub(crate) async fn call(
+    env: &Env,
+    config: &Config,
+    outgoing: Outgoing,
+    deadline: &Deadline,
+) -> Result<OriginAnswer, OriginError> {
+    let sent = async {
+        match &config.upstream {
+            Upstream::Sandbox => {
+                let request = outgoing.into_request("https://sandbox", None)?;
+                sandbox::serve(env, request).await
+            }
+            Upstream::Url(base) => {
+                let signal = deadline.abort.signal();
+                let request = outgoing.into_request(base, Some(&signal))?;
+                Fetch::Request(request).send().await
+            }
+        }
+    };
+    match deadline.bound(sent).await {
+        None => Err(OriginError::TimedOut),
+        Some(Ok(response)) => Ok(OriginAnswer::new(response)),
+        Some(Err(_)) => Err(OriginError::NoAnswer),
+    }
+}
+
+/// The end of an origin's time. Past it, the call is aborted.
+pub(crate) struct Deadline {
+    abort: AbortController,
+    at: oncekey::UnixMillis,
+}
+
+impl Deadline {
+    pub(crate) fn after(length: oncekey::Millis) -> Self {
+        Self {
+            abort: AbortController::default(),
+            at: clock::now().plus(length),
+        }
+    }
+
+    /// Waits for `work` until the deadline; `None` past it.
+    async fn bound<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let left = self.at.since(clock::now());
+        match select(pin!(work), pin!(clock::sleep(left))).await {
+            Either::Left((done, _)) => Some(done),
+            Either::Right(_) => None,
+        }
+    }
+
+    /// Ends the call, if it is still under way.
+    pub(crate) fn abort(self) {
+        self.abort.abort();
+    }
+}
+
+impl OriginAnswer {
+    fn new(response: Response) -> Self {
+        let response = web_sys::Response::from(response);
+        let status = response.status();
+        let mut headers: Vec<_> = Headers(response.headers()).entries().collect();
+        drop_connection_headers(&mut headers);
+        headers.retain(|(name, _)| !is_own_header(name));
+        Self {
+            status,
+            headers,
+            response,
+        }
+    }
+
+    /// The id by which the origin knows the request, where it says one.
+    pub(crate) fn request_id(&self) -> Option<&str> {
+        let found = self.headers.iter().find(|(name, _)| name == "x-request-id");
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// Reads the body, decoded, up to `limit` bytes and what `reservation` can hold. One that is
+    /// larger, and one that never ends, stays a stream.
+    pub(crate) async fn read_body(
+        &self,
+        limit: usize,
+        reservation: &Reservation,
+        deadline: &Deadline,
+    ) -> Result<OriginBody, OriginError> {
+        let Some(stream) = self.response.body() else {
+            return Ok(OriginBody::Whole(Vec::new()));
+        };
+        let mut chunks = ByteStream::from(stream);
+        if self.never_ends() {
+            return Ok(OriginBody::Stream {
+                read: Vec::new(),
+                rest: Some(chunks),
+            });
+        }
+        let mut body = Vec::new();
+        loop {
+            match deadline.bound(chunks.next()).await {
+                None => return Err(OriginError::TimedOut),
+                Some(None) => return Ok(OriginBody::Whole(body)),
+                Some(Some(Err(_))) => return Err(OriginError::CutOff),
+                Some(Some(Ok(chunk))) => {
+                    let fits = body.len() + chunk.len() <= limit;
+                    body.extend_from_slice(&chunk);
+                    if !fits || !reservation.grow(chunk.len() as u64) {
+                        return Ok(OriginBody::Stream {
+                            read: body,
+                            rest: Some(chunks),
+                        });
+                    }
+                }
+            }
+        }
+    }
+
+    /// The answer with a body that was read. The body is decoded, so what told of its coding goes.
+    pub(crate) fn with_body(self, body: OriginBody) -> Answer {
+        let mut headers = self.headers;
+        headers.retain(|(name, _)| !matches!(name.as_str(), "content-encoding" | "content-length"));
+        let body = match body {
+            OriginBody::Whole(bytes) => Body::Bytes(bytes),
+            OriginBody::Stream { read, rest } => rejoin(read, rest),
+        };
+        Answer {
+            status: self.status,
+            headers,
+            body,
+        }
+    }
+
+    /// The answer with its body as it comes, coding and all.
+    pub(crate) fn pass_on(self) -> Answer {
+        let body = match self.response.body() {
+            None => Body::Bytes(Vec::new()),
+            Some(stream) => Body::Stream(stream),
+        };
+        Answer {
+            status: self.status,
+            headers: self.headers,
+            body,
+        }
+    }
+
+    fn never_ends(&self) -> bool {
+        let kind = self.headers.iter().find(|(name, _)| name == "content-type");
+        kind.is_some_and(|(_, value)| {
+            value
+                .trim_start()
+                .to_ascii_lowercase()
+                .starts_with("text/event-stream")
+        })
+    }
+}
+
+/// A stream of what was read of a body and what was not.
+fn rejoin(read: Vec<u8>, rest: Option<ByteStream>) -> Body {
+    let first = futures_util::stream::once(async move { Ok(read) });
+    let rest = futures_util::stream::iter(rest).flatten();
+    let joined = Response::from_stream(first.chain(rest)).map(web_sys::Response::from);
+    match joined.ok().and_then(|response| response.body()) {
+        Some(stream) => Body::Stream(stream.unchecked_into::<ReadableStream>()),
+        None => Body::Bytes(Vec::new()),
+    }
+}
