@@ -148,12 +148,13 @@ pub fn complete(
         record.earlier.note_ended(token);
         return record_answer(record, response, now);
     }
-    // An overtaken attempt may bring the first success: a success proves what was executed.
+    // An overtaken attempt may bring the first success: a success proves what was executed. It must
+    // be one of this record's: a forgotten record's attempt may have brought another request.
     let has_no_answer = matches!(
         record.state,
         State::InFlight { .. } | State::Unknown { .. } | State::Released { .. }
     );
-    if has_no_answer && response.is_success() {
+    if has_no_answer && response.is_success() && record.earlier.contains(token) {
         record.earlier.note_ended(token);
         record.state = State::Completed {
             response,
@@ -223,7 +224,7 @@ pub fn void(
             };
             write((), voided, now)
         }
-        Some(mut record) if may_void(&record, now) => {
+        Some(mut record) if was_never_executed(&record, minted_at, now) => {
             record.state = State::Voided { since: now };
             write((), record, now)
         }
@@ -416,10 +417,14 @@ fn owns(record: &Record, token: Token) -> bool {
     matches!(record.state, State::InFlight { token: owner, .. } if owner == token)
 }
 
-/// Whether it is sure that nothing was executed, and nobody is about to.
-fn may_void(record: &Record, now: UnixMillis) -> bool {
+/// Whether it is sure that nothing was executed under the key, also before this record was begun,
+/// and that nobody is about to.
+fn was_never_executed(record: &Record, minted_at: Option<UnixMillis>, now: UnixMillis) -> bool {
     let is_released = matches!(record.state, State::Released { .. });
-    is_released && !record.maybe_executed && record.life(now) == Life::Live
+    is_released
+        && !record.maybe_executed
+        && !may_be_forgotten(minted_at, &record.policy, record.created_at)
+        && record.life(now) == Life::Live
 }
 
 /// The attempt that owns the key owns it no more.
@@ -457,7 +462,7 @@ fn is_older_than_retention(
     minted_at.is_some_and(|minted_at| now.since(minted_at) > limit)
 }
 
-/// Whether a key that is absent may have had an answer that is gone by now. Here the doubt is on the
+/// Whether a key that is absent at `now` may have had an answer that is gone by now. Here the doubt is on the
 /// other side: the clock that made the key may be ahead of ours.
 fn may_be_forgotten(minted_at: Option<UnixMillis>, policy: &Policy, now: UnixMillis) -> bool {
     let tolerance = Policy::CLOCK_TOLERANCE.min(policy.retention.half());

@@ -10,8 +10,10 @@ use oncekey::{Millis, ScopedKey};
 use std::cell::RefCell;
 use std::pin::pin;
 use std::rc::Rc;
+use worker::Env;
 use worker::durable::Stub;
-use worker::{Env, Method, Request, RequestInit, js_sys::Uint8Array};
+use worker::js_sys::Uint8Array;
+use worker::web_sys::{Request, RequestInit};
 
 /// The binding of the shards' namespace, and the version of the layout that spreads keys over them.
 const BINDING: &str = "SHARDS";
@@ -113,12 +115,11 @@ impl Authority {
     }
 
     async fn try_once(&self, bytes: &[u8]) -> worker::Result<Reply> {
-        let mut init = RequestInit::new();
-        init.with_method(Method::Post)
-            .with_body(Some(Uint8Array::from(bytes).into()));
-        let request = Request::new_with_init("https://shard/", &init)?;
-        let stub = self.stub()?;
-        let mut response = stub.fetch_with_request(request).await?;
+        let init = RequestInit::new();
+        init.set_method("POST");
+        init.set_body(&Uint8Array::from(bytes));
+        let request = Request::new_with_str_and_init("https://shard/", &init)?;
+        let mut response = self.stub()?.fetch_with_request(request.into()).await?;
         if response.status_code() != 200 {
             return Err(format!("the shard answered {}", response.status_code()).into());
         }

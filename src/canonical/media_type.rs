@@ -1,0 +1,215 @@
+//! Media types: what of a `Content-Type` counts.
+
+use std::borrow::Cow;
+
+/// A `Content-Type`, taken apart at its first semicolon (RFC 9110 §8.3.1).
+pub(crate) struct MediaType<'a> {
+    essence: Cow<'a, str>,
+    parameters: &'a str,
+}
+
+impl<'a> MediaType<'a> {
+    /// Never fails: what is no media type is compared as it stands, lower-cased. An absent one is
+    /// empty.
+    pub(crate) fn parse(content_type: Option<&'a str>) -> Self {
+        let (essence, parameters) = split(content_type.unwrap_or(""));
+        let mut essence = Cow::Borrowed(trim(essence));
+        if essence.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            essence.to_mut().make_ascii_lowercase();
+        }
+        Self {
+            essence,
+            parameters,
+        }
+    }
+
+    /// `type/subtype` in lower case, without parameters.
+    pub(crate) fn essence(&self) -> &str {
+        &self.essence
+    }
+
+    /// `application/json`, or any type with the suffix `+json` (RFC 6839 §3.1).
+    pub(crate) fn is_json(&self) -> bool {
+        self.names()
+            .is_some_and(|names| names == ("application", "json") || names.1.ends_with("+json"))
+    }
+
+    pub(crate) fn is_multipart(&self) -> bool {
+        self.names().is_some_and(|names| names.0 == "multipart")
+    }
+
+    /// The boundary of a multipart type: 1 to 70 characters of a small set (RFC 2046 §5.1.1), given
+    /// once, in well-formed parameters. Many clients leave out the quotes where the set goes beyond
+    /// a token (`=`, `/`), so an unquoted value may hold them.
+    pub(crate) fn boundary(&self) -> Option<&'a str> {
+        let mut found = None;
+        let mut rest = self.parameters;
+        loop {
+            rest = rest.trim_start_matches([' ', '\t', ';']);
+            if rest.is_empty() {
+                break;
+            }
+            let (name, value, later) = parameter(rest)?;
+            if name.eq_ignore_ascii_case("boundary") && found.replace(value).is_some() {
+                return None;
+            }
+            rest = later;
+        }
+        found.filter(|boundary| is_boundary(boundary.as_bytes()))
+    }
+
+    fn names(&self) -> Option<(&str, &str)> {
+        self.essence
+            .split_once('/')
+            .filter(|(kind, subtype)| is_token(kind) && is_token(subtype))
+    }
+}
+
+/// A token of RFC 9110 §5.6.2, as names of types and of header fields are.
+pub(super) fn is_token(name: impl AsRef<[u8]>) -> bool {
+    let name = name.as_ref();
+    !name.is_empty()
+        && name
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte))
+}
+
+/// The first parameter of the list: name, value, and what comes after it.
+fn parameter(list: &str) -> Option<(&str, &str, &str)> {
+    let (name, after) = list.split_once('=')?;
+    if !is_token(name) {
+        return None;
+    }
+    let Some(quoted) = after.strip_prefix('"') else {
+        let (value, later) = split(after);
+        return Some((name, trim(value), later));
+    };
+    let mut bytes = quoted.bytes().enumerate();
+    let end = loop {
+        match bytes.next()? {
+            (at, b'"') => break at,
+            // The escaped byte is no end. A value that holds a backslash is no boundary, so it can
+            // stay as it is.
+            (_, b'\\') => drop(bytes.next()?),
+            _ => {}
+        }
+    };
+    let (between, later) = split(&quoted[end + 1..]);
+    trim(between)
+        .is_empty()
+        .then_some((name, &quoted[..end], later))
+}
+
+fn split(list: &str) -> (&str, &str) {
+    list.split_once(';').unwrap_or((list, ""))
+}
+
+fn trim(text: &str) -> &str {
+    text.trim_matches([' ', '\t'])
+}
+
+fn is_boundary(boundary: &[u8]) -> bool {
+    (1..=70).contains(&boundary.len())
+        && boundary
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"'()+_,-./:=? ".contains(byte))
+        && !boundary.ends_with(b" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn essence_is_case_free_and_without_parameters() {
+        for content_type in [
+            "application/json",
+            " Application/JSON ;charset=utf-8",
+            "APPLICATION/json;",
+            "application/json\t; a=\"b;c\"",
+        ] {
+            let media_type = MediaType::parse(Some(content_type));
+            assert_eq!(media_type.essence(), "application/json");
+            assert!(media_type.is_json());
+        }
+        assert_eq!(MediaType::parse(None).essence(), "");
+        assert_eq!(MediaType::parse(Some(" ; charset=utf-8")).essence(), "");
+    }
+
+    #[test]
+    fn json_is_what_says_so() {
+        for yes in [
+            "application/problem+json",
+            "image/vnd.api+json; x=1",
+            "application/LD+JSON",
+        ] {
+            assert!(MediaType::parse(Some(yes)).is_json(), "{yes}");
+        }
+        for no in [
+            "",
+            "json",
+            "text/plain",
+            "text/json",
+            "application/json5",
+            "application/json, application/json",
+            "application/x json",
+            "/+json",
+            "a/b/c+json",
+        ] {
+            assert!(!MediaType::parse(Some(no)).is_json(), "{no}");
+        }
+    }
+
+    #[test]
+    fn boundary_is_found() {
+        for (parameters, boundary) in [
+            ("boundary=AaB03x", "AaB03x"),
+            ("charset=utf-8; BOUNDARY=\"a b\"", "a b"),
+            ("boundary=----=_Part_1/2:3 ", "----=_Part_1/2:3"),
+            (";; boundary=x ;; ", "x"),
+            ("a=\";boundary=no\\\"\"; boundary=yes;b=c", "yes"),
+        ] {
+            let content_type = format!("multipart/form-data;{parameters}");
+            assert_eq!(
+                MediaType::parse(Some(&content_type)).boundary(),
+                Some(boundary),
+                "{parameters}"
+            );
+        }
+    }
+
+    #[test]
+    fn doubtful_boundary_is_none() {
+        let long = format!("boundary={}", "b".repeat(71));
+        for parameters in [
+            "",
+            "boundary",
+            "boundary=",
+            "boundary=\"\"",
+            "boundary=\"x",
+            "boundary=\"x\"y",
+            "boundary=a;boundary=a",
+            "boundary=\"a \"",
+            "boundary=a\\b",
+            "boundary=\"a\\b\"",
+            "boundary=é",
+            "boundary=a;charset",
+            "boundary =a",
+            "=a",
+            "boundary=a\"b",
+            &long,
+        ] {
+            let content_type = format!("multipart/form-data;{parameters}");
+            assert_eq!(
+                MediaType::parse(Some(&content_type)).boundary(),
+                None,
+                "{parameters}"
+            );
+        }
+        let longest = format!("multipart/mixed;boundary={}", "b".repeat(70));
+        assert_eq!(
+            MediaType::parse(Some(&longest)).boundary().map(str::len),
+            Some(70)
+        );
+    }
+}

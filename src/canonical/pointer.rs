@@ -1,0 +1,201 @@
+//! JSON pointers (RFC 6901): which members a fingerprint leaves out.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+/// A JSON pointer (RFC 6901) to a member or an element below the whole document: `/nonce`,
+/// `/items/0/id`.
+///
+/// `~1` stands for `/` in a name, and `~0` for `~`. A step into an array is a decimal index without
+/// leading zeros (RFC 6901 §4); `-` never matches.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct JsonPointer {
+    steps: Vec<String>,
+}
+
+impl JsonPointer {
+    /// Reads the string form of a pointer (RFC 6901 §5). The empty pointer names the whole document
+    /// and is refused: there would be nothing left to compare.
+    pub fn parse(pointer: &str) -> Result<Self, PointerError> {
+        if pointer.is_empty() {
+            return Err(PointerError::WholeDocument);
+        }
+        let steps = pointer.strip_prefix('/').ok_or(PointerError::NoSlash)?;
+        Ok(Self {
+            steps: steps.split('/').map(unescape).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The names and indexes on the way, unescaped. There is at least one.
+    pub fn steps(&self) -> &[String] {
+        &self.steps
+    }
+}
+
+impl FromStr for JsonPointer {
+    type Err = PointerError;
+
+    fn from_str(pointer: &str) -> Result<Self, PointerError> {
+        Self::parse(pointer)
+    }
+}
+
+impl fmt::Display for JsonPointer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.steps
+            .iter()
+            .try_for_each(|step| write!(f, "/{}", step.replace('~', "~0").replace('/', "~1")))
+    }
+}
+
+/// Why a text is no pointer that can be used here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PointerError {
+    /// The pointer is empty.
+    WholeDocument,
+    /// The pointer does not begin with a slash.
+    NoSlash,
+    /// A tilde stands before something that is neither `0` nor `1`.
+    LoneTilde,
+}
+
+impl fmt::Display for PointerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::WholeDocument => {
+                "an empty JSON pointer names the whole document: name a member of it, like `/nonce`"
+            }
+            Self::NoSlash => "a JSON pointer begins with a slash: write `/nonce`, not `nonce`",
+            Self::LoneTilde => "in a JSON pointer `~` is written `~0`, and a slash in a name `~1`",
+        })
+    }
+}
+
+impl std::error::Error for PointerError {}
+
+fn unescape(step: &str) -> Result<String, PointerError> {
+    let mut pieces = step.split('~');
+    let mut name = String::from(pieces.next().unwrap_or(""));
+    for piece in pieces {
+        let (stands_for, rest) = match piece.as_bytes().first() {
+            Some(b'0') => ('~', &piece[1..]),
+            Some(b'1') => ('/', &piece[1..]),
+            _ => return Err(PointerError::LoneTilde),
+        };
+        name.push(stands_for);
+        name.push_str(rest);
+    }
+    Ok(name)
+}
+
+/// Many pointers as one tree, so that a document is walked once, however many there are.
+pub(super) struct Ignored<'p> {
+    nodes: Vec<Node<'p>>,
+}
+
+#[derive(Default)]
+struct Node<'p> {
+    ends_here: bool,
+    children: BTreeMap<&'p [u8], usize>,
+}
+
+/// What the pointers say of one value.
+#[derive(Clone, Copy)]
+pub(super) enum Place {
+    /// Nothing, and nothing of what is in it either.
+    Kept,
+    /// Something of what may be in it.
+    OnTheWay(usize),
+    LeftOut,
+}
+
+impl<'p> Ignored<'p> {
+    pub(super) fn new(pointers: &'p [JsonPointer]) -> Self {
+        let mut nodes = vec![Node::default()];
+        for pointer in pointers {
+            let mut at = 0;
+            for step in &pointer.steps {
+                let fresh = nodes.len();
+                let child = *nodes[at].children.entry(step.as_bytes()).or_insert(fresh);
+                if child == fresh {
+                    nodes.push(Node::default());
+                }
+                at = child;
+            }
+            nodes[at].ends_here = true;
+        }
+        Self { nodes }
+    }
+
+    pub(super) fn root(&self) -> Place {
+        if self.nodes[0].children.is_empty() {
+            Place::Kept
+        } else {
+            Place::OnTheWay(0)
+        }
+    }
+
+    pub(super) fn member(&self, parent: Place, name: &[u8]) -> Place {
+        let Place::OnTheWay(parent) = parent else {
+            return parent;
+        };
+        match self.nodes[parent].children.get(name) {
+            None => Place::Kept,
+            Some(&child) if self.nodes[child].ends_here => Place::LeftOut,
+            Some(&child) => Place::OnTheWay(child),
+        }
+    }
+
+    pub(super) fn element(&self, parent: Place, index: usize) -> Place {
+        match parent {
+            Place::OnTheWay(_) => self.member(parent, index.to_string().as_bytes()),
+            _ => parent,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn examples_of_rfc_6901() {
+        // RFC 6901 §5, without the whole document.
+        for (text, steps) in [
+            ("/foo", &["foo"][..]),
+            ("/foo/0", &["foo", "0"]),
+            ("/", &[""]),
+            ("/a~1b", &["a/b"]),
+            ("/c%d", &["c%d"]),
+            ("/e^f", &["e^f"]),
+            ("/g|h", &["g|h"]),
+            ("/i\\j", &["i\\j"]),
+            ("/k\"l", &["k\"l"]),
+            ("/ ", &[" "]),
+            ("/m~0n", &["m~n"]),
+            ("/~01", &["~1"]),
+            ("//", &["", ""]),
+        ] {
+            let pointer = JsonPointer::parse(text).unwrap();
+            assert_eq!(pointer.steps(), steps);
+            assert_eq!(pointer.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_no_pointer_is_told_apart() {
+        for (text, error) in [
+            ("", PointerError::WholeDocument),
+            ("nonce", PointerError::NoSlash),
+            ("#/nonce", PointerError::NoSlash),
+            ("/a~", PointerError::LoneTilde),
+            ("/~2", PointerError::LoneTilde),
+            ("/~~0", PointerError::LoneTilde),
+        ] {
+            assert_eq!(text.parse::<JsonPointer>(), Err(error), "{text}");
+            assert!(!error.to_string().is_empty());
+        }
+    }
+}

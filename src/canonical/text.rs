@@ -1,0 +1,304 @@
+//! JSON strings: scanning, unescaping, and the one way to write a character.
+
+use std::cmp::Ordering;
+
+use super::sink::Sink;
+use super::work::spent;
+
+const SCANNED: &str = "the string was scanned before";
+
+/// A string literal, quotes included.
+pub(super) struct Literal {
+    /// Just after the closing quote.
+    pub(super) end: usize,
+    pub(super) has_escapes: bool,
+}
+
+/// Scans the string that starts with the quote at `at`; `None` if it breaks RFC 8259 §7, or if an
+/// escape is half of a surrogate pair: then it stands for no text (RFC 8259 §8.2).
+pub(super) fn scan(source: &[u8], at: usize) -> Option<Literal> {
+    let mut end = at + 1;
+    let mut has_escapes = false;
+    loop {
+        end += plain(&source[end..]);
+        match source.get(end)? {
+            b'"' => break,
+            b'\\' => {
+                end = unescape(source, end)?.1;
+                has_escapes = true;
+            }
+            _ => return None,
+        }
+    }
+    spent(end - at);
+    Some(Literal {
+        end: end + 1,
+        has_escapes,
+    })
+}
+
+/// Appends the text of a literal that was scanned before.
+pub(super) fn decode(literal: &[u8], text: &mut Vec<u8>) {
+    each_piece(literal, |piece, _| text.extend_from_slice(piece));
+}
+
+/// Writes a literal that was scanned before; gives its end. What is not escaped in the source needs
+/// no escape.
+pub(super) fn write_literal(source: &[u8], at: usize, sink: &mut impl Sink) -> usize {
+    sink.put(b"\"");
+    let length = each_piece(&source[at..], |piece, was_escaped| {
+        if was_escaped {
+            write_escaped(piece, sink)
+        } else {
+            sink.put(piece)
+        }
+    });
+    sink.put(b"\"");
+    at + length
+}
+
+/// Writes a text as a literal.
+pub(super) fn write(text: &[u8], sink: &mut impl Sink) {
+    sink.put(b"\"");
+    write_escaped(text, sink);
+    sink.put(b"\"");
+}
+
+/// Where a literal that was scanned before ends.
+pub(super) fn skip(source: &[u8], at: usize) -> usize {
+    at + each_piece(&source[at..], |_, _| {})
+}
+
+/// The order of texts by their UTF-16 code units (RFC 8785 §3.2.3). UTF-8 sorts by code point,
+/// which differs in one thing only: characters beyond U+FFFF, whose surrogates come before U+E000
+/// to U+FFFF.
+pub(super) fn utf16_order(one: &[u8], other: &[u8]) -> Ordering {
+    /// As `memcmp` compares, so common beginnings cost little.
+    const STRIDE: usize = 32;
+
+    let shorter = one.len().min(other.len());
+    let mut at = 0;
+    while at + STRIDE <= shorter && one[at..at + STRIDE] == other[at..at + STRIDE] {
+        at += STRIDE;
+    }
+    while at < shorter && one[at] == other[at] {
+        at += 1;
+    }
+    spent(at + 1);
+    if at == shorter {
+        return one.len().cmp(&other.len());
+    }
+    // Valid texts that are equal up to here differ in two first bytes of a character, or in two
+    // later ones.
+    let rank = |byte: u8| {
+        if matches!(byte, 0xEE | 0xEF) {
+            byte + 0x10
+        } else {
+            byte
+        }
+    };
+    rank(one[at]).cmp(&rank(other[at]))
+}
+
+/// Hands over the pieces of a literal, which starts with its quote: runs as they stand, and single
+/// characters that were escaped. Gives the literal's length.
+fn each_piece(literal: &[u8], mut take: impl FnMut(&[u8], bool)) -> usize {
+    let mut at = 1;
+    loop {
+        let run = plain(&literal[at..]);
+        take(&literal[at..at + run], false);
+        at += run;
+        if literal[at] == b'"' {
+            spent(at);
+            return at + 1;
+        }
+        let (character, next) = unescape(literal, at).expect(SCANNED);
+        take(character.encode_utf8(&mut [0; 4]).as_bytes(), true);
+        at = next;
+    }
+}
+
+/// The escapes of RFC 8785 §3.2.2.2: the short ones where there are any, lower-case hex for other
+/// controls.
+fn write_escaped(text: &[u8], sink: &mut impl Sink) {
+    let mut rest = text;
+    loop {
+        let run = plain(rest);
+        sink.put(&rest[..run]);
+        let Some(&byte) = rest.get(run) else { break };
+        match byte {
+            b'"' => sink.put(b"\\\""),
+            b'\\' => sink.put(b"\\\\"),
+            0x08 => sink.put(b"\\b"),
+            0x09 => sink.put(b"\\t"),
+            0x0A => sink.put(b"\\n"),
+            0x0C => sink.put(b"\\f"),
+            0x0D => sink.put(b"\\r"),
+            _ => {
+                let hex = |digit: u8| b"0123456789abcdef"[usize::from(digit)];
+                sink.put(&[b'\\', b'u', b'0', b'0', hex(byte >> 4), hex(byte & 15)]);
+            }
+        }
+        rest = &rest[run + 1..];
+    }
+    spent(text.len());
+}
+
+/// How many bytes at the beginning stand for themselves within a literal.
+fn plain(text: &[u8]) -> usize {
+    text.iter()
+        .position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\')
+        .unwrap_or(text.len())
+}
+
+/// The character behind the backslash at `at`, and where its escape ends.
+fn unescape(source: &[u8], at: usize) -> Option<(char, usize)> {
+    let character = match source.get(at + 1)? {
+        b'"' => '"',
+        b'\\' => '\\',
+        b'/' => '/',
+        b'b' => '\u{8}',
+        b'f' => '\u{C}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        b'u' => return unescape_unicode(source, at),
+        _ => return None,
+    };
+    Some((character, at + 2))
+}
+
+fn unescape_unicode(source: &[u8], at: usize) -> Option<(char, usize)> {
+    let unit = code_unit(source, at)?;
+    if !(0xD800..0xDC00).contains(&unit) {
+        return Some((char::from_u32(unit)?, at + 6));
+    }
+    let low = code_unit(source, at + 6).filter(|low| (0xDC00..0xE000).contains(low))?;
+    Some((
+        char::from_u32(0x1_0000 + ((unit - 0xD800) << 10) + (low - 0xDC00))?,
+        at + 12,
+    ))
+}
+
+/// The four digits of `\uXXXX`.
+fn code_unit(source: &[u8], at: usize) -> Option<u32> {
+    let digits = source.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    digits.iter().try_fold(0, |unit, &digit| {
+        Some(unit * 16 + char::from(digit).to_digit(16)?)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn canonical(literal: &str) -> Option<String> {
+        let source = literal.as_bytes();
+        let scanned = scan(source, 0)?;
+        assert_eq!(skip(source, 0), scanned.end);
+        let mut written = Vec::new();
+        assert_eq!(write_literal(source, 0, &mut written), scanned.end);
+
+        let (mut text, mut again) = (Vec::new(), Vec::new());
+        decode(source, &mut text);
+        write(&text, &mut again);
+        assert_eq!(written, again);
+        assert!(scanned.has_escapes || text == source[1..scanned.end - 1]);
+        (scanned.end == source.len()).then(|| String::from_utf8(written).unwrap())
+    }
+
+    #[test]
+    fn escapes_are_spelling() {
+        for (written, literal) in [
+            (r#""""#, r#""""#),
+            (r#""x/é€😀""#, r#""\u0078\/\u00e9\u20AC\uD83D\ude00""#),
+            (
+                r#""\b\t\n\f\r\"\\""#,
+                r#""\u0008\u0009\u000a\u000C\u000d\u0022\u005c""#,
+            ),
+            (
+                r#""\u0000\u001f\u007f""#.replace("\\u007f", "\u{7f}").as_str(),
+                r#""\u0000\u001F\u007F""#,
+            ),
+            ("\"\u{2028}\u{FEFF}\u{FFFF}\"", r#""\u2028\ufeff\uffff""#),
+        ] {
+            assert_eq!(canonical(literal).as_deref(), Some(written));
+            assert_eq!(canonical(written).as_deref(), Some(written));
+        }
+    }
+
+    #[test]
+    fn what_is_no_text_is_refused() {
+        for literal in [
+            "\"",
+            "\"a",
+            "\"\\\"",
+            "\"\\",
+            "\"\\x41\"",
+            "\"\\u12\"",
+            "\"\\u12g4\"",
+            "\"\\u+123\"",
+            "\"\\U0041\"",
+            "\"\n\"",
+            "\"\t\"",
+            "\"\u{0}\"",
+            r#""\ud800""#,
+            r#""\udc00""#,
+            r#""\ud800\ud800""#,
+            r#""\ud800x""#,
+            r#""\ud83d\u0041""#,
+            r#""\ude00\ud83d""#,
+            r#""\ud83d\n""#,
+            r#""\ud83d\ude0""#,
+        ] {
+            assert_eq!(canonical(literal), None, "{literal}");
+        }
+    }
+
+    #[test]
+    fn order_is_that_of_utf16() {
+        let long = "x".repeat(70);
+        let mut texts = [
+            "",
+            "a",
+            "ab",
+            "b",
+            "z",
+            "\u{7f}",
+            "\u{80}",
+            "é",
+            "\u{7ff}",
+            "\u{800}",
+            "\u{d7ff}",
+            "\u{e000}",
+            "\u{fb33}",
+            "\u{ffff}",
+            "😀",
+            "😁",
+            "\u{10000}",
+            "\u{10ffff}",
+        ]
+        .into_iter()
+        .flat_map(|text| {
+            [
+                String::from(text),
+                format!("{long}{text}"),
+                format!("{text}{long}"),
+                format!("\u{e000}{text}"),
+                format!("😀{text}"),
+            ]
+        })
+        .collect::<Vec<_>>();
+        texts.sort();
+        for one in &texts {
+            for other in &texts {
+                let expected = one.encode_utf16().cmp(other.encode_utf16());
+                assert_eq!(
+                    utf16_order(one.as_bytes(), other.as_bytes()),
+                    expected,
+                    "{one:?} {other:?}"
+                );
+            }
+        }
+    }
+}

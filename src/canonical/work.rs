@@ -1,0 +1,27 @@
+//! Counts, in tests only, the bytes looked at: so a test can say "linear" without a clock.
+
+#[cfg(not(test))]
+#[inline(always)]
+pub(super) fn spent(_bytes: usize) {}
+
+#[cfg(test)]
+pub(super) use counted::{measure, spent};
+
+#[cfg(test)]
+mod counted {
+    use std::cell::Cell;
+
+    thread_local! {
+        static SPENT: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(crate) fn spent(bytes: usize) {
+        SPENT.set(SPENT.get() + bytes);
+    }
+
+    pub(crate) fn measure<T>(run: impl FnOnce() -> T) -> (T, usize) {
+        let before = SPENT.get();
+        let result = run();
+        (result, SPENT.get() - before)
+    }
+}

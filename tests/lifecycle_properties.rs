@@ -1,0 +1,153 @@
+//! What always holds, checked in random histories of a world where everything goes wrong.
+//!
+//! The properties stand in `docs/protocol.md`; `support/lifecycle/witness.rs` checks them, and
+//! `support/lifecycle/world.rs` is the world.
+
+#![cfg(not(target_arch = "wasm32"))]
+
+#[path = "support/lifecycle/mod.rs"]
+mod support;
+#[path = "support/lifecycle/witness.rs"]
+mod witness;
+#[path = "support/lifecycle/world.rs"]
+mod world;
+
+use oncekey::{ExpiredKey, IdempotencyKey, Scope, ScopedKey, UnknownOutcome};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use world::{Op, World};
+
+fn unknown_outcome() -> impl Strategy<Value = UnknownOutcome> {
+    prop_oneof![Just(UnknownOutcome::Retry), Just(UnknownOutcome::Hold)]
+}
+
+fn expired_key() -> impl Strategy<Value = ExpiredKey> {
+    prop_oneof![Just(ExpiredKey::Forget), Just(ExpiredKey::Refuse)]
+}
+
+/// One of a hundred things, told apart by `what`: a union of strategies takes much longer.
+fn op() -> impl Strategy<Value = Op> {
+    (0..100_u8, 0..1000_usize, 0..1000_usize).prop_map(|(what, pick, choice)| match what {
+        0..48 => Op::Deliver { pick, fate: choice },
+        48..60 => Op::Send { other: choice % 20 == 0 },
+        60..66 => Op::Duplicate { pick },
+        66..69 => Op::Lose { pick },
+        69..72 => Op::Repeat { pick },
+        72..75 => Op::Renew { pick },
+        75..78 => Op::GiveUp { pick, lost: choice % 2 == 0 },
+        78..80 => Op::Crash { pick },
+        80..81 => Op::Void,
+        81..84 => Op::Settle,
+        84..88 => Op::Wait { time: 3 },
+        88..92 => Op::Wait { time: pick },
+        92..93 => Op::Step { seconds: choice as i64 % 51 - 25 },
+        93..95 => Op::Sweep,
+        95..96 => Op::Redeploy {
+            unknown: if pick % 2 == 0 { UnknownOutcome::Retry } else { UnknownOutcome::Hold },
+            expired: if choice % 2 == 0 { ExpiredKey::Forget } else { ExpiredKey::Refuse },
+        },
+        _ => Op::AskReplica { pick, other: choice % 5 == 0 },
+    })
+}
+
+/// A policy, how the key tells its time, and what happens.
+fn history() -> impl Strategy<Value = (UnknownOutcome, ExpiredKey, Option<i64>, Vec<Op>)> {
+    (
+        unknown_outcome(),
+        expired_key(),
+        prop::option::of(-55..=55_i64),
+        vec(op(), 1..90),
+    )
+}
+
+fn run(
+    (unknown, expired, minted, ops): (UnknownOutcome, ExpiredKey, Option<i64>, Vec<Op>),
+) -> World {
+    let mut world = World::new(unknown, expired, minted);
+    for op in ops {
+        world.step(op);
+    }
+    world.come_to_rest();
+    world
+}
+
+#[test]
+fn whatever_happens_an_intent_is_executed_as_promised_and_gets_one_answer() {
+    let config = Config {
+        cases: 4000,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let result = TestRunner::new(config).run(&history(), |history| {
+        run(history);
+        Ok(())
+    });
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+}
+
+/// A property that holds of histories in which nothing happens says nothing.
+#[test]
+fn the_histories_reach_all_that_matters() {
+    let config = Config {
+        cases: 1000,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
+    let reached = RefCell::new(BTreeMap::<&str, u32>::new());
+    let result = TestRunner::new_with_rng(config, rng).run(&history(), |history| {
+        for milestone in run(history).witness.milestones() {
+            *reached.borrow_mut().entry(milestone).or_default() += 1;
+        }
+        Ok(())
+    });
+    result.expect("the properties hold");
+    let reached = reached.into_inner();
+    for milestone in [
+        "a key is answered",
+        "a key is in progress",
+        "a key is released",
+        "a key is voided",
+        "a replay",
+        "a replica answers",
+        "a voided key is refused",
+        "an answer expires",
+        "an answer is not stored",
+        "an attempt is overtaken",
+        "an end is unknown",
+        "an expired key is refused",
+        "an overtaken attempt brings the first success",
+        "an unknown outcome is held",
+        "another request is refused",
+        "settled as executed",
+        "settled as not executed",
+    ] {
+        assert!(
+            reached.get(milestone).is_some_and(|times| *times >= 5),
+            "{milestone}: {reached:?}"
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(Config { failure_persistence: None, ..Config::default() })]
+
+    #[test]
+    fn a_key_of_one_scope_never_meets_a_key_of_another(
+        one in ("[!#-~]{1,6}", "[ -~]{0,6}"),
+        other in ("[!#-~]{1,6}", "[ -~]{0,6}"),
+    ) {
+        let name = |(key, tenant): &(String, String)| {
+            let key = IdempotencyKey::parse_bare(key).expect("visible ASCII");
+            ScopedKey::new(&Scope::of_tenant(tenant), &key)
+        };
+        prop_assert_eq!(one == other, name(&one) == name(&other));
+        let shifted = (format!("{}{}", one.0, one.1.replace([' ', '"'], "-")), String::new());
+        prop_assert_eq!(shifted == one, name(&shifted) == name(&one));
+    }
+}

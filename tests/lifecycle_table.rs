@@ -1,0 +1,542 @@
+//! What each call does in each situation, as tables; every cell is checked.
+//!
+//! # How to read them
+//!
+//! The record has seen two attempts; its owner, where it has one, is the attempt `owner`. `finished`
+//! is an attempt whose end is recorded, `overtaken` one that lost the key to a later one, `new` one
+//! that the record does not know. `dead` is a key in flight whose lease died, `bodiless` one that
+//! has an answer without a body, `tombstone` what the sweep left of an expired key.
+//!
+//! `in_time` is the last millisecond in which a record counts, `after` the first in which it does
+//! not, `long_after` the first in which it is as if it had never been. A key is `untimed` unless it
+//! is a UUIDv7; `young` is the oldest that cannot have been forgotten, `old` the youngest that has
+//! outlived the retention and an hour, `ageing` in between.
+//!
+//! Outputs: the decision, what is stored then, its `maybe_executed` and number of attempts (`same`
+//! as before), and the state that callers are told (`stands`: that of the table [`TOLD`]).
+
+#![cfg(not(target_arch = "wasm32"))]
+
+#[path = "support/lifecycle/mod.rs"]
+mod support;
+
+use oncekey::record::{ReleaseCause, UnknownCause};
+use oncekey::{
+    Attempt, Completion, Decision, FailCause, KeyStatus, Next, Record, Renewal, Settlement,
+    Settling, State, Step, lifecycle,
+};
+use support::requests::answer;
+use support::situations::{ATTEMPTS, NOW, Situation, Words, product, request_of, stored, token_of};
+use support::table::Table;
+
+/// What is told about a key as it stands.
+const TOLD: &str = "
+    state              | when       | expired_key => told        | http_status
+    absent             | *          | *           => nothing     | -
+    *                  | long_after | *           => as absent
+    voided             | after      | *           => as absent
+    *                  | after      | forget      => as absent
+    *                  | after      | refuse      => expired     | -
+    tombstone          | in_time    | *           => expired     | -
+    in_flight          | in_time    | *           => in_progress | -
+    dead/unknown       | in_time    | *           => unknown     | -
+    released           | in_time    | *           => released    | -
+    completed/bodiless | in_time    | *           => completed   | 201
+    voided             | in_time    | *           => voided      | -
+";
+
+const BEGIN: &str = "
+    state     | when       | expired_key | unknown | key | request  | token => decision           | stored    | maybe | attempts | told
+    absent    | *          | refuse      | *       | old | *        | *     => key_expired        | kept      | same  | same     | expired
+    absent    | *          | *           | *       | *   | *        | *     => execute 1          | in_flight | no    | 1        | in_progress
+    *         | long_after | *           | *       | *   | *        | *     => as absent
+    voided    | after      | *           | *       | *   | *        | *     => as absent
+    *         | after      | forget      | *       | *   | *        | *     => as absent
+    *         | after      | refuse      | *       | *   | *        | *     => key_expired        | kept      | same  | same     | expired
+    tombstone | in_time    | *           | *       | *   | *        | *     => key_expired        | kept      | same  | same     | expired
+    voided    | in_time    | *           | *       | *   | *        | *     => key_voided         | kept      | same  | same     | voided
+    *         | in_time    | *           | *       | *   | other    | *     => mismatch           | kept      | same  | same     | stands
+    completed/bodiless | in_time | *     | *       | *   | unlisted | *     => not_replayable 201 | kept      | same  | same     | completed
+    *         | in_time    | *           | *       | *   | unlisted | *     => not_replayable     | kept      | same  | same     | stands
+    completed | in_time    | *           | *       | *   | same     | *     => replay             | kept      | same  | same     | completed
+    bodiless  | in_time    | *           | *       | *   | same     | *     => not_replayable 201 | kept      | same  | same     | completed
+    in_flight | in_time    | *           | *       | *   | same     | owner => execute 2          | kept      | same  | same     | in_progress
+    in_flight | in_time    | *           | *       | *   | same     | *     => in_progress        | kept      | same  | same     | in_progress
+    dead      | in_time    | *           | *       | *   | same     | *     => as unknown
+    unknown   | in_time    | *           | hold    | *   | same     | *     => outcome_unknown    | kept      | same  | same     | unknown
+    *         | in_time    | *           | *       | *   | same     | finished/overtaken => in_progress | kept | same | same    | stands
+    unknown   | in_time    | *           | retry   | *   | same     | *     => execute 3          | in_flight | yes   | 3        | in_progress
+    released  | in_time    | *           | *       | *   | same     | *     => execute 3          | in_flight | same  | 3        | in_progress
+";
+
+const RENEW: &str = "
+    state          | when    | token => decision | stored    | maybe | attempts | told
+    in_flight/dead | in_time | owner => renewed  | in_flight | same  | same     | in_progress
+    *              | *       | *     => lost     | kept      | same  | same     | stands
+";
+
+/// `complete`: 200 and 402 are final, 429 was not executed, 409 and 503 are unknown, 307 is to be
+/// repeated elsewhere.
+const COMPLETE: &str = "
+    state     | when       | expired_key | unknown | maybe | token    | status  => decision                  | stored          | maybe | attempts | told
+    absent    | *          | *           | *       | *     | *        | *       => record_gone               | kept            | same  | same     | nothing
+    *         | long_after | *           | *       | *     | *        | *       => as absent
+    voided    | after      | *           | *       | *     | *        | *       => as absent
+    *         | after      | forget      | *       | *     | *        | *       => as absent
+    *         | after      | refuse      | *       | *     | *        | *       => lease_lost key_expired    | kept            | same  | same     | expired
+    tombstone | in_time    | *           | *       | *     | *        | *       => lease_lost key_expired    | kept            | same  | same     | expired
+    *         | in_time    | *           | *       | *     | finished | *       => recorded                  | kept            | same  | same     | stands
+    *         | in_time    | *           | *       | *     | owner    | 200     => recorded                  | completed       | same  | same     | completed
+    *         | in_time    | *           | *       | *     | owner    | 402     => recorded                  | completed       | same  | same     | completed
+    *         | in_time    | *           | *       | no    | owner    | 429     => recorded                  | released 429    | no    | same     | released
+    *         | in_time    | *           | *       | yes   | owner    | 429     => recorded                  | unknown earlier | yes   | same     | unknown
+    *         | in_time    | *           | *       | *     | owner    | 409     => recorded                  | unknown 409     | yes   | same     | unknown
+    *         | in_time    | *           | *       | *     | owner    | 503     => recorded                  | unknown 503     | yes   | same     | unknown
+    *         | in_time    | *           | *       | no    | owner    | 307     => recorded                  | nothing         | -     | -        | nothing
+    *         | in_time    | *           | *       | yes   | owner    | 307     => recorded                  | unknown earlier | yes   | same     | unknown
+    in_flight/dead/unknown/released | in_time | * | * | * | overtaken    | 200 => recorded                 | completed       | same  | same     | completed
+    in_flight | in_time    | *           | *       | *     | *        | *       => lease_lost in_progress    | kept            | same  | same     | in_progress
+    dead/unknown | in_time | *           | retry   | *     | *        | *       => lease_lost in_progress    | kept            | same  | same     | unknown
+    dead/unknown | in_time | *           | hold    | *     | *        | *       => lease_lost outcome_unknown | kept           | same  | same     | unknown
+    released  | in_time    | *           | *       | *     | *        | *       => lease_lost in_progress    | kept            | same  | same     | released
+    completed | in_time    | *           | *       | *     | *        | *       => lease_lost replay         | kept            | same  | same     | completed
+    bodiless  | in_time    | *           | *       | *     | *        | *       => lease_lost not_replayable 201 | kept        | same  | same     | completed
+    voided    | in_time    | *           | *       | *     | *        | *       => lease_lost key_voided     | kept            | same  | same     | voided
+";
+
+const FAIL: &str = "
+    state     | when       | expired_key | unknown | maybe | token    | cause           => decision                  | stored                  | maybe | attempts | told
+    absent    | *          | *           | *       | *     | *        | *               => record_gone               | kept                    | same  | same     | nothing
+    *         | long_after | *           | *       | *     | *        | *               => as absent
+    voided    | after      | *           | *       | *     | *        | *               => as absent
+    *         | after      | forget      | *       | *     | *        | *               => as absent
+    *         | after      | refuse      | *       | *     | *        | *               => lease_lost key_expired    | kept                    | same  | same     | expired
+    tombstone | in_time    | *           | *       | *     | *        | *               => lease_lost key_expired    | kept                    | same  | same     | expired
+    *         | in_time    | *           | *       | *     | finished | *               => recorded                  | kept                    | same  | same     | stands
+    *         | in_time    | *           | *       | no    | owner    | not_dispatched  => recorded                  | released not_dispatched | no    | same     | released
+    *         | in_time    | *           | *       | yes   | owner    | not_dispatched  => recorded                  | unknown earlier         | yes   | same     | unknown
+    *         | in_time    | *           | *       | *     | owner    | timed_out       => recorded                  | unknown timed_out       | yes   | same     | unknown
+    *         | in_time    | *           | *       | *     | owner    | connection_lost => recorded                  | unknown connection_lost | yes   | same     | unknown
+    *         | in_time    | *           | *       | *     | owner    | not_stored      => recorded                  | unknown not_stored, hold | yes  | same     | unknown
+    in_flight | in_time    | *           | *       | *     | *        | *               => lease_lost in_progress    | kept                    | same  | same     | in_progress
+    dead/unknown | in_time | *           | retry   | *     | *        | *               => lease_lost in_progress    | kept                    | same  | same     | unknown
+    dead/unknown | in_time | *           | hold    | *     | *        | *               => lease_lost outcome_unknown | kept                   | same  | same     | unknown
+    released  | in_time    | *           | *       | *     | *        | *               => lease_lost in_progress    | kept                    | same  | same     | released
+    completed | in_time    | *           | *       | *     | *        | *               => lease_lost replay         | kept                    | same  | same     | completed
+    bodiless  | in_time    | *           | *       | *     | *        | *               => lease_lost not_replayable 201 | kept                | same  | same     | completed
+    voided    | in_time    | *           | *       | *     | *        | *               => lease_lost key_voided     | kept                    | same  | same     | voided
+";
+
+const VOID: &str = "
+    state    | when       | expired_key | maybe | key        => decision | stored | maybe | attempts | told
+    absent   | *          | *           | *     | ageing/old => -        | kept   | same  | same     | expired
+    absent   | *          | *           | *     | *          => -        | voided | no    | 0        | voided
+    *        | long_after | *           | *     | *          => as absent
+    voided   | after      | *           | *     | *          => as absent
+    *        | after      | forget      | *     | *          => as absent
+    released | in_time    | *           | no    | *          => -        | voided | no    | same     | voided
+    *        | *          | *           | *     | *          => -        | kept   | same  | same     | stands
+";
+
+const SETTLE: &str = "
+    state        | when    | outcome      => decision    | stored           | maybe | attempts | told
+    dead/unknown | in_time | not_executed => settled     | released settled | no    | same     | released
+    dead/unknown | in_time | executed     => settled     | completed        | same  | same     | completed
+    *            | *       | *            => not_unknown | kept             | same  | same     | stands
+";
+
+/// What the sweep does.
+const EXPIRE: &str = "
+    state     | when       | expired_key => stored
+    *         | in_time    | *           => kept
+    voided    | after      | *           => nothing
+    *         | after      | forget      => nothing
+    *         | after      | refuse      => tombstone
+    *         | long_after | *           => nothing
+";
+
+/// The words of a call's outcome, as in the tables.
+struct Outcome {
+    decision: String,
+    next: Next,
+    status: Option<KeyStatus>,
+}
+
+impl Outcome {
+    fn of<D>(step: Step<D>, words: impl Fn(&D) -> String) -> Self {
+        Self {
+            decision: words(&step.decision),
+            next: step.next,
+            status: step.status,
+        }
+    }
+}
+
+fn decision_words(decision: &Decision) -> String {
+    match decision {
+        Decision::Execute(execution) => format!("execute {}", execution.attempt),
+        Decision::Replay(response) => {
+            assert_eq!(response, &stored(), "a replay is the stored answer");
+            "replay".to_owned()
+        }
+        Decision::NotReplayable {
+            http_status: Some(status),
+        } => format!("not_replayable {status}"),
+        Decision::NotReplayable { http_status: None } => "not_replayable".to_owned(),
+        Decision::InProgress => "in_progress".to_owned(),
+        Decision::OutcomeUnknown => "outcome_unknown".to_owned(),
+        Decision::Mismatch => "mismatch".to_owned(),
+        Decision::KeyVoided => "key_voided".to_owned(),
+        Decision::KeyExpired => "key_expired".to_owned(),
+    }
+}
+
+fn completion_words(completion: &Completion) -> String {
+    match completion {
+        Completion::Recorded => "recorded".to_owned(),
+        Completion::LeaseLost(decision) => format!("lease_lost {}", decision_words(decision)),
+        Completion::RecordGone => "record_gone".to_owned(),
+    }
+}
+
+/// The state of a record that was just written; all its times must be now.
+fn written_words(record: &Record, before: Option<&Record>) -> String {
+    let cause = |cause: &UnknownCause| match cause {
+        UnknownCause::Status(status) => status.to_string(),
+        UnknownCause::TimedOut => "timed_out".to_owned(),
+        UnknownCause::ConnectionLost => "connection_lost".to_owned(),
+        UnknownCause::NotStored => "not_stored, hold".to_owned(),
+        UnknownCause::EarlierAttempt => "earlier".to_owned(),
+    };
+    let (words, since) = match &record.state {
+        State::InFlight { lease_until, .. } => {
+            assert_eq!(*lease_until, NOW.plus(record.policy.lease), "a whole lease");
+            ("in_flight".to_owned(), NOW)
+        }
+        State::Completed { completed_at, .. } => ("completed".to_owned(), *completed_at),
+        State::Unknown { cause: why, since } => (format!("unknown {}", cause(why)), *since),
+        State::Released {
+            cause: ReleaseCause::Status(status),
+            since,
+        } => (format!("released {status}"), *since),
+        State::Released {
+            cause: ReleaseCause::NotDispatched,
+            since,
+        } => ("released not_dispatched".to_owned(), *since),
+        State::Released {
+            cause: ReleaseCause::Settled,
+            since,
+        } => ("released settled".to_owned(), *since),
+        State::Voided { since } => ("voided".to_owned(), *since),
+        State::Expired { since } => {
+            assert_eq!(
+                Some(*since),
+                before.map(Record::due_at),
+                "expired when it was due"
+            );
+            ("tombstone".to_owned(), NOW)
+        }
+    };
+    assert_eq!(since, NOW, "{words} begins now");
+    words
+}
+
+/// Compares what a call did with its line, and what no line speaks of with what holds for all.
+fn check(table: &Table, told: &Table, situation: &Situation, call: Words, outcome: Outcome) {
+    let words: Words = [&situation.0[..], &call].concat();
+    let expected = table.expect(&words);
+    let cell = |column| {
+        expected
+            .iter()
+            .find(|(name, _)| *name == column)
+            .map(|(_, cell)| *cell)
+    };
+    let before = situation.record();
+    let number = |record: &Record| record.attempts.to_string();
+    let yes_no = |record: &Record| if record.maybe_executed { "yes" } else { "no" }.to_owned();
+    let same = |word: Option<&str>, value: &dyn Fn(&Record) -> String| match word {
+        Some("same") => before.as_ref().map_or("-".to_owned(), value),
+        word => word.unwrap_or_default().to_owned(),
+    };
+    let (stored, after) = match &outcome.next {
+        Next::Keep => ("kept".to_owned(), before.clone()),
+        Next::Remove => ("nothing".to_owned(), None),
+        Next::Write(record) => (
+            written_words(record, before.as_ref()),
+            Some((**record).clone()),
+        ),
+    };
+    let value = |value: &dyn Fn(&Record) -> String| after.as_ref().map_or("-".to_owned(), value);
+    assert_eq!(
+        (
+            outcome.decision.as_str(),
+            stored.as_str(),
+            value(&yes_no),
+            value(&number)
+        ),
+        (
+            cell("decision").unwrap(),
+            cell("stored").unwrap(),
+            same(cell("maybe"), &yes_no),
+            same(cell("attempts"), &number)
+        ),
+        "decision, stored, maybe, attempts of {words:?}"
+    );
+    let told_as_it_stands = told.expect(&words)[0].1;
+    let expected_told = cell("told").map(|word| {
+        if word == "stands" {
+            told_as_it_stands
+        } else {
+            word
+        }
+    });
+    let told_now = outcome
+        .status
+        .as_ref()
+        .map_or("nothing", |status| status.state.as_str());
+    assert_eq!(Some(told_now), expected_told, "told after {words:?}");
+    if let Next::Write(record) = &outcome.next {
+        assert_eq!(outcome.status, record.status(NOW), "{words:?}");
+        assert_eq!(Record::decode(&record.encode()).as_ref(), Ok(&**record));
+        let known = before.filter(|_| told_as_it_stands != "nothing");
+        let mut policy = known
+            .as_ref()
+            .map_or(situation.policy_of_today(), |known| known.policy);
+        if stored.ends_with(", hold") {
+            policy.unknown_outcome = oncekey::UnknownOutcome::Hold;
+        }
+        assert_eq!(
+            record.policy, policy,
+            "the policy that it was begun under: {words:?}"
+        );
+        if let Some(known) = known {
+            assert_eq!(record.created_at, known.created_at);
+            assert_eq!(record.fingerprint, known.fingerprint);
+        } else {
+            assert_eq!(record.created_at, NOW);
+        }
+    }
+}
+
+/// Makes a call in every situation with every combination of its own words.
+fn check_all(
+    text: &'static str,
+    call: &[(&'static str, &[&'static str])],
+    make: impl Fn(&Situation, &dyn Fn(&str) -> &'static str) -> Outcome,
+) {
+    let (table, told) = (Table::parse(text), Table::parse(TOLD));
+    for situation in Situation::all() {
+        for words in product(call) {
+            let word = |column: &str| {
+                words
+                    .iter()
+                    .find(|(name, _)| *name == column)
+                    .expect("a column of the call")
+                    .1
+            };
+            let owned = matches!(situation.word("state"), "in_flight" | "dead");
+            if !owned && words.contains(&("token", "owner")) {
+                continue;
+            }
+            let outcome = make(&situation, &word);
+            check(&table, &told, &situation, words.clone(), outcome);
+        }
+    }
+    table.assert_every_line_counted();
+}
+
+const TOKENS: (&str, &[&str]) = ("token", &["owner", "new", "finished", "overtaken"]);
+
+#[test]
+fn begin_does_what_its_table_says() {
+    let requests = ("request", &["same", "other", "unlisted"][..]);
+    check_all(BEGIN, &[requests, TOKENS], |situation, word| {
+        let attempt = Attempt {
+            fingerprints: request_of(word("request")),
+            token: token_of(word("token")),
+            minted_at: situation.minted_at(),
+            policy: &situation.policy_of_today(),
+        };
+        let step = lifecycle::begin(situation.record(), &attempt, NOW);
+        if let Next::Write(record) = &step.next {
+            let State::InFlight { token, .. } = record.state else {
+                panic!("begin begins")
+            };
+            assert_eq!(token, attempt.token);
+            let Decision::Execute(execution) = &step.decision else {
+                panic!("begin begins")
+            };
+            assert_eq!(execution.lease, record.policy.lease);
+        }
+        Outcome::of(step, decision_words)
+    });
+}
+
+#[test]
+fn renew_does_what_its_table_says() {
+    check_all(RENEW, &[TOKENS], |situation, word| {
+        let step = lifecycle::renew(situation.record(), token_of(word("token")), NOW);
+        Outcome::of(step, |renewal| match renewal {
+            Renewal::Renewed => "renewed".to_owned(),
+            Renewal::Lost => "lost".to_owned(),
+        })
+    });
+}
+
+#[test]
+fn complete_does_what_its_table_says() {
+    let statuses = ("status", &["200", "402", "429", "409", "503", "307"][..]);
+    check_all(COMPLETE, &[TOKENS, statuses], |situation, word| {
+        let (token, status) = (token_of(word("token")), word("status").parse().unwrap());
+        let brought = answer(status, "brought");
+        let step = lifecycle::complete(situation.record(), token, brought.clone(), NOW);
+        if let Next::Write(record) = &step.next {
+            if let State::Completed { response, .. } = &record.state {
+                assert_eq!(response, &brought);
+            }
+            let again = lifecycle::complete(Some((**record).clone()), token, brought, NOW);
+            assert_eq!(
+                (again.decision, again.next),
+                (Completion::Recorded, Next::Keep)
+            );
+        }
+        Outcome::of(step, completion_words)
+    });
+}
+
+#[test]
+fn fail_does_what_its_table_says() {
+    let causes = [
+        "not_dispatched",
+        "timed_out",
+        "connection_lost",
+        "not_stored",
+    ];
+    check_all(FAIL, &[TOKENS, ("cause", &causes)], |situation, word| {
+        let cause = match word("cause") {
+            "not_dispatched" => FailCause::NotDispatched,
+            "timed_out" => FailCause::TimedOut,
+            "connection_lost" => FailCause::ConnectionLost,
+            _ => FailCause::NotStored,
+        };
+        let token = token_of(word("token"));
+        let step = lifecycle::fail(situation.record(), token, cause, NOW);
+        if let Next::Write(record) = &step.next {
+            let again = lifecycle::fail(Some((**record).clone()), token, cause, NOW);
+            assert_eq!(
+                (again.decision, again.next),
+                (Completion::Recorded, Next::Keep)
+            );
+        }
+        Outcome::of(step, completion_words)
+    });
+}
+
+#[test]
+fn void_does_what_its_table_says() {
+    check_all(VOID, &[], |situation, _| {
+        let today = situation.policy_of_today();
+        let step = lifecycle::void(situation.record(), situation.minted_at(), &today, NOW);
+        Outcome::of(step, |()| "-".to_owned())
+    });
+}
+
+#[test]
+fn settle_does_what_its_table_says() {
+    let outcomes = ("outcome", &["not_executed", "executed"][..]);
+    check_all(SETTLE, &[outcomes], |situation, word| {
+        let settlement = match word("outcome") {
+            "executed" => Settlement::Executed(answer(201, "found out")),
+            _ => Settlement::NotExecuted,
+        };
+        let step = lifecycle::settle(situation.record(), settlement, NOW);
+        Outcome::of(step, |settling| match settling {
+            Settling::Settled => "settled".to_owned(),
+            Settling::NotUnknown => "not_unknown".to_owned(),
+        })
+    });
+}
+
+#[test]
+fn the_sweep_does_what_its_table_says_and_nobody_can_tell_that_it_came() {
+    let table = Table::parse(EXPIRE);
+    for situation in Situation::all() {
+        let Some(record) = situation.record() else {
+            continue;
+        };
+        let next = lifecycle::expire(record.clone(), NOW);
+        let (stored, after) = match &next {
+            Next::Keep => ("kept".to_owned(), Some(record.clone())),
+            Next::Remove => ("nothing".to_owned(), None),
+            Next::Write(after) => (written_words(after, Some(&record)), Some((**after).clone())),
+        };
+        assert_eq!(stored, table.expect(&situation.0)[0].1, "{:?}", situation.0);
+        assert_eq!(
+            after.as_ref().and_then(|r| r.status(NOW)),
+            record.status(NOW),
+            "{:?}",
+            situation.0
+        );
+        let attempt = Attempt {
+            fingerprints: request_of("same"),
+            token: token_of("finished"),
+            minted_at: situation.minted_at(),
+            policy: &situation.policy_of_today(),
+        };
+        let token = attempt.token;
+        let (swept, unswept) = (|| after.clone(), || Some(record.clone()));
+        let begin = |record| lifecycle::begin(record, &attempt, NOW);
+        assert_eq!(begin(swept()).decision, begin(unswept()).decision);
+        let complete = |record| lifecycle::complete(record, token, answer(200, ""), NOW);
+        assert_eq!(complete(swept()).decision, complete(unswept()).decision);
+        let fail = |record| lifecycle::fail(record, token, FailCause::TimedOut, NOW);
+        assert_eq!(fail(swept()).decision, fail(unswept()).decision);
+        let void = |record| {
+            lifecycle::void(
+                record,
+                situation.minted_at(),
+                &situation.policy_of_today(),
+                NOW,
+            )
+        };
+        assert_eq!(void(swept()).status, void(unswept()).status);
+    }
+    table.assert_every_line_counted();
+}
+
+#[test]
+fn a_status_tells_what_its_table_says() {
+    let table = Table::parse(TOLD);
+    for situation in Situation::all() {
+        let Some(record) = situation.record() else {
+            table.expect(&situation.0);
+            continue;
+        };
+        let status = record.status(NOW);
+        let expected = table.expect(&situation.0);
+        let told = status
+            .as_ref()
+            .map_or("nothing", |status| status.state.as_str());
+        let http_status = status.as_ref().and_then(|status| status.http_status);
+        let http_status = http_status.map_or("-".to_owned(), |status| status.to_string());
+        assert_eq!(
+            [told, &http_status],
+            [expected[0].1, expected[1].1],
+            "{:?}",
+            situation.0
+        );
+        if let Some(status) = status {
+            assert_eq!(status.attempts, ATTEMPTS);
+            assert_eq!(status.created_at, record.created_at);
+            assert_eq!(status.completed_at.is_some(), told == "completed");
+            assert_eq!(status.request_id.is_some(), told == "completed");
+            assert_eq!(status.expires_at.is_none(), told == "in_progress");
+            assert!(
+                status.expires_at.is_none_or(|end| end > NOW),
+                "{:?}",
+                situation.0
+            );
+        }
+    }
+    table.assert_every_line_counted();
+}

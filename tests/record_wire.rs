@@ -1,0 +1,304 @@
+//! The stored form of a record: what was written is read back, and what is not a record, or is one no
+//! more, is an error and never another record.
+
+#![cfg(not(target_arch = "wasm32"))]
+
+#[path = "support/lifecycle/mod.rs"]
+mod support;
+
+use oncekey::record::{EarlierAttempts, ReleaseCause, UnknownCause};
+use oncekey::{
+    ExpiredKey, Fingerprint, Millis, Policy, Record, RecordError, State, StoredResponse, Token,
+    UnixMillis, UnknownOutcome,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use support::requests::{answer, request, token};
+
+/// Where the body begins: after `ok`, the version and the checksum.
+const HEAD: usize = 7;
+
+fn time() -> impl Strategy<Value = UnixMillis> {
+    prop_oneof![Just(0), any::<u64>(), 1_700_000_000_000..1_900_000_000_000_u64]
+        .prop_map(UnixMillis::new)
+}
+
+fn a_token() -> impl Strategy<Value = Token> {
+    any::<[u8; 16]>().prop_map(Token::new)
+}
+
+fn fingerprint() -> impl Strategy<Value = Fingerprint> {
+    ("[a-z]{0,8}", prop_oneof![Just(""), Just("id:secret"), Just("2026-01:other")])
+        .prop_map(|(body, secrets)| request(&body, secrets).signing().clone())
+}
+
+fn policy() -> impl Strategy<Value = Policy> {
+    (any::<u64>(), any::<u64>(), any::<bool>(), any::<bool>()).prop_map(
+        |(retention, lease, hold, refuse)| Policy {
+            retention: Millis::new(retention),
+            lease: Millis::new(lease),
+            unknown_outcome: if hold { UnknownOutcome::Hold } else { UnknownOutcome::Retry },
+            expired_key: if refuse { ExpiredKey::Refuse } else { ExpiredKey::Forget },
+        },
+    )
+}
+
+fn response() -> impl Strategy<Value = StoredResponse> {
+    let headers = vec((".{0,12}", ".{0,24}"), 0..4);
+    (any::<u16>(), headers, prop::option::of(vec(any::<u8>(), 0..300)), ".{0,40}").prop_map(
+        |(status, headers, body, request_id)| {
+            let mut response = match body {
+                Some(body) => StoredResponse::keep(status, [], body, &request_id, 100_000).0,
+                None => StoredResponse::without_body(status, [], &request_id),
+            };
+            // Whatever headers are let through by then.
+            response.headers = headers;
+            response
+        },
+    )
+}
+
+fn state() -> impl Strategy<Value = State> {
+    let unknown = prop_oneof![
+        any::<u16>().prop_map(UnknownCause::Status),
+        Just(UnknownCause::TimedOut),
+        Just(UnknownCause::ConnectionLost),
+        Just(UnknownCause::NotStored),
+        Just(UnknownCause::EarlierAttempt),
+    ];
+    let released = prop_oneof![
+        any::<u16>().prop_map(ReleaseCause::Status),
+        Just(ReleaseCause::NotDispatched),
+        Just(ReleaseCause::Settled),
+    ];
+    prop_oneof![
+        (a_token(), time()).prop_map(|(token, lease_until)| State::InFlight { token, lease_until }),
+        (response(), time())
+            .prop_map(|(response, completed_at)| State::Completed { response, completed_at }),
+        (unknown, time()).prop_map(|(cause, since)| State::Unknown { cause, since }),
+        (released, time()).prop_map(|(cause, since)| State::Released { cause, since }),
+        time().prop_map(|since| State::Voided { since }),
+        time().prop_map(|since| State::Expired { since }),
+    ]
+}
+
+/// The attempts as their wire form has them, since only the lifecycle notes any.
+fn earlier(attempts: &[([u8; 16], bool)]) -> EarlierAttempts {
+    let mut bytes = Vec::new();
+    let mut encoder = minicbor::Encoder::new(&mut bytes);
+    encoder.array(attempts.len() as u64).unwrap();
+    for (token, ended) in attempts {
+        encoder.array(2).unwrap().bytes(token).unwrap().bool(*ended).unwrap();
+    }
+    minicbor::decode(&bytes).expect("the wire form of earlier attempts")
+}
+
+fn record() -> impl Strategy<Value = Record> {
+    let attempts = vec(any::<([u8; 16], bool)>(), 0..=EarlierAttempts::CAPACITY);
+    let numbers = (any::<u32>(), any::<bool>(), time());
+    (prop::option::of(fingerprint()), policy(), state(), attempts, numbers).prop_map(
+        |(fingerprint, policy, state, attempts, (number, maybe_executed, created_at))| Record {
+            fingerprint,
+            policy,
+            state,
+            attempts: number,
+            maybe_executed,
+            earlier: earlier(&attempts),
+            created_at,
+        },
+    )
+}
+
+/// Puts a fitting head before a body that may be anything.
+fn with_head(body: &[u8]) -> Vec<u8> {
+    let sum = crc32fast::hash(body).to_le_bytes();
+    [b"ok", &[Record::WIRE_VERSION][..], &sum, body].concat()
+}
+
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(config(256))]
+
+    #[test]
+    fn what_is_read_is_what_was_written(record in record()) {
+        prop_assert_eq!(Record::decode(&record.encode()), Ok(record));
+    }
+
+    #[test]
+    fn bytes_that_are_no_record_are_an_error(bytes in vec(any::<u8>(), 0..400)) {
+        prop_assert!(Record::decode(&bytes).is_err());
+    }
+
+    #[test]
+    fn a_fitting_head_before_anything_is_no_panic(body in vec(any::<u8>(), 0..400)) {
+        let _ = Record::decode(&with_head(&body));
+    }
+
+    #[test]
+    fn a_changed_body_under_a_fitting_head_is_no_panic(
+        record in record(), at in any::<prop::sample::Index>(), byte in any::<u8>(),
+    ) {
+        let mut body = record.encode().split_off(HEAD);
+        let at = at.index(body.len());
+        body[at] = byte;
+        let _ = Record::decode(&with_head(&body));
+    }
+}
+
+proptest! {
+    #![proptest_config(config(24))]
+
+    #[test]
+    fn a_record_that_was_cut_is_an_error(record in record()) {
+        let bytes = record.encode();
+        for length in 0..bytes.len() {
+            let expected = if length < HEAD { RecordError::NotARecord } else { RecordError::Damaged };
+            prop_assert_eq!(Record::decode(&bytes[..length]), Err(expected), "{} bytes", length);
+        }
+        let longer = [&bytes[..], &[0]].concat();
+        prop_assert_eq!(Record::decode(&longer), Err(RecordError::Damaged));
+        let longer = with_head(&longer[HEAD..]);
+        prop_assert_eq!(Record::decode(&longer), Err(RecordError::Damaged), "a checksum of all");
+    }
+
+    #[test]
+    fn a_record_with_one_bit_changed_is_an_error(record in record()) {
+        let mut bytes = record.encode();
+        for at in 0..bytes.len() {
+            for bit in 0..8 {
+                bytes[at] ^= 1 << bit;
+                let expected = match at {
+                    0 | 1 => RecordError::NotARecord,
+                    2 => RecordError::UnknownVersion(bytes[2]),
+                    _ => RecordError::Damaged,
+                };
+                prop_assert_eq!(Record::decode(&bytes), Err(expected), "byte {} bit {}", at, bit);
+                bytes[at] ^= 1 << bit;
+            }
+        }
+    }
+}
+
+#[test]
+fn another_version_is_told_by_its_number() {
+    for version in (0..=u8::MAX).filter(|version| *version != Record::WIRE_VERSION) {
+        let mut bytes = golden_records()[0].1.encode();
+        bytes[2] = version;
+        assert_eq!(Record::decode(&bytes), Err(RecordError::UnknownVersion(version)));
+        let message = RecordError::UnknownVersion(version).to_string();
+        assert!(message.contains(&format!("version {version}, ")), "{message}");
+    }
+}
+
+#[test]
+fn a_length_that_promises_more_than_there_is_takes_no_memory() {
+    // An array, a text, bytes and a map of 2^63 elements.
+    for head in [0x9b, 0x7b, 0x5b, 0xbb] {
+        let body = [&[head, 0x7f][..], &[0xff; 7]].concat();
+        assert_eq!(Record::decode(&with_head(&body)), Err(RecordError::Damaged));
+        // The same in place of the record's first field.
+        let body = [&[0x87][..], &body].concat();
+        assert_eq!(Record::decode(&with_head(&body)), Err(RecordError::Damaged));
+    }
+}
+
+#[test]
+fn nesting_without_end_overflows_no_stack() {
+    // As an eighth field, which this version passes over.
+    let mut body = golden_records()[0].1.encode().split_off(HEAD);
+    body[0] = 0x88;
+    body.extend(std::iter::repeat_n(0x81, 1_000_000));
+    assert_eq!(Record::decode(&with_head(&body)), Err(RecordError::Damaged));
+}
+
+#[test]
+fn a_field_that_a_later_build_adds_is_passed_over() {
+    for (name, record) in golden_records() {
+        let mut body = record.encode().split_off(HEAD);
+        assert_eq!(body[0], 0x87, "a record is an array of seven fields");
+        body[0] = 0x88;
+        body.extend(b"\x82\x01\x61x");
+        assert_eq!(Record::decode(&with_head(&body)).as_ref(), Ok(&record), "{name}");
+    }
+}
+
+/// The records of `tests/vectors/records.json`, one a state.
+fn golden_records() -> Vec<(&'static str, Record)> {
+    let at = UnixMillis::new(1_764_000_000_000);
+    let [hold, retry] = [UnknownOutcome::Hold, UnknownOutcome::Retry].map(|unknown_outcome| Policy {
+        retention: Millis::from_days(1),
+        lease: Millis::from_seconds(15),
+        unknown_outcome,
+        expired_key: ExpiredKey::Refuse,
+    });
+    let base = Record {
+        fingerprint: Some(request("{\"amount\":1}", "2026-01:secret").signing().clone()),
+        policy: hold,
+        state: State::InFlight { token: token(7), lease_until: at.plus(hold.lease) },
+        attempts: 3,
+        maybe_executed: false,
+        earlier: earlier(&[([5; 16], true), ([6; 16], false)]),
+        created_at: at,
+    };
+    let plain = Some(request("", "").signing().clone());
+    let with = |state| Record { state, ..base.clone() };
+    let unknown = |cause| Record { maybe_executed: true, ..with(State::Unknown { cause, since: at }) };
+    let released = |cause| with(State::Released { cause, since: at });
+    let completed = |response| with(State::Completed { response, completed_at: at });
+    let mut bodiless = answer(201, "").into_status_only();
+    bodiless.request_id = String::new();
+    vec![
+        ("in_flight", base.clone()),
+        ("in_flight_plain_fingerprint", Record { fingerprint: plain, policy: retry, ..base.clone() }),
+        ("completed", completed(answer(201, "{\"id\":\"ord_1\"}"))),
+        ("completed_empty_body", completed(answer(204, ""))),
+        ("completed_status_only", completed(bodiless)),
+        ("unknown_status", unknown(UnknownCause::Status(503))),
+        ("unknown_timed_out", unknown(UnknownCause::TimedOut)),
+        ("unknown_connection_lost", unknown(UnknownCause::ConnectionLost)),
+        ("unknown_not_stored", unknown(UnknownCause::NotStored)),
+        ("unknown_earlier_attempt", unknown(UnknownCause::EarlierAttempt)),
+        ("released_status", released(ReleaseCause::Status(429))),
+        ("released_not_dispatched", released(ReleaseCause::NotDispatched)),
+        ("released_settled", released(ReleaseCause::Settled)),
+        ("voided", Record { fingerprint: None, attempts: 0, earlier: earlier(&[]), ..with(State::Voided { since: at }) }),
+        ("expired", Record { fingerprint: None, earlier: earlier(&[]), ..with(State::Expired { since: at }) }),
+    ]
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_hex(text: &str) -> Vec<u8> {
+    let digit = |at| u8::from_str_radix(&text[at..at + 2], 16).expect("hexadecimal digits");
+    (0..text.len()).step_by(2).map(digit).collect()
+}
+
+/// These bytes are in stores already: a build that reads them otherwise would lose or change keys.
+/// A new version adds vectors; it never changes one.
+#[test]
+fn every_record_that_version_1_wrote_is_still_read() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/records.json");
+    let text = std::fs::read_to_string(path).unwrap_or_else(|_| "{\"v1\":{}}".to_owned());
+    let vectors: BTreeMap<String, BTreeMap<String, String>> =
+        serde_json::from_str(&text).expect("versions, each with names and hex");
+    let v1 = &vectors["v1"];
+    let records = golden_records();
+    let lacks: Vec<_> = records
+        .iter()
+        .filter(|(name, _)| !v1.contains_key(*name))
+        .map(|(name, record)| format!("    \"{name}\": \"{}\"", hex(&record.encode())))
+        .collect();
+    assert!(lacks.is_empty(), "records.json lacks\n{}\n", lacks.join(",\n"));
+    for (name, record) in &records {
+        let known = &v1[*name];
+        assert_eq!(Record::decode(&from_hex(known)).as_ref(), Ok(record), "{name}");
+        assert_eq!(&hex(&record.encode()), known, "{name} is written as ever");
+    }
+    assert_eq!(v1.len(), records.len(), "a vector without its record");
+}

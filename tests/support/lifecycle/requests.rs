@@ -1,0 +1,32 @@
+//! Requests, tokens and answers to test with.
+
+use oncekey::fingerprint::RequestParts;
+use oncekey::{FingerprintSecrets, Fingerprints, StoredResponse, Token};
+
+/// A request with this body, compared under these secrets (`id:secret,…`; empty for none).
+pub(crate) fn request(body: &str, secrets: &str) -> Fingerprints {
+    let secrets = match secrets {
+        "" => FingerprintSecrets::none(),
+        list => FingerprintSecrets::parse(list).expect("a list of secrets"),
+    };
+    let parts = RequestParts {
+        method: "POST",
+        path: "/v1/orders",
+        query: None,
+        content_type: Some("text/plain"),
+        body: body.as_bytes(),
+        ignore: &[],
+    };
+    Fingerprints::compute(&parts, &secrets)
+}
+
+/// The token of attempt `number`.
+pub(crate) fn token(number: u8) -> Token {
+    Token::new([number; 16])
+}
+
+/// An answer with this status whose body tells it from every other.
+pub(crate) fn answer(status: u16, body: &str) -> StoredResponse {
+    let headers = [("content-type".to_owned(), "text/plain".to_owned())];
+    StoredResponse::keep(status, headers, body.as_bytes().to_vec(), "req_1", 10_000).0
+}

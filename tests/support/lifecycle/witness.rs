@@ -1,0 +1,351 @@
+//! Remembers everything that happened to a key and checks what always holds. It keeps every attempt
+//! for ever, so it can check what a record with four tokens cannot know.
+
+use oncekey::{
+    Decision, Execution, FailCause, Millis, Policy, Record, State, StoredResponse, UnixMillis,
+    UnknownOutcome,
+};
+use std::collections::BTreeSet;
+
+/// What the end of an attempt says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Answered,
+    Unknown,
+    NotExecuted,
+    NotStored,
+}
+
+impl End {
+    pub(crate) fn of_status(status: u16) -> Self {
+        match status {
+            401 | 403 | 407 | 421 | 423 | 425 | 429 | 307 | 308 => Self::NotExecuted,
+            408 | 409 => Self::Unknown,
+            status if status >= 500 => Self::Unknown,
+            _ => Self::Answered,
+        }
+    }
+
+    pub(crate) fn of_failure(cause: FailCause) -> Self {
+        match cause {
+            FailCause::NotDispatched => Self::NotExecuted,
+            FailCause::TimedOut | FailCause::ConnectionLost => Self::Unknown,
+            FailCause::NotStored => Self::NotStored,
+        }
+    }
+}
+
+/// An attempt that was let through at least once.
+#[derive(Clone)]
+struct Known {
+    attempt: usize,
+    generation: u32,
+    lease_until: UnixMillis,
+    end: Option<End>,
+    /// An operator found out that neither it nor an earlier one was executed.
+    cleared: bool,
+    executed: bool,
+}
+
+impl Known {
+    /// Whether it may have been executed, as far as anybody could know at `now`.
+    fn may_have_executed(&self, now: UnixMillis) -> bool {
+        let unknown = match self.end {
+            Some(end) => matches!(end, End::Unknown | End::NotStored),
+            None => now >= self.lease_until,
+        };
+        unknown && !self.cleared
+    }
+}
+
+pub(crate) struct Witness {
+    /// The policy of the generation: a key that was forgotten begins a new one.
+    policy: Policy,
+    policy_is_constant: bool,
+    key_tells_its_time: bool,
+    generation: u32,
+    /// In the order in which they were let through, the latest last.
+    known: Vec<Known>,
+    owner: Option<usize>,
+    answers_seen: Vec<(u32, StoredResponse)>,
+    voided: Option<(u32, UnixMillis)>,
+    executions: u32,
+    milestones: BTreeSet<&'static str>,
+}
+
+impl Witness {
+    pub(crate) fn new(policy: Policy, key_tells_its_time: bool) -> Self {
+        Self {
+            policy,
+            policy_is_constant: true,
+            key_tells_its_time,
+            generation: 0,
+            known: Vec::new(),
+            owner: None,
+            answers_seen: Vec::new(),
+            voided: None,
+            executions: 0,
+            milestones: BTreeSet::new(),
+        }
+    }
+
+    pub(crate) fn milestone(&mut self, what: &'static str) {
+        self.milestones.insert(what);
+    }
+
+    pub(crate) fn milestones(&self) -> &BTreeSet<&'static str> {
+        &self.milestones
+    }
+
+    pub(crate) fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    pub(crate) fn policy_changed(&mut self) {
+        self.policy_is_constant = false;
+    }
+
+    /// An attempt gets the key. Property 1.
+    pub(crate) fn granted(
+        &mut self,
+        attempt: usize,
+        execution: &Execution,
+        policy: Policy,
+        now: UnixMillis,
+    ) {
+        if execution.attempt == 1 {
+            self.generation += 1;
+            self.policy = policy;
+        }
+        for earlier in self
+            .known
+            .iter()
+            .filter(|known| known.generation == self.generation)
+        {
+            assert!(
+                earlier.end.is_some() || earlier.cleared || now >= earlier.lease_until,
+                "attempt {attempt} begins while {} owns the key",
+                earlier.attempt
+            );
+            if self.policy.unknown_outcome == UnknownOutcome::Hold {
+                assert!(
+                    !earlier.may_have_executed(now),
+                    "attempt {attempt} begins though {} may have executed, with hold",
+                    earlier.attempt
+                );
+            }
+        }
+        if self
+            .known
+            .iter()
+            .any(|earlier| earlier.generation == self.generation && earlier.end.is_none())
+        {
+            self.milestone("an attempt is overtaken");
+        }
+        let executed = self
+            .known
+            .iter()
+            .any(|known| known.attempt == attempt && known.executed);
+        self.known.retain(|known| known.attempt != attempt);
+        self.known.push(Known {
+            attempt,
+            generation: self.generation,
+            lease_until: now.plus(execution.lease),
+            end: None,
+            cleared: false,
+            executed,
+        });
+        self.owner = Some(attempt);
+    }
+
+    pub(crate) fn renewed(&mut self, attempt: usize, now: UnixMillis) {
+        assert_eq!(self.owner, Some(attempt), "only the owner renews");
+        let lease = self.policy.lease;
+        self.find(attempt).lease_until = now.plus(lease);
+    }
+
+    /// The origin is called. Where no clock was set nobody else can own the key by then.
+    pub(crate) fn dispatched(&mut self, attempt: usize, now: UnixMillis, clocks_are_right: bool) {
+        let known = self.find(attempt);
+        assert!(
+            !clocks_are_right || now < known.lease_until,
+            "{attempt} is sent without a lease"
+        );
+    }
+
+    /// The origin does the work. Property 1 again, by its effect, and the promise of `voided`.
+    pub(crate) fn executed(&mut self, attempt: usize, now: UnixMillis) {
+        self.executions += 1;
+        self.find(attempt).executed = true;
+        let generation = self.find(attempt).generation;
+        if let Some((voided, since)) = self.voided
+            && now < since.plus(Millis::from_days(30))
+        {
+            assert!(
+                generation < voided && !self.key_tells_its_time,
+                "{attempt} is executed after the key was voided"
+            );
+        }
+        let holds = self.policy.unknown_outcome == UnknownOutcome::Hold;
+        let executed = self
+            .known
+            .iter()
+            .filter(|k| k.generation == generation && k.executed);
+        if holds && generation == self.generation {
+            assert_eq!(executed.count(), 1, "with hold the work is done once");
+        }
+        let refuses = self.policy.expired_key == oncekey::ExpiredKey::Refuse;
+        if holds && refuses && self.key_tells_its_time && self.policy_is_constant {
+            assert_eq!(
+                self.executions, 1,
+                "with hold and refuse the work is done once for ever"
+            );
+        }
+    }
+
+    pub(crate) fn executed_in_this_generation(&self) -> bool {
+        self.known
+            .iter()
+            .any(|known| known.generation == self.generation && known.executed)
+    }
+
+    /// An attempt's end is recorded.
+    pub(crate) fn ended(&mut self, attempt: usize, end: End) {
+        if self.owner != Some(attempt) {
+            assert_eq!(
+                end,
+                End::Answered,
+                "an overtaken attempt adds a success only"
+            );
+            self.milestone("an overtaken attempt brings the first success");
+        }
+        self.find(attempt).end = Some(end);
+        self.owner = None;
+        match end {
+            End::Answered => self.milestone("a key is answered"),
+            End::Unknown => self.milestone("an end is unknown"),
+            End::NotExecuted => self.milestone("a key is released"),
+            End::NotStored => {
+                self.policy.unknown_outcome = UnknownOutcome::Hold;
+                self.milestone("an answer is not stored");
+            }
+        }
+    }
+
+    pub(crate) fn settled(&mut self, executed: bool) {
+        self.owner = None;
+        self.milestone(if executed {
+            "settled as executed"
+        } else {
+            "settled as not executed"
+        });
+        if !executed {
+            self.known.iter_mut().for_each(|known| known.cleared = true);
+        }
+    }
+
+    /// A caller sees a kept answer. Property 2.
+    pub(crate) fn saw(&mut self, answer: &StoredResponse, generation: u32) {
+        for (other, seen) in &self.answers_seen {
+            assert!(
+                *other != generation || seen == answer,
+                "two answers: {seen:?}, {answer:?}"
+            );
+        }
+        self.answers_seen.push((generation, answer.clone()));
+    }
+
+    pub(crate) fn told(&mut self, decision: &Decision, generation: u32) {
+        match decision {
+            Decision::Replay(answer) => {
+                self.milestone("a replay");
+                self.saw(answer, generation);
+            }
+            Decision::OutcomeUnknown => self.milestone("an unknown outcome is held"),
+            Decision::KeyExpired => self.milestone("an expired key is refused"),
+            Decision::KeyVoided => self.milestone("a voided key is refused"),
+            Decision::Mismatch => self.milestone("another request is refused"),
+            Decision::InProgress => self.milestone("a key is in progress"),
+            Decision::Execute(_) | Decision::NotReplayable { .. } => {}
+        }
+    }
+
+    /// The stored record before and after a call of `who`. Properties 3 and 5.
+    pub(crate) fn changed(
+        &mut self,
+        who: Option<usize>,
+        brings_success: bool,
+        before: Option<&Record>,
+        after: Option<&Record>,
+        now: UnixMillis,
+    ) {
+        if let Some(Record {
+            state: State::InFlight { lease_until, .. },
+            policy,
+            ..
+        }) = after
+        {
+            assert!(*lease_until <= now.plus(policy.lease), "a lease ends");
+        }
+        if before == after {
+            return;
+        }
+        if let Some(Record {
+            state: State::Completed { completed_at, .. },
+            policy,
+            ..
+        }) = before
+        {
+            assert!(
+                now >= completed_at.plus(policy.retention),
+                "an answer changes: {after:?}"
+            );
+            self.milestone("an answer expires");
+        }
+        // A new record, or one that has expired, knows nothing of earlier attempts.
+        let counts = before.is_some_and(|before| before.status(now).is_some());
+        if let Some(who) = who
+            && counts
+            && let Some(at) = self.known.iter().position(|known| known.attempt == who)
+            && self.known[at].generation == self.generation
+            && self.owner != Some(who)
+        {
+            let is_answered = after.is_some_and(|r| matches!(r.state, State::Completed { .. }));
+            let is_first_success = brings_success && is_answered && self.known[at].end.is_none();
+            // Which attempts are known is limited: four of those that own the key no more.
+            let is_remembered = self.known.len() - at <= 4;
+            assert!(
+                is_first_success || !is_remembered,
+                "attempt {who}, which owns nothing, changes {before:?} to {after:?}"
+            );
+        }
+        let is_voided = |record: Option<&Record>| {
+            record.is_some_and(|record| matches!(record.state, State::Voided { .. }))
+        };
+        if is_voided(after) && !is_voided(before) {
+            if !counts {
+                self.generation += 1;
+            }
+            let promised =
+                |known: &&Known| self.key_tells_its_time || known.generation == self.generation;
+            assert!(
+                !self
+                    .known
+                    .iter()
+                    .filter(promised)
+                    .any(|known| known.executed),
+                "voided after it was executed"
+            );
+            self.voided = Some((self.generation, now));
+            self.owner = None;
+            self.milestone("a key is voided");
+        }
+    }
+
+    fn find(&mut self, attempt: usize) -> &mut Known {
+        self.known
+            .iter_mut()
+            .find(|known| known.attempt == attempt)
+            .expect("it was let through")
+    }
+}

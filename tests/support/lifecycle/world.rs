@@ -1,0 +1,509 @@
+//! A world to run the lifecycle in: callers, gateways, a network that delays, repeats, reorders and
+//! loses, an origin that may work before it fails, clocks that step, a store, a replica, and an
+//! operator who finds out what happened before settling. All of it is about one key.
+
+use super::support::requests::{answer, request, token};
+use super::witness::{End, Witness};
+use oncekey::{
+    Attempt, Completion, Decision, ExpiredKey, FailCause, Fingerprints, KeyState, KeyStatus,
+    Millis, Next, Policy, Record, Renewal, Settlement, Settling, State, Step, StoredResponse,
+    UnixMillis, UnknownOutcome, lifecycle, replica,
+};
+use std::sync::LazyLock;
+
+const START: UnixMillis = UnixMillis::new(1_764_000_000_000);
+const DAY: u64 = 86_400_000;
+/// The two requests that come with the key.
+static REQUESTS: LazyLock<[Fingerprints; 2]> =
+    LazyLock::new(|| [request("one", ""), request("other", "")]);
+
+/// What happens next. The numbers pick one of what there is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Op {
+    /// A caller sends a request, the first or the other, through a new gateway.
+    Send { other: bool },
+    /// A message arrives; what the origin makes of one that reaches it is its `fate`.
+    Deliver { pick: usize, fate: usize },
+    /// A message arrives, and will once more.
+    Duplicate { pick: usize },
+    /// A message is lost.
+    Lose { pick: usize },
+    /// A gateway that waits for the store's reply sends its call again.
+    Repeat { pick: usize },
+    /// A gateway that waits for the origin renews its lease.
+    Renew { pick: usize },
+    /// A gateway that waits for the origin waits no longer.
+    GiveUp { pick: usize, lost: bool },
+    /// A gateway is gone.
+    Crash { pick: usize },
+    /// The caller gives the key up.
+    Void,
+    /// The operator finds out and settles.
+    Settle,
+    /// Time goes on.
+    Wait { time: usize },
+    /// The store's clock steps to this many seconds from the true time.
+    Step { seconds: i64 },
+    /// The sweep comes.
+    Sweep,
+    /// The operator changes the policy.
+    Redeploy {
+        unknown: UnknownOutcome,
+        expired: ExpiredKey,
+    },
+    /// A replica is asked what it knows about a request.
+    AskReplica { pick: usize, other: bool },
+}
+
+#[derive(Clone, Debug)]
+enum Message {
+    Begin(usize),
+    Begun(usize, Decision, u32),
+    Renew(usize),
+    Complete(usize, StoredResponse),
+    Fail(usize, FailCause),
+    Ended(usize, Completion, u32),
+    Request(usize),
+    Answer(usize, StoredResponse),
+}
+
+#[derive(Clone, PartialEq)]
+enum Phase {
+    Asking,
+    Waiting,
+    Storing(Brought),
+    Over,
+}
+
+/// What a gateway stores at the end.
+#[derive(Clone, PartialEq)]
+enum Brought {
+    Answer(StoredResponse),
+    Failure(FailCause),
+}
+
+struct Gateway {
+    request: usize,
+    sent_at: UnixMillis,
+    phase: Phase,
+}
+
+pub(crate) struct World {
+    now: UnixMillis,
+    clock_step: i64,
+    clock_was_set: bool,
+    last_seen: UnixMillis,
+    stored: Option<Vec<u8>>,
+    today: Policy,
+    minted_at: Option<UnixMillis>,
+    network: Vec<Message>,
+    gateways: Vec<Gateway>,
+    copies: Vec<Record>,
+    pub(crate) witness: Witness,
+}
+
+impl World {
+    /// `minted` is how many minutes the clock that made the key was ahead, for a key that tells.
+    pub(crate) fn new(unknown: UnknownOutcome, expired: ExpiredKey, minted: Option<i64>) -> Self {
+        let today = Policy {
+            retention: Millis::from_days(1),
+            lease: Millis::from_seconds(10),
+            unknown_outcome: unknown,
+            expired_key: expired,
+        };
+        let minted_at = minted.map(|minutes| shifted(START, minutes * 60_000));
+        Self {
+            now: START,
+            clock_step: 0,
+            clock_was_set: false,
+            last_seen: START,
+            stored: None,
+            today,
+            minted_at,
+            network: Vec::new(),
+            gateways: Vec::new(),
+            copies: Vec::new(),
+            witness: Witness::new(today, minted_at.is_some()),
+        }
+    }
+
+    pub(crate) fn step(&mut self, op: Op) {
+        match op {
+            Op::Send { other } => {
+                let gateway = Gateway {
+                    request: other.into(),
+                    sent_at: self.now,
+                    phase: Phase::Asking,
+                };
+                self.gateways.push(gateway);
+                self.network.push(Message::Begin(self.gateways.len() - 1));
+            }
+            Op::Deliver { pick, fate } => {
+                if let Some(message) = self.take(pick) {
+                    self.deliver(message, fate);
+                }
+            }
+            Op::Duplicate { pick } => {
+                if let Some(message) = self.take(pick) {
+                    // HTTP does not send a request to the origin twice by itself.
+                    if !matches!(message, Message::Request(_)) {
+                        self.network.push(message.clone());
+                    }
+                    self.deliver(message, 0);
+                }
+            }
+            Op::Lose { pick } => drop(self.take(pick)),
+            Op::Repeat { pick } => {
+                let waiting = self.gateway(pick, |phase| *phase == Phase::Asking);
+                self.network.extend(waiting.map(Message::Begin));
+                let storing = self.gateway(pick, |phase| matches!(phase, Phase::Storing(_)));
+                let message = storing.map(|of| match self.gateways[of].phase.clone() {
+                    Phase::Storing(Brought::Answer(answer)) => Message::Complete(of, answer),
+                    Phase::Storing(Brought::Failure(cause)) => Message::Fail(of, cause),
+                    _ => unreachable!(),
+                });
+                self.network.extend(message);
+            }
+            Op::Renew { pick } => {
+                let waiting = self.gateway(pick, |phase| *phase == Phase::Waiting);
+                self.network.extend(waiting.map(Message::Renew));
+            }
+            Op::GiveUp { pick, lost } => {
+                if let Some(of) = self.gateway(pick, |phase| *phase == Phase::Waiting) {
+                    let cause = if lost {
+                        FailCause::ConnectionLost
+                    } else {
+                        FailCause::TimedOut
+                    };
+                    self.end(of, Brought::Failure(cause));
+                }
+            }
+            Op::Crash { pick } => {
+                if let Some(of) = self.gateway(pick, |phase| *phase != Phase::Over) {
+                    self.gateways[of].phase = Phase::Over;
+                }
+            }
+            Op::Void => {
+                let (minted_at, today) = (self.minted_at, self.today);
+                self.call(None, false, |record, now| {
+                    lifecycle::void(record, minted_at, &today, now)
+                });
+            }
+            Op::Settle => self.settle(),
+            Op::Wait { time } => {
+                let times = [
+                    1,
+                    2_000,
+                    5_000,
+                    10_000,
+                    60_000,
+                    DAY / 2,
+                    DAY,
+                    DAY + 1,
+                    30 * DAY,
+                ];
+                self.now = self.now.plus(Millis::new(times[time % times.len()]));
+            }
+            Op::Step { seconds } => {
+                self.clock_step = seconds * 1000;
+                self.clock_was_set = true;
+            }
+            Op::Sweep => {
+                self.call(None, false, |record, now| {
+                    let next = record.map_or(Next::Keep, |record| lifecycle::expire(record, now));
+                    Step {
+                        decision: (),
+                        status: None,
+                        next,
+                    }
+                })
+                .decision
+            }
+            Op::Redeploy { unknown, expired } => {
+                self.today.unknown_outcome = unknown;
+                self.today.expired_key = expired;
+                self.witness.policy_changed();
+            }
+            Op::AskReplica { pick, other } => self.ask_replica(pick, other),
+        }
+    }
+
+    fn deliver(&mut self, message: Message, fate: usize) {
+        match message {
+            Message::Begin(of) => {
+                let policy = self.today;
+                let attempt = Attempt {
+                    fingerprints: &REQUESTS[self.gateways[of].request],
+                    token: token(of as u8),
+                    minted_at: self.minted_at,
+                    policy: &policy,
+                };
+                let step = self.call(Some(of), false, |record, now| {
+                    lifecycle::begin(record, &attempt, now)
+                });
+                let now = self.last_seen;
+                if let (Decision::Execute(execution), Next::Write(record)) =
+                    (&step.decision, &step.next)
+                {
+                    self.witness.granted(of, execution, record.policy, now);
+                }
+                let generation = self.witness.generation();
+                self.network
+                    .push(Message::Begun(of, step.decision, generation));
+            }
+            Message::Begun(of, decision, generation)
+                if self.gateways[of].phase == Phase::Asking =>
+            {
+                if let Decision::Execute(execution) = &decision {
+                    if execution.may_dispatch(self.gateways[of].sent_at, self.now) {
+                        let now = self.shard_now();
+                        self.witness.dispatched(of, now, !self.clock_was_set);
+                        self.gateways[of].phase = Phase::Waiting;
+                        self.network.push(Message::Request(of));
+                    } else {
+                        self.end(of, Brought::Failure(FailCause::NotDispatched));
+                    }
+                } else {
+                    self.witness.told(&decision, generation);
+                    self.gateways[of].phase = Phase::Over;
+                }
+            }
+            Message::Renew(of) => {
+                let step = self.call(Some(of), false, |record, now| {
+                    lifecycle::renew(record, token(of as u8), now)
+                });
+                if step.decision == Renewal::Renewed {
+                    self.witness.renewed(of, self.last_seen);
+                }
+            }
+            Message::Complete(of, answer) => {
+                let (brought, success) = (answer.clone(), answer.is_success());
+                let step = self.call(Some(of), success, |record, now| {
+                    lifecycle::complete(record, token(of as u8), brought, now)
+                });
+                self.ended(of, step, End::of_status(answer.status));
+            }
+            Message::Fail(of, cause) => {
+                let step = self.call(Some(of), false, |record, now| {
+                    lifecycle::fail(record, token(of as u8), cause, now)
+                });
+                self.ended(of, step, End::of_failure(cause));
+            }
+            Message::Ended(of, completion, generation) => {
+                if let Phase::Storing(brought) = self.gateways[of].phase.clone() {
+                    match (&completion, brought) {
+                        (Completion::Recorded, Brought::Answer(own))
+                            if End::of_status(own.status) == End::Answered =>
+                        {
+                            self.witness.saw(&own, generation);
+                        }
+                        (Completion::LeaseLost(decision), _) => {
+                            self.witness.told(decision, generation);
+                        }
+                        _ => {}
+                    }
+                    self.gateways[of].phase = Phase::Over;
+                }
+            }
+            Message::Request(of) => {
+                let status =
+                    [200, 201, 503, 402, 429, 503, 500, 401, 409, 307, 404, 204][fate % 12];
+                let works = status < 300 || (matches!(status, 409 | 500..) && fate % 2 == 0);
+                if works {
+                    let now = self.shard_now();
+                    self.witness.executed(of, now);
+                }
+                self.network
+                    .push(Message::Answer(of, answer(status, &format!("from {of}"))));
+            }
+            Message::Answer(of, answer) if self.gateways[of].phase == Phase::Waiting => {
+                let is_final = End::of_status(answer.status) == End::Answered;
+                if is_final && fate % 16 == 15 {
+                    // It goes out marked as not stored.
+                    self.end(of, Brought::Failure(FailCause::NotStored));
+                } else {
+                    self.end(of, Brought::Answer(answer));
+                }
+            }
+            Message::Begun(..) | Message::Answer(..) => {}
+        }
+    }
+
+    fn end(&mut self, of: usize, brought: Brought) {
+        self.network.push(match brought.clone() {
+            Brought::Answer(answer) => Message::Complete(of, answer),
+            Brought::Failure(cause) => Message::Fail(of, cause),
+        });
+        self.gateways[of].phase = Phase::Storing(brought);
+    }
+
+    fn ended(&mut self, of: usize, step: Step<Completion>, end: End) {
+        if step.next != Next::Keep {
+            assert_eq!(step.decision, Completion::Recorded);
+            self.witness.ended(of, end);
+        }
+        if let (Next::Write(record), Some(status)) = (&step.next, &step.status) {
+            self.copy(record, status);
+        }
+        let generation = self.witness.generation();
+        self.network
+            .push(Message::Ended(of, step.decision, generation));
+    }
+
+    /// One read-decide-write at the store, which keeps bytes.
+    fn call<D>(
+        &mut self,
+        who: Option<usize>,
+        brings_success: bool,
+        decide: impl FnOnce(Option<Record>, UnixMillis) -> Step<D>,
+    ) -> Step<D> {
+        let now = self.shard_now();
+        self.last_seen = now;
+        let before = self.record();
+        let step = decide(before.clone(), now);
+        match &step.next {
+            Next::Keep => {}
+            Next::Write(record) => self.stored = Some(record.encode()),
+            Next::Remove => self.stored = None,
+        }
+        let after = self.record();
+        if let Next::Write(record) = &step.next {
+            assert_eq!(
+                after.as_ref(),
+                Some(&**record),
+                "what is read back is what was written"
+            );
+        }
+        self.witness
+            .changed(who, brings_success, before.as_ref(), after.as_ref(), now);
+        step
+    }
+
+    fn record(&self) -> Option<Record> {
+        let decode = |bytes: &Vec<u8>| Record::decode(bytes).expect("the store keeps bytes well");
+        self.stored.as_ref().map(decode)
+    }
+
+    /// The operator is honest: as long as something is under way nobody can know.
+    fn settle(&mut self) {
+        let under_way = self.network.iter().any(|message| match message {
+            Message::Request(_) => true,
+            Message::Begun(of, Decision::Execute(_), _) => {
+                self.gateways[*of].phase == Phase::Asking
+            }
+            _ => false,
+        });
+        let status = self
+            .record()
+            .and_then(|record| record.status(self.shard_now()));
+        let is_unknown = status.is_some_and(|status| status.state == KeyState::Unknown);
+        if under_way && is_unknown {
+            return;
+        }
+        let executed = self.witness.executed_in_this_generation();
+        let settlement = if executed {
+            Settlement::Executed(answer(201, "found out"))
+        } else {
+            Settlement::NotExecuted
+        };
+        let step = self.call(None, false, |record, now| {
+            lifecycle::settle(record, settlement, now)
+        });
+        assert_eq!(
+            step.decision == Settling::Settled,
+            is_unknown,
+            "what is unknown can be settled"
+        );
+        if is_unknown {
+            self.witness.settled(executed);
+        }
+    }
+
+    fn copy(&mut self, record: &Record, status: &KeyStatus) {
+        if let (State::Completed { response, .. }, Some(fingerprint)) =
+            (&record.state, &record.fingerprint)
+        {
+            let shortest = Millis::from_seconds(60);
+            let copy = replica::copy(fingerprint, response, status, shortest, self.now);
+            self.copies.extend(copy.map(|(copy, _)| copy));
+        }
+    }
+
+    /// What a replica says is what the authority says at this moment; its copies stay for ever here.
+    fn ask_replica(&mut self, pick: usize, other: bool) {
+        if self.copies.is_empty() {
+            return;
+        }
+        let copy = self.copies[pick % self.copies.len()].clone();
+        let policy = self.today;
+        let attempt = Attempt {
+            fingerprints: &REQUESTS[usize::from(other)],
+            token: token(255),
+            minted_at: self.minted_at,
+            policy: &policy,
+        };
+        let Some(believed) = replica::believe(copy, &attempt, self.now) else {
+            return;
+        };
+        let authority = lifecycle::begin(self.record(), &attempt, self.shard_now());
+        assert_eq!(believed.decision, authority.decision);
+        assert_eq!(believed.status, authority.status);
+        self.witness
+            .told(&believed.decision, self.witness.generation());
+        self.witness.milestone("a replica answers");
+    }
+
+    /// In the end nobody does anything any more: whatever the key waits for, it says so.
+    pub(crate) fn come_to_rest(&mut self) {
+        self.now = self.now.plus(Millis::from_seconds(70));
+        let record = self.record();
+        let (now, policy) = (self.shard_now(), self.today);
+        let told = [0, 1].map(|of| {
+            let attempt = Attempt {
+                fingerprints: &REQUESTS[of],
+                token: token(255),
+                minted_at: self.minted_at,
+                policy: &policy,
+            };
+            lifecycle::begin(record.clone(), &attempt, now).decision
+        });
+        assert!(
+            !told.contains(&Decision::InProgress),
+            "a key is stuck: {told:?}"
+        );
+        assert!(
+            told.iter().any(|told| *told != Decision::Mismatch),
+            "it belongs to one of them"
+        );
+        if told.contains(&Decision::OutcomeUnknown) {
+            let policy = record.as_ref().map(|record| record.policy.unknown_outcome);
+            assert_eq!(policy, Some(UnknownOutcome::Hold), "only `hold` waits");
+            let step = lifecycle::settle(record, Settlement::NotExecuted, now);
+            assert_eq!(
+                step.decision,
+                Settling::Settled,
+                "and an operator can end that"
+            );
+        }
+    }
+
+    fn take(&mut self, pick: usize) -> Option<Message> {
+        let count = self.network.len();
+        (count > 0).then(|| self.network.remove(pick % count))
+    }
+
+    fn gateway(&self, pick: usize, which: impl Fn(&Phase) -> bool) -> Option<usize> {
+        let of: Vec<_> = (0..self.gateways.len())
+            .filter(|of| which(&self.gateways[*of].phase))
+            .collect();
+        (!of.is_empty()).then(|| of[pick % of.len()])
+    }
+
+    fn shard_now(&self) -> UnixMillis {
+        shifted(self.now, self.clock_step).never_before(self.last_seen)
+    }
+}
+
+fn shifted(time: UnixMillis, millis: i64) -> UnixMillis {
+    UnixMillis::new(time.as_u64().saturating_add_signed(millis))
+}

@@ -1,0 +1,194 @@
+//! Random JSON values, and random ways to write the same one.
+
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+
+use super::reference::{Decimal, Value, utf16};
+
+/// Choices that a seed determines (SplitMix64).
+pub(crate) struct Choices(pub(crate) u64);
+
+impl Choices {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((mixed ^ (mixed >> 31)) % bound as u64) as usize
+    }
+
+    fn one_of<'t>(&mut self, texts: &[&'t str]) -> &'t str {
+        texts[self.below(texts.len())]
+    }
+
+    pub(crate) fn shuffle<T>(&mut self, list: &mut [T]) {
+        for last in (1..list.len()).rev() {
+            list.swap(last, self.below(last + 1));
+        }
+    }
+}
+
+/// What is written in a way of its own, or sorted so.
+const SPECIAL: [&str; 14] = [
+    "\"", "\\", "/", "\u{0}", "\u{1f}", "\n", "\u{7f}", "\u{80}", "é", "\u{d7ff}", "\u{e000}",
+    "\u{ffff}", "😀", "\\u0061",
+];
+
+pub(crate) fn text() -> impl Strategy<Value = String> {
+    let character = prop_oneof![
+        4 => "[a-c0-1]",
+        2 => any::<char>().prop_map(String::from),
+        1 => prop::sample::select(SPECIAL.to_vec()).prop_map(String::from),
+    ];
+    vec(character, 0..6).prop_map(|characters| characters.concat())
+}
+
+pub(crate) fn decimal() -> impl Strategy<Value = Decimal> {
+    let exponent =
+        prop_oneof![6 => -30i64..30, 1 => -999_999_999_999_999_000..999_999_999_999_999_000i64];
+    let digits = prop_oneof![6 => "[0-9]{1,3}", 2 => "[1-9][0-9]{0,40}"];
+    (any::<bool>(), digits, exponent)
+        .prop_map(|(negative, digits, exponent)| Decimal::new(negative, &digits, exponent))
+}
+
+pub(crate) fn value() -> impl Strategy<Value = Value> {
+    let scalar = prop_oneof![
+        1 => Just(Value::Null),
+        1 => any::<bool>().prop_map(Value::Bool),
+        4 => decimal().prop_map(Value::Number),
+        3 => text().prop_map(Value::String),
+    ];
+    scalar.prop_recursive(5, 40, 5, |value| {
+        prop_oneof![
+            vec(value.clone(), 0..5).prop_map(Value::Array),
+            btree_map(text().prop_map(|name| utf16(&name)), value, 0..5).prop_map(Value::Object),
+        ]
+    })
+}
+
+/// Writes a value in one of its many spellings.
+pub(crate) fn spell(value: &Value, choices: &mut Choices) -> String {
+    let mut spelling = String::new();
+    spell_into(value, choices, &mut spelling);
+    spelling
+}
+
+fn spell_into(value: &Value, choices: &mut Choices, out: &mut String) {
+    space(choices, out);
+    match value {
+        Value::Null => out.push_str("null"),
+        Value::Bool(is_true) => out.push_str(if *is_true { "true" } else { "false" }),
+        Value::Number(number) => spell_number(number, choices, out),
+        Value::String(text) => spell_text(text, choices, out),
+        Value::Array(elements) => {
+            out.push('[');
+            for (index, element) in elements.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                spell_into(element, choices, out);
+            }
+            space(choices, out);
+            out.push(']');
+        }
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            choices.shuffle(&mut members);
+            out.push('{');
+            for (index, (name, member)) in members.into_iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                space(choices, out);
+                spell_text(&String::from_utf16(name).unwrap(), choices, out);
+                space(choices, out);
+                out.push(':');
+                spell_into(member, choices, out);
+            }
+            space(choices, out);
+            out.push('}');
+        }
+    }
+    space(choices, out);
+}
+
+fn space(choices: &mut Choices, out: &mut String) {
+    for _ in 0..choices.below(6).saturating_sub(3) {
+        out.push_str(choices.one_of(&[" ", "\t", "\n", "\r"]));
+    }
+}
+
+fn spell_text(text: &str, choices: &mut Choices, out: &mut String) {
+    out.push('"');
+    for character in text.chars() {
+        let short = match character {
+            '"' => "\\\"",
+            '\\' => "\\\\",
+            '/' => "\\/",
+            '\u{8}' => "\\b",
+            '\t' => "\\t",
+            '\n' => "\\n",
+            '\u{c}' => "\\f",
+            '\r' => "\\r",
+            _ => "",
+        };
+        let can_stand = character >= ' ' && character != '"' && character != '\\';
+        match choices.below(3) {
+            0 if can_stand => out.push(character),
+            1 if !short.is_empty() => out.push_str(short),
+            _ => {
+                for unit in character.encode_utf16(&mut [0; 2]) {
+                    out.push_str(&if choices.below(2) == 0 {
+                        format!("\\u{unit:04x}")
+                    } else {
+                        format!("\\u{unit:04X}")
+                    });
+                }
+            }
+        }
+    }
+    out.push('"');
+}
+
+fn spell_number(number: &Decimal, choices: &mut Choices, out: &mut String) {
+    if number.negative || (number.digits.is_empty() && choices.below(2) == 0) {
+        out.push('-');
+    }
+    // Zeros round the digits, and a point somewhere among all of them.
+    let (before, after) = (choices.below(4), choices.below(4));
+    let digits = format!(
+        "{}{}{}",
+        "0".repeat(before),
+        number.digits,
+        "0".repeat(after + usize::from(number.digits.is_empty()))
+    );
+    let point = choices.below(digits.len() + 1);
+    let (int, fraction) = digits.split_at(point);
+    let int = int.trim_start_matches('0');
+    out.push_str(if int.is_empty() { "0" } else { int });
+    let fraction = if fraction.is_empty() && choices.below(3) == 0 {
+        "00"
+    } else {
+        fraction
+    };
+    if !fraction.is_empty() {
+        out.push('.');
+        out.push_str(fraction);
+    }
+    let exponent = number.exponent - after as i64 + (digits.len() - point) as i64;
+    let exponent = if number.digits.is_empty() {
+        choices.below(99) as i64
+    } else {
+        exponent
+    };
+    if exponent != 0 || choices.below(3) == 0 {
+        out.push_str(choices.one_of(&["e", "E"]));
+        out.push_str(if exponent < 0 {
+            "-"
+        } else {
+            choices.one_of(&["", "+"])
+        });
+        out.push_str(choices.one_of(&["", "0", "000"]));
+        out.push_str(&exponent.unsigned_abs().to_string());
+    }
+}

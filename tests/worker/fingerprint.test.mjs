@@ -1,0 +1,188 @@
+// Which requests are the same request: by content, not by spelling.
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { newKey, startGateway } from "./support.mjs";
+
+const typed = (type) => ({ headers: type === undefined ? [] : [["Content-Type", type]] });
+const json = typed("application/json");
+
+/** Sends one request and then another with the same key: "replayed" or the error's type. */
+async function compare(gateway, [first, firstMore = json], [second, secondMore = firstMore], { path = gateway.route() } = {}) {
+  const key = newKey();
+  assert.equal((await gateway.post(path, key, first, firstMore)).status, 201);
+  const answer = await gateway.post(path, key, second, secondMore);
+  assert.equal(gateway.hits(path), 1);
+  if (!answer.replayed) assert.equal(answer.status, 400);
+  return answer.replayed ? "replayed" : answer.json.type;
+}
+
+describe("the same request", () => {
+  let gateway;
+  before(async () => (gateway = await startGateway()));
+  after(() => gateway.dispose());
+
+  test("fault 16: neither member order nor spaces, escapes or number spelling of JSON matter", async () => {
+    const spellings = [
+      ['{"amount": 10, "to": {"a": "x", "b": [1, 2]}}', '{"to":{"b":[1,2],"a":"\\u0078"},"amount":10}'],
+      ['{"a":1}', '\n{ "a" : 1.0 }\t'],
+      ['{"a":1e2}', '{"a":100}'],
+      ['{"a":-0}', '{"a":0}'],
+      ['"/"', '"\\/"'],
+      ['["\u00e9","\ud83d\ude00"]', '["\\u00E9","\\ud83d\\ude00"]'],
+    ];
+    for (const [one, other] of spellings) assert.equal(await compare(gateway, [one], [other]), "replayed", one);
+  });
+
+  test("the media type counts by its essence", async () => {
+    const as = (type) => ['{"a":1}', typed(type)];
+    assert.equal(await compare(gateway, as("application/json"), as("Application/JSON; charset=utf-8")), "replayed");
+    assert.equal(await compare(gateway, ['{"a":1,"b":2}', typed("application/vnd.api+json")], ['{"b":2,"a":1}']), "replayed");
+    assert.equal(await compare(gateway, as("application/json"), as("text/plain")), "idempotency_error");
+    assert.equal(await compare(gateway, as("application/json"), as(undefined)), "idempotency_error");
+  });
+
+  test("fault 19: every digit of a number counts", async () => {
+    const pairs = [
+      ["9007199254740993", "9007199254740992"],
+      ["0.1000000000000000055", "0.1"],
+      ["1234567890123456789012345678901", "1234567890123456789012345678902"],
+      ["1e400", "1e401"],
+      ["1E-400", "0"],
+      ["10", "1"],
+    ];
+    for (const [one, other] of pairs) {
+      assert.equal(await compare(gateway, [`{"amount":${one}}`], [`{"amount":${other}}`]), "idempotency_error", `${one}, ${other}`);
+    }
+  });
+
+  test("the order of an array, the case of a letter, null and absent, text and number all count", async () => {
+    const pairs = [["[1,2]", "[2,1]"], ['{"a":"x"}', '{"a":"X"}'], ['{"a":null}', "{}"], ['{"a":1}', '{"a":"1"}'], ['{"a":{}}', '{"a":[]}'], ['"e\u0301"', '"\u00e9"']];
+    for (const [one, other] of pairs) assert.equal(await compare(gateway, [one], [other]), "idempotency_error", one);
+  });
+
+  test("JSON that has no one meaning is compared by its bytes", async () => {
+    const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+    for (const body of ['{"a":1,"a":2}', '{"a":', '"\\ud800"', "01", "NaN", deep, Buffer.from([0x22, 0xff, 0x22])]) {
+      const spaced = Buffer.concat([Buffer.from(body), Buffer.from(" ")]);
+      assert.equal(await compare(gateway, [body], [body]), "replayed");
+      assert.equal(await compare(gateway, [body], [spaced]), "idempotency_error");
+    }
+  });
+
+  test("fault 17: the query belongs to the request", async () => {
+    const path = gateway.route();
+    const key = newKey();
+    assert.equal((await gateway.post(`${path}?to=alice`, key)).status, 201);
+    for (const query of ["?to=mallory", "", "?to=alice&x=1", "?to=Alice", "?to=%61lice"]) {
+      const answer = await gateway.post(path + query, key);
+      assert.deepEqual([answer.status, answer.json.type], [400, "idempotency_error"], query);
+    }
+    assert.ok((await gateway.post(`${path}?to=alice`, key)).replayed);
+    assert.equal(gateway.hits(path), 1);
+  });
+
+  test("fault 18: the same key on another path or method is a mismatch, never a replay", async () => {
+    const [path, other] = [gateway.route(), gateway.route()];
+    const key = newKey();
+    assert.equal((await gateway.post(path, key)).status, 201);
+    for (const [method, target] of [["POST", other], ["POST", `${path}/`], ["PUT", path], ["PATCH", path], ["DELETE", path]]) {
+      const answer = await gateway.call(method, target, { key, body: { a: 1 } });
+      assert.deepEqual([answer.status, answer.json.type, answer.state], [400, "idempotency_error", "completed"], method + target);
+    }
+    assert.deepEqual([gateway.hits(path), gateway.hits(other)], [1, 0]);
+  });
+
+  test("fault 26: a form conflicts by its content, not by its boundary", async () => {
+    const form = (boundary, parts) => {
+      const lines = parts.flatMap(([head, value]) => [`--${boundary}`, `Content-Disposition: form-data; ${head}`, "", value]);
+      return [[...lines, `--${boundary}--`, ""].join("\r\n"), typed(`multipart/form-data; boundary=${boundary}`)];
+    };
+    const file = (content) => [['name="amount"', "10"], ['name="f"; filename="a.txt"', content]];
+    assert.equal(await compare(gateway, form("AaB03x", file("x")), form("----WebKitFormBoundary9", file("x"))), "replayed");
+    assert.equal(await compare(gateway, form("AaB03x", file("x")), form("AaB03x", file("y"))), "idempotency_error");
+    assert.equal(await compare(gateway, form("AaB03x", file("x")), form("AaB03x", file("x").slice(0, 1))), "idempotency_error");
+    assert.equal(await compare(gateway, form("AaB03x", file("x")), form("AaB03x", file("x").reverse())), "idempotency_error", "order of parts");
+  });
+
+  test("a body of another kind is compared byte by byte", async () => {
+    const form = typed("application/x-www-form-urlencoded");
+    assert.equal(await compare(gateway, ["a=1&b=2", form], ["a=1&b=2", form]), "replayed");
+    assert.equal(await compare(gateway, ["a=1&b=2", form], ["b=2&a=1", form]), "idempotency_error");
+    const bytes = typed("application/octet-stream");
+    assert.equal(await compare(gateway, [Buffer.from([0, 255, 1]), bytes], [Buffer.from([0, 255, 1]), bytes]), "replayed");
+    assert.equal(await compare(gateway, [Buffer.from([0, 255, 1]), bytes], [Buffer.from([0, 255, 1, 0]), bytes]), "idempotency_error");
+  });
+
+  test("other headers of a request do not matter", async () => {
+    const path = gateway.route();
+    const key = newKey();
+    assert.equal((await gateway.post(path, key, { a: 1 }, { headers: [["User-Agent", "one"], ["X-Request-Id", "mine"]] })).status, 201);
+    assert.ok((await gateway.post(path, key, { a: 1 }, { headers: [["User-Agent", "two"], ["Accept", "*/*"]] })).replayed);
+  });
+});
+
+describe("FINGERPRINT_IGNORE", () => {
+  let gateway;
+  before(async () => (gateway = await startGateway({ vars: { FINGERPRINT_IGNORE: "POST:/o/*:/nonce,*:/o/*:/meta/sent~1at" } })));
+  after(() => gateway.dispose());
+
+  test("what a route leaves out may differ, and all else may not", async () => {
+    const body = (nonce, at, amount) => [JSON.stringify({ nonce, meta: { "sent/at": at, who: "me" }, amount })];
+    assert.equal(await compare(gateway, body(1, 1, 5), body(2, 2, 5)), "replayed");
+    assert.equal(await compare(gateway, body(1, 1, 5), body(1, 1, 6)), "idempotency_error");
+    assert.equal(await compare(gateway, body(1, 1, 5), ['{"amount":5,"meta":{"who":"me"}}']), "replayed");
+    assert.equal(await compare(gateway, body(1, 1, 5), ['{"amount":5,"meta":{"who":"you"}}']), "idempotency_error");
+  });
+
+  test("another route leaves out nothing of the sort", async () => {
+    const path = gateway.route();
+    const key = newKey();
+    assert.equal((await gateway.call("PUT", path, { key, body: { nonce: 1 } })).status, 201);
+    assert.equal((await gateway.call("PUT", path, { key, body: { nonce: 2 } })).status, 400);
+  });
+});
+
+test("a rotated FINGERPRINT_SECRET keeps old keys as long as it is listed, and then none of them is executed again", async () => {
+  const state = mkdtempSync(join(tmpdir(), "oncekey-test-"));
+  const keys = { plain: newKey(), old: newKey(), fresh: newKey() };
+  const path = "/o/rotated";
+  const run = async (vars, check) => {
+    const gateway = await startGateway({ vars, state });
+    try {
+      await check((key, body = { a: 1 }) => gateway.post(path, key, body), gateway);
+    } finally {
+      await gateway.dispose();
+    }
+  };
+  try {
+    await run({}, async (post) => void (await post(keys.plain)));
+    await run({ FINGERPRINT_SECRET: "k1:first-secret" }, async (post) => {
+      assert.equal((await post(keys.old)).replayed, false);
+      assert.ok((await post(keys.plain)).replayed, "a record from before there were secrets");
+    });
+    await run({ FINGERPRINT_SECRET: "k2:second-secret,k1:first-secret" }, async (post) => {
+      assert.ok((await post(keys.old)).replayed);
+      assert.equal((await post(keys.old, { a: 2 })).json.type, "idempotency_error");
+      assert.equal((await post(keys.fresh)).replayed, false);
+    });
+    await run({ FINGERPRINT_SECRET: "k2:second-secret" }, async (post, gateway) => {
+      for (const body of [{ a: 1 }, { a: 2 }]) {
+        const answer = await post(keys.old, body);
+        assert.deepEqual([answer.status, answer.json.type, answer.state], [409, "idempotency_not_replayable", "completed"]);
+        assert.equal(answer.json.http_status, 404, "what it was answered with");
+      }
+      assert.ok((await post(keys.fresh)).replayed);
+      assert.ok((await post(keys.plain)).replayed);
+      assert.equal(gateway.hits(path), 0);
+    });
+    await run({ FINGERPRINT_SECRET: "k2:another-secret" }, async (post, gateway) => {
+      assert.equal((await post(keys.fresh)).json.type, "idempotency_error", "an id belongs to one secret");
+      assert.equal(gateway.hits(path), 0);
+    });
+  } finally {
+    rmSync(state, { recursive: true, force: true });
+  }
+});

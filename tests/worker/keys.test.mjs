@@ -1,0 +1,114 @@
+// Which texts are keys, and which routes must have one.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { apiKey, head, newKey, sendRaw, startGateway } from "./support.mjs";
+
+describe("the Idempotency-Key header", () => {
+  let gateway;
+  before(async () => (gateway = await startGateway()));
+  after(() => gateway.dispose());
+
+  /** A request whose key lines are these bytes. */
+  const raw = (path, ...keys) =>
+    sendRaw(gateway.url, head("POST", path, [["X-Api-Key", apiKey], ["Content-Length", "0"], ["Connection", "close"], ...keys.map((key) => ["Idempotency-Key", key])]));
+
+  test("quoted and bare, a key is one key", async () => {
+    const path = gateway.route();
+    const key = newKey();
+    assert.equal((await gateway.post(path, `"${key}"`)).status, 201);
+    assert.ok((await gateway.post(path, key)).replayed);
+    assert.equal(gateway.origin.last(path).headers["idempotency-key"], key);
+    const odd = `a\\"b\\\\${key}`;
+    assert.equal((await gateway.post(path, `"${odd}"`)).status, 201);
+    assert.equal(gateway.origin.last(path).headers["idempotency-key"], `a"b\\${key}`);
+    assert.ok((await gateway.post(path, `a"b\\${key}`)).replayed);
+    assert.equal(gateway.hits(path), 2);
+  });
+
+  test("fault 20: two keys are refused, be they equal, split over lines or joined", async () => {
+    const path = gateway.route();
+    for (const keys of [["k1", "k2"], ["k1", "k1"], ["", "k1"], ["k1, k2"], ["k1,  k1"], ['"k1"', '"k2"']]) {
+      assert.equal((await raw(path, ...keys)).status, 400, keys.join(" | "));
+    }
+    assert.equal(gateway.hits(path), 0);
+  });
+
+  test("fault 21: 255 characters are a key and 256 are a clear error", async () => {
+    const path = gateway.route();
+    const longest = newKey().padEnd(255, "x");
+    for (const key of [longest, `"${longest}"`]) assert.equal((await gateway.post(path, key)).status, 201);
+    assert.equal(gateway.origin.last(path).headers["idempotency-key"], longest);
+    assert.equal(gateway.hits(path), 1);
+    for (const key of [`${longest}x`, "x".repeat(2000)]) {
+      const answer = await gateway.post(path, key);
+      assert.deepEqual([answer.status, answer.json.type], [400, "invalid_request_error"]);
+      assert.match(answer.json.message, /255/);
+    }
+    // The longest key of the longest credential is stored all the same: the name of a record is a hash.
+    const as = "x".repeat(4000);
+    assert.equal((await gateway.post(path, longest, { a: 1 }, { as })).status, 201);
+    assert.ok((await gateway.post(path, longest, { a: 1 }, { as })).replayed);
+  });
+
+  test("fault 22: what is not visible ASCII is refused, and so is a broken string", async () => {
+    const path = gateway.route();
+    const bad = ["", '""', " ", '"unclosed', '"', '"a"b', '"a";p=1', '"a\\n"', "caf\u00e9", "caf\u00c3\u00a9", "a\tb", "a b", '"a b"', "a\x7fb", "a\x01b"];
+    for (const key of bad) {
+      const { status, text } = await raw(path, key);
+      assert.equal(status, 400, JSON.stringify(key));
+      assert.match(text, /invalid_request_error/);
+    }
+    // workerd itself refuses a NUL before any Worker sees it.
+    assert.equal((await raw(path, "a\x00b")).status, 400);
+    assert.equal(gateway.hits(path), 0);
+  });
+
+  test("every visible character may be in a key", async () => {
+    const path = gateway.route();
+    const all = Array.from({ length: 94 }, (_, at) => String.fromCharCode(33 + at)).join("");
+    // A quote at the start would begin a string.
+    const key = all.slice(1) + all[0];
+    assert.equal((await raw(path, key)).status, 201);
+    assert.equal((await raw(path, `  ${key}\t`)).status, 201, "space around it is not of it");
+    assert.equal(gateway.hits(path), 1);
+    assert.equal(gateway.origin.last(path).headers["idempotency-key"], key);
+  });
+
+  test("keys that differ in case are different keys", async () => {
+    const path = gateway.route();
+    const key = newKey();
+    assert.equal((await gateway.post(path, `${key}a`)).replayed, false);
+    assert.equal((await gateway.post(path, `${key}A`)).replayed, false);
+  });
+
+  test("the name of the header is read in any case", async () => {
+    const path = gateway.route();
+    const key = newKey();
+    for (const [name, replayed] of [["idempotency-key", false], ["IDEMPOTENCY-KEY", true]]) {
+      assert.equal((await gateway.post(path, undefined, { a: 1 }, { headers: [[name, key]] })).replayed, replayed);
+    }
+  });
+});
+
+describe("KEY_REQUIRED", () => {
+  let gateway;
+  before(async () => (gateway = await startGateway({ vars: { KEY_REQUIRED: "POST:/o/*,*:/strict/*/now" } })));
+  after(() => gateway.dispose());
+
+  test("a write on such a route without a key is refused before the origin", async () => {
+    const path = gateway.route();
+    const answer = await gateway.post(path);
+    assert.deepEqual([answer.status, answer.json.type, answer.json.code], [400, "idempotency_key_missing", "idempotency_key_missing"]);
+    assert.match(answer.json.message, /Idempotency-Key/);
+    assert.equal(gateway.hits(path), 0);
+    assert.equal((await gateway.post(path, newKey())).status, 201);
+    assert.equal((await gateway.call("DELETE", "/strict/x/now")).status, 400);
+  });
+
+  test("other methods and other routes need none", async () => {
+    const path = gateway.route();
+    assert.equal((await gateway.get(path)).status, 201);
+    assert.equal((await gateway.call("PUT", path, { body: { a: 1 } })).status, 201);
+    assert.equal((await gateway.post("/strict/x/y/now")).status, 404, "the origin's own 404");
+  });
+});

@@ -1,0 +1,115 @@
+// Many requests with one key at once: one is executed, and nobody waits for anybody.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { created, gated, newKey, recordName, startGateway } from "./support.mjs";
+
+const tally = (answers) => answers.reduce((sum, { status }) => ({ ...sum, [status]: (sum[status] ?? 0) + 1 }), {});
+
+describe("requests at the same time", () => {
+  let gateway;
+  before(async () => (gateway = await startGateway({ faults: true })));
+  after(() => gateway.dispose());
+
+  test("fault 1, 2: of two first requests one runs, and the loser gets 409", async () => {
+    for (let round = 0; round < 5; round++) {
+      const handler = gated();
+      const path = gateway.route(handler);
+      const key = newKey();
+      const both = [gateway.post(path, key), gateway.post(path, key)];
+      const loser = await Promise.race(both);
+      assert.deepEqual([loser.status, loser.json.type, loser.state], [409, "idempotency_in_progress", "in_progress"]);
+      assert.ok(Number(loser.get("Retry-After")) >= 1);
+      assert.equal(loser.get("Idempotency-Expires"), undefined, "what is under way does not expire");
+      handler.open();
+      assert.deepEqual(tally(await Promise.all(both)), { 201: 1, 409: 1 });
+      assert.equal(gateway.hits(path), 1);
+    }
+  });
+
+  test("fault 1, 9: a thousand requests at once with one key are one call to the origin", async () => {
+    const handler = gated();
+    const path = gateway.route(handler);
+    const key = newKey();
+    const all = Array.from({ length: 1000 }, () => gateway.post(path, key));
+    await handler.reached;
+    // The others are answered while the first is still at the origin.
+    let waiting = 1000;
+    await new Promise((resolve) => all.forEach((one) => one.finally(() => --waiting === 1 && resolve()).catch(() => {})));
+    handler.open();
+    const answers = await Promise.all(all);
+    assert.deepEqual(tally(answers), { 201: 1, 409: 999 });
+    assert.equal(gateway.hits(path), 1);
+    assert.deepEqual((await gateway.status(key)).attempts, 1);
+    const later = await gateway.post(path, key);
+    assert.deepEqual([later.replayed, later.text], [true, answers.find((one) => one.status === 201).text]);
+  });
+
+  test("fault 3: another body while the first is in progress is a mismatch", async () => {
+    const handler = gated();
+    const path = gateway.route(handler);
+    const key = newKey();
+    const first = gateway.post(path, key, { a: 1 });
+    await handler.reached;
+    const other = await gateway.post(path, key, { a: 2 });
+    assert.deepEqual([other.status, other.json.type, other.state], [400, "idempotency_error", "in_progress"]);
+    handler.open();
+    assert.equal((await first).status, 201);
+    assert.equal(gateway.hits(path), 1);
+  });
+
+  test("fault 4: whoever comes when the first has just ended gets its answer", async () => {
+    const path = gateway.route(created);
+    for (let round = 0; round < 20; round++) {
+      const key = newKey();
+      const first = await gateway.post(path, key);
+      const rest = await Promise.all(Array.from({ length: 5 }, () => gateway.post(path, key)));
+      for (const answer of rest) assert.deepEqual([answer.replayed, answer.text], [true, first.text]);
+      assert.equal(gateway.hits(path), round + 1);
+    }
+  });
+
+  test("a steady stream of requests over the end of the first sees 409 and then only its answer", async () => {
+    const handler = gated();
+    const path = gateway.route(handler);
+    const key = newKey();
+    const first = gateway.post(path, key);
+    await handler.reached;
+    const answers = [];
+    const ask = async () => {
+      for (let count = 0; count < 20; count++) {
+        answers.push(await gateway.post(path, key));
+        if (answers.length === 10) handler.open();
+      }
+    };
+    await Promise.all([ask(), ask(), ask()]);
+    const { text } = await first;
+    assert.equal(gateway.hits(path), 1);
+    for (const answer of answers) assert.ok(answer.status === 409 || (answer.replayed && answer.text === text), `${answer.status}`);
+    assert.ok(answers.at(-1).replayed);
+  });
+
+  test("no key waits for another key's origin call, not even one of the same shard", async () => {
+    const shardOf = (key) => recordName(key).slice(0, 2);
+    const key = newKey();
+    let neighbour = newKey();
+    while (shardOf(neighbour) !== shardOf(key)) neighbour = newKey();
+    const handler = gated();
+    const slow = gateway.route(handler);
+    const first = gateway.post(slow, key);
+    await handler.reached;
+    assert.equal((await gateway.post(gateway.route(), neighbour)).status, 201);
+    handler.open();
+    assert.equal((await first).status, 201);
+  });
+
+  test("fault 14: an attempt whose calls arrive twice is one attempt", async () => {
+    const path = gateway.route();
+    const key = newKey();
+    await gateway.faults({ key, op: "begin", fault: "twice" }, { key, op: "complete", fault: "twice" });
+    const first = await gateway.post(path, key);
+    assert.deepEqual([first.status, first.state, first.get("Idempotency-Stored")], [201, "completed", undefined]);
+    assert.equal((await gateway.status(key)).attempts, 1);
+    assert.equal((await gateway.post(path, key)).text, first.text);
+    assert.equal(gateway.hits(path), 1);
+  });
+});

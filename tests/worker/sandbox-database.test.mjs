@@ -1,0 +1,100 @@
+// A merchant's database: what outlives the Worker, and what nothing can undo.
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { after, before, describe, test } from "node:test";
+import { executions, made, merchant, order, refused } from "./merchant.mjs";
+import { startWorker } from "./support.mjs";
+
+describe("a merchant's database", () => {
+  let state, worker, call;
+  const apiKey = `sandbox_${randomUUID()}`;
+  const start = async () => {
+    worker = await startWorker({ state });
+    call = merchant(worker, apiKey);
+  };
+  /** Stops the Worker, does something to the database file, and starts it again. */
+  const meanwhile = async (work) => {
+    await worker.dispose();
+    worker = undefined;
+    const files = readdirSync(state, { recursive: true }).filter((name) => name.endsWith(".sqlite"));
+    const databases = files.map((name) => new DatabaseSync(join(state, name)));
+    const has = "SELECT 1 FROM sqlite_schema WHERE name = 'orders'";
+    const mine = databases.filter((database) => database.prepare(has).get());
+    try {
+      assert.equal(mine.length, 1);
+      work(mine[0]);
+    } finally {
+      for (const database of databases) database.close();
+    }
+    await start();
+  };
+  before(() => {
+    state = mkdtempSync(join(tmpdir(), "oncekey-sandbox-"));
+    return start();
+  });
+  after(async () => {
+    await worker?.dispose();
+    rmSync(state, { recursive: true, force: true });
+  });
+
+  test("outlives the Worker", async () => {
+    const [body, key] = [order(), randomUUID()];
+    const first = made(await call("POST", "/v1/orders", { body, key }));
+    await meanwhile(() => {});
+    assert.deepEqual((await call("GET", `/v1/orders/${first.id}`)).json.data, first);
+    assert.deepEqual(made(await call("POST", "/v1/orders", { body })), first);
+    assert.equal(await executions(call, key), 1);
+  });
+
+  test("holds no credential, and guards what is permanent", async () => {
+    made(await call("POST", "/v1/orders", { body: order(), key: randomUUID() }));
+    assert.ok(!readdirSync(state, { recursive: true }).some((name) => name.includes(apiKey)));
+    await meanwhile((database) => {
+      for (const statement of [
+        "DELETE FROM orders",
+        "UPDATE orders SET amount = 1",
+        "UPDATE orders SET out_trade_no = 'x'",
+        "DELETE FROM executions",
+        "UPDATE executions SET idempotency_key = NULL",
+      ]) {
+        assert.throws(() => database.exec(statement), /permanent|append-only/, statement);
+      }
+      for (const table of ["orders", "executions"]) {
+        assert.ok(!JSON.stringify(database.prepare(`SELECT * FROM ${table}`).all()).includes(apiKey));
+      }
+    });
+  });
+
+  test("stores all of an operation or nothing", async () => {
+    const [body, key] = [order(), randomUUID()];
+    await meanwhile((database) =>
+      database.exec("CREATE TRIGGER broken BEFORE INSERT ON executions BEGIN SELECT RAISE(ABORT, 'broken'); END"),
+    );
+    const answer = await call("POST", "/v1/orders", { body });
+    refused(answer, 500, undefined, "api_error");
+    assert.ok(!answer.text.includes("broken"), "no details");
+    refused(await call("GET", `/v1/orders?out_trade_no=${body.out_trade_no}`), 404);
+    await meanwhile((database) => database.exec("DROP TRIGGER broken"));
+    refused(await call("GET", `/v1/orders?out_trade_no=${body.out_trade_no}`), 404);
+    made(await call("POST", "/v1/orders", { body, key }));
+    assert.equal(await executions(call, key), 1);
+  });
+
+  test("is not touched by code that is older than it", async () => {
+    const body = order();
+    let version;
+    await meanwhile((database) => {
+      version = database.prepare("SELECT version FROM schema_version").get().version;
+      database.exec("UPDATE schema_version SET version = 1000");
+    });
+    const answer = await call("POST", "/v1/orders", { body });
+    refused(answer, 503, undefined, "api_connection_error");
+    assert.ok(Number(answer.headers.get("Retry-After")) >= 1);
+    await meanwhile((database) => database.exec(`UPDATE schema_version SET version = ${version}`));
+    made(await call("POST", "/v1/orders", { body }));
+  });
+});

@@ -1,0 +1,300 @@
+// The sandbox on workerd: merchants, orders, their input, and faults.
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { request as send } from "node:http";
+import { after, before, describe, test } from "node:test";
+import { executions, made, merchant, order, refused } from "./merchant.mjs";
+import { startWorker } from "./support.mjs";
+
+describe("the sandbox", () => {
+  let worker;
+  before(async () => (worker = await startWorker()));
+  after(() => worker.dispose());
+
+  test("an order comes back as it was sent, with an id, a state and a time", async () => {
+    const call = merchant(worker);
+    const body = order({ subject: "Ｐｒｏ 年度訂閲 👩‍👩‍👧 \u202eabc \ufeff\u2028" });
+    const answer = await call("POST", "/v1/orders", { body });
+    const { id, object, status, created_at, ...content } = made(answer);
+    assert.deepEqual(content, body);
+    assert.match(id, /^ord_[0-9a-f]{32}$/);
+    assert.deepEqual([object, status], ["order", "pending"]);
+    assert.match(created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    assert.ok(Math.abs(Date.parse(created_at) - Date.now()) < 60_000);
+    assert.deepEqual(Object.keys(answer.json), ["data", "request_id"]);
+    assert.equal(answer.json.request_id, answer.headers.get("X-Request-Id"));
+
+    for (const path of [`/v1/orders/${id}`, `/v1/orders?out_trade_no=${body.out_trade_no}`]) {
+      const found = await call("GET", path);
+      assert.equal(found.status, 200);
+      assert.deepEqual(found.json.data, answer.json.data);
+      assert.equal((await call("HEAD", path)).status, 200);
+    }
+  });
+
+  test("each field takes what is at its bounds", async () => {
+    const call = merchant(worker);
+    for (const fields of [
+      { amount: 1 },
+      { amount: 99_999_999_999 },
+      { out_trade_no: "1" },
+      { out_trade_no: "aZ09-_.~".repeat(8) },
+      { currency: "JPY" },
+      { subject: "訂" },
+      { subject: "😀".repeat(256) },
+    ]) {
+      const body = order(fields);
+      const { out_trade_no, amount, currency, subject } = made(await call("POST", "/v1/orders", { body }));
+      assert.deepEqual({ out_trade_no, amount, currency, subject }, body);
+    }
+  });
+
+  test("each field refuses what is beyond, and is named", async () => {
+    const call = merchant(worker);
+    const text = [null, true, 1, 1.5, [], {}, ""];
+    const wrong = {
+      out_trade_no: [...text, "a".repeat(65), "a b", "a/b", "é", "a\n", "\u0000"],
+      amount: [null, true, "2990", "", [], {}, 0, -1, -5, 1.5, 100_000_000_000, 9007199254740993, 1e21],
+      currency: [...text, "usd", "US", "USDT", "US1", "ＵＳＤ"],
+      subject: [...text, "😀".repeat(257), "a\nb", "a\u0000", "\u007f", "\u0085"],
+    };
+    for (const [field, values] of Object.entries(wrong)) {
+      for (const value of values) {
+        refused(await call("POST", "/v1/orders", { body: order({ [field]: value }) }), 400, field);
+      }
+      const { [field]: _, ...rest } = order();
+      refused(await call("POST", "/v1/orders", { body: rest }), 400, field);
+    }
+  });
+
+  test("an amount is an integer in its spelling too", async () => {
+    const call = merchant(worker);
+    const spelled = (amount) => JSON.stringify(order({ amount: 0 })).replace('"amount":0', `"amount":${amount}`);
+    for (const amount of ["2990.0", "2990.0000000000000001", "1e3", "1E0", "-0", "18446744073709551617", "99999999999.5"]) {
+      refused(await call("POST", "/v1/orders", { body: spelled(amount) }), 400, "amount");
+    }
+    for (const amount of ["01", "+1", "0x10", "1_000", "NaN", "1.", ""]) {
+      refused(await call("POST", "/v1/orders", { body: spelled(amount) }), 400);
+    }
+  });
+
+  test("what is not known, or is there twice, is refused by name", async () => {
+    const call = merchant(worker);
+    refused(await call("POST", "/v1/orders", { body: order({ ammount: 5 }) }), 400, "ammount");
+    refused(await call("POST", "/v1/orders", { body: order({ [`a\n${"b".repeat(999)}`]: 5 }) }), 400, `a${"b".repeat(63)}`);
+    const twice = JSON.stringify(order()).replace("{", '{"amount":1,');
+    refused(await call("POST", "/v1/orders", { body: twice }), 400, "amount");
+    const escaped = JSON.stringify(order()).replace("{", '{"\\u0061mount":1,');
+    refused(await call("POST", "/v1/orders", { body: escaped }), 400, "amount");
+  });
+
+  test("a body that is no JSON object in UTF-8 is refused, whatever it is", async () => {
+    const call = merchant(worker);
+    const whole = JSON.stringify(order());
+    const bytes = new TextEncoder().encode(whole);
+    for (const body of [
+      "",
+      "null",
+      "[]",
+      '"text"',
+      "1",
+      "{",
+      `${whole} x`,
+      `\ufeff${whole}`,
+      whole.slice(0, -1),
+      whole.replace("Pro", "\\ud83d"),
+      "[".repeat(60_000),
+      '{"a":'.repeat(10_000),
+      bytes.map((byte) => (byte > 127 ? 0xff : byte)),
+      new Uint8Array(1000),
+    ]) {
+      refused(await call("POST", "/v1/orders", { body }), 400);
+    }
+    refused(await call("POST", "/v1/orders", {}), 400, "Content-Type");
+    for (const type of [null, "text/plain", "application/x-www-form-urlencoded", "application/jsonp"]) {
+      refused(await call("POST", "/v1/orders", { body: whole, type }), 400, "Content-Type");
+    }
+    made(await call("POST", "/v1/orders", { body: whole, type: "Application/JSON; charset=utf-8" }));
+    refused(await call("POST", "/v1/orders", { body: `${whole}${" ".repeat(64 * 1024)}` }), 413);
+  });
+
+  test("an order number is permanent, with and without a key", async () => {
+    const call = merchant(worker);
+    const body = order();
+    const key = randomUUID();
+    const first = made(await call("POST", "/v1/orders", { body, key }));
+    for (const again of [{ body }, { body, key }, { body, key: randomUUID() }, { body }]) {
+      assert.deepEqual(made(await call("POST", "/v1/orders", again)), first);
+    }
+    for (const other of [{ amount: 2991 }, { currency: "EUR" }, { subject: "Pro" }]) {
+      for (const key of [undefined, randomUUID()]) {
+        const answer = await call("POST", "/v1/orders", { body: { ...body, ...other }, key });
+        refused(answer, 400, "out_trade_no", "idempotency_error");
+        assert.ok(answer.json.message.includes(body.out_trade_no));
+      }
+    }
+    assert.deepEqual((await call("GET", `/v1/orders/${first.id}`)).json.data, first);
+  });
+
+  test("a refused try burns nothing", async () => {
+    const call = merchant(worker);
+    const body = order();
+    const key = randomUUID();
+    refused(await call("POST", "/v1/orders", { body: { ...body, amount: -5 }, key }), 400, "amount");
+    assert.equal(await executions(call, key), 0);
+    refused(await call("GET", `/v1/orders?out_trade_no=${body.out_trade_no}`), 404);
+    made(await call("POST", "/v1/orders", { body, key: randomUUID() }));
+  });
+
+  test("fifty at once with one number make one order", async () => {
+    const call = merchant(worker);
+    const body = order();
+    const keys = Array.from({ length: 50 }, (_, place) => (place % 5 ? randomUUID() : undefined));
+    const answers = await Promise.all(keys.map((key) => call("POST", "/v1/orders", { body, key })));
+    const ids = new Set(answers.map((answer) => made(answer).id));
+    assert.equal(ids.size, 1);
+    const counts = await Promise.all(keys.filter(Boolean).map((key) => executions(call, key)));
+    assert.ok(counts.reduce((sum, count) => sum + count, 0) <= 1, `${counts}`);
+
+    const contested = Array.from({ length: 50 }, (_, place) => ({ ...order(), out_trade_no: `${body.out_trade_no}-2`, amount: place + 1 }));
+    const outcome = await Promise.all(contested.map((body) => call("POST", "/v1/orders", { body })));
+    const won = outcome.filter((answer) => answer.status === 201);
+    assert.equal(won.length, 1, "of fifty contents, one gets the number");
+    for (const answer of outcome) if (answer !== won[0]) refused(answer, 400, "out_trade_no", "idempotency_error");
+  });
+
+  test("executions count what took effect, under any key", async () => {
+    const call = merchant(worker);
+    for (const key of [randomUUID(), "a/b/../c%2F?#&+=~ü".replace("ü", "u"), "!".repeat(255), "%41"]) {
+      assert.equal(await executions(call, key), 0);
+      made(await call("POST", "/v1/orders", { body: order(), key }));
+      assert.equal(await executions(call, key), 1, key);
+    }
+    const body = order();
+    made(await call("POST", "/v1/orders", { body }));
+    const late = randomUUID();
+    made(await call("POST", "/v1/orders", { body, key: late }));
+    assert.equal(await executions(call, late), 0, "it found the order, and made none");
+    for (const path of ["", "%20", "%00", "%e2%82%ac", "%ff", "a".repeat(256)]) {
+      refused(await call("GET", `/v1/sandbox/executions/${path}`), 400, "idempotency_key");
+    }
+  });
+
+  test("faults come when they are asked for", async () => {
+    const call = merchant(worker);
+    const timed = async (fault, body) => {
+      const begun = performance.now();
+      const answer = await call("POST", "/v1/orders", { body, fault });
+      return [answer, performance.now() - begun];
+    };
+    const exists = async ({ out_trade_no }) => (await call("GET", `/v1/orders?out_trade_no=${out_trade_no}`)).status === 200;
+
+    let body = order();
+    refused(await call("POST", "/v1/orders", { body, fault: "error-before" }), 500, undefined, "api_error");
+    assert.equal(await exists(body), false);
+
+    body = order();
+    refused(await call("POST", "/v1/orders", { body, fault: "error-after" }), 500, undefined, "api_error");
+    assert.equal(await exists(body), true);
+    made(await call("POST", "/v1/orders", { body }));
+
+    body = order();
+    const slow = timed("delay=600", body);
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    assert.equal(await exists(body), false, "it waits, then does it");
+    const [answer, time] = await slow;
+    made(answer);
+    assert.ok(time >= 590, `${time}`);
+
+    body = order();
+    const done = timed("delay-after=600", body);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    assert.equal(await exists(body), true, "it does it, then waits");
+    assert.ok((await done)[1] >= 590);
+
+    body = order();
+    const [both, sum] = await timed(" delay=200 , delay-after=200,error-after", body);
+    refused(both, 500, undefined, "api_error");
+    assert.ok(sum >= 390, `${sum}`);
+    assert.equal(await exists(body), true);
+
+    refused(await call("GET", "/v1/orders/none", { fault: "error-before" }), 500, undefined, "api_error");
+  });
+
+  test("a fault that is none is refused, and nothing is done", async () => {
+    const call = merchant(worker);
+    for (const fault of ["later", "delay", "delay=", "delay=-1", "delay=1.5", "delay=60001", "error-before,", "delay=1,delay=2", "error-after=1"]) {
+      const body = order();
+      refused(await call("POST", "/v1/orders", { body, fault }), 400, "Sandbox-Fault");
+      refused(await call("GET", `/v1/orders?out_trade_no=${body.out_trade_no}`), 404);
+    }
+  });
+
+  test("merchants never meet", async () => {
+    const [one, other] = [merchant(worker), merchant(worker, `sandbox_${randomUUID()}`)];
+    const body = order();
+    const key = randomUUID();
+    const first = made(await one("POST", "/v1/orders", { body, key }));
+    refused(await other("GET", `/v1/orders/${first.id}`), 404);
+    refused(await other("GET", `/v1/orders?out_trade_no=${body.out_trade_no}`), 404);
+    assert.equal(await executions(other, key), 0);
+    assert.notEqual(made(await other("POST", "/v1/orders", { body: { ...body, amount: 1 }, key })).id, first.id);
+  });
+
+  test("without a sandbox key there is no service", async () => {
+    const keys = [null, "", "kuko_test_", "sandbox_", "kuko_live_a", "Kuko_test_a", "test", "kuko_test_a b", `sandbox_${"a".repeat(201)}`];
+    for (const apiKey of keys) {
+      const call = merchant(worker, apiKey);
+      refused(await call("GET", "/v1/orders?out_trade_no=a"), 401, "X-Api-Key", "authentication_error");
+    }
+  });
+
+  test("unknown calls are 404, wrong methods 405", async () => {
+    const call = merchant(worker);
+    for (const [method, path] of [
+      ["GET", "/v1"],
+      ["GET", "/v1/order"],
+      ["GET", "/v1/orders/"],
+      ["GET", "/v1/orders/ord_x"],
+      ["GET", `/v1/orders/ord_${"0".repeat(32)}`],
+      ["GET", `/v1/orders/ord_${"0".repeat(32)}/x`],
+      ["GET", "/v1/orders?out_trade_no=never"],
+      ["POST", "/v1/not_a_call"],
+      ["GET", "/V1/orders"],
+    ]) {
+      const answer = await call(method, path);
+      refused(answer, 404);
+      assert.equal(answer.json.code, "resource_missing");
+    }
+    for (const [method, path, allow] of [
+      ["DELETE", "/v1/orders", "GET, HEAD, POST"],
+      ["PUT", "/v1/orders/ord_x", "GET, HEAD"],
+      ["POST", "/v1/sandbox/executions/a", "GET, HEAD"],
+    ]) {
+      const answer = await call(method, path);
+      refused(answer, 405);
+      assert.equal(answer.headers.get("Allow"), allow);
+    }
+    for (const [query, param] of [
+      ["", "out_trade_no"],
+      ["?", "out_trade_no"],
+      ["?out_trade_no=", "out_trade_no"],
+      ["?out_trade_no=%00", "out_trade_no"],
+      ["?out_trade_no=%ff%f", "out_trade_no"],
+      ["?out_trade_no=a&out_trade_no=a", "out_trade_no"],
+      ["?out_trade_no=a&limit=1", "limit"],
+    ]) {
+      refused(await call("GET", `/v1/orders${query}`), 400, param);
+    }
+  });
+
+  test("two values of the API key are none", async () => {
+    const status = await new Promise((resolve, reject) => {
+      const headers = ["X-Api-Key", "sandbox_a", "X-Api-Key", "sandbox_b", "Host", "localhost"];
+      send(`${worker.url}/v1/orders?out_trade_no=a`, { headers }, (answer) => resolve(answer.resume().statusCode))
+        .on("error", reject)
+        .end();
+    });
+    assert.ok([400, 401].includes(status), `${status}`);
+  });
+});

@@ -1,0 +1,182 @@
+// Starts the built Worker on workerd, for tests. What it is bound to is read from worker/wrangler.toml, so that
+// tests run what `wrangler dev` and `wrangler deploy` run.
+import { createHash, randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Miniflare, convertV4MiniflareOptions } from "miniflare";
+import { unstable_readConfig as readConfig } from "wrangler";
+import { exchange } from "./client.mjs";
+import { Origin } from "./origin.mjs";
+
+export { Answer, head, sendRaw, startRaw } from "./client.mjs";
+export { created, cut, gated, inTurn, Origin } from "./origin.mjs";
+
+const worker = new URL("../../worker/", import.meta.url).pathname;
+/** What scripts/worker-build made; another build can be tested by naming its folder. */
+const built = process.env.ONCEKEY_WORKER_BUILD ?? join(worker, "build");
+
+/**
+ * `vars`: settings; `upstream`: the origin's URL, absent for the sandbox; `state`: a folder that outlives the
+ * Worker; `wrapper`: a module of this folder that stands around the built entry; `more`: further options for
+ * Miniflare. Dispose of what it returns.
+ */
+export async function startWorker({ vars = {}, upstream, state, wrapper, more = {} } = {}) {
+  const config = readConfig({ config: join(worker, "wrangler.toml") }, { hideWarnings: true });
+  const module = (type, name) => ({ type, path: join(built, name), contents: readFileSync(join(built, name)) });
+  const outer = wrapper && {
+    type: "ESModule",
+    path: join(built, wrapper),
+    contents: readFileSync(new URL(wrapper, import.meta.url), "utf8"),
+  };
+  const runtime = new Miniflare(
+    convertV4MiniflareOptions({
+      host: "127.0.0.1",
+      port: 0,
+      cf: false,
+      modulesRoot: built,
+      modules: [...(outer ? [outer] : []), module("ESModule", "entry.mjs"), module("ESModule", "glue.mjs"), module("CompiledWasm", "oncekey.wasm")],
+      compatibilityDate: config.compatibility_date,
+      compatibilityFlags: config.compatibility_flags,
+      durableObjects: Object.fromEntries(
+        config.durable_objects.bindings.map((one) => [one.name, { className: one.class_name, useSQLite: true }]),
+      ),
+      kvNamespaces: config.kv_namespaces.map((one) => one.binding),
+      bindings: { ...config.vars, ...vars, ...(upstream && { UPSTREAM: upstream }) },
+      resourcePersistencePath: state,
+      ...more,
+    }),
+  );
+  const url = (await runtime.ready).href.replace(/\/$/, "");
+  return {
+    url,
+    runtime,
+    fetch: (path, init) => fetch(url + path, init),
+    dispose: () => runtime.dispose(),
+  };
+}
+
+/**
+ * A Worker with a scripted origin behind it. `faults`: with faults that tests can ask for (see faulty.mjs).
+ * Dispose of what it returns.
+ */
+export async function startGateway({ faults = false, ...options } = {}) {
+  const origin = await Origin.start();
+  try {
+    const wrapper = faults ? "faulty.mjs" : undefined;
+    return new Gateway(await startWorker({ upstream: origin.url, wrapper, ...options }), origin);
+  } catch (error) {
+    await origin.close();
+    throw error;
+  }
+}
+
+export const newKey = () => randomUUID();
+export const apiKey = "kuko_test_gateway";
+
+/** Short ways to call a gateway, to script its origin, and to ask for faults. */
+export class Gateway {
+  constructor(worker, origin) {
+    this.worker = worker;
+    this.origin = origin;
+    this.url = worker.url;
+  }
+
+  /** `as`: the X-Api-Key, or null for none; `headers`: pairs. */
+  call(method, path, { body, key, headers = [], as = apiKey, ...more } = {}) {
+    const all = [...headers];
+    if (as !== null) all.push(["X-Api-Key", as]);
+    if (key !== undefined) all.push(["Idempotency-Key", key]);
+    return exchange(this.url, { method, path, headers: all, body, ...more });
+  }
+  post(path, key, body = { a: 1 }, more = {}) {
+    return this.call("POST", path, { key, body, ...more });
+  }
+  get(path, more) {
+    return this.call("GET", path, more);
+  }
+  /** What the key call says of a key: its fields, or undefined for a key without record. */
+  async status(key, more) {
+    const answer = await this.get("/_oncekey/key", { key, ...more });
+    return answer.status === 404 ? undefined : answer.json;
+  }
+
+  route(handler) {
+    return this.origin.route(handler);
+  }
+  hits(path) {
+    return this.origin.hits(path);
+  }
+
+  async #control(what, asked = {}) {
+    const answer = await exchange(this.url, { method: "POST", path: `/__test/${what}`, body: asked });
+    if (answer.status !== 200) throw new Error(`/__test/${what}: ${answer.text}`);
+    return answer.json;
+  }
+  /** From now on these faults, and no others: {op, fault, key?, as?, ms?, times?}. */
+  faults(...rules) {
+    const named = rules.map(({ key, as, ...rule }) => ({ ...rule, ...(key && { name: recordName(key, as) }) }));
+    return this.#control("rules", { rules: named.map((rule) => ({ ...rule, times: rule.times ?? 1 })) });
+  }
+  /** The calls that were made to shards about a key, in order. */
+  calls(key, as) {
+    return this.#control("calls", { name: recordName(key, as) });
+  }
+  /** Sets the isolate's clock this many milliseconds ahead. */
+  clock(offset) {
+    return this.#control("clock", { offset });
+  }
+  /** How Workers KV behaves: honest, empty, down, hang or slow. Gives what was written to it. */
+  replica(mode) {
+    return this.#control("replica", { mode });
+  }
+  /** The copy of a key in Workers KV, in hex; `change` is {bytes} or {remove: true}. */
+  copy(key, change = {}) {
+    return this.#control("copy", { name: recordName(key), ...change });
+  }
+  /** Asks the object of a key: {do: "sql", query, values}, {do: "alarm"}, {do: "alarm-at"}. */
+  shard(key, asked) {
+    return this.#control("shard", { name: recordName(key), ...asked });
+  }
+  sql(key, query, ...values) {
+    return this.shard(key, { do: "sql", query, values });
+  }
+  /** The object of a key goes, as the platform may let it go at any time. */
+  async evict(key) {
+    await this.shard(key, { do: "abort" }).catch(() => {});
+  }
+
+  async dispose() {
+    await this.worker.dispose();
+    await this.origin.close();
+  }
+}
+
+/** SHA-256 over parts that carry their lengths: how scopes and records are named (src/scope.rs). */
+function named(domain, ...parts) {
+  const hash = createHash("sha256");
+  for (const part of [domain, ...parts].map((one) => Buffer.from(one))) {
+    const length = Buffer.alloc(8);
+    length.writeBigUInt64BE(BigInt(part.length));
+    hash.update(length).update(part);
+  }
+  return hash.digest();
+}
+
+/** The scope of a caller with an X-Api-Key, and the name that a key's record has there; both in hex. */
+export const scopeName = (as = apiKey) => named("oncekey scope 1", "header", "x-api-key", as).toString("hex");
+export const recordName = (key, as = apiKey) => named("oncekey key 1", Buffer.from(scopeName(as), "hex"), key).toString("hex");
+
+/** Waits until `check` stops throwing. */
+export async function eventually(check, seconds = 15) {
+  const end = Date.now() + seconds * 1000;
+  for (;;) {
+    try {
+      return await check();
+    } catch (error) {
+      if (Date.now() > end) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}
+
+export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,0 +1,122 @@
+//! The members of a JSON body, or the parameters of a query, taken out one by one as checked types.
+
+use super::error::Refusal;
+use super::json::Json;
+
+/// A value that a field of a request can have.
+pub(super) trait Field: Sized {
+    /// What the value must be, as the end of the sentence "FIELD …".
+    const RULE: &'static str;
+    fn read(value: Json) -> Option<Self>;
+}
+
+/// The members of a body or the parameters of a query: each known, none twice.
+#[derive(Debug)]
+pub(super) struct Fields {
+    members: Vec<(String, Json)>,
+}
+
+impl Fields {
+    pub(super) fn of_body(body: &[u8], known: &[&str]) -> Result<Self, Refusal> {
+        match serde_json::from_slice(body) {
+            Ok(Json::Object(members)) => Self::of(members, known),
+            Ok(_) => Err(Refusal::unreadable("The body must be a JSON object.")),
+            Err(error) => Err(Refusal::unreadable(format!(
+                "The body must be JSON in UTF-8; it can't be read at line {}, column {}.",
+                error.line(),
+                error.column()
+            ))),
+        }
+    }
+
+    pub(super) fn of_query(query: &str, known: &[&str]) -> Result<Self, Refusal> {
+        let members = worker::url::form_urlencoded::parse(query.as_bytes())
+            .map(|(name, value)| (name.into_owned(), Json::Text(value.into_owned())))
+            .collect();
+        Self::of(members, known)
+    }
+
+    fn of(members: Vec<(String, Json)>, known: &[&str]) -> Result<Self, Refusal> {
+        for (place, (name, _)) in members.iter().enumerate() {
+            if !known.contains(&name.as_str()) {
+                let rule = format!("is not known here; what is: {}", known.join(", "));
+                return Err(Refusal::invalid(&shortened(name), &rule));
+            }
+            if members[..place].iter().any(|(earlier, _)| earlier == name) {
+                return Err(Refusal::invalid(name, "must not be given twice"));
+            }
+        }
+        Ok(Self { members })
+    }
+
+    /// Takes a field that must be there.
+    pub(super) fn take<T: Field>(&mut self, name: &str) -> Result<T, Refusal> {
+        let place = self.members.iter().position(|(member, _)| member == name);
+        match place {
+            None => Err(Refusal::invalid(name, "is missing")),
+            Some(place) => T::read(self.members.swap_remove(place).1)
+                .ok_or_else(|| Refusal::invalid(name, T::RULE)),
+        }
+    }
+}
+
+/// An unknown name is shown, but not at any length, and without what could garble a log.
+fn shortened(name: &str) -> String {
+    let shown = name.chars().filter(|c| !c.is_control());
+    shown.take(64).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::input::{Amount, Currency, OutTradeNo, Subject};
+    use super::*;
+
+    fn order(body: &str) -> Result<(), Refusal> {
+        let known = ["out_trade_no", "amount", "currency", "subject"];
+        let mut fields = Fields::of_body(body.as_bytes(), &known)?;
+        fields.take::<OutTradeNo>("out_trade_no")?;
+        fields.take::<Amount>("amount")?;
+        fields.take::<Currency>("currency")?;
+        fields.take::<Subject>("subject")?;
+        Ok(())
+    }
+
+    #[test]
+    fn the_field_at_fault_is_named() {
+        for (body, param) in [
+            (
+                r#"{"out_trade_no":"1","amount":1,"currency":"USD"}"#,
+                "subject",
+            ),
+            (
+                r#"{"out_trade_no":1,"amount":1,"currency":"USD","subject":"s"}"#,
+                "out_trade_no",
+            ),
+            (r#"{"amount":1,"amount":1}"#, "amount"),
+            (r#"{"ammount":1}"#, "ammount"),
+        ] {
+            let refusal = order(body).unwrap_err();
+            assert_eq!(refusal.param.as_deref(), Some(param), "{body}");
+            assert!(refusal.message.starts_with(param), "{body}");
+        }
+    }
+
+    #[test]
+    fn no_body_makes_it_panic() {
+        let start =
+            r#"{"out_trade_no":"O-1","amount":2990,"currency":"USD","subject":"a\ud83d\ude00"}"#;
+        assert_eq!(order(start), Ok(()));
+        for end in 0..start.len() {
+            assert!(order(&start[..end]).is_err());
+        }
+        for place in 0..start.len() {
+            for byte in [0, b'"', b'\\', b'{', b'9', b'.', 0x80, 0xff] {
+                let mut body = start.as_bytes().to_vec();
+                body[place] = byte;
+                let _ = Fields::of_body(&body, &[]);
+            }
+        }
+        assert!(order(&"[".repeat(100_000)).is_err());
+        assert!(order(r#"{"subject":"\ud83d"}"#).is_err());
+    }
+}

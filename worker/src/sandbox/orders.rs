@@ -1,0 +1,163 @@
+//! Orders. `out_trade_no` is permanent: it names one order with one content for ever.
+
+use super::error::{Failure, Refusal};
+use super::executions;
+use super::fields::{Field, Fields};
+use super::input::{Amount, Currency, OutTradeNo, Subject, text};
+use super::json::Json;
+use super::merchant::Context;
+use super::platform::{self, Millis};
+use super::store::{Row, Tx};
+use serde::{Deserialize, Serialize};
+
+text!(
+    OrderId,
+    "must be the id of an order: ord_ and 32 hexadecimal digits",
+    |text| {
+        let digits = text.strip_prefix("ord_").unwrap_or_default();
+        digits.len() == 32
+            && digits
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    }
+);
+
+impl OrderId {
+    pub(super) fn mint() -> worker::Result<Self> {
+        Ok(Self(platform::random_id("ord_")?))
+    }
+
+    pub(super) fn parse(text: String) -> Option<Self> {
+        Self::try_from(text).ok()
+    }
+}
+
+/// What a caller says of an order: its content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct NewOrder {
+    out_trade_no: OutTradeNo,
+    amount: Amount,
+    currency: Currency,
+    subject: Subject,
+}
+
+impl NewOrder {
+    pub(super) fn parse(body: &[u8]) -> Result<Self, Refusal> {
+        let known = ["out_trade_no", "amount", "currency", "subject"];
+        let mut fields = Fields::of_body(body, &known)?;
+        Ok(Self {
+            out_trade_no: fields.take("out_trade_no")?,
+            amount: fields.take("amount")?,
+            currency: fields.take("currency")?,
+            subject: fields.take("subject")?,
+        })
+    }
+}
+
+/// A stored order.
+pub(super) struct Order {
+    id: OrderId,
+    content: NewOrder,
+    status: String,
+    created_at: Millis,
+}
+
+impl Order {
+    const COLUMNS: &'static str = "id, out_trade_no, amount, currency, subject, status, created_at";
+
+    fn of_row(row: &mut Row) -> worker::Result<Self> {
+        Ok(Self {
+            id: row.parsed()?,
+            content: NewOrder {
+                out_trade_no: row.parsed()?,
+                amount: Amount::try_from(row.integer()?)?,
+                currency: row.parsed()?,
+                subject: row.parsed()?,
+            },
+            status: row.text()?,
+            created_at: row.integer()?,
+        })
+    }
+}
+
+impl Serialize for Order {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Shown<'a> {
+            id: &'a OrderId,
+            object: &'static str,
+            #[serde(flatten)]
+            content: &'a NewOrder,
+            status: &'a str,
+            created_at: String,
+        }
+        Shown {
+            id: &self.id,
+            object: "order",
+            content: &self.content,
+            status: &self.status,
+            created_at: platform::rfc3339(self.created_at),
+        }
+        .serialize(serializer)
+    }
+}
+
+/// Makes the order, or finds it: the same number with the same content is the same order, however
+/// late. Other content is refused, and a refused try leaves nothing behind.
+pub(super) fn create(
+    tx: &Tx,
+    context: &Context,
+    id: OrderId,
+    content: NewOrder,
+) -> Result<Order, Failure> {
+    let number = &content.out_trade_no;
+    if let Some(existing) = with_number(tx, number)? {
+        if existing.content != content {
+            return Err(Refusal::number_taken("out_trade_no", number.as_str(), "order").into());
+        }
+        return Ok(existing);
+    }
+    let order = Order {
+        id,
+        content,
+        status: "pending".to_owned(),
+        created_at: context.now,
+    };
+    tx.run(
+        "INSERT INTO orders (id, out_trade_no, amount, currency, subject, status, created_at)
+         VALUES (?, ?, ?, ?, ?, ?, ?)",
+        vec![
+            order.id.as_str().into(),
+            order.content.out_trade_no.as_str().into(),
+            i64::from(order.content.amount).into(),
+            order.content.currency.as_str().into(),
+            order.content.subject.as_str().into(),
+            order.status.as_str().into(),
+            order.created_at.into(),
+        ],
+    )?;
+    executions::note(tx, context, "order.create", order.id.as_str())?;
+    Ok(order)
+}
+
+pub(super) fn get(tx: &Tx, id: &OrderId) -> Result<Order, Failure> {
+    one(tx, "id", id.as_str())?.ok_or_else(|| no_such_order().into())
+}
+
+pub(super) fn find(tx: &Tx, number: &OutTradeNo) -> Result<Order, Failure> {
+    with_number(tx, number)?.ok_or_else(|| no_such_order().into())
+}
+
+pub(super) fn no_such_order() -> Refusal {
+    Refusal::missing("There is no such order.")
+}
+
+fn with_number(tx: &Tx, number: &OutTradeNo) -> worker::Result<Option<Order>> {
+    one(tx, "out_trade_no", number.as_str())
+}
+
+fn one(tx: &Tx, column: &'static str, value: &str) -> worker::Result<Option<Order>> {
+    let query = format!("SELECT {} FROM orders WHERE {column} = ?", Order::COLUMNS);
+    let mut rows = tx.rows(&query, vec![value.into()])?;
+    rows.first_mut().map(Order::of_row).transpose()
+}
