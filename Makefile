@@ -1,0 +1,51 @@
+# Everything a developer calls. Each target sets up what it needs by itself; `make help` lists them.
+
+PORT ?= 8787
+STATE ?=
+VARS ?=
+
+# VARS goes on unchanged: make must not look for its own $ in it, nor export it a second time.
+export ONCEKEY_VARS := $(value VARS)
+export PORT STATE
+unexport VARS
+MAKEFLAGS += --no-print-directory
+
+.PHONY: help setup start build test lint test-core test-wasm test-worker deny bench clean
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+
+setup: ## install what building and testing need
+	@scripts/setup --tests
+
+start: ## the Worker on http://127.0.0.1:8787: make start [PORT=8787] [STATE=DIR] [VARS="NAME=value …"]
+	@scripts/start
+
+build: ## the Worker as it is deployed, into worker/build
+	@scripts/setup
+	@scripts/worker-build
+
+test: ## every check and test there is
+	@scripts/test all
+
+lint: ## format, clippy (native and wasm32), documentation
+	@scripts/test lint
+
+test-core: ## the core's tests, native
+	@scripts/test core
+
+test-wasm: ## the core's tests as wasm, under Node and in headless Chromium
+	@scripts/test wasm
+
+test-worker: ## the Worker: build, checks of the wasm, dry run of a deploy, tests on workerd
+	@scripts/test worker
+
+deny: ## licences and sources of all dependencies
+	@scripts/test deny
+
+bench: ## how fast the core is
+	@cargo bench -p oncekey
+
+clean: ## forget builds and installed tools
+	rm -rf target node_modules worker/build worker/.wrangler

@@ -1,0 +1,39 @@
+// Looks into the wasm that the builds made: check-wasm.mjs core FILE | worker DIR [--test-build]
+//
+// core: no imports at all: no environment, no browser, no clock.
+// worker: imports from its own glue only, nothing that belongs to a page, and (unless it is the build for tests)
+// none of the faults that tests ask for; and its size.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+
+const [kind, path, flag] = process.argv.slice(2);
+const problems = [];
+
+function importsOf(bytes) {
+  return WebAssembly.Module.imports(new WebAssembly.Module(bytes));
+}
+
+if (kind === "core") {
+  for (const { module, name } of importsOf(readFileSync(path))) problems.push(`the core imports ${module}.${name}`);
+} else if (kind === "worker") {
+  const wasm = readFileSync(join(path, "oncekey.wasm"));
+  const glue = readFileSync(join(path, "glue.mjs"));
+  for (const { module, name } of importsOf(wasm)) {
+    if (module !== "./oncekey_bg.js") problems.push(`the Worker imports ${module}.${name}`);
+    if (/window|document|html|storage_|localstorage|navigator/i.test(name)) {
+      problems.push(`the Worker imports a binding of a page: ${name}`);
+    }
+  }
+  const hasFaults = wasm.includes("oncekey-test-panic") || wasm.includes("Oncekey-Test-Panic");
+  if (hasFaults !== (flag === "--test-build")) {
+    problems.push(hasFaults ? "the deployed Worker has the faults of tests" : "the test build has no faults to ask for");
+  }
+  const kilobytes = (bytes) => `${(bytes.length / 1000).toFixed(1)} KB`;
+  console.log(`oncekey.wasm: ${kilobytes(wasm)}, gzip ${kilobytes(gzipSync(wasm, { level: 9 }))}; glue gzip ${kilobytes(gzipSync(glue))}`);
+} else {
+  problems.push("usage: check-wasm.mjs core FILE | worker DIR [--test-build]");
+}
+
+for (const problem of problems) console.error(`oncekey: ${problem}`);
+process.exit(problems.length ? 1 : 0);

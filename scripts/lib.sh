@@ -1,0 +1,70 @@
+# Shared by the scripts of this folder: where things are, how steps are shown, how set-up work is
+# remembered. Source it; it changes into the checkout's root.
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$PWD
+tools=$root/target/tools
+stamps=$tools/stamps
+# Tools of this checkout come before anything on the machine, so that versions agree with the lock files.
+export PATH="$tools/bin:$root/node_modules/.bin:$PATH"
+# Nothing here should ask, report usage or draw progress bars.
+export WRANGLER_SEND_METRICS=false CLOUDFLARE_CF_FETCH_ENABLED=false DO_NOT_TRACK=1
+
+fail() {
+    printf 'oncekey: %s\n' "$*" >&2
+    exit 1
+}
+
+# need COMMAND HOW-TO-GET-IT
+need() {
+    command -v "$1" >/dev/null 2>&1 || fail "$1 is missing: $2"
+}
+
+# step NAME COMMAND...: shows the name, runs the command with its output in a file, shows the time.
+# The output appears when it fails, or at once when VERBOSE is set.
+step() {
+    local name=$1 begun=${EPOCHREALTIME/[.,]/} log code=0
+    shift
+    printf -- '-- %s\n' "$name"
+    if [ -n "${VERBOSE:-}" ]; then
+        "$@" || code=$?
+    else
+        mkdir -p "$tools/log"
+        log=$tools/log/${name//[^A-Za-z0-9]/-}.$$.log
+        "$@" >"$log" 2>&1 </dev/null || code=$?
+        if [ "$code" -ne 0 ]; then cat "$log" >&2; fi
+        rm -f "$log"
+    fi
+    [ "$code" -eq 0 ] || fail "\"$name\" failed (exit code $code)"
+    printf -- '   %s: %s s\n' "$name" "$(seconds_since "$begun")"
+}
+
+# stage NAME COMMAND...: like step, but the output is shown as it comes. For tests.
+stage() {
+    local name=$1 begun=${EPOCHREALTIME/[.,]/} code=0
+    shift
+    printf '\n== %s\n' "$name"
+    "$@" || code=$?
+    [ "$code" -eq 0 ] || fail "stage \"$name\" failed (exit code $code)"
+    printf '== %s: ok, %s s\n' "$name" "$(seconds_since "$begun")"
+}
+
+seconds_since() {
+    local now=${EPOCHREALTIME/[.,]/}
+    printf '%d.%d' $(((now - $1) / 1000000)) $(((now - $1) / 100000 % 10))
+}
+
+# hash FILE...: one hash over the names and contents of files.
+hash() {
+    sha256sum "$@" | sha256sum | cut -d' ' -f1
+}
+
+# done_before NAME HASH / mark_done NAME HASH: work that need not be repeated while HASH stands.
+done_before() {
+    [ "$(cat "$stamps/$1" 2>/dev/null)" = "$2" ]
+}
+mark_done() {
+    mkdir -p "$stamps"
+    printf '%s' "$2" >"$stamps/$1"
+}

@@ -1,0 +1,94 @@
+// Runs `wrangler dev` for `make start`: checks the port first, hands the settings on, waits until the Worker
+// is healthy (or says which setting is wrong), and ends with it.
+import { spawn } from "node:child_process";
+import { connect, createServer } from "node:net";
+
+const port = Number(process.env.PORT || 8787);
+const vars = (process.env.ONCEKEY_VARS || "").split(/\s+/).filter(Boolean);
+const begun = performance.now();
+
+function fail(message) {
+  console.error(`oncekey: ${message}`);
+  process.exit(1);
+}
+
+if (!Number.isInteger(port) || port < 1 || port > 65535) fail(`PORT=${process.env.PORT} is no port number`);
+
+const settings = vars.flatMap((setting) => {
+  const at = setting.indexOf("=");
+  if (at < 1) fail(`VARS: "${setting}" is not NAME=value`);
+  return ["--var", `${setting.slice(0, at)}:${setting.slice(at + 1)}`];
+});
+
+// A server that was killed a moment ago may still hold the port: wait a little before saying so.
+async function portIsFree() {
+  const listens = await new Promise((resolve) => {
+    const server = createServer().once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });
+  if (!listens) return false;
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1");
+    socket.once("connect", () => resolve(!socket.destroy())).once("error", () => resolve(true));
+  });
+}
+for (let tries = 0; !(await portIsFree()); tries++) {
+  if (tries === 20) fail(`port ${port} is taken: stop what listens there, or choose another with PORT=`);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+}
+
+console.log(`-- workerd, state in ${process.env.STATE}`);
+const child = spawn(
+  process.execPath,
+  [
+    "../node_modules/wrangler/bin/wrangler.js", "dev", "--ip", "127.0.0.1",
+    "--port", String(port), "--inspector-port", "0", "--persist-to", process.env.STATE,
+    "--show-interactive-dev-session=false", "--log-level", process.env.LOG_LEVEL || "warn", ...settings,
+  ],
+  // wrangler runs its [build] command, relative to worker/, where it is started itself.
+  { cwd: "worker", stdio: ["ignore", "inherit", "inherit"], env: { ...process.env, CI: "true" } },
+);
+
+let ending = false;
+let code = 0;
+function end(signal, exitCode) {
+  if (ending) return;
+  ending = true;
+  code = exitCode;
+  child.kill(signal);
+  // A Worker busy with a long request must not keep the terminal.
+  setTimeout(() => child.kill("SIGKILL"), 5000).unref();
+}
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => end("SIGTERM", 0));
+child.once("error", (error) => fail(`wrangler could not be started: ${error.message}`));
+child.once("exit", (status, signal) => {
+  if (!ending) fail(`wrangler ended by itself (${signal ?? `exit code ${status}`})`);
+  process.exit(code);
+});
+
+// Healthy, or the same error for a while: then it is not about to become healthy.
+let firstError;
+while (!ending) {
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  let answer, body;
+  try {
+    answer = await fetch(`http://127.0.0.1:${port}/_oncekey/health`, { signal: AbortSignal.timeout(5000) });
+    body = await answer.text();
+  } catch {
+    continue;
+  }
+  if (answer.ok) {
+    const seconds = ((performance.now() - begun) / 1000).toFixed(1);
+    console.log(`   workerd: ${seconds} s\n-- ready: http://127.0.0.1:${port} (Ctrl-C ends it)`);
+    break;
+  }
+  firstError ??= performance.now();
+  if (performance.now() - firstError > 1500) {
+    let message = body.trim();
+    try {
+      message = JSON.parse(body).message ?? message;
+    } catch {}
+    console.error(`oncekey: ${message || `/_oncekey/health answers ${answer.status}`}`);
+    end("SIGTERM", 1);
+  }
+}
