@@ -34,21 +34,13 @@ pub(crate) enum Body {
 impl Caller {
     pub(crate) fn new(config: Rc<Config>, incoming: &Incoming, request_id: String) -> Self {
         let header = |name| incoming.header(name).map(str::to_owned);
-        Self {
-            config,
-            request_id,
-            origin: header("origin"),
-            accept: header("accept"),
-        }
+        Self { config, request_id, origin: header("origin"), accept: header("accept") }
     }
 
     /// The answer to a request that gets none of the origin's.
     pub(crate) fn reject(&self, rejection: &Rejection) -> Answer {
-        let problem = rejection.problem(
-            self.config.dialect,
-            self.accept.as_deref(),
-            &self.request_id,
-        );
+        let problem =
+            rejection.problem(self.config.dialect, self.accept.as_deref(), &self.request_id);
         let mut headers = vec![
             ("content-type".to_owned(), problem.content_type.to_owned()),
             ("cache-control".to_owned(), "no-store".to_owned()),
@@ -56,11 +48,7 @@ impl Caller {
         if let Some(seconds) = problem.retry_after {
             headers.push(("retry-after".to_owned(), seconds.to_string()));
         }
-        Answer {
-            status: problem.status,
-            headers,
-            body: Body::Bytes(problem.body.into_bytes()),
-        }
+        Answer { status: problem.status, headers, body: Body::Bytes(problem.body.into_bytes()) }
     }
 
     /// A JSON body of our own.
@@ -69,11 +57,7 @@ impl Caller {
             ("content-type".to_owned(), "application/json".to_owned()),
             ("cache-control".to_owned(), "no-store".to_owned()),
         ];
-        Answer {
-            status,
-            headers,
-            body: Body::Bytes(value.to_string().into_bytes()),
-        }
+        Answer { status, headers, body: Body::Bytes(value.to_string().into_bytes()) }
     }
 
     /// Adds what every answer carries, and makes the platform's response of it.
@@ -91,11 +75,7 @@ impl Answer {
     pub(crate) fn replay(response: StoredResponse) -> Option<Self> {
         let (status, headers) = (response.status, response.headers.clone());
         let request_id = response.request_id.clone();
-        let mut answer = Self {
-            status,
-            headers,
-            body: Body::Bytes(response.into_body()?),
-        };
+        let mut answer = Self { status, headers, body: Body::Bytes(response.into_body()?) };
         answer.set("x-request-id", &request_id);
         answer.set("idempotent-replayed", "true");
         Some(answer)
@@ -135,14 +115,8 @@ impl Answer {
             let _ = headers.append(name, value);
         }
         // The platform's constructor throws for other statuses, and for these with a body.
-        let status = if (200..=599).contains(&self.status) {
-            self.status
-        } else {
-            502
-        };
-        let builder = ResponseBuilder::new()
-            .with_status(status)
-            .with_headers(headers);
+        let status = if (200..=599).contains(&self.status) { self.status } else { 502 };
+        let builder = ResponseBuilder::new().with_status(status).with_headers(headers);
         match self.body {
             _ if matches!(status, 204 | 205 | 304) => builder.empty(),
             Body::Bytes(bytes) => builder.fixed(bytes),

@@ -40,10 +40,7 @@ enum End {
 
 impl Attempting<'_> {
     pub(crate) async fn run(self) -> Outcome {
-        if !self
-            .execution
-            .may_dispatch(self.write.sent_at, clock::now())
-        {
+        if !self.execution.may_dispatch(self.write.sent_at, clock::now()) {
             return self
                 .end_without_answer(FailCause::NotDispatched, &Rejection::TooLateToDispatch)
                 .await;
@@ -59,8 +56,7 @@ impl Attempting<'_> {
             Ok((answer, body)) => self.end_with_answer(answer, body).await,
             Err(OriginError::TimedOut) => {
                 deadline.abort();
-                self.end_without_answer(FailCause::TimedOut, &Rejection::OriginTimedOut)
-                    .await
+                self.end_without_answer(FailCause::TimedOut, &Rejection::OriginTimedOut).await
             }
             Err(OriginError::NoAnswer) if self.caller.config.connect_failure_releases => {
                 self.end_without_answer(FailCause::NotDispatched, &Rejection::OriginUnreachable)
@@ -78,18 +74,11 @@ impl Attempting<'_> {
         deadline: &Deadline,
     ) -> Result<(OriginAnswer, OriginBody), OriginError> {
         let (key, attempt) = (self.write.key.as_str(), self.execution.attempt);
-        let outgoing = Outgoing::keyed(
-            self.incoming,
-            &self.body,
-            key,
-            attempt,
-            &self.caller.request_id,
-        );
+        let outgoing =
+            Outgoing::keyed(self.incoming, &self.body, key, attempt, &self.caller.request_id);
         let config = &self.caller.config;
         let answer = upstream::call(self.env, config, outgoing, deadline).await?;
-        let body = answer
-            .read_body(config.max_replay, &self.reservation, deadline)
-            .await?;
+        let body = answer.read_body(config.max_replay, &self.reservation, deadline).await?;
         Ok((answer, body))
     }
 
@@ -102,21 +91,13 @@ impl Attempting<'_> {
             let _ = self
                 .write
                 .authority
-                .call(
-                    Operation::Renew {
-                        token: self.write.token,
-                    },
-                    patience,
-                )
+                .call(Operation::Renew { token: self.write.token }, patience)
                 .await;
         }
     }
 
     async fn end_with_answer(self, answer: OriginAnswer, body: OriginBody) -> Outcome {
-        let request_id = answer
-            .request_id()
-            .unwrap_or(&self.caller.request_id)
-            .to_owned();
+        let request_id = answer.request_id().unwrap_or(&self.caller.request_id).to_owned();
         let (status, headers) = (answer.status, answer.headers.clone());
         let stored = match &body {
             OriginBody::Whole(bytes) => {
@@ -126,15 +107,10 @@ impl Attempting<'_> {
             // Recorded before the first byte is passed on: once it is out, nobody may try again.
             OriginBody::Stream { .. } => StoredResponse::without_body(status, headers, &request_id),
         };
-        let operation = Operation::Complete {
-            token: self.write.token,
-            response: stored.clone(),
-        };
+        let operation = Operation::Complete { token: self.write.token, response: stored.clone() };
         match self.end(operation).await {
             End::Recorded(key_status) => Outcome {
-                after: key_status
-                    .as_ref()
-                    .and_then(|status| self.copy_to_replica(&stored, status)),
+                after: key_status.as_ref().and_then(|status| self.copy_to_replica(&stored, status)),
                 answer: answer.with_body(body).with_key_status(key_status.as_ref()),
             },
             End::Overtaken(standing) => standing.into(),
@@ -146,10 +122,7 @@ impl Attempting<'_> {
     }
 
     async fn end_without_answer(self, cause: FailCause, rejection: &Rejection) -> Outcome {
-        let operation = || Operation::Fail {
-            token: self.write.token,
-            cause,
-        };
+        let operation = || Operation::Fail { token: self.write.token, cause };
         let answer = self.caller.reject(rejection);
         match self.end(operation()).await {
             End::Recorded(status) => answer.with_key_status(status.as_ref()).into(),
@@ -159,10 +132,7 @@ impl Attempting<'_> {
                 let after = async move {
                     let _ = authority.call(operation, Patience::in_background()).await;
                 };
-                Outcome {
-                    answer,
-                    after: Some(Box::pin(after)),
-                }
+                Outcome { answer, after: Some(Box::pin(after)) }
             }
         }
     }
@@ -170,14 +140,10 @@ impl Attempting<'_> {
     async fn end(&self, operation: Operation) -> End {
         let patience = Patience::with_answer_in_hand();
         match self.write.authority.call(operation, patience).await {
-            Ok(Reply::Ended {
-                completion: Completion::Recorded,
-                status,
-            }) => End::Recorded(status),
-            Ok(Reply::Ended {
-                completion: Completion::LeaseLost(decision),
-                status,
-            }) => End::Overtaken(answer_to(self.caller, *decision, status.as_ref())),
+            Ok(Reply::Ended { completion: Completion::Recorded, status }) => End::Recorded(status),
+            Ok(Reply::Ended { completion: Completion::LeaseLost(decision), status }) => {
+                End::Overtaken(answer_to(self.caller, *decision, status.as_ref()))
+            }
             Ok(_) | Err(Unavailable) => End::NotStored,
         }
     }
@@ -188,26 +154,16 @@ impl Attempting<'_> {
         status: &KeyStatus,
     ) -> Option<LocalBoxFuture<'static, ()>> {
         let fingerprint = self.write.fingerprints.signing();
-        let (record, left) = oncekey::replica::copy(
-            fingerprint,
-            stored,
-            status,
-            replica::shortest(),
-            clock::now(),
-        )?;
+        let (record, left) =
+            oncekey::replica::copy(fingerprint, stored, status, replica::shortest(), clock::now())?;
         let (env, name) = (self.env.clone(), self.write.name);
-        Some(Box::pin(async move {
-            replica::put(&env, name, &record, left).await
-        }))
+        Some(Box::pin(async move { replica::put(&env, name, &record, left).await }))
     }
 }
 
 /// The caller has an answer that is not stored: no retry may make another one.
 fn hold(authority: Rc<Authority>, token: Token) -> LocalBoxFuture<'static, ()> {
-    let operation = Operation::Fail {
-        token,
-        cause: FailCause::NotStored,
-    };
+    let operation = Operation::Fail { token, cause: FailCause::NotStored };
     Box::pin(async move {
         let _ = authority.call(operation, Patience::in_background()).await;
     })

@@ -54,30 +54,18 @@ impl Patience {
     /// For a caller whose request was executed: it should not wait for long, but its answer should
     /// not be lost either.
     pub(crate) fn with_answer_in_hand() -> Self {
-        Self {
-            tries: 4,
-            each: Millis::new(4000),
-            pause: Millis::new(150),
-        }
+        Self { tries: 4, each: Millis::new(4000), pause: Millis::new(150) }
     }
 
     /// For work that nobody waits for.
     pub(crate) fn in_background() -> Self {
-        Self {
-            tries: 6,
-            each: Millis::new(4000),
-            pause: Millis::new(400),
-        }
+        Self { tries: 6, each: Millis::new(4000), pause: Millis::new(400) }
     }
 }
 
 impl Authority {
     pub(crate) fn new(env: &Env, name: ScopedKey) -> Self {
-        Self {
-            env: env.clone(),
-            name,
-            stub: RefCell::new(None),
-        }
+        Self { env: env.clone(), name, stub: RefCell::new(None) }
     }
 
     /// Makes a call until it is answered. A reply that says that nothing was stored, or that the
@@ -87,11 +75,7 @@ impl Authority {
         operation: Operation,
         patience: Patience,
     ) -> Result<Reply, Unavailable> {
-        let call = Call {
-            version: VERSION,
-            name: self.name.as_bytes().to_vec(),
-            operation,
-        };
+        let call = Call { version: VERSION, name: self.name.as_bytes().to_vec(), operation };
         let Ok(bytes) = minicbor::to_vec(&call) else {
             return Err(Unavailable);
         };

@@ -77,34 +77,20 @@ impl Config {
         }
         let upstream = vars.parse("UPSTREAM", Upstream::Sandbox, parse_upstream)?;
         let is_sandbox = matches!(upstream, Upstream::Sandbox);
-        let unknown_outcome = if is_sandbox {
-            UnknownOutcome::Retry
-        } else {
-            UnknownOutcome::Hold
-        };
-        let cors = if is_sandbox {
-            CorsOrigins::Any
-        } else {
-            CorsOrigins::Off
-        };
+        let unknown_outcome = if is_sandbox { UnknownOutcome::Retry } else { UnknownOutcome::Hold };
+        let cors = if is_sandbox { CorsOrigins::Any } else { CorsOrigins::Off };
         let policy = Policy {
             retention: vars.seconds("RETENTION_SECONDS", 86_400, 1..=31_536_000)?,
             lease: vars.seconds("LEASE_SECONDS", 15, 1..=3600)?,
             unknown_outcome: vars.choice(
                 "UNKNOWN_OUTCOME",
                 unknown_outcome,
-                &[
-                    ("retry", UnknownOutcome::Retry),
-                    ("hold", UnknownOutcome::Hold),
-                ],
+                &[("retry", UnknownOutcome::Retry), ("hold", UnknownOutcome::Hold)],
             )?,
             expired_key: vars.choice(
                 "EXPIRED_KEY",
                 ExpiredKey::Forget,
-                &[
-                    ("forget", ExpiredKey::Forget),
-                    ("refuse", ExpiredKey::Refuse),
-                ],
+                &[("forget", ExpiredKey::Forget), ("refuse", ExpiredKey::Refuse)],
             )?,
         };
         Ok(Self {
@@ -151,17 +137,12 @@ impl Config {
     }
 
     pub(crate) fn requires_key(&self, method: &str, path: &str) -> bool {
-        self.key_required
-            .iter()
-            .any(|route| route.matches(method, path))
+        self.key_required.iter().any(|route| route.matches(method, path))
     }
 
     /// What a route leaves out of the fingerprint.
     pub(crate) fn ignored(&self, method: &str, path: &str) -> Vec<JsonPointer> {
-        let here = self
-            .fingerprint_ignore
-            .iter()
-            .filter(|(route, _)| route.matches(method, path));
+        let here = self.fingerprint_ignore.iter().filter(|(route, _)| route.matches(method, path));
         here.map(|(_, pointer)| pointer.clone()).collect()
     }
 }
@@ -208,13 +189,8 @@ impl<F: Fn(&str) -> Option<String>> Vars<'_, F> {
         parse: impl Fn(&str) -> Result<T, String>,
     ) -> Result<Vec<T>, String> {
         let text = self.text(name).unwrap_or_default();
-        let entries = text
-            .split(',')
-            .map(str::trim)
-            .filter(|entry| !entry.is_empty());
-        entries
-            .map(|entry| parse(entry).map_err(|error| format!("{name}: {error}")))
-            .collect()
+        let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
+        entries.map(|entry| parse(entry).map_err(|error| format!("{name}: {error}"))).collect()
     }
 
     fn choice<T: Copy>(&self, name: &str, default: T, choices: &[(&str, T)]) -> Result<T, String> {
@@ -236,16 +212,9 @@ impl<F: Fn(&str) -> Option<String>> Vars<'_, F> {
         self.parse(name, default, |text| {
             // `parse` alone would take "+5".
             let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-            let number = text
-                .parse()
-                .ok()
-                .filter(|number| digits && range.contains(number));
+            let number = text.parse().ok().filter(|number| digits && range.contains(number));
             number.ok_or_else(|| {
-                format!(
-                    "must be a whole number from {} to {}",
-                    range.start(),
-                    range.end()
-                )
+                format!("must be a whole number from {} to {}", range.start(), range.end())
             })
         })
     }
@@ -267,9 +236,7 @@ impl<F: Fn(&str) -> Option<String>> Vars<'_, F> {
     }
 
     fn text(&self, name: &str) -> Option<String> {
-        self.0(name)
-            .map(|text| text.trim().to_owned())
-            .filter(|text| !text.is_empty())
+        self.0(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
     }
 }
 
@@ -289,9 +256,7 @@ fn parse_scope(text: &str) -> Result<ScopeSource, String> {
     const MAY_BE: &str = "each source must be header:NAME or cookie:NAME";
     let is_token = |name: &str| {
         !name.is_empty()
-            && name
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
     };
     match text.split_once(':') {
         Some(("header", name)) if is_token(name) => {
@@ -310,12 +275,9 @@ fn parse_cors(text: &str) -> Result<CorsOrigins, String> {
         let is_origin = Url::new(origin).is_ok_and(|url| url.origin() == origin);
         is_origin.then(|| origin.to_owned())
     });
-    origins
-        .collect::<Option<_>>()
-        .map(CorsOrigins::These)
-        .ok_or_else(|| {
-            "must be * or origins as browsers send them, such as https://shop.example".to_owned()
-        })
+    origins.collect::<Option<_>>().map(CorsOrigins::These).ok_or_else(|| {
+        "must be * or origins as browsers send them, such as https://shop.example".to_owned()
+    })
 }
 
 fn parse_ignore(text: &str) -> Result<(Route, JsonPointer), String> {

@@ -17,24 +17,15 @@ pub(crate) fn preflight(cors: &CorsOrigins, incoming: &Incoming) -> Option<Answe
     if incoming.method != "OPTIONS" || matches!(cors, CorsOrigins::Off) {
         return None;
     }
-    let mut answer = Answer {
-        status: 204,
-        headers: Vec::new(),
-        body: Body::Bytes(Vec::new()),
-    };
+    let mut answer = Answer { status: 204, headers: Vec::new(), body: Body::Bytes(Vec::new()) };
     let origin = incoming.header("origin");
     apply(cors, origin, &mut answer);
     if allowed_origin(cors, origin).is_some() {
-        let headers = incoming
-            .header("access-control-request-headers")
-            .unwrap_or(ALLOWED);
+        let headers = incoming.header("access-control-request-headers").unwrap_or(ALLOWED);
         answer.set("access-control-allow-methods", asked);
         answer.set("access-control-allow-headers", headers);
         answer.set("access-control-max-age", "7200");
-        answer.set(
-            "vary",
-            "Origin, Access-Control-Request-Method, Access-Control-Request-Headers",
-        );
+        answer.set("vary", "Origin, Access-Control-Request-Method, Access-Control-Request-Headers");
     }
     Some(answer)
 }
@@ -45,9 +36,7 @@ pub(crate) fn apply(cors: &CorsOrigins, origin: Option<&str>, answer: &mut Answe
     if matches!(cors, CorsOrigins::Off) {
         return;
     }
-    answer
-        .headers
-        .retain(|(name, _)| !name.starts_with("access-control-"));
+    answer.headers.retain(|(name, _)| !name.starts_with("access-control-"));
     let Some(allowed) = allowed_origin(cors, origin) else {
         vary_by_origin(answer);
         return;
@@ -80,10 +69,6 @@ fn vary_by_origin(answer: &mut Answer) {
     {
         return;
     }
-    let vary = if known.is_empty() {
-        "Origin".to_owned()
-    } else {
-        format!("{known}, Origin")
-    };
+    let vary = if known.is_empty() { "Origin".to_owned() } else { format!("{known}, Origin") };
     answer.set("vary", &vary);
 }

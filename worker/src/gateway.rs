@@ -32,10 +32,7 @@ pub(crate) struct Outcome {
 
 impl From<Answer> for Outcome {
     fn from(answer: Answer) -> Self {
-        Self {
-            answer,
-            after: None,
-        }
+        Self { answer, after: None }
     }
 }
 
@@ -91,17 +88,9 @@ async fn keyed_write(
     };
     Ok(match write.begin(env, caller).await {
         Begun::Execute(execution) => {
-            Attempting {
-                env,
-                caller,
-                incoming: &incoming,
-                body,
-                reservation,
-                write,
-                execution,
-            }
-            .run()
-            .await
+            Attempting { env, caller, incoming: &incoming, body, reservation, write, execution }
+                .run()
+                .await
         }
         Begun::Answered(outcome) => outcome,
     })
@@ -124,9 +113,8 @@ async fn pass_through(env: &Env, caller: &Caller, incoming: &Incoming) -> Answer
 /// Whose key it is.
 pub(crate) fn scope_of(caller: &Caller, incoming: &Incoming) -> Result<Scope, Rejection> {
     let config = &caller.config;
-    let scope = Scope::derive(&config.scope, &config.scope_aliases, |source| {
-        incoming.scope_value(source)
-    });
+    let scope =
+        Scope::derive(&config.scope, &config.scope_aliases, |source| incoming.scope_value(source));
     match scope {
         Err(ScopeError::Missing) if config.anonymous => Ok(Scope::anonymous()),
         scope => scope.map_err(Rejection::NoScope),
@@ -192,10 +180,7 @@ impl KeyedWrite {
             Either::Right((None, asked)) => asked.await,
         };
         let rejection = match reply {
-            Ok(Reply::Begun {
-                decision: Decision::Execute(execution),
-                ..
-            }) => {
+            Ok(Reply::Begun { decision: Decision::Execute(execution), .. }) => {
                 return Begun::Execute(execution);
             }
             Ok(Reply::Begun { decision, status }) => {
@@ -224,10 +209,7 @@ impl KeyedWrite {
     /// have arrived: otherwise the key would count as dispatched once the lease dies.
     fn give_up(&self) -> LocalBoxFuture<'static, ()> {
         let authority = Rc::clone(&self.authority);
-        let operation = Operation::Fail {
-            token: self.token,
-            cause: FailCause::NotDispatched,
-        };
+        let operation = Operation::Fail { token: self.token, cause: FailCause::NotDispatched };
         Box::pin(async move {
             let _ = authority.call(operation, Patience::in_background()).await;
         })

@@ -59,16 +59,15 @@ impl Incoming {
         limit: u64,
         reservation: &Reservation,
     ) -> Result<Vec<u8>, Rejection> {
-        let announced = self
-            .header("content-length")
-            .and_then(|length| length.parse().ok());
+        let announced = self.header("content-length").and_then(|length| length.parse().ok());
         if announced.is_some_and(|length: u64| length > limit) {
             return Err(Rejection::BodyTooLarge(limit));
         }
         let Some(stream) = self.request.inner().body() else {
             return Ok(Vec::new());
         };
-        let mut body = Vec::with_capacity(announced.unwrap_or(0) as usize);
+        // Grown as it comes: a length that is only announced must not cost memory.
+        let mut body = Vec::new();
         let mut chunks = ByteStream::from(stream);
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk.map_err(|_| Rejection::BodyUnreadable)?;
@@ -93,9 +92,7 @@ impl Incoming {
 /// change what the caller signed.
 fn split_target(url: &str) -> (String, Option<String>) {
     let after_scheme = url.find("://").map_or(0, |at| at + 3);
-    let target = url[after_scheme..]
-        .find(['/', '?'])
-        .map_or("", |at| &url[after_scheme + at..]);
+    let target = url[after_scheme..].find(['/', '?']).map_or("", |at| &url[after_scheme + at..]);
     match target.split_once('?') {
         None => (target.to_owned(), None),
         Some((path, query)) => (path.to_owned(), Some(query.to_owned())),

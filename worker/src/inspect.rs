@@ -41,10 +41,8 @@ pub(crate) async fn handle(env: &Env, caller: &Caller, incoming: &Incoming) -> A
 /// shard answers.
 async fn health(env: &Env, caller: &Caller) -> Result<Answer, Rejection> {
     let probe = IdempotencyKey::parse_bare("health").map_err(Rejection::KeyMalformed)?;
-    let authority = Authority::new(
-        env,
-        ScopedKey::new(&Scope::of_tenant("oncekey health"), &probe),
-    );
+    let authority =
+        Authority::new(env, ScopedKey::new(&Scope::of_tenant("oncekey health"), &probe));
     call(&authority, Operation::Inspect).await?;
     Ok(caller.json(200, &json!({ "status": "ok" })))
 }
@@ -53,9 +51,7 @@ async fn health(env: &Env, caller: &Caller) -> Result<Answer, Rejection> {
 async fn show(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
     let (authority, _) = meant_key(env, caller, incoming)?;
     match call(&authority, Operation::Inspect).await? {
-        Reply::Stands {
-            status: Some(status),
-        } => Ok(key_status(caller, 200, &status)),
+        Reply::Stands { status: Some(status) } => Ok(key_status(caller, 200, &status)),
         Reply::Stands { status: None } => Err(Rejection::NotFound),
         _ => Err(Rejection::StoreUnavailable),
     }
@@ -64,14 +60,9 @@ async fn show(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answer,
 /// `POST /_oncekey/key/void`: the caller gives a key up.
 async fn void(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
     let (authority, key) = meant_key(env, caller, incoming)?;
-    let operation = Operation::Void {
-        minted_at: key.minted_at(),
-        policy: caller.config.policy,
-    };
+    let operation = Operation::Void { minted_at: key.minted_at(), policy: caller.config.policy };
     match call(&authority, operation).await? {
-        Reply::Stands {
-            status: Some(status),
-        } => Ok(key_status(caller, 200, &status)),
+        Reply::Stands { status: Some(status) } => Ok(key_status(caller, 200, &status)),
         _ => Err(Rejection::StoreUnavailable),
     }
 }
@@ -82,20 +73,17 @@ async fn settle(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answe
         return Err(Rejection::NotAdmin);
     }
     let (authority, _) = meant_key(env, caller, incoming)?;
-    let body = incoming
-        .read_body(MAX_SETTLEMENT, &Reservation::default())
-        .await?;
+    let body = incoming.read_body(MAX_SETTLEMENT, &Reservation::default()).await?;
     let settlement =
         parse_settlement(&body, caller.config.max_replay).map_err(Rejection::Invalid)?;
     match call(&authority, Operation::Settle { settlement }).await? {
-        Reply::Settled {
-            settling: Settling::Settled,
-            status: Some(status),
-        } => Ok(key_status(caller, 200, &status)),
+        Reply::Settled { settling: Settling::Settled, status: Some(status) } => {
+            Ok(key_status(caller, 200, &status))
+        }
         Reply::Settled { status: None, .. } => Err(Rejection::NotFound),
-        Reply::Settled { status, .. } => Ok(caller
-            .reject(&Rejection::NothingToSettle)
-            .with_key_status(status.as_ref())),
+        Reply::Settled { status, .. } => {
+            Ok(caller.reject(&Rejection::NothingToSettle).with_key_status(status.as_ref()))
+        }
         _ => Err(Rejection::StoreUnavailable),
     }
 }
@@ -107,9 +95,7 @@ fn meant_key(
     caller: &Caller,
     incoming: &Incoming,
 ) -> Result<(Authority, IdempotencyKey), Rejection> {
-    let header = incoming
-        .header("idempotency-key")
-        .ok_or(Rejection::KeyMissing)?;
+    let header = incoming.header("idempotency-key").ok_or(Rejection::KeyMissing)?;
     let scope = if is_admin(caller, incoming) {
         admin_scope(caller, incoming)?
     } else {
@@ -136,14 +122,10 @@ fn admin_scope(caller: &Caller, incoming: &Incoming) -> Result<Scope, Rejection>
         });
     }
     let config = &caller.config;
-    let scope = Scope::derive(
-        &config.scope,
-        &config.scope_aliases,
-        |source| match source {
-            ScopeSource::Header(name) if name == "authorization" => None,
-            source => incoming.scope_value(source),
-        },
-    );
+    let scope = Scope::derive(&config.scope, &config.scope_aliases, |source| match source {
+        ScopeSource::Header(name) if name == "authorization" => None,
+        source => incoming.scope_value(source),
+    });
     scope.map_err(|_| {
         Rejection::Invalid(
             "Say whose key is meant: with the tenant's credential, or with X-Oncekey-Scope."
@@ -188,12 +170,7 @@ fn parse_settlement(body: &[u8], limit: usize) -> Result<Settlement, String> {
     let status = status.filter(|status| (200..=499).contains(status));
     let status = status.ok_or("status must be the answer's HTTP status, from 200 to 499.")? as u16;
     let mut headers = Vec::new();
-    for (name, value) in fields
-        .get("headers")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-    {
+    for (name, value) in fields.get("headers").and_then(Value::as_object).into_iter().flatten() {
         match value {
             Value::String(value) => headers.push((name.clone(), value.clone())),
             Value::Array(values) if values.iter().all(Value::is_string) => {
@@ -201,9 +178,7 @@ fn parse_settlement(body: &[u8], limit: usize) -> Result<Settlement, String> {
                 headers.extend(values.map(|value| (name.clone(), value.to_owned())));
             }
             _ => {
-                return Err(format!(
-                    "headers: {name} must be a string or a list of strings."
-                ));
+                return Err(format!("headers: {name} must be a string or a list of strings."));
             }
         }
     }

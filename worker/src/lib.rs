@@ -58,10 +58,7 @@ async fn fetch(request: Request, env: Env, context: Context) -> Result<Response>
 async fn respond(
     env: &Env,
     request: Request,
-) -> (
-    Response,
-    Option<futures_util::future::LocalBoxFuture<'static, ()>>,
-) {
+) -> (Response, Option<futures_util::future::LocalBoxFuture<'static, ()>>) {
     let incoming = Incoming::new(request);
     let request_id = random::request_id();
     let config = match config::load(env) {
@@ -102,10 +99,5 @@ fn plain_answer(rejection: &Rejection, request_id: &str) -> Response {
         ("x-request-id".to_owned(), request_id.to_owned()),
     ];
     let body = Body::Bytes(problem.body.into_bytes());
-    Answer {
-        status: problem.status,
-        headers,
-        body,
-    }
-    .into_response()
+    Answer { status: problem.status, headers, body }.into_response()
 }

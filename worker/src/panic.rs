@@ -25,10 +25,7 @@ pub(crate) struct Panicked;
 
 /// Runs `future` as a task of its own. Dropping what this returns cancels the task, as with any future.
 pub(crate) fn contain<T: 'static>(future: impl Future<Output = T> + 'static) -> Contained<T> {
-    let outcome = Rc::new(Outcome {
-        value: Cell::new(None),
-        waiting: Cell::new(None),
-    });
+    let outcome = Rc::new(Outcome { value: Cell::new(None), waiting: Cell::new(None) });
     let (done, lost) = (Rc::clone(&outcome), Rc::clone(&outcome));
     let task = Task {
         future: Some(Box::pin(async move { done.settle(Ok(future.await)) })),
@@ -123,10 +120,7 @@ fn remove(id: u32) -> Option<Task> {
 
 fn wake(id: u32) {
     let due = TASKS.with_borrow_mut(|tasks| {
-        tasks
-            .by_id
-            .get_mut(&id)
-            .is_some_and(|task| !std::mem::replace(&mut task.scheduled, true))
+        tasks.by_id.get_mut(&id).is_some_and(|task| !std::mem::replace(&mut task.scheduled, true))
     });
     if due {
         schedule(id);
@@ -162,10 +156,7 @@ pub fn poll(id: u32) {
     });
     let Some(mut future) = future else { return };
     let waker = Waker::from(Arc::new(WakeTask(id)));
-    let ready = future
-        .as_mut()
-        .poll(&mut Context::from_waker(&waker))
-        .is_ready();
+    let ready = future.as_mut().poll(&mut Context::from_waker(&waker)).is_ready();
     if ready {
         remove(id);
         return;
@@ -204,17 +195,9 @@ pub fn took_panic() -> bool {
 pub fn install_hook() {
     std::panic::set_hook(Box::new(|info| {
         PANICKED.set(true);
-        let place = info
-            .location()
-            .map(|place| format!("{}:{}", place.file(), place.line()));
-        let message = info
-            .payload()
-            .downcast_ref::<&str>()
-            .unwrap_or(&"(message withheld)");
-        worker::console_error!(
-            "oncekey: panic at {}: {message}",
-            place.as_deref().unwrap_or("?")
-        );
+        let place = info.location().map(|place| format!("{}:{}", place.file(), place.line()));
+        let message = info.payload().downcast_ref::<&str>().unwrap_or(&"(message withheld)");
+        worker::console_error!("oncekey: panic at {}: {message}", place.as_deref().unwrap_or("?"));
     }));
 }
 
@@ -238,10 +221,7 @@ mod faults {
     pub(crate) fn point(name: &str) {
         let hit = ARMED
             .with_borrow_mut(|armed| armed.take_if(|wish| wish.split(':').next() == Some(name)));
-        match hit
-            .as_deref()
-            .map(|wish| wish.split_once(':').map_or("", |(_, kind)| kind))
-        {
+        match hit.as_deref().map(|wish| wish.split_once(':').map_or("", |(_, kind)| kind)) {
             None => {}
             Some("overflow") => drop(overflow(&[1; 64])),
             Some("memory") => loop {

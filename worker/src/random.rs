@@ -10,9 +10,7 @@ pub(crate) fn token() -> Token {
 
 /// An id for a request, as callers quote it to support.
 pub(crate) fn request_id() -> String {
-    let digits = bytes::<12>()
-        .into_iter()
-        .flat_map(|byte| [byte >> 4, byte & 15]);
+    let digits = bytes::<12>().into_iter().flat_map(|byte| [byte >> 4, byte & 15]);
     let digits = digits.filter_map(|digit| char::from_digit(digit.into(), 16));
     "req_".chars().chain(digits).collect()
 }

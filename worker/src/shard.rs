@@ -28,15 +28,8 @@ pub struct Shard {
 
 impl DurableObject for Shard {
     fn new(state: State, _: Env) -> Self {
-        let store = Store {
-            sql: state.storage().sql(),
-            migrated: Cell::new(false),
-        };
-        Self {
-            state,
-            store,
-            alarm_at: Cell::new(u64::MAX),
-        }
+        let store = Store { sql: state.storage().sql(), migrated: Cell::new(false) };
+        Self { state, store, alarm_at: Cell::new(u64::MAX) }
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
@@ -72,10 +65,7 @@ impl Shard {
             return Ok(());
         };
         let date = worker::js_sys::Date::new(&(due_at as f64).into());
-        self.state
-            .storage()
-            .set_alarm(ScheduledTime::new(date))
-            .await?;
+        self.state.storage().set_alarm(ScheduledTime::new(date)).await?;
         self.alarm_at.set(due_at);
         Ok(())
     }
@@ -122,20 +112,13 @@ impl Store {
 
     fn read(&self, name: &[u8]) -> std::result::Result<Option<Record>, ReadError> {
         let found = self
-            .rows(
-                "SELECT record FROM records WHERE name = ?",
-                vec![name.to_vec().into()],
-            )
+            .rows("SELECT record FROM records WHERE name = ?", vec![name.to_vec().into()])
             .map_err(ReadError::Database)?;
-        match found
-            .into_iter()
-            .next()
-            .and_then(|row| row.into_iter().next())
-        {
+        match found.into_iter().next().and_then(|row| row.into_iter().next()) {
             None => Ok(None),
-            Some(SqlStorageValue::Blob(bytes)) => Record::decode(&bytes)
-                .map(Some)
-                .map_err(ReadError::Unreadable),
+            Some(SqlStorageValue::Blob(bytes)) => {
+                Record::decode(&bytes).map(Some).map_err(ReadError::Unreadable)
+            }
             Some(_) => Err(ReadError::Unreadable(RecordError::NotARecord)),
         }
     }
@@ -144,15 +127,11 @@ impl Store {
         match next {
             Next::Keep => return Ok(()),
             Next::Remove => {
-                self.rows(
-                    "DELETE FROM records WHERE name = ?",
-                    vec![name.to_vec().into()],
-                )?;
+                self.rows("DELETE FROM records WHERE name = ?", vec![name.to_vec().into()])?;
             }
             Next::Write(record) => self.put(name, *record)?,
         }
-        self.rows("UPDATE meta SET last_seen = ?", vec![number(now.as_u64())])
-            .map(drop)
+        self.rows("UPDATE meta SET last_seen = ?", vec![number(now.as_u64())]).map(drop)
     }
 
     /// Stores a record; an answer that the database does not take is stored without its body.
@@ -160,11 +139,7 @@ impl Store {
         const PUT: &str = "INSERT INTO records (name, record, due_at) VALUES (?, ?, ?)
             ON CONFLICT (name) DO UPDATE SET record = excluded.record, due_at = excluded.due_at";
         let row = |record: &Record| {
-            vec![
-                name.to_vec().into(),
-                record.encode().into(),
-                number(record.due_at().as_u64()),
-            ]
+            vec![name.to_vec().into(), record.encode().into(), number(record.due_at().as_u64())]
         };
         let Err(error) = self.rows(PUT, row(&record)) else {
             return Ok(());
@@ -231,10 +206,7 @@ impl Store {
             vec![],
         )?;
         self.rows("CREATE TABLE IF NOT EXISTS meta (id INTEGER PRIMARY KEY CHECK (id = 1), last_seen INTEGER NOT NULL)", vec![])?;
-        self.rows(
-            "INSERT OR IGNORE INTO meta (id, last_seen) VALUES (1, 0)",
-            vec![],
-        )?;
+        self.rows("INSERT OR IGNORE INTO meta (id, last_seen) VALUES (1, 0)", vec![])?;
         self.migrated.set(true);
         Ok(())
     }
@@ -251,74 +223,31 @@ impl Store {
 /// The core's decision on one call.
 fn decide(operation: Operation, record: Option<Record>, now: UnixMillis) -> (Reply, Next) {
     match operation {
-        Operation::Begin {
-            fingerprints,
-            token,
-            minted_at,
-            policy,
-        } => {
-            let attempt = Attempt {
-                fingerprints: &fingerprints,
-                token,
-                minted_at,
-                policy: &policy,
-            };
+        Operation::Begin { fingerprints, token, minted_at, policy } => {
+            let attempt =
+                Attempt { fingerprints: &fingerprints, token, minted_at, policy: &policy };
             let step = lifecycle::begin(record, &attempt, now);
-            (
-                Reply::Begun {
-                    decision: step.decision,
-                    status: step.status,
-                },
-                step.next,
-            )
+            (Reply::Begun { decision: step.decision, status: step.status }, step.next)
         }
         Operation::Renew { token } => {
             let step = lifecycle::renew(record, token, now);
-            (
-                Reply::Renewed {
-                    renewal: step.decision,
-                },
-                step.next,
-            )
+            (Reply::Renewed { renewal: step.decision }, step.next)
         }
         Operation::Complete { token, response } => {
             let step = lifecycle::complete(record, token, response, now);
-            (
-                Reply::Ended {
-                    completion: step.decision,
-                    status: step.status,
-                },
-                step.next,
-            )
+            (Reply::Ended { completion: step.decision, status: step.status }, step.next)
         }
         Operation::Fail { token, cause } => {
             let step = lifecycle::fail(record, token, cause, now);
-            (
-                Reply::Ended {
-                    completion: step.decision,
-                    status: step.status,
-                },
-                step.next,
-            )
+            (Reply::Ended { completion: step.decision, status: step.status }, step.next)
         }
         Operation::Void { minted_at, policy } => {
             let step = lifecycle::void(record, minted_at, &policy, now);
-            (
-                Reply::Stands {
-                    status: step.status,
-                },
-                step.next,
-            )
+            (Reply::Stands { status: step.status }, step.next)
         }
         Operation::Settle { settlement } => {
             let step = lifecycle::settle(record, settlement, now);
-            (
-                Reply::Settled {
-                    settling: step.decision,
-                    status: step.status,
-                },
-                step.next,
-            )
+            (Reply::Settled { settling: step.decision, status: step.status }, step.next)
         }
         Operation::Inspect => {
             let status = record.and_then(|record| record.status(now));

@@ -10,10 +10,11 @@ use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use oncekey::response::{drop_connection_headers, is_own_header};
 use std::pin::pin;
-use worker::js_sys::Uint8Array;
+use worker::js_sys::{self, Uint8Array};
 use worker::wasm_bindgen::{JsCast, JsValue};
+use worker::wasm_bindgen_futures::JsFuture;
 use worker::web_sys::{self, ReadableStream};
-use worker::{AbortController, ByteStream, Env, Fetch, Headers, Request, Response};
+use worker::{AbortController, ByteStream, Env, Headers, Response};
 
 /// A request as the origin gets it.
 pub(crate) struct Outgoing {
@@ -86,22 +87,14 @@ impl Outgoing {
         drop_connection_headers(&mut headers);
         // Host is the origin's own, and the length is the body's. The attempt is ours to tell.
         headers.retain(|(name, _)| {
-            !matches!(
-                name.as_str(),
-                "host" | "content-length" | "idempotency-attempt"
-            )
+            !matches!(name.as_str(), "host" | "content-length" | "idempotency-attempt")
         });
         let target = match &incoming.query {
             None => incoming.path.clone(),
             Some(query) => format!("{}?{query}", incoming.path),
         };
         let method = incoming.method.clone();
-        let mut outgoing = Self {
-            method,
-            target,
-            headers,
-            body: JsValue::UNDEFINED,
-        };
+        let mut outgoing = Self { method, target, headers, body: JsValue::UNDEFINED };
         outgoing.set("x-request-id", request_id);
         outgoing
     }
@@ -115,7 +108,7 @@ impl Outgoing {
         self,
         base: &str,
         signal: Option<&web_sys::AbortSignal>,
-    ) -> worker::Result<Request> {
+    ) -> worker::Result<web_sys::Request> {
         let headers = Headers::new();
         for (name, value) in &self.headers {
             headers.append(name, value)?;
@@ -128,7 +121,7 @@ impl Outgoing {
         // A redirect is an answer: to follow it would send the write somewhere else.
         init.set_redirect(web_sys::RequestRedirect::Manual);
         let url = format!("{base}{}", self.target);
-        Ok(web_sys::Request::new_with_str_and_init(&url, &init)?.into())
+        Ok(web_sys::Request::new_with_str_and_init(&url, &init)?)
     }
 }
 
@@ -144,12 +137,10 @@ pub(crate) async fn call(
         match &config.upstream {
             Upstream::Sandbox => {
                 let request = outgoing.into_request("https://sandbox", None)?;
-                sandbox::serve(env, request).await
+                sandbox::serve(env, request.into()).await.map(web_sys::Response::from)
             }
             Upstream::Url(base) => {
-                let signal = deadline.abort.signal();
-                let request = outgoing.into_request(base, Some(&signal))?;
-                Fetch::Request(request).send().await
+                fetch(outgoing.into_request(base, Some(&deadline.abort.signal()))?).await
             }
         }
     };
@@ -160,6 +151,14 @@ pub(crate) async fn call(
     }
 }
 
+/// The platform's fetch. The `worker` crate's own makes a new response of what it gets, and panics
+/// where an origin's status is one that responses cannot be made with.
+async fn fetch(request: web_sys::Request) -> worker::Result<web_sys::Response> {
+    let scope: web_sys::WorkerGlobalScope = js_sys::global().unchecked_into();
+    let response = JsFuture::from(scope.fetch_with_request(&request)).await?;
+    Ok(response.dyn_into()?)
+}
+
 /// The end of an origin's time. Past it, the call is aborted.
 pub(crate) struct Deadline {
     abort: AbortController,
@@ -168,10 +167,7 @@ pub(crate) struct Deadline {
 
 impl Deadline {
     pub(crate) fn after(length: oncekey::Millis) -> Self {
-        Self {
-            abort: AbortController::default(),
-            at: clock::now().plus(length),
-        }
+        Self { abort: AbortController::default(), at: clock::now().plus(length) }
     }
 
     /// Waits for `work` until the deadline; `None` past it.
@@ -190,17 +186,12 @@ impl Deadline {
 }
 
 impl OriginAnswer {
-    fn new(response: Response) -> Self {
-        let response = web_sys::Response::from(response);
+    fn new(response: web_sys::Response) -> Self {
         let status = response.status();
         let mut headers: Vec<_> = Headers(response.headers()).entries().collect();
         drop_connection_headers(&mut headers);
         headers.retain(|(name, _)| !is_own_header(name));
-        Self {
-            status,
-            headers,
-            response,
-        }
+        Self { status, headers, response }
     }
 
     /// The id by which the origin knows the request, where it says one.
@@ -222,10 +213,7 @@ impl OriginAnswer {
         };
         let mut chunks = ByteStream::from(stream);
         if self.never_ends() {
-            return Ok(OriginBody::Stream {
-                read: Vec::new(),
-                rest: Some(chunks),
-            });
+            return Ok(OriginBody::Stream { read: Vec::new(), rest: Some(chunks) });
         }
         let mut body = Vec::new();
         loop {
@@ -237,10 +225,7 @@ impl OriginAnswer {
                     let fits = body.len() + chunk.len() <= limit;
                     body.extend_from_slice(&chunk);
                     if !fits || !reservation.grow(chunk.len() as u64) {
-                        return Ok(OriginBody::Stream {
-                            read: body,
-                            rest: Some(chunks),
-                        });
+                        return Ok(OriginBody::Stream { read: body, rest: Some(chunks) });
                     }
                 }
             }
@@ -255,11 +240,7 @@ impl OriginAnswer {
             OriginBody::Whole(bytes) => Body::Bytes(bytes),
             OriginBody::Stream { read, rest } => rejoin(read, rest),
         };
-        Answer {
-            status: self.status,
-            headers,
-            body,
-        }
+        Answer { status: self.status, headers, body }
     }
 
     /// The answer with its body as it comes, coding and all.
@@ -268,20 +249,13 @@ impl OriginAnswer {
             None => Body::Bytes(Vec::new()),
             Some(stream) => Body::Stream(stream),
         };
-        Answer {
-            status: self.status,
-            headers: self.headers,
-            body,
-        }
+        Answer { status: self.status, headers: self.headers, body }
     }
 
     fn never_ends(&self) -> bool {
         let kind = self.headers.iter().find(|(name, _)| name == "content-type");
         kind.is_some_and(|(_, value)| {
-            value
-                .trim_start()
-                .to_ascii_lowercase()
-                .starts_with("text/event-stream")
+            value.trim_start().to_ascii_lowercase().starts_with("text/event-stream")
         })
     }
 }

@@ -25,20 +25,12 @@ impl Answer {
             request_id: &'a RequestId,
         }
         let body = serde_json::to_vec(&Body { data, request_id })?;
-        Ok(Self {
-            status,
-            allow: None,
-            body,
-        })
+        Ok(Self { status, allow: None, body })
     }
 
     /// What another part has made already, passed on as it is.
     pub(super) fn ready(status: u16, body: Vec<u8>) -> Self {
-        Self {
-            status,
-            allow: None,
-            body,
-        }
+        Self { status, allow: None, body }
     }
 
     /// The caller learns of a refusal all there is, and of a breakdown only that it was one.
@@ -50,11 +42,7 @@ impl Answer {
                 Refusal::internal()
             }
         };
-        Self {
-            status: refusal.status,
-            allow: refusal.allow,
-            body: refusal.body(request_id),
-        }
+        Self { status: refusal.status, allow: refusal.allow, body: refusal.body(request_id) }
     }
 
     pub(super) fn into_response(self, request_id: &RequestId) -> worker::Result<Response> {

@@ -43,14 +43,7 @@ const INVALID_REQUEST: &str = "invalid_request_error";
 
 impl Refusal {
     fn new(status: u16, kind: &'static str, message: impl Into<String>) -> Self {
-        Self {
-            status,
-            kind,
-            code: kind,
-            message: message.into(),
-            param: None,
-            allow: None,
-        }
+        Self { status, kind, code: kind, message: message.into(), param: None, allow: None }
     }
 
     /// 400: `param` is wrong. The message is the name and what it must be.
@@ -72,10 +65,7 @@ impl Refusal {
             "{param} {number} belongs to an {object} with other content. A number is permanent: \
              use a new one, or send the {object} as it was."
         );
-        Self {
-            param: Some(param.to_owned()),
-            ..Self::new(400, "idempotency_error", message)
-        }
+        Self { param: Some(param.to_owned()), ..Self::new(400, "idempotency_error", message) }
     }
 
     pub(super) fn unauthenticated() -> Self {
@@ -88,18 +78,12 @@ impl Refusal {
     }
 
     pub(super) fn missing(message: &str) -> Self {
-        Self {
-            code: "resource_missing",
-            ..Self::new(404, INVALID_REQUEST, message)
-        }
+        Self { code: "resource_missing", ..Self::new(404, INVALID_REQUEST, message) }
     }
 
     pub(super) fn wrong_method(allow: &'static str) -> Self {
         let message = format!("This call takes only {allow}.");
-        Self {
-            allow: Some(allow),
-            ..Self::new(405, INVALID_REQUEST, message)
-        }
+        Self { allow: Some(allow), ..Self::new(405, INVALID_REQUEST, message) }
     }
 
     pub(super) fn too_large(limit: usize) -> Self {

@@ -41,7 +41,5 @@ pub(super) fn count(tx: &Tx, key: &IdempotencyKey) -> worker::Result<Count> {
         vec![key.as_str().into()],
     )?;
     let row = rows.first_mut().ok_or("COUNT without a row")?;
-    Ok(Count {
-        count: row.integer()?,
-    })
+    Ok(Count { count: row.integer()? })
 }

@@ -30,9 +30,7 @@ impl Faults {
     pub(super) fn parse(header: &str) -> Result<Self, Refusal> {
         let mut faults = Self::default();
         let known = header.split(',').all(|fault| faults.add(fault.trim()));
-        known
-            .then_some(faults)
-            .ok_or_else(|| Refusal::invalid(HEADER, RULE))
+        known.then_some(faults).ok_or_else(|| Refusal::invalid(HEADER, RULE))
     }
 
     /// False when there is no such fault, or it was there before.

@@ -84,14 +84,8 @@ mod tests {
     #[test]
     fn the_field_at_fault_is_named() {
         for (body, param) in [
-            (
-                r#"{"out_trade_no":"1","amount":1,"currency":"USD"}"#,
-                "subject",
-            ),
-            (
-                r#"{"out_trade_no":1,"amount":1,"currency":"USD","subject":"s"}"#,
-                "out_trade_no",
-            ),
+            (r#"{"out_trade_no":"1","amount":1,"currency":"USD"}"#, "subject"),
+            (r#"{"out_trade_no":1,"amount":1,"currency":"USD","subject":"s"}"#, "out_trade_no"),
             (r#"{"amount":1,"amount":1}"#, "amount"),
             (r#"{"ammount":1}"#, "ammount"),
         ] {

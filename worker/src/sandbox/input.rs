@@ -112,11 +112,7 @@ impl TryFrom<i64> for Amount {
     type Error = &'static str;
 
     fn try_from(units: i64) -> Result<Self, Self::Error> {
-        if (1..=Self::MAX).contains(&units) {
-            Ok(Self(units))
-        } else {
-            Err(Self::RULE)
-        }
+        if (1..=Self::MAX).contains(&units) { Ok(Self(units)) } else { Err(Self::RULE) }
     }
 }
 
@@ -236,20 +232,10 @@ mod tests {
 
     #[test]
     fn json_media_types() {
-        for yes in [
-            "application/json",
-            "Application/JSON; charset=utf-8",
-            "application/x+json",
-        ] {
+        for yes in ["application/json", "Application/JSON; charset=utf-8", "application/x+json"] {
             assert!(is_json(yes), "{yes}");
         }
-        for no in [
-            "",
-            "text/plain",
-            "application/jsonp",
-            "text/x+json",
-            ";application/json",
-        ] {
+        for no in ["", "text/plain", "application/jsonp", "text/x+json", ";application/json"] {
             assert!(!is_json(no), "{no}");
         }
     }

@@ -87,10 +87,7 @@ mod tests {
     fn only_exact_integers_are_integers() {
         assert_eq!(read("2990"), Json::Integer(2990));
         assert_eq!(read("-5"), Json::Integer(-5));
-        assert_eq!(
-            read("9007199254740993"),
-            Json::Integer(9_007_199_254_740_993)
-        );
+        assert_eq!(read("9007199254740993"), Json::Integer(9_007_199_254_740_993));
         for other in [
             "1.5",
             "2990.0",

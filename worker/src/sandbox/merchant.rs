@@ -63,12 +63,7 @@ impl Command {
         idempotency_key: Option<IdempotencyKey>,
         request_id: RequestId,
     ) -> Self {
-        Self {
-            form: COMMAND_FORM,
-            request_id,
-            idempotency_key,
-            operation,
-        }
+        Self { form: COMMAND_FORM, request_id, idempotency_key, operation }
     }
 }
 
@@ -79,9 +74,7 @@ pub(super) async fn send(
     merchant: &ApiKey,
     command: &Command,
 ) -> Result<Answer, Failure> {
-    let stub = env
-        .durable_object(BINDING)?
-        .get_by_name(&object_name(merchant))?;
+    let stub = env.durable_object(BINDING)?.get_by_name(&object_name(merchant))?;
     let body = serde_json::to_string(command).map_err(worker::Error::from)?;
     let mut init = RequestInit::new();
     init.with_method(Method::Post).with_body(Some(body.into()));
@@ -120,13 +113,8 @@ pub struct Merchant {
 
 impl DurableObject for Merchant {
     fn new(state: State, _: Env) -> Self {
-        let database = Database {
-            storage: state.storage(),
-            schema_is_current: Cell::new(false),
-        };
-        Self {
-            database: Rc::new(database),
-        }
+        let database = Database { storage: state.storage(), schema_is_current: Cell::new(false) };
+        Self { database: Rc::new(database) }
     }
 
     async fn fetch(&self, mut request: Request) -> worker::Result<Response> {
@@ -137,9 +125,7 @@ impl DurableObject for Merchant {
             // anything in it trap, nothing of it is stored.
             database.answer(&body)
         });
-        answer
-            .await
-            .unwrap_or_else(|Panicked| Ok(Response::empty()?.with_status(LOST)))
+        answer.await.unwrap_or_else(|Panicked| Ok(Response::empty()?.with_status(LOST)))
     }
 }
 

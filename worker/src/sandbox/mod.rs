@@ -113,15 +113,13 @@ impl Route {
             ("GET", ["v1", "orders"]) => Ok(Self::FindOrder),
             (_, ["v1", "orders"]) => Err(Refusal::wrong_method("GET, HEAD, POST")),
 
-            ("GET", ["v1", "orders", id]) => Ok(Self::GetOrder {
-                id: (*id).to_owned(),
-            }),
+            ("GET", ["v1", "orders", id]) => Ok(Self::GetOrder { id: (*id).to_owned() }),
             (_, ["v1", "orders", _]) => Err(Refusal::wrong_method("GET, HEAD")),
 
             // A key may hold a slash, so all the rest of the path is the key.
-            ("GET", ["v1", "sandbox", "executions", key @ ..]) => Ok(Self::CountExecutions {
-                key: input::percent_decoded(&key.join("/")),
-            }),
+            ("GET", ["v1", "sandbox", "executions", key @ ..]) => {
+                Ok(Self::CountExecutions { key: input::percent_decoded(&key.join("/")) })
+            }
             (_, ["v1", "sandbox", "executions", ..]) => Err(Refusal::wrong_method("GET, HEAD")),
 
             _ => Err(Refusal::missing("There is no such call in this API.")),
@@ -138,12 +136,12 @@ impl Route {
             Self::FindOrder => Operation::FindOrder {
                 out_trade_no: out_trade_no_asked_for(&request.inner().url())?,
             },
-            Self::GetOrder { id } => Operation::GetOrder {
-                id: OrderId::parse(id).ok_or_else(orders::no_such_order)?,
-            },
-            Self::CountExecutions { key } => Operation::CountExecutions {
-                key: IdempotencyKey::parse(key, "idempotency_key")?,
-            },
+            Self::GetOrder { id } => {
+                Operation::GetOrder { id: OrderId::parse(id).ok_or_else(orders::no_such_order)? }
+            }
+            Self::CountExecutions { key } => {
+                Operation::CountExecutions { key: IdempotencyKey::parse(key, "idempotency_key")? }
+            }
         })
     }
 }

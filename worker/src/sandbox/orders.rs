@@ -10,17 +10,10 @@ use super::platform::{self, Millis};
 use super::store::{Row, Tx};
 use serde::{Deserialize, Serialize};
 
-text!(
-    OrderId,
-    "must be the id of an order: ord_ and 32 hexadecimal digits",
-    |text| {
-        let digits = text.strip_prefix("ord_").unwrap_or_default();
-        digits.len() == 32
-            && digits
-                .bytes()
-                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-    }
-);
+text!(OrderId, "must be the id of an order: ord_ and 32 hexadecimal digits", |text| {
+    let digits = text.strip_prefix("ord_").unwrap_or_default();
+    digits.len() == 32 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+});
 
 impl OrderId {
     pub(super) fn mint() -> worker::Result<Self> {
@@ -117,12 +110,7 @@ pub(super) fn create(
         }
         return Ok(existing);
     }
-    let order = Order {
-        id,
-        content,
-        status: "pending".to_owned(),
-        created_at: context.now,
-    };
+    let order = Order { id, content, status: "pending".to_owned(), created_at: context.now };
     tx.run(
         "INSERT INTO orders (id, out_trade_no, amount, currency, subject, status, created_at)
          VALUES (?, ?, ?, ?, ?, ?, ?)",

@@ -34,7 +34,5 @@ pub(super) fn now() -> Millis {
 
 /// RFC 3339 in UTC, with milliseconds.
 pub(super) fn rfc3339(time: Millis) -> String {
-    js_sys::Date::new(&JsValue::from_f64(time as f64))
-        .to_iso_string()
-        .into()
+    js_sys::Date::new(&JsValue::from_f64(time as f64)).to_iso_string().into()
 }

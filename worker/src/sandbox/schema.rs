@@ -63,19 +63,13 @@ pub(super) fn bring_up_to_date(storage: &Storage) -> Result<(), Failure> {
         tx.run("DELETE FROM schema_version", vec![])?;
         // A handful of steps: far from what an i32 can't hold.
         let current = STEPS.len() as i32;
-        tx.run(
-            "INSERT INTO schema_version VALUES (?)",
-            vec![current.into()],
-        )?;
+        tx.run("INSERT INTO schema_version VALUES (?)", vec![current.into()])?;
         Ok(())
     })
 }
 
 fn version(tx: &Tx) -> worker::Result<usize> {
-    match tx
-        .rows("SELECT version FROM schema_version", vec![])?
-        .first_mut()
-    {
+    match tx.rows("SELECT version FROM schema_version", vec![])?.first_mut() {
         None => Ok(0),
         Some(row) => usize::try_from(row.integer()?).map_err(|_| "no such schema version".into()),
     }

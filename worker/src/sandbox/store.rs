@@ -39,20 +39,15 @@ pub(super) fn transaction<T, E: From<worker::Error>>(
             let keep = matches!(result, Some(Ok(_)));
             outcome = result;
             // Throwing is how a transaction is rolled back.
-            if keep {
-                Ok(())
-            } else {
-                Err(JsValue::from_str("rolled back"))
-            }
+            if keep { Ok(()) } else { Err(JsValue::from_str("rolled back")) }
         })
         .map_err(worker::Error::from);
     match outcome {
         Some(Ok(value)) => committed.map(|()| value).map_err(E::from),
         Some(Err(error)) => Err(error),
-        None if work.is_some() => Err(committed
-            .err()
-            .unwrap_or_else(|| "the transaction did not begin".into())
-            .into()),
+        None if work.is_some() => {
+            Err(committed.err().unwrap_or_else(|| "the transaction did not begin".into()).into())
+        }
         // A panic in `work` has passed through `transactionSync`, which rolled back, and arrived
         // here as an exception. It goes on as the panic it was, so that it is known as one.
         None => panic!("a panic within a transaction"),
@@ -84,9 +79,7 @@ pub(super) struct Row {
 
 impl Row {
     fn new(values: Vec<SqlStorageValue>) -> Self {
-        Self {
-            values: values.into_iter(),
-        }
+        Self { values: values.into_iter() }
     }
 
     pub(super) fn integer(&mut self) -> worker::Result<i64> {
