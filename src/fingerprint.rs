@@ -77,20 +77,10 @@ impl Fingerprints {
         let keyed = secrets.secrets.iter().map(|secret| Fingerprint {
             version: VERSION,
             secret_id: Some(secret.id.clone()),
-            digest: secret
-                .mac
-                .clone()
-                .chain_update(digest)
-                .finalize()
-                .into_bytes()
-                .into(),
+            digest: secret.mac.clone().chain_update(digest).finalize().into_bytes().into(),
         });
         Self {
-            plain: Fingerprint {
-                version: VERSION,
-                secret_id: None,
-                digest,
-            },
+            plain: Fingerprint { version: VERSION, secret_id: None, digest },
             keyed: keyed.collect(),
         }
     }
@@ -213,13 +203,9 @@ impl FingerprintSecrets {
             if pair.is_empty() {
                 return Err(SecretsError::EmptyPair { number });
             }
-            let (id, secret) = pair
-                .split_once(':')
-                .ok_or(SecretsError::NoColon { number })?;
+            let (id, secret) = pair.split_once(':').ok_or(SecretsError::NoColon { number })?;
             if !(1..=32).contains(&id.len())
-                || !id
-                    .bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+                || !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
             {
                 return Err(SecretsError::BadId { number });
             }
@@ -231,10 +217,7 @@ impl FingerprintSecrets {
             }
             let mac =
                 Hmac::new_from_slice(secret.as_bytes()).expect("HMAC takes a key of any length");
-            secrets.push(Secret {
-                id: id.to_owned(),
-                mac,
-            });
+            secrets.push(Secret { id: id.to_owned(), mac });
         }
         Ok(Self { secrets })
     }
@@ -276,10 +259,9 @@ impl fmt::Display for SecretsError {
                 f,
                 "the id of pair {number} must be 1 to 32 letters, digits, dots, underscores or hyphens"
             ),
-            Self::EmptySecret { number } => write!(
-                f,
-                "pair {number} has nothing after its colon: write `id:secret`"
-            ),
+            Self::EmptySecret { number } => {
+                write!(f, "pair {number} has nothing after its colon: write `id:secret`")
+            }
             Self::RepeatedId { number } => write!(
                 f,
                 "pair {number} has the id of an earlier one: give each secret an id of its own"

@@ -129,16 +129,8 @@ mod tests {
 
     #[test]
     fn quoted_and_bare_are_one_key() {
-        assert_eq!(
-            IdempotencyKey::parse_header("\"k-1\""),
-            IdempotencyKey::parse_header("k-1")
-        );
-        assert_eq!(
-            IdempotencyKey::parse_header(r#""a\"b\\c""#)
-                .unwrap()
-                .as_str(),
-            r#"a"b\c"#
-        );
+        assert_eq!(IdempotencyKey::parse_header("\"k-1\""), IdempotencyKey::parse_header("k-1"));
+        assert_eq!(IdempotencyKey::parse_header(r#""a\"b\\c""#).unwrap().as_str(), r#"a"b\c"#);
         assert_eq!(IdempotencyKey::parse_header(" k\t").unwrap().as_str(), "k");
     }
 
@@ -169,10 +161,7 @@ mod tests {
         }
         assert!(IdempotencyKey::parse_header(&"x".repeat(255)).is_ok());
         assert!(IdempotencyKey::parse_header(&format!("\"{}\"", "x".repeat(255))).is_ok());
-        assert_eq!(
-            IdempotencyKey::parse_header(&"x".repeat(256)),
-            Err(KeyError::TooLong)
-        );
+        assert_eq!(IdempotencyKey::parse_header(&"x".repeat(256)), Err(KeyError::TooLong));
     }
 
     #[test]
@@ -182,16 +171,10 @@ mod tests {
         assert_eq!(key.minted_at(), Some(now));
         assert_eq!(IdempotencyKey::parse_header(key.as_str()), Ok(key.clone()));
         assert_ne!(key, IdempotencyKey::mint(now, [0; 10]));
-        for other in [
-            "9b2c4c4e-2d0c-4e49-8a6e-0242ac120002",
-            "order-1042",
-            "01890a5d-ac96-774b-bcce",
-        ] {
-            assert_eq!(
-                IdempotencyKey::parse_bare(other).unwrap().minted_at(),
-                None,
-                "{other}"
-            );
+        for other in
+            ["9b2c4c4e-2d0c-4e49-8a6e-0242ac120002", "order-1042", "01890a5d-ac96-774b-bcce"]
+        {
+            assert_eq!(IdempotencyKey::parse_bare(other).unwrap().minted_at(), None, "{other}");
         }
     }
 

@@ -68,11 +68,7 @@ pub fn begin(record: Option<Record>, attempt: &Attempt<'_>, now: UnixMillis) -> 
         return keep(Decision::KeyVoided, &record, now);
     }
     // 3. The key belongs to one request. That outranks all that follows: waiting would not help.
-    match record
-        .fingerprint
-        .as_ref()
-        .map(|stored| attempt.fingerprints.compare(stored))
-    {
+    match record.fingerprint.as_ref().map(|stored| attempt.fingerprints.compare(stored)) {
         Some(Comparison::Same) => {}
         Some(Comparison::Unlisted) => {
             let http_status = answer_status(&record);
@@ -98,14 +94,9 @@ pub fn begin(record: Option<Record>, attempt: &Attempt<'_>, now: UnixMillis) -> 
         // 6. An attempt whose lease died was dispatched, or may have been.
         // 7. What may have been executed is executed again only where the policy says so.
         State::InFlight { .. } | State::Unknown { .. } => match record.policy.unknown_outcome {
-            UnknownOutcome::Retry => execute(
-                Record {
-                    maybe_executed: true,
-                    ..record
-                },
-                attempt,
-                now,
-            ),
+            UnknownOutcome::Retry => {
+                execute(Record { maybe_executed: true, ..record }, attempt, now)
+            }
             UnknownOutcome::Hold => stands(record, now),
         },
         // 8. What surely was not executed is executed.
@@ -156,10 +147,7 @@ pub fn complete(
     );
     if has_no_answer && response.is_success() && record.earlier.contains(token) {
         record.earlier.note_ended(token);
-        record.state = State::Completed {
-            response,
-            completed_at: now,
-        };
+        record.state = State::Completed { response, completed_at: now };
         return write(Completion::Recorded, record, now);
     }
     lease_lost(record, now)
@@ -236,35 +224,21 @@ pub fn void(
 pub fn settle(record: Option<Record>, settlement: Settlement, now: UnixMillis) -> Step<Settling> {
     let status = record.as_ref().and_then(|record| record.status(now));
     match record {
-        Some(mut record)
-            if status
-                .as_ref()
-                .is_some_and(|s| s.state == KeyState::Unknown) =>
-        {
+        Some(mut record) if status.as_ref().is_some_and(|s| s.state == KeyState::Unknown) => {
             // The attempt that left it unknown is over by this; only its success may still come.
             dispossess(&mut record);
             match settlement {
                 Settlement::NotExecuted => {
                     record.maybe_executed = false;
-                    record.state = State::Released {
-                        cause: ReleaseCause::Settled,
-                        since: now,
-                    };
+                    record.state = State::Released { cause: ReleaseCause::Settled, since: now };
                 }
                 Settlement::Executed(response) => {
-                    record.state = State::Completed {
-                        response,
-                        completed_at: now,
-                    };
+                    record.state = State::Completed { response, completed_at: now };
                 }
             }
             write(Settling::Settled, record, now)
         }
-        _ => Step {
-            decision: Settling::NotUnknown,
-            status,
-            next: Next::Keep,
-        },
+        _ => Step { decision: Settling::NotUnknown, status, next: Next::Keep },
     }
 }
 
@@ -277,9 +251,7 @@ pub fn expire(record: Record, now: UnixMillis) -> Next {
         Life::Expired if matches!(record.state, State::Expired { .. }) => Next::Keep,
         // The tombstone needs no answer and no fingerprint.
         Life::Expired => Next::Write(Box::new(Record {
-            state: State::Expired {
-                since: record.due_at(),
-            },
+            state: State::Expired { since: record.due_at() },
             fingerprint: None,
             earlier: EarlierAttempts::default(),
             ..record
@@ -296,10 +268,7 @@ fn begin_absent(attempt: &Attempt<'_>, now: UnixMillis) -> Step<Decision> {
     let record = Record {
         fingerprint: Some(attempt.fingerprints.signing().clone()),
         policy: *attempt.policy,
-        state: State::Released {
-            cause: ReleaseCause::NotDispatched,
-            since: now,
-        },
+        state: State::Released { cause: ReleaseCause::NotDispatched, since: now },
         attempts: 0,
         maybe_executed: false,
         earlier: EarlierAttempts::default(),
@@ -314,10 +283,8 @@ fn execute(mut record: Record, attempt: &Attempt<'_>, now: UnixMillis) -> Step<D
         dispossess(&mut record);
     }
     record.attempts = record.attempts.saturating_add(1);
-    record.state = State::InFlight {
-        token: attempt.token,
-        lease_until: now.plus(record.policy.lease),
-    };
+    record.state =
+        State::InFlight { token: attempt.token, lease_until: now.plus(record.policy.lease) };
     let execution = execution(&record);
     write(Decision::Execute(execution), record, now)
 }
@@ -330,25 +297,14 @@ fn record_answer(
 ) -> Step<Completion> {
     let status = response.status;
     record.state = match AnswerClass::of_status(status) {
-        AnswerClass::Final => State::Completed {
-            response,
-            completed_at: now,
-        },
+        AnswerClass::Final => State::Completed { response, completed_at: now },
         AnswerClass::NotExecuted => not_executed(&record, ReleaseCause::Status(status), now),
-        AnswerClass::Unknown => State::Unknown {
-            cause: UnknownCause::Status(status),
-            since: now,
-        },
-        AnswerClass::RepeatElsewhere if record.maybe_executed => State::Unknown {
-            cause: UnknownCause::EarlierAttempt,
-            since: now,
-        },
+        AnswerClass::Unknown => State::Unknown { cause: UnknownCause::Status(status), since: now },
+        AnswerClass::RepeatElsewhere if record.maybe_executed => {
+            State::Unknown { cause: UnknownCause::EarlierAttempt, since: now }
+        }
         AnswerClass::RepeatElsewhere => {
-            return Step {
-                decision: Completion::Recorded,
-                status: None,
-                next: Next::Remove,
-            };
+            return Step { decision: Completion::Recorded, status: None, next: Next::Remove };
         }
     };
     record.maybe_executed |= matches!(record.state, State::Unknown { .. });
@@ -358,10 +314,7 @@ fn record_answer(
 /// This attempt surely was not executed; whether the key is free depends on the earlier ones.
 fn not_executed(record: &Record, cause: ReleaseCause, now: UnixMillis) -> State {
     if record.maybe_executed {
-        State::Unknown {
-            cause: UnknownCause::EarlierAttempt,
-            since: now,
-        }
+        State::Unknown { cause: UnknownCause::EarlierAttempt, since: now }
     } else {
         State::Released { cause, since: now }
     }
@@ -371,20 +324,16 @@ fn not_executed(record: &Record, cause: ReleaseCause, now: UnixMillis) -> State 
 fn stands(record: Record, now: UnixMillis) -> Step<Decision> {
     let status = record.status(now);
     if record.life(now) == Life::Expired {
-        return Step {
-            decision: Decision::KeyExpired,
-            status,
-            next: Next::Keep,
-        };
+        return Step { decision: Decision::KeyExpired, status, next: Next::Keep };
     }
     let retry = record.policy.unknown_outcome == UnknownOutcome::Retry;
     let decision = match record.state {
         State::Completed { response, .. } if response.body().is_some() => {
             Decision::Replay(response)
         }
-        State::Completed { response, .. } => Decision::NotReplayable {
-            http_status: Some(response.status),
-        },
+        State::Completed { response, .. } => {
+            Decision::NotReplayable { http_status: Some(response.status) }
+        }
         State::InFlight { lease_until, .. } if now < lease_until => Decision::InProgress,
         // Free again: who comes again executes.
         State::InFlight { .. } | State::Unknown { .. } if retry => Decision::InProgress,
@@ -393,24 +342,12 @@ fn stands(record: Record, now: UnixMillis) -> Step<Decision> {
         State::Voided { .. } => Decision::KeyVoided,
         State::Expired { .. } => Decision::KeyExpired,
     };
-    Step {
-        decision,
-        status,
-        next: Next::Keep,
-    }
+    Step { decision, status, next: Next::Keep }
 }
 
 fn lease_lost(record: Record, now: UnixMillis) -> Step<Completion> {
-    let Step {
-        decision,
-        status,
-        next,
-    } = stands(record, now);
-    Step {
-        decision: Completion::LeaseLost(Box::new(decision)),
-        status,
-        next,
-    }
+    let Step { decision, status, next } = stands(record, now);
+    Step { decision: Completion::LeaseLost(Box::new(decision)), status, next }
 }
 
 fn owns(record: &Record, token: Token) -> bool {
@@ -440,10 +377,7 @@ fn unless_gone(record: Option<Record>, now: UnixMillis) -> Option<Record> {
 }
 
 fn execution(record: &Record) -> Execution {
-    Execution {
-        attempt: record.attempts,
-        lease: record.policy.lease,
-    }
+    Execution { attempt: record.attempts, lease: record.policy.lease }
 }
 
 fn answer_status(record: &Record) -> Option<u16> {
@@ -480,11 +414,7 @@ fn expired_unseen<D>(minted_at: Option<UnixMillis>, decision: D, now: UnixMillis
         completed_at: None,
         expires_at: None,
     };
-    Step {
-        decision,
-        status: Some(status),
-        next: Next::Keep,
-    }
+    Step { decision, status: Some(status), next: Next::Keep }
 }
 
 fn keep<D>(decision: D, record: &Record, now: UnixMillis) -> Step<D> {
@@ -493,17 +423,9 @@ fn keep<D>(decision: D, record: &Record, now: UnixMillis) -> Step<D> {
 
 fn untouched<D>(decision: D, record: Option<&Record>, now: UnixMillis) -> Step<D> {
     let status = record.and_then(|record| record.status(now));
-    Step {
-        decision,
-        status,
-        next: Next::Keep,
-    }
+    Step { decision, status, next: Next::Keep }
 }
 
 fn write<D>(decision: D, record: Record, now: UnixMillis) -> Step<D> {
-    Step {
-        decision,
-        status: record.status(now),
-        next: Next::Write(Box::new(record)),
-    }
+    Step { decision, status: record.status(now), next: Next::Write(Box::new(record)) }
 }

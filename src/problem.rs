@@ -134,21 +134,13 @@ impl Rejection {
         let asked = accept.is_some_and(|types| types.to_ascii_lowercase().contains(PROBLEM_JSON));
         let message = self.message();
         let (content_type, own) = if ietf || asked {
-            let names = [
-                ("type", format!("urn:oncekey:problem:{code}")),
-                ("title", title(code)),
-            ];
+            let names = [("type", format!("urn:oncekey:problem:{code}")), ("title", title(code))];
             (PROBLEM_JSON, [&names[..], &[("detail", message)]].concat())
         } else {
-            (
-                "application/json",
-                vec![("type", code.to_owned()), ("message", message)],
-            )
+            ("application/json", vec![("type", code.to_owned()), ("message", message)])
         };
-        let mut fields: Vec<_> = own
-            .iter()
-            .map(|(name, text)| (*name, json_string(text)))
-            .collect();
+        let mut fields: Vec<_> =
+            own.iter().map(|(name, text)| (*name, json_string(text))).collect();
         fields.push(("code", json_string(code)));
         if content_type == PROBLEM_JSON {
             fields.push(("status", status.to_string()));
@@ -157,10 +149,8 @@ impl Rejection {
             fields.push(("http_status", http_status.to_string()));
         }
         fields.push(("request_id", json_string(request_id)));
-        let fields: Vec<_> = fields
-            .iter()
-            .map(|(name, value)| format!("\"{name}\":{value}"))
-            .collect();
+        let fields: Vec<_> =
+            fields.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
         Problem {
             status,
             code,
@@ -276,31 +266,19 @@ mod tests {
     #[test]
     fn our_dialect_names_type_and_code_alike() {
         let problem = Rejection::Mismatch.problem(Dialect::Kukopay, None, "req_1");
-        assert_eq!(
-            (problem.status, problem.content_type),
-            (400, "application/json")
-        );
+        assert_eq!((problem.status, problem.content_type), (400, "application/json"));
         assert!(
-            problem
-                .body
-                .starts_with(r#"{"type":"idempotency_error","message":"This"#),
+            problem.body.starts_with(r#"{"type":"idempotency_error","message":"This"#),
             "{}",
             problem.body
         );
-        assert!(
-            problem
-                .body
-                .ends_with(r#""code":"idempotency_error","request_id":"req_1"}"#)
-        );
+        assert!(problem.body.ends_with(r#""code":"idempotency_error","request_id":"req_1"}"#));
     }
 
     #[test]
     fn the_draft_dialect_is_rfc_9457_and_keeps_the_plain_code() {
         let problem = Rejection::Mismatch.problem(Dialect::Ietf, None, "req_1");
-        assert_eq!(
-            (problem.status, problem.content_type),
-            (422, "application/problem+json")
-        );
+        assert_eq!((problem.status, problem.content_type), (422, "application/problem+json"));
         for field in [
             r#""type":"urn:oncekey:problem:idempotency_error""#,
             r#""title":"Idempotency error""#,
@@ -314,21 +292,14 @@ mod tests {
             Some("text/html, Application/Problem+JSON"),
             "",
         );
-        assert_eq!(
-            (asked.status, asked.content_type),
-            (400, "application/problem+json")
-        );
+        assert_eq!((asked.status, asked.content_type), (400, "application/problem+json"));
         assert!(asked.body.contains(r#""status":400"#));
     }
 
     #[test]
     fn a_request_id_of_the_origin_cannot_break_the_body() {
         let problem = Rejection::Internal.problem(Dialect::Kukopay, None, "a\"b\\c\nd");
-        assert!(
-            problem.body.ends_with(r#""request_id":"a\"b\\c\u000ad"}"#),
-            "{}",
-            problem.body
-        );
+        assert!(problem.body.ends_with(r#""request_id":"a\"b\\c\u000ad"}"#), "{}", problem.body);
     }
 
     #[test]

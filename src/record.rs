@@ -250,10 +250,9 @@ impl Record {
         };
         // Whether the sweep has been here already must not show.
         let answer = match &self.state {
-            State::Completed {
-                response,
-                completed_at,
-            } if life == Life::Live => Some((response, *completed_at)),
+            State::Completed { response, completed_at } if life == Life::Live => {
+                Some((response, *completed_at))
+            }
             _ => None,
         };
         Some(KeyStatus {
@@ -276,15 +275,9 @@ impl Record {
     /// `None` when there is nothing to leave out.
     pub fn without_answer_body(mut self) -> Option<Self> {
         match self.state {
-            State::Completed {
-                response,
-                completed_at,
-            } if response.body().is_some() => {
+            State::Completed { response, completed_at } if response.body().is_some() => {
                 let response = response.into_status_only();
-                self.state = State::Completed {
-                    response,
-                    completed_at,
-                };
+                self.state = State::Completed { response, completed_at };
                 Some(self)
             }
             _ => None,
@@ -326,9 +319,7 @@ impl EarlierAttempts {
 
     /// Whether what the attempt with this token brought is known to be recorded.
     pub fn has_ended(&self, token: Token) -> bool {
-        self.0
-            .iter()
-            .any(|attempt| attempt.token == token && attempt.ended)
+        self.0.iter().any(|attempt| attempt.token == token && attempt.ended)
     }
 
     pub(crate) fn note_ended(&mut self, token: Token) {
@@ -336,10 +327,7 @@ impl EarlierAttempts {
     }
 
     pub(crate) fn note_overtaken(&mut self, token: Token) {
-        self.note(EarlierAttempt {
-            token,
-            ended: false,
-        });
+        self.note(EarlierAttempt { token, ended: false });
     }
 
     fn note(&mut self, attempt: EarlierAttempt) {
@@ -390,9 +378,7 @@ impl Record {
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![MAGIC[0], MAGIC[1], Self::WIRE_VERSION, 0, 0, 0, 0];
         // Writing to memory cannot fail, and no field's encoder refuses a value.
-        let Ok(()) = minicbor::encode(self, &mut bytes).map_err(drop) else {
-            unreachable!()
-        };
+        let Ok(()) = minicbor::encode(self, &mut bytes).map_err(drop) else { unreachable!() };
         let sum = crc32fast::hash(&bytes[HEAD..]);
         bytes[3..HEAD].copy_from_slice(&sum.to_le_bytes());
         bytes

@@ -44,10 +44,7 @@ pub fn copy(
             unknown_outcome: UnknownOutcome::Hold,
             expired_key: ExpiredKey::Forget,
         },
-        state: State::Completed {
-            response: response.clone(),
-            completed_at,
-        },
+        state: State::Completed { response: response.clone(), completed_at },
         attempts: status.attempts,
         maybe_executed: true,
         earlier: EarlierAttempts::default(),
@@ -59,9 +56,7 @@ pub fn copy(
 /// What an attempt is told from a replica's copy, or `None` when the copy says nothing that counts:
 /// then only the authority can tell.
 pub fn believe(copy: Record, attempt: &Attempt<'_>, now: UnixMillis) -> Option<Step<Decision>> {
-    let fresh = copy
-        .expires_at()
-        .is_some_and(|expires_at| now.plus(HEAD_START) < expires_at);
+    let fresh = copy.expires_at().is_some_and(|expires_at| now.plus(HEAD_START) < expires_at);
     if !fresh || !matches!(copy.state, State::Completed { .. }) {
         return None;
     }

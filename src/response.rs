@@ -65,27 +65,16 @@ impl StoredResponse {
         headers: impl IntoIterator<Item = (String, String)>,
         request_id: &str,
     ) -> Self {
-        let mut headers: Vec<_> = headers
-            .into_iter()
-            .map(|(name, value)| (name.to_ascii_lowercase(), value))
-            .collect();
+        let mut headers: Vec<_> =
+            headers.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
         drop_connection_headers(&mut headers);
         headers.retain(|(name, _)| is_kept(name));
-        Self {
-            status,
-            headers,
-            body: None,
-            request_id: request_id.to_owned(),
-        }
+        Self { status, headers, body: None, request_id: request_id.to_owned() }
     }
 
     /// The same answer without its body and headers: the last resort of a store that is full.
     pub fn into_status_only(self) -> Self {
-        Self {
-            headers: Vec::new(),
-            body: None,
-            ..self
-        }
+        Self { headers: Vec::new(), body: None, ..self }
     }
 
     /// The body, or `None` when it was not kept.
@@ -162,12 +151,7 @@ fn is_hop_by_hop(name: &str) -> bool {
 impl fmt::Debug for StoredResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let body = self.body.as_ref().map(|body| body.len());
-        write!(
-            f,
-            "StoredResponse({}, {} headers, {body:?} bytes)",
-            self.status,
-            self.headers.len()
-        )
+        write!(f, "StoredResponse({}, {} headers, {body:?} bytes)", self.status, self.headers.len())
     }
 }
 
@@ -176,28 +160,17 @@ mod tests {
     use super::*;
 
     fn pairs(headers: &[(&str, &str)]) -> Vec<(String, String)> {
-        headers
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect()
+        headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
     #[test]
     fn values_of_a_name_keep_their_order_and_spelling() {
-        let headers = pairs(&[
-            ("Link", "<a>; rel=next"),
-            ("ETag", "\"x\""),
-            ("Link", "<b>, <c>"),
-        ]);
+        let headers = pairs(&[("Link", "<a>; rel=next"), ("ETag", "\"x\""), ("Link", "<b>, <c>")]);
         let (kept, how) = StoredResponse::keep(201, headers, b"ok".to_vec(), "req_1", 1000);
         assert_eq!(how, Kept::Whole);
         assert_eq!(
             kept.headers,
-            pairs(&[
-                ("link", "<a>; rel=next"),
-                ("etag", "\"x\""),
-                ("link", "<b>, <c>")
-            ])
+            pairs(&[("link", "<a>; rel=next"), ("etag", "\"x\""), ("link", "<b>, <c>")])
         );
         assert_eq!(kept.body(), Some(&b"ok"[..]));
     }

@@ -31,16 +31,10 @@ impl Route {
             return Err(RouteError::BadMethod);
         }
         let segments: Vec<String> = path.split('/').map(str::to_owned).collect();
-        if segments
-            .iter()
-            .any(|segment| segment.len() > 1 && segment.contains('*'))
-        {
+        if segments.iter().any(|segment| segment.len() > 1 && segment.contains('*')) {
             return Err(RouteError::BadWildcard);
         }
-        Ok(Self {
-            method: method.to_owned(),
-            segments,
-        })
+        Ok(Self { method: method.to_owned(), segments })
     }
 
     /// Whether a request is meant. Paths are compared as they stand, without the query.

@@ -120,10 +120,7 @@ impl ScopedKey {
 
     /// The storage name of `key` in `scope`. Being a hash, it has one length whatever the key's.
     pub fn new(scope: &Scope, key: &IdempotencyKey) -> Self {
-        Self(hash_parts(
-            b"oncekey key 1",
-            &[&scope.0, key.as_str().as_bytes()],
-        ))
+        Self(hash_parts(b"oncekey key 1", &[&scope.0, key.as_str().as_bytes()]))
     }
 
     /// Which shard holds it, below [`ScopedKey::SHARDS`].
@@ -147,11 +144,7 @@ impl ScopeAliases {
     /// value. Several credentials may name one tenant.
     pub fn parse(list: &str) -> Result<Self, AliasError> {
         let mut aliases: Vec<([u8; 32], String)> = Vec::new();
-        for entry in list
-            .split(',')
-            .map(str::trim)
-            .filter(|entry| !entry.is_empty())
-        {
+        for entry in list.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
             let (credential, tenant) = entry.split_once(':').ok_or(AliasError::NotAPair)?;
             if tenant.is_empty() {
                 return Err(AliasError::NotAPair);
@@ -184,8 +177,7 @@ fn is_jwt(value: &str) -> bool {
     };
     let mut parts = 0;
     let base64url = |part: &str| {
-        part.bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_' || b == b'=')
+        part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_' || b == b'=')
     };
     token.starts_with("eyJ")
         && token.split('.').inspect(|_| parts += 1).all(base64url)
@@ -204,12 +196,9 @@ fn hash_parts(domain: &[u8], parts: &[&[u8]]) -> [u8; 32] {
 
 fn hex(bytes: &[u8; 32]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digits = bytes.iter().flat_map(|byte| {
-        [
-            DIGITS[usize::from(byte >> 4)],
-            DIGITS[usize::from(byte & 15)],
-        ]
-    });
+    let digits = bytes
+        .iter()
+        .flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
     digits.map(char::from).collect()
 }
 
@@ -262,10 +251,7 @@ mod tests {
     use super::*;
 
     fn sources() -> Vec<ScopeSource> {
-        vec![
-            ScopeSource::Header("x-api-key".into()),
-            ScopeSource::Header("authorization".into()),
-        ]
+        vec![ScopeSource::Header("x-api-key".into()), ScopeSource::Header("authorization".into())]
     }
 
     fn derive(values: &[(&str, &str)], aliases: &ScopeAliases) -> Result<Scope, ScopeError> {
@@ -273,10 +259,7 @@ mod tests {
             let ScopeSource::Header(name) = source else {
                 return None;
             };
-            values
-                .iter()
-                .find(|(key, _)| key == name)
-                .map(|(_, value)| (*value).to_owned())
+            values.iter().find(|(key, _)| key == name).map(|(_, value)| (*value).to_owned())
         })
     }
 
@@ -301,10 +284,7 @@ mod tests {
     fn a_refreshed_token_is_refused_unless_an_alias_names_its_tenant() {
         let token = "Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl";
         let none = ScopeAliases::default();
-        assert_eq!(
-            derive(&[("authorization", token)], &none),
-            Err(ScopeError::ShortLivedToken)
-        );
+        assert_eq!(derive(&[("authorization", token)], &none), Err(ScopeError::ShortLivedToken));
         assert_eq!(
             derive(&[("authorization", &token[7..])], &none),
             Err(ScopeError::ShortLivedToken)
@@ -313,10 +293,7 @@ mod tests {
         assert!(derive(&[("authorization", "Bearer eyJ.only-two")], &none).is_ok());
         let hash = hex(&Sha256::digest(token.as_bytes()).into());
         let aliases = ScopeAliases::parse(&format!("{hash}:acme")).unwrap();
-        assert_eq!(
-            derive(&[("authorization", token)], &aliases),
-            Ok(Scope::of_tenant("acme"))
-        );
+        assert_eq!(derive(&[("authorization", token)], &aliases), Ok(Scope::of_tenant("acme")));
     }
 
     #[test]
@@ -337,18 +314,9 @@ mod tests {
     #[test]
     fn wrong_aliases_say_what_is_wrong() {
         let hash = "ab".repeat(32);
-        assert_eq!(
-            ScopeAliases::parse("acme").unwrap_err(),
-            AliasError::NotAPair
-        );
-        assert_eq!(
-            ScopeAliases::parse(&format!("{hash}:")).unwrap_err(),
-            AliasError::NotAPair
-        );
-        assert_eq!(
-            ScopeAliases::parse("abc:acme").unwrap_err(),
-            AliasError::NotAHash
-        );
+        assert_eq!(ScopeAliases::parse("acme").unwrap_err(), AliasError::NotAPair);
+        assert_eq!(ScopeAliases::parse(&format!("{hash}:")).unwrap_err(), AliasError::NotAPair);
+        assert_eq!(ScopeAliases::parse("abc:acme").unwrap_err(), AliasError::NotAHash);
         assert_eq!(
             ScopeAliases::parse(&format!("{}:acme", "zz".repeat(32))).unwrap_err(),
             AliasError::NotAHash
@@ -364,14 +332,8 @@ mod tests {
     fn names_are_hashes_of_one_length_and_differ_by_scope_and_key() {
         let key = |text: &str| IdempotencyKey::parse_bare(text).unwrap();
         let (one, other) = (Scope::of_tenant("a"), Scope::of_tenant("b"));
-        assert_ne!(
-            ScopedKey::new(&one, &key("k")),
-            ScopedKey::new(&other, &key("k"))
-        );
-        assert_ne!(
-            ScopedKey::new(&one, &key("k")),
-            ScopedKey::new(&one, &key("l"))
-        );
+        assert_ne!(ScopedKey::new(&one, &key("k")), ScopedKey::new(&other, &key("k")));
+        assert_ne!(ScopedKey::new(&one, &key("k")), ScopedKey::new(&one, &key("l")));
         assert_eq!(ScopedKey::new(&one, &key(&"x".repeat(255))).hex().len(), 64);
         assert_eq!(Scope::from_hex(&one.hex()), Some(one));
         assert_eq!(Scope::from_hex("no"), None);

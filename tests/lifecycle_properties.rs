@@ -55,12 +55,7 @@ fn op() -> impl Strategy<Value = Op> {
 
 /// A policy, how the key tells its time, and what happens.
 fn history() -> impl Strategy<Value = (UnknownOutcome, ExpiredKey, Option<i64>, Vec<Op>)> {
-    (
-        unknown_outcome(),
-        expired_key(),
-        prop::option::of(-55..=55_i64),
-        vec(op(), 1..90),
-    )
+    (unknown_outcome(), expired_key(), prop::option::of(-55..=55_i64), vec(op(), 1..90))
 }
 
 fn run(
@@ -76,11 +71,7 @@ fn run(
 
 #[test]
 fn whatever_happens_an_intent_is_executed_as_promised_and_gets_one_answer() {
-    let config = Config {
-        cases: 4000,
-        failure_persistence: None,
-        ..Config::default()
-    };
+    let config = Config { cases: 4000, failure_persistence: None, ..Config::default() };
     let result = TestRunner::new(config).run(&history(), |history| {
         run(history);
         Ok(())
@@ -93,11 +84,7 @@ fn whatever_happens_an_intent_is_executed_as_promised_and_gets_one_answer() {
 /// A property that holds of histories in which nothing happens says nothing.
 #[test]
 fn the_histories_reach_all_that_matters() {
-    let config = Config {
-        cases: 1000,
-        failure_persistence: None,
-        ..Config::default()
-    };
+    let config = Config { cases: 1000, failure_persistence: None, ..Config::default() };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
     let reached = RefCell::new(BTreeMap::<&str, u32>::new());
     let result = TestRunner::new_with_rng(config, rng).run(&history(), |history| {

@@ -164,11 +164,7 @@ struct Outcome {
 
 impl Outcome {
     fn of<D>(step: Step<D>, words: impl Fn(&D) -> String) -> Self {
-        Self {
-            decision: words(&step.decision),
-            next: step.next,
-            status: step.status,
-        }
+        Self { decision: words(&step.decision), next: step.next, status: step.status }
     }
 }
 
@@ -179,9 +175,7 @@ fn decision_words(decision: &Decision) -> String {
             assert_eq!(response, &stored(), "a replay is the stored answer");
             "replay".to_owned()
         }
-        Decision::NotReplayable {
-            http_status: Some(status),
-        } => format!("not_replayable {status}"),
+        Decision::NotReplayable { http_status: Some(status) } => format!("not_replayable {status}"),
         Decision::NotReplayable { http_status: None } => "not_replayable".to_owned(),
         Decision::InProgress => "in_progress".to_owned(),
         Decision::OutcomeUnknown => "outcome_unknown".to_owned(),
@@ -215,25 +209,18 @@ fn written_words(record: &Record, before: Option<&Record>) -> String {
         }
         State::Completed { completed_at, .. } => ("completed".to_owned(), *completed_at),
         State::Unknown { cause: why, since } => (format!("unknown {}", cause(why)), *since),
-        State::Released {
-            cause: ReleaseCause::Status(status),
-            since,
-        } => (format!("released {status}"), *since),
-        State::Released {
-            cause: ReleaseCause::NotDispatched,
-            since,
-        } => ("released not_dispatched".to_owned(), *since),
-        State::Released {
-            cause: ReleaseCause::Settled,
-            since,
-        } => ("released settled".to_owned(), *since),
+        State::Released { cause: ReleaseCause::Status(status), since } => {
+            (format!("released {status}"), *since)
+        }
+        State::Released { cause: ReleaseCause::NotDispatched, since } => {
+            ("released not_dispatched".to_owned(), *since)
+        }
+        State::Released { cause: ReleaseCause::Settled, since } => {
+            ("released settled".to_owned(), *since)
+        }
         State::Voided { since } => ("voided".to_owned(), *since),
         State::Expired { since } => {
-            assert_eq!(
-                Some(*since),
-                before.map(Record::due_at),
-                "expired when it was due"
-            );
+            assert_eq!(Some(*since), before.map(Record::due_at), "expired when it was due");
             ("tombstone".to_owned(), NOW)
         }
     };
@@ -245,12 +232,7 @@ fn written_words(record: &Record, before: Option<&Record>) -> String {
 fn check(table: &Table, told: &Table, situation: &Situation, call: Words, outcome: Outcome) {
     let words: Words = [&situation.0[..], &call].concat();
     let expected = table.expect(&words);
-    let cell = |column| {
-        expected
-            .iter()
-            .find(|(name, _)| *name == column)
-            .map(|(_, cell)| *cell)
-    };
+    let cell = |column| expected.iter().find(|(name, _)| *name == column).map(|(_, cell)| *cell);
     let before = situation.record();
     let number = |record: &Record| record.attempts.to_string();
     let yes_no = |record: &Record| if record.maybe_executed { "yes" } else { "no" }.to_owned();
@@ -261,19 +243,11 @@ fn check(table: &Table, told: &Table, situation: &Situation, call: Words, outcom
     let (stored, after) = match &outcome.next {
         Next::Keep => ("kept".to_owned(), before.clone()),
         Next::Remove => ("nothing".to_owned(), None),
-        Next::Write(record) => (
-            written_words(record, before.as_ref()),
-            Some((**record).clone()),
-        ),
+        Next::Write(record) => (written_words(record, before.as_ref()), Some((**record).clone())),
     };
     let value = |value: &dyn Fn(&Record) -> String| after.as_ref().map_or("-".to_owned(), value);
     assert_eq!(
-        (
-            outcome.decision.as_str(),
-            stored.as_str(),
-            value(&yes_no),
-            value(&number)
-        ),
+        (outcome.decision.as_str(), stored.as_str(), value(&yes_no), value(&number)),
         (
             cell("decision").unwrap(),
             cell("stored").unwrap(),
@@ -283,32 +257,19 @@ fn check(table: &Table, told: &Table, situation: &Situation, call: Words, outcom
         "decision, stored, maybe, attempts of {words:?}"
     );
     let told_as_it_stands = told.expect(&words)[0].1;
-    let expected_told = cell("told").map(|word| {
-        if word == "stands" {
-            told_as_it_stands
-        } else {
-            word
-        }
-    });
-    let told_now = outcome
-        .status
-        .as_ref()
-        .map_or("nothing", |status| status.state.as_str());
+    let expected_told =
+        cell("told").map(|word| if word == "stands" { told_as_it_stands } else { word });
+    let told_now = outcome.status.as_ref().map_or("nothing", |status| status.state.as_str());
     assert_eq!(Some(told_now), expected_told, "told after {words:?}");
     if let Next::Write(record) = &outcome.next {
         assert_eq!(outcome.status, record.status(NOW), "{words:?}");
         assert_eq!(Record::decode(&record.encode()).as_ref(), Ok(&**record));
         let known = before.filter(|_| told_as_it_stands != "nothing");
-        let mut policy = known
-            .as_ref()
-            .map_or(situation.policy_of_today(), |known| known.policy);
+        let mut policy = known.as_ref().map_or(situation.policy_of_today(), |known| known.policy);
         if stored.ends_with(", hold") {
             policy.unknown_outcome = oncekey::UnknownOutcome::Hold;
         }
-        assert_eq!(
-            record.policy, policy,
-            "the policy that it was begun under: {words:?}"
-        );
+        assert_eq!(record.policy, policy, "the policy that it was begun under: {words:?}");
         if let Some(known) = known {
             assert_eq!(record.created_at, known.created_at);
             assert_eq!(record.fingerprint, known.fingerprint);
@@ -328,11 +289,7 @@ fn check_all(
     for situation in Situation::all() {
         for words in product(call) {
             let word = |column: &str| {
-                words
-                    .iter()
-                    .find(|(name, _)| *name == column)
-                    .expect("a column of the call")
-                    .1
+                words.iter().find(|(name, _)| *name == column).expect("a column of the call").1
             };
             let owned = matches!(situation.word("state"), "in_flight" | "dead");
             if !owned && words.contains(&("token", "owner")) {
@@ -359,13 +316,9 @@ fn begin_does_what_its_table_says() {
         };
         let step = lifecycle::begin(situation.record(), &attempt, NOW);
         if let Next::Write(record) = &step.next {
-            let State::InFlight { token, .. } = record.state else {
-                panic!("begin begins")
-            };
+            let State::InFlight { token, .. } = record.state else { panic!("begin begins") };
             assert_eq!(token, attempt.token);
-            let Decision::Execute(execution) = &step.decision else {
-                panic!("begin begins")
-            };
+            let Decision::Execute(execution) = &step.decision else { panic!("begin begins") };
             assert_eq!(execution.lease, record.policy.lease);
         }
         Outcome::of(step, decision_words)
@@ -395,10 +348,7 @@ fn complete_does_what_its_table_says() {
                 assert_eq!(response, &brought);
             }
             let again = lifecycle::complete(Some((**record).clone()), token, brought, NOW);
-            assert_eq!(
-                (again.decision, again.next),
-                (Completion::Recorded, Next::Keep)
-            );
+            assert_eq!((again.decision, again.next), (Completion::Recorded, Next::Keep));
         }
         Outcome::of(step, completion_words)
     });
@@ -406,12 +356,7 @@ fn complete_does_what_its_table_says() {
 
 #[test]
 fn fail_does_what_its_table_says() {
-    let causes = [
-        "not_dispatched",
-        "timed_out",
-        "connection_lost",
-        "not_stored",
-    ];
+    let causes = ["not_dispatched", "timed_out", "connection_lost", "not_stored"];
     check_all(FAIL, &[TOKENS, ("cause", &causes)], |situation, word| {
         let cause = match word("cause") {
             "not_dispatched" => FailCause::NotDispatched,
@@ -423,10 +368,7 @@ fn fail_does_what_its_table_says() {
         let step = lifecycle::fail(situation.record(), token, cause, NOW);
         if let Next::Write(record) = &step.next {
             let again = lifecycle::fail(Some((**record).clone()), token, cause, NOW);
-            assert_eq!(
-                (again.decision, again.next),
-                (Completion::Recorded, Next::Keep)
-            );
+            assert_eq!((again.decision, again.next), (Completion::Recorded, Next::Keep));
         }
         Outcome::of(step, completion_words)
     });
@@ -492,12 +434,7 @@ fn the_sweep_does_what_its_table_says_and_nobody_can_tell_that_it_came() {
         let fail = |record| lifecycle::fail(record, token, FailCause::TimedOut, NOW);
         assert_eq!(fail(swept()).decision, fail(unswept()).decision);
         let void = |record| {
-            lifecycle::void(
-                record,
-                situation.minted_at(),
-                &situation.policy_of_today(),
-                NOW,
-            )
+            lifecycle::void(record, situation.minted_at(), &situation.policy_of_today(), NOW)
         };
         assert_eq!(void(swept()).status, void(unswept()).status);
     }
@@ -514,28 +451,17 @@ fn a_status_tells_what_its_table_says() {
         };
         let status = record.status(NOW);
         let expected = table.expect(&situation.0);
-        let told = status
-            .as_ref()
-            .map_or("nothing", |status| status.state.as_str());
+        let told = status.as_ref().map_or("nothing", |status| status.state.as_str());
         let http_status = status.as_ref().and_then(|status| status.http_status);
         let http_status = http_status.map_or("-".to_owned(), |status| status.to_string());
-        assert_eq!(
-            [told, &http_status],
-            [expected[0].1, expected[1].1],
-            "{:?}",
-            situation.0
-        );
+        assert_eq!([told, &http_status], [expected[0].1, expected[1].1], "{:?}", situation.0);
         if let Some(status) = status {
             assert_eq!(status.attempts, ATTEMPTS);
             assert_eq!(status.created_at, record.created_at);
             assert_eq!(status.completed_at.is_some(), told == "completed");
             assert_eq!(status.request_id.is_some(), told == "completed");
             assert_eq!(status.expires_at.is_none(), told == "in_progress");
-            assert!(
-                status.expires_at.is_none_or(|end| end > NOW),
-                "{:?}",
-                situation.0
-            );
+            assert!(status.expires_at.is_none_or(|end| end > NOW), "{:?}", situation.0);
         }
     }
     table.assert_every_line_counted();

@@ -229,12 +229,13 @@ fn a_field_that_a_later_build_adds_is_passed_over() {
 /// The records of `tests/vectors/records.json`, one a state.
 fn golden_records() -> Vec<(&'static str, Record)> {
     let at = UnixMillis::new(1_764_000_000_000);
-    let [hold, retry] = [UnknownOutcome::Hold, UnknownOutcome::Retry].map(|unknown_outcome| Policy {
-        retention: Millis::from_days(1),
-        lease: Millis::from_seconds(15),
-        unknown_outcome,
-        expired_key: ExpiredKey::Refuse,
-    });
+    let [hold, retry] =
+        [UnknownOutcome::Hold, UnknownOutcome::Retry].map(|unknown_outcome| Policy {
+            retention: Millis::from_days(1),
+            lease: Millis::from_seconds(15),
+            unknown_outcome,
+            expired_key: ExpiredKey::Refuse,
+        });
     let base = Record {
         fingerprint: Some(request("{\"amount\":1}", "2026-01:secret").signing().clone()),
         policy: hold,
@@ -246,14 +247,18 @@ fn golden_records() -> Vec<(&'static str, Record)> {
     };
     let plain = Some(request("", "").signing().clone());
     let with = |state| Record { state, ..base.clone() };
-    let unknown = |cause| Record { maybe_executed: true, ..with(State::Unknown { cause, since: at }) };
+    let unknown =
+        |cause| Record { maybe_executed: true, ..with(State::Unknown { cause, since: at }) };
     let released = |cause| with(State::Released { cause, since: at });
     let completed = |response| with(State::Completed { response, completed_at: at });
     let mut bodiless = answer(201, "").into_status_only();
     bodiless.request_id = String::new();
     vec![
         ("in_flight", base.clone()),
-        ("in_flight_plain_fingerprint", Record { fingerprint: plain, policy: retry, ..base.clone() }),
+        (
+            "in_flight_plain_fingerprint",
+            Record { fingerprint: plain, policy: retry, ..base.clone() },
+        ),
         ("completed", completed(answer(201, "{\"id\":\"ord_1\"}"))),
         ("completed_empty_body", completed(answer(204, ""))),
         ("completed_status_only", completed(bodiless)),
@@ -265,8 +270,23 @@ fn golden_records() -> Vec<(&'static str, Record)> {
         ("released_status", released(ReleaseCause::Status(429))),
         ("released_not_dispatched", released(ReleaseCause::NotDispatched)),
         ("released_settled", released(ReleaseCause::Settled)),
-        ("voided", Record { fingerprint: None, attempts: 0, earlier: earlier(&[]), ..with(State::Voided { since: at }) }),
-        ("expired", Record { fingerprint: None, earlier: earlier(&[]), ..with(State::Expired { since: at }) }),
+        (
+            "voided",
+            Record {
+                fingerprint: None,
+                attempts: 0,
+                earlier: earlier(&[]),
+                ..with(State::Voided { since: at })
+            },
+        ),
+        (
+            "expired",
+            Record {
+                fingerprint: None,
+                earlier: earlier(&[]),
+                ..with(State::Expired { since: at })
+            },
+        ),
     ]
 }
 

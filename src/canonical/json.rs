@@ -159,10 +159,7 @@ mod tests {
                     r#"{"\u0061":[1e0,{"\u0063":true,"b":null}],"d":"x"}"#,
                 ],
             ),
-            (
-                r#"[[],{},[[]],[{}],{"":{}}]"#,
-                &[r#"[[ ],{ },[ [ ] ] , [{ }],{"" :{} }]"#],
-            ),
+            (r#"[[],{},[[]],[{}],{"":{}}]"#, &[r#"[[ ],{ },[ [ ] ] , [{ }],{"" :{} }]"#]),
             ("false", &["false", " false "]),
             ("\"/\"", &[r#""\/""#]),
         ] {
@@ -221,13 +218,9 @@ mod tests {
         ] {
             assert_eq!(canonical(text), None, "{text}");
         }
-        for bytes in [
-            &b"\"\xff\""[..],
-            b"\"\xed\xa0\x80\"",
-            b"\xEF\xBB\xBF1",
-            b"\xff\xfe1\0",
-            b"1\0",
-        ] {
+        for bytes in
+            [&b"\"\xff\""[..], b"\"\xed\xa0\x80\"", b"\xEF\xBB\xBF1", b"\xff\xfe1\0", b"1\0"]
+        {
             assert_eq!(canonicalize(bytes, &[]), None);
         }
     }
@@ -269,27 +262,13 @@ mod tests {
                 r#"[{"y":2},{"x":1}]"#,
             ),
             (&["/-", "/01", "/3", "/+1"], "[1,2,3]", "[1,2,3]"),
-            (
-                &["/a", "/a/b"],
-                r#"{"a":{"b":1,"c":2},"d":0}"#,
-                r#"{"d":0}"#,
-            ),
-            (
-                &["/a/b", "/a"],
-                r#"{"a":{"b":1,"c":2},"d":0}"#,
-                r#"{"d":0}"#,
-            ),
-            (
-                &["/", "/~0~1", "/é"],
-                r#"{"":1,"~/":2,"é":3,"e":4}"#,
-                r#"{"e":4}"#,
-            ),
+            (&["/a", "/a/b"], r#"{"a":{"b":1,"c":2},"d":0}"#, r#"{"d":0}"#),
+            (&["/a/b", "/a"], r#"{"a":{"b":1,"c":2},"d":0}"#, r#"{"d":0}"#),
+            (&["/", "/~0~1", "/é"], r#"{"":1,"~/":2,"é":3,"e":4}"#, r#"{"e":4}"#),
             (&["/a"], "7", "7"),
         ] {
-            let pointers: Vec<_> = pointers
-                .iter()
-                .map(|pointer| JsonPointer::parse(pointer).unwrap())
-                .collect();
+            let pointers: Vec<_> =
+                pointers.iter().map(|pointer| JsonPointer::parse(pointer).unwrap()).collect();
             assert_eq!(
                 canonicalize(text.as_bytes(), &pointers).as_deref(),
                 Some(form.as_bytes()),

@@ -17,10 +17,7 @@ impl<'a> MediaType<'a> {
         if essence.bytes().any(|byte| byte.is_ascii_uppercase()) {
             essence.to_mut().make_ascii_lowercase();
         }
-        Self {
-            essence,
-            parameters,
-        }
+        Self { essence, parameters }
     }
 
     /// `type/subtype` in lower case, without parameters.
@@ -59,9 +56,7 @@ impl<'a> MediaType<'a> {
     }
 
     fn names(&self) -> Option<(&str, &str)> {
-        self.essence
-            .split_once('/')
-            .filter(|(kind, subtype)| is_token(kind) && is_token(subtype))
+        self.essence.split_once('/').filter(|(kind, subtype)| is_token(kind) && is_token(subtype))
     }
 }
 
@@ -69,9 +64,7 @@ impl<'a> MediaType<'a> {
 pub(super) fn is_token(name: impl AsRef<[u8]>) -> bool {
     let name = name.as_ref();
     !name.is_empty()
-        && name
-            .iter()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte))
+        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte))
 }
 
 /// The first parameter of the list: name, value, and what comes after it.
@@ -95,9 +88,7 @@ fn parameter(list: &str) -> Option<(&str, &str, &str)> {
         }
     };
     let (between, later) = split(&quoted[end + 1..]);
-    trim(between)
-        .is_empty()
-        .then_some((name, &quoted[..end], later))
+    trim(between).is_empty().then_some((name, &quoted[..end], later))
 }
 
 fn split(list: &str) -> (&str, &str) {
@@ -138,11 +129,7 @@ mod tests {
 
     #[test]
     fn json_is_what_says_so() {
-        for yes in [
-            "application/problem+json",
-            "image/vnd.api+json; x=1",
-            "application/LD+JSON",
-        ] {
+        for yes in ["application/problem+json", "image/vnd.api+json; x=1", "application/LD+JSON"] {
             assert!(MediaType::parse(Some(yes)).is_json(), "{yes}");
         }
         for no in [
@@ -200,16 +187,9 @@ mod tests {
             &long,
         ] {
             let content_type = format!("multipart/form-data;{parameters}");
-            assert_eq!(
-                MediaType::parse(Some(&content_type)).boundary(),
-                None,
-                "{parameters}"
-            );
+            assert_eq!(MediaType::parse(Some(&content_type)).boundary(), None, "{parameters}");
         }
         let longest = format!("multipart/mixed;boundary={}", "b".repeat(70));
-        assert_eq!(
-            MediaType::parse(Some(&longest)).boundary().map(str::len),
-            Some(70)
-        );
+        assert_eq!(MediaType::parse(Some(&longest)).boundary().map(str::len), Some(70));
     }
 }

@@ -57,10 +57,7 @@ pub const MAX_FIELDS: usize = 16;
 pub fn canonicalize(content_type: &str, body: &[u8]) -> Option<Vec<u8>> {
     let media_type = MediaType::parse(Some(content_type));
     let mut form = Vec::new();
-    media_type
-        .is_multipart()
-        .then(|| Message::parse(&media_type, body))??
-        .write(&mut form);
+    media_type.is_multipart().then(|| Message::parse(&media_type, body))??.write(&mut form);
     Some(form)
 }
 
@@ -74,14 +71,8 @@ impl<'a> Message<'a> {
     pub(crate) fn parse(media_type: &MediaType<'a>, body: &'a [u8]) -> Option<Self> {
         let boundary = media_type.boundary()?.as_bytes();
         let first = Delimiter::first(body, boundary)?;
-        let message = Self {
-            preamble: &body[..first.start],
-            parts: Parts {
-                body,
-                boundary,
-                last: first,
-            },
-        };
+        let message =
+            Self { preamble: &body[..first.start], parts: Parts { body, boundary, last: first } };
 
         // Read once to see that all of it can be read: so nothing has to be kept of it.
         let mut parts = message.parts;
@@ -159,10 +150,7 @@ impl Delimiter {
             let skipped = rest.iter().position(|&byte| byte == b'\r');
             spent(skipped.unwrap_or(rest.len()) + 1);
             at += skipped?;
-            if body[at + 1..]
-                .strip_prefix(b"\n")
-                .is_some_and(|line| begins_line(line, boundary))
-            {
+            if body[at + 1..].strip_prefix(b"\n").is_some_and(|line| begins_line(line, boundary)) {
                 return Self::read(body, boundary, at, at + 2);
             }
             at += 1;
@@ -191,8 +179,7 @@ impl Delimiter {
 }
 
 fn begins_line(line: &[u8], boundary: &[u8]) -> bool {
-    line.strip_prefix(b"--")
-        .is_some_and(|line| line.starts_with(boundary))
+    line.strip_prefix(b"--").is_some_and(|line| line.starts_with(boundary))
 }
 
 struct Part<'a> {
@@ -225,11 +212,7 @@ impl<'a> Part<'a> {
         }
         // Stable: fields of one name keep their order.
         fields[..count].sort_by(|one, other| one.lower_name().cmp(other.lower_name()));
-        Some(Self {
-            fields,
-            count,
-            content: rest,
-        })
+        Some(Self { fields, count, content: rest })
     }
 
     fn write(&self, sink: &mut impl Sink) {
@@ -250,10 +233,7 @@ impl<'a> Field<'a> {
         let colon = line.iter().position(|&byte| byte == b':')?;
         let (name, value) = (&line[..colon], &line[colon + 1..]);
         let is_plain = is_token(name) && !value.iter().any(|byte| matches!(byte, 0 | b'\n'));
-        is_plain.then(|| Self {
-            name,
-            value: trim(value),
-        })
+        is_plain.then(|| Self { name, value: trim(value) })
     }
 
     fn lower_name(&self) -> impl Iterator<Item = u8> {
@@ -264,14 +244,8 @@ impl<'a> Field<'a> {
 
 fn trim(value: &[u8]) -> &[u8] {
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t');
-    let start = value
-        .iter()
-        .position(|byte| !is_space(byte))
-        .unwrap_or(value.len());
-    let end = value
-        .iter()
-        .rposition(|byte| !is_space(byte))
-        .map_or(start, |last| last + 1);
+    let start = value.iter().position(|byte| !is_space(byte)).unwrap_or(value.len());
+    let end = value.iter().rposition(|byte| !is_space(byte)).map_or(start, |last| last + 1);
     &value[start..end]
 }
 
@@ -287,21 +261,12 @@ mod tests {
         for (text, has_form) in [
             (format!("--B\r\n\r\n{}\r\n--B--", "x".repeat(SIZE)), true),
             (format!("--B\r\n\r\n{}\r\n--B--", "\r".repeat(SIZE)), true),
-            (
-                format!("--B\r\n\r\n{}\r\n--B--", "\r\n--A".repeat(SIZE / 5)),
-                true,
-            ),
+            (format!("--B\r\n\r\n{}\r\n--B--", "\r\n--A".repeat(SIZE / 5)), true),
             (format!("{}--B--", "--B\r\n\r\n\r\n".repeat(SIZE / 9)), true),
-            (
-                format!("{}--B--", "--B\r\na:b\r\n\r\n\r\n".repeat(SIZE / 14)),
-                true,
-            ),
+            (format!("{}--B--", "--B\r\na:b\r\n\r\n\r\n".repeat(SIZE / 14)), true),
             (format!("--B{}\r\n--B--", " ".repeat(SIZE)), false),
             (format!("{}--B--", "x\r\n".repeat(SIZE / 3)), true),
-            (
-                format!("--B\r\n{}:\r\n\r\n\r\n--B--", "x".repeat(SIZE)),
-                true,
-            ),
+            (format!("--B\r\n{}:\r\n\r\n\r\n--B--", "x".repeat(SIZE)), true),
             (format!("--B\r\n{}", "a:b\r\n".repeat(SIZE / 5)), false),
             (format!("--B\r\n\r\n{}", "\r\n--BB".repeat(SIZE / 6)), false),
             ("--B\r\n\r\n\r\n".repeat(SIZE / 9), false),
@@ -309,12 +274,7 @@ mod tests {
             let (form, spent) =
                 measure(|| canonicalize("multipart/x; boundary=B", text.as_bytes()));
             assert_eq!(form.is_some(), has_form, "{}", &text[..20]);
-            assert!(
-                spent <= 8 * text.len(),
-                "{}: {}",
-                &text[..20],
-                spent / text.len()
-            );
+            assert!(spent <= 8 * text.len(), "{}: {}", &text[..20], spent / text.len());
         }
     }
 }

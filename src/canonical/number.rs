@@ -115,11 +115,7 @@ impl<'a> Number<'a> {
         // Zeros at the end: of the fraction, and of the integer if nothing of the fraction is left.
         // Then those at the start, each of which moves the point.
         let fraction = without_trailing_zeros(fraction);
-        let int = if fraction.is_empty() {
-            without_trailing_zeros(int)
-        } else {
-            int
-        };
+        let int = if fraction.is_empty() { without_trailing_zeros(int) } else { int };
         let significant = [without_leading_zeros(int), fraction];
         let [first, second] = if significant[0].is_empty() {
             [&[][..], without_leading_zeros(fraction)]
@@ -127,11 +123,7 @@ impl<'a> Number<'a> {
             significant
         };
         let dropped = int.len() + fraction.len() - first.len() - second.len();
-        Self {
-            negative,
-            halves: [first, second],
-            point: point.saturating_sub(dropped as i64),
-        }
+        Self { negative, halves: [first, second], point: point.saturating_sub(dropped as i64) }
     }
 
     fn is_zero(&self) -> bool {
@@ -157,35 +149,25 @@ fn exponent(digits: &[u8]) -> i64 {
         b'+' => (false, &digits[1..]),
         _ => (false, digits),
     };
-    let size = digits.iter().fold(0i64, |size, digit| {
-        size.saturating_mul(10)
-            .saturating_add(i64::from(digit - b'0'))
-    });
+    let size = digits
+        .iter()
+        .fold(0i64, |size, digit| size.saturating_mul(10).saturating_add(i64::from(digit - b'0')));
     if negative { -size } else { size }
 }
 
 fn skip_digits(source: &[u8], at: usize) -> Option<usize> {
     let rest = source.get(at..)?;
-    let count = rest
-        .iter()
-        .position(|byte| !byte.is_ascii_digit())
-        .unwrap_or(rest.len());
+    let count = rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
     (count > 0).then_some(at + count)
 }
 
 fn without_leading_zeros(digits: &[u8]) -> &[u8] {
-    let zeros = digits
-        .iter()
-        .position(|&digit| digit != b'0')
-        .unwrap_or(digits.len());
+    let zeros = digits.iter().position(|&digit| digit != b'0').unwrap_or(digits.len());
     &digits[zeros..]
 }
 
 fn without_trailing_zeros(digits: &[u8]) -> &[u8] {
-    let kept = digits
-        .iter()
-        .rposition(|&digit| digit != b'0')
-        .map_or(0, |last| last + 1);
+    let kept = digits.iter().rposition(|&digit| digit != b'0').map_or(0, |last| last + 1);
     &digits[..kept]
 }
 
@@ -210,34 +192,13 @@ mod tests {
         for (value, spellings) in [
             (
                 "0",
-                &[
-                    "0",
-                    "-0",
-                    "0.0",
-                    "-0.000e7",
-                    "0e99999999999999999999999",
-                    "0E-1",
-                    "-0e+0",
-                ][..],
+                &["0", "-0", "0.0", "-0.000e7", "0e99999999999999999999999", "0E-1", "-0e+0"][..],
             ),
             (
                 "1",
-                &[
-                    "1",
-                    "1.0",
-                    "1e0",
-                    "10e-1",
-                    "0.1e1",
-                    "1E+00",
-                    "100000e-5",
-                    "0.00001E5",
-                    "1e-0",
-                ],
+                &["1", "1.0", "1e0", "10e-1", "0.1e1", "1E+00", "100000e-5", "0.00001E5", "1e-0"],
             ),
-            (
-                "-12.5",
-                &["-12.5", "-1.25e1", "-125e-1", "-0.0125e+3", "-12.50000"],
-            ),
+            ("-12.5", &["-12.5", "-1.25e1", "-125e-1", "-0.0125e+3", "-12.50000"]),
             (
                 "100000000000000000000",
                 &["1e20", "100000000000000000000", "100000000000000000000.0"],
@@ -247,10 +208,7 @@ mod tests {
             ("0.000001", &["1e-6", "0.000001", "0.0000010"]),
             ("1e-7", &["0.0000001", "1E-7"]),
             ("1.23e-7", &["0.000000123", "123e-9"]),
-            (
-                "1e+999999999999999999",
-                &["1e999999999999999999", "1e000000999999999999999999"],
-            ),
+            ("1e+999999999999999999", &["1e999999999999999999", "1e000000999999999999999999"]),
             ("1e+1000000000000000000", &["10e999999999999999999"]),
             ("1e-999999999999999999", &["1e-999999999999999999"]),
         ] {

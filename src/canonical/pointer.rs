@@ -22,9 +22,7 @@ impl JsonPointer {
             return Err(PointerError::WholeDocument);
         }
         let steps = pointer.strip_prefix('/').ok_or(PointerError::NoSlash)?;
-        Ok(Self {
-            steps: steps.split('/').map(unescape).collect::<Result<_, _>>()?,
-        })
+        Ok(Self { steps: steps.split('/').map(unescape).collect::<Result<_, _>>()? })
     }
 
     /// The names and indexes on the way, unescaped. There is at least one.
@@ -130,11 +128,7 @@ impl<'p> Ignored<'p> {
     }
 
     pub(super) fn root(&self) -> Place {
-        if self.nodes[0].children.is_empty() {
-            Place::Kept
-        } else {
-            Place::OnTheWay(0)
-        }
+        if self.nodes[0].children.is_empty() { Place::Kept } else { Place::OnTheWay(0) }
     }
 
     pub(super) fn member(&self, parent: Place, name: &[u8]) -> Place {

@@ -35,11 +35,7 @@ impl Hashing {
     const BUFFER: usize = 1024;
 
     pub(crate) fn new() -> Self {
-        Self {
-            hasher: Sha256::new(),
-            buffer: [0; Self::BUFFER],
-            filled: 0,
-        }
+        Self { hasher: Sha256::new(), buffer: [0; Self::BUFFER], filled: 0 }
     }
 
     pub(crate) fn finish(mut self) -> [u8; 32] {
@@ -74,15 +70,9 @@ mod tests {
     #[test]
     fn pieces_of_any_size_give_the_hash_of_the_whole() {
         let whole: Vec<u8> = (0..10_000u32).map(|i| (i * 31 % 251) as u8).collect();
-        for sizes in [
-            &[1usize][..],
-            &[7, 1023],
-            &[1024],
-            &[1, 1024, 3],
-            &[1025, 2],
-            &[512, 512, 1],
-            &[5000],
-        ] {
+        for sizes in
+            [&[1usize][..], &[7, 1023], &[1024], &[1, 1024, 3], &[1025, 2], &[512, 512, 1], &[5000]]
+        {
             let mut hashing = Hashing::new();
             let (mut rest, mut turn) = (&whole[..], 0);
             while !rest.is_empty() {
@@ -90,11 +80,7 @@ mod tests {
                 hashing.put(piece);
                 (rest, turn) = (later, turn + 1);
             }
-            assert_eq!(
-                hashing.finish(),
-                <[u8; 32]>::from(Sha256::digest(&whole)),
-                "{sizes:?}"
-            );
+            assert_eq!(hashing.finish(), <[u8; 32]>::from(Sha256::digest(&whole)), "{sizes:?}");
         }
     }
 }

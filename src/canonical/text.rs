@@ -31,10 +31,7 @@ pub(super) fn scan(source: &[u8], at: usize) -> Option<Literal> {
         }
     }
     spent(end - at);
-    Some(Literal {
-        end: end + 1,
-        has_escapes,
-    })
+    Some(Literal { end: end + 1, has_escapes })
 }
 
 /// Appends the text of a literal that was scanned before.
@@ -47,11 +44,7 @@ pub(super) fn decode(literal: &[u8], text: &mut Vec<u8>) {
 pub(super) fn write_literal(source: &[u8], at: usize, sink: &mut impl Sink) -> usize {
     sink.put(b"\"");
     let length = each_piece(&source[at..], |piece, was_escaped| {
-        if was_escaped {
-            write_escaped(piece, sink)
-        } else {
-            sink.put(piece)
-        }
+        if was_escaped { write_escaped(piece, sink) } else { sink.put(piece) }
     });
     sink.put(b"\"");
     at + length
@@ -91,11 +84,7 @@ pub(super) fn utf16_order(one: &[u8], other: &[u8]) -> Ordering {
     // Valid texts that are equal up to here differ in two first bytes of a character, or in two
     // later ones.
     let rank = |byte: u8| {
-        if matches!(byte, 0xEE | 0xEF) {
-            byte + 0x10
-        } else {
-            byte
-        }
+        if matches!(byte, 0xEE | 0xEF) { byte + 0x10 } else { byte }
     };
     rank(one[at]).cmp(&rank(other[at]))
 }
@@ -146,9 +135,7 @@ fn write_escaped(text: &[u8], sink: &mut impl Sink) {
 
 /// How many bytes at the beginning stand for themselves within a literal.
 fn plain(text: &[u8]) -> usize {
-    text.iter()
-        .position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\')
-        .unwrap_or(text.len())
+    text.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\').unwrap_or(text.len())
 }
 
 /// The character behind the backslash at `at`, and where its escape ends.
@@ -174,18 +161,13 @@ fn unescape_unicode(source: &[u8], at: usize) -> Option<(char, usize)> {
         return Some((char::from_u32(unit)?, at + 6));
     }
     let low = code_unit(source, at + 6).filter(|low| (0xDC00..0xE000).contains(low))?;
-    Some((
-        char::from_u32(0x1_0000 + ((unit - 0xD800) << 10) + (low - 0xDC00))?,
-        at + 12,
-    ))
+    Some((char::from_u32(0x1_0000 + ((unit - 0xD800) << 10) + (low - 0xDC00))?, at + 12))
 }
 
 /// The four digits of `\uXXXX`.
 fn code_unit(source: &[u8], at: usize) -> Option<u32> {
     let digits = source.get(at..at + 6)?.strip_prefix(b"\\u")?;
-    digits.iter().try_fold(0, |unit, &digit| {
-        Some(unit * 16 + char::from(digit).to_digit(16)?)
-    })
+    digits.iter().try_fold(0, |unit, &digit| Some(unit * 16 + char::from(digit).to_digit(16)?))
 }
 
 #[cfg(test)]
@@ -212,10 +194,7 @@ mod tests {
         for (written, literal) in [
             (r#""""#, r#""""#),
             (r#""x/é€😀""#, r#""\u0078\/\u00e9\u20AC\uD83D\ude00""#),
-            (
-                r#""\b\t\n\f\r\"\\""#,
-                r#""\u0008\u0009\u000a\u000C\u000d\u0022\u005c""#,
-            ),
+            (r#""\b\t\n\f\r\"\\""#, r#""\u0008\u0009\u000a\u000C\u000d\u0022\u005c""#),
             (
                 r#""\u0000\u001f\u007f""#.replace("\\u007f", "\u{7f}").as_str(),
                 r#""\u0000\u001F\u007F""#,
@@ -250,6 +229,8 @@ mod tests {
             r#""\ude00\ud83d""#,
             r#""\ud83d\n""#,
             r#""\ud83d\ude0""#,
+            r#""\ud800\ue000""#,
+            r#""\ud800\udbff""#,
         ] {
             assert_eq!(canonical(literal), None, "{literal}");
         }

@@ -17,9 +17,7 @@ const REQUEST: RequestParts<'_> = RequestParts {
 };
 
 fn plain(request: &RequestParts<'_>) -> Fingerprint {
-    Fingerprints::compute(request, &FingerprintSecrets::none())
-        .signing()
-        .clone()
+    Fingerprints::compute(request, &FingerprintSecrets::none()).signing().clone()
 }
 
 fn secrets(list: &str) -> FingerprintSecrets {
@@ -67,104 +65,37 @@ fn every_part_counts() {
     let form = b"--B\r\n\r\nx\r\n--B--";
     let requests = [
         REQUEST,
-        RequestParts {
-            method: "post",
-            ..REQUEST
-        },
-        RequestParts {
-            method: "PUT",
-            ..REQUEST
-        },
-        RequestParts {
-            path: "/v1/orders/",
-            ..REQUEST
-        },
-        RequestParts {
-            path: "/v1/order",
-            query: Some("s"),
-            ..REQUEST
-        },
-        RequestParts {
-            query: Some("to=alice"),
-            ..REQUEST
-        },
-        RequestParts {
-            query: Some("to=mallory"),
-            ..REQUEST
-        },
-        RequestParts {
-            query: Some("a=1&b=2"),
-            ..REQUEST
-        },
-        RequestParts {
-            query: Some("b=2&a=1"),
-            ..REQUEST
-        },
-        RequestParts {
-            content_type: None,
-            ..REQUEST
-        },
-        RequestParts {
-            content_type: Some("text/plain"),
-            ..REQUEST
-        },
-        RequestParts {
-            content_type: Some("application/problem+json"),
-            ..REQUEST
-        },
-        RequestParts {
-            body: br#"{"amount":11}"#,
-            ..REQUEST
-        },
-        RequestParts {
-            body: br#"{"amount":"10"}"#,
-            ..REQUEST
-        },
-        RequestParts {
-            body: b"",
-            ..REQUEST
-        },
-        RequestParts {
-            body: b"{}",
-            ..REQUEST
-        },
-        RequestParts {
-            body: br#"{"amount":10"#,
-            ..REQUEST
-        },
-        RequestParts {
-            body: br#"{"amount":10,"amount":10}"#,
-            ..REQUEST
-        },
-        RequestParts {
-            body: br#"{"amount":10,"amount": 10}"#,
-            ..REQUEST
-        },
-        RequestParts {
-            body: br#"{"a":{"amount":10}}"#,
-            ignore: &ignore,
-            ..REQUEST
-        },
+        RequestParts { method: "post", ..REQUEST },
+        RequestParts { method: "PUT", ..REQUEST },
+        RequestParts { path: "/v1/orders/", ..REQUEST },
+        RequestParts { path: "/v1/order", query: Some("s"), ..REQUEST },
+        RequestParts { query: Some("to=alice"), ..REQUEST },
+        RequestParts { query: Some("to=mallory"), ..REQUEST },
+        RequestParts { query: Some("a=1&b=2"), ..REQUEST },
+        RequestParts { query: Some("b=2&a=1"), ..REQUEST },
+        RequestParts { content_type: None, ..REQUEST },
+        RequestParts { content_type: Some("text/plain"), ..REQUEST },
+        RequestParts { content_type: Some("application/problem+json"), ..REQUEST },
+        RequestParts { body: br#"{"amount":11}"#, ..REQUEST },
+        RequestParts { body: br#"{"amount":"10"}"#, ..REQUEST },
+        RequestParts { body: b"", ..REQUEST },
+        RequestParts { body: b"{}", ..REQUEST },
+        RequestParts { body: br#"{"amount":10"#, ..REQUEST },
+        RequestParts { body: br#"{"amount":10,"amount":10}"#, ..REQUEST },
+        RequestParts { body: br#"{"amount":10,"amount": 10}"#, ..REQUEST },
+        RequestParts { body: br#"{"a":{"amount":10}}"#, ignore: &ignore, ..REQUEST },
         RequestParts {
             content_type: Some("multipart/form-data; boundary=B"),
             body: form,
             ..REQUEST
         },
-        RequestParts {
-            content_type: Some("multipart/mixed; boundary=B"),
-            body: form,
-            ..REQUEST
-        },
+        RequestParts { content_type: Some("multipart/mixed; boundary=B"), body: form, ..REQUEST },
         RequestParts {
             content_type: Some("multipart/form-data; boundary=C"),
             body: form,
             ..REQUEST
         },
-        RequestParts {
-            content_type: Some(json),
-            body: form,
-            ..REQUEST
-        },
+        RequestParts { content_type: Some(json), body: form, ..REQUEST },
         RequestParts {
             content_type: Some("application/x-www-form-urlencoded"),
             body: b"a=1&b=2",
@@ -187,33 +118,15 @@ fn every_part_counts() {
 fn what_does_not_count() {
     let ignore = [JsonPointer::parse("/nonce").unwrap()];
     for same in [
-        RequestParts {
-            query: Some(""),
-            ..REQUEST
-        },
-        RequestParts {
-            content_type: Some(" APPLICATION/json ; charset=latin1"),
-            ..REQUEST
-        },
-        RequestParts {
-            body: b" { \"amount\" : 1.0e1 } ",
-            ..REQUEST
-        },
-        RequestParts {
-            body: br#"{"nonce":[{"x":1}],"amount":10}"#,
-            ignore: &ignore,
-            ..REQUEST
-        },
+        RequestParts { query: Some(""), ..REQUEST },
+        RequestParts { content_type: Some(" APPLICATION/json ; charset=latin1"), ..REQUEST },
+        RequestParts { body: b" { \"amount\" : 1.0e1 } ", ..REQUEST },
+        RequestParts { body: br#"{"nonce":[{"x":1}],"amount":10}"#, ignore: &ignore, ..REQUEST },
     ] {
         assert_eq!(plain(&same), plain(&REQUEST), "{same:?}");
     }
-    let unlike_in_boundary = |boundary| {
-        plain(&RequestParts {
-            content_type: Some(boundary),
-            body: b"x",
-            ..REQUEST
-        })
-    };
+    let unlike_in_boundary =
+        |boundary| plain(&RequestParts { content_type: Some(boundary), body: b"x", ..REQUEST });
     assert_eq!(
         unlike_in_boundary("multipart/form-data; boundary=A"),
         unlike_in_boundary("multipart/form-data")
@@ -226,64 +139,27 @@ fn bodies_of_one_form_are_not_those_of_another() {
     let form = b"--B\r\n\r\nx\r\n--B--";
     let content_type = "multipart/form-data; boundary=B";
     let canonical = oncekey::canonical::multipart::canonicalize(content_type, form).unwrap();
-    let multipart = RequestParts {
-        content_type: Some(content_type),
-        body: form,
-        ..REQUEST
-    };
-    assert_ne!(
-        plain(&multipart),
-        plain(&RequestParts {
-            body: &canonical,
-            ..multipart
-        })
-    );
+    let multipart = RequestParts { content_type: Some(content_type), body: form, ..REQUEST };
+    assert_ne!(plain(&multipart), plain(&RequestParts { body: &canonical, ..multipart }));
 
-    let duplicates = RequestParts {
-        body: br#"{"a":1,"a":1}"#,
-        ..REQUEST
-    };
-    assert_ne!(
-        plain(&duplicates),
-        plain(&RequestParts {
-            body: br#"{"a":1}"#,
-            ..REQUEST
-        })
-    );
+    let duplicates = RequestParts { body: br#"{"a":1,"a":1}"#, ..REQUEST };
+    assert_ne!(plain(&duplicates), plain(&RequestParts { body: br#"{"a":1}"#, ..REQUEST }));
 }
 
 #[test]
 fn a_record_is_compared_under_its_own_secret() {
-    let other = RequestParts {
-        body: br#"{"amount":11}"#,
-        ..REQUEST
-    };
-    let (old, both, swapped) = (
-        secrets("old:alpha"),
-        secrets("new:beta,old:alpha"),
-        secrets("old:beta"),
-    );
+    let other = RequestParts { body: br#"{"amount":11}"#, ..REQUEST };
+    let (old, both, swapped) =
+        (secrets("old:alpha"), secrets("new:beta,old:alpha"), secrets("old:beta"));
     let recorded = Fingerprints::compute(&REQUEST, &old).signing().clone();
     assert_eq!(recorded.secret_id(), Some("old"));
 
     for listed in [&old, &both] {
-        assert_eq!(
-            Fingerprints::compute(&REQUEST, listed).compare(&recorded),
-            Comparison::Same
-        );
-        assert_eq!(
-            Fingerprints::compute(&other, listed).compare(&recorded),
-            Comparison::Different
-        );
+        assert_eq!(Fingerprints::compute(&REQUEST, listed).compare(&recorded), Comparison::Same);
+        assert_eq!(Fingerprints::compute(&other, listed).compare(&recorded), Comparison::Different);
     }
-    assert_eq!(
-        Fingerprints::compute(&REQUEST, &both).signing().secret_id(),
-        Some("new")
-    );
-    assert_eq!(
-        Fingerprints::compute(&REQUEST, &swapped).compare(&recorded),
-        Comparison::Different
-    );
+    assert_eq!(Fingerprints::compute(&REQUEST, &both).signing().secret_id(), Some("new"));
+    assert_eq!(Fingerprints::compute(&REQUEST, &swapped).compare(&recorded), Comparison::Different);
     for unlisted in [secrets("new:alpha"), FingerprintSecrets::none()] {
         assert_eq!(
             Fingerprints::compute(&REQUEST, &unlisted).compare(&recorded),
@@ -294,17 +170,11 @@ fn a_record_is_compared_under_its_own_secret() {
 
 #[test]
 fn a_plain_record_stays_comparable() {
-    let other = RequestParts {
-        query: Some("x"),
-        ..REQUEST
-    };
+    let other = RequestParts { query: Some("x"), ..REQUEST };
     let recorded = plain(&REQUEST);
     assert_eq!((recorded.version(), recorded.secret_id()), (1, None));
     for listed in [FingerprintSecrets::none(), secrets("a:b")] {
-        assert_eq!(
-            Fingerprints::compute(&REQUEST, &listed).compare(&recorded),
-            Comparison::Same
-        );
+        assert_eq!(Fingerprints::compute(&REQUEST, &listed).compare(&recorded), Comparison::Same);
         assert_eq!(
             Fingerprints::compute(&other, &listed).compare(&recorded),
             Comparison::Different
@@ -314,17 +184,11 @@ fn a_plain_record_stays_comparable() {
 
 #[test]
 fn the_wire_form_holds() {
-    for fingerprint in [
-        plain(&REQUEST),
-        Fingerprints::compute(&REQUEST, &secrets("k1:s"))
-            .signing()
-            .clone(),
-    ] {
+    for fingerprint in
+        [plain(&REQUEST), Fingerprints::compute(&REQUEST, &secrets("k1:s")).signing().clone()]
+    {
         let mut bytes = minicbor::to_vec(&fingerprint).unwrap();
-        assert_eq!(
-            minicbor::decode::<Fingerprint>(&bytes).unwrap(),
-            fingerprint
-        );
+        assert_eq!(minicbor::decode::<Fingerprint>(&bytes).unwrap(), fingerprint);
         // array(3), then the version: a later one is read, but tells nothing.
         assert_eq!(bytes[..2], [0x83, 1]);
         bytes[1] = 2;
@@ -341,10 +205,7 @@ fn the_wire_form_holds() {
 
 #[test]
 fn a_list_of_secrets_is_checked() {
-    assert_eq!(
-        secrets(" a:x:y=/+ ,b-2._:z\n").ids().collect::<Vec<_>>(),
-        ["a", "b-2._"]
-    );
+    assert_eq!(secrets(" a:x:y=/+ ,b-2._:z\n").ids().collect::<Vec<_>>(), ["a", "b-2._"]);
     let same = |one: &str, other: &str| {
         Fingerprints::compute(&REQUEST, &secrets(one)).signing()
             == Fingerprints::compute(&REQUEST, &secrets(other)).signing()
@@ -377,21 +238,11 @@ fn a_list_of_secrets_is_checked() {
 #[test]
 fn nothing_secret_is_shown() {
     let listed = secrets("k1:hunter2");
-    let request = RequestParts {
-        query: Some("token=hunter2"),
-        body: b"hunter2",
-        ..REQUEST
-    };
+    let request = RequestParts { query: Some("token=hunter2"), body: b"hunter2", ..REQUEST };
     let fingerprints = Fingerprints::compute(&request, &listed);
     let shown = format!("{listed:?} {request:?} {fingerprints:?}");
-    assert!(
-        shown.contains("k1") && shown.contains("/v1/orders"),
-        "{shown}"
-    );
-    assert!(
-        !shown.contains("hunter") && !shown.contains("104, 117"),
-        "{shown}"
-    );
+    assert!(shown.contains("k1") && shown.contains("/v1/orders"), "{shown}");
+    assert!(!shown.contains("hunter") && !shown.contains("104, 117"), "{shown}");
     assert!(!shown.contains(&fingerprints.signing().digest_hex()));
     assert!(shown.contains(&fingerprints.signing().digest_hex()[..8]));
 }

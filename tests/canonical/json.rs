@@ -107,17 +107,10 @@ proptest! {
 #[test]
 fn a_value_at_the_greatest_depth() {
     let nested = |depth: usize| {
-        format!(
-            "{}{{\"b\":1,\"a\":2}}{}",
-            "[".repeat(depth - 1),
-            "]".repeat(depth - 1)
-        )
+        format!("{}{{\"b\":1,\"a\":2}}{}", "[".repeat(depth - 1), "]".repeat(depth - 1))
     };
     for depth in [1, MAX_DEPTH - 1, MAX_DEPTH, MAX_DEPTH + 1] {
-        assert_eq!(
-            form(&nested(depth)),
-            reference::canonicalize(nested(depth).as_bytes())
-        );
+        assert_eq!(form(&nested(depth)), reference::canonicalize(nested(depth).as_bytes()));
         assert_eq!(form(&nested(depth)).is_some(), depth <= MAX_DEPTH);
     }
 }
@@ -135,11 +128,7 @@ fn change_somewhere(value: &mut Value, choices: &mut Choices) {
             }
         }
         Value::Object(members) if !members.is_empty() => {
-            let name = members
-                .keys()
-                .nth(choices.below(members.len()))
-                .unwrap()
-                .clone();
+            let name = members.keys().nth(choices.below(members.len())).unwrap().clone();
             match choices.below(4) {
                 0 => drop(members.remove(&name)),
                 1 => {
@@ -183,11 +172,8 @@ fn change_number(number: &mut Decimal, choices: &mut Choices) {
         _ => {
             let pick = choices.below(number.digits.len());
             let digit = number.digits.as_bytes()[pick];
-            let other = if digit == b'9' {
-                "1".to_owned()
-            } else {
-                char::from(digit + 1).to_string()
-            };
+            let other =
+                if digit == b'9' { "1".to_owned() } else { char::from(digit + 1).to_string() };
             number.digits.replace_range(pick..=pick, &other);
         }
     }
@@ -224,10 +210,7 @@ fn damage(bytes: &mut Vec<u8>, choices: &mut Choices) {
     let until = bytes.len().min(at + choices.below(3));
     match choices.below(4) {
         0 => drop(bytes.drain(at..until)),
-        1 => drop(bytes.splice(
-            at..until,
-            PIECES[choices.below(PIECES.len())].iter().copied(),
-        )),
+        1 => drop(bytes.splice(at..until, PIECES[choices.below(PIECES.len())].iter().copied())),
         2 => {
             let copy = bytes[at..bytes.len().min(at + choices.below(12))].to_vec();
             let to = choices.below(bytes.len() + 1);
@@ -261,11 +244,7 @@ fn without_one(
             }
         }
         Value::Object(members) if !members.is_empty() => {
-            let name = members
-                .keys()
-                .nth(choices.below(members.len()))
-                .unwrap()
-                .clone();
+            let name = members.keys().nth(choices.below(members.len())).unwrap().clone();
             steps.push(String::from_utf16(&name).unwrap());
             if choices.below(2) == 0
                 && let Some(inner) = without_one(&members[&name], choices, steps, substitute)

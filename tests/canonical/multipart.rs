@@ -8,11 +8,7 @@ const TYPE: &str = "multipart/form-data; boundary=B";
 
 fn canonical(body: &str) -> Option<Vec<u8>> {
     let canonical = canonicalize(TYPE, body.as_bytes());
-    assert_eq!(
-        canonical,
-        form::read("B", body.as_bytes()).as_ref().map(form::write),
-        "{body:?}"
-    );
+    assert_eq!(canonical, form::read("B", body.as_bytes()).as_ref().map(form::write), "{body:?}");
     canonical
 }
 
@@ -152,13 +148,7 @@ fn change_somewhere(form: &mut Form, choices: &mut Choices) {
     let count = form.parts.len();
     let pick = choices.below(count.max(1));
     match choices.below(7) {
-        0 => form.parts.insert(
-            pick,
-            Part {
-                fields: Vec::new(),
-                content: Vec::new(),
-            },
-        ),
+        0 => form.parts.insert(pick, Part { fields: Vec::new(), content: Vec::new() }),
         1 if count > 0 => drop(form.parts.remove(pick)),
         2 if count > 0 => form.parts.swap(0, pick),
         3 if count > 0 => form.parts[pick].content.push(b'x'),

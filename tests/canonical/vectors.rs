@@ -31,16 +31,10 @@ pub(crate) fn fingerprints() {
         let secrets = vector
             .get("secrets")
             .and_then(Value::text)
-            .map_or(FingerprintSecrets::none(), |list| {
-                FingerprintSecrets::parse(list).unwrap()
-            });
+            .map_or(FingerprintSecrets::none(), |list| FingerprintSecrets::parse(list).unwrap());
         let fingerprints = compute(vector.get("request").unwrap(), &secrets);
         let expected = vector.get("fingerprint").unwrap();
-        assert_eq!(
-            fingerprints.signing().digest_hex(),
-            text(expected, "digest"),
-            "{vector:?}"
-        );
+        assert_eq!(fingerprints.signing().digest_hex(), text(expected, "digest"), "{vector:?}");
         assert_eq!(
             fingerprints.signing().secret_id(),
             expected.get("secret_id").and_then(Value::text)
@@ -100,10 +94,7 @@ fn compute(request: &Value, secrets: &FingerprintSecrets) -> Fingerprints {
 }
 
 fn text<'v>(value: &'v Value, name: &str) -> &'v str {
-    value
-        .get(name)
-        .and_then(Value::text)
-        .unwrap_or_else(|| panic!("no text {name} in {value:?}"))
+    value.get(name).and_then(Value::text).unwrap_or_else(|| panic!("no text {name} in {value:?}"))
 }
 
 /// `name` as UTF-8 text, or `name_hex`.

@@ -42,10 +42,7 @@ pub(crate) fn form() -> impl Strategy<Value = Form> {
         prop::sample::select(vec!["content-disposition", "content-type", "x-a", "x"]),
         "([a-z\";=/]([ a-z\";=/é]{0,8}[a-z])?)?",
     );
-    let fields = vec(
-        field.prop_map(|(name, value)| (name.to_owned(), value.into_bytes())),
-        0..4,
-    );
+    let fields = vec(field.prop_map(|(name, value)| (name.to_owned(), value.into_bytes())), 0..4);
     let part = (fields, content.clone()).prop_map(|(mut fields, content)| {
         fields.sort_by(|one, other| one.0.cmp(&other.0));
         Part { fields, content }
@@ -61,13 +58,8 @@ pub(crate) fn form() -> impl Strategy<Value = Form> {
 /// Content type and body of a form, spelled in one of many ways.
 pub(crate) fn spell(form: &Form, choices: &mut Choices) -> (String, Vec<u8>) {
     let long = format!("{}{}", "b".repeat(61), choices.below(1_000_000));
-    let boundary = [
-        "----WebKitFormBoundaryx",
-        "=_q/1:2'()+,.?",
-        "two words",
-        "AaB03x",
-        &long,
-    ][choices.below(5)];
+    let boundary = ["----WebKitFormBoundaryx", "=_q/1:2'()+,.?", "two words", "AaB03x", &long]
+        [choices.below(5)];
     let boundary = &format!("{boundary}{}", choices.below(1000))[..];
     let content_type = match choices.below(4) {
         0 if !boundary.contains(' ') => format!("multipart/form-data; boundary={boundary}"),
@@ -79,11 +71,7 @@ pub(crate) fn spell(form: &Form, choices: &mut Choices) -> (String, Vec<u8>) {
     let mut body = form.preamble.clone();
     let mut starts_line = form.preamble.is_empty() && choices.below(2) == 0;
     let mut delimiter = |body: &mut Vec<u8>, end: &str, choices: &mut Choices| {
-        let line_break = if std::mem::take(&mut starts_line) {
-            ""
-        } else {
-            "\r\n"
-        };
+        let line_break = if std::mem::take(&mut starts_line) { "" } else { "\r\n" };
         let padding = ["", "", " ", "\t  "][choices.below(4)];
         body.extend_from_slice(format!("{line_break}--{boundary}{end}{padding}").as_bytes());
     };
@@ -93,13 +81,11 @@ pub(crate) fn spell(form: &Form, choices: &mut Choices) -> (String, Vec<u8>) {
         for (name, value) in mixed(&part.fields, choices) {
             let name: String = name
                 .chars()
-                .map(|letter| {
-                    if choices.below(2) == 0 {
-                        letter.to_ascii_uppercase()
-                    } else {
-                        letter
-                    }
-                })
+                .map(
+                    |letter| {
+                        if choices.below(2) == 0 { letter.to_ascii_uppercase() } else { letter }
+                    },
+                )
                 .collect();
             body.extend_from_slice(
                 format!("{name}:{}", ["", " ", "\t "][choices.below(3)]).as_bytes(),
@@ -126,14 +112,7 @@ fn mixed<'f>(fields: &'f [(String, Vec<u8>)], choices: &mut Choices) -> Vec<&'f 
     let mut in_order = fields.iter().collect::<Vec<_>>();
     mixed
         .iter()
-        .map(|field| {
-            in_order.remove(
-                in_order
-                    .iter()
-                    .position(|other| other.0 == field.0)
-                    .unwrap(),
-            )
-        })
+        .map(|field| in_order.remove(in_order.iter().position(|other| other.0 == field.0).unwrap()))
         .collect()
 }
 
@@ -161,10 +140,7 @@ pub(crate) fn read(boundary: &str, body: &[u8]) -> Option<Form> {
             continue;
         };
         let closing = rest.strip_prefix(b"--");
-        if !closing
-            .unwrap_or(rest)
-            .iter()
-            .all(|byte| b" \t".contains(byte))
+        if !closing.unwrap_or(rest).iter().all(|byte| b" \t".contains(byte))
             || (closing.is_none() && number == last)
         {
             return None;
@@ -172,15 +148,8 @@ pub(crate) fn read(boundary: &str, body: &[u8]) -> Option<Form> {
         if closing.is_some() {
             let epilogue = lines[number + 1..].join(&b"\r\n"[..]);
             let preamble = sections.remove(0).join(&b"\r\n"[..]);
-            let parts = sections
-                .iter()
-                .map(|section| read_part(section))
-                .collect::<Option<_>>()?;
-            return Some(Form {
-                preamble,
-                parts,
-                epilogue,
-            });
+            let parts = sections.iter().map(|section| read_part(section)).collect::<Option<_>>()?;
+            return Some(Form { preamble, parts, epilogue });
         }
         sections.push(Vec::new());
     }
@@ -215,10 +184,7 @@ fn read_part(lines: &[&[u8]]) -> Option<Part> {
         fields.push((name, trimmed[..kept].to_vec()));
     }
     fields.sort_by(|one, other| one.0.cmp(&other.0));
-    Some(Part {
-        fields,
-        content: lines[blank + 1..].join(&b"\r\n"[..]),
-    })
+    Some(Part { fields, content: lines[blank + 1..].join(&b"\r\n"[..]) })
 }
 
 /// The canonical form, as `canonical::multipart` describes it.

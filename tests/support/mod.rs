@@ -8,9 +8,5 @@ use proptest::test_runner::Config;
 
 /// A failure shows its smallest input, which then becomes a test by hand: no files of seeds.
 pub(crate) fn cases(cases: u32) -> Config {
-    Config {
-        cases,
-        failure_persistence: None,
-        ..Config::default()
-    }
+    Config { cases, failure_persistence: None, ..Config::default() }
 }

@@ -71,11 +71,7 @@ impl Decimal {
             return Self::default();
         }
         let exponent = exponent + (digits.len() - significant.len()) as i64;
-        Self {
-            negative,
-            digits: significant.to_owned(),
-            exponent,
-        }
+        Self { negative, digits: significant.to_owned(), exponent }
     }
 }
 
@@ -172,11 +168,7 @@ impl Reader<'_> {
         if int.len() > 1 && int.starts_with('0') {
             return None;
         }
-        let fraction = if self.expect('.').is_some() {
-            self.digits()?
-        } else {
-            String::new()
-        };
+        let fraction = if self.expect('.').is_some() { self.digits()? } else { String::new() };
         let digits = int + &fraction;
         let mut exponent = String::from("0");
         if self.expect('e').or_else(|| self.expect('E')).is_some() {
@@ -193,11 +185,7 @@ impl Reader<'_> {
         if size.len() > 18 {
             return None;
         }
-        Some(Decimal::new(
-            negative,
-            &digits,
-            exponent.parse::<i64>().ok()? - fraction.len() as i64,
-        ))
+        Some(Decimal::new(negative, &digits, exponent.parse::<i64>().ok()? - fraction.len() as i64))
     }
 
     fn digits(&mut self) -> Option<String> {
@@ -300,11 +288,7 @@ fn write_number(number: &Decimal, form: &mut String) {
     if k <= n && n <= 21 {
         form.push_str(&format!("{digits}{}", zeros(n - k)));
     } else if 0 < n && n <= 21 {
-        form.push_str(&format!(
-            "{}.{}",
-            &digits[..n as usize],
-            &digits[n as usize..]
-        ));
+        form.push_str(&format!("{}.{}", &digits[..n as usize], &digits[n as usize..]));
     } else if -6 < n && n <= 0 {
         form.push_str(&format!("0.{}{digits}", zeros(-n)));
     } else {

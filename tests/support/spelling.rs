@@ -166,28 +166,16 @@ fn spell_number(number: &Decimal, choices: &mut Choices, out: &mut String) {
     let (int, fraction) = digits.split_at(point);
     let int = int.trim_start_matches('0');
     out.push_str(if int.is_empty() { "0" } else { int });
-    let fraction = if fraction.is_empty() && choices.below(3) == 0 {
-        "00"
-    } else {
-        fraction
-    };
+    let fraction = if fraction.is_empty() && choices.below(3) == 0 { "00" } else { fraction };
     if !fraction.is_empty() {
         out.push('.');
         out.push_str(fraction);
     }
     let exponent = number.exponent - after as i64 + (digits.len() - point) as i64;
-    let exponent = if number.digits.is_empty() {
-        choices.below(99) as i64
-    } else {
-        exponent
-    };
+    let exponent = if number.digits.is_empty() { choices.below(99) as i64 } else { exponent };
     if exponent != 0 || choices.below(3) == 0 {
         out.push_str(choices.one_of(&["e", "E"]));
-        out.push_str(if exponent < 0 {
-            "-"
-        } else {
-            choices.one_of(&["", "+"])
-        });
+        out.push_str(if exponent < 0 { "-" } else { choices.one_of(&["", "+"]) });
         out.push_str(choices.one_of(&["", "0", "000"]));
         out.push_str(&exponent.unsigned_abs().to_string());
     }

@@ -67,6 +67,8 @@ function faultyStub(stub, keep) {
         case "slow": // is carried out at once, and the reply comes late
           leave();
           return await post(bytes).then(async (reply) => (await sleep(rule.ms), reply));
+        case "jump": // the clock jumps while it is under way
+          return await post(bytes).then((reply) => ((state.clock += rule.ms), reply));
         case "twice": // is carried out twice
           await (await post(bytes)).arrayBuffer();
           return await post(bytes);

@@ -65,9 +65,8 @@ describe("the Idempotency-Key header", () => {
 
   test("every visible character may be in a key", async () => {
     const path = gateway.route();
-    const all = Array.from({ length: 94 }, (_, at) => String.fromCharCode(33 + at)).join("");
-    // A quote at the start would begin a string.
-    const key = all.slice(1) + all[0];
+    // Only at the start a quote has a meaning; here the first one is an exclamation mark.
+    const key = Array.from({ length: 94 }, (_, at) => String.fromCharCode(33 + at)).join("");
     assert.equal((await raw(path, key)).status, 201);
     assert.equal((await raw(path, `  ${key}\t`)).status, 201, "space around it is not of it");
     assert.equal(gateway.hits(path), 1);

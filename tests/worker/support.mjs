@@ -4,7 +4,6 @@ import { createHash, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Miniflare, convertV4MiniflareOptions } from "miniflare";
-import { unstable_readConfig as readConfig } from "wrangler";
 import { exchange } from "./client.mjs";
 import { Origin } from "./origin.mjs";
 
@@ -16,12 +15,32 @@ const worker = new URL("../../worker/", import.meta.url).pathname;
 const built = process.env.ONCEKEY_WORKER_BUILD ?? join(worker, "build");
 
 /**
+ * What worker/wrangler.toml binds the Worker to. wrangler has a reader, but takes two seconds to load, for each
+ * file of tests; this one knows as much of TOML as that file uses.
+ */
+function readConfig() {
+  const [top, ...tables] = readFileSync(join(worker, "wrangler.toml"), "utf8").split(/^(?=\[)/m);
+  const field = (table, name) => {
+    const found = table.match(new RegExp(`^${name} = "(.*)"$`, "m"));
+    if (!found) throw new Error(`worker/wrangler.toml: no ${name} in ${table}`);
+    return found[1];
+  };
+  const named = (name) => tables.filter((table) => table.startsWith(`[[${name}]]`));
+  return {
+    compatibilityDate: field(top, "compatibility_date"),
+    durableObjects: Object.fromEntries(
+      named("durable_objects.bindings").map((table) => [field(table, "name"), { className: field(table, "class_name"), useSQLite: true }]),
+    ),
+    kvNamespaces: named("kv_namespaces").map((table) => field(table, "binding")),
+  };
+}
+
+/**
  * `vars`: settings; `upstream`: the origin's URL, absent for the sandbox; `state`: a folder that outlives the
  * Worker; `wrapper`: a module of this folder that stands around the built entry; `more`: further options for
  * Miniflare. Dispose of what it returns.
  */
 export async function startWorker({ vars = {}, upstream, state, wrapper, more = {} } = {}) {
-  const config = readConfig({ config: join(worker, "wrangler.toml") }, { hideWarnings: true });
   const module = (type, name) => ({ type, path: join(built, name), contents: readFileSync(join(built, name)) });
   const outer = wrapper && {
     type: "ESModule",
@@ -35,13 +54,8 @@ export async function startWorker({ vars = {}, upstream, state, wrapper, more = 
       cf: false,
       modulesRoot: built,
       modules: [...(outer ? [outer] : []), module("ESModule", "entry.mjs"), module("ESModule", "glue.mjs"), module("CompiledWasm", "oncekey.wasm")],
-      compatibilityDate: config.compatibility_date,
-      compatibilityFlags: config.compatibility_flags,
-      durableObjects: Object.fromEntries(
-        config.durable_objects.bindings.map((one) => [one.name, { className: one.class_name, useSQLite: true }]),
-      ),
-      kvNamespaces: config.kv_namespaces.map((one) => one.binding),
-      bindings: { ...config.vars, ...vars, ...(upstream && { UPSTREAM: upstream }) },
+      ...readConfig(),
+      bindings: { ...vars, ...(upstream && { UPSTREAM: upstream }) },
       resourcePersistencePath: state,
       ...more,
     }),

@@ -26,11 +26,7 @@ fn cost(text: &str, times: usize) -> Option<usize> {
                 + document.unescaped.capacity(),
         )
     });
-    assert!(
-        spent <= times * text.len() + 100,
-        "{} times",
-        spent as f64 / text.len() as f64
-    );
+    assert!(spent <= times * text.len() + 100, "{} times", spent as f64 / text.len() as f64);
     // `\u001f` stays as long as it was, `1e20` grows to 21 digits.
     assert!(written.0 <= 6 * text.len());
     memory
@@ -127,31 +123,18 @@ fn members_are_bounded() {
     assert!(Document::parse(object(MAX_MEMBERS + 1).as_bytes()).is_none());
     let spread = format!("[{}0]", "{\"\":0},".repeat(MAX_MEMBERS));
     let memory = cost(&spread, 8).unwrap();
-    assert_eq!(
-        memory,
-        MAX_MEMBERS * (size_of::<Member>() + size_of::<Object>())
-    );
+    assert_eq!(memory, MAX_MEMBERS * (size_of::<Member>() + size_of::<Object>()));
     assert!(Document::parse(format!("[{{\"\":0}},{}", &spread[1..]).as_bytes()).is_none());
 }
 
 #[test]
 fn leaving_out_costs_one_walk() {
-    let text = format!(
-        "[[{}0],{}0]",
-        "{\"a\":[{}]},".repeat(SIZE / 11),
-        "{\"a\":1},".repeat(SIZE / 8)
-    );
+    let text =
+        format!("[[{}0],{}0]", "{\"a\":[{}]},".repeat(SIZE / 11), "{\"a\":1},".repeat(SIZE / 8));
     let ignore =
         ["/0", "/1/a", "/7/a", "/7000"].map(|pointer| JsonPointer::parse(pointer).unwrap());
     let mut written = Bytes(0);
-    let ((), spent) = work::measure(|| {
-        Document::parse(text.as_bytes())
-            .unwrap()
-            .write(&ignore, &mut written)
-    });
-    assert!(
-        spent <= 8 * text.len(),
-        "{}",
-        spent as f64 / text.len() as f64
-    );
+    let ((), spent) =
+        work::measure(|| Document::parse(text.as_bytes()).unwrap().write(&ignore, &mut written));
+    assert!(spent <= 8 * text.len(), "{}", spent as f64 / text.len() as f64);
 }

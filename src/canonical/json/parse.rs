@@ -23,17 +23,9 @@ enum Value {
 
 impl<'a> Walk<'a> {
     pub(super) fn new(source: &'a [u8]) -> Self {
-        let document = Document {
-            source,
-            unescaped: Vec::new(),
-            members: Vec::new(),
-            objects: Vec::new(),
-        };
-        Self {
-            document,
-            open: Vec::new(),
-            waiting: Vec::new(),
-        }
+        let document =
+            Document { source, unescaped: Vec::new(), members: Vec::new(), objects: Vec::new() };
+        Self { document, open: Vec::new(), waiting: Vec::new() }
     }
 
     pub(super) fn run(mut self) -> Option<Document<'a>> {
@@ -62,13 +54,7 @@ impl<'a> Walk<'a> {
                         at = self.name(at + 1)?;
                         break;
                     }
-                    (
-                        &Open::Object {
-                            index,
-                            first_waiting,
-                        },
-                        b'}',
-                    ) => {
+                    (&Open::Object { index, first_waiting }, b'}') => {
                         self.close_object(index, first_waiting, at + 1)?;
                         self.open.pop();
                     }
@@ -148,10 +134,7 @@ impl<'a> Walk<'a> {
         // The stable sort merges. A sort that falls back to a heap could compare the same two long
         // names again and again, and would not be linear in their length.
         members.sort_by(|one, other| text::utf16_order(document.name(one), document.name(other)));
-        if members
-            .windows(2)
-            .any(|pair| document.name(&pair[0]) == document.name(&pair[1]))
-        {
+        if members.windows(2).any(|pair| document.name(&pair[0]) == document.name(&pair[1])) {
             return None;
         }
         document.objects[index] = Object {

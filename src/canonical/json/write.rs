@@ -7,14 +7,7 @@ use super::{Document, Member};
 
 pub(super) fn walk(document: &Document<'_>, ignore: &[JsonPointer], sink: &mut impl Sink) {
     let ignored = Ignored::new(ignore);
-    let mut walk = Walk {
-        document,
-        place: ignored.root(),
-        ignored,
-        sink,
-        at: 0,
-        next_object: 0,
-    };
+    let mut walk = Walk { document, place: ignored.root(), ignored, sink, at: 0, next_object: 0 };
     let mut open = Vec::new();
     loop {
         open.extend(walk.value());
@@ -49,14 +42,8 @@ struct Open {
 }
 
 enum Kind {
-    Array {
-        index: usize,
-    },
-    Object {
-        object: usize,
-        member: usize,
-        end: usize,
-    },
+    Array { index: usize },
+    Object { object: usize, member: usize, end: usize },
 }
 
 impl<'w, S: Sink> Walk<'w, S> {
@@ -69,16 +56,9 @@ impl<'w, S: Sink> Walk<'w, S> {
                 let Some(end) = self.document.end_of_empty(at) else {
                     self.sink.put(&[open]);
                     self.at = at + 1;
-                    let kind = if open == b'[' {
-                        Kind::Array { index: 0 }
-                    } else {
-                        self.enter_object()
-                    };
-                    return Some(Open {
-                        place: self.place,
-                        kind,
-                        has_written: false,
-                    });
+                    let kind =
+                        if open == b'[' { Kind::Array { index: 0 } } else { self.enter_object() };
+                    return Some(Open { place: self.place, kind, has_written: false });
                 };
                 self.sink.put(if open == b'[' { b"[]" } else { b"{}" });
                 end
@@ -105,11 +85,7 @@ impl<'w, S: Sink> Walk<'w, S> {
             self.document.objects[object].first as usize,
             self.document.objects[object].count as usize,
         );
-        Kind::Object {
-            object,
-            member: first,
-            end: first + count,
-        }
+        Kind::Object { object, member: first, end: first + count }
     }
 
     /// Goes to the next value of an array or object, or closes it and says no.
@@ -123,11 +99,7 @@ impl<'w, S: Sink> Walk<'w, S> {
                 self.place = place;
                 self.comma(&mut open.has_written);
             }
-            Kind::Object {
-                object,
-                ref mut member,
-                end,
-            } => {
+            Kind::Object { object, ref mut member, end } => {
                 let Some((place, found)) = self.next_member(open.place, member, end) else {
                     self.sink.put(b"}");
                     let object = &self.document.objects[object];

@@ -43,21 +43,9 @@ impl Situation {
             ("in_flight", &["in_time"], &["no", "yes"]),
             ("dead", &["in_time", "after", "long_after"], &["no", "yes"]),
             ("unknown", &["in_time", "after", "long_after"], &["yes"]),
-            (
-                "released",
-                &["in_time", "after", "long_after"],
-                &["no", "yes"],
-            ),
-            (
-                "completed",
-                &["in_time", "after", "long_after"],
-                &["no", "yes"],
-            ),
-            (
-                "bodiless",
-                &["in_time", "after", "long_after"],
-                &["no", "yes"],
-            ),
+            ("released", &["in_time", "after", "long_after"], &["no", "yes"]),
+            ("completed", &["in_time", "after", "long_after"], &["no", "yes"]),
+            ("bodiless", &["in_time", "after", "long_after"], &["no", "yes"]),
             ("voided", &["in_time", "after"], &["no"]),
             ("tombstone", &["in_time", "long_after"], &["no", "yes"]),
         ] {
@@ -134,43 +122,22 @@ impl Situation {
         };
         let (days_30, answered) = (end.minus(Millis::from_days(30)), end.minus(RETENTION));
         let state = match self.word("state") {
-            "in_flight" => State::InFlight {
-                token: OWNER,
-                lease_until: end,
-            },
+            "in_flight" => State::InFlight { token: OWNER, lease_until: end },
             // In time it has just died.
-            "dead" if self.word("when") == "in_time" => State::InFlight {
-                token: OWNER,
-                lease_until: NOW,
-            },
-            "dead" => State::InFlight {
-                token: OWNER,
-                lease_until: days_30,
-            },
-            "unknown" => State::Unknown {
-                cause: UnknownCause::TimedOut,
-                since: days_30,
-            },
-            "released" => State::Released {
-                cause: ReleaseCause::Status(429),
-                since: answered,
-            },
-            "completed" => State::Completed {
-                response: stored(),
-                completed_at: answered,
-            },
+            "dead" if self.word("when") == "in_time" => {
+                State::InFlight { token: OWNER, lease_until: NOW }
+            }
+            "dead" => State::InFlight { token: OWNER, lease_until: days_30 },
+            "unknown" => State::Unknown { cause: UnknownCause::TimedOut, since: days_30 },
+            "released" => State::Released { cause: ReleaseCause::Status(429), since: answered },
+            "completed" => State::Completed { response: stored(), completed_at: answered },
             "bodiless" => {
                 let response = StoredResponse::without_body(201, [], "req_1");
-                State::Completed {
-                    response,
-                    completed_at: answered,
-                }
+                State::Completed { response, completed_at: answered }
             }
             "voided" => State::Voided { since: days_30 },
             "tombstone" if self.word("when") == "in_time" => State::Expired { since: days_30 },
-            "tombstone" => State::Expired {
-                since: NOW.minus(tombstone),
-            },
+            "tombstone" => State::Expired { since: NOW.minus(tombstone) },
             other => panic!("no state is called {other}"),
         };
         let is_tombstone = matches!(state, State::Expired { .. });
@@ -180,11 +147,7 @@ impl Situation {
             state,
             attempts: ATTEMPTS,
             maybe_executed: self.word("maybe") == "yes",
-            earlier: if is_tombstone {
-                EarlierAttempts::default()
-            } else {
-                EARLIER.clone()
-            },
+            earlier: if is_tombstone { EarlierAttempts::default() } else { EARLIER.clone() },
             created_at: days_30.minus(Millis::from_days(2)),
         })
     }
@@ -227,21 +190,12 @@ fn earlier() -> EarlierAttempts {
     };
     let fingerprints = request("this", "");
     let begin = |record, token| {
-        let attempt = Attempt {
-            fingerprints: &fingerprints,
-            token,
-            minted_at: None,
-            policy: &policy,
-        };
+        let attempt =
+            Attempt { fingerprints: &fingerprints, token, minted_at: None, policy: &policy };
         written(lifecycle::begin(record, &attempt, NOW))
     };
     let first = begin(None, token_of("finished"));
-    let ended = lifecycle::fail(
-        Some(first),
-        token_of("finished"),
-        FailCause::NotDispatched,
-        NOW,
-    );
+    let ended = lifecycle::fail(Some(first), token_of("finished"), FailCause::NotDispatched, NOW);
     let second = begin(Some(written(ended)), token_of("overtaken"));
     begin(Some(second), token_of("owner")).earlier
 }
@@ -255,16 +209,14 @@ fn written<D>(step: Step<D>) -> Record {
 
 /// All combinations of the words of several columns.
 pub(crate) fn product(columns: &[(&'static str, &[&'static str])]) -> Vec<Words> {
-    columns
-        .iter()
-        .fold(vec![Vec::new()], |rows, (column, words)| {
-            let longer = |row: Words| {
-                words.iter().map(move |word| {
-                    let mut longer = row.clone();
-                    longer.push((*column, *word));
-                    longer
-                })
-            };
-            rows.into_iter().flat_map(longer).collect()
-        })
+    columns.iter().fold(vec![Vec::new()], |rows, (column, words)| {
+        let longer = |row: Words| {
+            words.iter().map(move |word| {
+                let mut longer = row.clone();
+                longer.push((*column, *word));
+                longer
+            })
+        };
+        rows.into_iter().flat_map(longer).collect()
+    })
 }

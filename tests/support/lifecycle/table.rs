@@ -37,20 +37,11 @@ impl Table {
                     row_outputs.len() == outputs.len() || row_outputs[0].starts_with("as "),
                     "{line}"
                 );
-                Row {
-                    line,
-                    inputs: row_inputs,
-                    outputs: row_outputs,
-                }
+                Row { line, inputs: row_inputs, outputs: row_outputs }
             })
             .collect();
         let used = RefCell::new(vec![false; rows.len()]);
-        Self {
-            inputs,
-            outputs,
-            rows,
-            used,
-        }
+        Self { inputs, outputs, rows, used }
     }
 
     /// What is expected where these words stand.
@@ -58,9 +49,7 @@ impl Table {
         let fits = |row: &Row| {
             self.inputs.iter().zip(&row.inputs).all(|(column, cell)| {
                 let word = words.iter().find(|(name, _)| name == column);
-                let word = word
-                    .unwrap_or_else(|| panic!("no word for column {column}"))
-                    .1;
+                let word = word.unwrap_or_else(|| panic!("no word for column {column}")).1;
                 *cell == "*" || cell.split('/').any(|choice| choice == word)
             })
         };
@@ -80,11 +69,7 @@ impl Table {
             }
             return self.expect(&words);
         }
-        self.outputs
-            .iter()
-            .copied()
-            .zip(outputs.iter().copied())
-            .collect()
+        self.outputs.iter().copied().zip(outputs.iter().copied()).collect()
     }
 
     /// A line that never counted says something that is not tested.

@@ -117,11 +117,7 @@ impl Witness {
             self.generation += 1;
             self.policy = policy;
         }
-        for earlier in self
-            .known
-            .iter()
-            .filter(|known| known.generation == self.generation)
-        {
+        for earlier in self.known.iter().filter(|known| known.generation == self.generation) {
             assert!(
                 earlier.end.is_some() || earlier.cleared || now >= earlier.lease_until,
                 "attempt {attempt} begins while {} owns the key",
@@ -142,10 +138,7 @@ impl Witness {
         {
             self.milestone("an attempt is overtaken");
         }
-        let executed = self
-            .known
-            .iter()
-            .any(|known| known.attempt == attempt && known.executed);
+        let executed = self.known.iter().any(|known| known.attempt == attempt && known.executed);
         self.known.retain(|known| known.attempt != attempt);
         self.known.push(Known {
             attempt,
@@ -167,10 +160,7 @@ impl Witness {
     /// The origin is called. Where no clock was set nobody else can own the key by then.
     pub(crate) fn dispatched(&mut self, attempt: usize, now: UnixMillis, clocks_are_right: bool) {
         let known = self.find(attempt);
-        assert!(
-            !clocks_are_right || now < known.lease_until,
-            "{attempt} is sent without a lease"
-        );
+        assert!(!clocks_are_right || now < known.lease_until, "{attempt} is sent without a lease");
     }
 
     /// The origin does the work. Property 1 again, by its effect, and the promise of `voided`.
@@ -187,36 +177,24 @@ impl Witness {
             );
         }
         let holds = self.policy.unknown_outcome == UnknownOutcome::Hold;
-        let executed = self
-            .known
-            .iter()
-            .filter(|k| k.generation == generation && k.executed);
+        let executed = self.known.iter().filter(|k| k.generation == generation && k.executed);
         if holds && generation == self.generation {
             assert_eq!(executed.count(), 1, "with hold the work is done once");
         }
         let refuses = self.policy.expired_key == oncekey::ExpiredKey::Refuse;
         if holds && refuses && self.key_tells_its_time && self.policy_is_constant {
-            assert_eq!(
-                self.executions, 1,
-                "with hold and refuse the work is done once for ever"
-            );
+            assert_eq!(self.executions, 1, "with hold and refuse the work is done once for ever");
         }
     }
 
     pub(crate) fn executed_in_this_generation(&self) -> bool {
-        self.known
-            .iter()
-            .any(|known| known.generation == self.generation && known.executed)
+        self.known.iter().any(|known| known.generation == self.generation && known.executed)
     }
 
     /// An attempt's end is recorded.
     pub(crate) fn ended(&mut self, attempt: usize, end: End) {
         if self.owner != Some(attempt) {
-            assert_eq!(
-                end,
-                End::Answered,
-                "an overtaken attempt adds a success only"
-            );
+            assert_eq!(end, End::Answered, "an overtaken attempt adds a success only");
             self.milestone("an overtaken attempt brings the first success");
         }
         self.find(attempt).end = Some(end);
@@ -234,11 +212,7 @@ impl Witness {
 
     pub(crate) fn settled(&mut self, executed: bool) {
         self.owner = None;
-        self.milestone(if executed {
-            "settled as executed"
-        } else {
-            "settled as not executed"
-        });
+        self.milestone(if executed { "settled as executed" } else { "settled as not executed" });
         if !executed {
             self.known.iter_mut().for_each(|known| known.cleared = true);
         }
@@ -247,10 +221,7 @@ impl Witness {
     /// A caller sees a kept answer. Property 2.
     pub(crate) fn saw(&mut self, answer: &StoredResponse, generation: u32) {
         for (other, seen) in &self.answers_seen {
-            assert!(
-                *other != generation || seen == answer,
-                "two answers: {seen:?}, {answer:?}"
-            );
+            assert!(*other != generation || seen == answer, "two answers: {seen:?}, {answer:?}");
         }
         self.answers_seen.push((generation, answer.clone()));
     }
@@ -279,27 +250,14 @@ impl Witness {
         after: Option<&Record>,
         now: UnixMillis,
     ) {
-        if let Some(Record {
-            state: State::InFlight { lease_until, .. },
-            policy,
-            ..
-        }) = after
-        {
+        if let Some(Record { state: State::InFlight { lease_until, .. }, policy, .. }) = after {
             assert!(*lease_until <= now.plus(policy.lease), "a lease ends");
         }
         if before == after {
             return;
         }
-        if let Some(Record {
-            state: State::Completed { completed_at, .. },
-            policy,
-            ..
-        }) = before
-        {
-            assert!(
-                now >= completed_at.plus(policy.retention),
-                "an answer changes: {after:?}"
-            );
+        if let Some(Record { state: State::Completed { completed_at, .. }, policy, .. }) = before {
+            assert!(now >= completed_at.plus(policy.retention), "an answer changes: {after:?}");
             self.milestone("an answer expires");
         }
         // A new record, or one that has expired, knows nothing of earlier attempts.
@@ -329,11 +287,7 @@ impl Witness {
             let promised =
                 |known: &&Known| self.key_tells_its_time || known.generation == self.generation;
             assert!(
-                !self
-                    .known
-                    .iter()
-                    .filter(promised)
-                    .any(|known| known.executed),
+                !self.known.iter().filter(promised).any(|known| known.executed),
                 "voided after it was executed"
             );
             self.voided = Some((self.generation, now));
@@ -343,9 +297,6 @@ impl Witness {
     }
 
     fn find(&mut self, attempt: usize) -> &mut Known {
-        self.known
-            .iter_mut()
-            .find(|known| known.attempt == attempt)
-            .expect("it was let through")
+        self.known.iter_mut().find(|known| known.attempt == attempt).expect("it was let through")
     }
 }

@@ -47,10 +47,7 @@ pub(crate) enum Op {
     /// The sweep comes.
     Sweep,
     /// The operator changes the policy.
-    Redeploy {
-        unknown: UnknownOutcome,
-        expired: ExpiredKey,
-    },
+    Redeploy { unknown: UnknownOutcome, expired: ExpiredKey },
     /// A replica is asked what it knows about a request.
     AskReplica { pick: usize, other: bool },
 }
@@ -130,11 +127,8 @@ impl World {
     pub(crate) fn step(&mut self, op: Op) {
         match op {
             Op::Send { other } => {
-                let gateway = Gateway {
-                    request: other.into(),
-                    sent_at: self.now,
-                    phase: Phase::Asking,
-                };
+                let gateway =
+                    Gateway { request: other.into(), sent_at: self.now, phase: Phase::Asking };
                 self.gateways.push(gateway);
                 self.network.push(Message::Begin(self.gateways.len() - 1));
             }
@@ -170,11 +164,7 @@ impl World {
             }
             Op::GiveUp { pick, lost } => {
                 if let Some(of) = self.gateway(pick, |phase| *phase == Phase::Waiting) {
-                    let cause = if lost {
-                        FailCause::ConnectionLost
-                    } else {
-                        FailCause::TimedOut
-                    };
+                    let cause = if lost { FailCause::ConnectionLost } else { FailCause::TimedOut };
                     self.end(of, Brought::Failure(cause));
                 }
             }
@@ -191,17 +181,7 @@ impl World {
             }
             Op::Settle => self.settle(),
             Op::Wait { time } => {
-                let times = [
-                    1,
-                    2_000,
-                    5_000,
-                    10_000,
-                    60_000,
-                    DAY / 2,
-                    DAY,
-                    DAY + 1,
-                    30 * DAY,
-                ];
+                let times = [1, 2_000, 5_000, 10_000, 60_000, DAY / 2, DAY, DAY + 1, 30 * DAY];
                 self.now = self.now.plus(Millis::new(times[time % times.len()]));
             }
             Op::Step { seconds } => {
@@ -211,11 +191,7 @@ impl World {
             Op::Sweep => {
                 self.call(None, false, |record, now| {
                     let next = record.map_or(Next::Keep, |record| lifecycle::expire(record, now));
-                    Step {
-                        decision: (),
-                        status: None,
-                        next,
-                    }
+                    Step { decision: (), status: None, next }
                 })
                 .decision
             }
@@ -238,9 +214,8 @@ impl World {
                     minted_at: self.minted_at,
                     policy: &policy,
                 };
-                let step = self.call(Some(of), false, |record, now| {
-                    lifecycle::begin(record, &attempt, now)
-                });
+                let step = self
+                    .call(Some(of), false, |record, now| lifecycle::begin(record, &attempt, now));
                 let now = self.last_seen;
                 if let (Decision::Execute(execution), Next::Write(record)) =
                     (&step.decision, &step.next)
@@ -248,8 +223,7 @@ impl World {
                     self.witness.granted(of, execution, record.policy, now);
                 }
                 let generation = self.witness.generation();
-                self.network
-                    .push(Message::Begun(of, step.decision, generation));
+                self.network.push(Message::Begun(of, step.decision, generation));
             }
             Message::Begun(of, decision, generation)
                 if self.gateways[of].phase == Phase::Asking =>
@@ -313,8 +287,7 @@ impl World {
                     let now = self.shard_now();
                     self.witness.executed(of, now);
                 }
-                self.network
-                    .push(Message::Answer(of, answer(status, &format!("from {of}"))));
+                self.network.push(Message::Answer(of, answer(status, &format!("from {of}"))));
             }
             Message::Answer(of, answer) if self.gateways[of].phase == Phase::Waiting => {
                 let is_final = End::of_status(answer.status) == End::Answered;
@@ -346,8 +319,7 @@ impl World {
             self.copy(record, status);
         }
         let generation = self.witness.generation();
-        self.network
-            .push(Message::Ended(of, step.decision, generation));
+        self.network.push(Message::Ended(of, step.decision, generation));
     }
 
     /// One read-decide-write at the store, which keeps bytes.
@@ -368,14 +340,9 @@ impl World {
         }
         let after = self.record();
         if let Next::Write(record) = &step.next {
-            assert_eq!(
-                after.as_ref(),
-                Some(&**record),
-                "what is read back is what was written"
-            );
+            assert_eq!(after.as_ref(), Some(&**record), "what is read back is what was written");
         }
-        self.witness
-            .changed(who, brings_success, before.as_ref(), after.as_ref(), now);
+        self.witness.changed(who, brings_success, before.as_ref(), after.as_ref(), now);
         step
     }
 
@@ -393,9 +360,7 @@ impl World {
             }
             _ => false,
         });
-        let status = self
-            .record()
-            .and_then(|record| record.status(self.shard_now()));
+        let status = self.record().and_then(|record| record.status(self.shard_now()));
         let is_unknown = status.is_some_and(|status| status.state == KeyState::Unknown);
         if under_way && is_unknown {
             return;
@@ -406,9 +371,7 @@ impl World {
         } else {
             Settlement::NotExecuted
         };
-        let step = self.call(None, false, |record, now| {
-            lifecycle::settle(record, settlement, now)
-        });
+        let step = self.call(None, false, |record, now| lifecycle::settle(record, settlement, now));
         assert_eq!(
             step.decision == Settling::Settled,
             is_unknown,
@@ -448,8 +411,7 @@ impl World {
         let authority = lifecycle::begin(self.record(), &attempt, self.shard_now());
         assert_eq!(believed.decision, authority.decision);
         assert_eq!(believed.status, authority.status);
-        self.witness
-            .told(&believed.decision, self.witness.generation());
+        self.witness.told(&believed.decision, self.witness.generation());
         self.witness.milestone("a replica answers");
     }
 
@@ -467,23 +429,13 @@ impl World {
             };
             lifecycle::begin(record.clone(), &attempt, now).decision
         });
-        assert!(
-            !told.contains(&Decision::InProgress),
-            "a key is stuck: {told:?}"
-        );
-        assert!(
-            told.iter().any(|told| *told != Decision::Mismatch),
-            "it belongs to one of them"
-        );
+        assert!(!told.contains(&Decision::InProgress), "a key is stuck: {told:?}");
+        assert!(told.iter().any(|told| *told != Decision::Mismatch), "it belongs to one of them");
         if told.contains(&Decision::OutcomeUnknown) {
             let policy = record.as_ref().map(|record| record.policy.unknown_outcome);
             assert_eq!(policy, Some(UnknownOutcome::Hold), "only `hold` waits");
             let step = lifecycle::settle(record, Settlement::NotExecuted, now);
-            assert_eq!(
-                step.decision,
-                Settling::Settled,
-                "and an operator can end that"
-            );
+            assert_eq!(step.decision, Settling::Settled, "and an operator can end that");
         }
     }
 
@@ -493,9 +445,8 @@ impl World {
     }
 
     fn gateway(&self, pick: usize, which: impl Fn(&Phase) -> bool) -> Option<usize> {
-        let of: Vec<_> = (0..self.gateways.len())
-            .filter(|of| which(&self.gateways[*of].phase))
-            .collect();
+        let of: Vec<_> =
+            (0..self.gateways.len()).filter(|of| which(&self.gateways[*of].phase)).collect();
         (!of.is_empty()).then(|| of[pick % of.len()])
     }
 

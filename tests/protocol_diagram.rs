@@ -1,0 +1,331 @@
+//! Keeps `docs/protocol.md` true: its state diagram and its tables of answers and errors are made from
+//! the functions that decide. After a change of these, `UPDATE_DOCS=1 cargo test --test
+//! protocol_diagram` writes them anew.
+
+#![cfg(not(target_arch = "wasm32"))]
+#![allow(clippy::disallowed_methods, reason = "a test reads a file; the core reads none")]
+
+#[path = "support/lifecycle/mod.rs"]
+mod support;
+
+use oncekey::{
+    AnswerClass, Attempt, Decision, Dialect, FailCause, KeyError, KeyState, Next, Record,
+    Rejection, ScopeError, Settlement, Step, lifecycle,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use support::requests::answer;
+use support::situations::{NOW, Situation, request_of, token_of};
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/protocol.md");
+
+/// The nodes in their order.
+const NODES: [&str; 7] =
+    ["[*]", "InFlight", "Unknown", "Released", "Completed", "Voided", "Expired"];
+
+/// The node that a record stands for now.
+fn node(record: Option<&Record>) -> &'static str {
+    match record.and_then(|record| record.status(NOW)).map(|status| status.state) {
+        None => "[*]",
+        Some(KeyState::InProgress) => "InFlight",
+        Some(KeyState::Unknown) => "Unknown",
+        Some(KeyState::Released) => "Released",
+        Some(KeyState::Completed) => "Completed",
+        Some(KeyState::Voided) => "Voided",
+        Some(KeyState::Expired) => "Expired",
+    }
+}
+
+fn after<D>(record: Option<Record>, step: Step<D>) -> Option<Record> {
+    match step.next {
+        Next::Keep => record,
+        Next::Write(record) => Some(*record),
+        Next::Remove => None,
+    }
+}
+
+type Call = Box<dyn Fn(&Situation) -> Option<Record>>;
+
+fn calls(by_owner: bool) -> Vec<(&'static str, Call)> {
+    let complete = |token: &'static str, status: u16| -> Call {
+        Box::new(move |of| {
+            let step = lifecycle::complete(of.record(), token_of(token), answer(status, ""), NOW);
+            after(of.record(), step)
+        })
+    };
+    let fail = |cause: FailCause| -> Call {
+        Box::new(move |of| {
+            after(of.record(), lifecycle::fail(of.record(), token_of("owner"), cause, NOW))
+        })
+    };
+    let settle = |settlement: Settlement| -> Call {
+        Box::new(move |of| {
+            after(of.record(), lifecycle::settle(of.record(), settlement.clone(), NOW))
+        })
+    };
+    let owner: Vec<(&str, Call)> = vec![
+        ("complete, final", complete("owner", 201)),
+        ("complete, not executed", complete("owner", 429)),
+        ("complete, unknown", complete("owner", 503)),
+        ("complete, repeat elsewhere", complete("owner", 307)),
+        ("fail, not dispatched", fail(FailCause::NotDispatched)),
+        ("fail, timed out", fail(FailCause::TimedOut)),
+        ("fail, connection lost", fail(FailCause::ConnectionLost)),
+        ("fail, not stored", fail(FailCause::NotStored)),
+    ];
+    let anybody: Vec<(&str, Call)> = vec![
+        (
+            "begin",
+            Box::new(|of| {
+                let attempt = Attempt {
+                    fingerprints: request_of("same"),
+                    token: token_of("new"),
+                    minted_at: of.minted_at(),
+                    policy: &of.policy_of_today(),
+                };
+                after(of.record(), lifecycle::begin(of.record(), &attempt, NOW))
+            }),
+        ),
+        ("late success of an overtaken attempt", complete("overtaken", 200)),
+        (
+            "void",
+            Box::new(|of| {
+                let policy = of.policy_of_today();
+                let step = lifecycle::void(of.record(), of.minted_at(), &policy, NOW);
+                after(of.record(), step)
+            }),
+        ),
+        ("settle, executed", settle(Settlement::Executed(answer(201, "")))),
+        ("settle, not executed", settle(Settlement::NotExecuted)),
+    ];
+    if by_owner { owner.into_iter().chain(anybody).collect() } else { anybody }
+}
+
+/// What leads from one node to another, and in which situations.
+type Edges = BTreeMap<(usize, usize), BTreeMap<&'static str, Vec<Situation>>>;
+
+fn note(edges: &mut Edges, from: &str, to: &str, what: &'static str, situation: &Situation) {
+    let place = |name| NODES.iter().position(|node| *node == name).expect("a node");
+    if from != to {
+        let what = edges.entry((place(from), place(to))).or_default().entry(what).or_default();
+        what.push(situation.clone());
+    }
+}
+
+/// The situations before anything has expired, one for each combination that may matter.
+fn live() -> impl Iterator<Item = Situation> {
+    let counts = |situation: &Situation| {
+        matches!(situation.word("when"), "-" | "in_time")
+            && situation.word("key") == "untimed"
+            && situation.word("state") != "bodiless"
+            // A released key was never executed, by the rules.
+            && (situation.word("state"), situation.word("maybe")) != ("released", "yes")
+    };
+    Situation::all().into_iter().filter(counts)
+}
+
+fn edges() -> Edges {
+    let mut edges = Edges::new();
+    for situation in live().filter(|situation| situation.word("state") != "dead") {
+        let record = situation.record();
+        for (what, call) in calls(situation.word("state") == "in_flight") {
+            note(
+                &mut edges,
+                node(record.as_ref()),
+                node(call(&situation).as_ref()),
+                what,
+                &situation,
+            );
+        }
+        let mut later = situation.clone();
+        let (what, when, state) = match situation.word("state") {
+            "in_flight" => ("the lease dies", "in_time", "dead"),
+            "absent" => continue,
+            "tombstone" => ("in time", "long_after", "tombstone"),
+            state => ("in time", "after", state),
+        };
+        for (column, word) in &mut later.0 {
+            match *column {
+                "when" => *word = when,
+                "state" => *word = state,
+                _ => {}
+            }
+        }
+        note(&mut edges, node(record.as_ref()), node(later.record().as_ref()), what, &situation);
+    }
+    edges
+}
+
+/// Under which conditions something leads on: those words that not all of `all` have.
+fn conditions(of: &[Situation], all: &[Situation]) -> String {
+    let mut conditions = Vec::new();
+    for column in ["unknown", "expired_key", "maybe"] {
+        let words = |of: &[Situation]| -> BTreeSet<_> {
+            of.iter().map(|situation| situation.word(column)).collect()
+        };
+        let (here, everywhere) = (words(of), words(all));
+        if here != everywhere {
+            conditions.extend(here.into_iter().map(|word| match (column, word) {
+                ("maybe", "yes") => "after one that may have executed",
+                ("maybe", _) => "after none that may have executed",
+                (_, word) => word,
+            }));
+        }
+    }
+    if conditions.is_empty() { String::new() } else { format!(" ({})", conditions.join(", ")) }
+}
+
+fn diagram() -> String {
+    let mut lines = vec!["```mermaid".to_owned(), "stateDiagram-v2".to_owned()];
+    for ((from, to), whats) in edges() {
+        let all: Vec<_> = live()
+            .filter(|of| of.word("state") != "dead" && node(of.record().as_ref()) == NODES[from])
+            .collect();
+        // Calls of one name that lead on under the same conditions share a line.
+        let mut labels = BTreeMap::<(&str, String), Vec<&str>>::new();
+        for (what, of) in whats {
+            let (name, kind) = what.split_once(", ").unwrap_or((what, ""));
+            labels.entry((name, conditions(&of, &all))).or_default().push(kind);
+        }
+        for ((name, conditions), kinds) in labels {
+            let kinds = kinds.join(" or ");
+            let comma = if kinds.is_empty() { "" } else { ", " };
+            let (from, to) = (NODES[from], NODES[to]);
+            lines.push(format!("    {from} --> {to}: {name}{comma}{kinds}{conditions}"));
+        }
+    }
+    lines.push("```".to_owned());
+    lines.join("\n")
+}
+
+fn answers() -> String {
+    let mut classes = BTreeMap::<&str, Vec<u16>>::new();
+    for status in 200..=599 {
+        let class = match AnswerClass::of_status(status) {
+            AnswerClass::Final => "1 final: kept and replayed",
+            AnswerClass::NotExecuted => "2 not executed: the key is released",
+            AnswerClass::Unknown => "3 unknown: it may have been executed",
+            AnswerClass::RepeatElsewhere => "4 repeat elsewhere: no record is left",
+        };
+        classes.entry(class).or_default().push(status);
+    }
+    let mut lines =
+        vec!["| the origin's status | what it means |".to_owned(), "|---|---|".to_owned()];
+    for (class, statuses) in classes.into_iter().rev() {
+        let text = if class.starts_with('1') { "all others".to_owned() } else { ranges(&statuses) };
+        lines.push(format!("| {text} | {} |", &class[2..]));
+    }
+    lines.join("\n")
+}
+
+/// `408, 409, 500–599`.
+fn ranges(statuses: &[u16]) -> String {
+    let mut ranges: Vec<(u16, u16)> = Vec::new();
+    for status in statuses {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == *status => *last = *status,
+            _ => ranges.push((*status, *status)),
+        }
+    }
+    let range = |(first, last): (u16, u16)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first}–{last}"),
+    };
+    ranges.into_iter().map(range).collect::<Vec<_>>().join(", ")
+}
+
+fn errors() -> String {
+    let decision = |decision: Decision| decision.rejection().expect("a decision without answer");
+    let cases = [
+        ("the route asks for a key and there is none", Rejection::KeyMissing),
+        ("the key is malformed", Rejection::KeyMalformed(KeyError::TooLong)),
+        ("the body cannot be read", Rejection::BodyUnreadable),
+        ("the body is too large", Rejection::BodyTooLarge(1)),
+        ("no credential", Rejection::NoScope(ScopeError::Missing)),
+        (
+            "a credential that is refreshed, such as a JWT",
+            Rejection::NoScope(ScopeError::ShortLivedToken),
+        ),
+        ("the key belongs to another request", decision(Decision::Mismatch)),
+        ("another attempt is under way", decision(Decision::InProgress)),
+        (
+            "an attempt may have executed, and the policy is `hold`",
+            decision(Decision::OutcomeUnknown),
+        ),
+        (
+            "there is an answer, and it cannot be given again",
+            decision(Decision::NotReplayable { http_status: Some(201) }),
+        ),
+        ("the key was voided", decision(Decision::KeyVoided)),
+        ("the key has expired, and expired keys are refused", decision(Decision::KeyExpired)),
+        ("only an unknown outcome can be settled", Rejection::NothingToSettle),
+        ("the connection to the origin broke", Rejection::OriginUnreachable),
+        ("the origin did not answer in time", Rejection::OriginTimedOut),
+        ("the store does not answer; the origin was not called", Rejection::StoreUnavailable),
+        ("too much is under way; the origin was not called", Rejection::Overloaded),
+        ("too late to call the origin safely; it was not called", Rejection::TooLateToDispatch),
+        (
+            "the stored record cannot be read; the origin was not called",
+            Rejection::RecordUnreadable,
+        ),
+        ("our fault", Rejection::Internal),
+    ];
+    let mut lines = vec![
+        "| case | `code` | `kukopay` | `ietf` | `Retry-After` |".to_owned(),
+        "|---|---|---|---|---|".to_owned(),
+    ];
+    for (case, rejection) in cases {
+        let [ours, ietf] = [Dialect::Kukopay, Dialect::Ietf]
+            .map(|dialect| rejection.problem(dialect, None, "req_1"));
+        assert_eq!(ours.code, ietf.code);
+        let retry_after = ours.retry_after.map_or(String::new(), |seconds| format!("{seconds} s"));
+        lines.push(format!(
+            "| {case} | `{}` | {} | {} | {retry_after} |",
+            ours.code, ours.status, ietf.status
+        ));
+    }
+    lines.join("\n")
+}
+
+/// Where the page holds what a test makes.
+fn block(page: &str, name: &str) -> std::ops::Range<usize> {
+    let begin = format!("<!-- generated: {name} -->\n");
+    let start = page.find(&begin).unwrap_or_else(|| panic!("no {begin}")) + begin.len();
+    let length = page[start..].find("\n<!-- end -->").expect("an end of the generated part");
+    start..start + length
+}
+
+#[test]
+fn the_page_shows_what_the_functions_do() {
+    let mut page = std::fs::read_to_string(PAGE).expect("docs/protocol.md");
+    let made = [("diagram", diagram()), ("answers", answers()), ("errors", errors())];
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        for (name, text) in &made {
+            page.replace_range(block(&page, name), text);
+        }
+        std::fs::write(PAGE, &page).expect("docs/protocol.md is written");
+    }
+    for (name, text) in &made {
+        let shown = &page[block(&page, name)];
+        assert_eq!(shown, text, "the {name} is out of date: run with UPDATE_DOCS=1");
+    }
+}
+
+/// The page says so, and the diagram leaves it out.
+#[test]
+fn to_everybody_but_its_owner_a_dead_attempt_is_an_unknown_outcome() {
+    for dead in live().filter(|situation| situation.word("state") == "dead") {
+        let mut unknown = dead.clone();
+        for (column, word) in &mut unknown.0 {
+            match *column {
+                "state" => *word = "unknown",
+                "maybe" => *word = "yes",
+                _ => {}
+            }
+        }
+        for (what, call) in calls(false) {
+            let [from_dead, from_unknown] = [&dead, &unknown].map(|of| node(call(of).as_ref()));
+            assert_eq!(from_dead, from_unknown, "{what}");
+        }
+    }
+}

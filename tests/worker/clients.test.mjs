@@ -1,0 +1,115 @@
+// Callers that go away: by closing, by resetting, in the middle of what they send or get.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { apiKey, created, eventually, gated, head, inTurn, newKey, sleep, startGateway, startRaw } from "./support.mjs";
+
+const leave = {
+  "closes its connection": (socket) => socket.destroy(),
+  "resets its connection": (socket) => socket.resetAndDestroy(),
+};
+
+describe("a caller that", () => {
+  let gateway;
+  before(async () => (gateway = await startGateway({ faults: true })));
+  after(() => gateway.dispose());
+
+  const start = (path, key, body = '{"a":1}', length = body.length) => {
+    const headers = [["X-Api-Key", apiKey], ["Idempotency-Key", key], ["Content-Type", "application/json"], ["Content-Length", length]];
+    return startRaw(gateway.url, Buffer.concat([head("POST", path, headers), Buffer.from(body)]));
+  };
+
+  for (const [what, go] of Object.entries(leave)) {
+    test(`fault 11: ${what} while the origin works gets its answer later, executed once`, async () => {
+      const slow = gated();
+      const path = gateway.route(slow);
+      const key = newKey();
+      const socket = await start(path, key);
+      await slow.reached;
+      go(socket);
+      // Time for the platform to notice that nobody listens.
+      await sleep(300);
+      assert.equal((await gateway.post(path, key)).json.type, "idempotency_in_progress");
+      slow.open();
+      const answer = await eventually(async () => {
+        const found = await gateway.post(path, key);
+        assert.equal(found.replayed, true);
+        return found;
+      });
+      assert.equal(answer.status, 201);
+      assert.equal(gateway.hits(path), 1);
+      assert.equal((await gateway.status(key)).attempts, 1);
+    });
+
+    test(`fault 12: ${what} while the origin works finds what the origin then does, also a failure`, async () => {
+      const slow = gated(inTurn(500));
+      const path = gateway.route(slow);
+      const key = newKey();
+      const socket = await start(path, key);
+      await slow.reached;
+      go(socket);
+      await sleep(100);
+      slow.open();
+      await eventually(async () => assert.equal((await gateway.post(path, key)).json.type, "idempotency_outcome_unknown"));
+      assert.equal(gateway.hits(path), 1);
+    });
+
+    test(`${what} before its body has ended leaves no record`, async () => {
+      const path = gateway.route();
+      const key = newKey();
+      const socket = await start(path, key, '{"a"', 7);
+      await sleep(100);
+      go(socket);
+      await sleep(200);
+      assert.equal(await gateway.status(key), undefined);
+      assert.equal(gateway.hits(path), 0);
+      assert.equal((await gateway.post(path, key)).status, 201);
+    });
+
+    test(`${what} as soon as it has sent everything has its request executed at most once`, async () => {
+      const path = gateway.route(created);
+      const keys = Array.from({ length: 10 }, newKey);
+      await Promise.all(keys.map(async (key) => go(await start(path, key))));
+      const answers = await Promise.all(keys.map((key) => eventually(async () => {
+        const answer = await gateway.post(path, key);
+        assert.equal(answer.status, 201);
+        return answer;
+      })));
+      assert.equal(answers.length, 10);
+      assert.equal(gateway.hits(path), 10);
+    });
+
+    test(`${what} in the middle of a large answer leaves a key that is not executed again`, async () => {
+      const blob = Buffer.alloc(8 << 20, "x");
+      const path = gateway.route(() => ({ body: blob }));
+      const key = newKey();
+      const socket = await start(path, key);
+      await new Promise((resolve) => socket.once("data", resolve));
+      go(socket);
+      const again = await gateway.post(path, key);
+      assert.deepEqual([again.status, again.json.type, again.json.http_status], [409, "idempotency_not_replayable", 200]);
+      assert.equal(gateway.hits(path), 1);
+    });
+  }
+
+  test("fault 11: goes while its answer is being stored has its answer stored", async () => {
+    const path = gateway.route();
+    const key = newKey();
+    await gateway.faults({ key, op: "complete", fault: "stall", ms: 700 });
+    const socket = await start(path, key);
+    await eventually(async () => assert.ok((await gateway.calls(key)).some((call) => call.op === "complete")));
+    socket.resetAndDestroy();
+    await eventually(async () => assert.equal((await gateway.post(path, key)).replayed, true));
+    assert.equal(gateway.hits(path), 1);
+  });
+
+  test("goes while its key is being asked for leaves no key stuck", async () => {
+    const path = gateway.route();
+    const key = newKey();
+    await gateway.faults({ key, op: "begin", fault: "stall", ms: 700 });
+    const socket = await start(path, key);
+    await eventually(async () => assert.ok((await gateway.calls(key)).some((call) => call.op === "begin")));
+    socket.resetAndDestroy();
+    await eventually(async () => assert.equal((await gateway.post(path, key)).status, 201));
+    assert.equal(gateway.hits(path), 1);
+  });
+});

@@ -1,0 +1,194 @@
+// What comes back is what the origin said: headers, bytes, codings, redirects.
+import assert from "node:assert/strict";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { after, before, describe, test } from "node:test";
+import { head, newKey, sendRaw, startGateway } from "./support.mjs";
+
+const json = { "Content-Type": "application/json" };
+
+describe("an origin's answer", () => {
+  let gateway;
+  before(async () => (gateway = await startGateway()));
+  after(() => gateway.dispose());
+
+  /** The first answer to a new key and its replay. */
+  async function twice(handler, more) {
+    const path = gateway.route(handler);
+    const key = newKey();
+    const answers = [await gateway.post(path, key, { a: 1 }, more), await gateway.post(path, key, { a: 1 }, more)];
+    assert.deepEqual(answers.map((answer) => answer.replayed), [false, true]);
+    assert.equal(gateway.hits(path), 1);
+    return answers;
+  }
+
+  test("fault 27, 28: headers come back verbatim, repeated ones in their order", async () => {
+    const headers = {
+      "Content-Disposition": `attachment; filename="a,b.txt"; filename*=UTF-8''%e2%82%ac`,
+      Link: ["<a>; rel=next", "<b,c>; rel=prev"],
+      Location: "/things/1?x=a,b#c",
+      "Content-Type": "text/plain; charset=UTF-8; x=\"a, b\"",
+      ETag: 'W/"x,y"',
+      Vary: "Accept-Language",
+      "X-Empty": "",
+      "X-Tab": "a\tb",
+      Date: "Sun, 06 Nov 1994 08:49:37 GMT",
+      "Cache-Control": "max-age=60",
+      "Retry-After": "7",
+    };
+    const [first, second] = await twice(() => ({ status: 201, headers, body: "ok" }));
+    for (const [name, value] of Object.entries(headers)) {
+      const wanted = [value].flat().join(", ");
+      assert.deepEqual([first.all(name).join(", "), second.all(name).join(", ")], [wanted, wanted], name);
+    }
+  });
+
+  test("an origin's request id is the caller's, first and replayed", async () => {
+    const answers = await twice(() => ({ headers: { "X-Request-Id": "req_origin" }, body: "ok" }));
+    for (const answer of answers) assert.deepEqual(answer.all("X-Request-Id"), ["req_origin"]);
+  });
+
+  test("a cookie goes to the first caller and is not replayed", async () => {
+    const [first, second] = await twice(() => ({ headers: { "Set-Cookie": ["sid=1; Expires=Sun, 06 Nov 2094 08:49:37 GMT", "b=2"] }, body: "ok" }));
+    assert.deepEqual(first.all("Set-Cookie"), ["sid=1; Expires=Sun, 06 Nov 2094 08:49:37 GMT", "b=2"]);
+    assert.deepEqual(second.all("Set-Cookie"), []);
+  });
+
+  test("what an origin says in the gateway's own headers is dropped", async () => {
+    const own = { "Idempotent-Replayed": "true", "Idempotency-State": "voided", "Idempotency-Key": "x", "Idempotency-Stored": "false" };
+    const path = gateway.route(() => ({ headers: own, body: "ok" }));
+    const first = await gateway.post(path, newKey());
+    assert.deepEqual([first.replayed, first.state, first.get("Idempotency-Key"), first.get("Idempotency-Stored")], [false, "completed", undefined, undefined]);
+    assert.equal((await gateway.get(path)).replayed, false);
+  });
+
+  test("headers of the connection stay on it", async () => {
+    const headers = { Connection: "keep-alive, X-Hop", "X-Hop": "1", "Keep-Alive": "timeout=5", "X-End": "2" };
+    for (const answer of await twice(() => ({ headers, body: "ok" }))) {
+      assert.deepEqual([answer.get("X-Hop"), answer.get("Keep-Alive"), answer.get("X-End")], [undefined, undefined, "2"]);
+    }
+    const path = gateway.route();
+    const hop = [["Connection", "close, X-Hop"], ["X-Hop", "1"], ["TE", "trailers"], ["Proxy-Authorization", "x"], ["X-End", "2"], ["X-Api-Key", "a"]];
+    assert.equal((await sendRaw(gateway.url, head("POST", path, [...hop, ["Idempotency-Key", newKey()], ["Content-Length", "0"]]))).status, 201);
+    const seen = gateway.origin.last(path).headers;
+    assert.deepEqual([seen["x-hop"], seen.te, seen["proxy-authorization"], seen["x-end"]], [undefined, undefined, undefined, "2"]);
+  });
+
+  test("fault 29: any bytes survive, and so does text of any charset", async () => {
+    const blob = Buffer.from(Array.from({ length: 256 * 400 }, (_, at) => at % 256));
+    for (const type of ["application/octet-stream", "text/plain; charset=iso-8859-1", "application/json", undefined]) {
+      const [first, second] = await twice(() => ({ headers: type ? { "Content-Type": type } : {}, body: blob }));
+      assert.ok(first.body.equals(blob) && second.body.equals(blob), type);
+      assert.deepEqual([first.get("Content-Type"), second.get("Content-Type")], [type, type]);
+    }
+  });
+
+  test("fault 31: a 204 is kept, empty", async () => {
+    const [first, second] = await twice(() => ({ status: 204, headers: { "X-A": "1" } }));
+    assert.deepEqual([first.status, second.status, second.body.length, second.get("X-A")], [204, 204, 0, "1"]);
+    assert.equal(second.get("Content-Type"), undefined);
+  });
+
+  test("fault 32: the length is the body's own, whatever the origin's coding was", async () => {
+    const text = JSON.stringify({ text: "x".repeat(5000) });
+    const gzip = { ...json, "Content-Encoding": "gzip" };
+    for (const handler of [
+      () => ({ headers: json, body: text }),
+      () => ({ headers: { ...json, "Transfer-Encoding": "chunked" }, body: text }),
+      () => ({ headers: { ...gzip, "Transfer-Encoding": "chunked" }, body: gzipSync(text) }),
+      () => ({ headers: gzip, body: gzipSync(text) }),
+    ]) {
+      for (const answer of await twice(handler)) {
+        assert.equal(answer.text, text);
+        assert.equal(answer.get("Content-Length"), String(text.length));
+      }
+    }
+  });
+
+  test("fault 33: a compressed answer is readable by a caller that takes no coding", async () => {
+    const text = JSON.stringify({ text: "x".repeat(5000) });
+    const path = gateway.route(() => ({ headers: { ...json, "Content-Encoding": "gzip" }, body: gzipSync(text) }));
+    const key = newKey();
+    assert.equal((await gateway.post(path, key, { a: 1 }, { headers: [["Accept-Encoding", "gzip"]] })).status, 200);
+    const plain = await gateway.post(path, key);
+    assert.deepEqual([plain.replayed, plain.get("Content-Encoding"), plain.text], [true, undefined, text]);
+  });
+
+  test("fault 34, 35: a 5xx is not replayed, and what is replayed says so", async () => {
+    const path = gateway.route(() => ({ status: 500, headers: json, body: '{"first":true}' }));
+    const key = newKey();
+    const [first, second] = [await gateway.post(path, key), await gateway.post(path, key)];
+    assert.deepEqual([first.status, first.text], [500, '{"first":true}']);
+    assert.notEqual(second.text, first.text);
+    assert.equal(second.get("Idempotent-Replayed"), undefined);
+    const [, replay] = await twice(() => ({ body: "ok" }));
+    assert.deepEqual(replay.all("Idempotent-Replayed"), ["true"]);
+  });
+
+  test("redirects are answers and nobody follows them; 307 and 308 leave no record", async () => {
+    const target = gateway.route();
+    for (const status of [301, 302, 303, 307, 308]) {
+      const path = gateway.route(() => ({ status, headers: { Location: target } }));
+      const key = newKey();
+      const first = await gateway.post(path, key);
+      assert.deepEqual([first.status, first.get("Location")], [status, target]);
+      if (status < 307) {
+        assert.ok((await gateway.post(path, key)).replayed);
+        continue;
+      }
+      assert.equal(first.state, undefined);
+      assert.equal(await gateway.status(key), undefined);
+      // The caller follows with the same key, to another path.
+      assert.equal((await gateway.post(target, key)).status, 201);
+      assert.equal((await gateway.post(target, key)).replayed, true);
+    }
+    assert.equal(gateway.hits(target), 2);
+  });
+
+  test("statuses that the platform cannot send become 502 and are not replayed", { todo: true }, async () => {
+    const path = gateway.route((_, response) => void response.socket.end("HTTP/1.1 799 Odd\r\nContent-Length: 3\r\nConnection: close\r\n\r\nodd"));
+    const answer = await gateway.post(path, newKey());
+    assert.deepEqual([answer.status, answer.state], [502, "unknown"]);
+  });
+
+  test("an informational answer is not the answer", async () => {
+    const hints = [(one) => one.writeEarlyHints({ link: "</a.css>; rel=preload" }), (one) => one.writeProcessing(), (one) => one.writeContinue()];
+    for (const hint of hints) {
+      const [first, second] = await twice((_, response) => (hint(response), { status: 201, body: "ok" }));
+      assert.deepEqual([first.status, first.text, second.status, second.text], [201, "ok", 201, "ok"]);
+    }
+  });
+
+  test("reads come through as they are: coding, length, HEAD and 304", async () => {
+    const text = JSON.stringify({ text: "x".repeat(5000) });
+    const path = gateway.route(({ headers }) =>
+      headers["if-none-match"]
+        ? { status: 304, headers: { ETag: '"1"' } }
+        : { headers: { ...json, "Content-Encoding": "gzip", ETag: '"1"', "Set-Cookie": ["a=1", "b=2"] }, body: gzipSync(text) },
+    );
+    const plain = await gateway.get(path, { headers: [["Accept-Encoding", "identity"]] });
+    assert.equal(plain.get("Content-Encoding"), undefined, "this caller takes no coding");
+    const coded = await gateway.get(path, { headers: [["Accept-Encoding", "gzip"]] });
+    assert.equal(coded.get("Content-Encoding") === "gzip" ? gunzipSync(coded.body).toString() : coded.text, text);
+    assert.deepEqual([plain.text, plain.all("Set-Cookie")], [text, ["a=1", "b=2"]]);
+    const known = await gateway.get(path, { headers: [["If-None-Match", '"1"']] });
+    assert.deepEqual([known.status, known.get("ETag"), known.body.length], [304, '"1"', 0]);
+    const sized = gateway.route(() => ({ headers: { "X-A": "1" }, body: "12345" }));
+    const probed = await gateway.call("HEAD", sized);
+    assert.deepEqual([probed.status, probed.get("X-A"), probed.body.length], [200, "1", 0]);
+    assert.equal(probed.get("Content-Length"), "5");
+  });
+});
+
+test("an upstream below a path gets its requests there", async () => {
+  const gateway = await startGateway();
+  const base = gateway.route();
+  await gateway.worker.dispose();
+  const below = await startGateway({ upstream: `${gateway.origin.url}${base}/` });
+  try {
+    assert.equal((await below.post("/v1/x?y=1", newKey())).status, 404, "the origin's own");
+    assert.equal(gateway.origin.last(`${base}/v1/x`).target, `${base}/v1/x?y=1`);
+  } finally {
+    await below.dispose();
+    await gateway.origin.close();
+  }
+});

@@ -1,0 +1,167 @@
+// How long an attempt owns its key: while it works, and not for long when it is gone.
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { created, eventually, gated, inTurn, newKey, sleep, startGateway } from "./support.mjs";
+
+describe("a lease of two seconds, with UNKNOWN_OUTCOME=retry", () => {
+  let gateway;
+  before(async () => (gateway = await startGateway({ faults: true, vars: { LEASE_SECONDS: "2", UNKNOWN_OUTCOME: "retry" } })));
+  after(() => gateway.dispose());
+
+  test("a slow origin outlives the lease, because the lease is renewed", async () => {
+    const slow = gated();
+    const path = gateway.route(slow);
+    const key = newKey();
+    // A renewal whose call or whose reply is lost is made again.
+    await gateway.faults({ key, op: "renew", fault: "refuse" }, { key, op: "renew", fault: "lose" });
+    const first = gateway.post(path, key);
+    await slow.reached;
+    for (let asked = 0; asked < 5; asked++) {
+      await sleep(900);
+      const other = await gateway.post(path, key);
+      assert.deepEqual([other.status, other.json.type, other.state], [409, "idempotency_in_progress", "in_progress"]);
+    }
+    slow.open();
+    assert.deepEqual([(await first).status, (await first).state], [201, "completed"]);
+    assert.equal(gateway.hits(path), 1);
+    assert.ok((await gateway.calls(key)).filter((call) => call.op === "renew" && !call.fault).length >= 3);
+  });
+
+  /** Sends a request whose renewals do not arrive, and waits until its lease has died at the origin. */
+  async function loseLease(path, key, slow) {
+    await gateway.faults({ key, op: "renew", fault: "refuse", times: 1000 });
+    const answer = gateway.post(path, key);
+    await slow.reached;
+    await eventually(async () => assert.equal((await gateway.status(key)).state, "unknown"));
+    return { answer };
+  }
+
+  test("fault 6, 8: soon after an attempt is gone a retry may run", async () => {
+    const slow = gated();
+    const path = gateway.route(inTurn(slow, created));
+    const key = newKey();
+    const begun = Date.now();
+    const { answer } = await loseLease(path, key, slow);
+    assert.ok(Date.now() - begun >= 1900, "not before the lease has died");
+    const second = await gateway.post(path, key);
+    assert.deepEqual([second.status, second.state, gateway.hits(path)], [201, "completed", 2]);
+    assert.equal(gateway.origin.last(path).headers["idempotency-attempt"], "2");
+    slow.open();
+    // The overtaken attempt's caller gets what stands, never its own copy.
+    assert.deepEqual([(await answer).text, (await answer).replayed], [second.text, true]);
+    assert.equal((await gateway.post(path, key)).text, second.text);
+  });
+
+  test("fault 5: an overtaken attempt that fails does not free the key of the one that overtook it", async () => {
+    for (const ending of [429, 500, 422]) {
+      const [slow, other] = [gated(inTurn(ending)), gated()];
+      const path = gateway.route(inTurn(slow, other, created));
+      const key = newKey();
+      const { answer: first } = await loseLease(path, key, slow);
+      await gateway.faults();
+      const second = gateway.post(path, key);
+      await other.reached;
+      slow.open();
+      const told = await first;
+      assert.deepEqual([told.status, told.json.type, told.state], [409, "idempotency_in_progress", "in_progress"], `${ending}`);
+      assert.equal((await gateway.post(path, key)).json.type, "idempotency_in_progress");
+      other.open();
+      assert.deepEqual([(await second).status, (await second).replayed], [201, false]);
+      assert.equal((await gateway.post(path, key)).text, (await second).text);
+      assert.equal(gateway.hits(path), 2);
+    }
+  });
+
+  test("the first success of an overtaken attempt is the key's answer, for both callers", async () => {
+    const [slow, other] = [gated(), gated()];
+    const path = gateway.route(inTurn(slow, other, created));
+    const key = newKey();
+    const { answer: first } = await loseLease(path, key, slow);
+    await gateway.faults();
+    const second = gateway.post(path, key);
+    await other.reached;
+    slow.open();
+    const told = await first;
+    assert.deepEqual([told.status, told.state, told.replayed], [201, "completed", false]);
+    other.open();
+    for (const answer of [await second, await gateway.post(path, key)]) assert.deepEqual([answer.text, answer.replayed], [told.text, true]);
+    assert.equal(gateway.hits(path), 2);
+  });
+
+  test("an Execute that arrives when half the lease is gone is not carried out, and the key is free", async () => {
+    const path = gateway.route();
+    const key = newKey();
+    await gateway.faults({ key, op: "begin", fault: "jump", ms: 1100 });
+    const late = await gateway.post(path, key);
+    assert.deepEqual([late.status, late.json.type, late.state, late.get("Retry-After")], [503, "api_connection_error", "released", "1"]);
+    assert.equal(gateway.hits(path), 0);
+    const again = await gateway.post(path, key);
+    assert.deepEqual([again.status, gateway.hits(path)], [201, 1]);
+    // Short of half the lease it is.
+    await gateway.faults({ key: `${key}2`, op: "begin", fault: "jump", ms: 300 });
+    assert.equal((await gateway.post(path, `${key}2`)).status, 201);
+  });
+
+  test("a key whose begin was slow for good is free too, and the origin was not called", async () => {
+    const path = gateway.route();
+    const key = newKey();
+    // Each try is carried out, and each reply comes too late.
+    await gateway.faults({ key, op: "begin", fault: "slow", ms: 1500, times: 3 });
+    const late = await gateway.post(path, key);
+    assert.deepEqual([late.status, late.json.type], [503, "api_connection_error"]);
+    assert.equal(gateway.hits(path), 0);
+    await eventually(async () => assert.equal((await gateway.status(key)).state, "released"), 5);
+    assert.equal((await gateway.post(path, key)).status, 201);
+    assert.equal((await gateway.status(key)).attempts, 2);
+  });
+});
+
+test("fault 6, with UNKNOWN_OUTCOME=hold: nothing runs after a dead lease, and a late success still becomes the answer", async () => {
+  const gateway = await startGateway({ faults: true, vars: { LEASE_SECONDS: "1" } });
+  try {
+    const slow = gated();
+    const path = gateway.route(slow);
+    const key = newKey();
+    await gateway.faults({ key, op: "renew", fault: "refuse", times: 1000 });
+    const first = gateway.post(path, key);
+    await slow.reached;
+    await eventually(async () => assert.equal((await gateway.post(path, key)).json.type, "idempotency_outcome_unknown"));
+    slow.open();
+    assert.deepEqual([(await first).status, (await first).state], [201, "completed"]);
+    assert.ok((await gateway.post(path, key)).replayed);
+    assert.equal(gateway.hits(path), 1);
+  } finally {
+    await gateway.dispose();
+  }
+});
+
+test("fault 6, 13: a power cut loses no answer, and a request that it cut is found out again", async () => {
+  const state = mkdtempSync(join(tmpdir(), "oncekey-test-"));
+  const vars = { LEASE_SECONDS: "2", UNKNOWN_OUTCOME: "retry" };
+  const [done, cut] = [newKey(), newKey()];
+  let gateway = await startGateway({ vars, state });
+  const { origin } = gateway;
+  try {
+    const slow = gated();
+    const path = origin.route(inTurn(created, slow, created));
+    const kept = await gateway.post(path, done);
+    const lost = gateway.post(path, cut).catch((error) => error);
+    await slow.reached;
+    await gateway.worker.dispose();
+    slow.open();
+    assert.ok((await lost) instanceof Error);
+    gateway = await startGateway({ vars, state, upstream: origin.url });
+    const again = await gateway.post(path, done);
+    assert.deepEqual([again.replayed, again.text], [true, kept.text]);
+    await eventually(async () => assert.equal((await gateway.post(path, cut)).status, 201));
+    assert.equal(origin.last(path).headers["idempotency-attempt"], "2");
+    assert.equal(origin.hits(path), 3);
+  } finally {
+    await gateway.dispose();
+    await origin.close();
+    rmSync(state, { recursive: true, force: true });
+  }
+});
