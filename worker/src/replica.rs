@@ -1,7 +1,9 @@
 //! Workers KV as a replica of answers: for replays while the authority is slow or down.
 
 use crate::clock;
+use futures_util::future::{Either, select};
 use oncekey::{Attempt, Decision, Millis, Record, ScopedKey, Step, replica};
+use std::pin::pin;
 use worker::{Env, KvStore};
 
 /// The binding of the namespace; a Worker without it has no replica.
@@ -9,6 +11,9 @@ const BINDING: &str = "REPLICA";
 
 /// The shortest time that KV keeps a thing.
 const SHORTEST: Millis = Millis::from_seconds(60);
+
+/// How long a read may take.
+const PATIENCE: Millis = Millis::new(1000);
 
 /// Writes the copy of a new answer. Nobody waits for it, and its failure is no failure.
 pub(crate) async fn put(env: &Env, name: ScopedKey, record: &Record, left: Millis) {
@@ -22,13 +27,20 @@ pub(crate) async fn put(env: &Env, name: ScopedKey, record: &Record, left: Milli
     }
 }
 
-/// What the replica knows for sure, or `None`, which means nothing at all.
+/// What the replica knows for sure, or `None`, which means nothing at all: also when it does not
+/// answer soon, for nobody waits for a replica.
 pub(crate) async fn ask(
     env: &Env,
     name: ScopedKey,
     attempt: &Attempt<'_>,
 ) -> Option<Step<Decision>> {
-    let bytes = store(env)?.get(&key(name)).bytes().await.ok()??;
+    let store = store(env)?;
+    let key = key(name);
+    let read = pin!(store.get(&key).bytes());
+    let bytes = match select(read, pin!(clock::sleep(PATIENCE))).await {
+        Either::Left((bytes, _)) => bytes.ok()??,
+        Either::Right(_) => return None,
+    };
     let copy = Record::decode(&bytes).ok()?;
     replica::believe(copy, attempt, clock::now())
 }
