@@ -45,28 +45,31 @@ impl Attempting<'_> {
                 .end_without_answer(FailCause::NotDispatched, &Rejection::TooLateToDispatch)
                 .await;
         }
-        let deadline = Deadline::after(self.caller.config.origin_timeout);
-        let called = match select(pin!(self.call_origin(&deadline)), pin!(self.keep_lease())).await
-        {
-            Either::Left((called, _)) => called,
+        // The lease is kept until the end is recorded, not only until the origin has answered.
+        match select(pin!(self.execute()), pin!(self.keep_lease())).await {
+            Either::Left((outcome, _)) => outcome,
             Either::Right((never, _)) => match never {},
-        };
+        }
+    }
+
+    async fn execute(&self) -> Outcome {
+        let deadline = Deadline::after(self.caller.config.origin_timeout);
+        let called = self.call_origin(&deadline).await;
         panic::point("task");
-        match called {
-            Ok((answer, body)) => self.end_with_answer(answer, body).await,
+        let (cause, rejection) = match called {
+            Ok((answer, body)) => return self.end_with_answer(answer, body).await,
             Err(OriginError::TimedOut) => {
                 deadline.abort();
-                self.end_without_answer(FailCause::TimedOut, &Rejection::OriginTimedOut).await
+                (FailCause::TimedOut, Rejection::OriginTimedOut)
             }
             Err(OriginError::NoAnswer) if self.caller.config.connect_failure_releases => {
-                self.end_without_answer(FailCause::NotDispatched, &Rejection::OriginUnreachable)
-                    .await
+                (FailCause::NotDispatched, Rejection::OriginUnreachable)
             }
             Err(OriginError::NoAnswer | OriginError::CutOff) => {
-                self.end_without_answer(FailCause::ConnectionLost, &Rejection::OriginUnreachable)
-                    .await
+                (FailCause::ConnectionLost, Rejection::OriginUnreachable)
             }
-        }
+        };
+        self.end_without_answer(cause, &rejection).await
     }
 
     async fn call_origin(
@@ -96,7 +99,7 @@ impl Attempting<'_> {
         }
     }
 
-    async fn end_with_answer(self, answer: OriginAnswer, body: OriginBody) -> Outcome {
+    async fn end_with_answer(&self, answer: OriginAnswer, body: OriginBody) -> Outcome {
         let request_id = answer.request_id().unwrap_or(&self.caller.request_id).to_owned();
         let (status, headers) = (answer.status, answer.headers.clone());
         let stored = match &body {
@@ -121,7 +124,7 @@ impl Attempting<'_> {
         }
     }
 
-    async fn end_without_answer(self, cause: FailCause, rejection: &Rejection) -> Outcome {
+    async fn end_without_answer(&self, cause: FailCause, rejection: &Rejection) -> Outcome {
         let operation = || Operation::Fail { token: self.write.token, cause };
         let answer = self.caller.reject(rejection);
         match self.end(operation()).await {

@@ -7,6 +7,12 @@ use std::cell::Cell;
 /// way to the origin.
 const LIMIT: u64 = 40 << 20;
 
+/// Beyond that, bytes for small bodies only: uploads must not keep a checkout from paying.
+const RESERVE: u64 = 8 << 20;
+
+/// How large a small body is, in bytes.
+const SMALL: u64 = 64 << 10;
+
 thread_local! {
     static HELD: Cell<u64> = const { Cell::new(0) };
 }
@@ -21,8 +27,10 @@ pub(crate) struct Reservation {
 impl Reservation {
     /// Holds `more` bytes, unless that would be too many for the isolate.
     pub(crate) fn grow(&self, more: u64) -> bool {
+        let is_small = self.bytes.get() + more <= SMALL;
+        let limit = if is_small { LIMIT + RESERVE } else { LIMIT };
         let held = HELD.get().saturating_add(more);
-        if held > LIMIT {
+        if held > limit {
             return false;
         }
         HELD.set(held);

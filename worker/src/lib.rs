@@ -28,6 +28,7 @@ use futures_util::future::{Either, select};
 use gateway::Outcome;
 use incoming::Incoming;
 use oncekey::{Dialect, Rejection};
+use std::rc::Rc;
 use worker::{Context, Env, Request, Response, Result, event};
 
 /// Every request to the Worker.
@@ -37,62 +38,52 @@ use worker::{Context, Env, Request, Response, Result, event};
 #[event(fetch)]
 async fn fetch(request: Request, env: Env, context: Context) -> Result<Response> {
     panic::arm(request.headers());
+    let incoming = Incoming::new(request);
+    let request_id = random::request_id();
+    let config = match config::load(&env) {
+        Ok(config) => config,
+        Err(problem) => return Ok(misconfigured(problem, &request_id)),
+    };
+    if let Some(mut answer) = cors::preflight(&config.cors, &incoming) {
+        answer.set("x-request-id", &request_id);
+        return Ok(answer.into_response());
+    }
+    let caller = Rc::new(Caller::new(config, &incoming, request_id));
     let (sender, receiver) = oneshot::channel();
+    let (env, inside) = (env.clone(), Rc::clone(&caller));
     let work = panic::contain(async move {
-        let (response, after) = respond(&env, request).await;
+        let Outcome { answer, after } = respond(&env, &inside, incoming).await;
         // The caller may have gone; the rest is done all the same.
-        let _ = sender.send(response);
+        let _ = sender.send(answer);
         if let Some(after) = after {
             after.await;
         }
     })
     .shared();
     context.wait_until(work.clone().map(drop));
-    match select(receiver, work).await {
-        Either::Left((Ok(response), _)) => Ok(response),
-        _ => Ok(internal_error()),
-    }
+    let answer = match select(receiver, work).await {
+        Either::Left((Ok(answer), _)) => answer,
+        _ => caller.reject(&Rejection::Internal),
+    };
+    Ok(caller.finish(answer))
 }
 
 /// The answer to a request, and what is left to do once it has gone out.
-async fn respond(
-    env: &Env,
-    request: Request,
-) -> (Response, Option<futures_util::future::LocalBoxFuture<'static, ()>>) {
-    let incoming = Incoming::new(request);
-    let request_id = random::request_id();
-    let config = match config::load(env) {
-        Ok(config) => config,
-        Err(problem) => return (misconfigured(problem, &request_id), None),
-    };
-    if let Some(mut answer) = cors::preflight(&config.cors, &incoming) {
-        answer.set("x-request-id", &request_id);
-        return (answer.into_response(), None);
-    }
-    let caller = Caller::new(config, &incoming, request_id);
-    let outcome = if incoming.path.starts_with("/_oncekey/") {
-        inspect::handle(env, &caller, &incoming).await.into()
+async fn respond(env: &Env, caller: &Caller, incoming: Incoming) -> Outcome {
+    if incoming.path.starts_with("/_oncekey/") {
+        inspect::handle(env, caller, &incoming).await.into()
     } else if incoming.path.starts_with("/webhooks/") {
         // The list of sources is closed, and empty.
         caller.reject(&Rejection::NotFound).into()
     } else {
-        gateway::handle(env, &caller, incoming).await
-    };
-    let Outcome { answer, after } = outcome;
-    (caller.finish(answer), after)
+        gateway::handle(env, caller, incoming).await
+    }
 }
 
 /// A Worker that is not set up right serves nothing: it says what is wrong.
 fn misconfigured(problem: String, request_id: &str) -> Response {
     worker::console_error!("{problem}");
-    plain_answer(&Rejection::Misconfigured(problem), request_id)
-}
-
-fn internal_error() -> Response {
-    plain_answer(&Rejection::Internal, &random::request_id())
-}
-
-fn plain_answer(rejection: &Rejection, request_id: &str) -> Response {
+    let rejection = Rejection::Misconfigured(problem);
     let problem = rejection.problem(Dialect::Kukopay, None, request_id);
     let headers = vec![
         ("content-type".to_owned(), problem.content_type.to_owned()),

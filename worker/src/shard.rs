@@ -9,9 +9,10 @@ use crate::panic;
 use crate::protocol::{Call, Operation, Reply, VERSION};
 use oncekey::{Attempt, Next, Record, RecordError, UnixMillis, lifecycle};
 use std::cell::Cell;
+use std::rc::Rc;
 use worker::{
-    DurableObject, Env, Request, Response, Result, ScheduledTime, SqlStorage, SqlStorageValue,
-    State, durable_object, wasm_bindgen,
+    DurableObject, Env, Error, Request, Response, Result, ScheduledTime, SqlStorage,
+    SqlStorageValue, State, durable_object, wasm_bindgen,
 };
 
 /// How many records one alarm looks at; what is left over gets the next alarm at once.
@@ -19,7 +20,9 @@ const SWEEP_BATCH: i64 = 500;
 
 /// One of the 256 shards.
 #[durable_object(alarm)]
-pub struct Shard {
+pub struct Shard(Rc<Inner>);
+
+struct Inner {
     state: State,
     store: Store,
     /// When the next sweep is set for, in milliseconds, or `u64::MAX` while none is known.
@@ -29,36 +32,52 @@ pub struct Shard {
 impl DurableObject for Shard {
     fn new(state: State, _: Env) -> Self {
         let store = Store { sql: state.storage().sql(), migrated: Cell::new(false) };
-        Self { state, store, alarm_at: Cell::new(u64::MAX) }
+        Self(Rc::new(Inner { state, store, alarm_at: Cell::new(u64::MAX) }))
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
-        panic::point("object");
         let bytes = request.bytes().await?;
-        let reply = match minicbor::decode::<Call>(&bytes) {
-            Ok(call) if call.version == VERSION => {
-                let (reply, due_at) = self.store.carry_out(call)?;
-                if due_at.is_some_and(|due_at| due_at.as_u64() < self.alarm_at.get()) {
-                    self.set_alarm().await?;
-                }
-                reply
-            }
-            _ => Reply::UnknownCall,
-        };
+        let inner = Rc::clone(&self.0);
+        let reply = contained(async move { inner.answer(&bytes).await }).await?;
         let bytes = minicbor::to_vec(&reply).map_err(|error| error.to_string())?;
         Response::from_bytes(bytes)
     }
 
     async fn alarm(&self) -> Result<Response> {
-        panic::point("alarm");
-        self.alarm_at.set(u64::MAX);
-        self.store.sweep()?;
-        self.set_alarm().await?;
+        let inner = Rc::clone(&self.0);
+        contained(async move { inner.sweep().await }).await?;
         Response::empty()
     }
 }
 
-impl Shard {
+/// Keeps a panic to the call that it happens in: the gateway asks again, the platform rings again.
+async fn contained<T: 'static>(work: impl Future<Output = Result<T>> + 'static) -> Result<T> {
+    let lost = |panic::Panicked| Error::from("the call was lost to an internal error");
+    panic::contain(work).await.map_err(lost)?
+}
+
+impl Inner {
+    async fn answer(&self, bytes: &[u8]) -> Result<Reply> {
+        panic::point("object");
+        match minicbor::decode::<Call>(bytes) {
+            Ok(call) if call.version == VERSION => {
+                let (reply, due_at) = self.store.carry_out(call)?;
+                if due_at.is_some_and(|due_at| due_at.as_u64() < self.alarm_at.get()) {
+                    self.set_alarm().await?;
+                }
+                Ok(reply)
+            }
+            _ => Ok(Reply::UnknownCall),
+        }
+    }
+
+    async fn sweep(&self) -> Result<()> {
+        panic::point("alarm");
+        self.alarm_at.set(u64::MAX);
+        self.store.sweep()?;
+        self.set_alarm().await
+    }
+
     /// Sets the alarm for the record that is due first.
     async fn set_alarm(&self) -> Result<()> {
         let Some(due_at) = self.store.first_due()? else {
