@@ -139,7 +139,7 @@ pub enum Settling {
 }
 
 impl Execution {
-    /// Whether the origin may be called at `now` when `begin` was sent at `sent_at`, both by the
+    /// Whether the origin may be called at `now` when `begin` was first sent at `sent_at`, both by the
     /// caller's own clock. Past half the lease it may not: by the time that the request arrives
     /// somebody else may own the key.
     pub fn may_dispatch(&self, sent_at: UnixMillis, now: UnixMillis) -> bool {

@@ -131,9 +131,8 @@ pub fn complete(
     if record.life(now) == Life::Expired {
         return lease_lost(record, now);
     }
-    // A repeated call: what it brought is recorded already.
     if record.earlier.has_ended(token) {
-        return keep(Completion::Recorded, &record, now);
+        return repeated(record, Some(&response), now);
     }
     if owns(&record, token) {
         record.earlier.note_ended(token);
@@ -167,7 +166,7 @@ pub fn fail(
         return lease_lost(record, now);
     }
     if record.earlier.has_ended(token) {
-        return keep(Completion::Recorded, &record, now);
+        return repeated(record, None, now);
     }
     if !owns(&record, token) {
         return lease_lost(record, now);
@@ -343,6 +342,20 @@ fn stands(record: Record, now: UnixMillis) -> Step<Decision> {
         State::Expired { .. } => Decision::KeyExpired,
     };
     Step { decision, status, next: Next::Keep }
+}
+
+/// A repeated call of an attempt that has ended: what it brought is recorded already. Where another
+/// attempt has brought the answer meanwhile, its caller gets that: with the state `completed`, a
+/// refusal of its own would read as the key's answer.
+fn repeated(record: Record, brought: Option<&StoredResponse>, now: UnixMillis) -> Step<Completion> {
+    match &record.state {
+        State::Completed { response, .. }
+            if !brought.is_some_and(|brought| response.is_same_answer(brought)) =>
+        {
+            lease_lost(record, now)
+        }
+        _ => keep(Completion::Recorded, &record, now),
+    }
 }
 
 fn lease_lost(record: Record, now: UnixMillis) -> Step<Completion> {

@@ -18,8 +18,8 @@ pub const HEAD_START: Millis = Millis::from_seconds(60);
 
 /// The copy to hand to a replica after an answer was stored, and how long it may be kept there.
 ///
-/// `None` for a key that has no answer, for one whose body was not kept, and for one that expires
-/// too soon for `shortest`, the shortest time that the replica can keep a thing (60 s in Workers KV).
+/// `None` for a key that has no answer or another one, for one whose body was not kept, and for one
+/// that expires too soon for `shortest`, the shortest time that the replica can keep a thing (60 s in Workers KV).
 pub fn copy(
     fingerprint: &Fingerprint,
     response: &StoredResponse,
@@ -28,7 +28,9 @@ pub fn copy(
     now: UnixMillis,
 ) -> Option<(Record, Millis)> {
     let (completed_at, expires_at) = (status.completed_at?, status.expires_at?);
-    if status.state != KeyState::Completed || response.body().is_none() {
+    let is_the_answer = status.http_status == Some(response.status)
+        && status.request_id.as_ref() == Some(&response.request_id);
+    if status.state != KeyState::Completed || !is_the_answer || response.body().is_none() {
         return None;
     }
     let left = expires_at.minus(HEAD_START).since(now);

@@ -92,6 +92,11 @@ impl StoredResponse {
         (200..300).contains(&self.status)
     }
 
+    /// Whether both are the answer of one attempt, of which a store may have kept less.
+    pub(crate) fn is_same_answer(&self, other: &Self) -> bool {
+        self.status == other.status && self.request_id == other.request_id
+    }
+
     fn head_size(&self) -> usize {
         // Four bytes a string cover its CBOR head at these lengths.
         let size = |(name, value): &(String, String)| name.len() + value.len() + 8;

@@ -5,6 +5,8 @@
 
 #![cfg(not(target_arch = "wasm32"))]
 
+#[path = "support/lifecycle/observers.rs"]
+mod observers;
 #[path = "support/lifecycle/mod.rs"]
 mod support;
 #[path = "support/lifecycle/witness.rs"]
@@ -32,12 +34,12 @@ fn expired_key() -> impl Strategy<Value = ExpiredKey> {
 fn op() -> impl Strategy<Value = Op> {
     (0..100_u8, 0..1000_usize, 0..1000_usize).prop_map(|(what, pick, choice)| match what {
         0..48 => Op::Deliver { pick, fate: choice },
-        48..60 => Op::Send { other: choice % 20 == 0 },
+        48..60 => Op::Send { other: choice.is_multiple_of(20) },
         60..66 => Op::Duplicate { pick },
         66..69 => Op::Lose { pick },
         69..72 => Op::Repeat { pick },
         72..75 => Op::Renew { pick },
-        75..78 => Op::GiveUp { pick, lost: choice % 2 == 0 },
+        75..78 => Op::GiveUp { pick, lost: choice.is_multiple_of(2) },
         78..80 => Op::Crash { pick },
         80..81 => Op::Void,
         81..84 => Op::Settle,
@@ -46,10 +48,15 @@ fn op() -> impl Strategy<Value = Op> {
         92..93 => Op::Step { seconds: choice as i64 % 51 - 25 },
         93..95 => Op::Sweep,
         95..96 => Op::Redeploy {
-            unknown: if pick % 2 == 0 { UnknownOutcome::Retry } else { UnknownOutcome::Hold },
-            expired: if choice % 2 == 0 { ExpiredKey::Forget } else { ExpiredKey::Refuse },
+            unknown: if pick.is_multiple_of(2) {
+                UnknownOutcome::Retry
+            } else {
+                UnknownOutcome::Hold
+            },
+            expired: if choice.is_multiple_of(2) { ExpiredKey::Forget } else { ExpiredKey::Refuse },
         },
-        _ => Op::AskReplica { pick, other: choice % 5 == 0 },
+        96..97 => Op::Abandon { pick },
+        _ => Op::AskReplica { pick, other: choice.is_multiple_of(5) },
     })
 }
 
@@ -71,7 +78,7 @@ fn run(
 
 #[test]
 fn whatever_happens_an_intent_is_executed_as_promised_and_gets_one_answer() {
-    let config = Config { cases: 4000, failure_persistence: None, ..Config::default() };
+    let config = Config { cases: 2500, failure_persistence: None, ..Config::default() };
     let result = TestRunner::new(config).run(&history(), |history| {
         run(history);
         Ok(())

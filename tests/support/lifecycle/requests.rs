@@ -25,8 +25,9 @@ pub(crate) fn token(number: u8) -> Token {
     Token::new([number; 16])
 }
 
-/// An answer with this status whose body tells it from every other.
+/// An answer with this status whose body, and request id, tell it from every other.
 pub(crate) fn answer(status: u16, body: &str) -> StoredResponse {
     let headers = [("content-type".to_owned(), "text/plain".to_owned())];
-    StoredResponse::keep(status, headers, body.as_bytes().to_vec(), "req_1", 10_000).0
+    let request_id = format!("req {body}");
+    StoredResponse::keep(status, headers, body.as_bytes().to_vec(), &request_id, 10_000).0
 }

@@ -284,16 +284,22 @@ impl Witness {
             if !counts {
                 self.generation += 1;
             }
-            let promised =
-                |known: &&Known| self.key_tells_its_time || known.generation == self.generation;
-            assert!(
-                !self.known.iter().filter(promised).any(|known| known.executed),
-                "voided after it was executed"
-            );
+            self.assert_voidable(counts);
             self.voided = Some((self.generation, now));
             self.owner = None;
             self.milestone("a key is voided");
         }
+    }
+
+    /// What `void` would promise now must be true: of all attempts where the key tells its time, else
+    /// of those that the record knows of, if it counts.
+    pub(crate) fn assert_voidable(&self, record_counts: bool) {
+        let promised = |known: &&Known| {
+            self.key_tells_its_time || record_counts && known.generation == self.generation
+        };
+        let executed = self.known.iter().filter(promised).find(|known| known.executed);
+        let executed = executed.map(|known| known.attempt);
+        assert_eq!(executed, None, "voided though this attempt was executed");
     }
 
     fn find(&mut self, attempt: usize) -> &mut Known {

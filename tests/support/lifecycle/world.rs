@@ -6,15 +6,15 @@ use super::support::requests::{answer, request, token};
 use super::witness::{End, Witness};
 use oncekey::{
     Attempt, Completion, Decision, ExpiredKey, FailCause, Fingerprints, KeyState, KeyStatus,
-    Millis, Next, Policy, Record, Renewal, Settlement, Settling, State, Step, StoredResponse,
-    UnixMillis, UnknownOutcome, lifecycle, replica,
+    Millis, Next, Policy, Record, Renewal, Step, StoredResponse, UnixMillis, UnknownOutcome,
+    lifecycle,
 };
 use std::sync::LazyLock;
 
 const START: UnixMillis = UnixMillis::new(1_764_000_000_000);
 const DAY: u64 = 86_400_000;
 /// The two requests that come with the key.
-static REQUESTS: LazyLock<[Fingerprints; 2]> =
+pub(crate) static REQUESTS: LazyLock<[Fingerprints; 2]> =
     LazyLock::new(|| [request("one", ""), request("other", "")]);
 
 /// What happens next. The numbers pick one of what there is.
@@ -34,6 +34,8 @@ pub(crate) enum Op {
     Renew { pick: usize },
     /// A gateway that waits for the origin waits no longer.
     GiveUp { pick: usize, lost: bool },
+    /// A gateway that waits for the store's first reply waits no longer, and says so.
+    Abandon { pick: usize },
     /// A gateway is gone.
     Crash { pick: usize },
     /// The caller gives the key up.
@@ -53,19 +55,19 @@ pub(crate) enum Op {
 }
 
 #[derive(Clone, Debug)]
-enum Message {
+pub(crate) enum Message {
     Begin(usize),
     Begun(usize, Decision, u32),
     Renew(usize),
     Complete(usize, StoredResponse),
     Fail(usize, FailCause),
-    Ended(usize, Completion, u32),
+    Ended(usize, Completion, Option<KeyStatus>, u32),
     Request(usize),
     Answer(usize, StoredResponse),
 }
 
 #[derive(Clone, PartialEq)]
-enum Phase {
+pub(crate) enum Phase {
     Asking,
     Waiting,
     Storing(Brought),
@@ -74,28 +76,28 @@ enum Phase {
 
 /// What a gateway stores at the end.
 #[derive(Clone, PartialEq)]
-enum Brought {
+pub(crate) enum Brought {
     Answer(StoredResponse),
     Failure(FailCause),
 }
 
-struct Gateway {
-    request: usize,
+pub(crate) struct Gateway {
+    pub(crate) request: usize,
     sent_at: UnixMillis,
-    phase: Phase,
+    pub(crate) phase: Phase,
 }
 
 pub(crate) struct World {
-    now: UnixMillis,
+    pub(crate) now: UnixMillis,
     clock_step: i64,
     clock_was_set: bool,
     last_seen: UnixMillis,
     stored: Option<Vec<u8>>,
-    today: Policy,
-    minted_at: Option<UnixMillis>,
-    network: Vec<Message>,
-    gateways: Vec<Gateway>,
-    copies: Vec<Record>,
+    pub(crate) today: Policy,
+    pub(crate) minted_at: Option<UnixMillis>,
+    pub(crate) network: Vec<Message>,
+    pub(crate) gateways: Vec<Gateway>,
+    pub(crate) copies: Vec<Record>,
     pub(crate) witness: Witness,
 }
 
@@ -125,6 +127,11 @@ impl World {
     }
 
     pub(crate) fn step(&mut self, op: Op) {
+        self.happen(op);
+        self.probe();
+    }
+
+    fn happen(&mut self, op: Op) {
         match op {
             Op::Send { other } => {
                 let gateway =
@@ -166,6 +173,12 @@ impl World {
                 if let Some(of) = self.gateway(pick, |phase| *phase == Phase::Waiting) {
                     let cause = if lost { FailCause::ConnectionLost } else { FailCause::TimedOut };
                     self.end(of, Brought::Failure(cause));
+                }
+            }
+            Op::Abandon { pick } => {
+                if let Some(of) = self.gateway(pick, |phase| *phase == Phase::Asking) {
+                    self.gateways[of].phase = Phase::Over;
+                    self.network.push(Message::Fail(of, FailCause::NotDispatched));
                 }
             }
             Op::Crash { pick } => {
@@ -263,16 +276,20 @@ impl World {
                 });
                 self.ended(of, step, End::of_failure(cause));
             }
-            Message::Ended(of, completion, generation) => {
+            Message::Ended(of, completion, status, generation) => {
                 if let Phase::Storing(brought) = self.gateways[of].phase.clone() {
-                    match (&completion, brought) {
-                        (Completion::Recorded, Brought::Answer(own))
-                            if End::of_status(own.status) == End::Answered =>
-                        {
-                            self.witness.saw(&own, generation);
+                    match (completion, brought) {
+                        (Completion::Recorded, Brought::Answer(own)) => {
+                            let state = status.as_ref().map(|status| status.state);
+                            if End::of_status(own.status) == End::Answered
+                                || state == Some(KeyState::Completed)
+                            {
+                                self.witness.saw(&own, generation);
+                            }
+                            self.copy(of, &own, status.as_ref());
                         }
                         (Completion::LeaseLost(decision), _) => {
-                            self.witness.told(decision, generation);
+                            self.witness.told(&decision, generation);
                         }
                         _ => {}
                     }
@@ -282,7 +299,8 @@ impl World {
             Message::Request(of) => {
                 let status =
                     [200, 201, 503, 402, 429, 503, 500, 401, 409, 307, 404, 204][fate % 12];
-                let works = status < 300 || (matches!(status, 409 | 500..) && fate % 2 == 0);
+                let works =
+                    status < 300 || (matches!(status, 409 | 500..) && fate.is_multiple_of(2));
                 if works {
                     let now = self.shard_now();
                     self.witness.executed(of, now);
@@ -315,15 +333,12 @@ impl World {
             assert_eq!(step.decision, Completion::Recorded);
             self.witness.ended(of, end);
         }
-        if let (Next::Write(record), Some(status)) = (&step.next, &step.status) {
-            self.copy(record, status);
-        }
         let generation = self.witness.generation();
-        self.network.push(Message::Ended(of, step.decision, generation));
+        self.network.push(Message::Ended(of, step.decision, step.status, generation));
     }
 
     /// One read-decide-write at the store, which keeps bytes.
-    fn call<D>(
+    pub(crate) fn call<D>(
         &mut self,
         who: Option<usize>,
         brings_success: bool,
@@ -346,97 +361,9 @@ impl World {
         step
     }
 
-    fn record(&self) -> Option<Record> {
+    pub(crate) fn record(&self) -> Option<Record> {
         let decode = |bytes: &Vec<u8>| Record::decode(bytes).expect("the store keeps bytes well");
         self.stored.as_ref().map(decode)
-    }
-
-    /// The operator is honest: as long as something is under way nobody can know.
-    fn settle(&mut self) {
-        let under_way = self.network.iter().any(|message| match message {
-            Message::Request(_) => true,
-            Message::Begun(of, Decision::Execute(_), _) => {
-                self.gateways[*of].phase == Phase::Asking
-            }
-            _ => false,
-        });
-        let status = self.record().and_then(|record| record.status(self.shard_now()));
-        let is_unknown = status.is_some_and(|status| status.state == KeyState::Unknown);
-        if under_way && is_unknown {
-            return;
-        }
-        let executed = self.witness.executed_in_this_generation();
-        let settlement = if executed {
-            Settlement::Executed(answer(201, "found out"))
-        } else {
-            Settlement::NotExecuted
-        };
-        let step = self.call(None, false, |record, now| lifecycle::settle(record, settlement, now));
-        assert_eq!(
-            step.decision == Settling::Settled,
-            is_unknown,
-            "what is unknown can be settled"
-        );
-        if is_unknown {
-            self.witness.settled(executed);
-        }
-    }
-
-    fn copy(&mut self, record: &Record, status: &KeyStatus) {
-        if let (State::Completed { response, .. }, Some(fingerprint)) =
-            (&record.state, &record.fingerprint)
-        {
-            let shortest = Millis::from_seconds(60);
-            let copy = replica::copy(fingerprint, response, status, shortest, self.now);
-            self.copies.extend(copy.map(|(copy, _)| copy));
-        }
-    }
-
-    /// What a replica says is what the authority says at this moment; its copies stay for ever here.
-    fn ask_replica(&mut self, pick: usize, other: bool) {
-        if self.copies.is_empty() {
-            return;
-        }
-        let copy = self.copies[pick % self.copies.len()].clone();
-        let policy = self.today;
-        let attempt = Attempt {
-            fingerprints: &REQUESTS[usize::from(other)],
-            token: token(255),
-            minted_at: self.minted_at,
-            policy: &policy,
-        };
-        let Some(believed) = replica::believe(copy, &attempt, self.now) else {
-            return;
-        };
-        let authority = lifecycle::begin(self.record(), &attempt, self.shard_now());
-        assert_eq!(believed.decision, authority.decision);
-        assert_eq!(believed.status, authority.status);
-        self.witness.told(&believed.decision, self.witness.generation());
-        self.witness.milestone("a replica answers");
-    }
-
-    /// In the end nobody does anything any more: whatever the key waits for, it says so.
-    pub(crate) fn come_to_rest(&mut self) {
-        self.now = self.now.plus(Millis::from_seconds(70));
-        let record = self.record();
-        let (now, policy) = (self.shard_now(), self.today);
-        let told = [0, 1].map(|of| {
-            let attempt = Attempt {
-                fingerprints: &REQUESTS[of],
-                token: token(255),
-                minted_at: self.minted_at,
-                policy: &policy,
-            };
-            lifecycle::begin(record.clone(), &attempt, now).decision
-        });
-        assert!(!told.contains(&Decision::InProgress), "a key is stuck: {told:?}");
-        assert!(told.iter().any(|told| *told != Decision::Mismatch), "it belongs to one of them");
-        if told.contains(&Decision::OutcomeUnknown) {
-            let policy = record.as_ref().map(|record| record.policy.unknown_outcome);
-            assert_eq!(policy, Some(UnknownOutcome::Hold), "only `hold` waits");
-            let step = lifecycle::settle(record, Settlement::NotExecuted, now);
-            assert_eq!(step.decision, Settling::Settled, "and an operator can end that");
-        }
     }
 
     fn take(&mut self, pick: usize) -> Option<Message> {
@@ -450,7 +377,7 @@ impl World {
         (!of.is_empty()).then(|| of[pick % of.len()])
     }
 
-    fn shard_now(&self) -> UnixMillis {
+    pub(crate) fn shard_now(&self) -> UnixMillis {
         shifted(self.now, self.clock_step).never_before(self.last_seen)
     }
 }

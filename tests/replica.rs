@@ -1,0 +1,111 @@
+//! What a replica may hold and when it is believed.
+
+#![cfg(not(target_arch = "wasm32"))]
+
+#[path = "support/lifecycle/mod.rs"]
+mod support;
+
+use oncekey::replica::{HEAD_START, believe, copy};
+use oncekey::{
+    Attempt, Decision, ExpiredKey, Fingerprints, KeyStatus, Millis, Next, Policy, Record, Step,
+    StoredResponse, UnixMillis, UnknownOutcome, lifecycle,
+};
+use support::requests::{answer, request, token};
+
+const NOW: UnixMillis = UnixMillis::new(1_764_000_000_000);
+const SHORTEST: Millis = Millis::from_seconds(60);
+const POLICY: Policy = Policy {
+    retention: Millis::from_days(1),
+    lease: Millis::from_seconds(15),
+    unknown_outcome: UnknownOutcome::Retry,
+    expired_key: ExpiredKey::Refuse,
+};
+
+fn attempt(fingerprints: &Fingerprints) -> Attempt<'_> {
+    Attempt { fingerprints, token: token(1), minted_at: None, policy: &POLICY }
+}
+
+/// The record and status after an answer of this attempt.
+fn after(fingerprints: &Fingerprints, response: StoredResponse) -> (Record, KeyStatus) {
+    let written = |step: Next| match step {
+        Next::Write(record) => *record,
+        _ => panic!("nothing is written"),
+    };
+    let begun = written(lifecycle::begin(None, &attempt(fingerprints), NOW).next);
+    let Step { next, status, .. } = lifecycle::complete(Some(begun), token(1), response, NOW);
+    (written(next), status.expect("a status"))
+}
+
+/// A copy of an answer to the request `this`, fingerprinted with these secrets.
+fn copied(secrets: &str) -> (Record, Millis) {
+    let (fingerprints, response) = (request("this", secrets), answer(201, "stored"));
+    let (_, status) = after(&fingerprints, response.clone());
+    copy(fingerprints.signing(), &response, &status, SHORTEST, NOW).expect("a copy")
+}
+
+fn told(request: &Fingerprints, now: UnixMillis) -> Option<Decision> {
+    believe(copied("a:1").0, &attempt(request), now).map(|step| step.decision)
+}
+
+#[test]
+fn a_copy_goes_a_minute_before_the_answer_does() {
+    let (_, left) = copied("");
+    assert_eq!(left.plus(HEAD_START), POLICY.retention);
+    let last = NOW.plus(left).minus(Millis::new(1));
+    assert!(matches!(told(&request("this", "a:1"), last), Some(Decision::Replay(_))));
+    assert_eq!(told(&request("this", "a:1"), NOW.plus(left)), None);
+}
+
+#[test]
+fn what_expires_before_a_replica_could_forget_it_is_not_copied() {
+    let (fingerprints, response) = (request("this", ""), answer(201, ""));
+    let (_, status) = after(&fingerprints, response.clone());
+    let end = status.expires_at.expect("an end").minus(HEAD_START).minus(SHORTEST);
+    let copy = |now| copy(fingerprints.signing(), &response, &status, SHORTEST, now);
+    assert_eq!(copy(end).map(|(_, left)| left), Some(SHORTEST));
+    assert_eq!(copy(end.plus(Millis::new(1))), None);
+}
+
+#[test]
+fn only_answers_that_can_be_given_again_are_copied() {
+    let fingerprints = request("this", "");
+    for response in [answer(503, ""), answer(429, ""), answer(201, "").into_status_only()] {
+        let (_, status) = after(&fingerprints, response.clone());
+        assert_eq!(copy(fingerprints.signing(), &response, &status, SHORTEST, NOW), None);
+    }
+}
+
+#[test]
+fn what_is_not_the_answer_of_the_key_is_not_copied() {
+    let fingerprints = request("this", "");
+    let (_, status) = after(&fingerprints, answer(201, "stored"));
+    for other in [answer(429, "stored"), answer(201, "other")] {
+        assert_eq!(copy(fingerprints.signing(), &other, &status, SHORTEST, NOW), None);
+    }
+}
+
+#[test]
+fn a_copy_says_what_the_authority_says() {
+    let response = answer(201, "stored");
+    for (asked, recorded) in [("this", "this"), ("this", "that")] {
+        let (asked, recorded) = (request(asked, ""), request(recorded, ""));
+        let (record, status) = after(&recorded, response.clone());
+        let copied = copy(recorded.signing(), &response, &status, SHORTEST, NOW).expect("a copy").0;
+        let authority = lifecycle::begin(Some(record), &attempt(&asked), NOW);
+        assert_eq!(believe(copied, &attempt(&asked), NOW), Some(authority));
+    }
+}
+
+#[test]
+fn a_copy_that_cannot_be_compared_says_nothing() {
+    assert_eq!(told(&request("this", "b:2"), NOW), None);
+    assert_eq!(told(&request("this", ""), NOW), None);
+    assert!(told(&request("this", "b:2,a:1"), NOW).is_some());
+}
+
+#[test]
+fn a_copy_of_anything_but_an_answer_says_nothing() {
+    let fingerprints = request("this", "");
+    let (record, _) = after(&fingerprints, answer(429, ""));
+    assert_eq!(believe(record, &attempt(&fingerprints), NOW), None);
+}

@@ -1,0 +1,112 @@
+//! Those who look at a key from outside: the operator who settles, the replica, and whoever asks at
+//! the end, or at any moment, what would be.
+
+use super::support::requests::{answer, token};
+use super::world::{Message, Phase, REQUESTS, World};
+use oncekey::{
+    Attempt, Decision, KeyState, KeyStatus, Millis, Next, Settlement, Settling, StoredResponse,
+    UnknownOutcome, lifecycle, replica,
+};
+
+impl World {
+    /// If the caller gave the key up now, would that be a true proof? And does `released` say the truth?
+    pub(crate) fn probe(&self) {
+        let (record, now) = (self.record(), self.shard_now());
+        let status = record.as_ref().and_then(|record| record.status(now));
+        let counts = status.is_some();
+        if status.is_some_and(|status| status.state == KeyState::Released) {
+            assert!(!self.witness.executed_in_this_generation(), "released though it was executed");
+        }
+        let step = lifecycle::void(record, self.minted_at, &self.today, now);
+        if matches!(&step.next, Next::Write(_)) {
+            self.witness.assert_voidable(counts);
+        }
+    }
+
+    /// The operator is honest: as long as something is under way nobody can know.
+    pub(crate) fn settle(&mut self) {
+        let under_way = self.network.iter().any(|message| match message {
+            Message::Request(_) => true,
+            Message::Begun(of, Decision::Execute(_), _) => {
+                self.gateways[*of].phase == Phase::Asking
+            }
+            _ => false,
+        });
+        let status = self.record().and_then(|record| record.status(self.shard_now()));
+        let is_unknown = status.is_some_and(|status| status.state == KeyState::Unknown);
+        if under_way && is_unknown {
+            return;
+        }
+        let executed = self.witness.executed_in_this_generation();
+        let settlement = if executed {
+            Settlement::Executed(answer(201, "found out"))
+        } else {
+            Settlement::NotExecuted
+        };
+        let step = self.call(None, false, |record, now| lifecycle::settle(record, settlement, now));
+        assert_eq!(
+            step.decision == Settling::Settled,
+            is_unknown,
+            "what is unknown can be settled"
+        );
+        if is_unknown {
+            self.witness.settled(executed);
+        }
+    }
+
+    /// A gateway hands the answer that it stored to the replica.
+    pub(crate) fn copy(&mut self, of: usize, own: &StoredResponse, status: Option<&KeyStatus>) {
+        let Some(status) = status else { return };
+        let fingerprint = REQUESTS[self.gateways[of].request].signing();
+        let shortest = Millis::from_seconds(60);
+        let copy = replica::copy(fingerprint, own, status, shortest, self.now);
+        self.copies.extend(copy.map(|(copy, _)| copy));
+    }
+
+    /// What a replica says is what the authority says at this moment; its copies stay for ever here.
+    pub(crate) fn ask_replica(&mut self, pick: usize, other: bool) {
+        if self.copies.is_empty() {
+            return;
+        }
+        let copy = self.copies[pick % self.copies.len()].clone();
+        let policy = self.today;
+        let attempt = Attempt {
+            fingerprints: &REQUESTS[usize::from(other)],
+            token: token(255),
+            minted_at: self.minted_at,
+            policy: &policy,
+        };
+        let Some(believed) = replica::believe(copy, &attempt, self.now) else {
+            return;
+        };
+        let authority = lifecycle::begin(self.record(), &attempt, self.shard_now());
+        assert_eq!(believed.decision, authority.decision);
+        assert_eq!(believed.status, authority.status);
+        self.witness.told(&believed.decision, self.witness.generation());
+        self.witness.milestone("a replica answers");
+    }
+
+    /// In the end nobody does anything any more: whatever the key waits for, it says so.
+    pub(crate) fn come_to_rest(&mut self) {
+        self.now = self.now.plus(Millis::from_seconds(70));
+        let record = self.record();
+        let (now, policy) = (self.shard_now(), self.today);
+        let told = [0, 1].map(|of| {
+            let attempt = Attempt {
+                fingerprints: &REQUESTS[of],
+                token: token(255),
+                minted_at: self.minted_at,
+                policy: &policy,
+            };
+            lifecycle::begin(record.clone(), &attempt, now).decision
+        });
+        assert!(!told.contains(&Decision::InProgress), "a key is stuck: {told:?}");
+        assert!(told.iter().any(|told| *told != Decision::Mismatch), "it belongs to one of them");
+        if told.contains(&Decision::OutcomeUnknown) {
+            let policy = record.as_ref().map(|record| record.policy.unknown_outcome);
+            assert_eq!(policy, Some(UnknownOutcome::Hold), "only `hold` waits");
+            let step = lifecycle::settle(record, Settlement::NotExecuted, now);
+            assert_eq!(step.decision, Settling::Settled, "and an operator can end that");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What a call did, in the words of the tables, and its comparison with what they say.
+
+use super::support::situations::{NOW, Situation, Words, stored};
+use super::support::table::Table;
+use oncekey::record::{ReleaseCause, UnknownCause};
+use oncekey::{Completion, Decision, KeyStatus, Next, Record, State, Step, UnknownOutcome};
+
+/// The words of a call's outcome, as in the tables.
+pub(crate) struct Outcome {
+    decision: String,
+    next: Next,
+    status: Option<KeyStatus>,
+}
+
+impl Outcome {
+    pub(crate) fn of<D>(step: Step<D>, words: impl Fn(&D) -> String) -> Self {
+        Self { decision: words(&step.decision), next: step.next, status: step.status }
+    }
+}
+
+pub(crate) fn decision_words(decision: &Decision) -> String {
+    match decision {
+        Decision::Execute(execution) => format!("execute {}", execution.attempt),
+        Decision::Replay(response) => {
+            assert_eq!(response, &stored(), "a replay is the stored answer");
+            "replay".to_owned()
+        }
+        Decision::NotReplayable { http_status: Some(status) } => format!("not_replayable {status}"),
+        Decision::NotReplayable { http_status: None } => "not_replayable".to_owned(),
+        Decision::InProgress => "in_progress".to_owned(),
+        Decision::OutcomeUnknown => "outcome_unknown".to_owned(),
+        Decision::Mismatch => "mismatch".to_owned(),
+        Decision::KeyVoided => "key_voided".to_owned(),
+        Decision::KeyExpired => "key_expired".to_owned(),
+    }
+}
+
+pub(crate) fn completion_words(completion: &Completion) -> String {
+    match completion {
+        Completion::Recorded => "recorded".to_owned(),
+        Completion::LeaseLost(decision) => format!("lease_lost {}", decision_words(decision)),
+        Completion::RecordGone => "record_gone".to_owned(),
+    }
+}
+
+/// The state of a record that was just written; all its times must be now.
+pub(crate) fn written_words(record: &Record, before: Option<&Record>) -> String {
+    let cause = |cause: &UnknownCause| match cause {
+        UnknownCause::Status(status) => status.to_string(),
+        UnknownCause::TimedOut => "timed_out".to_owned(),
+        UnknownCause::ConnectionLost => "connection_lost".to_owned(),
+        UnknownCause::NotStored => "not_stored, hold".to_owned(),
+        UnknownCause::EarlierAttempt => "earlier".to_owned(),
+    };
+    let (words, since) = match &record.state {
+        State::InFlight { lease_until, .. } => {
+            assert_eq!(*lease_until, NOW.plus(record.policy.lease), "a whole lease");
+            ("in_flight".to_owned(), NOW)
+        }
+        State::Completed { completed_at, .. } => ("completed".to_owned(), *completed_at),
+        State::Unknown { cause: why, since } => (format!("unknown {}", cause(why)), *since),
+        State::Released { cause: ReleaseCause::Status(status), since } => {
+            (format!("released {status}"), *since)
+        }
+        State::Released { cause: ReleaseCause::NotDispatched, since } => {
+            ("released not_dispatched".to_owned(), *since)
+        }
+        State::Released { cause: ReleaseCause::Settled, since } => {
+            ("released settled".to_owned(), *since)
+        }
+        State::Voided { since } => ("voided".to_owned(), *since),
+        State::Expired { since } => {
+            assert_eq!(Some(*since), before.map(Record::due_at), "expired when it was due");
+            ("tombstone".to_owned(), NOW)
+        }
+    };
+    assert_eq!(since, NOW, "{words} begins now");
+    words
+}
+
+/// Compares what a call did with its line, and what no line speaks of with what holds for all.
+pub(crate) fn check(
+    table: &Table,
+    told: &Table,
+    situation: &Situation,
+    call: Words,
+    outcome: Outcome,
+) {
+    let words: Words = [&situation.0[..], &call].concat();
+    let expected = table.expect(&words);
+    let cell = |column| expected.iter().find(|(name, _)| *name == column).map(|(_, cell)| *cell);
+    let before = situation.record();
+    let number = |record: &Record| record.attempts.to_string();
+    let yes_no = |record: &Record| if record.maybe_executed { "yes" } else { "no" }.to_owned();
+    let same = |word: Option<&str>, value: &dyn Fn(&Record) -> String| match word {
+        Some("same") => before.as_ref().map_or("-".to_owned(), value),
+        word => word.unwrap_or_default().to_owned(),
+    };
+    let (stored, after) = match &outcome.next {
+        Next::Keep => ("kept".to_owned(), before.clone()),
+        Next::Remove => ("nothing".to_owned(), None),
+        Next::Write(record) => (written_words(record, before.as_ref()), Some((**record).clone())),
+    };
+    let value = |value: &dyn Fn(&Record) -> String| after.as_ref().map_or("-".to_owned(), value);
+    assert_eq!(
+        (outcome.decision.as_str(), stored.as_str(), value(&yes_no), value(&number)),
+        (
+            cell("decision").unwrap(),
+            cell("stored").unwrap(),
+            same(cell("maybe"), &yes_no),
+            same(cell("attempts"), &number)
+        ),
+        "decision, stored, maybe, attempts of {words:?}"
+    );
+    let told_as_it_stands = told.expect(&words)[0].1;
+    let expected_told =
+        cell("told").map(|word| if word == "stands" { told_as_it_stands } else { word });
+    let told_now = outcome.status.as_ref().map_or("nothing", |status| status.state.as_str());
+    assert_eq!(Some(told_now), expected_told, "told after {words:?}");
+    if let Next::Write(record) = &outcome.next {
+        assert_eq!(outcome.status, record.status(NOW), "{words:?}");
+        assert_eq!(Record::decode(&record.encode()).as_ref(), Ok(&**record));
+        let known = before.filter(|_| told_as_it_stands != "nothing");
+        let mut policy = known.as_ref().map_or(situation.policy_of_today(), |known| known.policy);
+        if stored.ends_with(", hold") {
+            policy.unknown_outcome = UnknownOutcome::Hold;
+        }
+        assert_eq!(record.policy, policy, "the policy that it was begun under: {words:?}");
+        if let Some(known) = known {
+            assert_eq!(record.created_at, known.created_at);
+            assert_eq!(record.fingerprint, known.fingerprint);
+        } else {
+            assert_eq!(record.created_at, NOW);
+        }
+    }
+}
