@@ -94,7 +94,7 @@ describe("a caller that", () => {
   test("fault 11: goes while its answer is being stored has its answer stored", async () => {
     const path = gateway.route();
     const key = newKey();
-    await gateway.faults({ key, op: "complete", fault: "stall", ms: 700 });
+    await gateway.faults(key, { op: "complete", fault: "stall", ms: 700 });
     const socket = await start(path, key);
     await eventually(async () => assert.ok((await gateway.calls(key)).some((call) => call.op === "complete")));
     socket.resetAndDestroy();
@@ -105,11 +105,14 @@ describe("a caller that", () => {
   test("goes while its key is being asked for leaves no key stuck", async () => {
     const path = gateway.route();
     const key = newKey();
-    await gateway.faults({ key, op: "begin", fault: "stall", ms: 700 });
+    await gateway.faults(key, { op: "begin", fault: "stall", ms: 700 });
     const socket = await start(path, key);
     await eventually(async () => assert.ok((await gateway.calls(key)).some((call) => call.op === "begin")));
     socket.resetAndDestroy();
+    // The other request does not wait for that call; which of the two comes first does not matter.
     await eventually(async () => assert.equal((await gateway.post(path, key)).status, 201));
+    await sleep(1000);
+    assert.ok((await gateway.post(path, key)).replayed);
     assert.equal(gateway.hits(path), 1);
   });
 });

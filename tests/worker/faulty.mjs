@@ -7,7 +7,7 @@ export { Merchant };
 
 const OPERATIONS = ["begin", "renew", "complete", "fail", "void", "settle", "inspect"];
 
-const state = { rules: [], calls: [], kv: { mode: "honest", puts: [] }, clock: 0 };
+const state = { rules: new Map(), calls: [], kv: { mode: "honest", puts: [] }, clock: 0 };
 
 const RealDate = Date;
 globalThis.Date = class extends RealDate {
@@ -29,9 +29,10 @@ function read(bytes) {
   return { name: hex(bytes.subarray(4, 36)), op: OPERATIONS[bytes[37]] };
 }
 
-/** The first rule for a call; each counts down its `times`. */
+/** The first rule for a call, by the key's name or for all keys; each counts down its `times`. */
 function ruleFor(call) {
-  const rule = state.rules.find((one) => one.times > 0 && one.op === call.op && (!one.name || one.name === call.name));
+  const rules = [...(state.rules.get(call.name) ?? []), ...(state.rules.get("any") ?? [])];
+  const rule = rules.find((one) => one.times > 0 && one.op === call.op);
   if (rule) rule.times -= 1;
   return rule;
 }
@@ -115,23 +116,21 @@ const faultyReplica = (replica) =>
         case "down":
           throw new Error("KV GET failed: 503 Service Unavailable");
         case "hang":
-          return new Promise(() => {});
-        case "slow":
-          await sleep(300);
+          await sleep(120_000);
       }
       return replica.get(...values);
     },
     async put(name, value, options) {
       state.kv.puts.push({ name, options });
       if (state.kv.mode === "down") throw new Error("KV PUT failed: 503 Service Unavailable");
-      if (state.kv.mode === "hang") return new Promise(() => {});
+      if (state.kv.mode === "hang") await sleep(120_000);
       return replica.put(name, value, options);
     },
   });
 
 /** What tests ask for. */
 const controls = {
-  rules: ({ rules }) => void (state.rules = rules.map((rule) => ({ times: 1, ...rule }))),
+  rules: ({ name, rules }) => void state.rules.set(name, rules.map((rule) => ({ times: 1, ...rule }))),
   calls: ({ name }) => state.calls.filter((call) => !name || call.name === name),
   clock: ({ offset }) => void (state.clock = offset),
   replica: async ({ mode }) => (mode && (state.kv.mode = mode), state.kv.puts),

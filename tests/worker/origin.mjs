@@ -18,11 +18,16 @@ export function inTurn(...answers) {
 /** A handler that cuts the connection without an answer. */
 export const cut = (_, response) => void response.socket.destroy();
 
-/** A handler that waits until `open()` is called; `reached` tells that a call has come. */
+/** A handler that waits until `open()` is called; `reached` tells that a call has come, and fails when none comes. */
 export function gated(then = created) {
   let open, reach;
   const opened = new Promise((resolve) => (open = resolve));
-  const reached = new Promise((resolve) => (reach = resolve));
+  const reached = new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error("no call reached the origin")), 20_000);
+    reach = () => (clearTimeout(timer), resolve());
+    timer.unref();
+  });
+  reached.catch(() => {});
   const handler = async (...call) => {
     reach();
     await opened;

@@ -105,7 +105,7 @@ describe("requests at the same time", () => {
   test("fault 14: an attempt whose calls arrive twice is one attempt", async () => {
     const path = gateway.route();
     const key = newKey();
-    await gateway.faults({ key, op: "begin", fault: "twice" }, { key, op: "complete", fault: "twice" });
+    await gateway.faults(key, { op: "begin", fault: "twice" }, { op: "complete", fault: "twice" });
     const first = await gateway.post(path, key);
     assert.deepEqual([first.status, first.state, first.get("Idempotency-Stored")], [201, "completed", undefined]);
     assert.equal((await gateway.status(key)).attempts, 1);

@@ -37,26 +37,33 @@ function readConfig() {
 
 /**
  * `vars`: settings; `upstream`: the origin's URL, absent for the sandbox; `state`: a folder that outlives the
- * Worker; `wrapper`: a module of this folder that stands around the built entry; `more`: further options for
- * Miniflare. Dispose of what it returns.
+ * Worker; `wrapper`: a module of this folder that stands around the built entry, and `copies` of that entry as
+ * ./entry-0.mjs and so on, each with an isolate's own memory; `more`: further options for Miniflare. Dispose of
+ * what it returns.
  */
-export async function startWorker({ vars = {}, upstream, state, wrapper, more = {} } = {}) {
-  const module = (type, name) => ({ type, path: join(built, name), contents: readFileSync(join(built, name)) });
-  const outer = wrapper && {
-    type: "ESModule",
-    path: join(built, wrapper),
-    contents: readFileSync(new URL(wrapper, import.meta.url), "utf8"),
-  };
+export async function startWorker({ vars = {}, upstream, state, wrapper, copies = 0, more = {} } = {}) {
+  const source = (path, from = path) => ({ type: "ESModule", path, contents: readFileSync(from, "utf8") });
+  const logs = [];
   const runtime = new Miniflare(
     convertV4MiniflareOptions({
       host: "127.0.0.1",
       port: 0,
       cf: false,
       modulesRoot: built,
-      modules: [...(outer ? [outer] : []), module("ESModule", "entry.mjs"), module("ESModule", "glue.mjs"), module("CompiledWasm", "oncekey.wasm")],
+      modules: [
+        ...(wrapper ? [source(join(built, wrapper), new URL(wrapper, import.meta.url))] : []),
+        ...Array.from({ length: copies }, (_, at) => source(join(built, `entry-${at}.mjs`), join(built, "entry.mjs"))),
+        source(join(built, "entry.mjs")),
+        source(join(built, "glue.mjs")),
+        { type: "CompiledWasm", path: join(built, "oncekey.wasm"), contents: readFileSync(join(built, "oncekey.wasm")) },
+      ],
       ...readConfig(),
       bindings: { ...vars, ...(upstream && { UPSTREAM: upstream }) },
       resourcePersistencePath: state,
+      handleStructuredLogs({ level, message }) {
+        logs.push({ level, message });
+        if (process.env.VERBOSE) console.log(`${level}: ${message}`);
+      },
       ...more,
     }),
   );
@@ -64,6 +71,8 @@ export async function startWorker({ vars = {}, upstream, state, wrapper, more = 
   return {
     url,
     runtime,
+    /** What the Worker logged so far; shown at once when VERBOSE is set. */
+    logs,
     fetch: (path, init) => fetch(url + path, init),
     dispose: () => runtime.dispose(),
   };
@@ -126,10 +135,9 @@ export class Gateway {
     if (answer.status !== 200) throw new Error(`/__test/${what}: ${answer.text}`);
     return answer.json;
   }
-  /** From now on these faults, and no others: {op, fault, key?, as?, ms?, times?}. */
-  faults(...rules) {
-    const named = rules.map(({ key, as, ...rule }) => ({ ...rule, ...(key && { name: recordName(key, as) }) }));
-    return this.#control("rules", { rules: named.map((rule) => ({ ...rule, times: rule.times ?? 1 })) });
+  /** From now on these faults of calls about a key (null: about any key), and no others: {op, fault, ms?, times?}. */
+  faults(key, ...rules) {
+    return this.#control("rules", { name: key === null ? "any" : recordName(key), rules });
   }
   /** The calls that were made to shards about a key, in order. */
   calls(key, as) {
@@ -139,7 +147,7 @@ export class Gateway {
   clock(offset) {
     return this.#control("clock", { offset });
   }
-  /** How Workers KV behaves: honest, empty, down, hang or slow. Gives what was written to it. */
+  /** How Workers KV behaves: honest, empty, down or hang. Gives what was written to it. */
   replica(mode) {
     return this.#control("replica", { mode });
   }

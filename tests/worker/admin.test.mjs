@@ -1,0 +1,209 @@
+// What callers and operators may ask and decide about a key.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { created, gated, inTurn, newKey, recordName, scopeName, startGateway } from "./support.mjs";
+
+const TOKEN = "admin-token-0123456789";
+const admin = (token = TOKEN) => [["Authorization", `Bearer ${token}`]];
+
+describe("with an ADMIN_TOKEN", () => {
+  let gateway;
+  before(async () => (gateway = await startGateway({ faults: true, vars: { ADMIN_TOKEN: TOKEN } })));
+  after(() => gateway.dispose());
+
+  const settle = (key, body, { headers = admin(), ...more } = {}) => gateway.call("POST", "/_oncekey/key/settle", { key, body, headers, ...more });
+  const voidKey = (key, more) => gateway.call("POST", "/_oncekey/key/void", { key, ...more });
+  const executed = { outcome: "executed", status: 201, headers: { "Content-Type": "text/plain", Location: "/orders/7", Link: ["<a>", "<b>"], "X-Request-Id": "req_found", "Set-Cookie": "x=1" }, body: "ördered" };
+
+  /** A key whose outcome is unknown. */
+  async function unknownKey(...then) {
+    const path = gateway.route(inTurn(500, ...then, created));
+    const key = newKey();
+    assert.equal((await gateway.post(path, key)).state, "unknown");
+    return { path, key };
+  }
+
+  test("a settled execution is the key's answer from then on", async () => {
+    const { path, key } = await unknownKey();
+    const told = await settle(key, executed);
+    assert.deepEqual([told.status, told.json.state, told.json.http_status, told.json.request_id, told.state], [200, "completed", 201, "req_found", "completed"]);
+    const answer = await gateway.post(path, key);
+    assert.deepEqual([answer.status, answer.replayed, answer.text], [201, true, "ördered"]);
+    assert.deepEqual([answer.get("Location"), answer.get("Link"), answer.get("X-Request-Id"), answer.get("Set-Cookie")], ["/orders/7", "<a>, <b>", "req_found", undefined]);
+    assert.equal(gateway.hits(path), 1);
+    assert.equal((await gateway.post(path, key, { a: 2 })).json.type, "idempotency_error");
+  });
+
+  test("a settled refusal frees the key", async () => {
+    const { path, key } = await unknownKey();
+    const told = await settle(key, { outcome: "not_executed" });
+    assert.deepEqual([told.status, told.json.state], [200, "released"]);
+    assert.equal((await gateway.post(path, key)).status, 201);
+    assert.equal(gateway.origin.last(path).headers["idempotency-attempt"], "2");
+    const other = await unknownKey();
+    await settle(other.key, { outcome: "not_executed" });
+    assert.equal((await voidKey(other.key)).json.state, "voided", "it was not executed, so it can be given up");
+  });
+
+  test("only what is unknown can be settled", async () => {
+    const keys = { completed: newKey(), released: newKey(), voided: newKey(), in_progress: newKey() };
+    await gateway.post(gateway.route(), keys.completed);
+    await gateway.post(gateway.route(inTurn(429)), keys.released);
+    await voidKey(keys.voided);
+    const slow = gated();
+    const path = gateway.route(slow);
+    const first = gateway.post(path, keys.in_progress);
+    await slow.reached;
+    for (const [state, key] of Object.entries(keys)) {
+      for (const body of [{ outcome: "not_executed" }, executed]) {
+        const told = await settle(key, body);
+        assert.deepEqual([told.status, told.state, told.json.code], [409, state, "idempotency_not_unknown"]);
+      }
+      assert.equal((await gateway.status(key)).state, state);
+    }
+    slow.open();
+    await first;
+    assert.equal((await settle(newKey(), executed)).status, 404, "no key, nothing to settle");
+    const { key } = await unknownKey();
+    await settle(key, executed);
+    assert.equal((await settle(key, { outcome: "not_executed" })).status, 409, "nor twice");
+  });
+
+  test("a settlement that says nothing clear is refused and changes nothing", async () => {
+    const { key } = await unknownKey();
+    const bad = ["", "[]", "{", "null", {}, { outcome: "maybe" }, { outcome: "executed" }, { outcome: "executed", status: 500 }, { outcome: "executed", status: 199 }, { outcome: "executed", status: "201" }, { ...executed, headers: { a: 1 } }, { ...executed, headers: { a: ["x", 1] } }, { ...executed, body: { a: 1 } }];
+    for (const body of bad) {
+      const told = await settle(key, body);
+      assert.deepEqual([told.status, told.json.code], [400, "invalid_request_error"], JSON.stringify(body));
+    }
+    assert.equal((await gateway.status(key)).state, "unknown");
+  });
+
+  test("a settlement with headers that HTTP does not allow does not break replays", async () => {
+    const { path, key } = await unknownKey();
+    const told = await settle(key, { ...executed, headers: { "a b": "x", "X-Bad": "a\r\nb: c", "X-Good": "1", "": "x" } });
+    // Refused, or the rest is kept: but no replay may fail for it.
+    if (told.status === 200) {
+      const answer = await gateway.post(path, key);
+      assert.deepEqual([answer.status, answer.text, answer.get("X-Good"), answer.get("b")], [201, "ördered", "1", undefined]);
+    } else {
+      assert.equal(told.status, 400);
+      assert.equal((await gateway.post(path, key)).json.type, "idempotency_outcome_unknown");
+    }
+  });
+
+  test("a settlement needs the token, the whole token and nothing but the token", async () => {
+    const { key } = await unknownKey();
+    const headers = [[], admin("wrong"), admin(`${TOKEN}x`), admin(TOKEN.slice(1)), admin(""), [["Authorization", TOKEN]], [["Authorization", `Basic ${TOKEN}`]]];
+    for (const one of headers) {
+      const told = await settle(key, { outcome: "not_executed" }, { headers: one });
+      assert.deepEqual([told.status, told.json.type], [401, "authentication_error"], JSON.stringify(one));
+    }
+    assert.equal((await gateway.status(key)).state, "unknown");
+  });
+
+  test("an admin says whose key is meant: by the tenant's credential or by the scope's hash", async () => {
+    const { key } = await unknownKey();
+    const by = (pairs, more) => gateway.get("/_oncekey/key", { key, headers: [...admin(), ...pairs], ...more });
+    assert.equal((await by([])).json.state, "unknown");
+    assert.equal((await by([["X-Oncekey-Scope", scopeName()]], { as: null })).json.state, "unknown");
+    assert.equal((await by([["X-Oncekey-Scope", scopeName()]], { as: "another_tenant" })).json.state, "unknown", "the hash counts");
+    assert.equal((await by([["X-Oncekey-Scope", scopeName("another_tenant")]])).status, 404);
+    assert.equal((await by([], { as: null })).status, 400, "the admin's own token is nobody's scope");
+    assert.equal((await by([["X-Oncekey-Scope", "xyz"]])).status, 400);
+    // To everybody else that header means nothing.
+    const stranger = await gateway.get("/_oncekey/key", { key, as: "stranger", headers: [["X-Oncekey-Scope", scopeName()]] });
+    assert.equal(stranger.status, 404);
+    const told = await settle(key, executed, { headers: [...admin(), ["X-Oncekey-Scope", scopeName()]], as: null });
+    assert.equal(told.json.state, "completed");
+  });
+
+  test("an admin's settlement is still there when the reply is lost", async () => {
+    const { key } = await unknownKey();
+    await gateway.faults(key, { op: "settle", fault: "lose" });
+    const told = await settle(key, { outcome: "not_executed" });
+    assert.ok([200, 409].includes(told.status), "the second try finds it settled");
+    assert.equal((await gateway.status(key)).state, "released");
+  });
+
+  test("giving up a key that nothing has run under stops whatever comes later", async () => {
+    const path = gateway.route(inTurn(429, created));
+    const [fresh, released] = [newKey(), newKey()];
+    await gateway.post(path, released);
+    for (const key of [fresh, released]) {
+      assert.deepEqual([(await voidKey(key)).json.state, (await voidKey(key)).status], ["voided", 200]);
+      for (const body of [{ a: 1 }, { a: 2 }]) {
+        const late = await gateway.post(path, key, body);
+        assert.deepEqual([late.status, late.json.type, late.state], [409, "idempotency_key_voided", "voided"]);
+        const days = (Date.parse(late.get("Idempotency-Expires")) - Date.now()) / 86_400_000;
+        assert.ok(days > 29.9 && days < 30.1);
+      }
+    }
+    assert.equal(gateway.hits(path), 1);
+    assert.equal((await voidKey(fresh, { as: "stranger" })).json.state, "voided", "a stranger gives up a key of its own");
+  });
+
+  test("what may have run cannot be given up", async () => {
+    const slow = gated();
+    const [done, busy] = [newKey(), newKey()];
+    const path = gateway.route(inTurn(created, slow));
+    await gateway.post(path, done);
+    const first = gateway.post(path, busy);
+    await slow.reached;
+    const { key } = await unknownKey();
+    for (const [one, state] of [[done, "completed"], [busy, "in_progress"], [key, "unknown"]]) {
+      const told = await voidKey(one);
+      assert.deepEqual([told.status, told.json.state, told.state], [200, state, state]);
+    }
+    slow.open();
+    assert.equal((await first).status, 201);
+  });
+
+  test("a key that is given up while its request is on the way is either voided or executed, never both", async () => {
+    for (let round = 0; round < 8; round++) {
+      const path = gateway.route();
+      const key = newKey();
+      const [told, answer] = await Promise.all([voidKey(key), gateway.post(path, key)]);
+      if (told.json.state === "voided") assert.deepEqual([answer.status, gateway.hits(path)], [409, 0]);
+      else assert.deepEqual([answer.status, gateway.hits(path)], [201, 1]);
+    }
+  });
+
+  test("a key call names its key in a header, once and rightly, and takes its own methods only", async () => {
+    assert.equal((await gateway.get("/_oncekey/key")).json.code, "idempotency_key_missing");
+    assert.equal((await gateway.get("/_oncekey/key", { key: "a b" })).status, 400);
+    assert.equal((await gateway.get(`/_oncekey/key?key=${newKey()}`)).status, 400);
+    for (const [method, path] of [["POST", "/_oncekey/key"], ["GET", "/_oncekey/key/void"], ["DELETE", "/_oncekey/health"]]) {
+      assert.equal((await gateway.call(method, path, { key: newKey() })).status, 405, `${method} ${path}`);
+    }
+    assert.equal((await gateway.get("/_oncekey/nothing")).status, 404);
+    const head = await gateway.call("HEAD", "/_oncekey/health");
+    assert.deepEqual([head.status, head.body.length], [200, 0]);
+  });
+
+  test("what is stored shows neither key nor credential", async () => {
+    const key = `visible-${newKey()}`;
+    await gateway.post(gateway.route(), key);
+    const [{ name, record }] = await gateway.sql(key, "SELECT name, record FROM records WHERE name = ?", { hex: recordName(key) });
+    for (const secret of [key, "kuko_test_gateway"]) {
+      assert.ok(!Buffer.from(record.hex, "hex").includes(secret) && !Buffer.from(name.hex, "hex").includes(secret));
+    }
+  });
+});
+
+test("without an ADMIN_TOKEN there are no admin calls", async () => {
+  const gateway = await startGateway();
+  try {
+    const path = gateway.route(inTurn(500));
+    const key = newKey();
+    await gateway.post(path, key);
+    for (const headers of [[], admin(""), admin("undefined"), admin("x")]) {
+      const told = await gateway.call("POST", "/_oncekey/key/settle", { key, headers, body: { outcome: "not_executed" } });
+      assert.equal(told.status, 404);
+    }
+    assert.equal((await gateway.get("/_oncekey/journal", { headers: admin("x") })).status, 404);
+    assert.equal((await gateway.status(key)).state, "unknown");
+  } finally {
+    await gateway.dispose();
+  }
+});

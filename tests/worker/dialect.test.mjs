@@ -1,0 +1,150 @@
+// Every error in both dialects: its status, its body and what it says of the key.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { apiKey, created, cut, gated, head, inTurn, newKey, recordName, startGateway, startRaw } from "./support.mjs";
+
+const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl";
+const voidKey = (gateway, key) => gateway.call("POST", "/_oncekey/key/void", { key });
+
+/**
+ * How each error comes about: [what it is, name, status, status in the ietf dialect where it differs, state of the
+ * key, what makes it]. A key without record has no state.
+ */
+const ERRORS = [
+  ["a missing key where one is required", "idempotency_key_missing", 400, , undefined, (gateway) => gateway.post("/must/have")],
+  ["a key that is none", "invalid_request_error", 400, , undefined, (gateway) => gateway.post(gateway.route(), "a b")],
+  ["another request", "idempotency_error", 400, 422, "completed", async (gateway, path = gateway.route(), key = newKey()) => {
+    await gateway.post(path, key);
+    return gateway.post(path, key, { a: 2 });
+  }],
+  ["a request while the first is in progress", "idempotency_in_progress", 409, , "in_progress", async (gateway, slow = gated(), path = gateway.route(slow), key = newKey()) => {
+    const first = gateway.post(path, key);
+    await slow.reached;
+    const answer = await gateway.post(path, key);
+    assert.match(answer.get("Retry-After"), /^[12]$/);
+    slow.open();
+    await first;
+    return answer;
+  }],
+  ["an unknown outcome that is held", "idempotency_outcome_unknown", 409, , "unknown", async (gateway, path = gateway.route(inTurn(500)), key = newKey()) => {
+    await gateway.post(path, key);
+    return gateway.post(path, key);
+  }],
+  ["an answer that was not kept", "idempotency_not_replayable", 409, , "completed", async (gateway, path = gateway.route(() => ({ status: 203, body: "x".repeat(5000) })), key = newKey()) => {
+    await gateway.post(path, key);
+    const answer = await gateway.post(path, key);
+    assert.equal(answer.json.http_status, 203);
+    return answer;
+  }],
+  ["a key that was given up", "idempotency_key_voided", 409, , "voided", async (gateway, key = newKey()) => {
+    assert.equal((await voidKey(gateway, key)).json.state, "voided");
+    return gateway.post(gateway.route(), key);
+  }],
+  ["a key that has expired", "idempotency_key_expired", 400, , "expired", (gateway) => gateway.post(gateway.route(), "01890a5d-ac96-774b-bcce-b302099a8057")],
+  ["a missing credential", "authentication_error", 401, , undefined, (gateway) => gateway.post(gateway.route(), newKey(), { a: 1 }, { as: null })],
+  ["a credential that can be no scope", "invalid_request_error", 400, , undefined, (gateway) => gateway.post(gateway.route(), newKey(), { a: 1 }, { as: jwt })],
+  ["a body that is too large", "invalid_request_error", 413, , undefined, (gateway) => gateway.post(gateway.route(), newKey(), "x".repeat(2001))],
+  ["an origin that cuts the connection", "api_connection_error", 502, , "unknown", (gateway) => gateway.post(gateway.route(cut), newKey())],
+  ["an origin that is silent", "api_connection_error", 504, , "unknown", (gateway) => gateway.post(gateway.route(gated()), newKey())],
+  ["a read whose origin cuts the connection", "api_connection_error", 502, , undefined, (gateway) => gateway.get(gateway.route(cut))],
+  ["a store that is down", "api_connection_error", 503, , undefined, async (gateway, key = newKey()) => {
+    await gateway.faults(key, { op: "begin", fault: "refuse", times: 1000 });
+    const answer = await gateway.post(gateway.route(), key);
+    assert.equal(answer.get("Retry-After"), "1");
+    return answer;
+  }],
+  ["half the lease gone before dispatch", "api_connection_error", 503, , "released", async (gateway, key = newKey()) => {
+    await gateway.faults(key, { op: "begin", fault: "jump", ms: 8000 });
+    const answer = await gateway.post(gateway.route(), key);
+    assert.equal(answer.get("Retry-After"), "1");
+    return answer;
+  }],
+  ["a record that cannot be read", "api_error", 500, , undefined, async (gateway, path = gateway.route(), key = newKey()) => {
+    await gateway.post(path, key);
+    await gateway.sql(key, "UPDATE records SET record = X'00' WHERE name = ?", { hex: recordName(key) });
+    await gateway.copy(key, { remove: true });
+    return gateway.post(path, key);
+  }],
+  ["a path that is none", "invalid_request_error", 404, , undefined, (gateway) => gateway.get("/_oncekey/nothing")],
+  ["a webhook of an unknown source", "invalid_request_error", 404, , undefined, (gateway) => gateway.post("/webhooks/nobody", undefined, {}, { as: null })],
+  ["a key without record", "invalid_request_error", 404, , undefined, (gateway) => gateway.get("/_oncekey/key", { key: newKey() })],
+  ["a method that a path does not take", "invalid_request_error", 405, , undefined, (gateway) => gateway.call("DELETE", "/_oncekey/key", { key: newKey() })],
+];
+
+const VARS = { KEY_REQUIRED: "POST:/must/have", MAX_REQUEST_BYTES: "2000", MAX_REPLAY_BYTES: "2000", ORIGIN_TIMEOUT_SECONDS: "1", EXPIRED_KEY: "refuse" };
+
+function isPlain({ json }, code) {
+  assert.deepEqual(Object.keys(json).filter((name) => name !== "http_status"), ["type", "message", "code", "request_id"]);
+  assert.deepEqual([json.type, json.code], [code, code]);
+}
+
+function isProblem(json, code, status) {
+  assert.deepEqual(Object.keys(json).filter((name) => name !== "http_status"), ["type", "title", "detail", "code", "status", "request_id"]);
+  assert.deepEqual([json.code, json.status], [code, status]);
+  assert.doesNotThrow(() => new URL(json.type));
+  assert.match(json.title, /^[A-Z]/);
+  assert.ok(json.detail.length > 10);
+}
+
+for (const dialect of ["kukopay", "ietf"]) {
+  describe(`the ${dialect} dialect`, () => {
+    let gateway;
+    before(async () => (gateway = await startGateway({ faults: true, vars: { ...VARS, DIALECT: dialect } })));
+    after(() => gateway.dispose());
+
+    for (const [what, code, plainStatus, ietfStatus, state, make] of ERRORS) {
+      const status = dialect === "ietf" ? (ietfStatus ?? plainStatus) : plainStatus;
+      test(`${what} is ${status} ${code}`, async () => {
+        const answer = await make(gateway);
+        assert.equal(answer.status, status, answer.text);
+        assert.equal(answer.state, state);
+        assert.equal(answer.json.request_id, answer.get("X-Request-Id"));
+        assert.match(answer.get("X-Request-Id"), /^req_[0-9a-f]{24}$/);
+        assert.equal(answer.get("Cache-Control"), "no-store");
+        assert.equal(answer.replayed, false);
+        if (dialect === "ietf") {
+          assert.equal(answer.get("Content-Type"), "application/problem+json");
+          isProblem(answer.json, code, status);
+        } else {
+          assert.equal(answer.get("Content-Type"), "application/json");
+          isPlain(answer, code);
+          assert.ok(answer.json.message.length > 10);
+        }
+        // 4xx that waiting does not help say nothing of waiting.
+        if (![409, 503].includes(status)) assert.equal(answer.get("Retry-After"), undefined);
+      });
+    }
+
+    test("a body that breaks off is 400, if anybody still listens", async () => {
+      const path = gateway.route();
+      const headers = [["X-Api-Key", apiKey], ["Idempotency-Key", newKey()], ["Transfer-Encoding", "chunked"]];
+      const socket = await startRaw(gateway.url, Buffer.concat([head("POST", path, headers), Buffer.from("5\r\nabcde\r\nzz\r\n")]));
+      let text = "";
+      socket.on("data", (data) => (text += data));
+      await new Promise((resolve) => socket.once("close", resolve));
+      // workerd itself may answer, since it is the one that reads chunks.
+      assert.match(text, /^(HTTP\/1\.1 [45]00 |$)/);
+      assert.equal(gateway.hits(path), 0);
+    });
+
+    test("who asks for application/problem+json gets it, with the dialect's status", async () => {
+      const path = gateway.route(created);
+      const key = newKey();
+      await gateway.post(path, key);
+      for (const accept of ["application/problem+json", "text/html, Application/Problem+JSON;q=0.5"]) {
+        const answer = await gateway.post(path, key, { a: 2 }, { headers: [["Accept", accept]] });
+        assert.equal(answer.get("Content-Type"), "application/problem+json");
+        isProblem(answer.json, "idempotency_error", dialect === "ietf" ? 422 : 400);
+      }
+    });
+
+    test("an answer of the origin is in no dialect", async () => {
+      const path = gateway.route(() => ({ status: 422, headers: { "Content-Type": "application/json" }, body: '{"error":"mine"}' }));
+      const key = newKey();
+      for (const replayed of [false, true]) {
+        const answer = await gateway.post(path, key);
+        assert.deepEqual([answer.status, answer.text, answer.replayed], [422, '{"error":"mine"}', replayed]);
+      }
+    });
+  });
+}

@@ -1,0 +1,225 @@
+// What becomes of keys in time: they expire, are swept away or refused, and no clock that jumps confuses them.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { created, eventually, inTurn, newKey, recordName, sleep, startGateway } from "./support.mjs";
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+/** A UUIDv7 that was minted this long ago. */
+function keyOfAge(age) {
+  const time = (Date.now() - age).toString(16).padStart(12, "0");
+  const rest = newKey().slice(15);
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${rest}`;
+}
+
+/** The rows of a key, and whether its object has an alarm. */
+const row = async (gateway, key) => (await gateway.sql(key, "SELECT record, due_at FROM records WHERE name = ?", { hex: recordName(key) }))[0];
+const sweep = (gateway, key) => gateway.shard(key, { do: "alarm" });
+
+describe("with a retention of two seconds", () => {
+  let gateway;
+  before(async () => (gateway = await startGateway({ faults: true, vars: { RETENTION_SECONDS: "2" } })));
+  after(() => gateway.dispose());
+
+  test("fault 15: an expired key is as new, for any request, before any sweep", async () => {
+    const path = gateway.route();
+    const key = newKey();
+    const first = await gateway.post(path, key);
+    assert.ok((await gateway.post(path, key)).replayed);
+    const left = Date.parse(first.get("Idempotency-Expires")) - Date.now();
+    assert.ok(left <= 2000 && left > -1000);
+    await sleep(2100);
+    const second = await gateway.post(path, key, { b: 2 });
+    assert.deepEqual([second.status, second.replayed, gateway.hits(path)], [201, false, 2]);
+    assert.equal(gateway.origin.last(path).headers["idempotency-attempt"], "1");
+  });
+
+  test("the alarm comes by itself and takes away what has expired", async () => {
+    const key = newKey();
+    await gateway.post(gateway.route(), key);
+    assert.ok(await row(gateway, key));
+    await eventually(async () => assert.equal(await row(gateway, key), undefined), 20);
+    assert.equal(await gateway.status(key), undefined);
+    assert.equal(await gateway.shard(key, { do: "alarm-at" }), null, "an empty shard sleeps");
+  });
+});
+
+describe("with a retention of a day", () => {
+  let gateway;
+  before(async () => (gateway = await startGateway({ faults: true, vars: { UNKNOWN_OUTCOME: "retry" } })));
+  after(() => gateway.dispose());
+  const at = (offset) => gateway.clock(offset);
+
+  /** Keys of one shard, in the states that end at different times. */
+  async function keysOfOneShard() {
+    const first = newKey();
+    const alike = () => {
+      let key = newKey();
+      while (recordName(key).slice(0, 2) !== recordName(first).slice(0, 2)) key = newKey();
+      return key;
+    };
+    const keys = { completed: first, released: alike(), unknown: alike(), voided: alike(), damaged: alike() };
+    await gateway.post(gateway.route(), keys.completed);
+    await gateway.post(gateway.route(inTurn(429)), keys.released);
+    await gateway.post(gateway.route(inTurn(500)), keys.unknown);
+    await gateway.call("POST", "/_oncekey/key/void", { key: keys.voided });
+    await gateway.post(gateway.route(), keys.damaged);
+    await gateway.sql(first, "UPDATE records SET record = X'00' WHERE name = ?", { hex: recordName(keys.damaged) });
+    return keys;
+  }
+
+  test("a sweep takes what has expired, keeps what lives and keeps what cannot be read", async () => {
+    const keys = await keysOfOneShard();
+    const left = async () => {
+      const found = [];
+      for (const [state, key] of Object.entries(keys)) if (await row(gateway, key)) found.push(state);
+      return found;
+    };
+    await sweep(gateway, keys.completed);
+    assert.deepEqual(await left(), Object.keys(keys), "nothing is due");
+    try {
+      await at(DAY - 5000);
+      await sweep(gateway, keys.completed);
+      assert.deepEqual(await left(), Object.keys(keys));
+      await at(DAY + 5000);
+      await sweep(gateway, keys.completed);
+      assert.deepEqual(await left(), ["unknown", "voided", "damaged"]);
+      assert.equal((await row(gateway, keys.damaged)).due_at, null, "it is not looked at again");
+      assert.equal((await gateway.get("/_oncekey/key", { key: keys.damaged })).status, 500);
+      await at(30 * DAY - 60_000);
+      await sweep(gateway, keys.completed);
+      assert.deepEqual(await left(), ["unknown", "voided", "damaged"]);
+      await at(30 * DAY + 60_000);
+      await sweep(gateway, keys.completed);
+      assert.deepEqual(await left(), ["damaged"]);
+    } finally {
+      await at(0);
+    }
+  });
+
+  test("the alarm is set for the record that is due first, again and again", async () => {
+    const keys = await keysOfOneShard();
+    const key = keys.completed;
+    const dues = await gateway.sql(key, "SELECT due_at FROM records WHERE due_at IS NOT NULL ORDER BY due_at");
+    assert.equal(await gateway.shard(key, { do: "alarm-at" }), dues[0].due_at);
+    try {
+      await at(DAY + 5000);
+      await sweep(gateway, key);
+      const [{ due_at }] = await gateway.sql(key, "SELECT due_at FROM records WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1");
+      assert.ok(due_at > dues[0].due_at);
+      assert.equal(await gateway.shard(key, { do: "alarm-at" }), due_at);
+    } finally {
+      await at(0);
+    }
+  });
+
+  test("more rows than one sweep takes are taken by the next ones", async () => {
+    const key = newKey();
+    await gateway.post(gateway.route(), key);
+    const due = (await row(gateway, key)).due_at;
+    // 1,200 copies of the row under other names.
+    await gateway.sql(key, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
+      INSERT INTO records (name, record, due_at) SELECT CAST('copy' || i AS BLOB), record, due_at FROM records, n WHERE name = ?`, { hex: recordName(key) });
+    try {
+      await at(DAY + 5000);
+      const next = await sweep(gateway, key);
+      assert.equal(next, due, "there is more to do, and it is past due");
+      const count = async () => (await gateway.sql(key, "SELECT count(*) AS count FROM records"))[0].count;
+      // The clock of alarms is the platform's own, so it is not yet time for the next one there.
+      for (let round = 0; round < 3; round++) await sweep(gateway, key);
+      assert.equal(await count(), 0);
+    } finally {
+      await at(0);
+    }
+  });
+
+  test("fault 10: a request at the moment of the sweep sees the real state", async () => {
+    const path = gateway.route();
+    const key = newKey();
+    await gateway.post(path, key);
+    try {
+      await at(DAY + 5000);
+      const [, answer] = await Promise.all([sweep(gateway, key), gateway.post(path, key)]);
+      assert.deepEqual([answer.status, answer.replayed], [201, false]);
+      await sweep(gateway, key);
+      assert.ok((await gateway.post(path, key)).replayed);
+      assert.equal(gateway.hits(path), 2);
+    } finally {
+      await at(0);
+    }
+  });
+
+  test("a clock that jumps back neither revives nor ends anything", async () => {
+    const path = gateway.route();
+    const key = newKey();
+    try {
+      await at(2 * HOUR);
+      const first = await gateway.post(path, key);
+      await at(0);
+      const again = await gateway.post(path, key);
+      assert.deepEqual([again.replayed, again.get("Idempotency-Expires")], [true, first.get("Idempotency-Expires")]);
+      // An attempt by the clock of before is not overtaken, and none begins in the past.
+      const next = newKey();
+      let neighbour = next;
+      while (recordName(neighbour).slice(0, 2) !== recordName(key).slice(0, 2)) neighbour = newKey();
+      const later = await gateway.post(path, neighbour);
+      assert.ok(Date.parse(later.get("Idempotency-Expires")) >= Date.parse(first.get("Idempotency-Expires")), "time in a shard never goes back");
+      assert.equal(gateway.hits(path), 2);
+      // Not even when the object is a new one.
+      await gateway.evict(key);
+      const { created_at } = await gateway.status(neighbour);
+      assert.ok(Date.parse(created_at) >= Date.now() + HOUR);
+    } finally {
+      await at(0);
+    }
+  });
+});
+
+describe("with EXPIRED_KEY=refuse and a retention of an hour", () => {
+  let gateway;
+  before(async () => (gateway = await startGateway({ faults: true, vars: { EXPIRED_KEY: "refuse", RETENTION_SECONDS: "3600" } })));
+  after(() => gateway.dispose());
+
+  function isRefused(answer) {
+    assert.deepEqual([answer.status, answer.json.type, answer.state], [400, "idempotency_key_expired", "expired"]);
+  }
+
+  test("an expired key is refused, before the sweep and after it, until its tombstone goes", async () => {
+    const path = gateway.route();
+    const key = newKey();
+    await gateway.post(path, key);
+    try {
+      await gateway.clock(HOUR + 1000);
+      isRefused(await gateway.post(path, key));
+      isRefused(await gateway.post(path, key, { a: 2 }));
+      const before = await gateway.status(key);
+      await sweep(gateway, key);
+      isRefused(await gateway.post(path, key));
+      assert.deepEqual(await gateway.status(key), before, "whether the sweep has been there does not show");
+      assert.equal(before.state, "expired");
+      await gateway.clock(30 * DAY);
+      await sweep(gateway, key);
+      isRefused(await gateway.post(path, key));
+      await gateway.clock(30 * DAY + HOUR + 5000);
+      assert.equal((await gateway.post(path, key)).status, 201);
+      assert.equal(gateway.hits(path), 2);
+    } finally {
+      await gateway.clock(0);
+    }
+  });
+
+  test("a UUIDv7 that is older than the retention is refused without any record", async () => {
+    const path = gateway.route(created);
+    // An hour of tolerance, for callers whose clock is behind.
+    for (const age of [3 * HOUR, 100 * DAY]) isRefused(await gateway.post(path, keyOfAge(age)));
+    assert.equal(gateway.hits(path), 0);
+    for (const age of [0, HOUR, 1.9 * HOUR, -DAY]) assert.equal((await gateway.post(path, keyOfAge(age))).status, 201, `${age / HOUR} h`);
+    assert.equal((await gateway.post(path, newKey())).status, 201, "a UUIDv4 does not tell its age");
+  });
+
+  test("a key that may have been forgotten cannot be given up", async () => {
+    const answer = await gateway.call("POST", "/_oncekey/key/void", { key: keyOfAge(3 * HOUR) });
+    assert.deepEqual([answer.status, answer.json.state], [200, "expired"]);
+  });
+});

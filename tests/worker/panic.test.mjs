@@ -1,0 +1,126 @@
+// A panic anywhere in the Rust code: it costs its own request a 500, and no other request anything.
+// This needs a build with the feature test-faults (scripts/worker-build --features test-faults --out DIR), named by
+// ONCEKEY_WORKER_BUILD.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { created, eventually, gated, newKey, startGateway } from "./support.mjs";
+
+const KINDS = ["", ":overflow", ":memory"];
+const armed = (point) => ({ headers: [["Oncekey-Test-Panic", point], ["Origin", "https://shop.example"]] });
+
+describe("a panic", () => {
+  let gateway;
+  before(async () => {
+    gateway = await startGateway({ faults: true, vars: { LEASE_SECONDS: "2", UNKNOWN_OUTCOME: "retry", CORS_ORIGINS: "https://shop.example" } });
+    const probe = await gateway.get("/probe", armed("gateway"));
+    assert.equal(probe.status, 500, "this build has no test faults: see the head of this file");
+  });
+  after(() => gateway.dispose());
+
+  /** Requests at every stage of their way, which `during` must not harm. */
+  async function amongOthers(during) {
+    const slow = gated();
+    const path = gateway.route(slow);
+    const keys = Array.from({ length: 5 }, newKey);
+    const [asking, storing] = [newKey(), newKey()];
+    await gateway.faults(asking, { op: "begin", fault: "slow", ms: 250 });
+    await gateway.faults(storing, { op: "complete", fault: "slow", ms: 800 });
+    const quick = gateway.route();
+    const others = [
+      ...keys.map((key) => gateway.post(path, key)),
+      gateway.get(path),
+      gateway.post(path),
+      gateway.post(quick, asking),
+      gateway.post(quick, storing),
+    ];
+    await eventually(() => assert.equal(gateway.hits(path), 7));
+    await eventually(async () => assert.ok((await gateway.calls(storing)).some((call) => call.op === "complete")));
+    await during();
+    slow.open();
+    for (const answer of await Promise.all(others)) assert.equal(answer.status, 201);
+    for (const key of keys) assert.ok((await gateway.post(path, key)).replayed);
+    for (const key of [asking, storing]) assert.ok((await gateway.post(quick, key)).replayed);
+    assert.equal(gateway.hits(path), 7);
+  }
+
+  function isInternalError(answer) {
+    assert.deepEqual([answer.status, answer.json.type, answer.json.code], [500, "api_error", "api_error"]);
+    assert.equal(answer.json.request_id, answer.get("X-Request-Id"));
+    assert.match(answer.get("X-Request-Id"), /^req_/);
+    assert.doesNotMatch(answer.text, /panic|wasm|\.rs/);
+  }
+
+  for (const kind of KINDS) {
+    const what = { "": "a panic", ":overflow": "a stack overflow", ":memory": "an exhausted memory" }[kind];
+
+    test(`${what} before the key is asked for costs that request a 500, and nothing was executed`, async () => {
+      const path = gateway.route();
+      const key = newKey();
+      await amongOthers(async () => isInternalError(await gateway.post(path, key, { a: 1 }, armed(`gateway${kind}`))));
+      assert.equal(gateway.hits(path), 0);
+      assert.equal(await gateway.status(key), undefined);
+      assert.equal((await gateway.post(path, key)).status, 201);
+    });
+
+    test(`${what} after the origin's answer costs that request a 500, and its key is not stuck`, async () => {
+      const path = gateway.route(created);
+      const key = newKey();
+      await amongOthers(async () => isInternalError(await gateway.post(path, key, { a: 1 }, armed(`task${kind}`))));
+      assert.equal(gateway.hits(path), 1);
+      // Nobody renews its lease any more, so the outcome is soon unknown, and a retry finds out.
+      const second = await eventually(async () => {
+        const answer = await gateway.post(path, key);
+        assert.equal(answer.status, 201);
+        return answer;
+      });
+      assert.deepEqual([second.state, gateway.hits(path)], ["completed", 2]);
+      assert.equal(gateway.origin.last(path).headers["idempotency-attempt"], "2");
+    });
+
+    test(`${what} in the object costs a second try, and nothing else`, async () => {
+      const path = gateway.route();
+      const key = newKey();
+      await amongOthers(async () => {
+        const answer = await gateway.post(path, key, { a: 1 }, armed(`object${kind}`));
+        assert.deepEqual([answer.status, answer.state], [201, "completed"]);
+      });
+      assert.ok((await gateway.post(path, key)).replayed);
+      assert.deepEqual([gateway.hits(path), (await gateway.status(key)).attempts], [1, 1]);
+    });
+
+    test(`${what} in the sweep loses nothing, and the next sweep does its work`, async () => {
+      const path = gateway.route();
+      const key = newKey();
+      await gateway.post(path, key);
+      await amongOthers(async () => {
+        await gateway.get("/_oncekey/health", armed(`alarm${kind}`));
+        await assert.rejects(gateway.shard(key, { do: "alarm" }));
+      });
+      assert.ok((await gateway.post(path, key)).replayed);
+      await gateway.shard(key, { do: "alarm" });
+      assert.ok((await gateway.post(path, key)).replayed);
+    });
+  }
+
+  test("a panicked request's 500 can be read by the page that asked, in the form that it asked for", async () => {
+    const { headers } = armed("gateway");
+    const answer = await gateway.post(gateway.route(), newKey(), { a: 1 }, { headers: [...headers, ["Accept", "application/problem+json"]] });
+    assert.deepEqual([answer.status, answer.get("Content-Type"), answer.json.code], [500, "application/problem+json", "api_error"]);
+    assert.equal(answer.get("Access-Control-Allow-Origin"), "https://shop.example");
+    assert.match(answer.get("Access-Control-Expose-Headers"), /X-Request-Id/i);
+  });
+
+  test("many panics in a row leak nothing that later requests need", async () => {
+    const body = Buffer.alloc(9 << 20);
+    for (let round = 0; round < 6; round++) isInternalError(await gateway.post(gateway.route(), newKey(), body, armed("task")));
+    assert.equal((await gateway.post(gateway.route(), newKey(), body)).status, 201);
+  });
+
+  test("a panic is logged with its place, and without what the caller sent", async () => {
+    const key = `visible-${newKey()}`;
+    await gateway.post("/secret-path", key, { secret: "content" }, armed("gateway"));
+    const logged = gateway.worker.logs.map(({ message }) => message).join("\n");
+    assert.match(logged, /panic at worker\/src\/panic\.rs:\d+/);
+    assert.doesNotMatch(logged, /visible-|secret|kuko_test/);
+  });
+});

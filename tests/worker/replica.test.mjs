@@ -1,0 +1,201 @@
+// Workers KV beside the shards: it may replay while a shard is slow or down, and is never believed when it says nothing.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { created, eventually, inTurn, newKey, recordName, startGateway } from "./support.mjs";
+
+describe("the replica", () => {
+  let gateway;
+  before(async () => (gateway = await startGateway({ faults: true, vars: { LEASE_SECONDS: "4" } })));
+  after(() => gateway.dispose());
+
+  const copied = (key) => eventually(async () => assert.notEqual(await gateway.copy(key), null));
+  const down = (key) => gateway.faults(key, { op: "begin", fault: "refuse", times: 1000 });
+
+  /** A completed key, with its copy written. */
+  async function completed(handler = created) {
+    const path = gateway.route(handler);
+    const key = newKey();
+    const first = await gateway.post(path, key);
+    await copied(key);
+    return { path, key, first };
+  }
+
+  function isReplay(answer, first) {
+    assert.deepEqual([answer.status, answer.replayed, answer.state], [first.status, true, "completed"]);
+    assert.deepEqual(answer.body, first.body);
+    for (const name of ["X-Request-Id", "Idempotency-Expires", "Content-Type"]) assert.equal(answer.get(name), first.get(name), name);
+  }
+
+  test("an answer is copied once, after it was stored, and goes a minute before the object's", async () => {
+    const { key, path } = await completed();
+    await gateway.post(path, key);
+    const puts = (await gateway.replica()).filter(({ name }) => name === `answer-1/${recordName(key)}`);
+    assert.equal(puts.length, 1);
+    const { expirationTtl } = puts[0].options;
+    assert.ok(expirationTtl <= 86_400 - 60 && expirationTtl > 86_400 - 90, `${expirationTtl}`);
+  });
+
+  test("while the store is down a completed key is replayed from its copy", async () => {
+    const { key, path, first } = await completed(() => ({ ...created(), headers: { "Content-Type": "text/plain", Link: ["<a>", "<b>"] } }));
+    await down(key);
+    const answer = await gateway.post(path, key);
+    isReplay(answer, first);
+    assert.equal(answer.get("Link"), "<a>, <b>");
+    const other = await gateway.post(path, key, { a: 2 });
+    assert.deepEqual([other.status, other.json.type], [400, "idempotency_error"], "another request is a mismatch there too");
+    assert.equal(gateway.hits(path), 1);
+  });
+
+  test("while the store is slow the copy answers first", async () => {
+    const { key, path, first } = await completed();
+    await gateway.faults(key, { op: "begin", fault: "slow", ms: 600, times: 1000 });
+    const begun = Date.now();
+    isReplay(await gateway.post(path, key), first);
+    assert.ok(Date.now() - begun < 550, "it did not wait for the object");
+    await gateway.faults(key);
+    isReplay(await gateway.post(path, key), first);
+    assert.equal((await gateway.status(key)).attempts, 1);
+  });
+
+  test("fault 9: a replica that knows nothing changes nothing: a completed key is replayed, not executed", async () => {
+    const { key, path, first } = await completed();
+    await gateway.copy(key, { remove: true });
+    await gateway.replica("empty");
+    try {
+      isReplay(await gateway.post(path, key), first);
+      await gateway.faults(key, { op: "begin", fault: "slow", ms: 300 });
+      isReplay(await gateway.post(path, key), first);
+      await down(key);
+      assert.equal((await gateway.post(path, key)).status, 503, "nothing is known for sure");
+      assert.equal(gateway.hits(path), 1);
+    } finally {
+      await gateway.replica("honest");
+    }
+  });
+
+  test("a replica that lies with nothing lets a new key be executed once", async () => {
+    await gateway.replica("empty");
+    try {
+      const path = gateway.route();
+      const key = newKey();
+      await gateway.faults(key, { op: "begin", fault: "slow", ms: 200, times: 2 });
+      const answers = await Promise.all([gateway.post(path, key), gateway.post(path, key)]);
+      assert.deepEqual(answers.map((answer) => answer.status).sort(), [201, 409]);
+      assert.equal(gateway.hits(path), 1);
+    } finally {
+      await gateway.replica("honest");
+    }
+  });
+
+  test("with the store down and no copy the origin is not called", async () => {
+    const path = gateway.route();
+    const key = newKey();
+    await down(key);
+    const answer = await gateway.post(path, key);
+    assert.deepEqual([answer.status, answer.json.type, answer.get("Retry-After"), answer.state], [503, "api_connection_error", "1", undefined]);
+    assert.equal(gateway.hits(path), 0);
+    await gateway.faults(key);
+    assert.equal((await gateway.post(path, key)).status, 201);
+  });
+
+  for (const mode of ["down", "hang"]) {
+    test(`a replica that ${mode === "down" ? "fails" : "never answers"} is no failure`, async () => {
+      await gateway.replica(mode);
+      try {
+        const path = gateway.route();
+        const key = newKey();
+        const first = await gateway.post(path, key);
+        assert.deepEqual([first.status, first.state, first.get("Idempotency-Stored")], [201, "completed", undefined]);
+        isReplay(await gateway.post(path, key), first);
+        await gateway.faults(key, { op: "begin", fault: "slow", ms: 300 });
+        isReplay(await gateway.post(path, key), first);
+        await down(key);
+        const begun = Date.now();
+        assert.equal((await gateway.post(path, key, { a: 1 }, { timeout: 15_000 })).status, 503);
+        assert.ok(Date.now() - begun < 10_000);
+      } finally {
+        await gateway.replica("honest");
+      }
+    });
+  }
+
+  test("only whole answers are copied", async () => {
+    const endings = [429, 500, 307, { status: 200, headers: { "Content-Type": "text/event-stream" }, body: "data: 1\n\n" }];
+    for (const ending of endings) {
+      const key = newKey();
+      await gateway.post(gateway.route(inTurn(ending)), key);
+      // A copy that was wanted would come before the next key's.
+      await completed();
+      assert.equal(await gateway.copy(key), null);
+    }
+  });
+
+  test("what stands at a key's place and is no copy of it is not believed", async () => {
+    const { key, path, first } = await completed();
+    for (const bytes of ["00", "6f6b01", `${(await gateway.copy(key)).slice(0, -2)}ff`]) {
+      await gateway.copy(key, { bytes });
+      await gateway.faults(key, { op: "begin", fault: "slow", ms: 200 });
+      isReplay(await gateway.post(path, key), first);
+      await down(key);
+      assert.equal((await gateway.post(path, key)).status, 503);
+    }
+    assert.equal(gateway.hits(path), 1);
+  });
+
+  test("a copy that outlived its time is not believed", async () => {
+    const { key, path, first } = await completed();
+    const bytes = await gateway.copy(key);
+    try {
+      // Not even in its last minute, when the object's record still counts.
+      await gateway.clock(86_400_000 - 30_000);
+      await down(key);
+      assert.equal((await gateway.post(path, key)).status, 503);
+      await gateway.faults(key);
+      isReplay(await gateway.post(path, key), first);
+      await gateway.clock(86_400_000 + 5_000);
+      await gateway.copy(key, { bytes });
+      await gateway.faults(key, { op: "begin", fault: "slow", ms: 200 });
+      const fresh = await gateway.post(path, key);
+      assert.deepEqual([fresh.replayed, gateway.hits(path)], [false, 2], "the key is as new");
+    } finally {
+      await gateway.clock(0);
+    }
+  });
+
+  test("a copy answers nobody of another scope", async () => {
+    const { key, path } = await completed();
+    await gateway.faults(null, { op: "begin", fault: "refuse", times: 1000 });
+    assert.equal((await gateway.post(path, key, { a: 1 }, { as: "somebody_else" })).status, 503);
+    await gateway.faults(null);
+  });
+});
+
+test("a retention too short for Workers KV has no copy, and works", async () => {
+  const gateway = await startGateway({ faults: true, vars: { RETENTION_SECONDS: "100" } });
+  try {
+    const path = gateway.route();
+    const key = newKey();
+    assert.equal((await gateway.post(path, key)).status, 201);
+    assert.ok((await gateway.post(path, key)).replayed);
+    assert.deepEqual(await gateway.replica(), []);
+  } finally {
+    await gateway.dispose();
+  }
+});
+
+test("a Worker without a replica works, and fails closed", async () => {
+  const gateway = await startGateway({ faults: true, vars: { LEASE_SECONDS: "4" }, more: { kvNamespaces: [] } });
+  try {
+    const path = gateway.route();
+    const key = newKey();
+    const first = await gateway.post(path, key);
+    assert.equal(first.status, 201);
+    await gateway.faults(key, { op: "begin", fault: "slow", ms: 200 });
+    assert.equal((await gateway.post(path, key)).text, first.text);
+    await gateway.faults(key, { op: "begin", fault: "refuse", times: 1000 });
+    assert.equal((await gateway.post(path, key)).status, 503);
+    assert.equal(gateway.hits(path), 1);
+  } finally {
+    await gateway.dispose();
+  }
+});

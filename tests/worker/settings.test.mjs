@@ -1,0 +1,116 @@
+// Settings are checked before anything is served; a wrong one says which it is and what it may be.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { newKey, startGateway, startWorker } from "./support.mjs";
+
+const hash = "ab".repeat(32);
+
+/** Each setting with values that must not be taken. */
+const WRONG = {
+  UPSTREAM: ["localhost", "ftp://x", "http://", "http://user:s3cr3t@x", "http://x/?q", "http://x/#f", "//x"],
+  RETENTION_SECONDS: ["0", "-1", "1.5", "1e3", "+5", "x", "31536001", "99999999999999999999"],
+  LEASE_SECONDS: ["0", "-1", "3601"],
+  ORIGIN_TIMEOUT_SECONDS: ["0", "30"],
+  UNKNOWN_OUTCOME: ["maybe", "Retry", "hold,retry"],
+  EXPIRED_KEY: ["forgotten"],
+  KEY_REQUIRED: ["/v1", "post:/v1", "POST:v1", "POST:/a*", "POST:/v1,x"],
+  DIALECT: ["stripe"],
+  SCOPE: ["X-Api-Key", "header:", "query:key", "header:a b", "cookie:a=b"],
+  ANONYMOUS: ["true"],
+  MAX_REPLAY_BYTES: ["-1", "1887437", "1MiB"],
+  MAX_REQUEST_BYTES: ["-1", "104857601"],
+  CORS_ORIGINS: ["shop.example", "https://shop.example/", "https://shop.example,*", "https://SHOP.example", "null"],
+  CONNECT_FAILURE: ["release"],
+  FINGERPRINT_IGNORE: ["POST:/v1", "POST:/v1:nonce", "post:/v1:/nonce"],
+  FINGERPRINT_SECRET: ["s3cr3t", ":s3cr3t", "k1:", "k1:s3cr3t,k1:b", "s3cr3t id:a", "k1:s3cr3t,"],
+  SCOPE_ALIASES: ["s3cr3t", "s3cr3t:acme", `${hash}:`, `${hash}:a,${hash}:b`],
+  KEY_FIELD: ["key"],
+  BUSINESS_KEYS: ["POST:/v1/orders:/out_trade_no"],
+  RESOLVE: ["POST:/v1/orders:/v1/orders?x={/x}"],
+  WEBHOOK_SECRETS: ["dodo:whsec_a2tr"],
+};
+
+/** Settings that a later version honours, and this one must therefore refuse. */
+const LATER = ["KEY_FIELD", "BUSINESS_KEYS", "RESOLVE", "WEBHOOK_SECRETS"];
+
+const CASES = Object.entries(WRONG).flatMap(([name, values]) => values.map((value) => [name, value]));
+
+describe("settings", () => {
+  let worker;
+  before(async () => (worker = await startWorker({ wrapper: "many-settings.mjs", copies: CASES.length + 2 })));
+  after(() => worker.dispose());
+
+  const ask = (copy, vars, path, more = {}) =>
+    worker.fetch(`/${copy}${path}`, { ...more, headers: { "Test-Settings": JSON.stringify(vars), "X-Api-Key": "a", "Idempotency-Key": newKey() } });
+
+  for (const name of Object.keys(WRONG)) {
+    test(`a wrong ${name} never serves, and the error names it${LATER.includes(name) ? "" : " and what it may be"}`, async () => {
+      const every = [["GET", "/_oncekey/health"], ["POST", "/v1/orders"], ["GET", "/v1/orders/x"], ["GET", "/_oncekey/key"], ["POST", "/webhooks/x"]];
+      const first = CASES.findIndex(([one]) => one === name);
+      for (const [copy, [one, value]] of CASES.entries()) {
+        if (one !== name) continue;
+        for (const [method, path] of copy === first ? every : every.slice(1, 2)) {
+          const answer = await ask(copy, { [name]: value }, path, { method });
+          const body = await answer.json();
+          assert.deepEqual([answer.status, body.type], [500, "api_error"], `${name}=${value} ${path}`);
+          assert.ok(body.message.includes(name), body.message);
+          assert.doesNotMatch(body.message, /s3cr3t/, "the value may be a secret");
+          assert.equal(body.request_id, answer.headers.get("X-Request-Id"));
+        }
+      }
+    });
+  }
+
+  test("what is wrong is logged too, and no log shows a secret", () => {
+    const logged = worker.logs.map(({ message }) => message).join("\n");
+    assert.match(logged, /LEASE_SECONDS: must be a whole number from 1 to 3600/);
+    assert.doesNotMatch(logged, /s3cr3t/);
+  });
+
+  test("an empty setting is one that was left out", async () => {
+    const vars = Object.fromEntries(Object.keys(WRONG).map((name) => [name, ""]));
+    assert.equal((await ask(CASES.length, vars, "/_oncekey/health")).status, 200);
+  });
+
+  test("space around a value is not of it", async () => {
+    const vars = { DIALECT: " ietf ", SCOPE: " header:X-A , cookie:b ", LEASE_SECONDS: " 15 " };
+    assert.equal((await ask(CASES.length + 1, vars, "/_oncekey/health")).status, 200);
+    assert.equal((await ask(CASES.length + 1, vars, "/_oncekey/nothing")).headers.get("Content-Type"), "application/problem+json");
+  });
+});
+
+test("the bounds of numbers may be used", async () => {
+  const vars = { RETENTION_SECONDS: "31536000", LEASE_SECONDS: "3600", ORIGIN_TIMEOUT_SECONDS: "29", MAX_REPLAY_BYTES: "1887436", MAX_REQUEST_BYTES: "104857600" };
+  const gateway = await startGateway({ vars });
+  try {
+    const path = gateway.route();
+    const key = newKey();
+    const first = await gateway.post(path, key);
+    assert.equal(first.status, 201);
+    const days = (Date.parse(first.get("Idempotency-Expires")) - Date.now()) / 86_400_000;
+    assert.ok(days > 364.9 && days <= 365.1);
+    assert.ok((await gateway.post(path, key)).replayed);
+  } finally {
+    await gateway.dispose();
+  }
+});
+
+describe("without settings", () => {
+  let gateway;
+  before(async () => (gateway = await startGateway()));
+  after(() => gateway.dispose());
+
+  test("health answers when the Worker can serve, to everybody", async () => {
+    const answer = await gateway.get("/_oncekey/health", { as: null });
+    assert.deepEqual([answer.status, answer.json], [200, { status: "ok" }]);
+    assert.equal(answer.get("Cache-Control"), "no-store");
+  });
+
+  test("no source of webhooks is known, so each is a 404 and reaches no origin", async () => {
+    for (const path of ["/webhooks/dodo", "/webhooks/", "/webhooks/a/b"]) {
+      const answer = await gateway.post(path, undefined, { type: "x" }, { as: null });
+      assert.deepEqual([answer.status, answer.json.type], [404, "invalid_request_error"]);
+    }
+    assert.equal(gateway.origin.seen.length, 0);
+  });
+});

@@ -1,0 +1,207 @@
+// Large requests and large answers: within their limits like any other, beyond them refused or passed on.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { apiKey, created, eventually, gated, head, inTurn, newKey, sleep, startGateway, startRaw } from "./support.mjs";
+
+const MiB = 1 << 20;
+const bytes = { headers: [["Content-Type", "application/octet-stream"]] };
+
+describe("with the limits that there are by default", () => {
+  let gateway;
+  before(async () => (gateway = await startGateway()));
+  after(() => gateway.dispose());
+
+  test("a request of 10 MiB is executed once and replayed, as bytes and as JSON", async () => {
+    const path = gateway.route();
+    const binary = Buffer.alloc(10 * MiB, "\u0000\u00ff", "latin1");
+    const text = `{"a":"${"x".repeat(10 * MiB - 8)}"}`;
+    for (const [body, more] of [[binary, bytes], [text, { headers: [["Content-Type", "application/json"]] }]]) {
+      const key = newKey();
+      assert.equal((await gateway.post(path, key, body, more)).status, 201);
+      assert.ok(gateway.origin.last(path).body.equals(Buffer.from(body)));
+      assert.ok((await gateway.post(path, key, body, more)).replayed);
+      if (body === binary) continue;
+      const changed = Buffer.from(body);
+      changed[changed.length - 3] ^= 1;
+      assert.equal((await gateway.post(path, key, changed, more)).json.type, "idempotency_error");
+    }
+    assert.equal(gateway.hits(path), 2);
+  });
+
+  test("a byte more is refused before the origin, however it is sent", async () => {
+    const path = gateway.route();
+    const full = Buffer.concat([Buffer.from(`${(10 * MiB).toString(16)}\r\n`), Buffer.alloc(10 * MiB), Buffer.from("\r\n")]);
+    // A length is believed before the body has come; chunks are counted, and here the last is not even the last.
+    for (const [framing, start, more] of [[["Content-Length", 10 * MiB + 1], "", "x"], [["Transfer-Encoding", "chunked"], full, "1\r\nx\r\n"]]) {
+      const key = newKey();
+      const request = head("POST", path, [["X-Api-Key", apiKey], ["Idempotency-Key", key], framing]);
+      const socket = await startRaw(gateway.url, Buffer.concat([request, Buffer.from(start)]));
+      const answered = new Promise((resolve) => socket.once("data", (data) => resolve(data.toString())));
+      socket.write(more);
+      const text = await answered;
+      socket.destroy();
+      assert.match(text, /^HTTP\/1\.1 413 /);
+      assert.match(text, /"type":"invalid_request_error".*10485760/);
+      assert.equal(await gateway.status(key), undefined);
+    }
+    assert.equal(gateway.hits(path), 0);
+  });
+
+  test("the limit is for keyed writes: others stream through", async () => {
+    const path = gateway.route(({ body }) => ({ body: String(body.length) }));
+    assert.equal((await gateway.post(path, undefined, Buffer.alloc(12 * MiB), bytes)).text, String(12 * MiB));
+  });
+
+  test("more bodies at once than the isolate has room for are refused before begin, and the room comes back", async (test) => {
+    const slow = gated();
+    const path = gateway.route(slow);
+    const body = Buffer.alloc(10 * MiB);
+    const keys = Array.from({ length: 6 }, newKey);
+    const all = keys.map((key) => gateway.post(path, key, body, bytes));
+    // The ones that fit wait at the origin; the others are answered.
+    const refused = [];
+    // Should anything below fail, the next tests have their room all the same.
+    test.after(slow.open);
+    for (const one of all) one.then((answer) => answer.status === 503 && refused.push(answer)).catch(() => {});
+    await eventually(() => assert.equal(refused.length + gateway.hits(path), 6), 30);
+    assert.ok(gateway.hits(path) >= 2 && refused.length >= 2, `${gateway.hits(path)} fit`);
+    for (const answer of refused) {
+      assert.deepEqual([answer.json.type, answer.get("Retry-After"), answer.state], ["api_connection_error", "1", undefined]);
+    }
+    assert.equal((await gateway.post(gateway.route(), newKey())).status, 201, "a small one always fits");
+    const fitted = gateway.hits(path);
+    slow.open();
+    const answers = await Promise.all(all);
+    for (const [at, { status }] of answers.entries()) {
+      if (status === 503) assert.equal(await gateway.status(keys[at]), undefined, "a refused request leaves no record");
+      else assert.equal(status, 201);
+    }
+    assert.equal((await gateway.post(path, keys[answers.findIndex((one) => one.status === 503)], body, bytes)).status, 201);
+    assert.equal(gateway.hits(path), fitted + 1);
+  });
+
+  test("what is announced and not sent takes no room from others", async () => {
+    const path = gateway.route();
+    const headers = () => [["X-Api-Key", apiKey], ["Idempotency-Key", newKey()], ["Content-Length", 10 * MiB]];
+    const idle = await Promise.all(Array.from({ length: 20 }, () => startRaw(gateway.url, Buffer.concat([head("POST", path, headers()), Buffer.from("x")]))));
+    await sleep(200);
+    assert.equal((await gateway.post(path, newKey(), Buffer.alloc(9 * MiB), bytes)).status, 201);
+    for (const socket of idle) socket.destroy();
+  });
+
+  test("fault 30: an answer too large to keep passes through whole and is not executed again", async () => {
+    const blob = Buffer.from(Array.from({ length: 3 * MiB }, (_, at) => (at * 7) % 251));
+    for (const chunked of [false, true]) {
+      const path = gateway.route(() => ({ status: 201, headers: { "X-A": "1", ...(chunked && { "Transfer-Encoding": "chunked" }) }, body: blob }));
+      const key = newKey();
+      const first = await gateway.post(path, key);
+      assert.deepEqual([first.status, first.state, first.get("X-A"), first.replayed], [201, "completed", "1", false]);
+      assert.ok(first.body.equals(blob));
+      const second = await gateway.post(path, key);
+      assert.deepEqual([second.status, second.json.type, second.json.http_status, second.state], [409, "idempotency_not_replayable", 201, "completed"]);
+      assert.match(second.json.message, /201/);
+      assert.equal((await gateway.post(path, key, { a: 2 })).json.type, "idempotency_error");
+      assert.equal(gateway.hits(path), 1);
+    }
+  });
+
+  test("an answer of 40 MiB streams: it is not held in memory", async () => {
+    const chunk = Buffer.alloc(MiB, "y");
+    const path = gateway.route(async (_, response) => {
+      for (let count = 0; count < 40; count++) {
+        if (!response.write(chunk)) await new Promise((resolve) => response.once("drain", resolve));
+      }
+      response.end();
+    });
+    const answer = await gateway.post(path, newKey());
+    assert.equal(answer.body.length, 40 * MiB);
+  });
+
+  test("fault 30: an event stream passes through as it comes, and its key is complete before its first event", async () => {
+    let more;
+    const path = gateway.route((_, response) => {
+      response.writeHead(200, { "Content-Type": "text/event-stream; charset=utf-8" });
+      response.write("data: 1\n\n");
+      more = response;
+    });
+    const key = newKey();
+    const headers = [["X-Api-Key", apiKey], ["Idempotency-Key", key], ["Content-Length", 0]];
+    const socket = await startRaw(gateway.url, head("POST", path, headers));
+    let text = "";
+    socket.on("data", (data) => (text += data));
+    await eventually(() => assert.match(text, /data: 1/));
+    assert.match(text, /^HTTP\/1\.1 200 /);
+    const second = await gateway.call("POST", path, { key });
+    assert.deepEqual([second.status, second.json.type, second.json.http_status], [409, "idempotency_not_replayable", 200]);
+    more.end("data: 2\n\n");
+    await eventually(() => assert.match(text, /data: 2/));
+    socket.destroy();
+    assert.equal(gateway.hits(path), 1);
+  });
+});
+
+describe("with limits of 1000 bytes and one second", () => {
+  let gateway;
+  before(async () => (gateway = await startGateway({ vars: { MAX_REQUEST_BYTES: "1000", MAX_REPLAY_BYTES: "1000", ORIGIN_TIMEOUT_SECONDS: "1" } })));
+  after(() => gateway.dispose());
+
+  test("the limits are where they are set", async () => {
+    const path = gateway.route();
+    assert.equal((await gateway.post(path, newKey(), "x".repeat(1000))).status, 201);
+    assert.equal((await gateway.post(path, newKey(), "x".repeat(1001))).status, 413);
+    for (const [length, replayed] of [[800, true], [1000, false]]) {
+      const large = gateway.route(inTurn({ status: 200, body: "y".repeat(length) }, created));
+      const key = newKey();
+      assert.equal((await gateway.post(large, key)).body.length, length);
+      assert.equal((await gateway.post(large, key)).replayed, replayed, `${length}`);
+      assert.equal(gateway.hits(large), 1);
+    }
+  });
+
+  test("a stream that outlasts the origin's time is not cut, once it has begun", async () => {
+    // The time of an origin is for the head of its answer and for what is kept of it.
+    const path = gateway.route((_, response) => {
+      response.writeHead(200, { "Content-Type": "text/event-stream" });
+      response.write("data: 1\n\n");
+      setTimeout(() => response.end("data: 2\n\n"), 2500);
+    });
+    assert.equal((await gateway.post(path, newKey())).text, "data: 1\n\ndata: 2\n\n");
+  });
+
+  test("headers too large to keep are passed on and the answer is not replayed", async () => {
+    const many = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`X-${at}`, "v".repeat(40)]));
+    const path = gateway.route(() => ({ headers: many, body: "ok" }));
+    const key = newKey();
+    const first = await gateway.post(path, key);
+    assert.deepEqual([first.status, first.text, first.get("X-99"), first.state], [200, "ok", "v".repeat(40), "completed"]);
+    assert.equal((await gateway.post(path, key)).json.type, "idempotency_not_replayable");
+    assert.equal(gateway.hits(path), 1);
+  });
+});
+
+test("the largest answer that can be kept is: 1.8 MiB", async () => {
+  const gateway = await startGateway({ vars: { MAX_REPLAY_BYTES: "1887436" } });
+  try {
+    const blob = Buffer.alloc(1_887_000, "z");
+    const path = gateway.route(() => ({ body: blob }));
+    const key = newKey();
+    assert.ok((await gateway.post(path, key)).body.equals(blob));
+    const again = await gateway.post(path, key);
+    assert.ok(again.replayed && again.body.equals(blob));
+  } finally {
+    await gateway.dispose();
+  }
+});
+
+test("with MAX_REPLAY_BYTES=0 nothing is replayed and nothing is executed twice", async () => {
+  const gateway = await startGateway({ vars: { MAX_REPLAY_BYTES: "0" } });
+  try {
+    const path = gateway.route();
+    const key = newKey();
+    assert.equal((await gateway.post(path, key)).status, 201);
+    assert.equal((await gateway.post(path, key)).json.type, "idempotency_not_replayable");
+    assert.equal(gateway.hits(path), 1);
+  } finally {
+    await gateway.dispose();
+  }
+});
