@@ -56,6 +56,8 @@ pub enum Rejection {
     NotAdmin,
     /// There is nothing at this path.
     NotFound,
+    /// There is no record of the key that was asked about.
+    NoRecord,
     /// The path does not take this method.
     MethodNotAllowed,
     /// The request is wrong in this way.
@@ -113,6 +115,7 @@ impl Rejection {
             }
             Self::NoScope(_) => (400, "invalid_request_error", None),
             Self::NotFound => (404, "invalid_request_error", None),
+            Self::NoRecord => (404, "idempotency_key_not_found", None),
             Self::MethodNotAllowed => (405, "invalid_request_error", None),
             Self::BodyTooLarge(_) => (413, "invalid_request_error", None),
             Self::Mismatch => (if ietf { 422 } else { 400 }, "idempotency_error", None),
@@ -225,6 +228,9 @@ impl Rejection {
                 "This call needs the header Authorization: Bearer and the admin token."
             }
             Self::NotFound => "There is nothing at this path.",
+            Self::NoRecord => {
+                "There is no record of this idempotency key. That proves nothing: its request may still be on its way, or be forgotten."
+            }
             Self::MethodNotAllowed => "This path does not take this method.",
             Self::Invalid(what) => return what.clone(),
             Self::Misconfigured(what) => return format!("This Worker is not set up right: {what}"),

@@ -259,6 +259,7 @@ fn errors() -> String {
         ("the key was voided", decision(Decision::KeyVoided)),
         ("the key has expired, and expired keys are refused", decision(Decision::KeyExpired)),
         ("only an unknown outcome can be settled", Rejection::NothingToSettle),
+        ("the key that was asked about has no record", Rejection::NoRecord),
         ("the connection to the origin broke", Rejection::OriginUnreachable),
         ("the origin did not answer in time", Rejection::OriginTimedOut),
         ("the store does not answer; the origin was not called", Rejection::StoreUnavailable),

@@ -124,7 +124,7 @@ impl Config {
             })?,
             anonymous: vars.choice("ANONYMOUS", false, &[("refuse", false), ("allow", true)])?,
             max_replay: vars.number("MAX_REPLAY_BYTES", 1 << 20, 0..=1_887_436)? as usize,
-            max_request: vars.number("MAX_REQUEST_BYTES", 10 << 20, 0..=(100 << 20))?,
+            max_request: vars.number("MAX_REQUEST_BYTES", 10 << 20, 0..=33_554_432)?,
             cors: vars.parse("CORS_ORIGINS", cors, parse_cors)?,
             fingerprint_ignore: vars.list("FINGERPRINT_IGNORE", parse_ignore)?,
             fingerprint_secrets: vars.parse(

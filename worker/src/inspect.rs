@@ -52,7 +52,7 @@ async fn show(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answer,
     let (authority, _) = meant_key(env, caller, incoming)?;
     match call(&authority, Operation::Inspect).await? {
         Reply::Stands { status: Some(status) } => Ok(key_status(caller, 200, &status)),
-        Reply::Stands { status: None } => Err(Rejection::NotFound),
+        Reply::Stands { status: None } => Err(Rejection::NoRecord),
         _ => Err(Rejection::StoreUnavailable),
     }
 }
@@ -74,13 +74,12 @@ async fn settle(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answe
     }
     let (authority, _) = meant_key(env, caller, incoming)?;
     let body = incoming.read_body(MAX_SETTLEMENT, &Reservation::default()).await?;
-    let settlement =
-        parse_settlement(&body, caller.config.max_replay).map_err(Rejection::Invalid)?;
+    let settlement = parse_settlement(&body, caller).map_err(Rejection::Invalid)?;
     match call(&authority, Operation::Settle { settlement }).await? {
         Reply::Settled { settling: Settling::Settled, status: Some(status) } => {
             Ok(key_status(caller, 200, &status))
         }
-        Reply::Settled { status: None, .. } => Err(Rejection::NotFound),
+        Reply::Settled { status: None, .. } => Err(Rejection::NoRecord),
         Reply::Settled { status, .. } => {
             Ok(caller.reject(&Rejection::NothingToSettle).with_key_status(status.as_ref()))
         }
@@ -156,7 +155,7 @@ fn key_status(caller: &Caller, http: u16, status: &KeyStatus) -> Answer {
 }
 
 /// `{"outcome":"not_executed"}`, or `{"outcome":"executed","status":201,"headers":{…},"body":"…"}`.
-fn parse_settlement(body: &[u8], limit: usize) -> Result<Settlement, String> {
+fn parse_settlement(body: &[u8], caller: &Caller) -> Result<Settlement, String> {
     const OUTCOME: &str = "outcome must be \"not_executed\" or \"executed\".";
     let Ok(Value::Object(fields)) = serde_json::from_slice(body) else {
         return Err("The body must be a JSON object.".to_owned());
@@ -190,8 +189,9 @@ fn parse_settlement(body: &[u8], limit: usize) -> Result<Settlement, String> {
     let request_id = headers
         .iter()
         .find(|(name, _)| name.eq_ignore_ascii_case("x-request-id"))
-        .map_or("", |(_, value)| value)
+        .map_or(&caller.request_id, |(_, value)| value)
         .to_owned();
+    let limit = caller.config.max_replay;
     let (response, _) = StoredResponse::keep(status, headers, body, &request_id, limit);
     Ok(Settlement::Executed(response))
 }

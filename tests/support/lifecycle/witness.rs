@@ -61,6 +61,8 @@ impl Known {
 pub(crate) struct Witness {
     /// The policy of the generation: a key that was forgotten begins a new one.
     policy: Policy,
+    /// Whether it was begun with `hold`; an answer that is not stored makes it hold later.
+    begun_with_hold: bool,
     policy_is_constant: bool,
     key_tells_its_time: bool,
     generation: u32,
@@ -77,6 +79,7 @@ impl Witness {
     pub(crate) fn new(policy: Policy, key_tells_its_time: bool) -> Self {
         Self {
             policy,
+            begun_with_hold: false,
             policy_is_constant: true,
             key_tells_its_time,
             generation: 0,
@@ -116,6 +119,7 @@ impl Witness {
         if execution.attempt == 1 {
             self.generation += 1;
             self.policy = policy;
+            self.begun_with_hold = policy.unknown_outcome == UnknownOutcome::Hold;
         }
         for earlier in self.known.iter().filter(|known| known.generation == self.generation) {
             assert!(
@@ -176,7 +180,7 @@ impl Witness {
                 "{attempt} is executed after the key was voided"
             );
         }
-        let holds = self.policy.unknown_outcome == UnknownOutcome::Hold;
+        let holds = self.begun_with_hold;
         let executed = self.known.iter().filter(|k| k.generation == generation && k.executed);
         if holds && generation == self.generation {
             assert_eq!(executed.count(), 1, "with hold the work is done once");
