@@ -46,14 +46,17 @@ pub enum ExpiredKey {
 }
 
 impl Policy {
-    /// How long an unknown outcome is kept: 30 days.
-    pub const UNKNOWN_RETENTION: Millis = Millis::from_days(30);
-    /// How long a voided key and the tombstone of an expired one are kept: 30 days. The promise
-    /// that a voided key never executes has this limit.
-    pub const TOMBSTONE_RETENTION: Millis = Millis::from_days(30);
+    /// How long what is not an answer is kept at least: 30 days.
+    pub const LONG_RETENTION: Millis = Millis::from_days(30);
     /// How far the clock that made a UUIDv7 may be behind ours before its key counts as older than
     /// it is: one hour.
     pub const CLOCK_TOLERANCE: Millis = Millis::from_seconds(3600);
+
+    /// How long an unknown outcome, a voided key and the tombstone of an expired one are kept: 30
+    /// days, or as long as answers where that is longer. The promises about them have this limit.
+    pub fn long_retention(&self) -> Millis {
+        self.retention.max(Self::LONG_RETENTION)
+    }
 }
 
 /// What an origin's status says about the operation.
@@ -92,6 +95,18 @@ impl AnswerClass {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_unknown_outcome_is_not_forgotten_before_an_answer_would_be() {
+        let policy = |days| Policy {
+            retention: Millis::from_days(days),
+            lease: Millis::from_seconds(15),
+            unknown_outcome: UnknownOutcome::Hold,
+            expired_key: ExpiredKey::Forget,
+        };
+        assert_eq!(policy(1).long_retention(), Millis::from_days(30));
+        assert_eq!(policy(90).long_retention(), Millis::from_days(90));
+    }
 
     #[test]
     fn every_status_has_its_class() {

@@ -220,10 +220,10 @@ impl Record {
         match &self.state {
             State::InFlight { .. } => None,
             State::Completed { completed_at, .. } => Some(completed_at.plus(self.policy.retention)),
-            State::Unknown { since, .. } => Some(since.plus(Policy::UNKNOWN_RETENTION)),
+            State::Unknown { since, .. } => Some(since.plus(self.policy.long_retention())),
             State::Released { since, .. } => Some(since.plus(self.policy.retention)),
             State::Voided { since } | State::Expired { since } => {
-                Some(since.plus(Policy::TOMBSTONE_RETENTION))
+                Some(since.plus(self.policy.long_retention()))
             }
         }
     }
@@ -231,7 +231,7 @@ impl Record {
     /// When the sweep should look at it. One in flight counts as unknown from its lease's death.
     pub fn due_at(&self) -> UnixMillis {
         match &self.state {
-            State::InFlight { lease_until, .. } => lease_until.plus(Policy::UNKNOWN_RETENTION),
+            State::InFlight { lease_until, .. } => lease_until.plus(self.policy.long_retention()),
             _ => self.expires_at().unwrap_or(self.created_at),
         }
     }
@@ -265,7 +265,7 @@ impl Record {
             expires_at: match (state, &self.state) {
                 (KeyState::Unknown, State::InFlight { .. }) => Some(self.due_at()),
                 (KeyState::Expired, State::Expired { .. }) => self.expires_at(),
-                (KeyState::Expired, _) => Some(self.due_at().plus(Policy::TOMBSTONE_RETENTION)),
+                (KeyState::Expired, _) => Some(self.due_at().plus(self.policy.long_retention())),
                 _ => self.expires_at(),
             },
         })
@@ -293,7 +293,7 @@ impl Record {
         };
         if now < end {
             Life::Live
-        } else if refused && now < end.plus(Policy::TOMBSTONE_RETENTION) {
+        } else if refused && now < end.plus(self.policy.long_retention()) {
             Life::Expired
         } else {
             Life::Gone

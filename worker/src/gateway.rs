@@ -184,7 +184,11 @@ impl KeyedWrite {
                 return Begun::Execute(execution);
             }
             Ok(Reply::Begun { decision, status }) => {
-                return Begun::Answered(answer_to(caller, decision, status.as_ref()).into());
+                let answer = answer_to(caller, decision, status.as_ref());
+                // A first call may have got the key, and its reply be lost with the lease.
+                let is_late = clock::now().since(self.sent_at) >= attempt.policy.lease.half();
+                let after = is_late.then(|| self.give_up());
+                return Begun::Answered(Outcome { answer, after });
             }
             Ok(Reply::Unreadable) => Rejection::RecordUnreadable,
             Ok(_) | Err(Unavailable) => Rejection::StoreUnavailable,

@@ -8,8 +8,8 @@ use crate::gateway::scope_of;
 use crate::incoming::Incoming;
 use crate::protocol::{Operation, Reply};
 use oncekey::{
-    IdempotencyKey, KeyStatus, Millis, Rejection, Scope, ScopeSource, ScopedKey, Settlement,
-    Settling, StoredResponse,
+    AnswerClass, IdempotencyKey, KeyStatus, Millis, Rejection, Scope, ScopeSource, ScopedKey,
+    Settlement, Settling, StoredResponse,
 };
 use serde_json::{Value, json};
 use worker::Env;
@@ -166,8 +166,12 @@ fn parse_settlement(body: &[u8], caller: &Caller) -> Result<Settlement, String> 
         _ => return Err(OUTCOME.to_owned()),
     }
     let status = fields.get("status").and_then(Value::as_u64);
-    let status = status.filter(|status| (200..=499).contains(status));
-    let status = status.ok_or("status must be the answer's HTTP status, from 200 to 499.")? as u16;
+    let status = status.and_then(|status| u16::try_from(status).ok());
+    // Any other status would be no answer of the key if the origin gave it, so it is none here.
+    let is_answer = |status: &u16| AnswerClass::of_status(*status) == AnswerClass::Final;
+    let status = status.filter(|status| (200..=499).contains(status)).filter(is_answer).ok_or(
+        "status must be the status of a final answer: 200 to 499, but for 307, 308, 401, 403, 407, 408, 409, 421, 423, 425 and 429.",
+    )?;
     let mut headers = Vec::new();
     for (name, value) in fields.get("headers").and_then(Value::as_object).into_iter().flatten() {
         match value {
