@@ -10,6 +10,7 @@ stamps=$tools/stamps
 export PATH="$tools/bin:$root/node_modules/.bin:$PATH"
 # Nothing here should ask, report usage or draw progress bars.
 export WRANGLER_SEND_METRICS=false CLOUDFLARE_CF_FETCH_ENABLED=false DO_NOT_TRACK=1
+export WRANGLER_LOG_PATH="$root/target/wrangler-logs"
 
 fail() {
     printf 'oncekey: %s\n' "$*" >&2

@@ -69,7 +69,7 @@ child.once("exit", (status, signal) => {
 // Healthy, or the same error for a while: then it is not about to become healthy.
 let firstError;
 while (!ending) {
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await new Promise((resolve) => setTimeout(resolve, firstError ? 700 : 100));
   let answer, body;
   try {
     answer = await fetch(`http://127.0.0.1:${port}/_oncekey/health`, { signal: AbortSignal.timeout(5000) });

@@ -23,6 +23,7 @@
 pub mod canonical;
 pub mod decision;
 pub mod fingerprint;
+pub mod intent;
 pub mod key;
 pub mod lifecycle;
 pub mod policy;
@@ -30,6 +31,7 @@ pub mod problem;
 pub mod record;
 pub mod replica;
 pub mod response;
+pub mod retry;
 pub mod route;
 pub mod scope;
 pub mod time;

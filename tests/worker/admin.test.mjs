@@ -11,9 +11,21 @@ describe("with an ADMIN_TOKEN", () => {
   before(async () => (gateway = await startGateway({ faults: true, vars: { ADMIN_TOKEN: TOKEN } })));
   after(() => gateway.dispose());
 
-  const settle = (key, body, { headers = admin(), ...more } = {}) => gateway.call("POST", "/_oncekey/key/settle", { key, body, headers, ...more });
+  const settle = (key, body, { headers = admin(), ...more } = {}) =>
+    gateway.call("POST", "/_oncekey/key/settle", { key, body, headers, ...more });
   const voidKey = (key, more) => gateway.call("POST", "/_oncekey/key/void", { key, ...more });
-  const executed = { outcome: "executed", status: 201, headers: { "Content-Type": "text/plain", Location: "/orders/7", Link: ["<a>", "<b>"], "X-Request-Id": "req_found", "Set-Cookie": "x=1" }, body: "ördered" };
+  const executed = {
+    outcome: "executed",
+    status: 201,
+    headers: {
+      "Content-Type": "text/plain",
+      Location: "/orders/7",
+      Link: ["<a>", "<b>"],
+      "X-Request-Id": "req_found",
+      "Set-Cookie": "x=1",
+    },
+    body: "ördered",
+  };
 
   /** A key whose outcome is unknown. */
   async function unknownKey(...then) {
@@ -26,20 +38,34 @@ describe("with an ADMIN_TOKEN", () => {
   test("a settled execution is the key's answer from then on", async () => {
     const { path, key } = await unknownKey();
     const told = await settle(key, executed);
-    assert.deepEqual([told.status, told.json.state, told.json.http_status, told.json.request_id, told.state], [200, "completed", 201, "req_found", "completed"]);
+    assert.deepEqual(
+      [told.status, told.json.state, told.json.http_status, told.json.request_id, told.state],
+      [200, "completed", 201, "req_found", "completed"],
+    );
     const answer = await gateway.post(path, key);
     assert.deepEqual([answer.status, answer.replayed, answer.text], [201, true, "ördered"]);
-    assert.deepEqual([answer.get("Location"), answer.get("Link"), answer.get("X-Request-Id"), answer.get("Set-Cookie")], ["/orders/7", "<a>, <b>", "req_found", undefined]);
+    assert.deepEqual(
+      [answer.get("Location"), answer.get("Link"), answer.get("X-Request-Id"), answer.get("Set-Cookie")],
+      ["/orders/7", "<a>, <b>", "req_found", undefined],
+    );
     assert.equal(gateway.hits(path), 1);
     assert.equal((await gateway.post(path, key, { a: 2 })).json.type, "idempotency_error");
   });
 
-  test("a settled refusal frees the key", async () => {
+  test("a settled refusal frees the key, and a settled status is an answer", async () => {
     const { path, key } = await unknownKey();
     const told = await settle(key, { outcome: "not_executed" });
     assert.deepEqual([told.status, told.json.state], [200, "released"]);
     assert.equal((await gateway.post(path, key)).status, 201);
     assert.equal(gateway.origin.last(path).headers["idempotency-attempt"], "2");
+    const bare = await unknownKey();
+    const answer = await settle(bare.key, { outcome: "executed", status: 204 });
+    const replay = await gateway.post(bare.path, bare.key);
+    assert.deepEqual(
+      [replay.status, replay.body.length, replay.get("X-Request-Id")],
+      [204, 0, answer.get("X-Request-Id")],
+      "an answer may be as little as a status",
+    );
     const other = await unknownKey();
     await settle(other.key, { outcome: "not_executed" });
     assert.equal((await voidKey(other.key)).json.state, "voided", "it was not executed, so it can be given up");
@@ -63,7 +89,8 @@ describe("with an ADMIN_TOKEN", () => {
     }
     slow.open();
     await first;
-    assert.equal((await settle(newKey(), executed)).status, 404, "no key, nothing to settle");
+    const none = await settle(newKey(), executed);
+    assert.deepEqual([none.status, none.json.code], [404, "idempotency_key_not_found"], "no key, nothing to settle");
     const { key } = await unknownKey();
     await settle(key, executed);
     assert.equal((await settle(key, { outcome: "not_executed" })).status, 409, "nor twice");
@@ -71,7 +98,25 @@ describe("with an ADMIN_TOKEN", () => {
 
   test("a settlement that says nothing clear is refused and changes nothing", async () => {
     const { key } = await unknownKey();
-    const bad = ["", "[]", "{", "null", {}, { outcome: "maybe" }, { outcome: "executed" }, { outcome: "executed", status: 500 }, { outcome: "executed", status: 199 }, { outcome: "executed", status: "201" }, { ...executed, headers: { a: 1 } }, { ...executed, headers: { a: ["x", 1] } }, { ...executed, body: { a: 1 } }];
+    const bad = [
+      "",
+      "[]",
+      "{",
+      "null",
+      {},
+      { outcome: "maybe" },
+      { outcome: "executed" },
+      { outcome: "executed", status: 500 },
+      { outcome: "executed", status: 199 },
+      { outcome: "executed", status: 65736 },
+      { outcome: "executed", status: 307 },
+      { outcome: "executed", status: 409 },
+      { outcome: "executed", status: 429 },
+      { outcome: "executed", status: "201" },
+      { ...executed, headers: { a: 1 } },
+      { ...executed, headers: { a: ["x", 1] } },
+      { ...executed, body: { a: 1 } },
+    ];
     for (const body of bad) {
       const told = await settle(key, body);
       assert.deepEqual([told.status, told.json.code], [400, "invalid_request_error"], JSON.stringify(body));
@@ -81,11 +126,17 @@ describe("with an ADMIN_TOKEN", () => {
 
   test("a settlement with headers that HTTP does not allow does not break replays", async () => {
     const { path, key } = await unknownKey();
-    const told = await settle(key, { ...executed, headers: { "a b": "x", "X-Bad": "a\r\nb: c", "X-Good": "1", "": "x" } });
+    const told = await settle(key, {
+      ...executed,
+      headers: { "a b": "x", "X-Bad": "a\r\nb: c", "X-Good": "1", "": "x" },
+    });
     // Refused, or the rest is kept: but no replay may fail for it.
     if (told.status === 200) {
       const answer = await gateway.post(path, key);
-      assert.deepEqual([answer.status, answer.text, answer.get("X-Good"), answer.get("b")], [201, "ördered", "1", undefined]);
+      assert.deepEqual(
+        [answer.status, answer.text, answer.get("X-Good"), answer.get("b")],
+        [201, "ördered", "1", undefined],
+      );
     } else {
       assert.equal(told.status, 400);
       assert.equal((await gateway.post(path, key)).json.type, "idempotency_outcome_unknown");
@@ -94,7 +145,15 @@ describe("with an ADMIN_TOKEN", () => {
 
   test("a settlement needs the token, the whole token and nothing but the token", async () => {
     const { key } = await unknownKey();
-    const headers = [[], admin("wrong"), admin(`${TOKEN}x`), admin(TOKEN.slice(1)), admin(""), [["Authorization", TOKEN]], [["Authorization", `Basic ${TOKEN}`]]];
+    const headers = [
+      [],
+      admin("wrong"),
+      admin(`${TOKEN}x`),
+      admin(TOKEN.slice(1)),
+      admin(""),
+      [["Authorization", TOKEN]],
+      [["Authorization", `Basic ${TOKEN}`]],
+    ];
     for (const one of headers) {
       const told = await settle(key, { outcome: "not_executed" }, { headers: one });
       assert.deepEqual([told.status, told.json.type], [401, "authentication_error"], JSON.stringify(one));
@@ -107,12 +166,20 @@ describe("with an ADMIN_TOKEN", () => {
     const by = (pairs, more) => gateway.get("/_oncekey/key", { key, headers: [...admin(), ...pairs], ...more });
     assert.equal((await by([])).json.state, "unknown");
     assert.equal((await by([["X-Oncekey-Scope", scopeName()]], { as: null })).json.state, "unknown");
-    assert.equal((await by([["X-Oncekey-Scope", scopeName()]], { as: "another_tenant" })).json.state, "unknown", "the hash counts");
+    assert.equal(
+      (await by([["X-Oncekey-Scope", scopeName()]], { as: "another_tenant" })).json.state,
+      "unknown",
+      "the hash counts",
+    );
     assert.equal((await by([["X-Oncekey-Scope", scopeName("another_tenant")]])).status, 404);
     assert.equal((await by([], { as: null })).status, 400, "the admin's own token is nobody's scope");
     assert.equal((await by([["X-Oncekey-Scope", "xyz"]])).status, 400);
     // To everybody else that header means nothing.
-    const stranger = await gateway.get("/_oncekey/key", { key, as: "stranger", headers: [["X-Oncekey-Scope", scopeName()]] });
+    const stranger = await gateway.get("/_oncekey/key", {
+      key,
+      as: "stranger",
+      headers: [["X-Oncekey-Scope", scopeName()]],
+    });
     assert.equal(stranger.status, 404);
     const told = await settle(key, executed, { headers: [...admin(), ["X-Oncekey-Scope", scopeName()]], as: null });
     assert.equal(told.json.state, "completed");
@@ -140,7 +207,11 @@ describe("with an ADMIN_TOKEN", () => {
       }
     }
     assert.equal(gateway.hits(path), 1);
-    assert.equal((await voidKey(fresh, { as: "stranger" })).json.state, "voided", "a stranger gives up a key of its own");
+    assert.equal(
+      (await voidKey(fresh, { as: "stranger" })).json.state,
+      "voided",
+      "a stranger gives up a key of its own",
+    );
   });
 
   test("what may have run cannot be given up", async () => {
@@ -151,7 +222,11 @@ describe("with an ADMIN_TOKEN", () => {
     const first = gateway.post(path, busy);
     await slow.reached;
     const { key } = await unknownKey();
-    for (const [one, state] of [[done, "completed"], [busy, "in_progress"], [key, "unknown"]]) {
+    for (const [one, state] of [
+      [done, "completed"],
+      [busy, "in_progress"],
+      [key, "unknown"],
+    ]) {
       const told = await voidKey(one);
       assert.deepEqual([told.status, told.json.state, told.state], [200, state, state]);
     }
@@ -173,7 +248,11 @@ describe("with an ADMIN_TOKEN", () => {
     assert.equal((await gateway.get("/_oncekey/key")).json.code, "idempotency_key_missing");
     assert.equal((await gateway.get("/_oncekey/key", { key: "a b" })).status, 400);
     assert.equal((await gateway.get(`/_oncekey/key?key=${newKey()}`)).status, 400);
-    for (const [method, path] of [["POST", "/_oncekey/key"], ["GET", "/_oncekey/key/void"], ["DELETE", "/_oncekey/health"]]) {
+    for (const [method, path] of [
+      ["POST", "/_oncekey/key"],
+      ["GET", "/_oncekey/key/void"],
+      ["DELETE", "/_oncekey/health"],
+    ]) {
       assert.equal((await gateway.call(method, path, { key: newKey() })).status, 405, `${method} ${path}`);
     }
     assert.equal((await gateway.get("/_oncekey/nothing")).status, 404);
@@ -184,7 +263,9 @@ describe("with an ADMIN_TOKEN", () => {
   test("what is stored shows neither key nor credential", async () => {
     const key = `visible-${newKey()}`;
     await gateway.post(gateway.route(), key);
-    const [{ name, record }] = await gateway.sql(key, "SELECT name, record FROM records WHERE name = ?", { hex: recordName(key) });
+    const [{ name, record }] = await gateway.sql(key, "SELECT name, record FROM records WHERE name = ?", {
+      hex: recordName(key),
+    });
     for (const secret of [key, "kuko_test_gateway"]) {
       assert.ok(!Buffer.from(record.hex, "hex").includes(secret) && !Buffer.from(name.hex, "hex").includes(secret));
     }
@@ -198,7 +279,11 @@ test("without an ADMIN_TOKEN there are no admin calls", async () => {
     const key = newKey();
     await gateway.post(path, key);
     for (const headers of [[], admin(""), admin("undefined"), admin("x")]) {
-      const told = await gateway.call("POST", "/_oncekey/key/settle", { key, headers, body: { outcome: "not_executed" } });
+      const told = await gateway.call("POST", "/_oncekey/key/settle", {
+        key,
+        headers,
+        body: { outcome: "not_executed" },
+      });
       assert.equal(told.status, 404);
     }
     assert.equal((await gateway.get("/_oncekey/journal", { headers: admin("x") })).status, 404);

@@ -6,13 +6,28 @@ import { created, cut, gated, inTurn, newKey, startGateway } from "./support.mjs
 const SHOP = "https://shop.example";
 const from = (origin) => ({ headers: [["Origin", origin]] });
 const EXPOSED = ["idempotent-replayed", "idempotency-state", "idempotency-expires", "x-request-id", "retry-after"];
-const foreign = { "Access-Control-Allow-Origin": "https://origin.example", "Access-Control-Allow-Credentials": "true", "Access-Control-Expose-Headers": "X-B" };
+const foreign = {
+  "Access-Control-Allow-Origin": "https://origin.example",
+  "Access-Control-Allow-Credentials": "true",
+  "Access-Control-Expose-Headers": "X-B",
+};
 
 /** Every kind of answer there is, to a page. */
 const ANSWERS = {
   "an execution": (gateway, more) => gateway.post(gateway.route(), newKey(), { a: 1 }, more),
-  "an execution whose origin sets CORS headers": (gateway, more) => gateway.post(gateway.route(() => ({ ...created(), headers: foreign })), newKey(), { a: 1 }, more),
-  "a replay": async (gateway, more, path = gateway.route(() => ({ ...created(), headers: foreign })), key = newKey()) => {
+  "an execution whose origin sets CORS headers": (gateway, more) =>
+    gateway.post(
+      gateway.route(() => ({ ...created(), headers: foreign })),
+      newKey(),
+      { a: 1 },
+      more,
+    ),
+  "a replay": async (
+    gateway,
+    more,
+    path = gateway.route(() => ({ ...created(), headers: foreign })),
+    key = newKey(),
+  ) => {
     await gateway.post(path, key, { a: 1 });
     const answer = await gateway.post(path, key, { a: 1 }, more);
     assert.ok(answer.replayed);
@@ -33,7 +48,13 @@ const ANSWERS = {
   "a missing credential": (gateway, more) => gateway.post("/x", newKey(), { a: 1 }, { ...more, as: null }),
   "a body that is too large": (gateway, more) => gateway.post("/x", newKey(), "x".repeat(3000), more),
   "a dead origin": (gateway, more) => gateway.post(gateway.route(cut), newKey(), { a: 1 }, more),
-  "an answer too large to keep": (gateway, more) => gateway.post(gateway.route(() => ({ body: "x".repeat(5000) })), newKey(), { a: 1 }, more),
+  "an answer too large to keep": (gateway, more) =>
+    gateway.post(
+      gateway.route(() => ({ body: "x".repeat(5000) })),
+      newKey(),
+      { a: 1 },
+      more,
+    ),
   "a released key": (gateway, more) => gateway.post(gateway.route(inTurn(429)), newKey(), { a: 1 }, more),
   "a store that is down": async (gateway, more, key = newKey()) => {
     await gateway.faults(key, { op: "begin", fault: "refuse", times: 1000 });
@@ -45,10 +66,14 @@ const ANSWERS = {
     assert.equal(answer.get("Idempotency-Stored"), "false");
     return answer;
   },
-  "a read": (gateway, more) => gateway.get(gateway.route(() => ({ headers: foreign, body: "ok" })), more),
+  "a read": (gateway, more) =>
+    gateway.get(
+      gateway.route(() => ({ headers: foreign, body: "ok" })),
+      more,
+    ),
   "a keyless write": (gateway, more) => gateway.post(gateway.route(), undefined, { a: 1 }, more),
   "a key call": (gateway, more) => gateway.get("/_oncekey/key", { ...more, key: newKey() }),
-  "health": (gateway, more) => gateway.get("/_oncekey/health", more),
+  health: (gateway, more) => gateway.get("/_oncekey/health", more),
   "a path that is none": (gateway, more) => gateway.get("/_oncekey/nothing", more),
   "a webhook": (gateway, more) => gateway.post("/webhooks/nobody", undefined, {}, more),
 };
@@ -56,7 +81,15 @@ const ANSWERS = {
 describe("with CORS_ORIGINS=https://shop.example,https://other.example", () => {
   let gateway;
   before(async () => {
-    gateway = await startGateway({ faults: true, vars: { CORS_ORIGINS: `${SHOP},https://other.example`, MAX_REQUEST_BYTES: "2000", MAX_REPLAY_BYTES: "2000", LEASE_SECONDS: "4" } });
+    gateway = await startGateway({
+      faults: true,
+      vars: {
+        CORS_ORIGINS: `${SHOP},https://other.example`,
+        MAX_REQUEST_BYTES: "2000",
+        MAX_REPLAY_BYTES: "2000",
+        LEASE_SECONDS: "4",
+      },
+    });
   });
   after(() => gateway.dispose());
 
@@ -73,8 +106,20 @@ describe("with CORS_ORIGINS=https://shop.example,https://other.example", () => {
   }
 
   test("no other page may read anything", async () => {
-    for (const origin of ["https://evil.example", "http://shop.example", "https://shop.example.evil", "null", `${SHOP}:8443`, "https://SHOP.example"]) {
-      const answer = await gateway.post(gateway.route(() => ({ ...created(), headers: foreign })), newKey(), { a: 1 }, from(origin));
+    for (const origin of [
+      "https://evil.example",
+      "http://shop.example",
+      "https://shop.example.evil",
+      "null",
+      `${SHOP}:8443`,
+      "https://SHOP.example",
+    ]) {
+      const answer = await gateway.post(
+        gateway.route(() => ({ ...created(), headers: foreign })),
+        newKey(),
+        { a: 1 },
+        from(origin),
+      );
       assert.equal(answer.status, 201);
       for (const [name] of answer.pairs) assert.doesNotMatch(name, /^access-control-/i, origin);
       assert.match(answer.get("Vary"), /origin/i, "a cache must not give a listed page this answer");
@@ -91,13 +136,31 @@ describe("with CORS_ORIGINS=https://shop.example,https://other.example", () => {
   });
 
   test("an origin's own Vary stays", async () => {
-    const vary = async (value) => (await gateway.post(gateway.route(() => ({ headers: { Vary: value }, body: "ok" })), newKey(), { a: 1 }, from(SHOP))).get("Vary");
-    assert.deepEqual([await vary("Accept"), await vary("accept, ORIGIN"), await vary("*")], ["Accept, Origin", "accept, ORIGIN", "*"]);
+    const vary = async (value) =>
+      (
+        await gateway.post(
+          gateway.route(() => ({ headers: { Vary: value }, body: "ok" })),
+          newKey(),
+          { a: 1 },
+          from(SHOP),
+        )
+      ).get("Vary");
+    assert.deepEqual(
+      [await vary("Accept"), await vary("accept, ORIGIN"), await vary("*")],
+      ["Accept, Origin", "accept, ORIGIN", "*"],
+    );
   });
 
   test("a preflight is answered without the origin, a credential or a key", async () => {
     const path = gateway.route();
-    const asked = (origin) => ({ as: null, headers: [["Origin", origin], ["Access-Control-Request-Method", "PUT"], ["Access-Control-Request-Headers", "idempotency-key,x-api-key,x-mine"]] });
+    const asked = (origin) => ({
+      as: null,
+      headers: [
+        ["Origin", origin],
+        ["Access-Control-Request-Method", "PUT"],
+        ["Access-Control-Request-Headers", "idempotency-key,x-api-key,x-mine"],
+      ],
+    });
     const answer = await gateway.call("OPTIONS", path, asked(SHOP));
     assert.equal(answer.status, 204);
     assert.equal(answer.get("Access-Control-Allow-Origin"), SHOP);
@@ -117,9 +180,18 @@ test("without CORS_ORIGINS an upstream answers for itself", async () => {
   const gateway = await startGateway();
   try {
     const path = gateway.route(() => ({ headers: foreign, body: "ok" }));
-    const preflight = await gateway.call("OPTIONS", path, { headers: [["Origin", SHOP], ["Access-Control-Request-Method", "POST"]] });
+    const preflight = await gateway.call("OPTIONS", path, {
+      headers: [
+        ["Origin", SHOP],
+        ["Access-Control-Request-Method", "POST"],
+      ],
+    });
     const key = newKey();
-    for (const answer of [preflight, await gateway.post(path, key, { a: 1 }, from(SHOP)), await gateway.get(path, from(SHOP))]) {
+    for (const answer of [
+      preflight,
+      await gateway.post(path, key, { a: 1 }, from(SHOP)),
+      await gateway.get(path, from(SHOP)),
+    ]) {
       assert.equal(answer.get("Access-Control-Allow-Origin"), "https://origin.example");
       assert.equal(answer.get("Access-Control-Expose-Headers"), "X-B");
     }
@@ -136,11 +208,23 @@ test("the sandbox may be called by every page, without cookies", async () => {
   const gateway = await startGateway({ upstream: undefined });
   try {
     const order = { out_trade_no: `ORDER_${newKey()}`, amount: 1, currency: "USD", subject: "x" };
-    for (const answer of [await gateway.post("/v1/orders", newKey(), order, from(SHOP)), await gateway.get("/v1/nothing", from("null"))]) {
-      assert.deepEqual([answer.get("Access-Control-Allow-Origin"), answer.get("Access-Control-Allow-Credentials")], ["*", undefined]);
+    for (const answer of [
+      await gateway.post("/v1/orders", newKey(), order, from(SHOP)),
+      await gateway.get("/v1/nothing", from("null")),
+    ]) {
+      assert.deepEqual(
+        [answer.get("Access-Control-Allow-Origin"), answer.get("Access-Control-Allow-Credentials")],
+        ["*", undefined],
+      );
       assert.ok(answer.get("Access-Control-Expose-Headers").includes("Idempotent-Replayed"));
     }
-    const preflight = await gateway.call("OPTIONS", "/v1/orders", { as: null, headers: [["Origin", SHOP], ["Access-Control-Request-Method", "POST"]] });
+    const preflight = await gateway.call("OPTIONS", "/v1/orders", {
+      as: null,
+      headers: [
+        ["Origin", SHOP],
+        ["Access-Control-Request-Method", "POST"],
+      ],
+    });
     assert.deepEqual([preflight.status, preflight.get("Access-Control-Allow-Origin")], [204, "*"]);
     assert.match(preflight.get("Access-Control-Allow-Headers"), /idempotency-key/i);
   } finally {

@@ -11,75 +11,220 @@ const voidKey = (gateway, key) => gateway.call("POST", "/_oncekey/key/void", { k
  * key, what makes it]. A key without record has no state.
  */
 const ERRORS = [
-  ["a missing key where one is required", "idempotency_key_missing", 400, , undefined, (gateway) => gateway.post("/must/have")],
+  [
+    "a missing key where one is required",
+    "idempotency_key_missing",
+    400,
+    ,
+    undefined,
+    (gateway) => gateway.post("/must/have"),
+  ],
   ["a key that is none", "invalid_request_error", 400, , undefined, (gateway) => gateway.post(gateway.route(), "a b")],
-  ["another request", "idempotency_error", 400, 422, "completed", async (gateway, path = gateway.route(), key = newKey()) => {
-    await gateway.post(path, key);
-    return gateway.post(path, key, { a: 2 });
-  }],
-  ["a request while the first is in progress", "idempotency_in_progress", 409, , "in_progress", async (gateway, slow = gated(), path = gateway.route(slow), key = newKey()) => {
-    const first = gateway.post(path, key);
-    await slow.reached;
-    const answer = await gateway.post(path, key);
-    assert.match(answer.get("Retry-After"), /^[12]$/);
-    slow.open();
-    await first;
-    return answer;
-  }],
-  ["an unknown outcome that is held", "idempotency_outcome_unknown", 409, , "unknown", async (gateway, path = gateway.route(inTurn(500)), key = newKey()) => {
-    await gateway.post(path, key);
-    return gateway.post(path, key);
-  }],
-  ["an answer that was not kept", "idempotency_not_replayable", 409, , "completed", async (gateway, path = gateway.route(() => ({ status: 203, body: "x".repeat(5000) })), key = newKey()) => {
-    await gateway.post(path, key);
-    const answer = await gateway.post(path, key);
-    assert.equal(answer.json.http_status, 203);
-    return answer;
-  }],
-  ["a key that was given up", "idempotency_key_voided", 409, , "voided", async (gateway, key = newKey()) => {
-    assert.equal((await voidKey(gateway, key)).json.state, "voided");
-    return gateway.post(gateway.route(), key);
-  }],
-  ["a key that has expired", "idempotency_key_expired", 400, , "expired", (gateway) => gateway.post(gateway.route(), "01890a5d-ac96-774b-bcce-b302099a8057")],
-  ["a missing credential", "authentication_error", 401, , undefined, (gateway) => gateway.post(gateway.route(), newKey(), { a: 1 }, { as: null })],
-  ["a credential that can be no scope", "invalid_request_error", 400, , undefined, (gateway) => gateway.post(gateway.route(), newKey(), { a: 1 }, { as: jwt })],
-  ["a body that is too large", "invalid_request_error", 413, , undefined, (gateway) => gateway.post(gateway.route(), newKey(), "x".repeat(2001))],
-  ["an origin that cuts the connection", "api_connection_error", 502, , "unknown", (gateway) => gateway.post(gateway.route(cut), newKey())],
-  ["an origin that is silent", "api_connection_error", 504, , "unknown", (gateway) => gateway.post(gateway.route(gated()), newKey())],
-  ["a read whose origin cuts the connection", "api_connection_error", 502, , undefined, (gateway) => gateway.get(gateway.route(cut))],
-  ["a store that is down", "api_connection_error", 503, , undefined, async (gateway, key = newKey()) => {
-    await gateway.faults(key, { op: "begin", fault: "refuse", times: 1000 });
-    const answer = await gateway.post(gateway.route(), key);
-    assert.equal(answer.get("Retry-After"), "1");
-    return answer;
-  }],
-  ["half the lease gone before dispatch", "api_connection_error", 503, , "released", async (gateway, key = newKey()) => {
-    await gateway.faults(key, { op: "begin", fault: "jump", ms: 8000 });
-    const answer = await gateway.post(gateway.route(), key);
-    assert.equal(answer.get("Retry-After"), "1");
-    return answer;
-  }],
-  ["a record that cannot be read", "api_error", 500, , undefined, async (gateway, path = gateway.route(), key = newKey()) => {
-    await gateway.post(path, key);
-    await gateway.sql(key, "UPDATE records SET record = X'00' WHERE name = ?", { hex: recordName(key) });
-    await gateway.copy(key, { remove: true });
-    return gateway.post(path, key);
-  }],
+  [
+    "another request",
+    "idempotency_error",
+    400,
+    422,
+    "completed",
+    async (gateway, path = gateway.route(), key = newKey()) => {
+      await gateway.post(path, key);
+      return gateway.post(path, key, { a: 2 });
+    },
+  ],
+  [
+    "a request while the first is in progress",
+    "idempotency_in_progress",
+    409,
+    ,
+    "in_progress",
+    async (gateway, slow = gated(), path = gateway.route(slow), key = newKey()) => {
+      const first = gateway.post(path, key);
+      await slow.reached;
+      const answer = await gateway.post(path, key);
+      assert.match(answer.get("Retry-After"), /^[12]$/);
+      slow.open();
+      await first;
+      return answer;
+    },
+  ],
+  [
+    "an unknown outcome that is held",
+    "idempotency_outcome_unknown",
+    409,
+    ,
+    "unknown",
+    async (gateway, path = gateway.route(inTurn(500)), key = newKey()) => {
+      await gateway.post(path, key);
+      return gateway.post(path, key);
+    },
+  ],
+  [
+    "an answer that was not kept",
+    "idempotency_not_replayable",
+    409,
+    ,
+    "completed",
+    async (gateway, path = gateway.route(() => ({ status: 203, body: "x".repeat(5000) })), key = newKey()) => {
+      await gateway.post(path, key);
+      const answer = await gateway.post(path, key);
+      assert.equal(answer.json.http_status, 203);
+      return answer;
+    },
+  ],
+  [
+    "a key that was given up",
+    "idempotency_key_voided",
+    409,
+    ,
+    "voided",
+    async (gateway, key = newKey()) => {
+      assert.equal((await voidKey(gateway, key)).json.state, "voided");
+      return gateway.post(gateway.route(), key);
+    },
+  ],
+  [
+    "a key that has expired",
+    "idempotency_key_expired",
+    400,
+    ,
+    "expired",
+    (gateway) => gateway.post(gateway.route(), "01890a5d-ac96-774b-bcce-b302099a8057"),
+  ],
+  [
+    "a missing credential",
+    "authentication_error",
+    401,
+    ,
+    undefined,
+    (gateway) => gateway.post(gateway.route(), newKey(), { a: 1 }, { as: null }),
+  ],
+  [
+    "a credential that can be no scope",
+    "invalid_request_error",
+    400,
+    ,
+    undefined,
+    (gateway) => gateway.post(gateway.route(), newKey(), { a: 1 }, { as: jwt }),
+  ],
+  [
+    "a body that is too large",
+    "invalid_request_error",
+    413,
+    ,
+    undefined,
+    (gateway) => gateway.post(gateway.route(), newKey(), "x".repeat(2001)),
+  ],
+  [
+    "an origin that cuts the connection",
+    "api_connection_error",
+    502,
+    ,
+    "unknown",
+    (gateway) => gateway.post(gateway.route(cut), newKey()),
+  ],
+  [
+    "an origin that is silent",
+    "api_connection_error",
+    504,
+    ,
+    "unknown",
+    (gateway) => gateway.post(gateway.route(gated()), newKey()),
+  ],
+  [
+    "a read whose origin cuts the connection",
+    "api_connection_error",
+    502,
+    ,
+    undefined,
+    (gateway) => gateway.get(gateway.route(cut)),
+  ],
+  [
+    "a store that is down",
+    "api_connection_error",
+    503,
+    ,
+    undefined,
+    async (gateway, key = newKey()) => {
+      await gateway.faults(key, { op: "begin", fault: "refuse", times: 1000 });
+      const answer = await gateway.post(gateway.route(), key);
+      assert.equal(answer.get("Retry-After"), "1");
+      return answer;
+    },
+  ],
+  [
+    "half the lease gone before dispatch",
+    "api_connection_error",
+    503,
+    ,
+    "released",
+    async (gateway, key = newKey()) => {
+      await gateway.faults(key, { op: "begin", fault: "jump", ms: 8000 });
+      const answer = await gateway.post(gateway.route(), key);
+      assert.equal(answer.get("Retry-After"), "1");
+      return answer;
+    },
+  ],
+  [
+    "a record that cannot be read",
+    "api_error",
+    500,
+    ,
+    undefined,
+    async (gateway, path = gateway.route(), key = newKey()) => {
+      await gateway.post(path, key);
+      await gateway.sql(key, "UPDATE records SET record = X'00' WHERE name = ?", { hex: recordName(key) });
+      await gateway.copy(key, { remove: true });
+      return gateway.post(path, key);
+    },
+  ],
   ["a path that is none", "invalid_request_error", 404, , undefined, (gateway) => gateway.get("/_oncekey/nothing")],
-  ["a webhook of an unknown source", "invalid_request_error", 404, , undefined, (gateway) => gateway.post("/webhooks/nobody", undefined, {}, { as: null })],
-  ["a key without record", "invalid_request_error", 404, , undefined, (gateway) => gateway.get("/_oncekey/key", { key: newKey() })],
-  ["a method that a path does not take", "invalid_request_error", 405, , undefined, (gateway) => gateway.call("DELETE", "/_oncekey/key", { key: newKey() })],
+  [
+    "a webhook of an unknown source",
+    "invalid_request_error",
+    404,
+    ,
+    undefined,
+    (gateway) => gateway.post("/webhooks/nobody", undefined, {}, { as: null }),
+  ],
+  [
+    "a key without record",
+    "idempotency_key_not_found",
+    404,
+    ,
+    undefined,
+    (gateway) => gateway.get("/_oncekey/key", { key: newKey() }),
+  ],
+  [
+    "a method that a path does not take",
+    "invalid_request_error",
+    405,
+    ,
+    undefined,
+    (gateway) => gateway.call("DELETE", "/_oncekey/key", { key: newKey() }),
+  ],
 ];
 
-const VARS = { KEY_REQUIRED: "POST:/must/have", MAX_REQUEST_BYTES: "2000", MAX_REPLAY_BYTES: "2000", ORIGIN_TIMEOUT_SECONDS: "1", EXPIRED_KEY: "refuse" };
+const VARS = {
+  KEY_REQUIRED: "POST:/must/have",
+  MAX_REQUEST_BYTES: "2000",
+  MAX_REPLAY_BYTES: "2000",
+  ORIGIN_TIMEOUT_SECONDS: "1",
+  EXPIRED_KEY: "refuse",
+};
 
 function isPlain({ json }, code) {
-  assert.deepEqual(Object.keys(json).filter((name) => name !== "http_status"), ["type", "message", "code", "request_id"]);
+  assert.deepEqual(
+    Object.keys(json).filter((name) => name !== "http_status"),
+    ["type", "message", "code", "request_id"],
+  );
   assert.deepEqual([json.type, json.code], [code, code]);
 }
 
 function isProblem(json, code, status) {
-  assert.deepEqual(Object.keys(json).filter((name) => name !== "http_status"), ["type", "title", "detail", "code", "status", "request_id"]);
+  assert.deepEqual(
+    Object.keys(json).filter((name) => name !== "http_status"),
+    ["type", "title", "detail", "code", "status", "request_id"],
+  );
   assert.deepEqual([json.code, json.status], [code, status]);
   assert.doesNotThrow(() => new URL(json.type));
   assert.match(json.title, /^[A-Z]/);
@@ -117,8 +262,15 @@ for (const dialect of ["kukopay", "ietf"]) {
 
     test("a body that breaks off is 400, if anybody still listens", async () => {
       const path = gateway.route();
-      const headers = [["X-Api-Key", apiKey], ["Idempotency-Key", newKey()], ["Transfer-Encoding", "chunked"]];
-      const socket = await startRaw(gateway.url, Buffer.concat([head("POST", path, headers), Buffer.from("5\r\nabcde\r\nzz\r\n")]));
+      const headers = [
+        ["X-Api-Key", apiKey],
+        ["Idempotency-Key", newKey()],
+        ["Transfer-Encoding", "chunked"],
+      ];
+      const socket = await startRaw(
+        gateway.url,
+        Buffer.concat([head("POST", path, headers), Buffer.from("5\r\nabcde\r\nzz\r\n")]),
+      );
       let text = "";
       socket.on("data", (data) => (text += data));
       await new Promise((resolve) => socket.once("close", resolve));
@@ -139,7 +291,11 @@ for (const dialect of ["kukopay", "ietf"]) {
     });
 
     test("an answer of the origin is in no dialect", async () => {
-      const path = gateway.route(() => ({ status: 422, headers: { "Content-Type": "application/json" }, body: '{"error":"mine"}' }));
+      const path = gateway.route(() => ({
+        status: 422,
+        headers: { "Content-Type": "application/json" },
+        body: '{"error":"mine"}',
+      }));
       const key = newKey();
       for (const replayed of [false, true]) {
         const answer = await gateway.post(path, key);

@@ -14,7 +14,8 @@ function keyOfAge(age) {
 }
 
 /** The rows of a key, and whether its object has an alarm. */
-const row = async (gateway, key) => (await gateway.sql(key, "SELECT record, due_at FROM records WHERE name = ?", { hex: recordName(key) }))[0];
+const row = async (gateway, key) =>
+  (await gateway.sql(key, "SELECT record, due_at FROM records WHERE name = ?", { hex: recordName(key) }))[0];
 const sweep = (gateway, key) => gateway.shard(key, { do: "alarm" });
 
 describe("with a retention of two seconds", () => {
@@ -106,7 +107,10 @@ describe("with a retention of a day", () => {
     try {
       await at(DAY + 5000);
       await sweep(gateway, key);
-      const [{ due_at }] = await gateway.sql(key, "SELECT due_at FROM records WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1");
+      const [{ due_at }] = await gateway.sql(
+        key,
+        "SELECT due_at FROM records WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1",
+      );
       assert.ok(due_at > dues[0].due_at);
       assert.equal(await gateway.shard(key, { do: "alarm-at" }), due_at);
     } finally {
@@ -119,8 +123,12 @@ describe("with a retention of a day", () => {
     await gateway.post(gateway.route(), key);
     const due = (await row(gateway, key)).due_at;
     // 1,200 copies of the row under other names.
-    await gateway.sql(key, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
-      INSERT INTO records (name, record, due_at) SELECT CAST('copy' || i AS BLOB), record, due_at FROM records, n WHERE name = ?`, { hex: recordName(key) });
+    await gateway.sql(
+      key,
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
+      INSERT INTO records (name, record, due_at) SELECT CAST('copy' || i AS BLOB), record, due_at FROM records, n WHERE name = ?`,
+      { hex: recordName(key) },
+    );
     try {
       await at(DAY + 5000);
       const next = await sweep(gateway, key);
@@ -164,7 +172,10 @@ describe("with a retention of a day", () => {
       let neighbour = next;
       while (recordName(neighbour).slice(0, 2) !== recordName(key).slice(0, 2)) neighbour = newKey();
       const later = await gateway.post(path, neighbour);
-      assert.ok(Date.parse(later.get("Idempotency-Expires")) >= Date.parse(first.get("Idempotency-Expires")), "time in a shard never goes back");
+      assert.ok(
+        Date.parse(later.get("Idempotency-Expires")) >= Date.parse(first.get("Idempotency-Expires")),
+        "time in a shard never goes back",
+      );
       assert.equal(gateway.hits(path), 2);
       // Not even when the object is a new one.
       await gateway.evict(key);
@@ -178,7 +189,10 @@ describe("with a retention of a day", () => {
 
 describe("with EXPIRED_KEY=refuse and a retention of an hour", () => {
   let gateway;
-  before(async () => (gateway = await startGateway({ faults: true, vars: { EXPIRED_KEY: "refuse", RETENTION_SECONDS: "3600" } })));
+  before(
+    async () =>
+      (gateway = await startGateway({ faults: true, vars: { EXPIRED_KEY: "refuse", RETENTION_SECONDS: "3600" } })),
+  );
   after(() => gateway.dispose());
 
   function isRefused(answer) {
@@ -214,7 +228,8 @@ describe("with EXPIRED_KEY=refuse and a retention of an hour", () => {
     // An hour of tolerance, for callers whose clock is behind.
     for (const age of [3 * HOUR, 100 * DAY]) isRefused(await gateway.post(path, keyOfAge(age)));
     assert.equal(gateway.hits(path), 0);
-    for (const age of [0, HOUR, 1.9 * HOUR, -DAY]) assert.equal((await gateway.post(path, keyOfAge(age))).status, 201, `${age / HOUR} h`);
+    for (const age of [0, HOUR, 1.9 * HOUR, -DAY])
+      assert.equal((await gateway.post(path, keyOfAge(age))).status, 201, `${age / HOUR} h`);
     assert.equal((await gateway.post(path, newKey())).status, 201, "a UUIDv4 does not tell its age");
   });
 

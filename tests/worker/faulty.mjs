@@ -68,8 +68,13 @@ function faultyStub(stub, keep) {
         case "slow": // is carried out at once, and the reply comes late
           leave();
           return await post(bytes).then(async (reply) => (await sleep(rule.ms), reply));
-        case "jump": // the clock jumps while it is under way
-          return await post(bytes).then((reply) => ((state.clock += rule.ms), reply));
+        case "jump": {
+          // the clock jumps while it is under way; with `lost`, its reply is lost as well
+          const reply = await post(bytes);
+          state.clock += rule.ms;
+          if (rule.lost) throw new Error("Network connection lost.");
+          return reply;
+        }
         case "twice": // is carried out twice
           await (await post(bytes)).arrayBuffer();
           return await post(bytes);
@@ -130,7 +135,11 @@ const faultyReplica = (replica) =>
 
 /** What tests ask for. */
 const controls = {
-  rules: ({ name, rules }) => void state.rules.set(name, rules.map((rule) => ({ times: 1, ...rule }))),
+  rules: ({ name, rules }) =>
+    void state.rules.set(
+      name,
+      rules.map((rule) => ({ times: 1, ...rule })),
+    ),
   calls: ({ name }) => state.calls.filter((call) => !name || call.name === name),
   clock: ({ offset }) => void (state.clock = offset),
   replica: async ({ mode }) => (mode && (state.kv.mode = mode), state.kv.puts),
@@ -143,7 +152,10 @@ const controls = {
   },
   shard: async ({ name, ...asked }, env) => {
     const stub = env.SHARDS.getByName(`v1-${parseInt(name.slice(0, 2), 16)}`);
-    const answer = await stub.fetch(`https://shard/__test/${asked.do}`, { method: "POST", body: JSON.stringify(asked) });
+    const answer = await stub.fetch(`https://shard/__test/${asked.do}`, {
+      method: "POST",
+      body: JSON.stringify(asked),
+    });
     if (!answer.ok) throw new Error(await answer.text());
     return answer.json();
   },
@@ -155,7 +167,11 @@ export default class extends Entry {
   constructor(ctx, env) {
     // A call that is under way arrives even when nobody waits for it any more.
     const keep = (promise) => (ctx.waitUntil(promise), promise);
-    super(ctx, { ...env, SHARDS: faultyShards(env.SHARDS, keep), ...(env.REPLICA && { REPLICA: faultyReplica(env.REPLICA) }) });
+    super(ctx, {
+      ...env,
+      SHARDS: faultyShards(env.SHARDS, keep),
+      ...(env.REPLICA && { REPLICA: faultyReplica(env.REPLICA) }),
+    });
     this.#env = env;
   }
 
@@ -202,7 +218,9 @@ export class Shard extends BuiltShard {
       const bound = values.map((value) => (value?.hex === undefined ? value : unhex(value.hex)));
       const rows = this.#ctx.storage.sql.exec(query, ...bound).toArray();
       const shown = (value) => (value instanceof ArrayBuffer ? { hex: hex(new Uint8Array(value)) } : value);
-      return Response.json(rows.map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, shown(value)]))));
+      return Response.json(
+        rows.map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, shown(value)]))),
+      );
     } catch (error) {
       return new Response(String(error), { status: 500 });
     }

@@ -16,7 +16,10 @@ describe("an origin's answer", () => {
     const path = gateway.route(handler);
     const key = newKey();
     const answers = [await gateway.post(path, key, { a: 1 }, more), await gateway.post(path, key, { a: 1 }, more)];
-    assert.deepEqual(answers.map((answer) => answer.replayed), [false, true]);
+    assert.deepEqual(
+      answers.map((answer) => answer.replayed),
+      [false, true],
+    );
     assert.equal(gateway.hits(path), 1);
     return answers;
   }
@@ -26,7 +29,7 @@ describe("an origin's answer", () => {
       "Content-Disposition": `attachment; filename="a,b.txt"; filename*=UTF-8''%e2%82%ac`,
       Link: ["<a>; rel=next", "<b,c>; rel=prev"],
       Location: "/things/1?x=a,b#c",
-      "Content-Type": "text/plain; charset=UTF-8; x=\"a, b\"",
+      "Content-Type": 'text/plain; charset=UTF-8; x="a, b"',
       ETag: 'W/"x,y"',
       Vary: "Accept-Language",
       "X-Empty": "",
@@ -48,29 +51,57 @@ describe("an origin's answer", () => {
   });
 
   test("a cookie goes to the first caller and is not replayed", async () => {
-    const [first, second] = await twice(() => ({ headers: { "Set-Cookie": ["sid=1; Expires=Sun, 06 Nov 2094 08:49:37 GMT", "b=2"] }, body: "ok" }));
+    const [first, second] = await twice(() => ({
+      headers: { "Set-Cookie": ["sid=1; Expires=Sun, 06 Nov 2094 08:49:37 GMT", "b=2"] },
+      body: "ok",
+    }));
     assert.deepEqual(first.all("Set-Cookie"), ["sid=1; Expires=Sun, 06 Nov 2094 08:49:37 GMT", "b=2"]);
     assert.deepEqual(second.all("Set-Cookie"), []);
   });
 
   test("what an origin says in the gateway's own headers is dropped", async () => {
-    const own = { "Idempotent-Replayed": "true", "Idempotency-State": "voided", "Idempotency-Key": "x", "Idempotency-Stored": "false" };
+    const own = {
+      "Idempotent-Replayed": "true",
+      "Idempotency-State": "voided",
+      "Idempotency-Key": "x",
+      "Idempotency-Stored": "false",
+    };
     const path = gateway.route(() => ({ headers: own, body: "ok" }));
     const first = await gateway.post(path, newKey());
-    assert.deepEqual([first.replayed, first.state, first.get("Idempotency-Key"), first.get("Idempotency-Stored")], [false, "completed", undefined, undefined]);
+    assert.deepEqual(
+      [first.replayed, first.state, first.get("Idempotency-Key"), first.get("Idempotency-Stored")],
+      [false, "completed", undefined, undefined],
+    );
     assert.equal((await gateway.get(path)).replayed, false);
   });
 
   test("headers of the connection stay on it", async () => {
     const headers = { Connection: "keep-alive, X-Hop", "X-Hop": "1", "Keep-Alive": "timeout=5", "X-End": "2" };
     for (const answer of await twice(() => ({ headers, body: "ok" }))) {
-      assert.deepEqual([answer.get("X-Hop"), answer.get("Keep-Alive"), answer.get("X-End")], [undefined, undefined, "2"]);
+      assert.deepEqual(
+        [answer.get("X-Hop"), answer.get("Keep-Alive"), answer.get("X-End")],
+        [undefined, undefined, "2"],
+      );
     }
     const path = gateway.route();
-    const hop = [["Connection", "close, X-Hop"], ["X-Hop", "1"], ["TE", "trailers"], ["Proxy-Authorization", "x"], ["X-End", "2"], ["X-Api-Key", "a"]];
-    assert.equal((await sendRaw(gateway.url, head("POST", path, [...hop, ["Idempotency-Key", newKey()], ["Content-Length", "0"]]))).status, 201);
+    const hop = [
+      ["Connection", "close, X-Hop"],
+      ["X-Hop", "1"],
+      ["TE", "trailers"],
+      ["Proxy-Authorization", "x"],
+      ["X-End", "2"],
+      ["X-Api-Key", "a"],
+    ];
+    assert.equal(
+      (await sendRaw(gateway.url, head("POST", path, [...hop, ["Idempotency-Key", newKey()], ["Content-Length", "0"]])))
+        .status,
+      201,
+    );
     const seen = gateway.origin.last(path).headers;
-    assert.deepEqual([seen["x-hop"], seen.te, seen["proxy-authorization"], seen["x-end"]], [undefined, undefined, undefined, "2"]);
+    assert.deepEqual(
+      [seen["x-hop"], seen.te, seen["proxy-authorization"], seen["x-end"]],
+      [undefined, undefined, undefined, "2"],
+    );
   });
 
   test("fault 29: any bytes survive, and so does text of any charset", async () => {
@@ -145,13 +176,20 @@ describe("an origin's answer", () => {
   });
 
   test("statuses that the platform cannot send become 502 and are not replayed", async () => {
-    const path = gateway.route((_, response) => void response.socket.end("HTTP/1.1 799 Odd\r\nContent-Length: 3\r\nConnection: close\r\n\r\nodd"));
+    const path = gateway.route(
+      (_, response) =>
+        void response.socket.end("HTTP/1.1 799 Odd\r\nContent-Length: 3\r\nConnection: close\r\n\r\nodd"),
+    );
     const answer = await gateway.post(path, newKey());
     assert.deepEqual([answer.status, answer.state], [502, "unknown"]);
   });
 
   test("an informational answer is not the answer", async () => {
-    const hints = [(one) => one.writeEarlyHints({ link: "</a.css>; rel=preload" }), (one) => one.writeProcessing(), (one) => one.writeContinue()];
+    const hints = [
+      (one) => one.writeEarlyHints({ link: "</a.css>; rel=preload" }),
+      (one) => one.writeProcessing(),
+      (one) => one.writeContinue(),
+    ];
     for (const hint of hints) {
       const [first, second] = await twice((_, response) => (hint(response), { status: 201, body: "ok" }));
       assert.deepEqual([first.status, first.text, second.status, second.text], [201, "ok", 201, "ok"]);
@@ -163,7 +201,10 @@ describe("an origin's answer", () => {
     const path = gateway.route(({ headers }) =>
       headers["if-none-match"]
         ? { status: 304, headers: { ETag: '"1"' } }
-        : { headers: { ...json, "Content-Encoding": "gzip", ETag: '"1"', "Set-Cookie": ["a=1", "b=2"] }, body: gzipSync(text) },
+        : {
+            headers: { ...json, "Content-Encoding": "gzip", ETag: '"1"', "Set-Cookie": ["a=1", "b=2"] },
+            body: gzipSync(text),
+          },
     );
     const plain = await gateway.get(path, { headers: [["Accept-Encoding", "identity"]] });
     assert.equal(plain.get("Content-Encoding"), undefined, "this caller takes no coding");

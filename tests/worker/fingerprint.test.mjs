@@ -10,7 +10,12 @@ const typed = (type) => ({ headers: type === undefined ? [] : [["Content-Type", 
 const json = typed("application/json");
 
 /** Sends one request and then another with the same key: "replayed" or the error's type. */
-async function compare(gateway, [first, firstMore = json], [second, secondMore = firstMore], { path = gateway.route() } = {}) {
+async function compare(
+  gateway,
+  [first, firstMore = json],
+  [second, secondMore = firstMore],
+  { path = gateway.route() } = {},
+) {
   const key = newKey();
   assert.equal((await gateway.post(path, key, first, firstMore)).status, 201);
   const answer = await gateway.post(path, key, second, secondMore);
@@ -39,7 +44,10 @@ describe("the same request", () => {
   test("the media type counts by its essence", async () => {
     const as = (type) => ['{"a":1}', typed(type)];
     assert.equal(await compare(gateway, as("application/json"), as("Application/JSON; charset=utf-8")), "replayed");
-    assert.equal(await compare(gateway, ['{"a":1,"b":2}', typed("application/vnd.api+json")], ['{"b":2,"a":1}']), "replayed");
+    assert.equal(
+      await compare(gateway, ['{"a":1,"b":2}', typed("application/vnd.api+json")], ['{"b":2,"a":1}']),
+      "replayed",
+    );
     assert.equal(await compare(gateway, as("application/json"), as("text/plain")), "idempotency_error");
     assert.equal(await compare(gateway, as("application/json"), as(undefined)), "idempotency_error");
   });
@@ -54,12 +62,23 @@ describe("the same request", () => {
       ["10", "1"],
     ];
     for (const [one, other] of pairs) {
-      assert.equal(await compare(gateway, [`{"amount":${one}}`], [`{"amount":${other}}`]), "idempotency_error", `${one}, ${other}`);
+      assert.equal(
+        await compare(gateway, [`{"amount":${one}}`], [`{"amount":${other}}`]),
+        "idempotency_error",
+        `${one}, ${other}`,
+      );
     }
   });
 
   test("the order of an array, the case of a letter, null and absent, text and number all count", async () => {
-    const pairs = [["[1,2]", "[2,1]"], ['{"a":"x"}', '{"a":"X"}'], ['{"a":null}', "{}"], ['{"a":1}', '{"a":"1"}'], ['{"a":{}}', '{"a":[]}'], ['"e\u0301"', '"\u00e9"']];
+    const pairs = [
+      ["[1,2]", "[2,1]"],
+      ['{"a":"x"}', '{"a":"X"}'],
+      ['{"a":null}', "{}"],
+      ['{"a":1}', '{"a":"1"}'],
+      ['{"a":{}}', '{"a":[]}'],
+      ['"e\u0301"', '"\u00e9"'],
+    ];
     for (const [one, other] of pairs) assert.equal(await compare(gateway, [one], [other]), "idempotency_error", one);
   });
 
@@ -88,23 +107,51 @@ describe("the same request", () => {
     const [path, other] = [gateway.route(), gateway.route()];
     const key = newKey();
     assert.equal((await gateway.post(path, key)).status, 201);
-    for (const [method, target] of [["POST", other], ["POST", `${path}/`], ["PUT", path], ["PATCH", path], ["DELETE", path]]) {
+    for (const [method, target] of [
+      ["POST", other],
+      ["POST", `${path}/`],
+      ["PUT", path],
+      ["PATCH", path],
+      ["DELETE", path],
+    ]) {
       const answer = await gateway.call(method, target, { key, body: { a: 1 } });
-      assert.deepEqual([answer.status, answer.json.type, answer.state], [400, "idempotency_error", "completed"], method + target);
+      assert.deepEqual(
+        [answer.status, answer.json.type, answer.state],
+        [400, "idempotency_error", "completed"],
+        method + target,
+      );
     }
     assert.deepEqual([gateway.hits(path), gateway.hits(other)], [1, 0]);
   });
 
   test("fault 26: a form conflicts by its content, not by its boundary", async () => {
     const form = (boundary, parts) => {
-      const lines = parts.flatMap(([head, value]) => [`--${boundary}`, `Content-Disposition: form-data; ${head}`, "", value]);
+      const lines = parts.flatMap(([head, value]) => [
+        `--${boundary}`,
+        `Content-Disposition: form-data; ${head}`,
+        "",
+        value,
+      ]);
       return [[...lines, `--${boundary}--`, ""].join("\r\n"), typed(`multipart/form-data; boundary=${boundary}`)];
     };
-    const file = (content) => [['name="amount"', "10"], ['name="f"; filename="a.txt"', content]];
-    assert.equal(await compare(gateway, form("AaB03x", file("x")), form("----WebKitFormBoundary9", file("x"))), "replayed");
+    const file = (content) => [
+      ['name="amount"', "10"],
+      ['name="f"; filename="a.txt"', content],
+    ];
+    assert.equal(
+      await compare(gateway, form("AaB03x", file("x")), form("----WebKitFormBoundary9", file("x"))),
+      "replayed",
+    );
     assert.equal(await compare(gateway, form("AaB03x", file("x")), form("AaB03x", file("y"))), "idempotency_error");
-    assert.equal(await compare(gateway, form("AaB03x", file("x")), form("AaB03x", file("x").slice(0, 1))), "idempotency_error");
-    assert.equal(await compare(gateway, form("AaB03x", file("x")), form("AaB03x", file("x").reverse())), "idempotency_error", "order of parts");
+    assert.equal(
+      await compare(gateway, form("AaB03x", file("x")), form("AaB03x", file("x").slice(0, 1))),
+      "idempotency_error",
+    );
+    assert.equal(
+      await compare(gateway, form("AaB03x", file("x")), form("AaB03x", file("x").reverse())),
+      "idempotency_error",
+      "order of parts",
+    );
   });
 
   test("a body of another kind is compared byte by byte", async () => {
@@ -112,21 +159,59 @@ describe("the same request", () => {
     assert.equal(await compare(gateway, ["a=1&b=2", form], ["a=1&b=2", form]), "replayed");
     assert.equal(await compare(gateway, ["a=1&b=2", form], ["b=2&a=1", form]), "idempotency_error");
     const bytes = typed("application/octet-stream");
-    assert.equal(await compare(gateway, [Buffer.from([0, 255, 1]), bytes], [Buffer.from([0, 255, 1]), bytes]), "replayed");
-    assert.equal(await compare(gateway, [Buffer.from([0, 255, 1]), bytes], [Buffer.from([0, 255, 1, 0]), bytes]), "idempotency_error");
+    assert.equal(
+      await compare(gateway, [Buffer.from([0, 255, 1]), bytes], [Buffer.from([0, 255, 1]), bytes]),
+      "replayed",
+    );
+    assert.equal(
+      await compare(gateway, [Buffer.from([0, 255, 1]), bytes], [Buffer.from([0, 255, 1, 0]), bytes]),
+      "idempotency_error",
+    );
   });
 
   test("other headers of a request do not matter", async () => {
     const path = gateway.route();
     const key = newKey();
-    assert.equal((await gateway.post(path, key, { a: 1 }, { headers: [["User-Agent", "one"], ["X-Request-Id", "mine"]] })).status, 201);
-    assert.ok((await gateway.post(path, key, { a: 1 }, { headers: [["User-Agent", "two"], ["Accept", "*/*"]] })).replayed);
+    assert.equal(
+      (
+        await gateway.post(
+          path,
+          key,
+          { a: 1 },
+          {
+            headers: [
+              ["User-Agent", "one"],
+              ["X-Request-Id", "mine"],
+            ],
+          },
+        )
+      ).status,
+      201,
+    );
+    assert.ok(
+      (
+        await gateway.post(
+          path,
+          key,
+          { a: 1 },
+          {
+            headers: [
+              ["User-Agent", "two"],
+              ["Accept", "*/*"],
+            ],
+          },
+        )
+      ).replayed,
+    );
   });
 });
 
 describe("FINGERPRINT_IGNORE", () => {
   let gateway;
-  before(async () => (gateway = await startGateway({ vars: { FINGERPRINT_IGNORE: "POST:/o/*:/nonce,*:/o/*:/meta/sent~1at" } })));
+  before(
+    async () =>
+      (gateway = await startGateway({ vars: { FINGERPRINT_IGNORE: "POST:/o/*:/nonce,*:/o/*:/meta/sent~1at" } })),
+  );
   after(() => gateway.dispose());
 
   test("what a route leaves out may differ, and all else may not", async () => {
@@ -171,7 +256,10 @@ test("a rotated FINGERPRINT_SECRET keeps old keys as long as it is listed, and t
     await run({ FINGERPRINT_SECRET: "k2:second-secret" }, async (post, gateway) => {
       for (const body of [{ a: 1 }, { a: 2 }]) {
         const answer = await post(keys.old, body);
-        assert.deepEqual([answer.status, answer.json.type, answer.state], [409, "idempotency_not_replayable", "completed"]);
+        assert.deepEqual(
+          [answer.status, answer.json.type, answer.state],
+          [409, "idempotency_not_replayable", "completed"],
+        );
         assert.equal(answer.json.http_status, 404, "what it was answered with");
       }
       assert.ok((await post(keys.fresh)).replayed);

@@ -10,7 +10,15 @@ describe("the Idempotency-Key header", () => {
 
   /** A request whose key lines are these bytes. */
   const raw = (path, ...keys) =>
-    sendRaw(gateway.url, head("POST", path, [["X-Api-Key", apiKey], ["Content-Length", "0"], ["Connection", "close"], ...keys.map((key) => ["Idempotency-Key", key])]));
+    sendRaw(
+      gateway.url,
+      head("POST", path, [
+        ["X-Api-Key", apiKey],
+        ["Content-Length", "0"],
+        ["Connection", "close"],
+        ...keys.map((key) => ["Idempotency-Key", key]),
+      ]),
+    );
 
   test("quoted and bare, a key is one key", async () => {
     const path = gateway.route();
@@ -52,7 +60,23 @@ describe("the Idempotency-Key header", () => {
 
   test("fault 22: what is not visible ASCII is refused, and so is a broken string", async () => {
     const path = gateway.route();
-    const bad = ["", '""', " ", '"unclosed', '"', '"a"b', '"a";p=1', '"a\\n"', "caf\u00e9", "caf\u00c3\u00a9", "a\tb", "a b", '"a b"', "a\x7fb", "a\x01b"];
+    const bad = [
+      "",
+      '""',
+      " ",
+      '"unclosed',
+      '"',
+      '"a"b',
+      '"a";p=1',
+      '"a\\n"',
+      "caf\u00e9",
+      "caf\u00c3\u00a9",
+      "a\tb",
+      "a b",
+      '"a b"',
+      "a\x7fb",
+      "a\x01b",
+    ];
     for (const key of bad) {
       const { status, text } = await raw(path, key);
       assert.equal(status, 400, JSON.stringify(key));
@@ -83,7 +107,10 @@ describe("the Idempotency-Key header", () => {
   test("the name of the header is read in any case", async () => {
     const path = gateway.route();
     const key = newKey();
-    for (const [name, replayed] of [["idempotency-key", false], ["IDEMPOTENCY-KEY", true]]) {
+    for (const [name, replayed] of [
+      ["idempotency-key", false],
+      ["IDEMPOTENCY-KEY", true],
+    ]) {
       assert.equal((await gateway.post(path, undefined, { a: 1 }, { headers: [[name, key]] })).replayed, replayed);
     }
   });
@@ -97,7 +124,10 @@ describe("KEY_REQUIRED", () => {
   test("a write on such a route without a key is refused before the origin", async () => {
     const path = gateway.route();
     const answer = await gateway.post(path);
-    assert.deepEqual([answer.status, answer.json.type, answer.json.code], [400, "idempotency_key_missing", "idempotency_key_missing"]);
+    assert.deepEqual(
+      [answer.status, answer.json.type, answer.json.code],
+      [400, "idempotency_key_missing", "idempotency_key_missing"],
+    );
     assert.match(answer.json.message, /Idempotency-Key/);
     assert.equal(gateway.hits(path), 0);
     assert.equal((await gateway.post(path, newKey())).status, 201);

@@ -7,7 +7,9 @@ import { after, before, describe, test } from "node:test";
 import { created, eventually, gated, inTurn, newKey, sleep, startGateway } from "./support.mjs";
 
 let gateway;
-before(async () => (gateway = await startGateway({ faults: true, vars: { LEASE_SECONDS: "2", UNKNOWN_OUTCOME: "retry" } })));
+before(
+  async () => (gateway = await startGateway({ faults: true, vars: { LEASE_SECONDS: "2", UNKNOWN_OUTCOME: "retry" } })),
+);
 after(() => gateway.dispose());
 
 // These wait more than they work, so they wait together.
@@ -88,7 +90,8 @@ describe("a lease of two seconds, with UNKNOWN_OUTCOME=retry", { concurrency: tr
     const told = await first;
     assert.deepEqual([told.status, told.state, told.replayed], [201, "completed", false]);
     other.open();
-    for (const answer of [await second, await gateway.post(path, key)]) assert.deepEqual([answer.text, answer.replayed], [told.text, true]);
+    for (const answer of [await second, await gateway.post(path, key)])
+      assert.deepEqual([answer.text, answer.replayed], [told.text, true]);
     assert.equal(gateway.hits(path), 2);
   });
 
@@ -124,7 +127,10 @@ test("an Execute that arrives when half the lease is gone is not carried out, an
   const key = newKey();
   await gateway.faults(key, { op: "begin", fault: "jump", ms: 1100 });
   const late = await gateway.post(path, key);
-  assert.deepEqual([late.status, late.json.type, late.state, late.get("Retry-After")], [503, "api_connection_error", "released", "1"]);
+  assert.deepEqual(
+    [late.status, late.json.type, late.state, late.get("Retry-After")],
+    [503, "api_connection_error", "released", "1"],
+  );
   assert.equal(gateway.hits(path), 0);
   const again = await gateway.post(path, key);
   assert.deepEqual([again.status, gateway.hits(path)], [201, 1]);
@@ -133,23 +139,38 @@ test("an Execute that arrives when half the lease is gone is not carried out, an
   assert.equal((await gateway.post(path, `${key}2`)).status, 201);
 });
 
-test("fault 6, with UNKNOWN_OUTCOME=hold: nothing runs after a dead lease, and a late success still becomes the answer", async () => {
-  const gateway = await startGateway({ faults: true, vars: { LEASE_SECONDS: "1" } });
-  try {
+describe("with UNKNOWN_OUTCOME=hold and a lease of one second", () => {
+  let holding;
+  before(async () => (holding = await startGateway({ faults: true, vars: { LEASE_SECONDS: "1" } })));
+  after(() => holding.dispose());
+
+  test("fault 6: nothing runs after a dead lease, and a late success still becomes the answer", async () => {
     const slow = gated();
-    const path = gateway.route(slow);
+    const path = holding.route(slow);
     const key = newKey();
-    await gateway.faults(key, { op: "renew", fault: "refuse", times: 1000 });
-    const first = gateway.post(path, key);
+    await holding.faults(key, { op: "renew", fault: "refuse", times: 1000 });
+    const first = holding.post(path, key);
     await slow.reached;
-    await eventually(async () => assert.equal((await gateway.post(path, key)).json.type, "idempotency_outcome_unknown"));
+    await eventually(async () =>
+      assert.equal((await holding.post(path, key)).json.type, "idempotency_outcome_unknown"),
+    );
     slow.open();
     assert.deepEqual([(await first).status, (await first).state], [201, "completed"]);
-    assert.ok((await gateway.post(path, key)).replayed);
-    assert.equal(gateway.hits(path), 1);
-  } finally {
-    await gateway.dispose();
-  }
+    assert.ok((await holding.post(path, key)).replayed);
+    assert.equal(holding.hits(path), 1);
+  });
+
+  test("an attempt that meets its own dead lease has executed nothing, and its key is not held", async () => {
+    const path = holding.route();
+    const key = newKey();
+    await holding.faults(key, { op: "begin", fault: "jump", ms: 1500, lost: true });
+    const late = await holding.post(path, key);
+    assert.ok([409, 503].includes(late.status));
+    assert.equal(holding.hits(path), 0);
+    await eventually(async () => assert.equal((await holding.status(key)).state, "released"));
+    assert.equal((await holding.post(path, key)).status, 201);
+    assert.equal(holding.hits(path), 1);
+  });
 });
 
 test("fault 6, 13: a power cut loses no answer, and a request that it cut is found out again", async () => {

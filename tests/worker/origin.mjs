@@ -3,7 +3,11 @@ import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 
 /** A 201 whose body no other call gets. */
-export const created = () => ({ status: 201, headers: { "Content-Type": "application/json" }, body: JSON.stringify({ id: randomUUID() }) });
+export const created = () => ({
+  status: 201,
+  headers: { "Content-Type": "application/json" },
+  body: JSON.stringify({ id: randomUUID() }),
+});
 
 /** A handler that gives these answers in turn; a number is a status with an empty JSON object. */
 export function inTurn(...answers) {
@@ -11,7 +15,9 @@ export function inTurn(...answers) {
   return (...call) => {
     const next = left.length > 1 ? left.shift() : left[0];
     if (typeof next === "function") return next(...call);
-    return typeof next === "number" ? { status: next, headers: { "Content-Type": "application/json" }, body: next === 204 ? "" : "{}" } : next;
+    return typeof next === "number"
+      ? { status: next, headers: { "Content-Type": "application/json" }, body: next === 204 ? "" : "{}" }
+      : next;
   };
 }
 
@@ -43,7 +49,9 @@ export class Origin {
 
   static async start() {
     const origin = new Origin();
-    origin.#server = createServer((request, response) => origin.#serve(request, response).catch(() => response.destroy()));
+    origin.#server = createServer((request, response) =>
+      origin.#serve(request, response).catch(() => response.destroy()),
+    );
     origin.#server.keepAliveTimeout = 60_000;
     await new Promise((resolve) => origin.#server.listen({ port: 0, host: "127.0.0.1", backlog: 2048 }, resolve));
     origin.url = `http://127.0.0.1:${origin.#server.address().port}`;
@@ -75,7 +83,13 @@ export class Origin {
 
   async #serve(request, response) {
     const path = request.url.split("?")[0];
-    const seen = { method: request.method, path, target: request.url, headers: request.headers, rawHeaders: request.rawHeaders };
+    const seen = {
+      method: request.method,
+      path,
+      target: request.url,
+      headers: request.headers,
+      rawHeaders: request.rawHeaders,
+    };
     const chunks = [];
     for await (const chunk of request) chunks.push(chunk);
     seen.body = Buffer.concat(chunks);
@@ -88,7 +102,11 @@ export class Origin {
     response.statusCode = status;
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
     // Node sends a length by itself only for a body of one piece that it may have.
-    if (![204, 304].includes(status) && !response.hasHeader("Transfer-Encoding") && !response.hasHeader("Content-Length")) {
+    if (
+      ![204, 304].includes(status) &&
+      !response.hasHeader("Transfer-Encoding") &&
+      !response.hasHeader("Content-Length")
+    ) {
       response.setHeader("Content-Length", bytes.length);
     }
     response.end(seen.method === "HEAD" ? undefined : bytes);

@@ -34,7 +34,9 @@ describe("requests at the same time", () => {
     await handler.reached;
     // The others are answered while the first is still at the origin.
     let waiting = 1000;
-    await new Promise((resolve) => all.forEach((one) => one.finally(() => --waiting === 1 && resolve()).catch(() => {})));
+    await new Promise((resolve) =>
+      all.forEach((one) => one.finally(() => --waiting === 1 && resolve()).catch(() => {})),
+    );
     handler.open();
     const answers = await Promise.all(all);
     assert.deepEqual(tally(answers), { 201: 1, 409: 999 });
@@ -84,7 +86,8 @@ describe("requests at the same time", () => {
     await Promise.all([ask(), ask(), ask()]);
     const { text } = await first;
     assert.equal(gateway.hits(path), 1);
-    for (const answer of answers) assert.ok(answer.status === 409 || (answer.replayed && answer.text === text), `${answer.status}`);
+    for (const answer of answers)
+      assert.ok(answer.status === 409 || (answer.replayed && answer.text === text), `${answer.status}`);
     assert.ok(answers.at(-1).replayed);
   });
 

@@ -36,7 +36,17 @@ describe("a keyed write behind an upstream", () => {
   test("the origin sees the key, the attempt, a request id and the caller's credentials", async () => {
     const path = gateway.route();
     const key = newKey();
-    const answer = await gateway.post(path, `"${key}"`, { a: 1 }, { headers: [["Idempotency-Attempt", "7"], ["X-Custom", "kept"]] });
+    const answer = await gateway.post(
+      path,
+      `"${key}"`,
+      { a: 1 },
+      {
+        headers: [
+          ["Idempotency-Attempt", "7"],
+          ["X-Custom", "kept"],
+        ],
+      },
+    );
     const { headers, body, method } = gateway.origin.last(path);
     assert.equal(headers["idempotency-key"], key, "the bare key");
     assert.equal(headers["idempotency-attempt"], "1", "whatever the caller claims");
@@ -79,7 +89,14 @@ describe("a keyed write behind an upstream", () => {
     for (const method of ["GET", "HEAD", "OPTIONS"]) {
       for (const more of [{ key }, {}]) {
         const answers = [await gateway.call(method, path, more), await gateway.call(method, path, more)];
-        assert.deepEqual(answers.map((answer) => [answer.status, answer.replayed]), [[201, false], [201, false]], method);
+        assert.deepEqual(
+          answers.map((answer) => [answer.status, answer.replayed]),
+          [
+            [201, false],
+            [201, false],
+          ],
+          method,
+        );
       }
     }
     assert.equal(gateway.origin.last(path).method, "OPTIONS");
@@ -98,8 +115,20 @@ describe("a keyed write behind an upstream", () => {
   });
 
   test("every final status is kept, whatever it says", async () => {
-    for (const status of [200, 201, 202, 203, 204, 205, 206, 300, 301, 302, 303, 304, 400, 402, 404, 405, 406, 410, 411, 412, 413, 415, 418, 422, 424, 451]) {
-      const path = gateway.route(inTurn({ status, headers: { Location: "/x", "Content-Type": "text/plain" }, body: [204, 205, 304].includes(status) ? "" : "first" }, 500));
+    for (const status of [
+      200, 201, 202, 203, 204, 205, 206, 300, 301, 302, 303, 304, 400, 402, 404, 405, 406, 410, 411, 412, 413, 415, 418,
+      422, 424, 451,
+    ]) {
+      const path = gateway.route(
+        inTurn(
+          {
+            status,
+            headers: { Location: "/x", "Content-Type": "text/plain" },
+            body: [204, 205, 304].includes(status) ? "" : "first",
+          },
+          500,
+        ),
+      );
       const key = newKey();
       const [first, second] = [await gateway.post(path, key), await gateway.post(path, key)];
       assert.deepEqual([first.status, second.status, second.replayed, gateway.hits(path)], [status, status, true, 1]);
@@ -123,10 +152,19 @@ describe("a keyed write behind an upstream", () => {
     const shown = await gateway.get("/_oncekey/key", { key });
     assert.doesNotMatch(shown.text, /secret/);
     const { created_at, completed_at, expires_at, ...rest } = shown.json;
-    assert.deepEqual(rest, { state: "completed", attempts: 1, http_status: 201, request_id: first.get("X-Request-Id") });
-    for (const time of [created_at, completed_at, expires_at]) assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    assert.deepEqual(rest, {
+      state: "completed",
+      attempts: 1,
+      http_status: 201,
+      request_id: first.get("X-Request-Id"),
+    });
+    for (const time of [created_at, completed_at, expires_at])
+      assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     assert.equal(Date.parse(expires_at) - Date.parse(completed_at), 86_400_000);
-    assert.deepEqual([shown.get("Idempotency-State"), shown.get("Idempotency-Expires")], ["completed", first.get("Idempotency-Expires")]);
+    assert.deepEqual(
+      [shown.get("Idempotency-State"), shown.get("Idempotency-Expires")],
+      ["completed", first.get("Idempotency-Expires")],
+    );
   });
 });
 
@@ -138,8 +176,14 @@ describe("the built-in sandbox", () => {
   test("the recipe: the same order twice, a changed field, the same number without a key", async () => {
     const order = { out_trade_no: `ORDER_${newKey()}`, amount: 2990, currency: "USD", subject: "Pro" };
     const key = newKey();
-    const [first, second] = [await gateway.post("/v1/orders", key, order), await gateway.post("/v1/orders", key, order)];
-    assert.deepEqual([first.status, first.get("Idempotent-Replayed"), second.status, second.get("Idempotent-Replayed")], [201, undefined, 201, "true"]);
+    const [first, second] = [
+      await gateway.post("/v1/orders", key, order),
+      await gateway.post("/v1/orders", key, order),
+    ];
+    assert.deepEqual(
+      [first.status, first.get("Idempotent-Replayed"), second.status, second.get("Idempotent-Replayed")],
+      [201, undefined, 201, "true"],
+    );
     assert.deepEqual(second.body, first.body);
     assert.equal(first.json.request_id, first.get("X-Request-Id"));
     assert.equal(second.json.request_id, second.get("X-Request-Id"));
@@ -155,7 +199,9 @@ describe("the built-in sandbox", () => {
     const key = newKey();
     const headers = [["Sandbox-Fault", "delay=1500"]];
     await assert.rejects(gateway.post("/v1/orders", key, order, { headers, timeout: 500 }));
-    await eventually(async () => assert.equal((await gateway.post("/v1/orders", key, order, { headers })).replayed, true));
+    await eventually(async () =>
+      assert.equal((await gateway.post("/v1/orders", key, order, { headers })).replayed, true),
+    );
     assert.equal((await gateway.get(`/v1/sandbox/executions/${key}`)).json.data.count, 1);
     assert.equal((await gateway.status(key)).attempts, 1);
   });

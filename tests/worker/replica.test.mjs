@@ -23,7 +23,8 @@ describe("the replica", () => {
   function isReplay(answer, first) {
     assert.deepEqual([answer.status, answer.replayed, answer.state], [first.status, true, "completed"]);
     assert.deepEqual(answer.body, first.body);
-    for (const name of ["X-Request-Id", "Idempotency-Expires", "Content-Type"]) assert.equal(answer.get(name), first.get(name), name);
+    for (const name of ["X-Request-Id", "Idempotency-Expires", "Content-Type"])
+      assert.equal(answer.get(name), first.get(name), name);
   }
 
   test("an answer is copied once, after it was stored, and goes a minute before the object's", async () => {
@@ -36,13 +37,20 @@ describe("the replica", () => {
   });
 
   test("while the store is down a completed key is replayed from its copy", async () => {
-    const { key, path, first } = await completed(() => ({ ...created(), headers: { "Content-Type": "text/plain", Link: ["<a>", "<b>"] } }));
+    const { key, path, first } = await completed(() => ({
+      ...created(),
+      headers: { "Content-Type": "text/plain", Link: ["<a>", "<b>"] },
+    }));
     await down(key);
     const answer = await gateway.post(path, key);
     isReplay(answer, first);
     assert.equal(answer.get("Link"), "<a>, <b>");
     const other = await gateway.post(path, key, { a: 2 });
-    assert.deepEqual([other.status, other.json.type], [400, "idempotency_error"], "another request is a mismatch there too");
+    assert.deepEqual(
+      [other.status, other.json.type],
+      [400, "idempotency_error"],
+      "another request is a mismatch there too",
+    );
     assert.equal(gateway.hits(path), 1);
   });
 
@@ -92,7 +100,10 @@ describe("the replica", () => {
     const key = newKey();
     await down(key);
     const answer = await gateway.post(path, key);
-    assert.deepEqual([answer.status, answer.json.type, answer.get("Retry-After"), answer.state], [503, "api_connection_error", "1", undefined]);
+    assert.deepEqual(
+      [answer.status, answer.json.type, answer.get("Retry-After"), answer.state],
+      [503, "api_connection_error", "1", undefined],
+    );
     assert.equal(gateway.hits(path), 0);
     await gateway.faults(key);
     assert.equal((await gateway.post(path, key)).status, 201);
@@ -120,7 +131,12 @@ describe("the replica", () => {
   }
 
   test("only whole answers are copied", async () => {
-    const endings = [429, 500, 307, { status: 200, headers: { "Content-Type": "text/event-stream" }, body: "data: 1\n\n" }];
+    const endings = [
+      429,
+      500,
+      307,
+      { status: 200, headers: { "Content-Type": "text/event-stream" }, body: "data: 1\n\n" },
+    ];
     for (const ending of endings) {
       const key = newKey();
       await gateway.post(gateway.route(inTurn(ending)), key);

@@ -11,8 +11,15 @@ const bearer = (token) => ({ as: null, headers: [["Authorization", `Bearer ${tok
 describe("the scope", () => {
   let gateway;
   before(async () => {
-    const SCOPE_ALIASES = [["old-key", "acme"], ["new-key", "acme"], ["Bearer mapped", "acme"], [`Bearer ${jwt}x`, "jwt-tenant"]];
-    gateway = await startGateway({ vars: { SCOPE_ALIASES: SCOPE_ALIASES.map(([value, tenant]) => `${sha256(value)}:${tenant}`).join(",") } });
+    const SCOPE_ALIASES = [
+      ["old-key", "acme"],
+      ["new-key", "acme"],
+      ["Bearer mapped", "acme"],
+      [`Bearer ${jwt}x`, "jwt-tenant"],
+    ];
+    gateway = await startGateway({
+      vars: { SCOPE_ALIASES: SCOPE_ALIASES.map(([value, tenant]) => `${sha256(value)}:${tenant}`).join(",") },
+    });
   });
   after(() => gateway.dispose());
 
@@ -20,8 +27,13 @@ describe("the scope", () => {
     const path = gateway.route();
     const key = newKey();
     const answers = [];
-    for (const as of ["tenant_a", "tenant_b", "tenant_A", "tenant_a "]) answers.push(await gateway.post(path, key, { a: 1 }, { as }));
-    assert.deepEqual(answers.map((answer) => answer.replayed), [false, false, false, true], "the last differs in a space that HTTP drops");
+    for (const as of ["tenant_a", "tenant_b", "tenant_A", "tenant_a "])
+      answers.push(await gateway.post(path, key, { a: 1 }, { as }));
+    assert.deepEqual(
+      answers.map((answer) => answer.replayed),
+      [false, false, false, true],
+      "the last differs in a space that HTTP drops",
+    );
     assert.equal(new Set(answers.map((answer) => answer.text)).size, 3);
     assert.equal(gateway.hits(path), 3);
     assert.equal(await gateway.status(key, { as: "tenant_c" }), undefined, "and the key calls tell nobody else");
@@ -34,11 +46,19 @@ describe("the scope", () => {
     const key = newKey();
     const both = (apiKey, token) => ({ as: apiKey, headers: [["Authorization", `Bearer ${token}`]] });
     assert.equal((await gateway.post(path, key, { a: 1 }, both("one", "t1"))).replayed, false);
-    assert.equal((await gateway.post(path, key, { a: 1 }, both("one", "t2"))).replayed, true, "Authorization does not count beside X-Api-Key");
+    assert.equal(
+      (await gateway.post(path, key, { a: 1 }, both("one", "t2"))).replayed,
+      true,
+      "Authorization does not count beside X-Api-Key",
+    );
     assert.equal((await gateway.post(path, key, { a: 1 }, bearer("t1"))).replayed, false);
     assert.equal((await gateway.post(path, key, { a: 1 }, bearer("t1"))).replayed, true);
     const swapped = { as: null, headers: [["Authorization", "one"]] };
-    assert.equal((await gateway.post(path, key, { a: 1 }, swapped)).replayed, false, "a value in another header is another caller");
+    assert.equal(
+      (await gateway.post(path, key, { a: 1 }, swapped)).replayed,
+      false,
+      "a value in another header is another caller",
+    );
   });
 
   test("fault 24: a keyed write without a credential is refused, and nothing else is", async () => {
@@ -63,8 +83,16 @@ describe("the scope", () => {
     }
     assert.equal(gateway.hits(path), 0);
     assert.equal((await gateway.post(path, undefined, { a: 1 }, bearer(jwt))).status, 201, "without a key it passes");
-    assert.equal((await gateway.post(path, newKey(), { a: 1 }, bearer("sk_live_eyJ.a.b"))).status, 201, "that only looks like one from afar");
-    assert.equal((await gateway.post(path, newKey(), { a: 1 }, bearer(`${jwt}x`))).status, 201, "an alias says whose it is");
+    assert.equal(
+      (await gateway.post(path, newKey(), { a: 1 }, bearer("sk_live_eyJ.a.b"))).status,
+      201,
+      "that only looks like one from afar",
+    );
+    assert.equal(
+      (await gateway.post(path, newKey(), { a: 1 }, bearer(`${jwt}x`))).status,
+      201,
+      "an alias says whose it is",
+    );
   });
 
   test("a rotated credential that SCOPE_ALIASES names keeps its keys", async () => {
@@ -73,13 +101,19 @@ describe("the scope", () => {
     assert.equal((await gateway.post(path, key, { a: 1 }, { as: "old-key" })).replayed, false);
     assert.equal((await gateway.post(path, key, { a: 1 }, { as: "new-key" })).replayed, true);
     assert.equal((await gateway.post(path, key, { a: 1 }, bearer("mapped"))).replayed, true, "from whichever header");
-    assert.equal((await gateway.post(path, key, { a: 1 }, { as: "acme" })).replayed, false, "a tenant's name is no credential");
+    assert.equal(
+      (await gateway.post(path, key, { a: 1 }, { as: "acme" })).replayed,
+      false,
+      "a tenant's name is no credential",
+    );
   });
 });
 
 describe("SCOPE by cookie, with ANONYMOUS=allow", () => {
   let gateway;
-  before(async () => (gateway = await startGateway({ vars: { SCOPE: "cookie:sid, header:X-Tenant", ANONYMOUS: "allow" } })));
+  before(
+    async () => (gateway = await startGateway({ vars: { SCOPE: "cookie:sid, header:X-Tenant", ANONYMOUS: "allow" } })),
+  );
   after(() => gateway.dispose());
 
   test("the named cookie says who it is, wherever it stands", async () => {

@@ -15,7 +15,10 @@ describe("with the limits that there are by default", () => {
     const path = gateway.route();
     const binary = Buffer.alloc(10 * MiB, "\u0000\u00ff", "latin1");
     const text = `{"a":"${"x".repeat(10 * MiB - 8)}"}`;
-    for (const [body, more] of [[binary, bytes], [text, { headers: [["Content-Type", "application/json"]] }]]) {
+    for (const [body, more] of [
+      [binary, bytes],
+      [text, { headers: [["Content-Type", "application/json"]] }],
+    ]) {
       const key = newKey();
       assert.equal((await gateway.post(path, key, body, more)).status, 201);
       assert.ok(gateway.origin.last(path).body.equals(Buffer.from(body)));
@@ -30,9 +33,16 @@ describe("with the limits that there are by default", () => {
 
   test("a byte more is refused before the origin, however it is sent", async () => {
     const path = gateway.route();
-    const full = Buffer.concat([Buffer.from(`${(10 * MiB).toString(16)}\r\n`), Buffer.alloc(10 * MiB), Buffer.from("\r\n")]);
+    const full = Buffer.concat([
+      Buffer.from(`${(10 * MiB).toString(16)}\r\n`),
+      Buffer.alloc(10 * MiB),
+      Buffer.from("\r\n"),
+    ]);
     // A length is believed before the body has come; chunks are counted, and here the last is not even the last.
-    for (const [framing, start, more] of [[["Content-Length", 10 * MiB + 1], "", "x"], [["Transfer-Encoding", "chunked"], full, "1\r\nx\r\n"]]) {
+    for (const [framing, start, more] of [
+      [["Content-Length", 10 * MiB + 1], "", "x"],
+      [["Transfer-Encoding", "chunked"], full, "1\r\nx\r\n"],
+    ]) {
       const key = newKey();
       const request = head("POST", path, [["X-Api-Key", apiKey], ["Idempotency-Key", key], framing]);
       const socket = await startRaw(gateway.url, Buffer.concat([request, Buffer.from(start)]));
@@ -66,7 +76,10 @@ describe("with the limits that there are by default", () => {
     await eventually(() => assert.equal(refused.length + gateway.hits(path), 6), 30);
     assert.ok(gateway.hits(path) >= 2 && refused.length >= 2, `${gateway.hits(path)} fit`);
     for (const answer of refused) {
-      assert.deepEqual([answer.json.type, answer.get("Retry-After"), answer.state], ["api_connection_error", "1", undefined]);
+      assert.deepEqual(
+        [answer.json.type, answer.get("Retry-After"), answer.state],
+        ["api_connection_error", "1", undefined],
+      );
     }
     assert.equal((await gateway.post(gateway.route(), newKey())).status, 201, "a small one always fits");
     const fitted = gateway.hits(path);
@@ -76,14 +89,25 @@ describe("with the limits that there are by default", () => {
       if (status === 503) assert.equal(await gateway.status(keys[at]), undefined, "a refused request leaves no record");
       else assert.equal(status, 201);
     }
-    assert.equal((await gateway.post(path, keys[answers.findIndex((one) => one.status === 503)], body, bytes)).status, 201);
+    assert.equal(
+      (await gateway.post(path, keys[answers.findIndex((one) => one.status === 503)], body, bytes)).status,
+      201,
+    );
     assert.equal(gateway.hits(path), fitted + 1);
   });
 
   test("what is announced and not sent takes no room from others", async () => {
     const path = gateway.route();
-    const headers = () => [["X-Api-Key", apiKey], ["Idempotency-Key", newKey()], ["Content-Length", 10 * MiB]];
-    const idle = await Promise.all(Array.from({ length: 20 }, () => startRaw(gateway.url, Buffer.concat([head("POST", path, headers()), Buffer.from("x")]))));
+    const headers = () => [
+      ["X-Api-Key", apiKey],
+      ["Idempotency-Key", newKey()],
+      ["Content-Length", 10 * MiB],
+    ];
+    const idle = await Promise.all(
+      Array.from({ length: 20 }, () =>
+        startRaw(gateway.url, Buffer.concat([head("POST", path, headers()), Buffer.from("x")])),
+      ),
+    );
     await sleep(200);
     assert.equal((await gateway.post(path, newKey(), Buffer.alloc(9 * MiB), bytes)).status, 201);
     for (const socket of idle) socket.destroy();
@@ -92,13 +116,20 @@ describe("with the limits that there are by default", () => {
   test("fault 30: an answer too large to keep passes through whole and is not executed again", async () => {
     const blob = Buffer.from(Array.from({ length: 3 * MiB }, (_, at) => (at * 7) % 251));
     for (const chunked of [false, true]) {
-      const path = gateway.route(() => ({ status: 201, headers: { "X-A": "1", ...(chunked && { "Transfer-Encoding": "chunked" }) }, body: blob }));
+      const path = gateway.route(() => ({
+        status: 201,
+        headers: { "X-A": "1", ...(chunked && { "Transfer-Encoding": "chunked" }) },
+        body: blob,
+      }));
       const key = newKey();
       const first = await gateway.post(path, key);
       assert.deepEqual([first.status, first.state, first.get("X-A"), first.replayed], [201, "completed", "1", false]);
       assert.ok(first.body.equals(blob));
       const second = await gateway.post(path, key);
-      assert.deepEqual([second.status, second.json.type, second.json.http_status, second.state], [409, "idempotency_not_replayable", 201, "completed"]);
+      assert.deepEqual(
+        [second.status, second.json.type, second.json.http_status, second.state],
+        [409, "idempotency_not_replayable", 201, "completed"],
+      );
       assert.match(second.json.message, /201/);
       assert.equal((await gateway.post(path, key, { a: 2 })).json.type, "idempotency_error");
       assert.equal(gateway.hits(path), 1);
@@ -125,14 +156,21 @@ describe("with the limits that there are by default", () => {
       more = response;
     });
     const key = newKey();
-    const headers = [["X-Api-Key", apiKey], ["Idempotency-Key", key], ["Content-Length", 0]];
+    const headers = [
+      ["X-Api-Key", apiKey],
+      ["Idempotency-Key", key],
+      ["Content-Length", 0],
+    ];
     const socket = await startRaw(gateway.url, head("POST", path, headers));
     let text = "";
     socket.on("data", (data) => (text += data));
     await eventually(() => assert.match(text, /data: 1/));
     assert.match(text, /^HTTP\/1\.1 200 /);
     const second = await gateway.call("POST", path, { key });
-    assert.deepEqual([second.status, second.json.type, second.json.http_status], [409, "idempotency_not_replayable", 200]);
+    assert.deepEqual(
+      [second.status, second.json.type, second.json.http_status],
+      [409, "idempotency_not_replayable", 200],
+    );
     more.end("data: 2\n\n");
     await eventually(() => assert.match(text, /data: 2/));
     socket.destroy();
@@ -142,14 +180,22 @@ describe("with the limits that there are by default", () => {
 
 describe("with limits of 1000 bytes and one second", () => {
   let gateway;
-  before(async () => (gateway = await startGateway({ vars: { MAX_REQUEST_BYTES: "1000", MAX_REPLAY_BYTES: "1000", ORIGIN_TIMEOUT_SECONDS: "1" } })));
+  before(
+    async () =>
+      (gateway = await startGateway({
+        vars: { MAX_REQUEST_BYTES: "1000", MAX_REPLAY_BYTES: "1000", ORIGIN_TIMEOUT_SECONDS: "1" },
+      })),
+  );
   after(() => gateway.dispose());
 
   test("the limits are where they are set", async () => {
     const path = gateway.route();
     assert.equal((await gateway.post(path, newKey(), "x".repeat(1000))).status, 201);
     assert.equal((await gateway.post(path, newKey(), "x".repeat(1001))).status, 413);
-    for (const [length, replayed] of [[800, true], [1000, false]]) {
+    for (const [length, replayed] of [
+      [800, true],
+      [1000, false],
+    ]) {
       const large = gateway.route(inTurn({ status: 200, body: "y".repeat(length) }, created));
       const key = newKey();
       assert.equal((await gateway.post(large, key)).body.length, length);
@@ -173,7 +219,10 @@ describe("with limits of 1000 bytes and one second", () => {
     const path = gateway.route(() => ({ headers: many, body: "ok" }));
     const key = newKey();
     const first = await gateway.post(path, key);
-    assert.deepEqual([first.status, first.text, first.get("X-99"), first.state], [200, "ok", "v".repeat(40), "completed"]);
+    assert.deepEqual(
+      [first.status, first.text, first.get("X-99"), first.state],
+      [200, "ok", "v".repeat(40), "completed"],
+    );
     assert.equal((await gateway.post(path, key)).json.type, "idempotency_not_replayable");
     assert.equal(gateway.hits(path), 1);
   });

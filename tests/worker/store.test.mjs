@@ -16,7 +16,10 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
   /** One request under faults, which must look like any other; then its replay. */
   async function asUsual(key, path) {
     const first = await gateway.post(path, key);
-    assert.deepEqual([first.status, first.state, first.replayed, first.get("Idempotency-Stored")], [201, "completed", false, undefined]);
+    assert.deepEqual(
+      [first.status, first.state, first.replayed, first.get("Idempotency-Stored")],
+      [201, "completed", false, undefined],
+    );
     await gateway.faults(key);
     const second = await gateway.post(path, key);
     assert.deepEqual([second.text, second.replayed, gateway.hits(path)], [first.text, true, 1]);
@@ -52,7 +55,10 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
   }
 
   test("a failure whose reply is lost is recorded once, as it was", async () => {
-    for (const [ending, state] of [[429, "released"], [500, "unknown"]]) {
+    for (const [ending, state] of [
+      [429, "released"],
+      [500, "unknown"],
+    ]) {
       const key = newKey();
       const path = gateway.route(inTurn(ending));
       await gateway.faults(key, { op: "complete", fault: "lose" });
@@ -92,7 +98,10 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
       await gateway.faults(key, { op: "begin", fault, times: 1000 });
       const begun = Date.now();
       const answer = await gateway.post(path, key);
-      assert.deepEqual([answer.status, answer.json.type, answer.get("Retry-After")], [503, "api_connection_error", "1"]);
+      assert.deepEqual(
+        [answer.status, answer.json.type, answer.get("Retry-After")],
+        [503, "api_connection_error", "1"],
+      );
       assert.ok(Date.now() - begun < 8000, "it does not wait for long");
       assert.equal(gateway.hits(path), 0);
       await gateway.faults(key);
@@ -132,21 +141,36 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
   });
 
   test("an answer that cannot be stored reaches its caller all the same, and the key is held", async () => {
-    const path = gateway.route(inTurn({ status: 201, headers: { "X-Request-Id": "req_o", "X-A": "1" }, body: "charged" }, created));
+    const path = gateway.route(
+      inTurn({ status: 201, headers: { "X-Request-Id": "req_o", "X-A": "1" }, body: "charged" }, created),
+    );
     const key = newKey();
     // Not even the answer's loss can be recorded until the caller has gone.
-    await gateway.faults(key, { op: "complete", fault: "refuse", times: 1000 }, { op: "fail", fault: "refuse", times: 1 });
+    await gateway.faults(
+      key,
+      { op: "complete", fault: "refuse", times: 1000 },
+      { op: "fail", fault: "refuse", times: 1 },
+    );
     const first = await gateway.post(path, key);
-    assert.deepEqual([first.status, first.text, first.get("X-A"), first.get("X-Request-Id")], [201, "charged", "1", "req_o"]);
+    assert.deepEqual(
+      [first.status, first.text, first.get("X-A"), first.get("X-Request-Id")],
+      [201, "charged", "1", "req_o"],
+    );
     assert.deepEqual([first.get("Idempotency-Stored"), first.state], ["false", undefined]);
-    await eventually(async () => assert.equal((await gateway.post(path, key)).json.type, "idempotency_outcome_unknown"));
+    await eventually(async () =>
+      assert.equal((await gateway.post(path, key)).json.type, "idempotency_outcome_unknown"),
+    );
     assert.equal(gateway.hits(path), 1);
   });
 });
 
 test("key calls and health say so when the store is down", async () => {
   const key = newKey();
-  await gateway.faults(null, { op: "inspect", fault: "refuse", times: 1000 }, { op: "void", fault: "refuse", times: 1000 });
+  await gateway.faults(
+    null,
+    { op: "inspect", fault: "refuse", times: 1000 },
+    { op: "void", fault: "refuse", times: 1000 },
+  );
   assert.equal((await gateway.get("/_oncekey/key", { key })).status, 503);
   assert.equal((await gateway.call("POST", "/_oncekey/key/void", { key })).status, 503);
   assert.equal((await gateway.get("/_oncekey/health")).status, 503, "a Worker without a store cannot serve");
@@ -164,12 +188,17 @@ describe("with UNKNOWN_OUTCOME=retry", () => {
     const key = newKey();
     await gateway.faults(key, { op: "complete", fault: "refuse", times: 1000 });
     assert.equal((await gateway.post(path, key)).get("Idempotency-Stored"), "false");
-    await eventually(async () => assert.equal((await gateway.post(path, key)).json.type, "idempotency_outcome_unknown"));
+    await eventually(async () =>
+      assert.equal((await gateway.post(path, key)).json.type, "idempotency_outcome_unknown"),
+    );
     assert.equal(gateway.hits(path), 1);
   });
 
   const refuse = (key, when) =>
-    gateway.sql(key, `CREATE TRIGGER full BEFORE UPDATE ON records WHEN ${when} BEGIN SELECT RAISE(ABORT, 'disk full'); END`);
+    gateway.sql(
+      key,
+      `CREATE TRIGGER full BEFORE UPDATE ON records WHEN ${when} BEGIN SELECT RAISE(ABORT, 'disk full'); END`,
+    );
   const accept = (key) => gateway.sql(key, "DROP TRIGGER full");
 
   test("an answer that the database does not take is stored without its body", async () => {
@@ -178,10 +207,16 @@ describe("with UNKNOWN_OUTCOME=retry", () => {
     await gateway.status(key);
     await refuse(key, "length(NEW.record) > 2000");
     const first = await gateway.post(path, key);
-    assert.deepEqual([first.status, first.body.length, first.state, first.get("Idempotency-Stored")], [201, 50_000, "completed", undefined]);
+    assert.deepEqual(
+      [first.status, first.body.length, first.state, first.get("Idempotency-Stored")],
+      [201, 50_000, "completed", undefined],
+    );
     await accept(key);
     const second = await gateway.post(path, key);
-    assert.deepEqual([second.json.type, second.json.http_status, gateway.hits(path)], ["idempotency_not_replayable", 201, 1]);
+    assert.deepEqual(
+      [second.json.type, second.json.http_status, gateway.hits(path)],
+      ["idempotency_not_replayable", 201, 1],
+    );
   });
 
   test("a database that takes no answer at all is an answer that is not stored", async () => {
@@ -192,7 +227,9 @@ describe("with UNKNOWN_OUTCOME=retry", () => {
     const first = await gateway.post(path, key);
     assert.deepEqual([first.status, first.get("Idempotency-Stored"), first.state], [201, "false", undefined]);
     await accept(key);
-    await eventually(async () => assert.equal((await gateway.post(path, key)).json.type, "idempotency_outcome_unknown"));
+    await eventually(async () =>
+      assert.equal((await gateway.post(path, key)).json.type, "idempotency_outcome_unknown"),
+    );
     assert.equal(gateway.hits(path), 1);
   });
 
@@ -200,7 +237,10 @@ describe("with UNKNOWN_OUTCOME=retry", () => {
     const path = gateway.route();
     const key = newKey();
     await gateway.status(key);
-    await gateway.sql(key, "CREATE TRIGGER no_room BEFORE INSERT ON records BEGIN SELECT RAISE(ABORT, 'disk full'); END");
+    await gateway.sql(
+      key,
+      "CREATE TRIGGER no_room BEFORE INSERT ON records BEGIN SELECT RAISE(ABORT, 'disk full'); END",
+    );
     const first = await gateway.post(path, key);
     assert.deepEqual([first.status, first.json.type, gateway.hits(path)], [503, "api_connection_error", 0]);
     await gateway.sql(key, "DROP TRIGGER no_room");
@@ -221,7 +261,11 @@ describe("with UNKNOWN_OUTCOME=retry", () => {
       assert.equal((await gateway.post(path, key)).status, 201);
       await gateway.copy(key, { remove: true });
       const name = { hex: recordName(key) };
-      await gateway.sql(key, `UPDATE records SET record = CAST(${damage} AS ${what.includes("text") ? "TEXT" : "BLOB"}) WHERE name = ?`, name);
+      await gateway.sql(
+        key,
+        `UPDATE records SET record = CAST(${damage} AS ${what.includes("text") ? "TEXT" : "BLOB"}) WHERE name = ?`,
+        name,
+      );
       const [{ record }] = await gateway.sql(key, "SELECT record FROM records WHERE name = ?", name);
       for (const body of [{ a: 1 }, { a: 2 }]) {
         const answer = await gateway.post(path, key, body);

@@ -29,7 +29,10 @@ function readConfig() {
   return {
     compatibilityDate: field(top, "compatibility_date"),
     durableObjects: Object.fromEntries(
-      named("durable_objects.bindings").map((table) => [field(table, "name"), { className: field(table, "class_name"), useSQLite: true }]),
+      named("durable_objects.bindings").map((table) => [
+        field(table, "name"),
+        { className: field(table, "class_name"), useSQLite: true },
+      ]),
     ),
     kvNamespaces: named("kv_namespaces").map((table) => field(table, "binding")),
   };
@@ -55,7 +58,11 @@ export async function startWorker({ vars = {}, upstream, state, wrapper, copies 
         ...Array.from({ length: copies }, (_, at) => source(join(built, `entry-${at}.mjs`), join(built, "entry.mjs"))),
         source(join(built, "entry.mjs")),
         source(join(built, "glue.mjs")),
-        { type: "CompiledWasm", path: join(built, "oncekey.wasm"), contents: readFileSync(join(built, "oncekey.wasm")) },
+        {
+          type: "CompiledWasm",
+          path: join(built, "oncekey.wasm"),
+          contents: readFileSync(join(built, "oncekey.wasm")),
+        },
       ],
       ...readConfig(),
       bindings: { ...vars, ...(upstream && { UPSTREAM: upstream }) },
@@ -186,7 +193,8 @@ function named(domain, ...parts) {
 
 /** The scope of a caller with an X-Api-Key, and the name that a key's record has there; both in hex. */
 export const scopeName = (as = apiKey) => named("oncekey scope 1", "header", "x-api-key", as).toString("hex");
-export const recordName = (key, as = apiKey) => named("oncekey key 1", Buffer.from(scopeName(as), "hex"), key).toString("hex");
+export const recordName = (key, as = apiKey) =>
+  named("oncekey key 1", Buffer.from(scopeName(as), "hex"), key).toString("hex");
 
 /** Waits until `check` stops throwing. */
 export async function eventually(check, seconds = 15) {

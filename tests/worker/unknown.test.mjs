@@ -42,7 +42,10 @@ describe("behind an upstream an unknown outcome is held", () => {
       const path = gateway.route(inTurn({ status, headers: { "Retry-After": "9" }, body: "no" }, created));
       const key = newKey();
       const first = await gateway.post(path, key);
-      assert.deepEqual([first.status, first.text, first.state, first.get("Retry-After")], [status, "no", "released", "9"]);
+      assert.deepEqual(
+        [first.status, first.text, first.state, first.get("Retry-After")],
+        [status, "no", "released", "9"],
+      );
       const second = await gateway.post(path, key);
       assert.deepEqual([second.status, second.state, second.replayed], [201, "completed", false], `after ${status}`);
       assert.equal(gateway.origin.last(path).headers["idempotency-attempt"], "2");
@@ -58,7 +61,12 @@ describe("behind an upstream an unknown outcome is held", () => {
   });
 
   test("a connection that breaks before the answer or inside it is a 502", async () => {
-    for (const handler of [cut, cutOff, (_, response) => void response.socket.resetAndDestroy(), (_, response) => void response.socket.end("no HTTP\r\n\r\n")]) {
+    for (const handler of [
+      cut,
+      cutOff,
+      (_, response) => void response.socket.resetAndDestroy(),
+      (_, response) => void response.socket.end("no HTTP\r\n\r\n"),
+    ]) {
       const path = gateway.route(inTurn(handler, created));
       const key = newKey();
       const first = await gateway.post(path, key);
@@ -109,7 +117,9 @@ describe("behind an upstream an unknown outcome is held", () => {
 
 describe("with UNKNOWN_OUTCOME=retry", () => {
   let gateway;
-  before(async () => (gateway = await startGateway({ vars: { UNKNOWN_OUTCOME: "retry", ORIGIN_TIMEOUT_SECONDS: "1" } })));
+  before(
+    async () => (gateway = await startGateway({ vars: { UNKNOWN_OUTCOME: "retry", ORIGIN_TIMEOUT_SECONDS: "1" } })),
+  );
   after(() => gateway.dispose());
 
   test("fault 7, 13: a retry finds out, with a higher attempt number, however the first one ended", async () => {
@@ -158,7 +168,10 @@ describe("with UNKNOWN_OUTCOME=retry", () => {
 test("with CONNECT_FAILURE=released a connection without an answer frees the key, and one cut inside the answer does not", async () => {
   const gateway = await startGateway({ vars: { CONNECT_FAILURE: "released" } });
   try {
-    for (const [ending, state, next] of [[cut, "released", 201], [cutOff, "unknown", 409]]) {
+    for (const [ending, state, next] of [
+      [cut, "released", 201],
+      [cutOff, "unknown", 409],
+    ]) {
       const path = gateway.route(inTurn(ending, created));
       const key = newKey();
       const first = await gateway.post(path, key);

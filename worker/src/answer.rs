@@ -52,12 +52,12 @@ impl Caller {
     }
 
     /// A JSON body of our own.
-    pub(crate) fn json(&self, status: u16, value: &serde_json::Value) -> Answer {
+    pub(crate) fn json(&self, status: u16, body: Vec<u8>) -> Answer {
         let headers = vec![
             ("content-type".to_owned(), "application/json".to_owned()),
             ("cache-control".to_owned(), "no-store".to_owned()),
         ];
-        Answer { status, headers, body: Body::Bytes(value.to_string().into_bytes()) }
+        Answer { status, headers, body: Body::Bytes(body) }
     }
 
     /// Adds what every answer carries, and makes the platform's response of it.

@@ -4,6 +4,7 @@
 //! was lost is asked for again instead of guessed.
 
 use crate::clock;
+use crate::object::Object;
 use crate::protocol::{Call, Operation, Reply, VERSION};
 use futures_util::future::{Either, select};
 use oncekey::{Millis, ScopedKey};
@@ -11,9 +12,6 @@ use std::cell::RefCell;
 use std::pin::pin;
 use std::rc::Rc;
 use worker::Env;
-use worker::durable::Stub;
-use worker::js_sys::Uint8Array;
-use worker::web_sys::{Request, RequestInit};
 
 /// The binding of the shards' namespace, and the version of the layout that spreads keys over them.
 const BINDING: &str = "SHARDS";
@@ -25,7 +23,7 @@ pub(crate) struct Authority {
     name: ScopedKey,
     /// Calls through one stub arrive in the order in which they were made. A stub that failed may
     /// stay broken, so the next call takes a new one.
-    stub: RefCell<Option<Rc<Stub>>>,
+    stub: RefCell<Option<Rc<Object>>>,
 }
 
 /// How long a caller waits: how often it asks, and how long each time.
@@ -99,25 +97,20 @@ impl Authority {
     }
 
     async fn try_once(&self, bytes: &[u8]) -> worker::Result<Reply> {
-        let init = RequestInit::new();
-        init.set_method("POST");
-        init.set_body(&Uint8Array::from(bytes));
-        let request = Request::new_with_str_and_init("https://shard/", &init)?;
-        let mut response = self.stub()?.fetch_with_request(request.into()).await?;
-        if response.status_code() != 200 {
-            return Err(format!("the shard answered {}", response.status_code()).into());
+        let (status, bytes) = self.stub()?.post(bytes).await?;
+        if status != 200 {
+            return Err(format!("the shard answered {status}").into());
         }
-        let bytes = response.bytes().await?;
         minicbor::decode(&bytes).map_err(|error| error.to_string().into())
     }
 
-    fn stub(&self) -> worker::Result<Rc<Stub>> {
+    fn stub(&self) -> worker::Result<Rc<Object>> {
         let mut known = self.stub.borrow_mut();
         if let Some(stub) = known.as_ref() {
             return Ok(Rc::clone(stub));
         }
         let shard = format!("{LAYOUT}-{}", self.name.shard());
-        let stub = Rc::new(self.env.durable_object(BINDING)?.get_by_name(&shard)?);
+        let stub = Rc::new(Object::named(&self.env, BINDING, &shard)?);
         *known = Some(Rc::clone(&stub));
         Ok(stub)
     }

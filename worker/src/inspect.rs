@@ -6,12 +6,13 @@ use crate::budget::Reservation;
 use crate::clock;
 use crate::gateway::scope_of;
 use crate::incoming::Incoming;
+use crate::json::Json;
 use crate::protocol::{Operation, Reply};
 use oncekey::{
     AnswerClass, IdempotencyKey, KeyStatus, Millis, Rejection, Scope, ScopeSource, ScopedKey,
     Settlement, Settling, StoredResponse,
 };
-use serde_json::{Value, json};
+use serde::Serialize;
 use worker::Env;
 
 /// How long a caller waits for the authority's word on a key.
@@ -44,7 +45,7 @@ async fn health(env: &Env, caller: &Caller) -> Result<Answer, Rejection> {
     let authority =
         Authority::new(env, ScopedKey::new(&Scope::of_tenant("oncekey health"), &probe));
     call(&authority, Operation::Inspect).await?;
-    Ok(caller.json(200, &json!({ "status": "ok" })))
+    Ok(caller.json(200, br#"{"status":"ok"}"#.to_vec()))
 }
 
 /// `GET /_oncekey/key`: how a key stands.
@@ -142,52 +143,57 @@ async fn call(authority: &Authority, operation: Operation) -> Result<Reply, Reje
 }
 
 fn key_status(caller: &Caller, http: u16, status: &KeyStatus) -> Answer {
-    let body = json!({
-        "state": status.state.as_str(),
-        "attempts": status.attempts,
-        "http_status": status.http_status,
-        "request_id": status.request_id,
-        "created_at": clock::rfc3339(status.created_at),
-        "completed_at": status.completed_at.map(clock::rfc3339),
-        "expires_at": status.expires_at.map(clock::rfc3339),
-    });
-    caller.json(http, &body).with_key_status(Some(status))
+    #[derive(Serialize)]
+    struct Shown<'a> {
+        attempts: u32,
+        completed_at: Option<String>,
+        created_at: String,
+        expires_at: Option<String>,
+        http_status: Option<u16>,
+        request_id: Option<&'a str>,
+        state: &'a str,
+    }
+    let shown = Shown {
+        attempts: status.attempts,
+        completed_at: status.completed_at.map(clock::rfc3339),
+        created_at: clock::rfc3339(status.created_at),
+        expires_at: status.expires_at.map(clock::rfc3339),
+        http_status: status.http_status,
+        request_id: status.request_id.as_deref(),
+        state: status.state.as_str(),
+    };
+    // Texts and numbers: there is nothing in them that could fail.
+    let body = serde_json::to_vec(&shown).unwrap_or_default();
+    caller.json(http, body).with_key_status(Some(status))
 }
 
 /// `{"outcome":"not_executed"}`, or `{"outcome":"executed","status":201,"headers":{…},"body":"…"}`.
 fn parse_settlement(body: &[u8], caller: &Caller) -> Result<Settlement, String> {
     const OUTCOME: &str = "outcome must be \"not_executed\" or \"executed\".";
-    let Ok(Value::Object(fields)) = serde_json::from_slice(body) else {
+    const STATUS: &str = "status must be the status of a final answer: 200 to 499, but for 307, 308, 401, 403, 407, 408, 409, 421, 423, 425 and 429.";
+    let Ok(Json::Object(mut fields)) = serde_json::from_slice(body) else {
         return Err("The body must be a JSON object.".to_owned());
     };
-    match fields.get("outcome").and_then(Value::as_str) {
-        Some("not_executed") => return Ok(Settlement::NotExecuted),
-        Some("executed") => {}
+    match take(&mut fields, "outcome") {
+        Some(Json::Text(outcome)) if outcome == "not_executed" => {
+            return Ok(Settlement::NotExecuted);
+        }
+        Some(Json::Text(outcome)) if outcome == "executed" => {}
         _ => return Err(OUTCOME.to_owned()),
     }
-    let status = fields.get("status").and_then(Value::as_u64);
-    let status = status.and_then(|status| u16::try_from(status).ok());
     // Any other status would be no answer of the key if the origin gave it, so it is none here.
-    let is_answer = |status: &u16| AnswerClass::of_status(*status) == AnswerClass::Final;
-    let status = status.filter(|status| (200..=499).contains(status)).filter(is_answer).ok_or(
-        "status must be the status of a final answer: 200 to 499, but for 307, 308, 401, 403, 407, 408, 409, 421, 423, 425 and 429.",
-    )?;
-    let mut headers = Vec::new();
-    for (name, value) in fields.get("headers").and_then(Value::as_object).into_iter().flatten() {
-        match value {
-            Value::String(value) => headers.push((name.clone(), value.clone())),
-            Value::Array(values) if values.iter().all(Value::is_string) => {
-                let values = values.iter().filter_map(Value::as_str);
-                headers.extend(values.map(|value| (name.clone(), value.to_owned())));
-            }
-            _ => {
-                return Err(format!("headers: {name} must be a string or a list of strings."));
-            }
-        }
-    }
-    let body = match fields.get("body") {
-        None | Some(Value::Null) => Vec::new(),
-        Some(Value::String(body)) => body.clone().into_bytes(),
+    let is_answer = |status| AnswerClass::of_status(status) == AnswerClass::Final;
+    let status = match take(&mut fields, "status") {
+        Some(Json::Integer(status @ 200..=499)) if is_answer(status as u16) => status as u16,
+        _ => return Err(STATUS.to_owned()),
+    };
+    let headers = match take(&mut fields, "headers") {
+        Some(Json::Object(headers)) => parse_headers(headers)?,
+        _ => Vec::new(),
+    };
+    let body = match take(&mut fields, "body") {
+        None | Some(Json::Null) => Vec::new(),
+        Some(Json::Text(body)) => body.into_bytes(),
         Some(_) => return Err("body must be a string.".to_owned()),
     };
     let request_id = headers
@@ -198,4 +204,29 @@ fn parse_settlement(body: &[u8], caller: &Caller) -> Result<Settlement, String> 
     let limit = caller.config.max_replay;
     let (response, _) = StoredResponse::keep(status, headers, body, &request_id, limit);
     Ok(Settlement::Executed(response))
+}
+
+/// Of members with one name the last one counts.
+fn take(members: &mut Vec<(String, Json)>, name: &str) -> Option<Json> {
+    let place = members.iter().rposition(|(member, _)| member == name)?;
+    Some(members.remove(place).1)
+}
+
+/// The headers, each with one value or a list of them.
+fn parse_headers(members: Vec<(String, Json)>) -> Result<Vec<(String, String)>, String> {
+    let mut headers = Vec::new();
+    for (name, value) in members {
+        headers.retain(|(known, _)| *known != name);
+        let values = match value {
+            Json::Array(values) => values,
+            value => vec![value],
+        };
+        for value in values {
+            let Json::Text(value) = value else {
+                return Err(format!("headers: {name} must be a string or a list of strings."));
+            };
+            headers.push((name.clone(), value));
+        }
+    }
+    Ok(headers)
 }

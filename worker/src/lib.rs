@@ -13,6 +13,8 @@ mod cors;
 mod gateway;
 mod incoming;
 mod inspect;
+mod json;
+mod object;
 mod panic;
 mod protocol;
 mod random;

@@ -9,7 +9,6 @@
 //! a budget, belongs to the caller's side of [`contain`].
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -34,7 +33,7 @@ pub(crate) fn contain<T: 'static>(future: impl Future<Output = T> + 'static) -> 
     };
     let id = TASKS.with_borrow_mut(|tasks| {
         let id = tasks.unused_id();
-        tasks.by_id.insert(id, task);
+        tasks.running.push((id, task));
         id
     });
     wake(id);
@@ -89,9 +88,10 @@ struct Task {
     scheduled: bool,
 }
 
+/// A handful at a time, so a list is map enough, and much less code in the wasm.
 #[derive(Default)]
 struct Tasks {
-    by_id: BTreeMap<u32, Task>,
+    running: Vec<(u32, Task)>,
     last_id: u32,
 }
 
@@ -99,10 +99,19 @@ impl Tasks {
     fn unused_id(&mut self) -> u32 {
         loop {
             self.last_id = self.last_id.wrapping_add(1);
-            if !self.by_id.contains_key(&self.last_id) {
+            if self.get_mut(self.last_id).is_none() {
                 return self.last_id;
             }
         }
+    }
+
+    fn get_mut(&mut self, id: u32) -> Option<&mut Task> {
+        self.running.iter_mut().find(|(known, _)| *known == id).map(|(_, task)| task)
+    }
+
+    fn remove(&mut self, id: u32) -> Option<Task> {
+        let place = self.running.iter().position(|(known, _)| *known == id)?;
+        Some(self.running.swap_remove(place).1)
     }
 }
 
@@ -115,12 +124,12 @@ thread_local! {
 // No code of ours runs while TASKS is borrowed: what leaves it is dropped, polled and called afterwards.
 
 fn remove(id: u32) -> Option<Task> {
-    TASKS.with_borrow_mut(|tasks| tasks.by_id.remove(&id))
+    TASKS.with_borrow_mut(|tasks| tasks.remove(id))
 }
 
 fn wake(id: u32) {
     let due = TASKS.with_borrow_mut(|tasks| {
-        tasks.by_id.get_mut(&id).is_some_and(|task| !std::mem::replace(&mut task.scheduled, true))
+        tasks.get_mut(id).is_some_and(|task| !std::mem::replace(&mut task.scheduled, true))
     });
     if due {
         schedule(id);
@@ -150,7 +159,7 @@ extern "C" {
 #[expect(unreachable_pub, reason = "what JavaScript calls has to be pub")]
 pub fn poll(id: u32) {
     let future = TASKS.with_borrow_mut(|tasks| {
-        let task = tasks.by_id.get_mut(&id)?;
+        let task = tasks.get_mut(id)?;
         task.scheduled = false;
         task.future.take()
     });
@@ -163,7 +172,7 @@ pub fn poll(id: u32) {
     }
     // Absent when it was cancelled during its own poll; then it ends here.
     TASKS.with_borrow_mut(|tasks| {
-        if let Some(task) = tasks.by_id.get_mut(&id) {
+        if let Some(task) = tasks.get_mut(id) {
             task.future = Some(future);
             None
         } else {

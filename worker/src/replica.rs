@@ -4,7 +4,10 @@ use crate::clock;
 use futures_util::future::{Either, select};
 use oncekey::{Attempt, Decision, Millis, Record, ScopedKey, Step, replica};
 use std::pin::pin;
-use worker::{Env, KvStore};
+use worker::Env;
+use worker::js_sys::{Object, Promise, Reflect, Uint8Array};
+use worker::wasm_bindgen::{self, JsCast, JsValue, prelude::wasm_bindgen};
+use worker::wasm_bindgen_futures::JsFuture;
 
 /// The binding of the namespace; a Worker without it has no replica.
 const BINDING: &str = "REPLICA";
@@ -15,15 +18,36 @@ const SHORTEST: Millis = Millis::from_seconds(60);
 /// How long a read may take.
 const PATIENCE: Millis = Millis::new(1000);
 
+#[wasm_bindgen]
+extern "C" {
+    /// A KV namespace. The `worker` crate's own spells the options by way of serde, for more code
+    /// than all of this module.
+    type Namespace;
+
+    #[wasm_bindgen(method, catch)]
+    fn put(
+        this: &Namespace,
+        key: &str,
+        value: &Uint8Array,
+        options: &Object,
+    ) -> Result<Promise, JsValue>;
+
+    #[wasm_bindgen(method, catch)]
+    fn get(this: &Namespace, key: &str, kind: &str) -> Result<Promise, JsValue>;
+}
+
 /// Writes the copy of a new answer. Nobody waits for it, and its failure is no failure.
 pub(crate) async fn put(env: &Env, name: ScopedKey, record: &Record, left: Millis) {
-    let Some(store) = store(env) else { return };
-    let written = match store.put_bytes(&key(name), &record.encode()) {
-        Ok(put) => put.expiration_ttl(left.as_u64() / 1000).execute().await,
-        Err(error) => Err(error),
+    let Some(namespace) = namespace(env) else { return };
+    let written = async {
+        let options = Object::new();
+        let seconds = (left.as_u64() / 1000) as f64;
+        Reflect::set(&options, &"expirationTtl".into(), &seconds.into())?;
+        let bytes = Uint8Array::from(&record.encode()[..]);
+        JsFuture::from(namespace.put(&key(name), &bytes, &options)?).await
     };
-    if let Err(error) = written {
-        worker::console_warn!("replica not written: {error}");
+    if let Err(error) = written.await {
+        worker::console_warn!("replica not written: {}", worker::Error::from(error));
     }
 }
 
@@ -34,12 +58,10 @@ pub(crate) async fn ask(
     name: ScopedKey,
     attempt: &Attempt<'_>,
 ) -> Option<Step<Decision>> {
-    let store = store(env)?;
-    let key = key(name);
-    let read = pin!(store.get(&key).bytes());
-    let bytes = match select(read, pin!(clock::sleep(PATIENCE))).await {
-        Either::Left((bytes, _)) => bytes.ok()??,
-        Either::Right(_) => return None,
+    let read = namespace(env)?.get(&key(name), "arrayBuffer").ok()?;
+    let bytes = match select(JsFuture::from(read), pin!(clock::sleep(PATIENCE))).await {
+        Either::Left((Ok(found), _)) if found.is_object() => Uint8Array::new(&found).to_vec(),
+        _ => return None,
     };
     let copy = Record::decode(&bytes).ok()?;
     replica::believe(copy, attempt, clock::now())
@@ -50,8 +72,9 @@ pub(crate) const fn shortest() -> Millis {
     SHORTEST
 }
 
-fn store(env: &Env) -> Option<KvStore> {
-    env.kv(BINDING).ok()
+fn namespace(env: &Env) -> Option<Namespace> {
+    let bound = Reflect::get(env, &BINDING.into()).ok()?;
+    bound.is_object().then(|| bound.unchecked_into())
 }
 
 fn key(name: ScopedKey) -> String {

@@ -1,7 +1,7 @@
 //! The members of a JSON body, or the parameters of a query, taken out one by one as checked types.
 
 use super::error::Refusal;
-use super::json::Json;
+use crate::json::Json;
 
 /// A value that a field of a request can have.
 pub(super) trait Field: Sized {

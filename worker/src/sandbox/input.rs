@@ -3,16 +3,16 @@
 
 use super::error::Refusal;
 use super::fields::Field;
-use super::json::Json;
 use super::platform;
-use serde::{Deserialize, Serialize};
+use crate::json::Json;
+use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
+use serde::Serialize;
 
 /// A text type: its name, the rule in words, and the rule itself.
 macro_rules! text {
     ($(#[$doc:meta])* $name:ident, $rule:literal, $fits:expr) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
         pub(super) struct $name(String);
 
         impl $name {
@@ -30,9 +30,19 @@ macro_rules! text {
             }
         }
 
-        impl From<$name> for String {
-            fn from(text: $name) -> Self {
-                text.0
+        impl<C> Encode<C> for $name {
+            fn encode<W: encode::Write>(
+                &self,
+                encoder: &mut Encoder<W>,
+                _: &mut C,
+            ) -> Result<(), encode::Error<W::Error>> {
+                encoder.str(&self.0)?.ok()
+            }
+        }
+
+        impl<'b, C> Decode<'b, C> for $name {
+            fn decode(decoder: &mut Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
+                Self::try_from(decoder.str()?.to_owned()).map_err(decode::Error::message)
             }
         }
 
@@ -100,8 +110,7 @@ text!(
 );
 
 /// Money in minor units.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "i64", into = "i64")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) struct Amount(i64);
 
 impl Amount {
@@ -119,6 +128,22 @@ impl TryFrom<i64> for Amount {
 impl From<Amount> for i64 {
     fn from(amount: Amount) -> Self {
         amount.0
+    }
+}
+
+impl<C> Encode<C> for Amount {
+    fn encode<W: encode::Write>(
+        &self,
+        encoder: &mut Encoder<W>,
+        _: &mut C,
+    ) -> Result<(), encode::Error<W::Error>> {
+        encoder.i64(self.0)?.ok()
+    }
+}
+
+impl<'b, C> Decode<'b, C> for Amount {
+    fn decode(decoder: &mut Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
+        Self::try_from(decoder.i64()?).map_err(decode::Error::message)
     }
 }
 

@@ -9,15 +9,13 @@ use super::orders::{self, NewOrder, OrderId};
 use super::platform::{self, Millis};
 use super::schema;
 use super::store::{self, Tx};
+use crate::object::Object;
 use crate::panic::{Panicked, contain};
-use serde::{Deserialize, Serialize};
+use minicbor::{Decode, Encode};
 use sha2::{Digest, Sha256};
 use std::cell::Cell;
 use std::rc::Rc;
-use worker::{
-    DurableObject, Env, Method, Request, RequestInit, Response, State, Storage, durable_object,
-    wasm_bindgen,
-};
+use worker::{DurableObject, Env, Request, Response, State, Storage, durable_object, wasm_bindgen};
 
 /// The binding of the namespace of [`Merchant`] objects.
 const BINDING: &str = "MERCHANTS";
@@ -32,22 +30,43 @@ const NOT_UNDERSTOOD: u16 = 503;
 const LOST: u16 = 500;
 
 /// What a Worker asks of the object.
-#[derive(Serialize, Deserialize)]
+#[derive(Encode, Decode)]
 pub(super) struct Command {
+    #[n(0)]
     form: u8,
+    #[n(1)]
     request_id: RequestId,
+    #[n(2)]
     idempotency_key: Option<IdempotencyKey>,
+    #[n(3)]
     operation: Operation,
 }
 
 /// The operations, with input that has been checked. Ids are minted by the Worker.
-#[derive(Serialize, Deserialize)]
-#[serde(tag = "name", rename_all = "snake_case")]
+#[derive(Encode, Decode)]
 pub(super) enum Operation {
-    CreateOrder { id: OrderId, order: NewOrder },
-    GetOrder { id: OrderId },
-    FindOrder { out_trade_no: OutTradeNo },
-    CountExecutions { key: IdempotencyKey },
+    #[n(0)]
+    CreateOrder {
+        #[n(0)]
+        id: OrderId,
+        #[n(1)]
+        order: NewOrder,
+    },
+    #[n(1)]
+    GetOrder {
+        #[n(0)]
+        id: OrderId,
+    },
+    #[n(2)]
+    FindOrder {
+        #[n(0)]
+        out_trade_no: OutTradeNo,
+    },
+    #[n(3)]
+    CountExecutions {
+        #[n(0)]
+        key: IdempotencyKey,
+    },
 }
 
 /// What an operation knows of the call beside its input.
@@ -74,18 +93,10 @@ pub(super) async fn send(
     merchant: &ApiKey,
     command: &Command,
 ) -> Result<Answer, Failure> {
-    let stub = env.durable_object(BINDING)?.get_by_name(&object_name(merchant))?;
-    let body = serde_json::to_string(command).map_err(worker::Error::from)?;
-    let mut init = RequestInit::new();
-    init.with_method(Method::Post).with_body(Some(body.into()));
-    let request = Request::new_with_init("https://merchant/", &init)?;
-
-    let reply = async {
-        let mut response = stub.fetch_with_request(request).await?;
-        let body = response.bytes().await?;
-        Ok((response.status_code(), body))
-    };
-    let (status, body) = reply.await.map_err(|error: worker::Error| {
+    let object = Object::named(env, BINDING, &object_name(merchant))?;
+    let bytes =
+        minicbor::to_vec(command).map_err(|error| worker::Error::RustError(error.to_string()))?;
+    let (status, body) = object.post(&bytes).await.map_err(|error| {
         worker::console_error!("merchant, {}: {error}", command.request_id.as_str());
         Refusal::unavailable()
     })?;
@@ -136,7 +147,7 @@ struct Database {
 
 impl Database {
     fn answer(&self, body: &[u8]) -> worker::Result<Response> {
-        let command = match serde_json::from_slice::<Command>(body) {
+        let command = match minicbor::decode::<Command>(body) {
             Ok(command) if command.form == COMMAND_FORM => command,
             _ => return Ok(Response::empty()?.with_status(NOT_UNDERSTOOD)),
         };

@@ -16,7 +16,7 @@
 //! | `schema.rs`, `store.rs` | its tables and their versions; SQL in a transaction |
 //! | `orders.rs`, `executions.rs` | the operations |
 //! | `input.rs` | what may be in a request, as types |
-//! | `fields.rs`, `json.rs` | the members of a body, each known and none twice |
+//! | `fields.rs` | the members of a body, each known and none twice |
 //! | `fault.rs` | `Sandbox-Fault` |
 //! | `answer.rs`, `error.rs` | what the caller gets |
 //! | `platform.rs` | clock and randomness |
@@ -27,7 +27,6 @@ mod executions;
 mod fault;
 mod fields;
 mod input;
-mod json;
 mod merchant;
 mod orders;
 mod platform;

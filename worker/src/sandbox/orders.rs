@@ -4,11 +4,12 @@ use super::error::{Failure, Refusal};
 use super::executions;
 use super::fields::{Field, Fields};
 use super::input::{Amount, Currency, OutTradeNo, Subject, text};
-use super::json::Json;
 use super::merchant::Context;
 use super::platform::{self, Millis};
 use super::store::{Row, Tx};
-use serde::{Deserialize, Serialize};
+use crate::json::Json;
+use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
+use serde::Serialize;
 
 text!(OrderId, "must be the id of an order: ord_ and 32 hexadecimal digits", |text| {
     let digits = text.strip_prefix("ord_").unwrap_or_default();
@@ -26,11 +27,15 @@ impl OrderId {
 }
 
 /// What a caller says of an order: its content.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub(super) struct NewOrder {
+    #[n(0)]
     out_trade_no: OutTradeNo,
+    #[n(1)]
     amount: Amount,
+    #[n(2)]
     currency: Currency,
+    #[n(3)]
     subject: Subject,
 }
 
@@ -79,15 +84,20 @@ impl Serialize for Order {
         struct Shown<'a> {
             id: &'a OrderId,
             object: &'static str,
-            #[serde(flatten)]
-            content: &'a NewOrder,
+            out_trade_no: &'a OutTradeNo,
+            amount: Amount,
+            currency: &'a Currency,
+            subject: &'a Subject,
             status: &'a str,
             created_at: String,
         }
         Shown {
             id: &self.id,
             object: "order",
-            content: &self.content,
+            out_trade_no: &self.content.out_trade_no,
+            amount: self.content.amount,
+            currency: &self.content.currency,
+            subject: &self.content.subject,
             status: &self.status,
             created_at: platform::rfc3339(self.created_at),
         }

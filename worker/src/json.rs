@@ -1,19 +1,21 @@
 //! JSON as it was sent: repeated member names are kept, and integers are told from other numbers.
 //!
 //! `serde_json::Value` would silently keep the last of two members with one name, and the gateway,
-//! which compares such a body byte by byte, must not disagree with the origin on what it says.
+//! which compares such a body byte by byte, must not disagree with the sandbox on what it says.
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Json {
+pub(crate) enum Json {
     /// A number without fraction and exponent that an `i64` holds exactly.
     Integer(i64),
     Text(String),
     /// Members in the order they came, repeated names included.
     Object(Vec<(String, Json)>),
-    /// Null, a boolean, an array, any other number: no call takes one.
+    Array(Vec<Json>),
+    Null,
+    /// A boolean, any other number: no call takes one.
     Other,
 }
 
@@ -49,7 +51,7 @@ impl<'de> Visitor<'de> for AnyJson {
     }
 
     fn visit_unit<E>(self) -> Result<Json, E> {
-        Ok(Json::Other)
+        Ok(Json::Null)
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Json, E> {
@@ -60,10 +62,12 @@ impl<'de> Visitor<'de> for AnyJson {
         Ok(Json::Text(text))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json, A::Error> {
-        // Each item is read, so that broken JSON is found, and dropped.
-        while items.next_element::<Json>()?.is_some() {}
-        Ok(Json::Other)
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Json, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = sequence.next_element()? {
+            items.push(item);
+        }
+        Ok(Json::Array(items))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Json, A::Error> {

@@ -1,0 +1,275 @@
+//! The client's side of a key's life: which key a submit sends, and what is known afterwards.
+//!
+//! An *intent* is a named operation (`order:1042`) and a payload. The shell keeps one [`Entry`] an
+//! intent, where every tab and every reload finds it. Like those of the server's
+//! [`lifecycle`](crate::lifecycle), these functions decide and touch no store: the shell reads the
+//! entry, calls one of them and writes what it says, with nothing in between.
+//!
+//! # The rules
+//!
+//! 1. At most one key of an intent has an outcome that is not known.
+//! 2. A key is stored before the first byte that carries it is sent.
+//! 3. Once an attempt *may* have been executed (`maybe_executed`), only the key's own answer, or a
+//!    proof that nothing was and nothing will be executed, makes room for another key.
+//! 4. A success is the end of an intent. A later answer, of whichever attempt, does not change it.
+//! 5. A key is not sent any more once the server may have forgotten what it did with it.
+//! 6. What cannot be read counts as an intent whose outcome is unknown.
+//!
+//! # A submit: [`start`]
+//!
+//! | stored | same payload | another payload, or another key of the caller's own |
+//! |---|---|---|
+//! | nothing | Send, fresh key | – |
+//! | Prepared, never sent | Send, same key | Send, fresh key |
+//! | Prepared, sent and not executed | Send, same key | ResolveFirst |
+//! | Sending: its page is gone | Send, same key | ResolveFirst |
+//! | Unknown | Send, same key | ResolveFirst |
+//! | Succeeded | Send, same key: the first answer comes again | PayloadChanged |
+//! | Refused, Voided | Send, fresh key | Send, fresh key |
+//! | Prepared, too old | Send, fresh key | Send, fresh key |
+//! | Sending or Unknown, too old | TooOld | TooOld |
+//! | Succeeded, too old | AnswerGone | PayloadChanged |
+//! | unreadable | Unreadable | Unreadable |
+//!
+//! A caller's own key is the fresh key wherever one is needed.
+//!
+//! # An attempt: [`note_sending`], [`note_outcome`]
+//!
+//! | | the last attempt | an earlier one, whose answer comes late |
+//! |---|---|---|
+//! | Succeeded | → Succeeded | → Succeeded |
+//! | Refused, KeyReused | → Refused | – |
+//! | KeyVoided | → Voided | – |
+//! | NotExecuted | → Prepared, or Unknown when `maybe_executed` | – |
+//! | KeyExpired | → Prepared, and [`remint`] makes a key without time | – |
+//! | InProgress, Ambiguous, Unsettled | → Unknown, `maybe_executed` | `maybe_executed` |
+//!
+//! From Succeeded nothing leads away; from Refused and Voided only a success does.
+//!
+//! # What is too old
+//!
+//! A server that has forgotten a key executes it as if it were new. The earliest that it can forget
+//! is its retention after it answered, and it cannot have answered before the first byte was sent:
+//! so [`Entry::safe_until`] is that moment and the retention, less an hour for clocks. A server that
+//! says `in_progress`, `unknown` or `released` has no answer yet, which moves it on; an
+//! `Idempotency-Expires` can only bring it nearer ([`Entry::note_expiry`]). Where the clock went
+//! back by more than that hour nobody can say how old an entry is, so it counts as too old. (A clock
+//! that went back and has caught up by the time that anybody looks cannot be noticed.)
+//!
+//! # What cannot be read
+//!
+//! An entry that is damaged, or that a newer version of this project wrote (a deploy was taken
+//! back), may stand for a payment. To mint a key in its place could pay twice, so nothing is sent.
+//! That locks the buyer out of this one intent, in this one browser: until the newer version is
+//! served again, or until the page has found out (by the merchant's own API) and calls `forget`.
+//! Money that was taken twice is harder to give back than a page that says "we are checking".
+
+mod claim;
+mod entry;
+mod payload;
+mod resolve;
+mod text;
+
+pub use claim::{Claim, Claiming, TabToken};
+pub use entry::{Entry, State, Stored};
+pub use payload::{Payload, Tag};
+pub use resolve::{Asked, Means, Purpose, Report, ResolveStep, after_report, first_step};
+pub use text::EntryError;
+
+use crate::key::IdempotencyKey;
+use crate::retry::Outcome;
+use crate::time::{Millis, UnixMillis};
+use core::fmt;
+
+/// A submit: what is to be sent for an intent.
+#[derive(Clone, Copy, Debug)]
+pub struct Submit<'a> {
+    /// The request.
+    pub payload: &'a Payload,
+    /// The key that the caller chose, where it did.
+    pub own_key: Option<&'a IdempotencyKey>,
+    /// How long the server keeps answers.
+    pub retention: Millis,
+    /// 16 bytes from a cryptographic source.
+    pub random: [u8; 16],
+}
+
+/// What a submit does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// Store the entry, and send the request with its key.
+    Send {
+        /// The entry.
+        entry: Entry,
+        /// Whether its key has never been used; otherwise this may bring an answer that there was
+        /// before.
+        fresh: bool,
+    },
+    /// The outcome of the earlier payload comes first: see [`first_step`].
+    ResolveFirst,
+    /// The intent has succeeded with another payload: name a new intent, or forget this one.
+    PayloadChanged {
+        /// The status of its answer.
+        http_status: u16,
+    },
+    /// The intent has succeeded, and the server may not have the answer any more.
+    AnswerGone {
+        /// The status of its answer.
+        http_status: u16,
+    },
+    /// The outcome is unknown, and the server may have forgotten the key.
+    TooOld,
+    /// What is stored cannot be read.
+    Unreadable(EntryError),
+}
+
+/// Why an attempt must not be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SendError {
+    /// The intent has no entry any more, or one with another key.
+    Overtaken,
+    /// The key's outcome is settled.
+    Settled,
+    /// The server may have forgotten the key.
+    TooOld,
+}
+
+/// A submit. Whoever calls this is the only sender of the intent, by a lock or a [`Claim`]: an entry
+/// that says Sending was left by a page that is gone.
+pub fn start(stored: &Stored, submit: &Submit<'_>, now: UnixMillis) -> Start {
+    let entry = match stored {
+        Stored::Nothing => return fresh(submit, now),
+        Stored::Unreadable(error) => return Start::Unreadable(error.clone()),
+        Stored::Entry(entry) => entry,
+    };
+    let other_key = submit.own_key.is_some_and(|own| *own != entry.key);
+    let changed = other_key || submit.payload.tag(&entry.key) != entry.tag;
+    let too_old = entry.is_too_old(now);
+    let same = || Start::Send { entry: entry.clone(), fresh: false };
+    match entry.state {
+        State::Prepared if too_old => fresh(submit, now),
+        State::Prepared if !changed => same(),
+        State::Prepared if entry.attempts == 0 => fresh(submit, now),
+        State::Prepared => Start::ResolveFirst,
+        State::Sending | State::Unknown if too_old => Start::TooOld,
+        State::Sending | State::Unknown if changed => Start::ResolveFirst,
+        State::Sending | State::Unknown => same(),
+        State::Succeeded { http_status } if changed => Start::PayloadChanged { http_status },
+        State::Succeeded { http_status } if too_old => Start::AnswerGone { http_status },
+        State::Succeeded { .. } => same(),
+        State::Refused { .. } | State::Voided => fresh(submit, now),
+    }
+}
+
+/// The next attempt with this key is about to be sent: what is to be stored before its first byte.
+/// Called for every attempt, with what is stored by then.
+pub fn note_sending(
+    stored: &Stored,
+    key: &IdempotencyKey,
+    retention: Millis,
+    now: UnixMillis,
+) -> Result<Entry, SendError> {
+    let mut entry = stored.with_key(key).ok_or(SendError::Overtaken)?.clone();
+    match entry.state {
+        State::Refused { .. } | State::Voided => return Err(SendError::Settled),
+        _ if entry.attempts == 0 => entry.safe_until = Entry::safe_from(now, retention),
+        _ if entry.is_too_old(now) => return Err(SendError::TooOld),
+        _ => {}
+    }
+    // The attempt before this one never told its end.
+    entry.maybe_executed |= entry.state == State::Sending;
+    if !matches!(entry.state, State::Succeeded { .. }) {
+        entry.state = State::Sending;
+    }
+    entry.attempts = entry.attempts.saturating_add(1);
+    entry.updated_at = now;
+    Ok(entry)
+}
+
+/// The attempt with this key and number ended like this: what is to be stored, or `None` when that
+/// changes nothing, or the key is not the intent's any more.
+pub fn note_outcome(
+    stored: &Stored,
+    key: &IdempotencyKey,
+    attempt: u32,
+    outcome: &Outcome,
+    now: UnixMillis,
+) -> Option<Entry> {
+    let before = stored.with_key(key)?;
+    let mut entry = before.clone();
+    let is_last = attempt == entry.attempts;
+    let is_open = matches!(entry.state, State::Prepared | State::Sending | State::Unknown);
+    match *outcome {
+        Outcome::Succeeded { http_status } if !matches!(entry.state, State::Succeeded { .. }) => {
+            entry.state = State::Succeeded { http_status };
+        }
+        _ if !is_open => {}
+        Outcome::InProgress | Outcome::Ambiguous(_) | Outcome::Unsettled(_) => {
+            entry.maybe_executed = true;
+            if is_last || entry.state == State::Prepared {
+                entry.state = State::Unknown;
+            }
+        }
+        _ if !is_last => {}
+        Outcome::Refused { http_status } | Outcome::KeyReused { http_status } => {
+            entry.state = State::Refused { http_status };
+        }
+        Outcome::KeyVoided => entry.state = State::Voided,
+        Outcome::NotExecuted { .. } | Outcome::KeyExpired if entry.maybe_executed => {
+            entry.state = State::Unknown;
+        }
+        Outcome::NotExecuted { .. } | Outcome::KeyExpired => entry.state = State::Prepared,
+        Outcome::Succeeded { .. } => {}
+    }
+    (entry != *before).then_some(Entry { updated_at: now, ..entry })
+}
+
+/// After [`Outcome::KeyExpired`]: the same intent with a key that tells no time, a UUIDv4. `None`
+/// where that is not safe, or the key is not the intent's any more.
+pub fn remint(
+    stored: &Stored,
+    key: &IdempotencyKey,
+    submit: &Submit<'_>,
+    now: UnixMillis,
+) -> Option<Entry> {
+    let entry = stored.with_key(key)?;
+    let is_right = entry.state == State::Prepared
+        && entry.may_remint()
+        && submit.own_key.is_none()
+        && submit.payload.tag(&entry.key) == entry.tag;
+    is_right.then(|| Entry::new(mint_untimed(submit.random), false, submit, now))
+}
+
+/// Makes a key that tells no time: a UUIDv4 (RFC 9562). `random` must come from a cryptographic
+/// source.
+pub fn mint_untimed(random: [u8; 16]) -> IdempotencyKey {
+    let uuid = uuid::Builder::from_random_bytes(random).into_uuid();
+    match IdempotencyKey::parse_bare(uuid.hyphenated().encode_lower(&mut [0; 36])) {
+        Ok(key) => key,
+        Err(_) => unreachable!("a UUID is a key"),
+    }
+}
+
+fn fresh(submit: &Submit<'_>, now: UnixMillis) -> Start {
+    let (key, is_own) = match submit.own_key {
+        Some(own) => (own.clone(), true),
+        None => {
+            let [random @ .., _, _, _, _, _, _] = submit.random;
+            (IdempotencyKey::mint(now, random), false)
+        }
+    };
+    Start::Send { entry: Entry::new(key, is_own, submit, now), fresh: true }
+}
+
+impl fmt::Display for SendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Overtaken => "the intent was forgotten, or has another key by now",
+            Self::Settled => "the key's outcome is settled; start the intent again",
+            Self::TooOld => "the server may have forgotten the key and would execute it anew",
+        })
+    }
+}
+
+impl core::error::Error for SendError {}

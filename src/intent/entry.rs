@@ -1,0 +1,176 @@
+//! What is kept for an intent.
+
+use super::text::EntryError;
+use super::{Submit, Tag};
+use crate::key::IdempotencyKey;
+use crate::policy::Policy;
+use crate::record::KeyState;
+use crate::retry::Context;
+use crate::time::{Millis, UnixMillis};
+
+/// What is kept for an intent: never a body, nor anything of one but its tag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The key.
+    pub key: IdempotencyKey,
+    /// Tells whether a payload is the one that the key was made for.
+    pub tag: Tag,
+    /// Where the intent stands.
+    pub state: State,
+    /// How many attempts were sent with the key.
+    pub attempts: u32,
+    /// Whether some attempt may have been executed. Sticky, like the server's.
+    pub maybe_executed: bool,
+    /// The key is the caller's own: it is never replaced by one of ours.
+    pub own_key: bool,
+    /// When the key became the intent's.
+    pub created_at: UnixMillis,
+    /// When the entry was last changed.
+    pub updated_at: UnixMillis,
+    /// Until when the server surely knows the key, if it ever learned of it.
+    pub safe_until: UnixMillis,
+}
+
+/// Where an intent stands. That nothing is stored is the state idle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It has a key, under which nothing was executed.
+    Prepared,
+    /// The last attempt is under way.
+    Sending,
+    /// Some attempt may have been executed.
+    Unknown,
+    /// It was executed: the end of the intent.
+    Succeeded {
+        /// The status of the answer.
+        http_status: u16,
+    },
+    /// It was refused: the key is used up, the intent is not.
+    Refused {
+        /// The status of the answer.
+        http_status: u16,
+    },
+    /// The key was given up, and nothing was or will be executed under it.
+    Voided,
+}
+
+/// What the store holds for an intent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// Nothing.
+    Nothing,
+    /// An entry.
+    Entry(Entry),
+    /// Something that cannot be read.
+    Unreadable(EntryError),
+}
+
+impl Stored {
+    /// Reads what the store holds.
+    pub fn read(text: Option<&str>) -> Self {
+        match text.map(Entry::decode) {
+            None => Self::Nothing,
+            Some(Ok(entry)) => Self::Entry(entry),
+            Some(Err(error)) => Self::Unreadable(error),
+        }
+    }
+
+    /// Whether an outcome is not known: what `pending` lists, and what `forget` gives up.
+    pub fn is_pending(&self) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Entry(entry) => matches!(entry.state, State::Sending | State::Unknown),
+            Self::Unreadable(_) => true,
+        }
+    }
+
+    /// The entry, if this is its key.
+    pub(super) fn with_key(&self, key: &IdempotencyKey) -> Option<&Entry> {
+        match self {
+            Self::Entry(entry) if entry.key == *key => Some(entry),
+            _ => None,
+        }
+    }
+}
+
+impl Entry {
+    pub(super) fn new(
+        key: IdempotencyKey,
+        own_key: bool,
+        submit: &Submit<'_>,
+        now: UnixMillis,
+    ) -> Self {
+        Self {
+            tag: submit.payload.tag(&key),
+            key,
+            state: State::Prepared,
+            attempts: 0,
+            maybe_executed: false,
+            own_key,
+            created_at: now,
+            updated_at: now,
+            safe_until: Self::safe_from(now, submit.retention),
+        }
+    }
+
+    /// For how long the key may still be sent: see [`Progress`](crate::retry::Progress). Nothing
+    /// when the clock went back so far that the entry's age cannot be told.
+    pub fn time_left(&self, now: UnixMillis) -> Millis {
+        if self.updated_at.since(now) > Policy::CLOCK_TOLERANCE {
+            return Millis::new(0);
+        }
+        self.safe_until.since(now.never_before(self.updated_at))
+    }
+
+    /// What is known when an attempt with this key ends. See [`Context`] for the arguments.
+    pub fn context<'a>(&self, sends_proof: bool, expects: &'a str) -> Context<'a> {
+        Context {
+            maybe_executed: self.maybe_executed,
+            may_remint: self.may_remint() && self.state == State::Sending,
+            sends_proof,
+            expects,
+        }
+    }
+
+    /// Takes what an answer's head says about how long the server will know the key: its
+    /// `Idempotency-State`, and `Idempotency-Expires` as
+    /// [`expires_at`](crate::retry::expires_at) reads it. The shell calls it with the answer's entry
+    /// before it stores it.
+    pub fn note_expiry(
+        &mut self,
+        state: Option<&str>,
+        expires_at: Option<UnixMillis>,
+        retention: Millis,
+        now: UnixMillis,
+    ) {
+        // Whatever answer the key will get comes after this one.
+        let has_no_answer = [KeyState::InProgress, KeyState::Unknown, KeyState::Released]
+            .iter()
+            .any(|open| state == Some(open.as_str()));
+        if has_no_answer {
+            self.safe_until = Self::safe_from(now, retention);
+        }
+        if let Some(expires_at) = expires_at {
+            self.safe_until = self.safe_until.min(expires_at.minus(tolerance(retention)));
+        }
+    }
+
+    pub(super) fn is_too_old(&self, now: UnixMillis) -> bool {
+        self.time_left(now) == Millis::new(0)
+    }
+
+    /// A key of ours that tells its time, and that surely nothing was executed under.
+    pub(super) fn may_remint(&self) -> bool {
+        !self.maybe_executed && !self.own_key && self.key.minted_at().is_some()
+    }
+
+    /// How long the server surely knows a key that it answers at `point` or later.
+    pub(super) fn safe_from(point: UnixMillis, retention: Millis) -> UnixMillis {
+        point.plus(retention).minus(tolerance(retention))
+    }
+}
+
+/// How far the clock here may go wrong within a retention.
+fn tolerance(retention: Millis) -> Millis {
+    Policy::CLOCK_TOLERANCE.min(retention.half())
+}

@@ -1,0 +1,55 @@
+//! Whether two submits are the same payload.
+
+use super::text::hex32;
+use crate::fingerprint::{FingerprintSecrets, Fingerprints, RequestParts};
+use crate::key::IdempotencyKey;
+use core::fmt;
+use sha2::{Digest, Sha256};
+
+/// What an intent sends, as far as it matters whether it is the same: the origin of the URL and the
+/// request's fingerprint. Kept in memory only.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Payload([u8; 32]);
+
+/// 32 bits of a hash over key and payload: enough to notice a change. A change that it misses is
+/// still refused by the server, which compares whole fingerprints.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Tag(pub(super) u32);
+
+impl Payload {
+    /// The payload of a request to this origin (`https://api.example`).
+    pub fn of(origin: &str, request: &RequestParts<'_>) -> Self {
+        let fingerprint = Fingerprints::compute(request, &FingerprintSecrets::none());
+        let digest = fingerprint.signing().digest_hex();
+        Self(hash(b"oncekey payload 1", &[origin.as_bytes(), digest.as_bytes()]))
+    }
+
+    /// Its tag under a key. The key salts it, so that one table does not serve for all entries.
+    pub fn tag(&self, key: &IdempotencyKey) -> Tag {
+        let [a, b, c, d, ..] = hash(b"oncekey tag 1", &[key.as_str().as_bytes(), &self.0]);
+        Tag(u32::from_be_bytes([a, b, c, d]))
+    }
+}
+
+fn hash(domain: &[u8], parts: &[&[u8]]) -> [u8; 32] {
+    let mut hash = Sha256::new_with_prefix(domain);
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    hash.finalize().into()
+}
+
+impl fmt::Debug for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Payload(…)")
+    }
+}
+
+impl fmt::Debug for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tag(")?;
+        f.write_str(&hex32(self.0))?;
+        f.write_str(")")
+    }
+}

@@ -1,0 +1,200 @@
+//! The text that entries and claims are stored as.
+//!
+//! Fields with one space between them, which no field holds: a key is visible ASCII.
+//!
+//! ```text
+//! 1 KEY TAG STATE FLAGS ATTEMPTS CREATED UPDATED SAFE SUM
+//! 1 0195f2f1-… 9c31e0d2 u m 2 1764000000000 1764000031000 1764082800000 5be0c01f
+//! ```
+//!
+//! | field | |
+//! |---|---|
+//! | `1` | the version. Every version puts the key second and the sum last |
+//! | `TAG`, `SUM` | 8 lower-case hexadecimal digits. The sum is the start of the SHA-256 of all before its space |
+//! | `STATE` | `p` Prepared, `s` Sending, `u` Unknown, `v` Voided, `+201` Succeeded, `-402` Refused |
+//! | `FLAGS` | `m` may have been executed, `o` the caller's own key, `mo` both, `.` neither |
+//! | numbers | decimal, no leading zeros; times in milliseconds since 1970 |
+//!
+//! The sum is of what the hash of the tag is in the code anyway; a CRC would bring its tables along.
+
+use super::entry::{Entry, State};
+use super::payload::Tag;
+use crate::key::IdempotencyKey;
+use crate::time::UnixMillis;
+use core::fmt;
+use sha2::{Digest, Sha256};
+
+const VERSION: &str = "1";
+
+/// Why a stored text is no entry. None of these means that nothing is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EntryError {
+    /// It does not look like one, or was changed.
+    Damaged,
+    /// A newer version of this project wrote it.
+    NewerVersion {
+        /// Its key, to ask the server or a person about.
+        key: IdempotencyKey,
+    },
+}
+
+impl Entry {
+    /// The text to store: about 120 characters.
+    pub fn encode(&self) -> String {
+        let mut text = String::with_capacity(VERSION.len() + self.key.as_str().len() + 96);
+        text.push_str(VERSION);
+        put(&mut text, self.key.as_str());
+        put(&mut text, &hex32(self.tag.0));
+        match self.state {
+            State::Prepared => put(&mut text, "p"),
+            State::Sending => put(&mut text, "s"),
+            State::Unknown => put(&mut text, "u"),
+            State::Voided => put(&mut text, "v"),
+            State::Succeeded { http_status } => put_status(&mut text, '+', http_status),
+            State::Refused { http_status } => put_status(&mut text, '-', http_status),
+        }
+        put(
+            &mut text,
+            match (self.maybe_executed, self.own_key) {
+                (false, false) => ".",
+                (true, false) => "m",
+                (false, true) => "o",
+                (true, true) => "mo",
+            },
+        );
+        put_number(&mut text, u64::from(self.attempts));
+        put_number(&mut text, self.created_at.as_u64());
+        put_number(&mut text, self.updated_at.as_u64());
+        put_number(&mut text, self.safe_until.as_u64());
+        seal(text)
+    }
+
+    /// Reads what [`Entry::encode`] wrote, and nothing else.
+    pub fn decode(text: &str) -> Result<Self, EntryError> {
+        let sealed = unseal(text).ok_or(EntryError::Damaged)?;
+        let (version, fields) = sealed.split_once(' ').ok_or(EntryError::Damaged)?;
+        if version != VERSION {
+            return Err(newer(version, fields).unwrap_or(EntryError::Damaged));
+        }
+        let entry = read(fields).ok_or(EntryError::Damaged)?;
+        // One entry has one text.
+        if entry.is_possible() && entry.encode() == text {
+            Ok(entry)
+        } else {
+            Err(EntryError::Damaged)
+        }
+    }
+
+    /// Whether the lifecycle leads here.
+    fn is_possible(&self) -> bool {
+        match self.state {
+            State::Prepared => !self.maybe_executed,
+            State::Sending => self.attempts > 0,
+            State::Unknown => self.attempts > 0 && self.maybe_executed,
+            State::Succeeded { http_status } => {
+                self.attempts > 0 && matches!(http_status, 200..400)
+            }
+            State::Refused { http_status } => self.attempts > 0 && matches!(http_status, 400..500),
+            State::Voided => true,
+        }
+    }
+}
+
+fn read(fields: &str) -> Option<Entry> {
+    let mut fields = fields.split(' ');
+    let mut next = || fields.next();
+    let key = IdempotencyKey::parse_bare(next()?).ok()?;
+    let tag = Tag(u32::from_str_radix(next()?, 16).ok()?);
+    let state = match next()? {
+        "p" => State::Prepared,
+        "s" => State::Sending,
+        "u" => State::Unknown,
+        "v" => State::Voided,
+        status => match status.split_at_checked(1)? {
+            ("+", status) => State::Succeeded { http_status: status.parse().ok()? },
+            ("-", status) => State::Refused { http_status: status.parse().ok()? },
+            _ => return None,
+        },
+    };
+    let (maybe_executed, own_key) = match next()? {
+        "." => (false, false),
+        "m" => (true, false),
+        "o" => (false, true),
+        "mo" => (true, true),
+        _ => return None,
+    };
+    let attempts = next()?.parse().ok()?;
+    let mut time = || next()?.parse().ok().map(UnixMillis::new);
+    let (created_at, updated_at, safe_until) = (time()?, time()?, time()?);
+    let entry = Entry {
+        key,
+        tag,
+        state,
+        attempts,
+        maybe_executed,
+        own_key,
+        created_at,
+        updated_at,
+        safe_until,
+    };
+    fields.next().is_none().then_some(entry)
+}
+
+fn newer(version: &str, fields: &str) -> Option<EntryError> {
+    let is_newer = version.parse::<u32>().is_ok_and(|version| version > 1);
+    let (key, _) = fields.split_once(' ')?;
+    let key = IdempotencyKey::parse_bare(key).ok()?;
+    is_newer.then_some(EntryError::NewerVersion { key })
+}
+
+pub(super) fn put(text: &mut String, field: &str) {
+    text.push(' ');
+    text.push_str(field);
+}
+
+pub(super) fn put_number(text: &mut String, number: u64) {
+    put(text, &number.to_string());
+}
+
+fn put_status(text: &mut String, sign: char, status: u16) {
+    text.push(' ');
+    text.push(sign);
+    text.push_str(&status.to_string());
+}
+
+/// Adds the sum.
+pub(super) fn seal(mut text: String) -> String {
+    let sum = hex32(sum(&text));
+    put(&mut text, &sum);
+    text
+}
+
+/// Takes the sum off, if it is right.
+pub(super) fn unseal(text: &str) -> Option<&str> {
+    let (sealed, found) = text.rsplit_once(' ')?;
+    (hex32(sum(sealed)) == found).then_some(sealed)
+}
+
+fn sum(text: &str) -> u32 {
+    let [a, b, c, d, ..] = <[u8; 32]>::from(Sha256::digest(text.as_bytes()));
+    u32::from_be_bytes([a, b, c, d])
+}
+
+/// 8 hexadecimal digits.
+pub(super) fn hex32(number: u32) -> String {
+    (0..8).rev().filter_map(|place| char::from_digit((number >> (4 * place)) & 15, 16)).collect()
+}
+
+impl fmt::Display for EntryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Damaged => "what is stored for this intent is damaged",
+            Self::NewerVersion { .. } => {
+                "what is stored for this intent was written by a newer version of this package"
+            }
+        })
+    }
+}
+
+impl core::error::Error for EntryError {}

@@ -1,0 +1,232 @@
+//! HTTP-dates (RFC 9110 §5.6.7).
+//!
+//! The `httpdate` crate was tried: it trims, knows no leap second, and takes `70` for 1970 for ever,
+//! where the RFC ties two-digit years to the present. And it counts in `SystemTime`, which the core
+//! has no other use for.
+
+use crate::time::UnixMillis;
+
+const DAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+const LONG_DAYS: [&str; 7] =
+    ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// Reads one of the three forms of an HTTP-date, letter by letter; `None` for anything else, for a
+/// day that does not exist or is another day of the week, and for what lies before 1970.
+///
+/// | form | |
+/// |---|---|
+/// | IMF-fixdate | `Sun, 06 Nov 1994 08:49:37 GMT` |
+/// | RFC 850 | `Sunday, 06-Nov-94 08:49:37 GMT`, the year that is nearest to `now` |
+/// | asctime | `Sun Nov  6 08:49:37 1994` |
+pub fn parse_http_date(value: &str, now: UnixMillis) -> Option<UnixMillis> {
+    let text = Text(value.as_bytes());
+    imf_fixdate(text).or_else(|| rfc850(text, now)).or_else(|| asctime(text))
+}
+
+fn imf_fixdate(mut text: Text<'_>) -> Option<UnixMillis> {
+    let weekday = text.one_of(&DAYS)?;
+    text.literal(", ")?;
+    let day = text.number(2)?;
+    text.literal(" ")?;
+    let month = text.one_of(&MONTHS)?;
+    text.literal(" ")?;
+    let year = text.number(4)?;
+    text.literal(" ")?;
+    let seconds = text.time_of_day()?;
+    text.literal(" GMT")?;
+    text.end()?;
+    point(year, month, day, weekday, seconds)
+}
+
+fn rfc850(mut text: Text<'_>, now: UnixMillis) -> Option<UnixMillis> {
+    let weekday = text.one_of(&LONG_DAYS)?;
+    text.literal(", ")?;
+    let day = text.number(2)?;
+    text.literal("-")?;
+    let month = text.one_of(&MONTHS)?;
+    text.literal("-")?;
+    let year = nearest_year(text.number(2)?, now);
+    text.literal(" ")?;
+    let seconds = text.time_of_day()?;
+    text.literal(" GMT")?;
+    text.end()?;
+    point(year, month, day, weekday, seconds)
+}
+
+fn asctime(mut text: Text<'_>) -> Option<UnixMillis> {
+    let weekday = text.one_of(&DAYS)?;
+    text.literal(" ")?;
+    let month = text.one_of(&MONTHS)?;
+    text.literal(" ")?;
+    let day = match text.literal(" ") {
+        Some(()) => text.number(1)?,
+        None => text.number(2)?,
+    };
+    text.literal(" ")?;
+    let seconds = text.time_of_day()?;
+    text.literal(" ")?;
+    let year = text.number(4)?;
+    text.end()?;
+    point(year, month, day, weekday, seconds)
+}
+
+/// What is left to read.
+#[derive(Clone, Copy)]
+struct Text<'a>(&'a [u8]);
+
+impl Text<'_> {
+    fn literal(&mut self, expected: &str) -> Option<()> {
+        self.0 = self.0.strip_prefix(expected.as_bytes())?;
+        Some(())
+    }
+
+    fn one_of(&mut self, names: &[&str]) -> Option<u64> {
+        let found = names.iter().position(|name| self.0.starts_with(name.as_bytes()))?;
+        self.0 = &self.0[names[found].len()..];
+        Some(found as u64)
+    }
+
+    fn number(&mut self, digits: usize) -> Option<u64> {
+        let (number, rest) = self.0.split_at_checked(digits)?;
+        self.0 = rest;
+        number.iter().try_fold(0, |value, byte| match byte {
+            b'0'..=b'9' => Some(value * 10 + u64::from(byte - b'0')),
+            _ => None,
+        })
+    }
+
+    /// Seconds since midnight. A 60th second is a leap second.
+    fn time_of_day(&mut self) -> Option<u64> {
+        let hour = self.number(2)?;
+        self.literal(":")?;
+        let minute = self.number(2)?;
+        self.literal(":")?;
+        let second = self.number(2)?;
+        (hour < 24 && minute < 60 && second <= 60).then_some((hour * 60 + minute) * 60 + second)
+    }
+
+    fn end(&self) -> Option<()> {
+        self.0.is_empty().then_some(())
+    }
+}
+
+/// `month` and `weekday` count from 0, `day` from 1.
+fn point(year: u64, month: u64, day: u64, weekday: u64, seconds: u64) -> Option<UnixMillis> {
+    if year < 1970 || day < 1 || day > days_in(year, month) {
+        return None;
+    }
+    let days = days_before(year) + (0..month).map(|m| days_in(year, m)).sum::<u64>() + day - 1;
+    // The first day of 1970 was a Thursday.
+    let is_that_day = (days + 4) % 7 == weekday;
+    is_that_day.then_some(UnixMillis::new((days * 86_400 + seconds) * 1000))
+}
+
+/// Days from the epoch to the first of January, from 1970 on.
+fn days_before(year: u64) -> u64 {
+    let leap_years = |year: u64| year / 4 - year / 100 + year / 400;
+    (year - 1970) * 365 + leap_years(year - 1) - leap_years(1969)
+}
+
+fn days_in(year: u64, month: u64) -> u64 {
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    match month {
+        1 if is_leap => 29,
+        1 => 28,
+        3 | 5 | 8 | 10 => 30,
+        _ => 31,
+    }
+}
+
+/// The year that ends in these two digits and is at most 50 years ahead.
+fn nearest_year(two_digits: u64, now: UnixMillis) -> u64 {
+    const MEAN_YEAR: u64 = 31_556_952_000;
+    let last = 1970 + now.as_u64() / MEAN_YEAR + 50;
+    last - (last - two_digits) % 100
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: UnixMillis = UnixMillis::new(1_764_000_000_000);
+
+    fn seconds(value: &str) -> Option<u64> {
+        parse_http_date(value, NOW).map(|point| point.as_u64() / 1000)
+    }
+
+    #[test]
+    fn the_three_forms_name_one_point() {
+        for value in [
+            "Sun, 06 Nov 1994 08:49:37 GMT",
+            "Sunday, 06-Nov-94 08:49:37 GMT",
+            "Sun Nov  6 08:49:37 1994",
+        ] {
+            assert_eq!(seconds(value), Some(784_111_777), "{value}");
+        }
+        assert_eq!(seconds("Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
+        assert_eq!(seconds("Thu, 29 Feb 2024 23:59:59 GMT"), Some(1_709_251_199));
+        assert_eq!(seconds("Sat, 31 Dec 2016 23:59:60 GMT"), Some(1_483_228_800));
+        assert_eq!(seconds("Fri, 31 Dec 9999 23:59:59 GMT"), Some(253_402_300_799));
+    }
+
+    #[test]
+    fn what_is_nearly_a_date_is_none() {
+        for value in [
+            "",
+            "Mon, 06 Nov 1994 08:49:37 GMT",
+            "Sun, 6 Nov 1994 08:49:37 GMT",
+            "sun, 06 nov 1994 08:49:37 gmt",
+            "Sun, 06 Nov 1994 08:49:37 UTC",
+            "Sun, 06 Nov 1994 08:49:37 +0000",
+            "Sun, 06 Nov 1994 08:49:37",
+            " Sun, 06 Nov 1994 08:49:37 GMT",
+            "Sun, 06 Nov 1994 08:49:37 GMT ",
+            "Sun, 06 Nov 1994 24:00:00 GMT",
+            "Sun, 06 Nov 1994 08:60:00 GMT",
+            "Sun, 06 Nov 1994 08:49:61 GMT",
+            "Wed, 29 Feb 2023 08:49:37 GMT",
+            "Mon, 31 Nov 1994 08:49:37 GMT",
+            "Wed, 31 Dec 1969 23:59:59 GMT",
+            "Sun Nov 6 08:49:37 1994",
+            "Sun Nov 06 08:49:37 94",
+            "Sunday, 06-Nov-1994 08:49:37 GMT",
+            "1994-11-06T08:49:37Z",
+            "784111777",
+            "-3",
+            "1.5",
+        ] {
+            assert_eq!(seconds(value), None, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn a_year_of_two_digits_is_near_the_present() {
+        for (digits, now, year) in [
+            (94, 2025, 1994),
+            (75, 2025, 2075),
+            (76, 2025, 1976),
+            (1, 2099, 2101),
+            (25, 2025, 2025),
+        ] {
+            let now = UnixMillis::new((days_before(now) + 100) * 86_400_000);
+            assert_eq!(nearest_year(digits, now), year, "{digits}");
+        }
+    }
+
+    #[test]
+    fn every_day_of_eight_centuries_follows_the_day_before() {
+        let mut expected = 0;
+        for year in 1970..2770 {
+            for month in 0..12 {
+                for day in 1..=days_in(year, month) {
+                    let found = point(year, month, day, (expected + 4) % 7, 0);
+                    assert_eq!(found, Some(UnixMillis::new(expected * 86_400_000)));
+                    expected += 1;
+                }
+            }
+        }
+        assert_eq!(expected, 2 * 146_097);
+    }
+}

@@ -1,0 +1,131 @@
+//! How often, how long and how fast a request is sent again.
+
+use super::delay::MAX_TIMER;
+use crate::time::Millis;
+use core::fmt;
+
+/// What a caller may choose; the defaults are the project's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetrySettings {
+    /// How often a request is sent again after the first time; 0 to 100.
+    pub limit: u32,
+    /// The longest wait before each retry; the last one counts for all that follow.
+    pub delays: Vec<Millis>,
+    /// How a wait is drawn.
+    pub jitter: Jitter,
+    /// How long one attempt may take. More than the 25 s that the server gives its origin, or its
+    /// answer would be missed by a hair each time.
+    pub attempt_timeout: Millis,
+    /// How long all attempts and waits may take together.
+    pub total_time: Millis,
+    /// The longest that a server's `Retry-After` is followed.
+    pub max_retry_after: Millis,
+}
+
+/// How a wait is drawn from its limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Jitter {
+    /// Anything from nothing to the limit, so that clients that failed together do not come again
+    /// together.
+    Full,
+    /// The limit.
+    None,
+}
+
+/// Settings that have been checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RetryPolicy(RetrySettings);
+
+/// Why settings are refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RetryPolicyError {
+    /// The limit is above [`RetryPolicy::MAX_LIMIT`].
+    LimitTooHigh,
+    /// There are retries, and no delays.
+    NoDelays,
+    /// A delay is longer than a timer can wait.
+    DelayTooLong,
+    /// An attempt is given no time, or more than a timer can wait.
+    AttemptTimeoutOutOfRange,
+    /// All attempts together are given less time than one of them, or more than a timer can wait.
+    TotalTimeOutOfRange,
+    /// The longest `Retry-After` is longer than a timer can wait.
+    MaxRetryAfterTooLong,
+}
+
+impl RetryPolicy {
+    /// The most retries that can be asked for.
+    pub const MAX_LIMIT: u32 = 100;
+
+    /// Checks the settings.
+    pub fn new(settings: RetrySettings) -> Result<Self, RetryPolicyError> {
+        use RetryPolicyError as E;
+        let s = &settings;
+        for (is_wrong, error) in [
+            (s.limit > Self::MAX_LIMIT, E::LimitTooHigh),
+            (s.limit > 0 && s.delays.is_empty(), E::NoDelays),
+            (s.delays.iter().any(|delay| *delay > MAX_TIMER), E::DelayTooLong),
+            (is_no_time(s.attempt_timeout), E::AttemptTimeoutOutOfRange),
+            (is_no_time(s.total_time) || s.total_time < s.attempt_timeout, E::TotalTimeOutOfRange),
+            (s.max_retry_after > MAX_TIMER, E::MaxRetryAfterTooLong),
+        ] {
+            if is_wrong {
+                return Err(error);
+            }
+        }
+        Ok(Self(settings))
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &RetrySettings {
+        &self.0
+    }
+
+    /// The longest wait before the retry with this number, from 0.
+    pub(super) fn limit_of_delay(&self, retry: u32) -> Millis {
+        let delays = &self.0.delays;
+        let index = usize::try_from(retry).unwrap_or(usize::MAX).min(delays.len().wrapping_sub(1));
+        delays.get(index).copied().unwrap_or(Millis::new(0))
+    }
+}
+
+fn is_no_time(length: Millis) -> bool {
+    length == Millis::new(0) || length > MAX_TIMER
+}
+
+impl Default for RetrySettings {
+    /// Four retries after at most 1, 2, 4 and 8 s; 30 s an attempt. All five attempts and the waits
+    /// between them fit into the three minutes.
+    fn default() -> Self {
+        Self {
+            limit: 4,
+            delays: [1, 2, 4, 8].map(Millis::from_seconds).to_vec(),
+            jitter: Jitter::Full,
+            attempt_timeout: Millis::from_seconds(30),
+            total_time: Millis::from_seconds(180),
+            max_retry_after: Millis::from_seconds(60),
+        }
+    }
+}
+
+impl fmt::Display for RetryPolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::LimitTooHigh => "the retry limit is above 100; give 0 to 100 retries",
+            Self::NoDelays => "there are retries and no delays; give at least one, in milliseconds",
+            Self::DelayTooLong => "a retry delay is longer than 2147483647 ms; give a shorter one",
+            Self::AttemptTimeoutOutOfRange => {
+                "the time-out of an attempt must be 1 to 2147483647 ms, best above the server's own 25000"
+            }
+            Self::TotalTimeOutOfRange => {
+                "the total time must be at least the time-out of one attempt and at most 2147483647 ms"
+            }
+            Self::MaxRetryAfterTooLong => {
+                "the longest Retry-After is longer than 2147483647 ms; give a shorter one"
+            }
+        })
+    }
+}
+
+impl core::error::Error for RetryPolicyError {}

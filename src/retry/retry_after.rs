@@ -1,0 +1,53 @@
+//! What a server says about time: `Retry-After` and `Idempotency-Expires`.
+
+use super::http_date::parse_http_date;
+use crate::time::{Millis, UnixMillis};
+
+/// How long `Retry-After` (RFC 9110 §10.2.3) asks to wait, at most `max`.
+///
+/// | value | read as |
+/// |---|---|
+/// | `^[0-9]+$` | seconds |
+/// | one of the three HTTP-dates, ahead | what lies between the answer's `Date` and it |
+/// | an HTTP-date that is not ahead | nothing |
+/// | anything else: `-3`, `1.5`, `2, 3`, `5s` | nothing |
+///
+/// Nothing means: the policy's own delay. A date is a point on the server's clock, and the buyer's
+/// clock is often wrong, so `date`, the answer's `Date`, counts as the present where it can be read
+/// (across origins it must be exposed). Without it `now` has to do: a clock that is behind makes the
+/// wait longer, up to `max`, and one that is ahead makes the date a past one, which is why that
+/// means nothing rather than "at once".
+pub fn retry_after(
+    value: &str,
+    date: Option<&str>,
+    now: UnixMillis,
+    max: Millis,
+) -> Option<Millis> {
+    let wait = match delta_seconds(value) {
+        Some(wait) => wait,
+        None => ahead(value, date, now)?,
+    };
+    Some(wait.min(max))
+}
+
+/// The point, on the clock here, that `Idempotency-Expires` names; `None` when it is none or lies
+/// behind. Read against the answer's `Date`, as for [`retry_after`].
+pub fn expires_at(value: &str, date: Option<&str>, now: UnixMillis) -> Option<UnixMillis> {
+    ahead(value, date, now).map(|wait| now.plus(wait))
+}
+
+fn delta_seconds(value: &str) -> Option<Millis> {
+    if value.is_empty() || !value.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let seconds = value.bytes().fold(0_u64, |seconds, byte| {
+        seconds.saturating_mul(10).saturating_add(u64::from(byte - b'0'))
+    });
+    Some(Millis::from_seconds(seconds))
+}
+
+fn ahead(value: &str, date: Option<&str>, now: UnixMillis) -> Option<Millis> {
+    let point = parse_http_date(value, now)?;
+    let present = date.and_then(|date| parse_http_date(date, now)).unwrap_or(now);
+    (point > present).then(|| point.since(present))
+}

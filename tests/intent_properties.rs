@@ -1,0 +1,149 @@
+//! What always holds of an intent, checked in random histories: reloads at any step, two tabs,
+//! requests and answers lost and doubled, clocks that are wrong, days that pass, and a server made of
+//! the real lifecycle. `support/client/world.rs` is the world; `support/client/reference.rs` is the
+//! slow model that every key that is sent is checked against.
+
+#![cfg(not(target_arch = "wasm32"))]
+
+#[path = "support/client/mod.rs"]
+mod client;
+#[path = "support/client/reference.rs"]
+mod reference;
+#[path = "support/client/server.rs"]
+mod server;
+#[path = "support/client/world.rs"]
+mod world;
+
+use client::{names, requests};
+use oncekey::{ExpiredKey, Millis, Policy, UnknownOutcome};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use server::Fate;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use world::{Gate, Op, World};
+
+fn op() -> impl Strategy<Value = Op> {
+    (0..100_u8, 0..1000_usize, 0..1000_usize).prop_map(|(what, pick, choice)| match what {
+        0..16 => {
+            let crash = if choice % 8 < 2 { (choice % 8) as u8 + 1 } else { 0 };
+            Op::Submit { tab: pick % 2, payload: (choice % 5 == 4).into(), crash }
+        }
+        16..30 => Op::Continue { tab: pick % 2 },
+        30..33 => Op::Reload { tab: pick % 2 },
+        33..38 => Op::TimeOut { tab: pick % 2 },
+        38..56 => Op::Arrive { pick, gate: gate(choice) },
+        56..58 => Op::LoseRequest { pick },
+        58..72 => Op::Finish { pick, fate: fate(choice) },
+        72..84 => Op::Answer { pick, keep: choice % 4 == 0, cut: choice % 9 == 0 },
+        84..87 => Op::LoseAnswer { pick },
+        87..90 => Op::Double { pick },
+        90..93 => Op::Resolve { tab: pick % 2, lost: choice % 4 == 0 },
+        93..95 => Op::Wait { seconds: (choice % 20) as u64 },
+        95..96 => Op::Wait { seconds: 301 },
+        96..98 => Op::Wait { seconds: (choice as u64 % 72) * 3600 },
+        98..99 => Op::Clock { minutes: choice as i64 % 50 - 25 },
+        _ => Op::Ahead { days: choice as u64 % 3 },
+    })
+}
+
+fn gate(choice: usize) -> Option<Gate> {
+    match choice % 20 {
+        0 => Some(Gate::SignIn),
+        1 => Some(Gate::Down),
+        2 => Some(Gate::Malformed),
+        3 => Some(Gate::Portal),
+        _ => None,
+    }
+}
+
+fn fate(choice: usize) -> Fate {
+    match choice % 12 {
+        0..3 => Fate::Charge,
+        3 => Fate::Decline,
+        4 | 5 => Fate::Throttle,
+        6 => Fate::SignIn,
+        7 => Fate::FailBefore,
+        8 => Fate::FailAfter,
+        9 => Fate::TimeOutAfter,
+        10 => Fate::Crash { charged: true },
+        _ => Fate::Crash { charged: false },
+    }
+}
+
+type Setting = (bool, bool, bool, bool, u64);
+
+fn history() -> impl Strategy<Value = (Setting, Vec<Op>)> {
+    let setting = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), 0..8_u64);
+    (setting, vec(op(), 1..120))
+}
+
+fn run(((retry, refuse, sends_proof, key_calls, behind), ops): (Setting, Vec<Op>)) -> World {
+    let policy = Policy {
+        retention: requests::RETENTION,
+        lease: Millis::from_seconds(15),
+        unknown_outcome: if retry { UnknownOutcome::Retry } else { UnknownOutcome::Hold },
+        expired_key: if refuse { ExpiredKey::Refuse } else { ExpiredKey::Forget },
+    };
+    // One clock in four is days behind from the start.
+    let mut world = World::new(policy, sends_proof, key_calls, behind.saturating_sub(5));
+    for op in ops {
+        world.step(op);
+    }
+    world
+}
+
+#[test]
+fn whatever_happens_nobody_pays_twice() {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    let config =
+        Config { cases: cases.unwrap_or(4000), failure_persistence: None, ..Config::default() };
+    let result = TestRunner::new(config).run(&history(), |history| {
+        run(history);
+        Ok(())
+    });
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+}
+
+/// A property that holds of histories in which nothing happens says nothing.
+#[test]
+fn the_histories_reach_all_that_matters() {
+    let config = Config { cases: 2000, failure_persistence: None, ..Config::default() };
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
+    let reached = RefCell::new(BTreeMap::<&str, u32>::new());
+    let result = TestRunner::new_with_rng(config, rng).run(&history(), |history| {
+        for milestone in run(history).milestones.into_keys() {
+            *reached.borrow_mut().entry(milestone).or_default() += 1;
+        }
+        Ok(())
+    });
+    result.expect("the properties hold");
+    let reached = reached.into_inner();
+    for milestone in [
+        "send_fresh",
+        "send_same",
+        "resolve_first",
+        "payload_changed",
+        "answer_gone",
+        "too_old",
+        "succeeded",
+        "refused",
+        "not executed",
+        "in progress",
+        "ambiguous",
+        "unsettled",
+        "key voided",
+        "key expired",
+        "a key without time",
+        "a reload",
+        "an attempt is not sent",
+        "resolved",
+        "the old payload again",
+    ] {
+        let times = reached.get(milestone).copied().unwrap_or(0);
+        assert!(times >= 5, "{milestone}: {reached:?}");
+    }
+}

@@ -1,0 +1,238 @@
+//! What the end of an attempt means, as a table; every cell is checked.
+//!
+//! Inputs: the status; the error's name (as `code`, then as `type`); `Idempotency-State`; what else
+//! the answer tells: `replayed`, `not_stored`, `html` (not the API's media type), `cut`, `empty`;
+//! whether an earlier attempt is `unknown`; whether the server is known to send `proof`; whether the
+//! key may be minted anew. The first line that fits counts.
+
+#![cfg(not(target_arch = "wasm32"))]
+
+#[path = "support/client/mod.rs"]
+mod client;
+#[path = "support/lifecycle/mod.rs"]
+mod support;
+
+use client::names::outcome_name;
+use oncekey::retry::{Answer, Body, Context, Doubt, Heard, Outcome, classify};
+use support::situations::product;
+use support::table::Table;
+
+const TABLE: &str = "
+    status | name | state | other | before | server | key => outcome
+    *   | * | * | cut/empty | * | * | * => ambiguous cut
+    402/409 | in_progress | * | * | * | * | * => in_progress
+    402/409 | outcome_unknown | * | * | * | * | * => unsettled held
+    402/409 | not_replayable | * | * | * | * | * => unsettled not_replayable
+    402/409 | error | * | * | clean | * | * => key_reused
+    402/409 | error | * | * | unknown | * | * => unsettled mismatch
+    402/409 | key_voided | * | * | clean | * | * => key_voided
+    402/409 | key_voided | * | * | unknown | * | * => unsettled voided
+    402/409 | key_expired | * | * | clean | * | ours => key_expired
+    402/409 | key_expired | * | * | * | * | * => unsettled expired
+    503 | * | completed | * | * | * | * => unsettled status
+    503 | * | * | replayed | * | * | * => unsettled status
+    503 | invalid_request_error | * | * | * | * | * => unsettled status
+    503 | * | released | * | * | * | * => not_executed again
+    503 | * | * | * | * | * | * => ambiguous status
+    201/303 | * | completed | * | * | * | * => succeeded
+    201/303 | * | * | replayed | * | * | * => succeeded
+    401/402/408/409/429 | * | completed | * | * | * | * => refused
+    401/402/408/409/429 | * | * | replayed | * | * | * => refused
+    0 | * | completed | * | * | * | * => ambiguous status
+    0 | * | * | replayed | * | * | * => ambiguous status
+    *   | * | * | html | * | * | * => ambiguous not_the_api
+    201 | * | * | not_stored | * | * | * => succeeded
+    201 | * | none | * | unknown | proof | * => unsettled no_proof
+    201 | * | none | * | * | * | * => succeeded
+    201 | * | * | * | unknown | * | * => unsettled no_proof
+    201 | * | * | * | clean | * | * => succeeded
+    0/303 | * | * | * | * | * | * => ambiguous status
+    401 | * | unknown/in_progress | plain | * | * | * => unsettled status
+    402/408/409/429 | * | unknown/in_progress | plain | * | * | * => ambiguous status
+    429 | * | * | * | * | * | * => not_executed again
+    *   | api_error/api_connection_error | * | * | * | * | * => ambiguous status
+    408 | * | * | * | * | * | * => ambiguous status
+    409 | none | * | * | * | * | * => ambiguous status
+    409 | in_progress/outcome_unknown/error/not_replayable/key_voided/key_expired | * | * | * | * | * => ambiguous status
+    401 | * | * | * | clean | * | * => not_executed
+    401 | * | * | * | unknown | * | * => unsettled status
+    402/409 | * | none | * | unknown | none | * => refused
+    402/409 | * | * | * | unknown | * | * => unsettled no_proof
+    402/409 | * | * | * | clean | * | * => refused
+";
+
+#[test]
+fn every_cell() {
+    // A rejection's name counts at any 4xx; these two stand for all in the table.
+    let table = Table::parse(TABLE);
+    let names = [
+        "none",
+        "in_progress",
+        "outcome_unknown",
+        "error",
+        "not_replayable",
+        "key_voided",
+        "key_expired",
+        "api_error",
+        "api_connection_error",
+        "invalid_request_error",
+    ];
+    let mut cells = 0;
+    for words in product(&[
+        ("status", &["0", "201", "303", "401", "402", "408", "409", "429", "503"]),
+        ("name", &names),
+        ("state", &["none", "completed", "in_progress", "unknown", "released", "voided"]),
+        ("other", &["plain", "replayed", "not_stored", "html", "cut", "empty"]),
+        ("before", &["clean", "unknown"]),
+        ("server", &["none", "proof"]),
+        ("key", &["ours", "own"]),
+    ]) {
+        let word = |column| words.iter().find(|(name, _)| *name == column).expect("a column").1;
+        let is_rejection = names[1..7].contains(&word("name"));
+        if is_rejection && !["402", "409"].contains(&word("status")) {
+            continue;
+        }
+        let expected = table.expect(&words)[0].1;
+        for as_type in [false, true] {
+            let outcome = classify_words(&word, as_type);
+            assert_eq!(outcome, expected, "{words:?}");
+            cells += 1;
+        }
+    }
+    assert!(cells > 10_000);
+}
+
+fn classify_words(word: &dyn Fn(&'static str) -> &'static str, as_type: bool) -> String {
+    let name = match word("name") {
+        "none" => None,
+        name @ ("api_error" | "api_connection_error" | "invalid_request_error") => {
+            Some(name.to_owned())
+        }
+        name => Some(format!("idempotency_{name}")),
+    };
+    let status: u16 = word("status").parse().expect("a status");
+    let some = |text: &'static str, holds: bool| holds.then_some(text);
+    let other = word("other");
+    let answer = Answer {
+        status,
+        body: match other {
+            "cut" => Body::Cut,
+            "empty" => Body::Empty,
+            _ => Body::Whole,
+        },
+        content_type: Some(if other == "html" { "text/html" } else { "application/json" }),
+        content_length: None,
+        error_type: name.as_deref().filter(|_| as_type),
+        error_code: name.as_deref().filter(|_| !as_type),
+        state: some(word("state"), word("state") != "none"),
+        replayed: some("true", other == "replayed"),
+        stored: some("false", other == "not_stored"),
+    };
+    let context = Context {
+        maybe_executed: word("before") == "unknown",
+        may_remint: word("key") == "ours",
+        sends_proof: word("server") == "proof",
+        expects: "application/json",
+    };
+    outcome_name(&classify(&Heard::Answer(&answer), &context))
+}
+
+const CLEAN: Context<'static> = Context {
+    maybe_executed: false,
+    may_remint: true,
+    sends_proof: false,
+    expects: "application/json",
+};
+
+fn json(status: u16) -> Answer<'static> {
+    Answer { status, content_type: Some("application/json"), ..Answer::default() }
+}
+
+fn outcome(answer: Answer<'_>) -> Outcome {
+    classify(&Heard::Answer(&answer), &CLEAN)
+}
+
+#[test]
+fn every_status_without_a_word_about_it() {
+    for status in 0..=999 {
+        let expected = match status {
+            200..=299 => Outcome::Succeeded { http_status: status },
+            425 | 429 => Outcome::NotExecuted { http_status: status, again: true },
+            401 | 403 | 407 | 421 | 423 => {
+                Outcome::NotExecuted { http_status: status, again: false }
+            }
+            408 | 409 => Outcome::Ambiguous(Doubt::Status(status)),
+            400..=499 => Outcome::Refused { http_status: status },
+            _ => Outcome::Ambiguous(Doubt::Status(status)),
+        };
+        assert_eq!(outcome(json(status)), expected, "{status}");
+    }
+}
+
+#[test]
+fn what_is_no_answer_at_all() {
+    for maybe_executed in [false, true] {
+        let context = Context { maybe_executed, ..CLEAN };
+        assert_eq!(classify(&Heard::NetworkError, &context), Outcome::Ambiguous(Doubt::Network));
+        assert_eq!(classify(&Heard::TimedOut, &context), Outcome::Ambiguous(Doubt::TimedOut));
+        assert_eq!(classify(&Heard::Aborted, &context), Outcome::Unsettled(Doubt::Aborted));
+    }
+}
+
+/// Headers that arrive and then a cut are a 200 with an empty body, without any error.
+#[test]
+fn an_empty_body_is_whole_only_where_it_says_so() {
+    let empty = |status, content_type, content_length| {
+        outcome(Answer { status, body: Body::Empty, content_type, content_length, ..json(status) })
+    };
+    let whole = |status| Outcome::Succeeded { http_status: status };
+    assert_eq!(empty(200, Some("application/json"), None), Outcome::Ambiguous(Doubt::Cut));
+    assert_eq!(empty(200, Some("application/json"), Some("12")), Outcome::Ambiguous(Doubt::Cut));
+    assert_eq!(empty(200, Some("application/json"), Some("0")), whole(200));
+    assert_eq!(empty(201, None, None), whole(201));
+    assert_eq!(empty(204, Some("application/json"), None), whole(204));
+    assert_eq!(empty(205, None, None), whole(205));
+    assert_eq!(empty(200, Some("text/html"), Some("0")), Outcome::Ambiguous(Doubt::NotTheApi));
+}
+
+#[test]
+fn the_media_types_that_are_expected() {
+    let of = |content_type, expects| {
+        let answer = Answer { content_type, ..json(200) };
+        let context = Context { expects, ..CLEAN };
+        classify(&Heard::Answer(&answer), &context) == Outcome::Succeeded { http_status: 200 }
+    };
+    for (content_type, expects, is_expected) in [
+        (Some("application/json; charset=utf-8"), "application/json", true),
+        (Some("application/problem+json"), "application/json", true),
+        (Some("Application/JSON"), "text/plain, application/json", true),
+        (Some("text/plain"), "text/*", true),
+        (Some("textual/plain"), "text/*", false),
+        (Some("text/html"), "*/*", true),
+        (None, "*/*", true),
+        (None, "application/json", false),
+        (Some("text/html"), "application/json", false),
+        (Some("text/json"), "application/json", false),
+        (Some("application/pdf"), "application/json,application/pdf", true),
+        (Some("text/html"), "", false),
+    ] {
+        assert_eq!(of(content_type, expects), is_expected, "{content_type:?} for {expects:?}");
+    }
+}
+
+/// Stripe says "in progress" with a type that means a mismatch elsewhere.
+#[test]
+fn a_409_is_told_apart_by_its_body() {
+    let of = |error_type, error_code| outcome(Answer { error_type, error_code, ..json(409) });
+    assert_eq!(of(Some("idempotency_error"), Some("idempotency_key_in_use")), Outcome::InProgress);
+    assert_eq!(of(Some("idempotency_error"), None), Outcome::KeyReused { http_status: 409 });
+    assert_eq!(
+        of(Some("urn:oncekey:problem:idempotency_in_progress"), Some("idempotency_in_progress")),
+        Outcome::InProgress
+    );
+    assert_eq!(
+        of(Some("invalid_request_error"), Some("already_refunded")),
+        Outcome::Refused { http_status: 409 }
+    );
+    assert_eq!(of(Some("conflict"), None), Outcome::Ambiguous(Doubt::Status(409)));
+}

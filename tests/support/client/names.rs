@@ -1,0 +1,77 @@
+//! Outcomes, states and steps by the words of tables and vectors.
+
+use oncekey::intent::{Start, State, Stored};
+use oncekey::retry::{Doubt, Next, Outcome, Stop};
+
+pub(crate) fn outcome_name(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Succeeded { .. } => "succeeded".into(),
+        Outcome::Refused { .. } => "refused".into(),
+        Outcome::NotExecuted { again: true, .. } => "not_executed again".into(),
+        Outcome::NotExecuted { .. } => "not_executed".into(),
+        Outcome::InProgress => "in_progress".into(),
+        Outcome::Ambiguous(doubt) => format!("ambiguous {}", doubt_name(*doubt)),
+        Outcome::Unsettled(doubt) => format!("unsettled {}", doubt_name(*doubt)),
+        Outcome::KeyReused { .. } => "key_reused".into(),
+        Outcome::KeyVoided => "key_voided".into(),
+        Outcome::KeyExpired => "key_expired".into(),
+    }
+}
+
+fn doubt_name(doubt: Doubt) -> &'static str {
+    match doubt {
+        Doubt::Network => "network",
+        Doubt::TimedOut => "timed_out",
+        Doubt::Aborted => "aborted",
+        Doubt::Cut => "cut",
+        Doubt::NotTheApi => "not_the_api",
+        Doubt::Status(_) => "status",
+        Doubt::Held => "held",
+        Doubt::NotReplayable => "not_replayable",
+        Doubt::Mismatch => "mismatch",
+        Doubt::Voided => "voided",
+        Doubt::Expired => "expired",
+        Doubt::NoProof => "no_proof",
+    }
+}
+
+pub(crate) fn next_name(next: Next) -> String {
+    match next {
+        Next::Again { after, counts: true } => format!("retry after {}", after.as_u64()),
+        Next::Again { after, counts: false } => format!("poll after {}", after.as_u64()),
+        Next::Stop(Stop::Outcome) => "stop".into(),
+        Next::Stop(Stop::RetriesUsedUp) => "stop: retries used up".into(),
+        Next::Stop(Stop::TimeUsedUp) => "stop: time used up".into(),
+        Next::Stop(Stop::RetentionOver) => "stop: retention over".into(),
+    }
+}
+
+pub(crate) fn state_name(stored: &Stored) -> String {
+    match stored {
+        Stored::Nothing => "nothing".into(),
+        Stored::Unreadable(_) => "unreadable".into(),
+        Stored::Entry(entry) => {
+            let name = match entry.state {
+                State::Prepared => "prepared",
+                State::Sending => "sending",
+                State::Unknown => "unknown",
+                State::Succeeded { .. } => "succeeded",
+                State::Refused { .. } => "refused",
+                State::Voided => "voided",
+            };
+            name.into()
+        }
+    }
+}
+
+pub(crate) fn start_name(start: &Start) -> &'static str {
+    match start {
+        Start::Send { fresh: true, .. } => "send_fresh",
+        Start::Send { fresh: false, .. } => "send_same",
+        Start::ResolveFirst => "resolve_first",
+        Start::PayloadChanged { .. } => "payload_changed",
+        Start::AnswerGone { .. } => "answer_gone",
+        Start::TooOld => "too_old",
+        Start::Unreadable(_) => "unreadable",
+    }
+}

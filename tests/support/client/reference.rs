@@ -1,0 +1,91 @@
+//! The reference that the table is checked against: it keeps everything that was ever sent and
+//! heard, forgets nothing at a reload, and works out from that, slowly, what may be sent.
+
+use oncekey::retry::Outcome;
+use std::collections::BTreeMap;
+
+#[derive(Default)]
+struct KeyHistory {
+    payload: u8,
+    sent: u32,
+    heard: Vec<(u32, Outcome)>,
+    proven_dead: bool,
+    proven_done: bool,
+}
+
+#[derive(Default)]
+pub(crate) struct History {
+    keys: BTreeMap<String, KeyHistory>,
+    /// The key and the payload that are known to have succeeded.
+    pub(crate) success: Option<(String, u8)>,
+}
+
+impl History {
+    /// The attempt with this number is sent.
+    pub(crate) fn note_sent(&mut self, key: &str, payload: u8, attempt: u32) {
+        let open = self.open_keys();
+        assert!(
+            open.iter().all(|open| open == key),
+            "a second key while the outcome of another is unknown: {open:?}"
+        );
+        if let Some((done, first)) = &self.success {
+            assert_eq!((done.as_str(), *first), (key, payload), "sent after the intent's success");
+        }
+        let history = self.keys.entry(key.to_owned()).or_default();
+        assert!(history.sent == 0 || history.payload == payload, "one key, two payloads");
+        assert_eq!(attempt, history.sent + 1, "attempts are counted");
+        assert!(!history.proven_dead, "a key that was given up is sent");
+        (history.payload, history.sent) = (payload, attempt);
+    }
+
+    pub(crate) fn note_heard(&mut self, key: &str, attempt: u32, outcome: Outcome) {
+        let history = self.keys.get_mut(key).expect("heard of a key that was sent");
+        history.heard.push((attempt, outcome));
+        if let Outcome::Succeeded { .. } = outcome {
+            self.note_success(key);
+        }
+    }
+
+    /// A key call proved how it ended.
+    pub(crate) fn note_proven(&mut self, key: &str, succeeded: bool) {
+        if succeeded {
+            self.note_success(key);
+        } else {
+            self.keys.entry(key.to_owned()).or_default().proven_dead = true;
+        }
+    }
+
+    fn note_success(&mut self, key: &str) {
+        let history = self.keys.get_mut(key).expect("a key that was sent");
+        history.proven_done = true;
+        self.success.get_or_insert((key.to_owned(), history.payload));
+    }
+
+    /// The keys that something may still be executed under, or may have been.
+    pub(crate) fn open_keys(&self) -> Vec<String> {
+        let open = self.keys.iter().filter(|(_, history)| history.is_open());
+        open.map(|(key, _)| key.clone()).collect()
+    }
+}
+
+impl KeyHistory {
+    fn is_open(&self) -> bool {
+        let is_refusal = |outcome: &Outcome| {
+            matches!(
+                outcome,
+                Outcome::Refused { .. } | Outcome::KeyReused { .. } | Outcome::KeyVoided
+            )
+        };
+        let untouched = |attempt: u32| {
+            let mut heard = self.heard.iter().filter(|(number, _)| *number == attempt).peekable();
+            heard.peek().is_some()
+                && heard.all(|(_, outcome)| {
+                    matches!(outcome, Outcome::NotExecuted { .. } | Outcome::KeyExpired)
+                })
+        };
+        self.sent > 0
+            && !self.proven_dead
+            && !self.heard.iter().any(|(_, outcome)| is_refusal(outcome))
+            && !(1..=self.sent).all(untouched)
+    }
+}

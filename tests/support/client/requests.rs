@@ -1,0 +1,47 @@
+//! Payloads and entries to test with.
+
+use oncekey::fingerprint::RequestParts;
+use oncekey::intent::{Entry, Payload, Start, State, Stored, Submit, start};
+use oncekey::{IdempotencyKey, Millis, UnixMillis};
+
+pub(crate) const NOW: UnixMillis = UnixMillis::new(1_764_000_000_000);
+pub(crate) const RETENTION: Millis = Millis::from_days(1);
+/// How long after the first byte a key may be sent.
+pub(crate) const SAFE: Millis = Millis::from_seconds(23 * 3600);
+
+pub(crate) fn parts(body: &str) -> RequestParts<'_> {
+    RequestParts {
+        method: "POST",
+        path: "/v1/payments",
+        query: None,
+        content_type: Some("application/json"),
+        body: body.as_bytes(),
+        ignore: &[],
+    }
+}
+
+pub(crate) fn payload(body: &str) -> Payload {
+    Payload::of("https://api.example", &parts(body))
+}
+
+pub(crate) fn submit(payload: &Payload) -> Submit<'_> {
+    Submit { payload, own_key: None, retention: RETENTION, random: [7; 16] }
+}
+
+pub(crate) fn key(text: &str) -> IdempotencyKey {
+    IdempotencyKey::parse_bare(text).expect("a key")
+}
+
+/// The entry of an intent that begins now.
+pub(crate) fn fresh_entry(payload: &Payload, now: UnixMillis) -> Entry {
+    match start(&Stored::Nothing, &submit(payload), now) {
+        Start::Send { entry, fresh: true } => entry,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// An entry in this state, one attempt into its life.
+pub(crate) fn entry_in(state: State, payload: &Payload, now: UnixMillis) -> Entry {
+    let maybe_executed = state == State::Unknown;
+    Entry { state, attempts: 1, maybe_executed, ..fresh_entry(payload, now) }
+}

@@ -1,0 +1,186 @@
+//! A server built on the real lifecycle, and an origin behind it that takes money.
+
+use oncekey::intent::Report;
+use oncekey::{
+    Attempt, Completion, Decision, Dialect, FailCause, Fingerprints, IdempotencyKey, KeyState,
+    KeyStatus, Next, Policy, Record, Step, StoredResponse, Token, UnixMillis, UnknownOutcome,
+    lifecycle,
+};
+use std::collections::BTreeMap;
+
+/// What the client sees of an answer.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Said {
+    pub(crate) status: u16,
+    pub(crate) code: Option<&'static str>,
+    pub(crate) state: Option<&'static str>,
+    pub(crate) expires_at: Option<UnixMillis>,
+    pub(crate) replayed: bool,
+    pub(crate) not_stored: bool,
+    pub(crate) html: bool,
+}
+
+/// What the origin does with one execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Charge,
+    Decline,
+    Throttle,
+    SignIn,
+    FailBefore,
+    FailAfter,
+    TimeOutAfter,
+    /// The isolate dies, and the lease with it.
+    Crash {
+        charged: bool,
+    },
+}
+
+pub(crate) struct Execution {
+    key: IdempotencyKey,
+    token: Token,
+    pub(crate) to: (usize, u32, u32),
+    since: UnixMillis,
+}
+
+pub(crate) struct Server {
+    pub(crate) policy: Policy,
+    records: BTreeMap<String, Record>,
+    pub(crate) executions: Vec<Execution>,
+    /// The keys that money was taken under, one entry each time.
+    pub(crate) charges: Vec<String>,
+    tokens: u8,
+}
+
+impl Server {
+    pub(crate) fn new(policy: Policy) -> Self {
+        Self { policy, records: BTreeMap::new(), executions: vec![], charges: vec![], tokens: 0 }
+    }
+
+    /// A request arrives. `None`: it is being executed.
+    pub(crate) fn receive(
+        &mut self,
+        key: &IdempotencyKey,
+        request: &Fingerprints,
+        to: (usize, u32, u32),
+        now: UnixMillis,
+    ) -> Option<Said> {
+        self.tokens = self.tokens.wrapping_add(1);
+        let token = Token::new([self.tokens; 16]);
+        let attempt = Attempt {
+            fingerprints: request,
+            token,
+            minted_at: key.minted_at(),
+            policy: &self.policy,
+        };
+        let record = self.records.get(key.as_str()).cloned();
+        let step = lifecycle::begin(record, &attempt, now);
+        self.store(key, &step);
+        if matches!(step.decision, Decision::Execute(_)) {
+            self.executions.push(Execution { key: key.clone(), token, to, since: now });
+            return None;
+        }
+        Some(said(&step.decision, step.status.as_ref()))
+    }
+
+    /// An execution ends. `None`: nobody is answered.
+    pub(crate) fn finish(&mut self, index: usize, fate: Fate, now: UnixMillis) -> Option<Said> {
+        let Execution { key, token, .. } = self.executions.swap_remove(index);
+        let charges = match fate {
+            Fate::Charge | Fate::FailAfter | Fate::TimeOutAfter => true,
+            Fate::Crash { charged } => charged,
+            _ => false,
+        };
+        let deduplicates = self.policy.unknown_outcome == UnknownOutcome::Retry;
+        let known = deduplicates && self.charges.iter().any(|charged| charged == key.as_str());
+        if charges && !known {
+            self.charges.push(key.as_str().to_owned());
+        }
+        let status = match fate {
+            Fate::Crash { .. } => return None,
+            Fate::FailAfter => 500,
+            Fate::TimeOutAfter => 504,
+            _ if known => 201,
+            Fate::Charge => 201,
+            Fate::Decline => 402,
+            Fate::Throttle => 429,
+            Fate::SignIn => 401,
+            Fate::FailBefore => 500,
+        };
+        let record = self.records.get(key.as_str()).cloned();
+        let step = if fate == Fate::TimeOutAfter {
+            lifecycle::fail(record, token, FailCause::TimedOut, now)
+        } else {
+            let (response, _) = StoredResponse::keep(status, [], vec![], "", 1000);
+            lifecycle::complete(record, token, response, now)
+        };
+        self.store(&key, &step);
+        let own = Said { status, ..head(step.status.as_ref()) };
+        Some(match &step.decision {
+            Completion::Recorded => own,
+            Completion::LeaseLost(decision) => said(decision, step.status.as_ref()),
+            Completion::RecordGone => Said { not_stored: true, ..own },
+        })
+    }
+
+    /// What runs for longer than the platform lets it is gone.
+    pub(crate) fn drop_old(&mut self, now: UnixMillis) {
+        self.executions.retain(|execution| now.since(execution.since).as_u64() < 60_000);
+    }
+
+    pub(crate) fn state(&self, key: &IdempotencyKey, now: UnixMillis) -> Report {
+        let record = self.records.get(key.as_str());
+        report(record.and_then(|record| record.status(now)).as_ref())
+    }
+
+    pub(crate) fn void(&mut self, key: &IdempotencyKey, now: UnixMillis) -> Report {
+        let record = self.records.get(key.as_str()).cloned();
+        let step = lifecycle::void(record, key.minted_at(), &self.policy, now);
+        self.store(key, &step);
+        report(step.status.as_ref())
+    }
+
+    fn store<D>(&mut self, key: &IdempotencyKey, step: &Step<D>) {
+        match &step.next {
+            Next::Keep => {}
+            Next::Write(record) => {
+                self.records.insert(key.as_str().to_owned(), (**record).clone());
+            }
+            Next::Remove => {
+                self.records.remove(key.as_str());
+            }
+        }
+    }
+}
+
+fn said(decision: &Decision, status: Option<&KeyStatus>) -> Said {
+    match (decision.rejection(), decision) {
+        (Some(rejection), _) => {
+            let problem = rejection.problem(Dialect::Kukopay, None, "");
+            Said { status: problem.status, code: Some(problem.code), ..head(status) }
+        }
+        (None, Decision::Replay(response)) => {
+            Said { status: response.status, replayed: true, ..head(status) }
+        }
+        (None, _) => panic!("no answer to {decision:?}"),
+    }
+}
+
+fn head(status: Option<&KeyStatus>) -> Said {
+    Said {
+        state: status.map(|status| status.state.as_str()),
+        expires_at: status.and_then(|status| status.expires_at),
+        ..Said::default()
+    }
+}
+
+fn report(status: Option<&KeyStatus>) -> Report {
+    let Some(status) = status else {
+        return Report::read(404, None, None);
+    };
+    let name = match status.state {
+        KeyState::Completed => "completed",
+        other => other.as_str(),
+    };
+    Report::read(200, Some(name), status.http_status)
+}

@@ -1,0 +1,38 @@
+//! Calls to Durable Objects: bytes there, a status and bytes back.
+//!
+//! Not by the `worker` crate's own `fetch`, which takes a whole public request with all that the
+//! platform could tell of it, and reads the answer piece by piece.
+
+use worker::js_sys::{Promise, Uint8Array};
+use worker::wasm_bindgen::{self, JsCast, JsValue, prelude::wasm_bindgen};
+use worker::wasm_bindgen_futures::JsFuture;
+use worker::web_sys::{Request, RequestInit, Response};
+use worker::{Env, Result};
+
+#[wasm_bindgen]
+extern "C" {
+    type Stub;
+
+    #[wasm_bindgen(method, catch)]
+    fn fetch(this: &Stub, request: &Request) -> std::result::Result<Promise, JsValue>;
+}
+
+/// A way to one object. Calls through it arrive in the order in which they were made.
+pub(crate) struct Object(Stub);
+
+impl Object {
+    pub(crate) fn named(env: &Env, binding: &str, name: &str) -> Result<Self> {
+        Ok(Self(env.durable_object(binding)?.get_by_name(name)?.into_rpc()))
+    }
+
+    pub(crate) async fn post(&self, body: &[u8]) -> Result<(u16, Vec<u8>)> {
+        let init = RequestInit::new();
+        init.set_method("POST");
+        init.set_body(&Uint8Array::from(body));
+        let request = Request::new_with_str_and_init("https://object/", &init)?;
+        let response = JsFuture::from(self.0.fetch(&request)?).await?;
+        let response: Response = response.dyn_into()?;
+        let body = JsFuture::from(response.array_buffer()?).await?;
+        Ok((response.status(), Uint8Array::new(&body).to_vec()))
+    }
+}
