@@ -125,15 +125,10 @@ pub fn complete(
     response: StoredResponse,
     now: UnixMillis,
 ) -> Step<Completion> {
-    let Some(mut record) = unless_gone(record, now) else {
-        return untouched(Completion::RecordGone, None, now);
+    let mut record = match not_ended(record, token, Some(&response), now) {
+        Ok(record) => record,
+        Err(step) => return step,
     };
-    if record.life(now) == Life::Expired {
-        return lease_lost(record, now);
-    }
-    if record.earlier.has_ended(token) {
-        return repeated(record, Some(&response), now);
-    }
     if owns(&record, token) {
         record.earlier.note_ended(token);
         return record_answer(record, response, now);
@@ -159,15 +154,10 @@ pub fn fail(
     cause: FailCause,
     now: UnixMillis,
 ) -> Step<Completion> {
-    let Some(mut record) = unless_gone(record, now) else {
-        return untouched(Completion::RecordGone, None, now);
+    let mut record = match not_ended(record, token, None, now) {
+        Ok(record) => record,
+        Err(step) => return step,
     };
-    if record.life(now) == Life::Expired {
-        return lease_lost(record, now);
-    }
-    if record.earlier.has_ended(token) {
-        return repeated(record, None, now);
-    }
     if !owns(&record, token) {
         return lease_lost(record, now);
     }
@@ -342,6 +332,22 @@ fn stands(record: Record, now: UnixMillis) -> Step<Decision> {
         State::Expired { .. } => Decision::KeyExpired,
     };
     Step { decision, status, next: Next::Keep }
+}
+
+/// The record that an attempt's end is brought to, or what to say where the end changes nothing
+/// whatever it is: the record is gone, has expired, or knows already that the attempt has ended.
+fn not_ended(
+    record: Option<Record>,
+    token: Token,
+    brought: Option<&StoredResponse>,
+    now: UnixMillis,
+) -> Result<Record, Step<Completion>> {
+    match unless_gone(record, now) {
+        None => Err(untouched(Completion::RecordGone, None, now)),
+        Some(record) if record.life(now) == Life::Expired => Err(lease_lost(record, now)),
+        Some(record) if record.earlier.has_ended(token) => Err(repeated(record, brought, now)),
+        Some(record) => Ok(record),
+    }
 }
 
 /// A repeated call of an attempt that has ended: what it brought is recorded already. Where another
