@@ -2,7 +2,7 @@
 
 use oncekey::{Millis, UnixMillis};
 use std::time::Duration;
-use worker::js_sys;
+use worker::{SqlStorageValue, js_sys};
 
 /// Now. On the platform time stands still between two waits for input or output.
 pub(crate) fn now() -> UnixMillis {
@@ -23,6 +23,12 @@ pub(crate) fn rfc3339(time: UnixMillis) -> String {
 /// The fixed date form of HTTP (RFC 9110 §5.6.7), as in `Sun, 29 Nov 2026 20:40:00 GMT`.
 pub(crate) fn imf_fixdate(time: UnixMillis) -> String {
     String::from(date(time).to_utc_string())
+}
+
+/// A time as a database holds it: an integer that JavaScript's numbers hold exactly, which they do
+/// until the year 287396.
+pub(crate) fn column(time: UnixMillis) -> SqlStorageValue {
+    SqlStorageValue::Integer(i64::try_from(time.as_u64()).unwrap_or(i64::MAX).min(1 << 53))
 }
 
 fn date(time: UnixMillis) -> js_sys::Date {

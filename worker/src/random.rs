@@ -10,9 +10,18 @@ pub(crate) fn token() -> Token {
 
 /// An id for a request, as callers quote it to support.
 pub(crate) fn request_id() -> String {
-    let digits = bytes::<12>().into_iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    let digits = digits.filter_map(|digit| char::from_digit(digit.into(), 16));
-    "req_".chars().chain(digits).collect()
+    id::<12>("req_")
+}
+
+/// `prefix` and `N` random bytes in hexadecimal.
+pub(crate) fn id<const N: usize>(prefix: &str) -> String {
+    prefix.to_owned() + &hex(&bytes::<N>())
+}
+
+/// Bytes in hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
 }
 
 fn bytes<const N: usize>() -> [u8; N] {

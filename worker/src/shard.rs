@@ -150,7 +150,7 @@ impl Store {
             }
             Next::Write(record) => self.put(name, *record)?,
         }
-        self.rows("UPDATE meta SET last_seen = ?", vec![number(now.as_u64())]).map(drop)
+        self.rows("UPDATE meta SET last_seen = ?", vec![clock::column(now)]).map(drop)
     }
 
     /// Stores a record; an answer that the database does not take is stored without its body.
@@ -158,7 +158,7 @@ impl Store {
         const PUT: &str = "INSERT INTO records (name, record, due_at) VALUES (?, ?, ?)
             ON CONFLICT (name) DO UPDATE SET record = excluded.record, due_at = excluded.due_at";
         let row = |record: &Record| {
-            vec![name.to_vec().into(), record.encode().into(), number(record.due_at().as_u64())]
+            vec![name.to_vec().into(), record.encode().into(), clock::column(record.due_at())]
         };
         let Err(error) = self.rows(PUT, row(&record)) else {
             return Ok(());
@@ -174,7 +174,7 @@ impl Store {
         let now = self.now()?;
         let due = self.rows(
             "SELECT name, record FROM records WHERE due_at <= ? ORDER BY due_at LIMIT ?",
-            vec![number(now.as_u64()), SWEEP_BATCH.into()],
+            vec![clock::column(now), SWEEP_BATCH.into()],
         )?;
         for row in due {
             let [SqlStorageValue::Blob(name), SqlStorageValue::Blob(bytes)] = &row[..] else {
@@ -273,9 +273,4 @@ fn decide(operation: Operation, record: Option<Record>, now: UnixMillis) -> (Rep
             (Reply::Stands { status }, Next::Keep)
         }
     }
-}
-
-/// Milliseconds fit a JavaScript number until the year 287396.
-fn number(millis: u64) -> SqlStorageValue {
-    SqlStorageValue::Integer(i64::try_from(millis).unwrap_or(i64::MAX).min(1 << 53))
 }

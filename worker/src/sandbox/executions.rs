@@ -6,6 +6,7 @@
 use super::input::IdempotencyKey;
 use super::merchant::Context;
 use super::store::Tx;
+use crate::clock;
 use serde::Serialize;
 
 /// Notes that `operation` made `object_id`.
@@ -24,7 +25,7 @@ pub(super) fn note(
             operation.into(),
             object_id.into(),
             context.request_id.as_str().into(),
-            context.now.into(),
+            clock::column(context.now),
         ],
     )
 }

@@ -3,8 +3,8 @@
 
 use super::error::Refusal;
 use super::fields::Field;
-use super::platform;
 use crate::json::Json;
+use crate::random;
 use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
 use serde::Serialize;
 
@@ -178,8 +178,8 @@ impl RequestId {
         Self::try_from(text).ok()
     }
 
-    pub(super) fn mint() -> worker::Result<Self> {
-        Ok(Self(platform::random_id("req_")?))
+    pub(super) fn mint() -> Self {
+        Self(random::request_id())
     }
 }
 

@@ -6,12 +6,13 @@ use super::error::{Failure, Refusal};
 use super::executions;
 use super::input::{ApiKey, IdempotencyKey, OutTradeNo, RequestId};
 use super::orders::{self, NewOrder, OrderId};
-use super::platform::{self, Millis};
 use super::schema;
 use super::store::{self, Tx};
 use crate::object::Object;
 use crate::panic::{Panicked, contain};
+use crate::{clock, random};
 use minicbor::{Decode, Encode};
+use oncekey::UnixMillis;
 use sha2::{Digest, Sha256};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -73,7 +74,7 @@ pub(super) enum Operation {
 pub(super) struct Context {
     pub(super) request_id: RequestId,
     pub(super) idempotency_key: Option<IdempotencyKey>,
-    pub(super) now: Millis,
+    pub(super) now: UnixMillis,
 }
 
 impl Command {
@@ -113,7 +114,7 @@ fn object_name(merchant: &ApiKey) -> String {
         .chain_update(b"oncekey sandbox merchant 1\0")
         .chain_update(merchant.as_str())
         .finalize();
-    platform::hex(&digest)
+    random::hex(&digest)
 }
 
 /// One merchant of the sandbox.
@@ -165,7 +166,7 @@ impl Database {
         let context = Context {
             request_id: command.request_id,
             idempotency_key: command.idempotency_key,
-            now: platform::now(),
+            now: clock::now(),
         };
         store::transaction(&self.storage, |tx| apply(tx, &context, command.operation))
     }

@@ -19,7 +19,6 @@
 //! | `fields.rs` | the members of a body, each known and none twice |
 //! | `fault.rs` | `Sandbox-Fault` |
 //! | `answer.rs`, `error.rs` | what the caller gets |
-//! | `platform.rs` | clock and randomness |
 
 mod answer;
 mod error;
@@ -29,7 +28,6 @@ mod fields;
 mod input;
 mod merchant;
 mod orders;
-mod platform;
 mod schema;
 mod store;
 
@@ -49,7 +47,7 @@ const MAX_BODY_BYTES: usize = 64 * 1024;
 pub(crate) async fn serve(env: &Env, mut request: Request) -> worker::Result<Response> {
     let request_id = match header(request.headers(), "X-Request-Id").and_then(RequestId::parse) {
         Some(given) => given,
-        None => RequestId::mint()?,
+        None => RequestId::mint(),
     };
     let answer = match answer(env, &mut request, &request_id).await {
         Ok(answer) => answer,
@@ -129,7 +127,7 @@ impl Route {
     async fn operation(self, request: &mut Request) -> Result<Operation, Failure> {
         Ok(match self {
             Self::CreateOrder => Operation::CreateOrder {
-                id: OrderId::mint()?,
+                id: OrderId::mint(),
                 order: NewOrder::parse(&json_body(request).await?)?,
             },
             Self::FindOrder => Operation::FindOrder {

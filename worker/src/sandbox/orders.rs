@@ -5,10 +5,11 @@ use super::executions;
 use super::fields::{Field, Fields};
 use super::input::{Amount, Currency, OutTradeNo, Subject, text};
 use super::merchant::Context;
-use super::platform::{self, Millis};
 use super::store::{Row, Tx};
 use crate::json::Json;
+use crate::{clock, random};
 use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
+use oncekey::UnixMillis;
 use serde::Serialize;
 
 text!(OrderId, "must be the id of an order: ord_ and 32 hexadecimal digits", |text| {
@@ -17,8 +18,8 @@ text!(OrderId, "must be the id of an order: ord_ and 32 hexadecimal digits", |te
 });
 
 impl OrderId {
-    pub(super) fn mint() -> worker::Result<Self> {
-        Ok(Self(platform::random_id("ord_")?))
+    pub(super) fn mint() -> Self {
+        Self(random::id::<16>("ord_"))
     }
 
     pub(super) fn parse(text: String) -> Option<Self> {
@@ -57,7 +58,7 @@ pub(super) struct Order {
     id: OrderId,
     content: NewOrder,
     status: String,
-    created_at: Millis,
+    created_at: UnixMillis,
 }
 
 impl Order {
@@ -73,7 +74,7 @@ impl Order {
                 subject: row.parsed()?,
             },
             status: row.text()?,
-            created_at: row.integer()?,
+            created_at: row.time()?,
         })
     }
 }
@@ -99,7 +100,7 @@ impl Serialize for Order {
             currency: &self.content.currency,
             subject: &self.content.subject,
             status: &self.status,
-            created_at: platform::rfc3339(self.created_at),
+            created_at: clock::rfc3339(self.created_at),
         }
         .serialize(serializer)
     }
@@ -131,7 +132,7 @@ pub(super) fn create(
             order.content.currency.as_str().into(),
             order.content.subject.as_str().into(),
             order.status.as_str().into(),
-            order.created_at.into(),
+            clock::column(order.created_at),
         ],
     )?;
     executions::note(tx, context, "order.create", order.id.as_str())?;

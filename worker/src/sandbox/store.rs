@@ -1,5 +1,6 @@
 //! SQL in a Durable Object. The only way to it is a transaction.
 
+use oncekey::UnixMillis;
 use worker::wasm_bindgen::{self, JsCast, JsValue, prelude::wasm_bindgen};
 use worker::{SqlStorage, SqlStorageValue, Storage};
 
@@ -87,6 +88,11 @@ impl Row {
             Some(SqlStorageValue::Integer(number)) => Ok(number),
             _ => Err("a stored integer is missing".into()),
         }
+    }
+
+    pub(super) fn time(&mut self) -> worker::Result<UnixMillis> {
+        let millis = u64::try_from(self.integer()?);
+        millis.map(UnixMillis::new).map_err(|_| "a stored time is negative".into())
     }
 
     pub(super) fn text(&mut self) -> worker::Result<String> {
