@@ -56,6 +56,12 @@
 //! back by more than that hour nobody can say how old an entry is, so it counts as too old. (A clock
 //! that went back and has caught up by the time that anybody looks cannot be noticed.)
 //!
+//! An intent whose attempts were all told that they were not executed (401, 429) gets a fresh key
+//! once it is too old; until then its key stays, or is voided, because a browser may send one
+//! request twice and the other copy may still arrive. The limit of this is such a copy that was
+//! executed, while nobody asked for as long as the server remembered it, or could ask. To lock out
+//! everybody who comes back to a checkout on the day after a 401 would be the greater harm.
+//!
 //! # What cannot be read
 //!
 //! An entry that is damaged, or that a newer version of this project wrote (a deploy was taken
@@ -183,7 +189,7 @@ pub fn note_sending(
         entry.state = State::Sending;
     }
     entry.attempts = entry.attempts.saturating_add(1);
-    entry.updated_at = now;
+    entry.touch(now);
     Ok(entry)
 }
 
@@ -222,7 +228,11 @@ pub fn note_outcome(
         Outcome::NotExecuted { .. } | Outcome::KeyExpired => entry.state = State::Prepared,
         Outcome::Succeeded { .. } => {}
     }
-    (entry != *before).then_some(Entry { updated_at: now, ..entry })
+    if entry == *before {
+        return None;
+    }
+    entry.touch(now);
+    Some(entry)
 }
 
 /// After [`Outcome::KeyExpired`]: the same intent with a key that tells no time, a UUIDv4. `None`

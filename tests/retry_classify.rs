@@ -53,12 +53,13 @@ const TABLE: &str = "
     *   | api_error/api_connection_error | * | * | * | * | * => ambiguous status
     408 | * | * | * | * | * | * => ambiguous status
     409 | none | * | * | * | * | * => ambiguous status
-    409 | in_progress/outcome_unknown/error/not_replayable/key_voided/key_expired | * | * | * | * | * => ambiguous status
     401 | * | * | * | clean | * | * => not_executed
     401 | * | * | * | unknown | * | * => unsettled status
     402/409 | * | none | * | unknown | none | * => refused
     402/409 | * | * | * | unknown | * | * => unsettled no_proof
-    402/409 | * | * | * | clean | * | * => refused
+    402/409 | * | none | * | clean | none | * => refused
+    402/409 | * | * | not_stored | clean | * | * => refused
+    402/409 | * | * | * | clean | * | * => not_executed
 ";
 
 #[test]
@@ -100,6 +101,7 @@ fn every_cell() {
         }
     }
     assert!(cells > 10_000);
+    table.assert_every_line_counted();
 }
 
 fn classify_words(word: &dyn Fn(&'static str) -> &'static str, as_type: bool) -> String {

@@ -25,7 +25,7 @@ pub struct Entry {
     pub own_key: bool,
     /// When the key became the intent's.
     pub created_at: UnixMillis,
-    /// When the entry was last changed.
+    /// When the entry was last changed, by the latest clock that it has seen.
     pub updated_at: UnixMillis,
     /// Until when the server surely knows the key, if it ever learned of it.
     pub safe_until: UnixMillis,
@@ -149,10 +149,18 @@ impl Entry {
             .any(|open| state == Some(open.as_str()));
         if has_no_answer {
             self.safe_until = Self::safe_from(now, retention);
+            // Counted from here on, whatever the clock said before.
+            self.updated_at = now;
         }
         if let Some(expires_at) = expires_at {
             self.safe_until = self.safe_until.min(expires_at.minus(tolerance(retention)));
         }
+    }
+
+    /// The entry is changed now. Its time never goes back, or a clock that did would be noticed
+    /// only once.
+    pub(super) fn touch(&mut self, now: UnixMillis) {
+        self.updated_at = now.never_before(self.updated_at);
     }
 
     pub(super) fn is_too_old(&self, now: UnixMillis) -> bool {

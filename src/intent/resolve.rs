@@ -156,7 +156,8 @@ pub fn after_report(
     let mut entry = entry.clone();
     let is_news = matches!(report, Report::InProgress | Report::Unknown) && !entry.maybe_executed;
     if is_news {
-        entry = Entry { state: State::Unknown, maybe_executed: true, updated_at: now, ..entry };
+        (entry.state, entry.maybe_executed) = (State::Unknown, true);
+        entry.touch(now);
     }
     let may_void = purpose == Purpose::MakeRoom && asked == Asked::State && !entry.is_too_old(now);
     let (next, step) = match report {
@@ -202,5 +203,9 @@ fn last_resort(
 }
 
 fn changed(entry: &Entry, state: State, now: UnixMillis) -> Option<Entry> {
-    (entry.state != state).then(|| Entry { state, updated_at: now, ..entry.clone() })
+    (entry.state != state).then(|| {
+        let mut entry = Entry { state, ..entry.clone() };
+        entry.touch(now);
+        entry
+    })
 }

@@ -152,11 +152,13 @@ pub enum Doubt {
 /// | 425, 429 | NotExecuted, again | same |
 /// | `api_error`, `api_connection_error`; 408; 409 that is no `invalid_request_error` | Ambiguous | same |
 /// | 401, 403, 407, 421, 423 | NotExecuted | Unsettled |
-/// | any other 4xx | Refused | where the server sends proof: Unsettled |
+/// | any other 4xx | Refused; where the server sends proof, NotExecuted, unless `Idempotency-Stored: false` | Refused; where the server sends proof, Unsettled |
 /// | any other status | Ambiguous | same |
 ///
 /// A 2xx alone is proof of execution, but after an unknown attempt only of *something*: a page that
 /// a portal or a cache made up must not close the matter where the server would have said so.
+/// Likewise a 4xx without proof, where there would be one, comes from somebody before the key's
+/// record, which was not reached: the same key may still be used.
 /// A kept 5xx is what Stripe-like servers replay: it stays, and says nothing.
 pub fn classify(heard: &Heard<'_>, context: &Context<'_>) -> Outcome {
     match heard {
@@ -252,7 +254,8 @@ impl Answer<'_> {
     fn by_status(&self, context: &Context<'_>) -> Outcome {
         let http_status = self.status;
         let again = matches!(http_status, 425 | 429);
-        let is_unproven = context.maybe_executed && (context.sends_proof || self.state.is_some());
+        let sends_proof = context.sends_proof || self.state.is_some();
+        let is_unproven = context.maybe_executed && sends_proof;
         let is_open =
             matches!(self.state, Some("unknown" | "in_progress")) && !self.is_not_stored();
         let ambiguous = Outcome::Ambiguous(Doubt::Status(http_status));
@@ -276,6 +279,9 @@ impl Answer<'_> {
             }
             (_, AnswerClass::NotExecuted) => Outcome::NotExecuted { http_status, again },
             _ if is_unproven => Outcome::Unsettled(Doubt::NoProof),
+            _ if sends_proof && !self.is_not_stored() => {
+                Outcome::NotExecuted { http_status, again }
+            }
             _ => Outcome::Refused { http_status },
         }
     }

@@ -37,7 +37,7 @@ pub(crate) enum Fate {
 }
 
 pub(crate) struct Execution {
-    key: IdempotencyKey,
+    pub(crate) key: IdempotencyKey,
     token: Token,
     pub(crate) to: (usize, u32, u32),
     since: UnixMillis,
@@ -49,12 +49,21 @@ pub(crate) struct Server {
     pub(crate) executions: Vec<Execution>,
     /// The keys that money was taken under, one entry each time.
     pub(crate) charges: Vec<String>,
+    /// The keys that a deduplicating origin has declined.
+    declined: Vec<String>,
     tokens: u8,
 }
 
 impl Server {
     pub(crate) fn new(policy: Policy) -> Self {
-        Self { policy, records: BTreeMap::new(), executions: vec![], charges: vec![], tokens: 0 }
+        Self {
+            policy,
+            records: BTreeMap::new(),
+            executions: vec![],
+            charges: vec![],
+            declined: vec![],
+            tokens: 0,
+        }
     }
 
     /// A request arrives. `None`: it is being executed.
@@ -93,7 +102,12 @@ impl Server {
         };
         let deduplicates = self.policy.unknown_outcome == UnknownOutcome::Retry;
         let known = deduplicates && self.charges.iter().any(|charged| charged == key.as_str());
-        if charges && !known {
+        let declined =
+            deduplicates && self.declined.iter().any(|declined| declined == key.as_str());
+        if fate == Fate::Decline && !known {
+            self.declined.push(key.as_str().to_owned());
+        }
+        if charges && !known && !declined {
             self.charges.push(key.as_str().to_owned());
         }
         let status = match fate {
@@ -101,6 +115,7 @@ impl Server {
             Fate::FailAfter => 500,
             Fate::TimeOutAfter => 504,
             _ if known => 201,
+            _ if declined => 402,
             Fate::Charge => 201,
             Fate::Decline => 402,
             Fate::Throttle => 429,

@@ -1,14 +1,13 @@
 //! Two tabs, one storage, a network that loses and doubles, and a server. Nothing is locked: a tab
 //! may start while the other one is sending, as when a lease was taken over.
 
+mod page;
+
 use super::reference::History;
-use super::requests::{RETENTION, parts, payload};
+use super::requests::{parts, payload};
 use super::server::{Fate, Said, Server};
-use oncekey::intent::{
-    Asked, Entry, Means, Payload, Purpose, Report, ResolveStep, Start, State, Stored, Submit,
-    after_report, first_step, note_outcome, note_sending, remint, start,
-};
-use oncekey::retry::{Answer, Body, Heard, Next, Outcome, Progress, RetryPolicy, classify, next};
+use oncekey::intent::{Entry, Payload, Purpose, State, Stored, Submit};
+use oncekey::retry::{Answer, Body, Heard, Outcome, RetryPolicy};
 use oncekey::{FingerprintSecrets, Fingerprints, IdempotencyKey, Millis, Policy, UnixMillis};
 use std::collections::BTreeMap;
 
@@ -115,6 +114,7 @@ pub(crate) struct World {
     answers: Vec<((usize, u32, u32), IdempotencyKey, Said)>,
     executing: BTreeMap<(usize, u32, u32), IdempotencyKey>,
     pub(crate) history: History,
+    limit: bool,
     random: u8,
     retry: RetryPolicy,
     pub(crate) milestones: BTreeMap<&'static str, u32>,
@@ -135,6 +135,7 @@ impl World {
             answers: vec![],
             executing: BTreeMap::new(),
             history: History::default(),
+            limit: false,
             random: 0,
             retry: RetryPolicy::default(),
             milestones: BTreeMap::new(),
@@ -142,6 +143,9 @@ impl World {
     }
 
     pub(crate) fn step(&mut self, op: Op) {
+        if self.is_beyond_the_limit() {
+            return self.reach("the stated limit");
+        }
         match op {
             Op::Submit { tab, payload, crash } => self.submit(tab, payload, crash),
             Op::Continue { tab } => self.send(tab, false),
@@ -161,6 +165,18 @@ impl World {
         self.check();
     }
 
+    /// The limit that `intent.rs` states: the browser sent an attempt twice, one copy was answered
+    /// with "not executed", the other was executed, and nobody asked for as long as the server
+    /// remembered, or could ask.
+    fn is_beyond_the_limit(&self) -> bool {
+        if self.limit {
+            return true;
+        }
+        let Stored::Entry(entry) = self.stored() else { return false };
+        let is_prepared = entry.state == State::Prepared && entry.attempts > 0;
+        is_prepared && self.is_alive(&entry.key) && entry.time_left(self.now()) == Millis::new(0)
+    }
+
     fn check(&mut self) {
         assert!(self.server.charges.len() <= 1, "paid twice: {:?}", self.server.charges);
         if let Some((key, _)) = &self.history.success {
@@ -171,69 +187,9 @@ impl World {
         }
     }
 
-    fn submit(&mut self, tab: usize, payload: u8, crash: u8) {
-        if self.tabs[tab].call.is_some() {
-            return;
-        }
-        let wanted = payload_of(payload);
-        let started = start(&self.stored(), &self.submission(&wanted), self.now());
-        self.reach(super::names::start_name(&started));
-        match started {
-            Start::Send { entry, fresh } => {
-                if let Some((key, first)) = &self.history.success {
-                    assert!(!fresh, "a fresh key after the intent's success");
-                    assert_eq!((entry.key.as_str(), payload), (key.as_str(), *first));
-                }
-                self.write(&entry);
-                if crash == 1 {
-                    return self.reload(tab);
-                }
-                self.begin_call(tab, entry.key, payload, crash == 2);
-            }
-            Start::ResolveFirst => self.resolve(tab, Purpose::MakeRoom, crash == 1),
-            _ => {}
-        }
-    }
-
-    fn begin_call(&mut self, tab: usize, key: IdempotencyKey, payload: u8, crash: bool) {
-        self.tabs[tab].body = Some((key.clone(), payload));
-        let call = Call { key, payload, attempt: 0, retries: 0, waiting: true };
-        self.tabs[tab].call = Some(call);
-        self.send(tab, crash);
-    }
-
-    fn send(&mut self, tab: usize, crash: bool) {
-        let (stored, now, real) = (self.stored(), self.now(), self.real);
-        let Some(mut call) = self.tabs[tab].call.take_if(|call| call.waiting) else { return };
-        let Ok(entry) = note_sending(&stored, &call.key, RETENTION, now) else {
-            return self.reach("an attempt is not sent");
-        };
-        self.write(&entry);
-        self.history.note_sent(call.key.as_str(), call.payload, entry.attempts);
-        if crash {
-            return self.reload(tab);
-        }
-        assert_eq!(self.stored(), Stored::Entry(entry.clone()), "stored before the first byte");
-        (call.attempt, call.waiting) = (entry.attempts, false);
-        let to = (tab, self.tabs[tab].life, call.attempt);
-        self.requests.push(Request {
-            key: call.key.clone(),
-            payload: call.payload,
-            to,
-            sent_at: real,
-        });
-        self.tabs[tab].call = Some(call);
-    }
-
     fn reload(&mut self, tab: usize) {
         self.tabs[tab] = Tab { life: self.tabs[tab].life + 1, ..Tab::default() };
         self.reach("a reload");
-    }
-
-    fn time_out(&mut self, tab: usize) {
-        let Some(call) = self.tabs[tab].call.as_ref().filter(|call| !call.waiting) else { return };
-        let (key, attempt) = (call.key.clone(), call.attempt);
-        self.hear(tab, &key, attempt, &Heard::TimedOut, &Said::default());
     }
 
     fn arrive(&mut self, pick: usize, gate: Option<Gate>) {
@@ -290,91 +246,11 @@ impl World {
         self.hear(tab, &key, attempt, &Heard::Answer(&answer), &said);
     }
 
-    /// What a page does with the end of an attempt.
-    fn hear(
-        &mut self,
-        tab: usize,
-        key: &IdempotencyKey,
-        attempt: u32,
-        heard: &Heard<'_>,
-        said: &Said,
-    ) {
-        let (stored, now) = (self.stored(), self.now());
-        let Stored::Entry(entry) = &stored else { return };
-        if entry.key != *key {
-            return;
-        }
-        let outcome = classify(heard, &entry.context(self.sends_proof, "application/json"));
-        self.history.note_heard(key.as_str(), attempt, outcome);
-        let noted = note_outcome(&stored, key, attempt, &outcome, now);
-        let mut entry = noted.unwrap_or_else(|| entry.clone());
-        if self.sends_proof {
-            let expires_at = said.expires_at.map(|point| now.plus(point.since(self.real)));
-            entry.note_expiry(said.state, expires_at, RETENTION, now);
-        }
-        self.write(&entry);
-        self.reach(milestone(&outcome));
-        let is_of_call =
-            |call: &&mut Call| call.key == *key && call.attempt == attempt && !call.waiting;
-        let Some(call) = self.tabs[tab].call.as_mut().filter(is_of_call) else { return };
-        let progress =
-            Progress { retries: call.retries, elapsed: Millis::new(0), left: entry.time_left(now) };
-        match next(&self.retry, &outcome, progress, None, 1 << 31) {
-            Next::Again { counts, .. } => {
-                call.retries += u32::from(counts);
-                call.waiting = true;
-            }
-            Next::Stop(_) => self.tabs[tab].call = None,
-        }
-        if outcome == Outcome::KeyExpired {
-            self.remint(tab, key);
-        }
-    }
-
-    fn remint(&mut self, tab: usize, key: &IdempotencyKey) {
-        let Some(call) = self.tabs[tab].call.take() else { return };
-        let wanted = payload_of(call.payload);
-        if let Some(entry) = remint(&self.stored(), key, &self.submission(&wanted), self.now()) {
-            self.write(&entry);
-            self.reach("a key without time");
-            self.begin_call(tab, entry.key, call.payload, false);
-        }
-    }
-
-    fn resolve(&mut self, tab: usize, purpose: Purpose, lost: bool) {
-        let Stored::Entry(entry) = self.stored() else { return };
-        let body = self.tabs[tab].body.clone().filter(|(key, _)| *key == entry.key);
-        let means = Means { key_calls: self.key_calls, old_body: body.is_some() };
-        let (mut write, mut step) = first_step(&entry, purpose, means, self.now());
-        loop {
-            if let Some(entry) = write {
-                self.write(&entry);
-                if step == ResolveStep::Settled {
-                    let succeeded = matches!(entry.state, State::Succeeded { .. });
-                    self.history.note_proven(entry.key.as_str(), succeeded);
-                    self.reach("resolved");
-                }
-            }
-            let Stored::Entry(entry) = self.stored() else { panic!("an entry was lost") };
-            let asked = match step {
-                ResolveStep::AskState => Asked::State,
-                ResolveStep::Void => Asked::Void,
-                ResolveStep::SendAgain if self.tabs[tab].call.is_none() => {
-                    let (key, payload) = body.expect("the old body is in memory");
-                    self.reach("the old payload again");
-                    return self.begin_call(tab, key, payload, false);
-                }
-                _ => return,
-            };
-            let mut report = match asked {
-                Asked::State => self.server.state(&entry.key, self.real),
-                Asked::Void => self.server.void(&entry.key, self.real),
-            };
-            if lost {
-                report = Report::NoAnswer;
-            }
-            (write, step) = after_report(&entry, asked, report, purpose, means, self.now());
-        }
+    /// Something was, or may yet be, executed under the key.
+    fn is_alive(&self, key: &IdempotencyKey) -> bool {
+        self.requests.iter().any(|request| request.key == *key)
+            || self.server.executions.iter().any(|execution| execution.key == *key)
+            || self.server.charges.iter().any(|charged| charged == key.as_str())
     }
 
     fn double(&mut self, pick: usize) {
@@ -416,7 +292,12 @@ impl World {
 
     fn submission<'a>(&mut self, payload: &'a Payload) -> Submit<'a> {
         self.random = self.random.wrapping_add(1);
-        Submit { payload, own_key: None, retention: RETENTION, random: [self.random; 16] }
+        Submit {
+            payload,
+            own_key: None,
+            retention: super::requests::RETENTION,
+            random: [self.random; 16],
+        }
     }
 
     fn reach(&mut self, milestone: &'static str) {

@@ -1,0 +1,282 @@
+//! What clients were reported to get wrong, fault by fault, as far as it is a matter of rules.
+
+#![cfg(not(target_arch = "wasm32"))]
+
+#[path = "support/client/mod.rs"]
+mod client;
+
+use client::requests::{NOW, RETENTION, SAFE, key, parts, payload, submit};
+use oncekey::canonical::JsonPointer;
+use oncekey::fingerprint::RequestParts;
+use oncekey::intent::{
+    Claim, Claiming, Entry, Payload, Start, State, Stored, Submit, TabToken, note_outcome,
+    note_sending, start,
+};
+use oncekey::retry::{
+    Answer, Body, Context, Doubt, Heard, Next, Outcome, Progress, RetryPolicy, attempt_timeout,
+    classify, next, retry_after,
+};
+use oncekey::{IdempotencyKey, Millis};
+
+/// What a page does, and what its storage holds.
+#[derive(Default)]
+struct Page {
+    text: Option<String>,
+}
+
+impl Page {
+    fn stored(&self) -> Stored {
+        Stored::read(self.text.as_deref())
+    }
+
+    fn start(&self, body: &str) -> Start {
+        start(&self.stored(), &submit(&payload(body)), NOW)
+    }
+
+    /// Submits and sends; the key that goes out.
+    fn send(&mut self, body: &str) -> IdempotencyKey {
+        let Start::Send { entry, .. } = self.start(body) else { panic!("nothing is sent") };
+        self.text = Some(entry.encode());
+        let entry = note_sending(&self.stored(), &entry.key, RETENTION, NOW).expect("it is sent");
+        self.text = Some(entry.encode());
+        entry.key
+    }
+
+    fn entry(&self) -> Entry {
+        Entry::decode(self.text.as_ref().expect("something is stored")).expect("an entry")
+    }
+
+    fn hear(&mut self, heard: &Heard<'_>) -> Outcome {
+        let entry = self.entry();
+        let outcome = classify(heard, &entry.context(false, "application/json"));
+        let after = note_outcome(&self.stored(), &entry.key, entry.attempts, &outcome, NOW);
+        self.text = Some(after.unwrap_or(entry).encode());
+        outcome
+    }
+
+    fn hear_status(&mut self, status: u16) -> Outcome {
+        self.hear(&Heard::Answer(&json(status)))
+    }
+}
+
+fn json(status: u16) -> Answer<'static> {
+    Answer { status, content_type: Some("application/json"), ..Answer::default() }
+}
+
+fn again(outcome: &Outcome, retries: u32, retry_after: Option<Millis>) -> Next {
+    let left = Millis::from_days(1);
+    let progress = Progress { retries, elapsed: Millis::new(0), left };
+    next(&RetryPolicy::default(), outcome, progress, retry_after, 1 << 31)
+}
+
+#[test]
+fn fault_52_two_submits_mint_one_key() {
+    let mut page = Page::default();
+    let first = page.send("a");
+    assert_eq!(page.send("a"), first);
+}
+
+#[test]
+fn fault_53_a_retry_after_a_slow_success_uses_the_same_key() {
+    let mut page = Page::default();
+    let first = page.send("a");
+    page.hear(&Heard::TimedOut);
+    assert_eq!(page.send("a"), first);
+    page.hear_status(201);
+    assert_eq!(page.send("a"), first, "and so does a submit after the success");
+}
+
+#[test]
+fn fault_54_a_reload_finds_the_key() {
+    let mut page = Page::default();
+    let first = page.send("a");
+    let mut reloaded = Page { text: page.text };
+    assert_eq!(reloaded.send("a"), first);
+    assert!(reloaded.entry().maybe_executed, "what the gone page sent may have been executed");
+}
+
+#[test]
+fn fault_55_an_edited_amount_takes_a_new_key_once_the_old_one_is_resolved() {
+    let mut page = Page::default();
+    let first = page.send("a");
+    page.hear(&Heard::NetworkError);
+    assert_eq!(page.start("b"), Start::ResolveFirst);
+    page.text = Some(Entry { state: State::Voided, ..page.entry() }.encode());
+    let Start::Send { entry, fresh: true } = page.start("b") else { panic!() };
+    assert_ne!(entry.tag, payload("a").tag(&first));
+    assert_eq!(entry.tag, payload("b").tag(&entry.key));
+}
+
+#[test]
+fn fault_56_volatile_fields_do_not_change_the_payload() {
+    let ignore = [JsonPointer::parse("/nonce").unwrap()];
+    let of = |body| Payload::of("", &RequestParts { ignore: &ignore, ..parts(body) });
+    assert_eq!(of(r#"{"a":1,"nonce":"x"}"#), of(r#"{"a":1,"nonce":"y"}"#));
+    assert_ne!(of(r#"{"a":1,"nonce":"x"}"#), of(r#"{"a":2,"nonce":"x"}"#));
+}
+
+#[test]
+fn fault_57_a_refusal_rotates_the_key() {
+    let mut page = Page::default();
+    page.send("card 1");
+    assert_eq!(page.hear_status(402), Outcome::Refused { http_status: 402 });
+    for body in ["card 1", "card 2"] {
+        assert!(matches!(page.start(body), Start::Send { fresh: true, .. }), "{body}");
+    }
+}
+
+#[test]
+fn fault_58_nothing_is_minted_but_from_the_randomness_of_the_client() {
+    let wanted = payload("a");
+    let of = |random| match start(&Stored::Nothing, &Submit { random, ..submit(&wanted) }, NOW) {
+        Start::Send { entry, .. } => entry.key,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(of([1; 16]), of([1; 16]));
+    assert_ne!(of([1; 16]), of([2; 16]));
+}
+
+#[test]
+fn fault_59_a_key_belongs_to_one_operation() {
+    let mut page = Page::default();
+    page.send("a");
+    page.hear(&Heard::TimedOut);
+    let elsewhere = Payload::of("https://other.example", &parts("a"));
+    assert_eq!(start(&page.stored(), &submit(&elsewhere), NOW), Start::ResolveFirst);
+}
+
+#[test]
+fn fault_60_the_key_stays_after_a_500() {
+    let mut page = Page::default();
+    let first = page.send("a");
+    assert_eq!(page.hear_status(500), Outcome::Ambiguous(Doubt::Status(500)));
+    assert_eq!(page.send("a"), first);
+}
+
+#[test]
+fn fault_61_a_409_after_a_lost_answer_waits_and_asks_again() {
+    let mut page = Page::default();
+    page.send("a");
+    page.hear(&Heard::NetworkError);
+    page.send("a");
+    let answer = Answer { error_type: Some("idempotency_in_progress"), ..json(409) };
+    let outcome = page.hear(&Heard::Answer(&answer));
+    assert_eq!(outcome, Outcome::InProgress);
+    let after = Millis::new(1500);
+    assert_eq!(again(&outcome, 4, None), Next::Again { after, counts: false });
+    page.send("a");
+    assert_eq!(page.hear_status(201), Outcome::Succeeded { http_status: 201 });
+}
+
+#[test]
+fn fault_62_another_body_is_not_sent_with_the_same_key() {
+    let mut page = Page::default();
+    page.send("a");
+    page.hear(&Heard::NetworkError);
+    assert_eq!(page.start(""), Start::ResolveFirst, "a body that was lost on the way");
+}
+
+#[test]
+fn fault_63_no_attempt_goes_out_without_a_stored_key() {
+    let error = note_sending(&Stored::Nothing, &key("k"), RETENTION, NOW);
+    assert!(error.is_err());
+}
+
+#[test]
+fn fault_64_a_time_out_is_retried_with_a_fresh_one_within_the_total() {
+    let mut page = Page::default();
+    page.send("a");
+    let outcome = page.hear(&Heard::TimedOut);
+    assert!(matches!(again(&outcome, 0, None), Next::Again { counts: true, .. }));
+    let of = |elapsed| {
+        let progress = Progress { retries: 1, elapsed: Millis::from_seconds(elapsed), left: SAFE };
+        attempt_timeout(&RetryPolicy::default(), progress)
+    };
+    assert_eq!((of(31), of(175)), (Millis::from_seconds(30), Millis::from_seconds(5)));
+}
+
+/// An error's message has no way in: what counts is which of the shell's own signals fired.
+#[test]
+fn fault_65_a_network_error_and_a_time_out_are_told_apart_by_own_signals() {
+    let mut page = Page::default();
+    page.send("a");
+    assert_eq!(page.hear(&Heard::NetworkError), Outcome::Ambiguous(Doubt::Network));
+    assert_eq!(page.hear(&Heard::TimedOut), Outcome::Ambiguous(Doubt::TimedOut));
+    assert_eq!(page.hear(&Heard::Aborted), Outcome::Unsettled(Doubt::Aborted));
+    assert_eq!(
+        again(&Outcome::Unsettled(Doubt::Aborted), 0, None),
+        Next::Stop(oncekey::retry::Stop::Outcome)
+    );
+}
+
+#[test]
+fn fault_66_an_http_date_is_not_read_as_0_ms() {
+    let max = Millis::from_seconds(60);
+    let wait = retry_after("Mon, 24 Nov 2025 16:00:05 GMT", None, NOW, max);
+    assert_eq!(wait, Some(Millis::new(5000)));
+}
+
+#[test]
+fn fault_67_seconds_are_not_milliseconds() {
+    let wait = retry_after("3", None, NOW, Millis::from_seconds(60));
+    let outcome = Outcome::NotExecuted { http_status: 429, again: true };
+    let after = Millis::new(3000);
+    assert_eq!(again(&outcome, 0, wait), Next::Again { after, counts: true });
+}
+
+#[test]
+fn fault_68_a_5xx_on_resend_does_not_lose_the_request() {
+    let mut page = Page::default();
+    let first = page.send("a");
+    for _ in 0..5 {
+        page.hear_status(503);
+        assert_eq!(page.send("a"), first);
+    }
+    page.hear_status(503);
+    assert!(page.stored().is_pending(), "and neither does giving up");
+}
+
+#[test]
+fn fault_69_a_captive_portal_is_not_success() {
+    let mut page = Page::default();
+    page.send("a");
+    let portal = Answer { content_type: Some("text/html; charset=utf-8"), ..json(200) };
+    assert_eq!(page.hear(&Heard::Answer(&portal)), Outcome::Ambiguous(Doubt::NotTheApi));
+    // One that speaks JSON, where the server would have shown that the answer is the key's.
+    let context =
+        Context { maybe_executed: true, ..page.entry().context(true, "application/json") };
+    assert_eq!(classify(&Heard::Answer(&json(200)), &context), Outcome::Unsettled(Doubt::NoProof));
+    let cut = Answer { body: Body::Cut, ..json(200) };
+    assert_eq!(page.hear(&Heard::Answer(&cut)), Outcome::Ambiguous(Doubt::Cut));
+    assert!(page.stored().is_pending());
+}
+
+#[test]
+fn fault_70_one_tab_sends_and_the_others_wait() {
+    let (one, two) = (TabToken::new(1), TabToken::new(2));
+    let Claiming::Write(claim) = Claim::claim(None, one, NOW) else { panic!() };
+    assert_eq!(Claim::claim(Some(&claim), two, NOW), Claiming::Wait(Claim::LEASE));
+    let death = NOW.plus(Claim::LEASE);
+    assert!(matches!(Claim::claim(Some(&claim), two, death), Claiming::Write(_)));
+}
+
+#[test]
+fn fault_71_an_action_that_fires_twice_uses_one_key() {
+    let mut page = Page::default();
+    let first = page.send("a");
+    let second = page.send("a");
+    assert_eq!(first, second);
+    page.hear_status(201);
+    // The first attempt's answer, which comes after the second one's.
+    let late = note_outcome(&page.stored(), &first, 1, &Outcome::Ambiguous(Doubt::Network), NOW);
+    assert_eq!(late, None);
+}
+
+#[test]
+fn fault_73_keys_are_made_of_plain_random_bytes() {
+    let wanted = payload("a");
+    let Start::Send { entry, .. } = start(&Stored::Nothing, &submit(&wanted), NOW) else {
+        panic!()
+    };
+    assert_eq!(entry.key.minted_at(), Some(NOW));
+}

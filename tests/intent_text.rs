@@ -1,0 +1,168 @@
+//! What is stored for an intent and for a claim, and what is not taken for one.
+
+#![cfg(not(target_arch = "wasm32"))]
+
+#[path = "support/client/mod.rs"]
+mod client;
+
+use client::requests::{NOW, entry_in, key, parts, payload};
+use oncekey::fingerprint::RequestParts;
+use oncekey::intent::{Claim, Entry, EntryError, Payload, State, Stored, TabToken};
+use oncekey::{IdempotencyKey, UnixMillis};
+use proptest::prelude::*;
+
+const STATES: [State; 6] = [
+    State::Prepared,
+    State::Sending,
+    State::Unknown,
+    State::Succeeded { http_status: 201 },
+    State::Refused { http_status: 402 },
+    State::Voided,
+];
+
+fn entry() -> impl Strategy<Value = Entry> {
+    let numbers = (any::<u32>(), any::<u64>(), any::<u64>(), any::<u64>());
+    ("[!#-~]{1,255}", 0..6_usize, any::<bool>(), any::<bool>(), numbers).prop_map(
+        |(text, state, maybe, own_key, (attempts, created, updated, safe))| {
+            let entry = entry_in(STATES[state], &payload("this"), NOW);
+            Entry {
+                key: key(&text),
+                attempts: attempts.max(1),
+                maybe_executed: entry.maybe_executed || (maybe && state != 0),
+                own_key,
+                created_at: UnixMillis::new(created),
+                updated_at: UnixMillis::new(updated),
+                safe_until: UnixMillis::new(safe),
+                ..entry
+            }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_entry_comes_back(entry in entry()) {
+        prop_assert_eq!(Entry::decode(&entry.encode()), Ok(entry));
+    }
+
+    #[test]
+    fn a_changed_text_is_damaged(entry in entry(), place in any::<prop::sample::Index>(), other in "[ -~]") {
+        let text = entry.encode();
+        let at = place.index(text.len());
+        let changed = format!("{}{other}{}", &text[..at], &text[at + 1..]);
+        if changed != text {
+            prop_assert_eq!(Entry::decode(&changed), Err(EntryError::Damaged));
+        }
+        prop_assert_eq!(Entry::decode(&text[..at]), Err(EntryError::Damaged));
+    }
+
+    #[test]
+    fn no_text_panics(text in "\\PC*") {
+        let _ = Entry::decode(&text);
+        let _ = Claim::decode(&text);
+    }
+
+    #[test]
+    fn every_claim_comes_back(tab in any::<u64>(), until in any::<u64>()) {
+        let claim = Claim { tab: TabToken::new(tab), until: UnixMillis::new(until) };
+        prop_assert_eq!(Claim::decode(&claim.encode()), Some(claim));
+    }
+}
+
+/// The form that pages have stored is read for ever.
+#[test]
+fn the_texts_of_version_1() {
+    let unknown = entry_in(State::Unknown, &payload("this"), NOW);
+    let text = unknown.encode();
+    assert_eq!(
+        text,
+        "1 019ab697-e800-7707-8707-070707070707 8b9ae2a7 u m 1 1764000000000 1764000000000 1764082800000 9591f7c5"
+    );
+    let claim = Claim { tab: TabToken::new(0xabc), until: NOW };
+    assert_eq!(claim.encode(), "c1 0000000000000abc 1764000000000 a53885d6");
+}
+
+/// With a right sum, too.
+#[test]
+fn what_the_lifecycle_cannot_lead_to_is_damaged() {
+    let good = entry_in(State::Unknown, &payload("this"), NOW);
+    let succeeded = State::Succeeded { http_status: 201 };
+    for wrong in [
+        Entry { maybe_executed: false, ..good.clone() },
+        Entry { attempts: 0, ..good.clone() },
+        Entry { state: State::Prepared, ..good.clone() },
+        Entry { state: State::Sending, attempts: 0, ..good.clone() },
+        Entry { state: succeeded, attempts: 0, ..good.clone() },
+        Entry { state: State::Succeeded { http_status: 402 }, ..good.clone() },
+        Entry { state: State::Refused { http_status: 201 }, ..good.clone() },
+        Entry { state: State::Refused { http_status: 500 }, ..good.clone() },
+    ] {
+        assert_eq!(Entry::decode(&wrong.encode()), Err(EntryError::Damaged), "{wrong:?}");
+    }
+    assert_eq!(Entry::decode(&good.encode()), Ok(good));
+}
+
+#[test]
+fn garbage_is_never_nothing() {
+    for text in ["", " ", "null", "{}", "1", "[object Object]", "1 k", "ok", "019ab698-2980-7707"] {
+        assert_eq!(Stored::read(Some(text)), Stored::Unreadable(EntryError::Damaged), "{text:?}");
+    }
+    assert_eq!(Stored::read(None), Stored::Nothing);
+}
+
+/// Sealed as every version seals: version and key first, the sum last.
+#[test]
+fn a_newer_version_still_tells_its_key() {
+    assert_eq!(
+        Entry::decode("2 order-1042 whatever comes then 3fa1a1a0"),
+        Err(EntryError::Damaged),
+        "its sum counts too"
+    );
+    let sealed = sealed("2 order-1042 whatever comes then");
+    let found = Entry::decode(&sealed);
+    assert_eq!(found, Err(EntryError::NewerVersion { key: key("order-1042") }));
+    assert!(Stored::read(Some(&sealed)).is_pending());
+    for old in ["0 order-1042 x", "01 order-1042 x", "x order-1042 x", "2 k"] {
+        assert_eq!(Entry::decode(&self::sealed(old)), Err(EntryError::Damaged), "{old}");
+    }
+}
+
+fn sealed(text: &str) -> String {
+    use sha2::{Digest, Sha256};
+    let sum = Sha256::digest(text.as_bytes());
+    format!("{text} {:02x}{:02x}{:02x}{:02x}", sum[0], sum[1], sum[2], sum[3])
+}
+
+#[test]
+fn nothing_of_a_body_is_stored_but_32_bits() {
+    let card = payload(r#"{"card":{"number":"4242424242424242"}}"#);
+    let text = entry_in(State::Sending, &card, NOW).encode();
+    assert!(!text.contains("4242"), "{text}");
+    assert!(text.len() < 130, "{}", text.len());
+    assert_eq!(format!("{card:?}"), "Payload(…)");
+}
+
+#[test]
+fn a_tag_tells_what_matters() {
+    let this = RequestParts { query: Some("a=1"), ..parts(r#"{"amount":1,"note":"x"}"#) };
+    let origin = "https://api.example";
+    let one = key("k-1");
+    let tag = |origin, parts: &RequestParts<'_>, key: &IdempotencyKey| {
+        Payload::of(origin, parts).tag(key)
+    };
+    let same = RequestParts { body: br#"{ "note":"x", "amount":1.0 }"#, ..this };
+    assert_eq!(tag(origin, &this, &one), tag(origin, &same, &one), "the spelling does not matter");
+    for other in [
+        RequestParts { method: "PUT", ..this },
+        RequestParts { path: "/v1/refunds", ..this },
+        RequestParts { query: None, ..this },
+        RequestParts { content_type: Some("text/plain"), ..this },
+        RequestParts { body: br#"{"amount":2,"note":"x"}"#, ..this },
+    ] {
+        assert_ne!(tag(origin, &this, &one), tag(origin, &other, &one), "{other:?}");
+    }
+    assert_ne!(tag(origin, &this, &one), tag("https://other.example", &this, &one));
+    assert_ne!(tag(origin, &this, &one), tag(origin, &this, &key("k-2")), "the key is its salt");
+}

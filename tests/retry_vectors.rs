@@ -1,0 +1,161 @@
+//! `tests/vectors/retry.json`, which any other implementation can be checked with. Its digests were
+//! computed outside of this crate. `next` is by the default policy.
+
+#![cfg(not(target_arch = "wasm32"))]
+
+#[path = "support/client/mod.rs"]
+mod client;
+
+use client::names::{next_name, outcome_name, state_name};
+use client::requests::key;
+use oncekey::fingerprint::RequestParts;
+use oncekey::intent::{Claim, Entry, EntryError, Payload, Stored, TabToken};
+use oncekey::retry::{
+    Answer, Body, Context, Doubt, Heard, Outcome, Progress, RetryPolicy, classify, next,
+    retry_after,
+};
+use oncekey::{Millis, UnixMillis};
+use serde_json::Value;
+
+fn vectors(name: &str) -> Vec<Value> {
+    let all: Value = serde_json::from_slice(include_bytes!("vectors/retry.json")).unwrap();
+    let list = all[name].as_array().unwrap().clone();
+    assert!(!list.is_empty());
+    list
+}
+
+fn millis(value: &Value) -> Option<Millis> {
+    value.as_u64().map(Millis::new)
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap()
+}
+
+#[test]
+fn waits() {
+    for vector in vectors("retry_after") {
+        let value = vector["value"].as_str().unwrap();
+        let now = UnixMillis::new(number(&vector["now"]));
+        let max = millis(&vector["max"]).unwrap();
+        let found = retry_after(value, vector["date"].as_str(), now, max);
+        assert_eq!(found, millis(&vector["wait"]), "{vector}");
+    }
+}
+
+#[test]
+fn outcomes() {
+    for vector in vectors("classify") {
+        let (answer, context) = (&vector["answer"], &vector["context"]);
+        let text = |name: &str| answer[name].as_str();
+        let of_answer = Answer {
+            status: answer["status"].as_u64().unwrap_or(0) as u16,
+            body: match text("body") {
+                Some("empty") => Body::Empty,
+                Some("cut") => Body::Cut,
+                _ => Body::Whole,
+            },
+            content_type: text("content_type"),
+            content_length: text("content_length"),
+            error_type: text("error_type"),
+            error_code: text("error_code"),
+            state: text("state"),
+            replayed: text("replayed"),
+            stored: text("stored"),
+        };
+        let heard = match vector["heard"].as_str() {
+            Some("network_error") => Heard::NetworkError,
+            Some("timed_out") => Heard::TimedOut,
+            Some("aborted") => Heard::Aborted,
+            _ => Heard::Answer(&of_answer),
+        };
+        let is = |name: &str| context[name].as_bool().unwrap_or(false);
+        let context = Context {
+            maybe_executed: is("maybe_executed"),
+            may_remint: is("may_remint"),
+            sends_proof: is("sends_proof"),
+            expects: context["expects"].as_str().unwrap_or(""),
+        };
+        let found = outcome_name(&classify(&heard, &context));
+        assert_eq!(found, vector["outcome"].as_str().unwrap(), "{vector}");
+    }
+}
+
+#[test]
+fn what_comes_next() {
+    let outcomes = [
+        Outcome::Ambiguous(Doubt::Network),
+        Outcome::NotExecuted { http_status: 429, again: true },
+        Outcome::NotExecuted { http_status: 401, again: false },
+        Outcome::InProgress,
+        Outcome::KeyExpired,
+        Outcome::Succeeded { http_status: 201 },
+        Outcome::Refused { http_status: 402 },
+        Outcome::Unsettled(Doubt::Held),
+        Outcome::KeyReused { http_status: 400 },
+        Outcome::KeyVoided,
+    ];
+    for vector in vectors("next") {
+        let name = vector["outcome"].as_str().unwrap();
+        let outcome = outcomes.iter().find(|outcome| outcome_name(outcome) == name).unwrap();
+        let progress = Progress {
+            retries: number(&vector["retries"]) as u32,
+            elapsed: millis(&vector["elapsed"]).unwrap(),
+            left: millis(&vector["left"]).unwrap(),
+        };
+        let asked = millis(&vector["retry_after"]);
+        let random = number(&vector["random"]) as u32;
+        let found = next(&RetryPolicy::default(), outcome, progress, asked, random);
+        assert_eq!(next_name(found), vector["next"].as_str().unwrap(), "{vector}");
+    }
+}
+
+#[test]
+fn entries() {
+    for vector in vectors("entries") {
+        let text = vector["text"].as_str().unwrap();
+        let entry = Entry::decode(text).unwrap();
+        assert_eq!(entry.encode(), text);
+        assert_eq!(entry.key.as_str(), vector["key"].as_str().unwrap());
+        assert_eq!(state_name(&Stored::Entry(entry.clone())), vector["state"].as_str().unwrap());
+        assert_eq!(entry.maybe_executed, vector["maybe_executed"].as_bool().unwrap());
+        assert_eq!(entry.own_key, vector["own_key"].as_bool().unwrap());
+        assert_eq!(u64::from(entry.attempts), number(&vector["attempts"]));
+        assert_eq!(entry.updated_at.since(entry.created_at), Millis::new(31_000));
+    }
+    for text in vectors("damaged_entries") {
+        let text = text.as_str().unwrap();
+        assert_eq!(Entry::decode(text), Err(EntryError::Damaged), "{text:?}");
+    }
+    for vector in vectors("newer_entries") {
+        let error = EntryError::NewerVersion { key: key(vector["key"].as_str().unwrap()) };
+        assert_eq!(Entry::decode(vector["text"].as_str().unwrap()), Err(error));
+    }
+}
+
+#[test]
+fn tags() {
+    for vector in vectors("tags") {
+        let text = |name: &str| vector[name].as_str();
+        let parts = RequestParts {
+            method: text("method").unwrap(),
+            path: text("path").unwrap(),
+            query: text("query"),
+            content_type: text("content_type"),
+            body: text("body").unwrap().as_bytes(),
+            ignore: &[],
+        };
+        let tag = Payload::of(text("origin").unwrap(), &parts).tag(&key(text("key").unwrap()));
+        assert_eq!(format!("{tag:?}"), format!("Tag({})", text("tag").unwrap()), "{vector}");
+    }
+}
+
+#[test]
+fn claims() {
+    for vector in vectors("claims") {
+        let text = vector["text"].as_str().unwrap();
+        let tab = u64::from_str_radix(vector["tab"].as_str().unwrap(), 16).unwrap();
+        let until = UnixMillis::new(number(&vector["until"]));
+        assert_eq!(Claim::decode(text), Some(Claim { tab: TabToken::new(tab), until }));
+    }
+}
