@@ -18,6 +18,9 @@
 //!    [`lifecycle::fail`] end it.
 //! 5. A [`Rejection`] turns every other decision into a status and a body.
 //!
+//! The other end has its own two: [`intent`] is the life of a key in a client, which keeps it, sends
+//! it again and finds out; [`retry`] says what an attempt's end means and when to ask again.
+//!
 //! The file to read first is `lifecycle.rs`: it opens with the rules and the transition table.
 
 pub mod canonical;
