@@ -43,7 +43,7 @@ pub struct RequestParts<'a> {
     /// The value of `Content-Type`. Only its essence counts, lower-cased, and the boundary of a
     /// multipart body to take it apart; an absent one is the same as an empty one.
     pub content_type: Option<&'a str>,
-    /// The body, decoded from any `Content-Encoding`.
+    /// The body as it came: one that the caller coded is compared in its coding.
     pub body: &'a [u8],
     /// What of a JSON body is left out. Bodies that have no canonical JSON form are compared whole.
     pub ignore: &'a [JsonPointer],

@@ -37,6 +37,8 @@ impl IdempotencyKey {
         let value = value.trim_matches([' ', '\t']);
         match value.strip_prefix('"') {
             Some(rest) => Self::parse_bare(&unquote(rest)?),
+            // Two headers, the second of them empty.
+            None if value.ends_with(',') => Err(KeyError::NotVisibleAscii),
             None => Self::parse_bare(value),
         }
     }
@@ -150,6 +152,8 @@ mod tests {
             ("\"a b\"", KeyError::NotVisibleAscii),
             ("a, b", KeyError::NotVisibleAscii),
             (", b", KeyError::NotVisibleAscii),
+            ("a,", KeyError::NotVisibleAscii),
+            ("\"a\",", KeyError::BrokenString),
             ("a\tb", KeyError::NotVisibleAscii),
             ("a\u{7f}b", KeyError::NotVisibleAscii),
             ("a\0b", KeyError::NotVisibleAscii),

@@ -181,7 +181,13 @@ impl Rejection {
                 "A request with an idempotency key needs a credential, so that no other tenant can meet its answer."
             }
             Self::NoScope(ScopeError::ShortLivedToken) => {
-                "This credential is a token that changes when it is refreshed, so it cannot say whose idempotency key this is; send a stable API key, or have the operator map the caller with SCOPE or SCOPE_ALIASES."
+                "This credential changes when it is refreshed or with each request, so it cannot say whose idempotency key this is; send a stable API key, or have the operator map the caller with SCOPE or SCOPE_ALIASES."
+            }
+            Self::NoScope(ScopeError::Unreadable) => {
+                "The credential holds bytes that are not UTF-8, so it cannot be told from others; send another one."
+            }
+            Self::NoScope(ScopeError::Ambiguous) => {
+                "The cookie that says whose idempotency key this is comes twice; send it once."
             }
             Self::Mismatch => {
                 "This idempotency key was used with another request; send the same method, path, query and body, or a new key."

@@ -14,7 +14,7 @@ pub struct StoredResponse {
     /// Names in lower case with their values, in the origin's order; a name may come several times.
     #[n(1)]
     pub headers: Vec<(String, String)>,
-    /// The decoded body, or `None` when it was not kept and the answer cannot be replayed.
+    /// The body, or `None` when it was not kept and the answer cannot be replayed.
     #[n(2)]
     body: Option<ByteVec>,
     /// The `X-Request-Id` that the first caller saw.
@@ -34,7 +34,8 @@ pub enum Kept {
 }
 
 impl StoredResponse {
-    /// Takes an answer whose body, decoded, was read whole.
+    /// Takes an answer whose body was read whole. A `Content-Encoding` among the headers is one that
+    /// the body still has: whoever decoded it takes the header out.
     ///
     /// `limit` is in bytes, for headers and body together. What does not fit is left out: first the
     /// body, then the headers. The answer is then known to exist and never executed again, but it
@@ -128,14 +129,19 @@ fn is_kept(name: &str) -> bool {
         name,
         // A session of the first caller.
         "set-cookie" | "set-cookie2"
-        // The body is kept decoded, and its length is its own.
-        | "content-encoding" | "content-length"
+        // The length is the kept body's own.
+        | "content-length"
         // Kept apart, because ours stands in where the origin has none.
         | "x-request-id"
-        // Wire measurements of the first exchange.
-        | "server-timing"
+        // Of the first exchange, or of what it passed through.
+        | "server-timing" | "age" | "alt-svc" | "authentication-info" | "proxy-authentication-info"
+        // An order to the first caller's browser: it must not log out the next one.
+        | "clear-site-data"
     );
-    !not_kept && !is_own_header(name) && !name.starts_with("access-control-")
+    !not_kept
+        && !is_own_header(name)
+        && !name.starts_with("access-control-")
+        && !name.starts_with("cf-")
 }
 
 fn is_hop_by_hop(name: &str) -> bool {
@@ -187,7 +193,8 @@ mod tests {
             ("Connection", "close, X-Hop"),
             ("X-Hop", "1"),
             ("Transfer-Encoding", "chunked"),
-            ("Content-Encoding", "gzip"),
+            ("Clear-Site-Data", "\"cookies\""),
+            ("CF-Ray", "1"),
             ("Content-Length", "20"),
             ("Access-Control-Allow-Origin", "*"),
             ("Idempotent-Replayed", "true"),

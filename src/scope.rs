@@ -54,29 +54,39 @@ pub enum AliasError {
 pub enum ScopeError {
     /// It carries none of the sources.
     Missing,
-    /// It carries a token that changes at each refresh, which would give the caller new keys each
-    /// time and charge a retry twice.
+    /// It carries a token that changes at each refresh, or a signature that changes with each
+    /// request, which would give the caller new keys each time and charge a retry twice.
     ShortLivedToken,
+    /// The credential holds bytes that are not UTF-8. The platform puts one sign in place of all of
+    /// them, so two tenants could look alike.
+    Unreadable,
+    /// The source comes twice. The origin may take another one of them than the scope does.
+    Ambiguous,
 }
 
 impl Scope {
     /// The scope of a request: the first of `sources` that it carries, and only that one, because
-    /// a mixture would change when a proxy adds or drops one. `value_of` looks a source up.
+    /// a mixture would change when a proxy adds or drops one. `value_of` looks a source up; it fails
+    /// for one that comes twice.
     pub fn derive(
         sources: &[ScopeSource],
         aliases: &ScopeAliases,
-        mut value_of: impl FnMut(&ScopeSource) -> Option<String>,
+        mut value_of: impl FnMut(&ScopeSource) -> Result<Option<String>, ScopeError>,
     ) -> Result<Self, ScopeError> {
-        let carried = sources.iter().find_map(|source| {
-            let value = value_of(source)?;
-            (!value.is_empty()).then_some((source, value))
+        let carried = sources.iter().find_map(|source| match value_of(source) {
+            Ok(Some(value)) if value.is_empty() => None,
+            Ok(value) => value.map(|value| Ok((source, value))),
+            Err(error) => Some(Err(error)),
         });
-        let (source, value) = carried.ok_or(ScopeError::Missing)?;
+        let (source, value) = carried.ok_or(ScopeError::Missing)??;
+        if value.contains(char::REPLACEMENT_CHARACTER) {
+            return Err(ScopeError::Unreadable);
+        }
         // An alias is explicit, so it also allows what would otherwise be refused below.
         if let Some(tenant) = aliases.tenant_of(&value) {
             return Ok(Self::of_tenant(tenant));
         }
-        if is_jwt(&value) {
+        if is_short_lived(&value) {
             return Err(ScopeError::ShortLivedToken);
         }
         Ok(match source {
@@ -168,20 +178,25 @@ impl ScopeAliases {
     }
 }
 
-/// Whether a credential has the shape of a JWT (RFC 7519): three base64url parts, the first of them
-/// a JSON object, which in base64 starts with `eyJ`.
-fn is_jwt(value: &str) -> bool {
-    let token = match value.split_once(' ') {
-        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
-        _ => value,
+/// Whether a credential changes by itself: it holds a JWT, whatever its scheme and quotes, or its
+/// scheme signs each request.
+fn is_short_lived(value: &str) -> bool {
+    let words = value.split([' ', '\t', ',', ';', '"', '=']).flat_map(|word| word.split("%22"));
+    let lower = value.to_ascii_lowercase();
+    let is_signed = ["signature=", "response=", "nonce="].iter().any(|part| lower.contains(part))
+        || lower.starts_with("aws4-");
+    is_signed || words.into_iter().any(is_jwt)
+}
+
+/// Whether a word has the shape of a JWT: a signed one has three base64url parts (RFC 7515), an
+/// encrypted one five (RFC 7516), of which some may be empty. The first is a JSON object, which in
+/// base64 starts with `eyJ`.
+fn is_jwt(word: &str) -> bool {
+    let is_base64url = |part: &str| {
+        part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
     };
-    let mut parts = 0;
-    let base64url = |part: &str| {
-        part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_' || b == b'=')
-    };
-    token.starts_with("eyJ")
-        && token.split('.').inspect(|_| parts += 1).all(base64url)
-        && parts == 3
+    let parts = word.split('.').count();
+    word.starts_with("eyJ") && matches!(parts, 3 | 5) && word.split('.').all(is_base64url)
 }
 
 /// SHA-256 over parts that each carry their length, so that no two lists of parts read the same.
@@ -256,10 +271,9 @@ mod tests {
 
     fn derive(values: &[(&str, &str)], aliases: &ScopeAliases) -> Result<Scope, ScopeError> {
         Scope::derive(&sources(), aliases, |source| {
-            let ScopeSource::Header(name) = source else {
-                return None;
-            };
-            values.iter().find(|(key, _)| key == name).map(|(_, value)| (*value).to_owned())
+            let ScopeSource::Header(name) = source else { return Ok(None) };
+            let found = values.iter().find(|(key, _)| key == name);
+            Ok(found.map(|(_, value)| (*value).to_owned()))
         })
     }
 
@@ -291,9 +305,31 @@ mod tests {
         );
         assert!(derive(&[("authorization", "Bearer sk_live_eyJ.a.b")], &none).is_ok());
         assert!(derive(&[("authorization", "Bearer eyJ.only-two")], &none).is_ok());
+        let (jwt, jwe) = (&token[7..], "eyJhbGciOiJkaXIifQ..aXY.Y2lwaGVy.dGFn");
+        for changing in [
+            format!("DPoP {jwt}"),
+            format!("Bearer \"{jwt}\""),
+            format!("Bearer {jwt},"),
+            format!("Bearer\t{jwt}"),
+            format!("%22{jwt}%22"),
+            format!("Bearer {jwe}"),
+            "AWS4-HMAC-SHA256 Credential=AKID/20260101, Signature=fe5f".to_owned(),
+            "Digest username=\"a\", nonce=\"b\"".to_owned(),
+        ] {
+            let found = derive(&[("authorization", &changing)], &none);
+            assert_eq!(found, Err(ScopeError::ShortLivedToken), "{changing}");
+        }
         let hash = hex(&Sha256::digest(token.as_bytes()).into());
         let aliases = ScopeAliases::parse(&format!("{hash}:acme")).unwrap();
         assert_eq!(derive(&[("authorization", token)], &aliases), Ok(Scope::of_tenant("acme")));
+    }
+
+    #[test]
+    fn a_credential_that_cannot_be_told_from_another_is_refused() {
+        let none = ScopeAliases::default();
+        assert_eq!(derive(&[("x-api-key", "k\u{fffd}")], &none), Err(ScopeError::Unreadable));
+        let twice = |_: &ScopeSource| Err(ScopeError::Ambiguous);
+        assert_eq!(Scope::derive(&sources(), &none, twice), Err(ScopeError::Ambiguous));
     }
 
     #[test]

@@ -4,9 +4,10 @@ use crate::clock;
 use crate::config::Config;
 use crate::cors;
 use crate::incoming::Incoming;
+use crate::upstream::is_taken_off;
 use oncekey::{KeyStatus, Rejection, StoredResponse};
 use std::rc::Rc;
-use worker::{Headers, Response, ResponseBuilder, web_sys::ReadableStream};
+use worker::{EncodeBody, Headers, Response, ResponseBuilder, web_sys::ReadableStream};
 
 /// What every answer to one request needs to know.
 pub(crate) struct Caller {
@@ -116,7 +117,11 @@ impl Answer {
         }
         // The platform's constructor throws for other statuses, and for these with a body.
         let status = if (200..=599).contains(&self.status) { self.status } else { 502 };
-        let builder = ResponseBuilder::new().with_status(status).with_headers(headers);
+        let mut builder = ResponseBuilder::new().with_status(status).with_headers(headers);
+        if self.header("content-encoding").is_some_and(|coding| !is_taken_off(coding)) {
+            // The body has this coding already; the platform must not put another one on.
+            builder = builder.with_encode_body(EncodeBody::Manual);
+        }
         match self.body {
             _ if matches!(status, 204 | 205 | 304) => builder.empty(),
             Body::Bytes(bytes) => builder.fixed(bytes),

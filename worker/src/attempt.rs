@@ -3,7 +3,7 @@
 
 use crate::answer::{Answer, Caller};
 use crate::authority::{Authority, Patience, Unavailable};
-use crate::budget::Reservation;
+use crate::budget::AnswerReservation;
 use crate::clock;
 use crate::gateway::{KeyedWrite, Outcome, answer_to};
 use crate::incoming::Incoming;
@@ -23,7 +23,7 @@ pub(crate) struct Attempting<'a> {
     pub(crate) caller: &'a Caller,
     pub(crate) incoming: &'a Incoming,
     pub(crate) body: Vec<u8>,
-    pub(crate) reservation: Reservation,
+    pub(crate) answers: AnswerReservation,
     pub(crate) write: KeyedWrite,
     pub(crate) execution: Execution,
 }
@@ -81,7 +81,7 @@ impl Attempting<'_> {
             Outgoing::keyed(self.incoming, &self.body, key, attempt, &self.caller.request_id);
         let config = &self.caller.config;
         let answer = upstream::call(self.env, config, outgoing, deadline).await?;
-        let body = answer.read_body(config.max_replay, &self.reservation, deadline).await?;
+        let body = answer.read_body(config.max_replay, &self.answers, deadline).await?;
         Ok((answer, body))
     }
 
@@ -101,7 +101,7 @@ impl Attempting<'_> {
 
     async fn end_with_answer(&self, answer: OriginAnswer, body: OriginBody) -> Outcome {
         let request_id = answer.request_id().unwrap_or(&self.caller.request_id).to_owned();
-        let (status, headers) = (answer.status, answer.headers.clone());
+        let (status, headers) = (answer.status, answer.headers_of_read_body());
         let stored = match &body {
             OriginBody::Whole(bytes) => {
                 let limit = self.caller.config.max_replay;

@@ -77,12 +77,14 @@ impl Authority {
         let Ok(bytes) = minicbor::to_vec(&call) else {
             return Err(Unavailable);
         };
+        let mut failure = "no answer in time, or nothing stored".to_owned();
         for number in 1..=patience.tries {
             let answer = pin!(self.try_once(&bytes));
             match select(answer, pin!(clock::sleep(patience.each))).await {
                 Either::Left((Ok(Reply::NotStored | Reply::UnknownCall), _)) => {}
                 Either::Left((Ok(reply), _)) => return Ok(reply),
-                Either::Left((Err(_), _)) => {
+                Either::Left((Err(error), _)) => {
+                    failure = error.to_string();
                     self.stub.take();
                 }
                 // It may still arrive; the stub is kept so that what follows arrives after it.
@@ -93,6 +95,7 @@ impl Authority {
                 clock::sleep(Millis::new(pause)).await;
             }
         }
+        worker::console_error!("shard {} unavailable: {failure}", self.name.shard());
         Err(Unavailable)
     }
 

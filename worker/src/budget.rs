@@ -13,8 +13,38 @@ const RESERVE: u64 = 8 << 20;
 /// How large a small body is, in bytes.
 const SMALL: u64 = 64 << 10;
 
+/// Bytes of answers, apart from the rest: who fills the isolate with requests must not keep the
+/// answers of others from being kept.
+const ANSWERS: u64 = 16 << 20;
+
 thread_local! {
     static HELD: Cell<u64> = const { Cell::new(0) };
+    static ANSWERS_HELD: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Bytes of an answer that one request holds; given back when it is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct AnswerReservation {
+    bytes: Cell<u64>,
+}
+
+impl AnswerReservation {
+    /// Holds `more` bytes, unless that would be too many for the isolate.
+    pub(crate) fn grow(&self, more: u64) -> bool {
+        let held = ANSWERS_HELD.get().saturating_add(more);
+        let fits = held <= ANSWERS;
+        if fits {
+            ANSWERS_HELD.set(held);
+            self.bytes.set(self.bytes.get() + more);
+        }
+        fits
+    }
+}
+
+impl Drop for AnswerReservation {
+    fn drop(&mut self) {
+        ANSWERS_HELD.set(ANSWERS_HELD.get().saturating_sub(self.bytes.get()));
+    }
 }
 
 /// Bytes that one request holds; given back when it is dropped. (A panic drops nothing, but the

@@ -3,9 +3,10 @@
 use crate::answer::{Answer, Caller};
 use crate::attempt::Attempting;
 use crate::authority::{Authority, Patience, Unavailable};
-use crate::budget::Reservation;
+use crate::budget::{AnswerReservation, Reservation};
 use crate::clock;
 use crate::incoming::Incoming;
+use crate::inspect::is_admin;
 use crate::panic;
 use crate::protocol::{Operation, Reply};
 use crate::random;
@@ -15,7 +16,7 @@ use futures_util::future::{Either, LocalBoxFuture, select};
 use oncekey::fingerprint::RequestParts;
 use oncekey::{
     Attempt, Decision, Execution, FailCause, Fingerprints, IdempotencyKey, KeyStatus, Millis,
-    Rejection, Scope, ScopeError, ScopedKey, Step, Token, UnixMillis,
+    Rejection, Scope, ScopeError, ScopeSource, ScopedKey, Step, Token, UnixMillis,
 };
 use std::pin::pin;
 use std::rc::Rc;
@@ -23,6 +24,10 @@ use worker::Env;
 
 /// How long the authority may take before the replica is asked as well.
 const SLOW: Millis = Millis::new(50);
+
+const HIDDEN: &str = "Connection may not name the credential, a cookie or the body's type of a request with an idempotency key.";
+
+const OVERRIDDEN: &str = "A request with an idempotency key cannot carry X-HTTP-Method-Override; send it with the method itself.";
 
 /// An answer, and what is left to do once it has gone out.
 pub(crate) struct Outcome {
@@ -37,9 +42,17 @@ impl From<Answer> for Outcome {
 }
 
 /// Answers a request to the origin.
-pub(crate) async fn handle(env: &Env, caller: &Caller, incoming: Incoming) -> Outcome {
+pub(crate) async fn handle(env: &Env, caller: &Caller, mut incoming: Incoming) -> Outcome {
     panic::point("gateway");
-    if incoming.is_write() {
+    // The operator's own token is nobody's credential, and no business of the origin.
+    if is_admin(caller, &incoming) {
+        incoming.headers.retain(|(name, _)| name != "authorization");
+    }
+    if !incoming.is_write() {
+        if let Err(rejection) = no_body(&incoming).await {
+            return caller.reject(&rejection).into();
+        }
+    } else {
         if let Some(header) = incoming.header("idempotency-key") {
             let header = header.to_owned();
             return match keyed_write(env, caller, incoming, &header).await {
@@ -62,6 +75,13 @@ async fn keyed_write(
     header: &str,
 ) -> Result<Outcome, Rejection> {
     let config = &caller.config;
+    if incoming.header("x-http-method-override").is_some() {
+        // The fingerprint says POST, the origin would do something else.
+        return Err(Rejection::Invalid(OVERRIDDEN.to_owned()));
+    }
+    if hides_identity(caller, &incoming) {
+        return Err(Rejection::Invalid(HIDDEN.to_owned()));
+    }
     let scope = scope_of(caller, &incoming)?;
     let key = IdempotencyKey::parse_header(header).map_err(Rejection::KeyMalformed)?;
     let reservation = Reservation::default();
@@ -88,11 +108,41 @@ async fn keyed_write(
     };
     Ok(match write.begin(env, caller).await {
         Begun::Execute(execution) => {
-            Attempting { env, caller, incoming: &incoming, body, reservation, write, execution }
-                .run()
-                .await
+            Attempting {
+                env,
+                caller,
+                incoming: &incoming,
+                body,
+                answers: AnswerReservation::default(),
+                write,
+                execution,
+            }
+            .run()
+            .await
         }
         Begun::Answered(outcome) => outcome,
+    })
+}
+
+/// A read has no body to pass on: the platform makes no request of one that has.
+async fn no_body(incoming: &Incoming) -> Result<(), Rejection> {
+    const NO_BODY: &str = "A GET or HEAD request with a body cannot be passed on; send it without.";
+    if !matches!(incoming.method.as_str(), "GET" | "HEAD") {
+        return Ok(());
+    }
+    let body = incoming.read_body(0, &Reservation::default()).await;
+    body.map(drop).map_err(|_| Rejection::Invalid(NO_BODY.to_owned()))
+}
+
+/// Whether `Connection` takes away, on the way to the origin, what says whose the request is or
+/// what it is: the caller would be somebody here and somebody else there.
+fn hides_identity(caller: &Caller, incoming: &Incoming) -> bool {
+    let scope = |name: &str| {
+        caller.config.scope.iter().any(|source| *source == ScopeSource::Header(name.to_owned()))
+    };
+    let named = incoming.header("connection").unwrap_or_default().split(',');
+    named.map(|name| name.trim().to_ascii_lowercase()).any(|name| {
+        scope(&name) || matches!(name.as_str(), "cookie" | "content-type" | "content-encoding")
     })
 }
 

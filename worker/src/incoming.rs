@@ -1,14 +1,24 @@
 //! A request as it came in: its head taken apart, its body not yet read.
 
 use crate::budget::Reservation;
+use crate::clock;
 use futures_util::StreamExt;
-use oncekey::{Rejection, ScopeSource};
+use futures_util::future::{Either, select};
+use oncekey::{Millis, Rejection, ScopeError, ScopeSource};
+use std::pin::pin;
+use web_sys::Url;
 use worker::{ByteStream, Request};
+
+/// How long the next piece of a body may take.
+const NEXT_CHUNK: Millis = Millis::from_seconds(10);
+
+/// How long a whole body may take.
+const WHOLE_BODY: Millis = Millis::from_seconds(120);
 
 /// A request whose body was not read.
 pub(crate) struct Incoming {
     pub(crate) method: String,
-    /// As it stands in the request target.
+    /// As the platform reads the request target.
     pub(crate) path: String,
     /// Without the question mark; `None` where there is none.
     pub(crate) query: Option<String>,
@@ -20,11 +30,16 @@ pub(crate) struct Incoming {
 impl Incoming {
     pub(crate) fn new(request: Request) -> Self {
         let raw = request.inner();
-        let (path, query) = split_target(&raw.url());
+        // The platform's own reading, dot segments resolved, for that is what `fetch` sends: what
+        // is judged, compared and passed on must be one path.
+        let (path, query) = match Url::new(&raw.url()) {
+            Ok(url) => (url.pathname(), url.search()),
+            Err(_) => ("/".to_owned(), String::new()),
+        };
         Self {
             method: raw.method(),
             path,
-            query,
+            query: query.strip_prefix('?').map(str::to_owned),
             headers: request.headers().entries().collect(),
             request,
         }
@@ -32,7 +47,7 @@ impl Incoming {
 
     /// Whether a key makes this request safe to repeat. Reads are safe without.
     pub(crate) fn is_write(&self) -> bool {
-        matches!(self.method.as_str(), "POST" | "PUT" | "PATCH" | "DELETE")
+        !matches!(self.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE")
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
@@ -41,16 +56,18 @@ impl Incoming {
     }
 
     /// What the request carries of a scope source.
-    pub(crate) fn scope_value(&self, source: &ScopeSource) -> Option<String> {
-        match source {
-            ScopeSource::Header(name) => self.header(name).map(str::to_owned),
-            ScopeSource::Cookie(name) => self
-                .header("cookie")?
-                .split(';')
-                .filter_map(|pair| pair.trim().split_once('='))
-                .find(|(known, _)| known == name)
-                .map(|(_, value)| value.to_owned()),
-        }
+    pub(crate) fn scope_value(&self, source: &ScopeSource) -> Result<Option<String>, ScopeError> {
+        let name = match source {
+            ScopeSource::Header(name) => return Ok(self.header(name).map(str::to_owned)),
+            ScopeSource::Cookie(name) => name,
+        };
+        let cookies = self.header("cookie").unwrap_or_default();
+        let pairs = cookies.split(';').filter_map(|pair| pair.trim().split_once('='));
+        let mut values = pairs.filter(|(known, _)| known == name).map(|(_, value)| value);
+        let value = values.next().map(str::to_owned);
+        // Of two, the origin may take the other one. (Two header lines arrive joined by a comma.)
+        let is_repeated = values.next().is_some() || cookies.contains(&format!(", {name}="));
+        if is_repeated { Err(ScopeError::Ambiguous) } else { Ok(value) }
     }
 
     /// Reads the body to its end, `limit` bytes at most, and holds its bytes in `reservation`.
@@ -69,8 +86,17 @@ impl Incoming {
         // Grown as it comes: a length that is only announced must not cost memory.
         let mut body = Vec::new();
         let mut chunks = ByteStream::from(stream);
-        while let Some(chunk) = chunks.next().await {
-            let chunk = chunk.map_err(|_| Rejection::BodyUnreadable)?;
+        let latest = clock::now().plus(WHOLE_BODY);
+        loop {
+            // A body that stands still holds memory that others need.
+            let left = latest.since(clock::now()).min(NEXT_CHUNK);
+            let chunk = match select(chunks.next(), pin!(clock::sleep(left))).await {
+                Either::Left((None, _)) => break,
+                Either::Left((Some(Ok(chunk)), _)) => chunk,
+                Either::Left((Some(Err(_)), _)) | Either::Right(_) => {
+                    return Err(Rejection::BodyUnreadable);
+                }
+            };
             if (body.len() + chunk.len()) as u64 > limit {
                 return Err(Rejection::BodyTooLarge(limit));
             }
@@ -85,16 +111,5 @@ impl Incoming {
     /// The body as the stream that it came as, to be passed on.
     pub(crate) fn body_stream(&self) -> Option<worker::web_sys::ReadableStream> {
         self.request.inner().body()
-    }
-}
-
-/// Path and query of an absolute URL, character for character: to parse and write them again could
-/// change what the caller signed.
-fn split_target(url: &str) -> (String, Option<String>) {
-    let after_scheme = url.find("://").map_or(0, |at| at + 3);
-    let target = url[after_scheme..].find(['/', '?']).map_or("", |at| &url[after_scheme + at..]);
-    match target.split_once('?') {
-        None => (target.to_owned(), None),
-        Some((path, query)) => (path.to_owned(), Some(query.to_owned())),
     }
 }

@@ -105,7 +105,8 @@ fn meant_key(
     Ok((Authority::new(env, ScopedKey::new(&scope, &key)), key))
 }
 
-fn is_admin(caller: &Caller, incoming: &Incoming) -> bool {
+/// Whether the request carries the operator's token.
+pub(crate) fn is_admin(caller: &Caller, incoming: &Incoming) -> bool {
     let token = caller.config.admin_token.as_ref();
     token
         .zip(incoming.header("authorization"))
@@ -123,7 +124,7 @@ fn admin_scope(caller: &Caller, incoming: &Incoming) -> Result<Scope, Rejection>
     }
     let config = &caller.config;
     let scope = Scope::derive(&config.scope, &config.scope_aliases, |source| match source {
-        ScopeSource::Header(name) if name == "authorization" => None,
+        ScopeSource::Header(name) if name == "authorization" => Ok(None),
         source => incoming.scope_value(source),
     });
     scope.map_err(|_| {
@@ -198,12 +199,17 @@ fn parse_settlement(body: &[u8], caller: &Caller) -> Result<Settlement, String> 
     };
     let request_id = headers
         .iter()
-        .find(|(name, _)| name.eq_ignore_ascii_case("x-request-id"))
+        .find(|(name, value)| name.eq_ignore_ascii_case("x-request-id") && is_request_id(value))
         .map_or(&caller.request_id, |(_, value)| value)
         .to_owned();
     let limit = caller.config.max_replay;
     let (response, _) = StoredResponse::keep(status, headers, body, &request_id, limit);
     Ok(Settlement::Executed(response))
+}
+
+/// What a header can carry and a log can show.
+fn is_request_id(text: &str) -> bool {
+    (1..=128).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// Of members with one name the last one counts.

@@ -1,7 +1,7 @@
 //! The origin: an API at an URL, or the sandbox in this Worker.
 
 use crate::answer::{Answer, Body};
-use crate::budget::Reservation;
+use crate::budget::AnswerReservation;
 use crate::clock;
 use crate::config::{Config, Upstream};
 use crate::incoming::Incoming;
@@ -15,6 +15,9 @@ use worker::wasm_bindgen::{JsCast, JsValue};
 use worker::wasm_bindgen_futures::JsFuture;
 use worker::web_sys::{self, ReadableStream};
 use worker::{AbortController, ByteStream, Env, Headers, Response};
+
+/// The largest answer that needs no place in the budget, in bytes.
+const SMALL: usize = 64 << 10;
 
 /// A request as the origin gets it.
 pub(crate) struct Outgoing {
@@ -64,6 +67,8 @@ impl Outgoing {
         request_id: &str,
     ) -> Self {
         let mut outgoing = Self::plain(incoming, request_id);
+        // What the platform decodes. The answer is kept decoded, for callers that take other codings.
+        outgoing.set("accept-encoding", "gzip, br");
         outgoing.set("idempotency-key", key);
         outgoing.set("idempotency-attempt", &attempt.to_string());
         outgoing.body = match body {
@@ -76,7 +81,10 @@ impl Outgoing {
     /// The request as it came, its body passed on as a stream.
     pub(crate) fn streaming(incoming: &Incoming, request_id: &str) -> Self {
         let mut outgoing = Self::plain(incoming, request_id);
-        if let Some(stream) = incoming.body_stream() {
+        // The platform makes no request of these methods with a body, be it an empty one.
+        if !matches!(incoming.method.as_str(), "GET" | "HEAD")
+            && let Some(stream) = incoming.body_stream()
+        {
             outgoing.body = stream.into();
         }
         outgoing
@@ -205,7 +213,7 @@ impl OriginAnswer {
     pub(crate) async fn read_body(
         &self,
         limit: usize,
-        reservation: &Reservation,
+        reservation: &AnswerReservation,
         deadline: &Deadline,
     ) -> Result<OriginBody, OriginError> {
         let Some(stream) = self.response.body() else {
@@ -222,9 +230,11 @@ impl OriginAnswer {
                 Some(None) => return Ok(OriginBody::Whole(body)),
                 Some(Some(Err(_))) => return Err(OriginError::CutOff),
                 Some(Some(Ok(chunk))) => {
-                    let fits = body.len() + chunk.len() <= limit;
+                    let size = body.len() + chunk.len();
                     body.extend_from_slice(&chunk);
-                    if !fits || !reservation.grow(chunk.len() as u64) {
+                    // A small answer is kept whatever else is in memory: it is here already.
+                    let has_room = size <= SMALL || reservation.grow(chunk.len() as u64);
+                    if size > limit || !has_room {
                         return Ok(OriginBody::Stream { read: body, rest: Some(chunks) });
                     }
                 }
@@ -232,10 +242,21 @@ impl OriginAnswer {
         }
     }
 
-    /// The answer with a body that was read. The body is decoded, so what told of its coding goes.
+    /// The headers of the body as it is read: without the codings that the platform takes off it.
+    /// Any other coding stays on the body, and is told.
+    pub(crate) fn headers_of_read_body(&self) -> Vec<(String, String)> {
+        let mut headers = self.headers.clone();
+        headers.retain(|(name, value)| match name.as_str() {
+            "content-length" => false,
+            "content-encoding" => !is_taken_off(value),
+            _ => true,
+        });
+        headers
+    }
+
+    /// The answer with a body that was read.
     pub(crate) fn with_body(self, body: OriginBody) -> Answer {
-        let mut headers = self.headers;
-        headers.retain(|(name, _)| !matches!(name.as_str(), "content-encoding" | "content-length"));
+        let headers = self.headers_of_read_body();
         let body = match body {
             OriginBody::Whole(bytes) => Body::Bytes(bytes),
             OriginBody::Stream { read, rest } => rejoin(read, rest),
@@ -258,6 +279,11 @@ impl OriginAnswer {
             value.trim_start().to_ascii_lowercase().starts_with("text/event-stream")
         })
     }
+}
+
+/// Whether the platform takes this coding off a body: it knows two, spelt like this.
+pub(crate) fn is_taken_off(coding: &str) -> bool {
+    matches!(coding.trim(), "" | "gzip" | "br" | "identity")
 }
 
 /// A stream of what was read of a body and what was not.

@@ -1,0 +1,128 @@
+// Callers and origins that mean harm, or do it without meaning to.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { deflateSync } from "node:zlib";
+import { apiKey, head, newKey, sendRaw, sleep, startGateway, startRaw } from "./support.mjs";
+
+const admin = "an-admin-token";
+
+describe("a gateway among hostile callers", () => {
+  let gateway;
+  before(async () => {
+    const SCOPE = "header:X-Api-Key,header:X-Tenant,header:Authorization,cookie:sid";
+    gateway = await startGateway({ vars: { SCOPE, ADMIN_TOKEN: admin } });
+  });
+  after(() => gateway.dispose());
+
+  test("an answer in a coding that the platform does not know is kept with its coding", async () => {
+    const coded = deflateSync('{"id":1}');
+    const path = gateway.route(() => ({
+      status: 201,
+      headers: { "Content-Type": "application/json", "Content-Encoding": "deflate" },
+      body: coded,
+    }));
+    const key = newKey();
+    for (const replayed of [false, true]) {
+      const answer = await gateway.post(path, key);
+      assert.deepEqual([answer.status, answer.replayed], [201, replayed]);
+      assert.equal(answer.get("Content-Encoding"), "deflate");
+      assert.ok(answer.body.equals(coded), "as the origin sent it, coded once");
+    }
+    const asked = gateway.origin.last(path).headers["accept-encoding"];
+    assert.match(asked, /^(gzip, br|br, gzip)$/, "and the origin is asked for codings that are known");
+  });
+
+  test("uploads that stand still cost nobody else the answer", async () => {
+    const big = head("POST", gateway.route(), [
+      ["X-Api-Key", "mallory"],
+      ["Idempotency-Key", newKey()],
+      ["Content-Length", 10 * (1 << 20)],
+    ]);
+    const stalled = [];
+    for (let at = 0; at < 4; at++)
+      stalled.push(await startRaw(gateway.url, Buffer.concat([big, Buffer.alloc(9.75 * (1 << 20))])));
+    await sleep(500);
+    const path = gateway.route(() => ({ status: 201, headers: {}, body: "x".repeat(100_000) }));
+    const key = newKey();
+    assert.equal((await gateway.post(path, key)).status, 201);
+    assert.ok((await gateway.post(path, key)).replayed, "it is replayed, not only known");
+    for (const socket of stalled) socket.resetAndDestroy();
+  });
+
+  test("a credential that Connection would hide from the origin is refused", async () => {
+    const path = gateway.route();
+    for (const [named, status] of [["x-tenant, close", 400], ["close, Content-Type", 400], ["close, X-Other", 201]]) {
+      const headers = [["X-Tenant", "acme"], ["X-Other", "1"], ["Idempotency-Key", newKey()]];
+      const raw = head("POST", path, [...headers, ["Connection", named], ["Content-Length", 0]]);
+      assert.equal((await sendRaw(gateway.url, raw)).status, status, named);
+    }
+    assert.equal(gateway.hits(path), 1);
+    assert.equal(gateway.origin.last(path).headers["x-tenant"], "acme");
+  });
+
+  test("fault 23: credentials that look alike once they are read are refused", async () => {
+    const path = gateway.route();
+    for (const value of ["k\xff", "k\xfe"]) {
+      const headers = [["X-Api-Key", value], ["Idempotency-Key", "one"], ["Connection", "close"], ["Content-Length", 0]];
+      assert.equal((await sendRaw(gateway.url, head("POST", path, headers))).status, 400);
+    }
+    for (const cookie of ["sid=a; sid=b", "sid=; sid=b"]) {
+      const answer = await gateway.post(path, newKey(), {}, { as: null, headers: [["Cookie", cookie]] });
+      assert.equal(answer.status, 400, cookie);
+    }
+    assert.equal(gateway.hits(path), 0);
+  });
+
+  test("fault 20: two key headers are refused also when the second is empty", async () => {
+    const path = gateway.route();
+    const answer = await gateway.call("POST", path, {
+      headers: [["Idempotency-Key", "one"], ["Idempotency-Key", ""]],
+      body: {},
+    });
+    assert.deepEqual([answer.status, gateway.hits(path)], [400, 0]);
+  });
+
+  test("the operator's token is nobody's scope and does not reach the origin", async () => {
+    const path = gateway.route();
+    const token = [["Authorization", `Bearer ${admin}`]];
+    assert.equal((await gateway.post(path, newKey(), {}, { as: null, headers: token })).status, 401);
+    assert.equal((await gateway.post(path, newKey(), {}, { headers: token })).status, 201);
+    assert.equal(gateway.origin.last(path).headers.authorization, undefined);
+    await gateway.call("POST", path, { headers: token });
+    assert.equal(gateway.origin.last(path).headers.authorization, undefined);
+  });
+
+  test("a read with an empty body passes, one with a body is refused", async () => {
+    const path = gateway.route();
+    const raw = (...headers) =>
+      sendRaw(gateway.url, Buffer.concat([head("GET", path, [["Connection", "close"], ...headers]), Buffer.from("abc")]));
+    const empty = head("GET", path, [["Connection", "close"], ["Content-Length", 0]]);
+    assert.equal((await sendRaw(gateway.url, empty)).status, 201);
+    assert.equal((await raw(["Content-Length", 3])).status, 400);
+    assert.equal(gateway.hits(path), 1);
+  });
+
+  test("a method that another header overrides is refused with a key", async () => {
+    const path = gateway.route();
+    const headers = [["X-HTTP-Method-Override", "DELETE"]];
+    const answer = await gateway.post(path, newKey(), {}, { headers });
+    assert.deepEqual([answer.status, gateway.hits(path)], [400, 0]);
+  });
+
+  test("what was an order to the first caller's browser is not replayed", async () => {
+    const path = gateway.route(() => ({
+      status: 200,
+      headers: { "Clear-Site-Data": '"cookies"', "Authentication-Info": "nextnonce=1", Age: "5", ETag: '"1"' },
+      body: "ok",
+    }));
+    const key = newKey();
+    await gateway.post(path, key);
+    const replay = await gateway.post(path, key);
+    assert.ok(replay.replayed);
+    assert.deepEqual(
+      ["Clear-Site-Data", "Authentication-Info", "Age", "ETag"].map((name) => replay.get(name)),
+      [undefined, undefined, undefined, '"1"'],
+    );
+    assert.equal((await gateway.status(key, { as: apiKey })).state, "completed");
+  });
+});
