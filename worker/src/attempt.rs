@@ -3,7 +3,7 @@
 
 use crate::answer::{Answer, Caller};
 use crate::authority::{Authority, Patience, Unavailable};
-use crate::budget::AnswerReservation;
+use crate::budget::Reservation;
 use crate::clock;
 use crate::gateway::{KeyedWrite, Outcome, answer_to};
 use crate::incoming::Incoming;
@@ -23,7 +23,7 @@ pub(crate) struct Attempting<'a> {
     pub(crate) caller: &'a Caller,
     pub(crate) incoming: &'a Incoming,
     pub(crate) body: Vec<u8>,
-    pub(crate) answers: AnswerReservation,
+    pub(crate) answers: Reservation,
     pub(crate) write: KeyedWrite,
     pub(crate) execution: Execution,
 }

@@ -2,6 +2,7 @@
 //! that runs out of memory takes every request in it along, so large ones are turned away first.
 
 use std::cell::Cell;
+use std::thread::LocalKey;
 
 /// Bytes of bodies that may be held at once: a body stands in memory up to twice, here and on its
 /// way to the origin.
@@ -18,59 +19,48 @@ const SMALL: u64 = 64 << 10;
 const ANSWERS: u64 = 16 << 20;
 
 thread_local! {
-    static HELD: Cell<u64> = const { Cell::new(0) };
+    static REQUESTS_HELD: Cell<u64> = const { Cell::new(0) };
     static ANSWERS_HELD: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Bytes of an answer that one request holds; given back when it is dropped.
-#[derive(Debug, Default)]
-pub(crate) struct AnswerReservation {
+/// Bytes that one request holds; given back when it is dropped. (A panic drops nothing, but the
+/// wasm instance that counted them takes no new requests after one.)
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    held: &'static LocalKey<Cell<u64>>,
+    limit: u64,
+    /// More than the limit, for as long as this reservation is small.
+    reserve: u64,
     bytes: Cell<u64>,
 }
 
-impl AnswerReservation {
+impl Reservation {
+    /// For the body of a request.
+    pub(crate) fn of_request() -> Self {
+        Self { held: &REQUESTS_HELD, limit: LIMIT, reserve: RESERVE, bytes: Cell::new(0) }
+    }
+
+    /// For the body of an answer.
+    pub(crate) fn of_answer() -> Self {
+        Self { held: &ANSWERS_HELD, limit: ANSWERS, reserve: 0, bytes: Cell::new(0) }
+    }
+
     /// Holds `more` bytes, unless that would be too many for the isolate.
     pub(crate) fn grow(&self, more: u64) -> bool {
-        let held = ANSWERS_HELD.get().saturating_add(more);
-        let fits = held <= ANSWERS;
+        let bytes = self.bytes.get() + more;
+        let reserve = if bytes <= SMALL { self.reserve } else { 0 };
+        let held = self.held.get().saturating_add(more);
+        let fits = held <= self.limit + reserve;
         if fits {
-            ANSWERS_HELD.set(held);
-            self.bytes.set(self.bytes.get() + more);
+            self.held.set(held);
+            self.bytes.set(bytes);
         }
         fits
     }
 }
 
-impl Drop for AnswerReservation {
-    fn drop(&mut self) {
-        ANSWERS_HELD.set(ANSWERS_HELD.get().saturating_sub(self.bytes.get()));
-    }
-}
-
-/// Bytes that one request holds; given back when it is dropped. (A panic drops nothing, but the
-/// wasm instance that counted them takes no new requests after one.)
-#[derive(Debug, Default)]
-pub(crate) struct Reservation {
-    bytes: Cell<u64>,
-}
-
-impl Reservation {
-    /// Holds `more` bytes, unless that would be too many for the isolate.
-    pub(crate) fn grow(&self, more: u64) -> bool {
-        let is_small = self.bytes.get() + more <= SMALL;
-        let limit = if is_small { LIMIT + RESERVE } else { LIMIT };
-        let held = HELD.get().saturating_add(more);
-        if held > limit {
-            return false;
-        }
-        HELD.set(held);
-        self.bytes.set(self.bytes.get() + more);
-        true
-    }
-}
-
 impl Drop for Reservation {
     fn drop(&mut self) {
-        HELD.set(HELD.get().saturating_sub(self.bytes.get()));
+        self.held.set(self.held.get().saturating_sub(self.bytes.get()));
     }
 }

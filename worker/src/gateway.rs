@@ -3,7 +3,7 @@
 use crate::answer::{Answer, Caller};
 use crate::attempt::Attempting;
 use crate::authority::{Authority, Patience, Unavailable};
-use crate::budget::{AnswerReservation, Reservation};
+use crate::budget::Reservation;
 use crate::clock;
 use crate::incoming::Incoming;
 use crate::inspect::is_admin;
@@ -84,7 +84,7 @@ async fn keyed_write(
     }
     let scope = scope_of(caller, &incoming)?;
     let key = IdempotencyKey::parse_header(header).map_err(Rejection::KeyMalformed)?;
-    let reservation = Reservation::default();
+    let reservation = Reservation::of_request();
     let body = incoming.read_body(config.max_request, &reservation).await?;
     let fingerprints = Fingerprints::compute(
         &RequestParts {
@@ -113,7 +113,7 @@ async fn keyed_write(
                 caller,
                 incoming: &incoming,
                 body,
-                answers: AnswerReservation::default(),
+                answers: Reservation::of_answer(),
                 write,
                 execution,
             }
@@ -130,7 +130,7 @@ async fn no_body(incoming: &Incoming) -> Result<(), Rejection> {
     if !matches!(incoming.method.as_str(), "GET" | "HEAD") {
         return Ok(());
     }
-    let body = incoming.read_body(0, &Reservation::default()).await;
+    let body = incoming.read_body(0, &Reservation::of_request()).await;
     body.map(drop).map_err(|_| Rejection::Invalid(NO_BODY.to_owned()))
 }
 

@@ -74,7 +74,7 @@ async fn settle(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answe
         return Err(Rejection::NotAdmin);
     }
     let (authority, _) = meant_key(env, caller, incoming)?;
-    let body = incoming.read_body(MAX_SETTLEMENT, &Reservation::default()).await?;
+    let body = incoming.read_body(MAX_SETTLEMENT, &Reservation::of_request()).await?;
     let settlement = parse_settlement(&body, caller).map_err(Rejection::Invalid)?;
     match call(&authority, Operation::Settle { settlement }).await? {
         Reply::Settled { settling: Settling::Settled, status: Some(status) } => {

@@ -1,7 +1,7 @@
 //! The origin: an API at an URL, or the sandbox in this Worker.
 
 use crate::answer::{Answer, Body};
-use crate::budget::AnswerReservation;
+use crate::budget::Reservation;
 use crate::clock;
 use crate::config::{Config, Upstream};
 use crate::incoming::Incoming;
@@ -213,7 +213,7 @@ impl OriginAnswer {
     pub(crate) async fn read_body(
         &self,
         limit: usize,
-        reservation: &AnswerReservation,
+        reservation: &Reservation,
         deadline: &Deadline,
     ) -> Result<OriginBody, OriginError> {
         let Some(stream) = self.response.body() else {
