@@ -25,6 +25,7 @@
 //! | Sending: its page is gone | Send, same key | ResolveFirst |
 //! | Unknown | Send, same key | ResolveFirst |
 //! | Succeeded | Send, same key: the first answer comes again | PayloadChanged |
+//! | Refused while this submit waited for its turn | Send, same key: the same answer | Send, fresh key |
 //! | Refused, Voided | Send, fresh key | Send, fresh key |
 //! | Prepared, too old | Send, fresh key | Send, fresh key |
 //! | Sending or Unknown, too old | TooOld | TooOld |
@@ -70,12 +71,14 @@
 //! served again, or until the page has found out (by the merchant's own API) and calls `forget`.
 //! Money that was taken twice is harder to give back than a page that says "we are checking".
 
+mod call;
 mod claim;
 mod entry;
 mod payload;
 mod resolve;
 mod text;
 
+pub use call::{Call, CallSettings, Command, End, Ended, Goal, Moment, Said, Step, Waiting, Which};
 pub use claim::{Claim, Claiming, TabToken};
 pub use entry::{Entry, State, Stored};
 pub use payload::{Payload, Tag};
@@ -94,6 +97,8 @@ pub struct Submit<'a> {
     pub payload: &'a Payload,
     /// The key that the caller chose, where it did.
     pub own_key: Option<&'a IdempotencyKey>,
+    /// Since when this submit waited for another sender of the intent, where it did.
+    pub waited_since: Option<UnixMillis>,
     /// How long the server keeps answers.
     pub retention: Millis,
     /// 16 bytes from a cryptographic source.
@@ -135,8 +140,8 @@ pub enum Start {
 pub enum SendError {
     /// The intent has no entry any more, or one with another key.
     Overtaken,
-    /// The key's outcome is settled.
-    Settled,
+    /// The key was given up.
+    Voided,
     /// The server may have forgotten the key.
     TooOld,
 }
@@ -152,6 +157,8 @@ pub fn start(stored: &Stored, submit: &Submit<'_>, now: UnixMillis) -> Start {
     let other_key = submit.own_key.is_some_and(|own| *own != entry.key);
     let changed = other_key || submit.payload.tag(&entry.key) != entry.tag;
     let too_old = entry.is_too_old(now);
+    // Two tabs, one click each: both get the answer of the one that was sent.
+    let is_shared = submit.waited_since.is_some_and(|since| since <= entry.updated_at);
     let same = || Start::Send { entry: entry.clone(), fresh: false };
     match entry.state {
         State::Prepared if too_old => fresh(submit, now),
@@ -164,6 +171,7 @@ pub fn start(stored: &Stored, submit: &Submit<'_>, now: UnixMillis) -> Start {
         State::Succeeded { http_status } if changed => Start::PayloadChanged { http_status },
         State::Succeeded { http_status } if too_old => Start::AnswerGone { http_status },
         State::Succeeded { .. } => same(),
+        State::Refused { .. } if is_shared && !changed && !too_old => same(),
         State::Refused { .. } | State::Voided => fresh(submit, now),
     }
 }
@@ -178,7 +186,7 @@ pub fn note_sending(
 ) -> Result<Entry, SendError> {
     let mut entry = stored.with_key(key).ok_or(SendError::Overtaken)?.clone();
     match entry.state {
-        State::Refused { .. } | State::Voided => return Err(SendError::Settled),
+        State::Voided => return Err(SendError::Voided),
         _ if entry.attempts == 0 => entry.safe_until = Entry::safe_from(now, retention),
         _ if entry.is_too_old(now) => return Err(SendError::TooOld),
         _ => {}
@@ -276,7 +284,7 @@ impl fmt::Display for SendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Overtaken => "the intent was forgotten, or has another key by now",
-            Self::Settled => "the key's outcome is settled; start the intent again",
+            Self::Voided => "the key was given up; start the intent again",
             Self::TooOld => "the server may have forgotten the key and would execute it anew",
         })
     }

@@ -39,6 +39,9 @@ pub mod route;
 pub mod scope;
 pub mod time;
 
+#[cfg(feature = "wasm")]
+pub mod wasm;
+
 pub use scope::{Scope, ScopeAliases, ScopeError, ScopeSource, ScopedKey};
 
 pub use key::{IdempotencyKey, KeyError};

@@ -23,21 +23,23 @@ use situations::{AGES, ALL, stored, word};
 use support::situations::product;
 use support::table::Table;
 
+/// `waited`: whether the submit waited for another sender, and the entry was last changed meanwhile.
 const START: &str = "
-    stored | age | payload | own => start
-    nothing | * | * | * => send_fresh
-    damaged/newer | * | * | * => unreadable
-    refused/voided | * | * | * => send_fresh
-    prepared/not_executed | old/back | * | * => send_fresh
-    sending/unknown | old/back | * | * => too_old
-    succeeded | * | changed | * => payload_changed
-    succeeded | * | * | other => payload_changed
-    succeeded | old/back | * | * => answer_gone
-    prepared | * | changed | * => send_fresh
-    prepared | * | * | other => send_fresh
-    not_executed/sending/unknown | * | changed | * => resolve_first
-    not_executed/sending/unknown | * | * | other => resolve_first
-    * | * | * | * => send_same
+    stored | age | payload | own | waited => start
+    nothing | * | * | * | * => send_fresh
+    damaged/newer | * | * | * | * => unreadable
+    refused | in_time | same | none/same | during => send_same
+    refused/voided | * | * | * | * => send_fresh
+    prepared/not_executed | old/back | * | * | * => send_fresh
+    sending/unknown | old/back | * | * | * => too_old
+    succeeded | * | changed | * | * => payload_changed
+    succeeded | * | * | other | * => payload_changed
+    succeeded | old/back | * | * | * => answer_gone
+    prepared | * | changed | * | * => send_fresh
+    prepared | * | * | other | * => send_fresh
+    not_executed/sending/unknown | * | changed | * | * => resolve_first
+    not_executed/sending/unknown | * | * | other | * => resolve_first
+    * | * | * | * | * => send_same
 ";
 
 /// `late`: the attempt is an earlier one.
@@ -60,7 +62,7 @@ const OUTCOME: &str = "
 const SENDING: &str = "
     stored | age | maybe => state | maybe
     nothing/damaged/newer | * | * => error overtaken | -
-    refused/voided | * | * => error settled | -
+    voided | * | * => error voided | -
     prepared | * | * => sending | no
     * | old/back | * => error too_old | -
     succeeded | * | * => succeeded | same
@@ -83,6 +85,7 @@ fn a_submit() {
         ("age", AGES),
         ("payload", &["same", "changed"]),
         ("own", &["none", "same", "other"]),
+        ("waited", &["no", "during", "later"]),
     ];
     for words in product(columns) {
         let stored = stored(word(&words, "stored"), word(&words, "age"), "no");
@@ -93,7 +96,16 @@ fn a_submit() {
             "other" => Some(&other),
             _ => None,
         };
-        let submit = Submit { own_key, ..submit(&wanted) };
+        let updated_at = match &stored {
+            Stored::Entry(entry) => entry.updated_at,
+            _ => NOW,
+        };
+        let waited_since = match word(&words, "waited") {
+            "during" => Some(updated_at),
+            "later" => Some(updated_at.plus(Millis::new(1))),
+            _ => None,
+        };
+        let submit = Submit { own_key, waited_since, ..submit(&wanted) };
         let started = start(&stored, &submit, NOW);
         assert_eq!(start_name(&started), table.expect(&words)[0].1, "{words:?}");
         if let Start::Send { entry, fresh } = started {
@@ -179,7 +191,7 @@ fn an_attempt_is_sent() {
             Err(error) => {
                 let error = match error {
                     SendError::Overtaken => "error overtaken",
-                    SendError::Settled => "error settled",
+                    SendError::Voided => "error voided",
                     SendError::TooOld => "error too_old",
                     _ => "another",
                 };

@@ -127,7 +127,8 @@ impl Entry {
         Context {
             maybe_executed: self.maybe_executed,
             may_remint: self.may_remint() && self.state == State::Sending,
-            sends_proof,
+            // A success that is known needs no further proof.
+            sends_proof: sends_proof && !matches!(self.state, State::Succeeded { .. }),
             expects,
         }
     }

@@ -134,8 +134,7 @@ impl World {
                 if step == ResolveStep::Settled {
                     let unproven = entry.state == State::Voided && report != Report::Voided;
                     self.limit |= unproven && self.is_alive(&entry.key);
-                    let succeeded = matches!(entry.state, State::Succeeded { .. });
-                    self.history.note_proven(entry.key.as_str(), succeeded);
+                    self.history.note_proven(entry.key.as_str(), entry.state);
                     self.reach("resolved");
                 }
             }

@@ -1,6 +1,7 @@
 //! The reference that the table is checked against: it keeps everything that was ever sent and
 //! heard, forgets nothing at a reload, and works out from that, slowly, what may be sent.
 
+use oncekey::intent::State;
 use oncekey::retry::Outcome;
 use std::collections::BTreeMap;
 
@@ -47,11 +48,14 @@ impl History {
     }
 
     /// A key call proved how it ended.
-    pub(crate) fn note_proven(&mut self, key: &str, succeeded: bool) {
-        if succeeded {
-            self.note_success(key);
-        } else {
-            self.keys.entry(key.to_owned()).or_default().proven_dead = true;
+    pub(crate) fn note_proven(&mut self, key: &str, state: State) {
+        match state {
+            State::Succeeded { .. } => self.note_success(key),
+            State::Refused { http_status } => {
+                let history = self.keys.entry(key.to_owned()).or_default();
+                history.heard.push((history.sent, Outcome::Refused { http_status }));
+            }
+            _ => self.keys.entry(key.to_owned()).or_default().proven_dead = true,
         }
     }
 

@@ -25,7 +25,7 @@ pub(crate) fn payload(body: &str) -> Payload {
 }
 
 pub(crate) fn submit(payload: &Payload) -> Submit<'_> {
-    Submit { payload, own_key: None, retention: RETENTION, random: [7; 16] }
+    Submit { payload, own_key: None, waited_since: None, retention: RETENTION, random: [7; 16] }
 }
 
 pub(crate) fn key(text: &str) -> IdempotencyKey {

@@ -295,6 +295,7 @@ impl World {
         Submit {
             payload,
             own_key: None,
+            waited_since: None,
             retention: super::requests::RETENTION,
             random: [self.random; 16],
         }

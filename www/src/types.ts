@@ -1,0 +1,211 @@
+// What callers see: settings, events and results. No code.
+
+/** What stores the keys: `localStorage`, or anything with its methods. */
+export interface StorageLike {
+  readonly length: number;
+  key(index: number): string | null;
+  getItem(name: string): string | null;
+  setItem(name: string, text: string): void;
+  removeItem(name: string): void;
+}
+
+/** When a request is sent again. Lengths are in milliseconds. */
+export interface RetryOptions {
+  /** How often it is sent again after the first time; 0 to 100. Default 4. */
+  limit?: number;
+  /** The longest wait before each retry; the last one counts for all that follow. Default 1, 2, 4, 8 s. */
+  delays?: number[];
+  /** How a wait is drawn: anything up to its limit, or the limit. Default "full". */
+  jitter?: "full" | "none";
+  /** How long one attempt may take. More than the 25 s that the gateway gives its origin. Default 30 s. */
+  attemptTimeout?: number;
+  /** How long all attempts and waits may take together. Default 180 s. */
+  totalTime?: number;
+  /** The longest that a server's `Retry-After` is followed. Default 60 s. */
+  maxRetryAfter?: number;
+}
+
+export interface ClientOptions {
+  /** How long the server keeps answers, in milliseconds. Default 24 hours. */
+  retention?: number;
+  /** Where keys are kept. Default `localStorage` where there is one; null: in memory only, so a reload forgets. */
+  storage?: StorageLike | null;
+  /** Prefix of what is stored. Default "oncekey". */
+  namespace?: string;
+  retry?: RetryOptions;
+  /** Where a key's state is asked, and voided under `…/void`. Default null: the server has no such calls. */
+  keyUrl?: string | URL | null;
+  /** Headers of the key calls: the same credential as the requests have. */
+  headers?: () => HeadersInit | Promise<HeadersInit>;
+  /** `fetch`'s credentials mode for the key calls. Default "same-origin". */
+  credentials?: RequestCredentials;
+  /** What sends requests. Default: the global `fetch`. */
+  fetch?: typeof fetch;
+}
+
+export interface IntentOptions {
+  /** JSON pointers into the body (`/nonce`) that do not make it another payload. */
+  ignore?: string[];
+  /**
+   * The media types that the API answers with; anything else is taken for a captive portal's page. Default: the
+   * request's `Accept`, else "application/json". "*\/*" is anything.
+   */
+  expects?: string;
+  /** Whether this is an answer of the API at all; false counts as none. It gets a copy to read. */
+  validate?: (response: Response) => boolean | Promise<boolean>;
+}
+
+/** A request of an intent. `keepalive` and `cache` are the package's own. */
+export type IntentInit = RequestInit;
+
+/** What is known of an intent. */
+export interface IntentStatus {
+  /**
+   * - `idle`: nothing is stored
+   * - `prepared`: it has a key; surely nothing was executed
+   * - `sending`: an attempt is under way, or its page is gone
+   * - `unknown`: it may have been executed
+   * - `succeeded`, `refused`: it has its answer
+   * - `voided`: nothing was executed, and nothing will be
+   */
+  state: "idle" | "prepared" | "sending" | "unknown" | "succeeded" | "refused" | "voided";
+  /** Of the answer, in the states that have one. */
+  httpStatus?: number;
+  key?: string;
+  /** How many attempts were sent with the key. */
+  attempts?: number;
+  /** When the key was made, in milliseconds since 1970. */
+  createdAt?: number;
+  /** Why what is stored cannot be read; then the state is unknown. */
+  problem?: string;
+}
+
+export interface PendingIntent extends IntentStatus {
+  intent: string;
+}
+
+export interface ResolveOptions {
+  signal?: AbortSignal;
+  /** Asks the merchant's own API, where the key calls cannot tell. `undefined`: it does not know either. */
+  lookup?: () => Lookup | undefined | Promise<Lookup | undefined>;
+}
+
+/** What a look-up found out. That an order is not there yet proves nothing, so there is no word for it. */
+export interface Lookup {
+  state: "succeeded" | "refused";
+  httpStatus?: number;
+}
+
+/** The events of a client, each a `CustomEvent` whose `detail` has the intent's name. None carries a body. */
+export interface ClientEvents {
+  /** A request is being sent. */
+  attempt: AttemptDetail;
+  /** It will be sent again, after this many milliseconds. */
+  retry: { intent: string; key: string; after: number; attempt: number };
+  /** An attempt is under way, here or in another tab; it is asked again after this long. */
+  inprogress: { intent: string; key?: string; after?: number; elsewhere: boolean };
+  /** The answer had been given before. */
+  replayed: { intent: string; key: string; httpStatus: number; requestId: string | null };
+  /** The outcome is known. */
+  settled: { intent: string; key?: string; state: IntentStatus["state"]; httpStatus?: number };
+  /** The outcome is not known. */
+  unknown: { intent: string; key?: string; reason: string };
+  /** The intent has another key than before. */
+  keyrotated: { intent: string; key: string };
+  /** What is stored does not survive this page. */
+  "storage-degraded": { reason: "denied" | "quota" | "unavailable" };
+  /** Wasm may not run here (CSP); its translation to JavaScript does. */
+  "wasm-fallback": { reason: string };
+  /** A submit was swallowed, because an earlier one is under way. */
+  blocked: { intent: string };
+}
+
+export interface AttemptDetail {
+  intent: string;
+  key: string;
+  /** From 1. */
+  attempt: number;
+}
+
+export type ClientEvent<K extends keyof ClientEvents = keyof ClientEvents> = CustomEvent<ClientEvents[K]>;
+
+/** How a form is guarded. */
+export interface GuardOptions {
+  client: Client;
+  /** The intent's name, or what makes it of the form at each submit. */
+  intent: string | ((form: HTMLFormElement) => string);
+  /** `fetch`: the package sends the form. `navigate`: the browser does, with the key in a hidden field. */
+  send?: "fetch" | "navigate";
+  /** navigate: the field's name, as the gateway's KEY_FIELD. Default "idempotency_key". */
+  keyField?: string;
+  /** How the buttons are locked. Default "aria": `aria-disabled`. */
+  disable?: "aria" | "native";
+  /** What the clicked button says while it is busy; a button's `data-oncekey-busy` wins. */
+  busyLabel?: string;
+  /** What is told to the buyer in the live region. */
+  messages?: Partial<GuardMessages>;
+  /** fetch: what to send, where it is not the form as a browser would. */
+  request?: (form: HTMLFormElement, data: FormData, submitter: HTMLElement | null) => FormRequest | Promise<FormRequest>;
+  /** Options of the intent. Of `navigate` only `ignore` counts. */
+  options?: IntentOptions;
+  /** fetch: the answer, a refusal included. Where it throws or is left out, the events tell. */
+  onAnswer?: (response: Response, form: HTMLFormElement) => void | Promise<void>;
+  /** What went wrong: OutcomeUnknownError and the like. */
+  onError?: (error: unknown, form: HTMLFormElement) => void;
+}
+
+export interface FormRequest {
+  url: string | URL;
+  init: IntentInit;
+}
+
+export interface GuardMessages {
+  busy: string;
+  retry: string;
+  inprogress: string;
+  succeeded: string;
+  refused: string;
+  unknown: string;
+}
+
+export interface FormGuard {
+  /** Whether submits are swallowed now. */
+  readonly locked: boolean;
+  /** Lets the form be submitted again. */
+  release(): void;
+  /** Takes the guard off. */
+  detach(): void;
+}
+
+/** A named operation. */
+export interface Intent {
+  readonly name: string;
+  /** The answer, after as many attempts as it takes. */
+  fetch(url: string | URL, init?: IntentInit): Promise<Response>;
+  /** Finds out what became of it, and sends nothing that changes it. */
+  resolve(options?: ResolveOptions): Promise<IntentStatus>;
+  /** Gives it up: `voided` when nothing was executed and nothing will be. */
+  abandon(options?: { signal?: AbortSignal }): Promise<IntentStatus>;
+  /** What is known without asking. */
+  status(): IntentStatus;
+  /** Removes what is stored: only where the page knows the outcome, or the buyer starts anew. */
+  forget(): void;
+}
+
+export interface Client {
+  intent(name: string, options?: IntentOptions): Intent;
+  fetch(intent: string, url: string | URL, init?: IntentInit, options?: IntentOptions): Promise<Response>;
+  /** The intents without a known outcome. */
+  pending(): PendingIntent[];
+  addEventListener<K extends keyof ClientEvents>(
+    type: K,
+    listener: ((event: ClientEvent<K>) => void) | null,
+    options?: boolean | AddEventListenerOptions,
+  ): void;
+  removeEventListener<K extends keyof ClientEvents>(
+    type: K,
+    listener: ((event: ClientEvent<K>) => void) | null,
+    options?: boolean | EventListenerOptions,
+  ): void;
+  dispatchEvent(event: Event): boolean;
+}
