@@ -84,6 +84,18 @@ impl Stored {
         }
     }
 
+    /// Whether it leads to nothing but a new start, so that storage that is full may lose it.
+    pub fn is_spent(&self) -> bool {
+        match self {
+            Self::Nothing | Self::Unreadable(_) => false,
+            Self::Entry(entry) => match entry.state {
+                State::Prepared => entry.attempts == 0,
+                State::Refused { .. } | State::Voided => true,
+                State::Sending | State::Unknown | State::Succeeded { .. } => false,
+            },
+        }
+    }
+
     /// The entry, if this is its key.
     pub(super) fn with_key(&self, key: &IdempotencyKey) -> Option<&Entry> {
         match self {

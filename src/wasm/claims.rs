@@ -1,0 +1,49 @@
+//! Who sends, where there are no Web Locks: a lease in storage.
+
+use super::client::command;
+use super::convert::number;
+use super::host;
+use super::storage::Store;
+use crate::intent::{Claim, Claiming, TabToken};
+use crate::time::Millis;
+use wasm_bindgen::JsValue;
+
+pub(super) const RENEWAL: Millis = Claim::RENEW_AFTER;
+
+pub(super) fn claim(store: &Store, intent: &str, tab: TabToken) -> JsValue {
+    match Claim::claim(found(store, intent).as_ref(), tab, host::now()) {
+        Claiming::Mine => command("send", &[]),
+        Claiming::Wait(after) => command("wait", &[("after", number(after.as_u64() as f64))]),
+        Claiming::Write(claim) => {
+            store.write(&name(intent), &claim.encode());
+            let after = Claim::CONFIRM_AFTER.as_u64() as f64;
+            command("confirm", &[("after", number(after))])
+        }
+    }
+}
+
+pub(super) fn is_held(store: &Store, intent: &str, tab: TabToken) -> bool {
+    Claim::is_held(found(store, intent).as_ref(), tab, host::now())
+}
+
+pub(super) fn renew(store: &Store, intent: &str, tab: TabToken) -> bool {
+    let renewed = Claim::renew(found(store, intent).as_ref(), tab, host::now());
+    if let Some(claim) = &renewed {
+        store.write(&name(intent), &claim.encode());
+    }
+    renewed.is_some()
+}
+
+pub(super) fn unclaim(store: &Store, intent: &str, tab: TabToken) {
+    if Claim::is_of(found(store, intent).as_ref(), tab) {
+        store.remove(&name(intent));
+    }
+}
+
+fn found(store: &Store, intent: &str) -> Option<Claim> {
+    Claim::decode(&store.read(&name(intent))?)
+}
+
+fn name(intent: &str) -> String {
+    ["c:", intent].concat()
+}

@@ -1,0 +1,243 @@
+//! A page's client: its settings, what it keeps, and the calls that it starts.
+
+use super::call::{CallHandle, Shared, status_of};
+use super::convert::{millis, object, pointers, range_error};
+use super::storage::Store;
+use super::{claims, host};
+use crate::fingerprint::RequestParts;
+use crate::intent::{CallSettings, Goal, Payload, Stored, TabToken};
+use crate::key::IdempotencyKey;
+use crate::retry::{Jitter, RetryPolicy, RetrySettings};
+use crate::time::{Millis, UnixMillis};
+use std::rc::Rc;
+use wasm_bindgen::prelude::*;
+
+/// Entries are kept under this and the intent's name.
+const ENTRY: &str = "i:";
+
+#[wasm_bindgen]
+extern "C" {
+    /// A client's settings, all of them given; lengths in milliseconds.
+    pub type JsSettings;
+    #[wasm_bindgen(method, getter)]
+    fn retention(this: &JsSettings) -> f64;
+    #[wasm_bindgen(method, getter)]
+    fn storage(this: &JsSettings) -> JsValue;
+    #[wasm_bindgen(method, getter)]
+    fn namespace(this: &JsSettings) -> String;
+    #[wasm_bindgen(method, getter, js_name = keyCalls)]
+    fn key_calls(this: &JsSettings) -> bool;
+    #[wasm_bindgen(method, getter)]
+    fn limit(this: &JsSettings) -> f64;
+    #[wasm_bindgen(method, getter)]
+    fn delays(this: &JsSettings) -> Vec<f64>;
+    #[wasm_bindgen(method, getter, js_name = fullJitter)]
+    fn full_jitter(this: &JsSettings) -> bool;
+    #[wasm_bindgen(method, getter, js_name = attemptTimeout)]
+    fn attempt_timeout(this: &JsSettings) -> f64;
+    #[wasm_bindgen(method, getter, js_name = totalTime)]
+    fn total_time(this: &JsSettings) -> f64;
+    #[wasm_bindgen(method, getter, js_name = maxRetryAfter)]
+    fn max_retry_after(this: &JsSettings) -> f64;
+
+    /// A request of an intent.
+    pub type JsSubmit;
+    #[wasm_bindgen(method, getter)]
+    fn method(this: &JsSubmit) -> String;
+    #[wasm_bindgen(method, getter)]
+    fn origin(this: &JsSubmit) -> String;
+    #[wasm_bindgen(method, getter)]
+    fn path(this: &JsSubmit) -> String;
+    #[wasm_bindgen(method, getter)]
+    fn query(this: &JsSubmit) -> Option<String>;
+    #[wasm_bindgen(method, getter, js_name = contentType)]
+    fn content_type(this: &JsSubmit) -> Option<String>;
+    #[wasm_bindgen(method, getter)]
+    fn body(this: &JsSubmit) -> Vec<u8>;
+    #[wasm_bindgen(method, getter)]
+    fn ignore(this: &JsSubmit) -> Option<js_sys::Array>;
+    #[wasm_bindgen(method, getter)]
+    fn expects(this: &JsSubmit) -> String;
+    #[wasm_bindgen(method, getter, js_name = ownKey)]
+    fn own_key(this: &JsSubmit) -> Option<String>;
+    #[wasm_bindgen(method, getter, js_name = waitedSince)]
+    fn waited_since(this: &JsSubmit) -> Option<f64>;
+}
+
+/// The intents of a page.
+#[wasm_bindgen]
+pub struct Client {
+    shared: Rc<Shared>,
+    tab: TabToken,
+}
+
+#[wasm_bindgen]
+impl Client {
+    /// A client; a `RangeError` says which setting is wrong.
+    #[wasm_bindgen(constructor)]
+    pub fn new(settings: &JsSettings) -> Result<Client, JsValue> {
+        let retention = millis("retention", settings.retention())?;
+        if retention == Millis::new(0) {
+            return Err(range_error("retention must be longer than 0 ms; give the server's"));
+        }
+        let settings_of_calls = CallSettings {
+            retry: retry_policy(settings)?,
+            retention,
+            key_calls: settings.key_calls(),
+            sends_proof: settings.key_calls(),
+            expects: String::new(),
+        };
+        let [a, b, c, d, e, f, g, h, ..] = host::random()?;
+        Ok(Self {
+            shared: Rc::new(Shared {
+                store: Store::open(&settings.storage(), settings.namespace()),
+                settings: settings_of_calls,
+            }),
+            tab: TabToken::new(u64::from_be_bytes([a, b, c, d, e, f, g, h])),
+        })
+    }
+
+    /// A call that sends a request. `in_memory` is the key whose request the page could send again.
+    pub fn submit(
+        &self,
+        intent: &str,
+        request: &JsSubmit,
+        in_memory: Option<String>,
+    ) -> Result<CallHandle, JsValue> {
+        let (body, query, content_type) = (request.body(), request.query(), request.content_type());
+        let parts = RequestParts {
+            method: &request.method(),
+            path: &request.path(),
+            query: query.as_deref(),
+            content_type: content_type.as_deref(),
+            body: &body,
+            ignore: &pointers(request.ignore())?,
+        };
+        let own_key = request.own_key().map(|text| IdempotencyKey::parse_header(&text));
+        let goal = Goal::Submit {
+            payload: Payload::of(&request.origin(), &parts),
+            own_key: own_key.transpose().map_err(|error| range_error(&error.to_string()))?,
+            waited_since: request.waited_since().map(|since| UnixMillis::new(since as u64)),
+        };
+        let in_memory = in_memory.and_then(|key| IdempotencyKey::parse_bare(&key).ok());
+        Ok(self.call(intent, goal, request.expects(), in_memory))
+    }
+
+    /// A call that finds out what became of an intent.
+    #[wasm_bindgen(js_name = findOut)]
+    pub fn find_out(&self, intent: &str, look_up: bool) -> CallHandle {
+        self.call(intent, Goal::FindOut { look_up }, String::new(), None)
+    }
+
+    /// A call that gives an intent up, if nothing was executed.
+    #[wasm_bindgen(js_name = giveUp)]
+    pub fn give_up(&self, intent: &str) -> CallHandle {
+        self.call(intent, Goal::GiveUp, String::new(), None)
+    }
+
+    /// What is known of an intent.
+    pub fn status(&self, intent: &str) -> JsValue {
+        status_of(&self.stored(intent), &[])
+    }
+
+    /// The intents whose outcome is not known, each with its name and what is known.
+    pub fn pending(&self) -> js_sys::Array {
+        let names = self.shared.store.names(ENTRY).into_iter();
+        let intents = names.map(|intent| (self.stored(&intent), intent));
+        intents
+            .filter(|(stored, _)| stored.is_pending())
+            .map(|(stored, intent)| status_of(&stored, &[("intent", JsValue::from_str(&intent))]))
+            .collect()
+    }
+
+    /// Removes what is kept for an intent.
+    pub fn forget(&self, intent: &str) {
+        self.shared.store.remove(&entry_name(intent));
+    }
+
+    /// Whether other tabs may see what is kept.
+    #[wasm_bindgen(getter, js_name = isShared)]
+    pub fn is_shared(&self) -> bool {
+        self.shared.store.is_shared()
+    }
+
+    /// Why something would not survive the page, if so: "denied", "quota" or "unavailable". Told
+    /// once.
+    #[wasm_bindgen(js_name = takeLoss)]
+    pub fn take_loss(&self) -> Option<String> {
+        self.shared.store.take_loss().map(|loss| loss.as_str().to_owned())
+    }
+
+    /// Tries to become the only sender of an intent, where there are no Web Locks:
+    /// `{do: "wait" | "confirm", after}` or `{do: "send"}`.
+    pub fn claim(&self, intent: &str) -> JsValue {
+        claims::claim(&self.shared.store, intent, self.tab)
+    }
+
+    /// Whether this page is the sender.
+    #[wasm_bindgen(js_name = isClaimed)]
+    pub fn is_claimed(&self, intent: &str) -> bool {
+        claims::is_held(&self.shared.store, intent, self.tab)
+    }
+
+    /// Stays the sender; to be called every `claimRenewal` milliseconds. False when the claim is
+    /// lost.
+    #[wasm_bindgen(js_name = renewClaim)]
+    pub fn renew_claim(&self, intent: &str) -> bool {
+        claims::renew(&self.shared.store, intent, self.tab)
+    }
+
+    /// Lets others send.
+    pub fn unclaim(&self, intent: &str) {
+        claims::unclaim(&self.shared.store, intent, self.tab);
+    }
+
+    /// How often a claim is to be renewed, in milliseconds.
+    #[wasm_bindgen(getter, js_name = claimRenewal)]
+    pub fn claim_renewal(&self) -> f64 {
+        claims::RENEWAL.as_u64() as f64
+    }
+
+    fn call(
+        &self,
+        intent: &str,
+        goal: Goal,
+        expects: String,
+        in_memory: Option<IdempotencyKey>,
+    ) -> CallHandle {
+        let settings = CallSettings { expects, ..self.shared.settings.clone() };
+        CallHandle::new(Rc::clone(&self.shared), entry_name(intent), goal, settings, in_memory)
+    }
+
+    fn stored(&self, intent: &str) -> Stored {
+        Stored::read(self.shared.store.read(&entry_name(intent)).as_deref())
+    }
+}
+
+fn entry_name(intent: &str) -> String {
+    [ENTRY, intent].concat()
+}
+
+fn retry_policy(settings: &JsSettings) -> Result<RetryPolicy, JsValue> {
+    let limit = settings.limit();
+    if !(limit >= 0.0 && limit <= f64::from(RetryPolicy::MAX_LIMIT) && limit.fract() == 0.0) {
+        return Err(range_error("retry.limit must be a whole number from 0 to 100"));
+    }
+    let delays = settings.delays().into_iter().map(|delay| millis("retry.delays", delay));
+    RetryPolicy::new(RetrySettings {
+        limit: limit as u32,
+        delays: delays.collect::<Result<_, _>>()?,
+        jitter: if settings.full_jitter() { Jitter::Full } else { Jitter::None },
+        attempt_timeout: millis("retry.attemptTimeout", settings.attempt_timeout())?,
+        total_time: millis("retry.totalTime", settings.total_time())?,
+        max_retry_after: millis("retry.maxRetryAfter", settings.max_retry_after())?,
+    })
+    .map_err(|error| range_error(&["retry: ", &error.to_string()].concat()))
+}
+
+/// For the other files of this boundary.
+pub(super) fn command(name: &str, members: &[(&str, JsValue)]) -> JsValue {
+    let mut all = vec![("do", JsValue::from_str(name))];
+    all.extend_from_slice(members);
+    object(&all)
+}

@@ -1,0 +1,42 @@
+//! Values that cross the boundary.
+
+use crate::canonical::JsonPointer;
+use crate::time::Millis;
+use wasm_bindgen::prelude::*;
+
+/// A plain object with these members; those that are undefined are left out.
+pub(super) fn object(members: &[(&str, JsValue)]) -> JsValue {
+    let object = js_sys::Object::new();
+    for (name, value) in members.iter().filter(|(_, value)| !value.is_undefined()) {
+        // Setting a member of a fresh object does not fail.
+        let _ = js_sys::Reflect::set(&object, &JsValue::from_str(name), value);
+    }
+    object.into()
+}
+
+/// A length in milliseconds.
+pub(super) fn millis(name: &str, value: f64) -> Result<Millis, JsValue> {
+    if value.is_finite() && value >= 0.0 {
+        Ok(Millis::new(value as u64))
+    } else {
+        Err(range_error(&[name, " must be a number of milliseconds, 0 or more"].concat()))
+    }
+}
+
+pub(super) fn pointers(list: Option<js_sys::Array>) -> Result<Vec<JsonPointer>, JsValue> {
+    let list = list.into_iter().flatten();
+    list.map(|pointer| {
+        let text = pointer.as_string().unwrap_or_default();
+        JsonPointer::parse(&text)
+            .map_err(|error| range_error(&["ignore: ", &text, ": ", &error.to_string()].concat()))
+    })
+    .collect()
+}
+
+pub(super) fn range_error(message: &str) -> JsValue {
+    js_sys::RangeError::new(message).into()
+}
+
+pub(super) fn number(number: impl Into<f64>) -> JsValue {
+    JsValue::from_f64(number.into())
+}

@@ -1,0 +1,173 @@
+//! Where a page keeps what is to survive it: `localStorage`, or anything with its methods.
+//!
+//! Storage fails in many ways: a sandboxed frame may not touch it, a full one takes nothing, and
+//! one of a private window forgets. Whatever it does not take is kept in memory, and then counts
+//! more than what storage still holds under that name: it is newer. That the page may lose it is
+//! said once, by [`Store::take_loss`].
+
+use crate::intent::Stored;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use wasm_bindgen::prelude::*;
+use web_sys::Storage;
+
+/// What is kept under names that begin with a prefix.
+pub(super) struct Store {
+    prefix: String,
+    storage: Option<Storage>,
+    /// What storage did not take; `None` for what it did not remove.
+    memory: RefCell<BTreeMap<String, Option<String>>>,
+    loss: Cell<Option<Loss>>,
+    told: Cell<bool>,
+}
+
+/// Why something would not survive a reload.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Loss {
+    /// Storage may not be used here.
+    Denied,
+    /// It is full.
+    Quota,
+    /// There is none, or it does not keep what it takes.
+    Unavailable,
+}
+
+impl Store {
+    /// `given`: what the caller wants; undefined stands for `localStorage`, null for memory only.
+    pub(super) fn open(given: &JsValue, prefix: String) -> Self {
+        let (storage, loss) = match given {
+            given if given.is_undefined() => local_storage(),
+            given if given.is_null() => (None, None),
+            given => (Some(given.clone().unchecked_into()), None),
+        };
+        let memory = RefCell::default();
+        Self { prefix, storage, memory, loss: Cell::new(loss), told: Cell::new(false) }
+    }
+
+    /// Whether other tabs may see what is kept.
+    pub(super) fn is_shared(&self) -> bool {
+        self.storage.is_some()
+    }
+
+    pub(super) fn read(&self, name: &str) -> Option<String> {
+        let name = self.full(name);
+        if let Some(kept) = self.memory.borrow().get(&name) {
+            return kept.clone();
+        }
+        match self.storage.as_ref()?.get_item(&name) {
+            Ok(text) => text,
+            Err(error) => {
+                self.note_loss(loss_of(&error));
+                None
+            }
+        }
+    }
+
+    pub(super) fn write(&self, name: &str, text: &str) {
+        let full = self.full(name);
+        let kept = match self.try_write(&full, text) {
+            Err(Loss::Quota) if self.make_room() => self.try_write(&full, text),
+            kept => kept,
+        };
+        match kept {
+            Ok(()) => drop(self.memory.borrow_mut().remove(&full)),
+            Err(loss) => {
+                if self.is_shared() {
+                    self.note_loss(loss);
+                }
+                self.memory.borrow_mut().insert(full, Some(text.to_owned()));
+            }
+        }
+    }
+
+    pub(super) fn remove(&self, name: &str) {
+        let name = self.full(name);
+        self.memory.borrow_mut().remove(&name);
+        if let Some(Err(error)) = self.storage.as_ref().map(|storage| storage.remove_item(&name)) {
+            self.note_loss(loss_of(&error));
+            self.memory.borrow_mut().insert(name, None);
+        }
+    }
+
+    /// The names in use that begin with `start`, without it.
+    pub(super) fn names(&self, start: &str) -> Vec<String> {
+        let start = self.full(start);
+        let mut names: Vec<String> = self.memory.borrow().keys().cloned().collect();
+        if let Some(storage) = &self.storage {
+            let length = storage.length().unwrap_or(0);
+            names.extend((0..length).filter_map(|index| storage.key(index).ok().flatten()));
+        }
+        names.retain(|name| name.starts_with(&start));
+        names.sort_unstable();
+        names.dedup();
+        names.iter().map(|name| name[start.len()..].to_owned()).collect()
+    }
+
+    /// That something would not survive the page; told once.
+    pub(super) fn take_loss(&self) -> Option<Loss> {
+        let loss = self.loss.take().filter(|_| !self.told.get());
+        self.told.set(self.told.get() || loss.is_some());
+        loss
+    }
+
+    fn try_write(&self, name: &str, text: &str) -> Result<(), Loss> {
+        let storage = self.storage.as_ref().ok_or(Loss::Unavailable)?;
+        storage.set_item(name, text).map_err(|error| loss_of(&error))?;
+        // Some take everything and keep nothing.
+        match storage.get_item(name) {
+            Ok(Some(kept)) if kept == text => Ok(()),
+            _ => Err(Loss::Unavailable),
+        }
+    }
+
+    /// Removes what leads to nothing but a new start. Whether there was any.
+    fn make_room(&self) -> bool {
+        let Some(storage) = &self.storage else { return false };
+        let mut removed = false;
+        for name in self.names("") {
+            let full = self.full(&name);
+            let Ok(text) = storage.get_item(&full) else { continue };
+            if Stored::read(text.as_deref()).is_spent() {
+                removed |= storage.remove_item(&full).is_ok();
+            }
+        }
+        removed
+    }
+
+    fn note_loss(&self, loss: Loss) {
+        self.loss.set(Some(loss));
+    }
+
+    fn full(&self, name: &str) -> String {
+        [&self.prefix, ":", name].concat()
+    }
+}
+
+impl Loss {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Denied => "denied",
+            Self::Quota => "quota",
+            Self::Unavailable => "unavailable",
+        }
+    }
+}
+
+/// A sandboxed frame throws at the mere name.
+fn local_storage() -> (Option<Storage>, Option<Loss>) {
+    match js_sys::Reflect::get(&js_sys::global(), &JsValue::from_str("localStorage")) {
+        Ok(storage) if storage.is_object() => (Some(storage.unchecked_into()), None),
+        Ok(_) => (None, Some(Loss::Unavailable)),
+        Err(_) => (None, Some(Loss::Denied)),
+    }
+}
+
+fn loss_of(error: &JsValue) -> Loss {
+    let name = js_sys::Reflect::get(error, &JsValue::from_str("name")).ok();
+    match name.and_then(|name| name.as_string()).as_deref() {
+        // The second is Firefox's own.
+        Some("QuotaExceededError" | "NS_ERROR_DOM_QUOTA_REACHED") => Loss::Quota,
+        Some("SecurityError") => Loss::Denied,
+        _ => Loss::Unavailable,
+    }
+}
