@@ -113,6 +113,12 @@ impl CallHandle {
         let report = Report::read(status, state.as_deref(), http_status);
         self.step(|call, moment| call.report(report, moment))
     }
+
+    /// The end of a call that its caller gives up between two commands: what is known.
+    pub fn stop(&self) -> JsValue {
+        let stored = Stored::read(self.shared.store.read(&self.name).as_deref());
+        told(&Command::End(End::Found(None)), &stored)
+    }
 }
 
 impl CallHandle {

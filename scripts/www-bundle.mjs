@@ -1,0 +1,67 @@
+// Bundles the npm package's entry points from www/src and www/build into www/dist: ES modules, CommonJS, and one
+// file for a script tag. Sizes are printed.
+import { copyFileSync, readFileSync, readdirSync } from "node:fs";
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+
+const root = new URL("../www/", import.meta.url).pathname;
+
+/** What `oncekey:…` in an import stands for (www/src/modules.d.ts). */
+function parts(translated) {
+  return {
+    name: "oncekey",
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter: /^oncekey:wasm$/ }, () => ({ path: "wasm", namespace: "oncekey" }));
+      onLoad({ filter: /.*/, namespace: "oncekey" }, () => ({
+        contents: readFileSync(`${root}build/oncekey.wasm`),
+        loader: "base64",
+      }));
+      onResolve({ filter: /^oncekey:module$/ }, () => ({ path: "./oncekey.wasm", external: true }));
+      // Loaded only where wasm may not run.
+      onResolve({ filter: /^oncekey:translated$/ }, () => ({ path: translated, external: true }));
+      onResolve({ filter: /^(oncekey|react)$/ }, ({ path }) => ({ path, external: true }));
+    },
+  };
+}
+
+const shared = {
+  absWorkingDir: root,
+  bundle: true,
+  minify: true,
+  target: "es2022",
+  charset: "utf8",
+  legalComments: "none",
+  logLevel: "warning",
+  outdir: "dist",
+};
+const entries = (...names) => names.map((name) => `src/${name}.ts`);
+const names = ["index", "slim", "react", "element", "auto"];
+
+await Promise.all([
+  build({ ...shared, format: "esm", entryPoints: entries(...names, "workerd"), plugins: [parts("./translated.js")] }),
+  build({
+    ...shared,
+    format: "cjs",
+    platform: "node",
+    entryPoints: entries(...names),
+    outExtension: { ".js": ".cjs" },
+    plugins: [parts("./translated.cjs")],
+  }),
+  build({
+    ...shared,
+    format: "iife",
+    globalName: "oncekey",
+    entryPoints: [{ in: "src/index.ts", out: "oncekey.global" }],
+    plugins: [parts("./translated.js")],
+  }),
+  build({ ...shared, format: "esm", entryPoints: ["build/translated.js"] }),
+  build({ ...shared, format: "cjs", entryPoints: ["build/translated.js"], outExtension: { ".js": ".cjs" } }),
+]);
+copyFileSync(`${root}build/oncekey.wasm`, `${root}dist/oncekey.wasm`);
+
+const kilobytes = (bytes) => `${(bytes / 1000).toFixed(1)} KB`;
+for (const file of readdirSync(`${root}dist`).sort()) {
+  if (!/\.(js|wasm)$/.test(file)) continue;
+  const bytes = readFileSync(`${root}dist/${file}`);
+  console.log(`${file}: ${kilobytes(bytes.length)}, gzip ${kilobytes(gzipSync(bytes, { level: 9 }).length)}`);
+}

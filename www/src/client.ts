@@ -1,0 +1,350 @@
+// The client of a page: its intents, and what became of them.
+
+import type { Core, CoreClient, Loader } from "./core.js";
+import { type Ended, drive } from "./drive.js";
+import {
+  AbortedError,
+  AnswerGoneError,
+  KeyReusedError,
+  KeyVoidedError,
+  OutcomeUnknownError,
+  PayloadChangedError,
+} from "./errors.js";
+import { type KeyCalls, keyCalls } from "./key-calls.js";
+import { type Prepared, expected, prepare } from "./request.js";
+import { type Settings, read } from "./settings.js";
+import { takeTurn } from "./turn.js";
+import type {
+  Client,
+  ClientEvents,
+  ClientOptions,
+  Intent,
+  IntentInit,
+  IntentOptions,
+  IntentStatus,
+  PendingIntent,
+  ResolveOptions,
+} from "./types.js";
+
+/** The platform's own, with the types of this client's events. */
+const Events = EventTarget as unknown as {
+  new (): Pick<Client, "addEventListener" | "removeEventListener" | "dispatchEvent">;
+};
+
+export type Tell = <K extends keyof ClientEvents>(type: K, detail: ClientEvents[K]) => void;
+
+export class OncekeyClient extends Events implements Client {
+  readonly #settings: Settings;
+  readonly #loader: Loader;
+  readonly #keyCalls: KeyCalls | undefined;
+  #core: { core: Core; client: CoreClient } | undefined;
+  /** The last request of each intent whose outcome is open: it can be sent once more. */
+  readonly #inMemory = new Map<string, { key: string; prepared: Prepared }>();
+
+  constructor(options: ClientOptions, loader: Loader) {
+    super();
+    this.#settings = read(options);
+    this.#loader = loader;
+    const { keyUrl, headers, credentials, fetch } = this.#settings;
+    this.#keyCalls = keyUrl && keyCalls({ url: keyUrl, headers, credentials, fetch });
+    // Settings that are wrong are an error here, not at the first payment.
+    this.#now();
+  }
+
+  /**
+   * Whether the core is there. Only where wasm has to be fetched, or is forbidden (CSP), does this take longer
+   * than `createClient`; `pending`, `status` and `forget` need it.
+   */
+  get ready(): Promise<void> {
+    return this.#later().then(() => {});
+  }
+
+  intent(name: string, options: IntentOptions = {}): Intent {
+    if (typeof name !== "string" || name === "") throw new TypeError("An intent needs a name, such as order:1042.");
+    return new NamedIntent(this, name, options);
+  }
+
+  fetch(intent: string, url: string | URL, init?: IntentInit, options?: IntentOptions): Promise<Response> {
+    return this.intent(intent, options).fetch(url, init);
+  }
+
+  pending(): PendingIntent[] {
+    const pending = this.core().pending() as PendingIntent[];
+    this.#tellLoss();
+    return pending;
+  }
+
+  /** @internal */
+  core(): CoreClient {
+    const client = this.#now();
+    if (!client) throw new Error("The core is not loaded yet: await client.ready first.");
+    return client;
+  }
+
+  /** @internal The guard of a form, once the core is there. */
+  async loaded(): Promise<Core> {
+    await this.#later();
+    return this.#core!.core;
+  }
+
+  /** @internal The core, if it is there. */
+  loadedNow(): Core | undefined {
+    this.#now();
+    return this.#core?.core;
+  }
+
+  /** @internal */
+  tell: Tell = (type, detail) => {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  };
+
+  /** @internal */
+  status(intent: string): IntentStatus {
+    return this.core().status(intent) as IntentStatus;
+  }
+
+  /** @internal */
+  forget(intent: string): void {
+    this.core().forget(intent);
+    this.#inMemory.delete(intent);
+  }
+
+  /** @internal The key of a form that the browser itself sends, stored as sent; undefined when it may not be sent yet. */
+  navigate(intent: string, prepared: Prepared, ignore: string[] | undefined): string | undefined {
+    const client = this.core();
+    const call = client.submit(intent, submitOf(prepared, { ignore, expects: "*/*" }, undefined), undefined);
+    try {
+      const command = call.begin() as { do: string; key?: string; end?: string };
+      this.#tellLoss();
+      return command.do === "send" ? command.key : undefined;
+    } finally {
+      call.free();
+    }
+  }
+
+  /** @internal */
+  async send(
+    intent: string,
+    url: string | URL,
+    init: IntentInit | undefined,
+    options: IntentOptions,
+    tell: Tell,
+  ): Promise<Response> {
+    const signal = init?.signal ?? undefined;
+    const prepared = await prepare(url, init);
+    const client = await this.#later();
+    const told = this.#telling(tell);
+    let ended: Ended;
+    try {
+      ended = await takeTurn(
+        {
+          client,
+          namespace: this.#settings.namespace,
+          intent,
+          signal,
+          onWait: () => told("inprogress", { intent, elsewhere: true }),
+        },
+        async (turn) => {
+          const earlier = this.#inMemory.get(intent);
+          const submit = submitOf(prepared, options, turn.waitedSince);
+          const call = client.submit(intent, submit, earlier?.key);
+          try {
+            return await drive({
+              call,
+              intent,
+              signal,
+              request: (key, again) => {
+                if (again) return earlier!.prepared;
+                this.#inMemory.set(intent, { key, prepared });
+                return prepared;
+              },
+              fetch: this.#settings.fetch,
+              validate: options.validate,
+              keyCalls: this.#keyCalls,
+              keepTurn: turn.keep,
+              totalTime: this.#settings.totalTime,
+              tell: told,
+            });
+          } finally {
+            call.free();
+          }
+        },
+      );
+    } catch (error) {
+      // Only a wait for its turn ends like this: nothing of this call was sent.
+      if (!signal?.aborted) throw error;
+      throw this.#aborted(intent, signal.reason);
+    }
+    return this.#result(intent, prepared, ended, told);
+  }
+
+  /** @internal */
+  async findOut(intent: string, { signal, lookup }: ResolveOptions, giveUp: boolean, tell: Tell): Promise<IntentStatus> {
+    const client = await this.#later();
+    const told = this.#telling(tell);
+    const before = this.status(intent);
+    const call = giveUp ? client.giveUp(intent) : client.findOut(intent, lookup !== undefined);
+    try {
+      const { end, aborted, cause } = await drive({
+        call,
+        intent,
+        signal,
+        fetch: this.#settings.fetch,
+        keyCalls: this.#keyCalls,
+        lookup,
+        totalTime: this.#settings.totalTime,
+        tell: told,
+      });
+      if (aborted) throw this.#aborted(intent, cause);
+      const { status } = end;
+      if (isSettled(status) && status.state !== before.state) this.#settle(intent, status, told);
+      return status;
+    } finally {
+      call.free();
+    }
+  }
+
+  #result(intent: string, prepared: Prepared, { end, response, cause, aborted }: Ended, tell: Tell): Response {
+    const { status } = end;
+    const detail = { intent, key: status.key, attempts: status.attempts ?? 0 };
+    if (aborted) {
+      if (isOpen(status)) tell("unknown", { intent, key: status.key, reason: "aborted" });
+      throw this.#aborted(intent, cause);
+    }
+    switch (end.end) {
+      case "answered":
+        if (end.settled) this.#settle(intent, status, tell);
+        return response!;
+      case "payload_changed":
+        throw new PayloadChangedError({ ...detail, outcome: "succeeded", httpStatus: end.httpStatus });
+      case "not_resolved":
+        tell("unknown", { intent, key: status.key, reason: "not_resolved" });
+        throw new PayloadChangedError({ ...detail, outcome: "unknown" });
+      case "answer_gone":
+        throw new AnswerGoneError({ ...detail, httpStatus: end.httpStatus! });
+      case "key_reused":
+        this.#settle(intent, status, tell);
+        throw new KeyReusedError({ ...detail, response });
+      case "key_voided":
+        this.#settle(intent, status, tell);
+        throw new KeyVoidedError(detail);
+      default: {
+        const reason = end.why ?? "outcome";
+        tell("unknown", { intent, key: status.key, reason: end.doubt ?? reason });
+        const hint = end.doubt === "network" ? corsHint(prepared) : undefined;
+        throw new OutcomeUnknownError({ ...detail, reason, doubt: end.doubt, hint, response, cause });
+      }
+    }
+  }
+
+  #settle(intent: string, status: IntentStatus, tell: Tell): void {
+    this.#inMemory.delete(intent);
+    const { key, state, httpStatus } = status;
+    tell("settled", { intent, state, ...(key && { key }), ...(httpStatus && { httpStatus }) });
+  }
+
+  #aborted(intent: string, cause: unknown): AbortedError {
+    const status = this.status(intent);
+    return new AbortedError({
+      intent,
+      key: status.key,
+      attempts: status.attempts ?? 0,
+      outcome: isOpen(status) ? "unknown" : "not_sent",
+      cause,
+    });
+  }
+
+  /** Tells, and with it whether storage failed. */
+  #telling(tell: Tell): Tell {
+    return (type, detail) => {
+      this.#tellLoss(tell);
+      tell(type, detail);
+    };
+  }
+
+  #tellLoss(tell: Tell = this.tell): void {
+    const reason = this.#core?.client.takeLoss() as ClientEvents["storage-degraded"]["reason"] | undefined;
+    if (reason) tell("storage-degraded", { reason });
+  }
+
+  #now(): CoreClient | undefined {
+    const core = this.#core ? undefined : this.#loader.now();
+    if (core) this.#start(core);
+    return this.#core?.client;
+  }
+
+  async #later(): Promise<CoreClient> {
+    if (!this.#now()) this.#start(await this.#loader.ready());
+    return this.#core!.client;
+  }
+
+  #start(core: Core): void {
+    if (this.#core) return;
+    this.#core = { core, client: new core.Client(this.#settings.core as never) };
+    const reason = this.#loader.fallback;
+    if (reason) this.tell("wasm-fallback", { reason });
+  }
+}
+
+class NamedIntent implements Intent {
+  readonly name: string;
+  readonly #client: OncekeyClient;
+  readonly #options: IntentOptions;
+
+  constructor(client: OncekeyClient, name: string, options: IntentOptions) {
+    this.name = name;
+    this.#client = client;
+    this.#options = options;
+  }
+
+  fetch(url: string | URL, init?: IntentInit): Promise<Response> {
+    return this.#client.send(this.name, url, init, this.#options, this.#client.tell);
+  }
+
+  resolve(options: ResolveOptions = {}): Promise<IntentStatus> {
+    return this.#client.findOut(this.name, options, false, this.#client.tell);
+  }
+
+  abandon(options: { signal?: AbortSignal } = {}): Promise<IntentStatus> {
+    return this.#client.findOut(this.name, options, true, this.#client.tell);
+  }
+
+  status(): IntentStatus {
+    return this.#client.status(this.name);
+  }
+
+  forget(): void {
+    this.#client.forget(this.name);
+  }
+}
+
+function submitOf(prepared: Prepared, options: IntentOptions, waitedSince: number | undefined): never {
+  const { url, method, body, headers, ownKey } = prepared;
+  return {
+    method,
+    origin: url.origin,
+    path: url.pathname,
+    query: url.search.slice(1) || undefined,
+    contentType: headers.get("content-type") ?? undefined,
+    body: body ?? new Uint8Array(),
+    ignore: options.ignore,
+    expects: options.expects ?? expected(prepared),
+    ownKey,
+    waitedSince,
+  } as never;
+}
+
+function isOpen({ state }: IntentStatus): boolean {
+  return state === "sending" || state === "unknown";
+}
+
+function isSettled({ state }: IntentStatus): boolean {
+  return state === "succeeded" || state === "refused" || state === "voided";
+}
+
+/** A header that CORS does not allow looks exactly like a dead server. */
+function corsHint({ url }: Prepared): string | undefined {
+  const here = globalThis.location?.origin;
+  if (!here || here === url.origin) return undefined;
+  return `If ${url.origin} is up, its CORS answers may lack "Idempotency-Key" in Access-Control-Allow-Headers, or ${here} in Access-Control-Allow-Origin.`;
+}

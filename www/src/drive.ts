@@ -1,0 +1,103 @@
+// Carries out what the core says, step by step, until a call ends. No rules here.
+
+import { type Heard, attempt } from "./attempt.js";
+import type { Command, CoreCall, EndCommand } from "./core.js";
+import type { KeyCalls } from "./key-calls.js";
+import type { Prepared } from "./request.js";
+import type { ClientEvents, ResolveOptions } from "./types.js";
+import { online, sleep } from "./wait.js";
+
+export interface Drive {
+  call: CoreCall;
+  intent: string;
+  signal: AbortSignal | undefined;
+  /** The request with this key, or undefined where it is not in memory. */
+  request?(key: string, earlier: boolean): Prepared;
+  fetch: typeof fetch;
+  validate?: ((response: Response) => boolean | Promise<boolean>) | undefined;
+  keyCalls: KeyCalls | undefined;
+  lookup?: ResolveOptions["lookup"];
+  /** Before each attempt but the first: whether it is still this call's turn. */
+  keepTurn?(): Promise<void>;
+  /** The longest that a call may take. */
+  totalTime: number;
+  tell<K extends keyof ClientEvents>(type: K, detail: ClientEvents[K]): void;
+}
+
+export interface Ended {
+  end: EndCommand;
+  /** The last answer of the last attempt. */
+  response: Response | undefined;
+  /** Why the last attempt had none, or the caller's reason to abort. */
+  cause: unknown;
+  aborted: boolean;
+}
+
+export async function drive(drive: Drive): Promise<Ended> {
+  const { call, intent, signal, tell } = drive;
+  const begun = performance.now();
+  let response: Response | undefined;
+  let cause: unknown;
+  let sent: { key: string; attempt: number } | undefined;
+  let command = call.begin() as Command;
+  for (;;) {
+    switch (command.do) {
+      case "send": {
+        const { key, attempt: number, timeout, earlier, rotated } = command;
+        sent = { key, attempt: number };
+        if (rotated) tell("keyrotated", { intent, key });
+        tell("attempt", { intent, key, attempt: number });
+        const { fetch, validate } = drive;
+        const heard: Heard = await attempt(drive.request!(key, earlier), { fetch, key, timeout, signal, validate });
+        if ("failed" in heard) {
+          [response, cause] = [undefined, heard.cause];
+          command = call.failed(heard.failed) as Command;
+        } else {
+          [response, cause] = [heard.response, undefined];
+          if (response.headers.get("idempotent-replayed") === "true" && !earlier) {
+            const requestId = response.headers.get("x-request-id");
+            tell("replayed", { intent, key, httpStatus: response.status, requestId });
+          }
+          command = call.answered(heard.answer) as Command;
+        }
+        break;
+      }
+      case "wait": {
+        const { after, why } = command;
+        if (why === "inprogress") tell("inprogress", { intent, key: sent?.key, after, elsewhere: false });
+        else if (sent) tell("retry", { intent, ...sent, after });
+        try {
+          await sleep(after, signal);
+          await online(begun + drive.totalTime - performance.now(), signal);
+          await drive.keepTurn?.();
+        } catch (reason) {
+          if (!signal?.aborted) throw reason;
+          // What is stored says what is known; nothing was sent since.
+          return { end: stopped(call), response, cause: signal.reason, aborted: true };
+        }
+        command = call.waited() as Command;
+        break;
+      }
+      case "ask":
+      case "void": {
+        const report = await drive.keyCalls?.(command.key, command.do, signal);
+        if (signal?.aborted) return { end: stopped(call), response, cause: signal.reason, aborted: true };
+        command = call.reported(report?.status ?? 0, report?.state, report?.httpStatus) as Command;
+        break;
+      }
+      case "lookup": {
+        const found = await drive.lookup?.();
+        const httpStatus = found && (found.httpStatus ?? (found.state === "succeeded" ? 200 : 400));
+        command = call.reported(found ? 200 : 0, found && "completed", httpStatus) as Command;
+        break;
+      }
+      case "end":
+        return { end: command, response, cause, aborted: signal?.aborted === true && command.doubt === "aborted" };
+    }
+  }
+}
+
+/** The end of a call that is given up between two steps. */
+function stopped(call: CoreCall): EndCommand {
+  return call.stop() as EndCommand;
+}

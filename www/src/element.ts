@@ -1,0 +1,44 @@
+// `oncekey/element`: <once-form> guards the form inside it.
+//
+//   <once-form intent="order:1042" key-url="/_oncekey/key"><form method="post" action="/v1/orders">…</form></once-form>
+
+import { type Client, type FormGuard, createClient } from "oncekey";
+import { guardByMarkup } from "./markup.js";
+
+/**
+ * Defines the element. `client`: the client of all of them; without it each has one of its own, with the attribute
+ * `key-url`. For the other attributes see markup.ts.
+ */
+export function defineElement(name = "once-form", client?: Client): void {
+  if (customElements.get(name)) return;
+  class OnceForm extends HTMLElement {
+    #guard: FormGuard | undefined;
+    #observer: MutationObserver | undefined;
+
+    connectedCallback(): void {
+      this.#guardForm();
+      // The parser may not have come to the form yet.
+      this.#observer = new MutationObserver(() => this.#guardForm());
+      this.#observer.observe(this, { childList: true, subtree: true });
+    }
+
+    disconnectedCallback(): void {
+      this.#observer?.disconnect();
+      this.#guard?.detach();
+      this.#guard = undefined;
+    }
+
+    /** Lets the form be submitted again. */
+    release(): void {
+      this.#guard?.release();
+    }
+
+    #guardForm(): void {
+      const form = this.#guard ? null : this.querySelector("form");
+      if (!form) return;
+      const keyUrl = this.getAttribute("key-url");
+      this.#guard = guardByMarkup(form, client ?? createClient({ keyUrl }), (attribute) => this.getAttribute(attribute));
+    }
+  }
+  customElements.define(name, OnceForm);
+}

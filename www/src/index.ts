@@ -1,0 +1,16 @@
+// `oncekey`: the wasm is inside.
+
+import { decode } from "./base64.js";
+import { type EntryPoint, entryPoint } from "./entry.js";
+import wasm from "oncekey:wasm";
+
+export * from "./entry.js";
+
+const { createClient, mintKey }: EntryPoint = /* @__PURE__ */ entryPoint({
+  now: () => new WebAssembly.Module(decode(wasm)),
+  // Older Chromium compiles at once only what is smaller than 4 KB.
+  later: () => WebAssembly.compile(decode(wasm)),
+  translated: () => import("oncekey:translated"),
+});
+
+export { createClient, mintKey };

@@ -1,0 +1,31 @@
+// A guard that is described by attributes, for pages without a script of their own.
+
+import { type Client, type FormGuard, type GuardOptions, guardForm } from "oncekey";
+
+/** What the attributes of an element say, without their prefix. */
+export type Read = (name: string) => string | null;
+
+/**
+ * | attribute | |
+ * |---|---|
+ * | `intent` | the intent's name |
+ * | `send` | `fetch` or `navigate` |
+ * | `key-field` | see {@link GuardOptions.keyField} |
+ * | `next` | fetch: where to go after a success; without it the answer's `Location` counts, if it has one |
+ */
+export function guardByMarkup(form: HTMLFormElement, client: Client, read: Read): FormGuard {
+  const next = read("next");
+  const options: GuardOptions = {
+    client,
+    intent: () => read("intent") || form.id,
+    send: read("send") === "navigate" ? "navigate" : "fetch",
+    onAnswer(response) {
+      if (response.status >= 400) return;
+      const target = next ?? response.headers.get("location");
+      if (target) location.assign(new URL(target, response.url || location.href));
+    },
+  };
+  const keyField = read("key-field");
+  if (keyField) options.keyField = keyField;
+  return guardForm(form, options);
+}

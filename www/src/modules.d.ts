@@ -1,0 +1,18 @@
+// What the build resolves: see scripts/www-bundle.mjs.
+
+declare module "oncekey:wasm" {
+  /** The wasm in base64. */
+  const wasm: string;
+  export default wasm;
+}
+
+declare module "oncekey:module" {
+  const module: WebAssembly.Module;
+  export default module;
+}
+
+declare module "oncekey:translated" {
+  /** The wasm, translated to JavaScript: instantiates it with these imports. */
+  const instantiate: (imports: object) => WebAssembly.Exports;
+  export default instantiate;
+}

@@ -1,0 +1,59 @@
+// `oncekey/react`: the guard of a form, and the state of an intent, as hooks.
+
+import { type Client, type FormGuard, type GuardOptions, type IntentStatus, guardForm } from "oncekey";
+import { type RefCallback, useCallback, useRef, useState, useSyncExternalStore } from "react";
+
+/**
+ * Guards the form that gets the ref: `<form ref={guard} method="post" action="/v1/orders">`. The lock lives outside
+ * of rendering, so no render can undo it. Options may change; client, send and keyField count from the start.
+ */
+export function useFormGuard(options: GuardOptions): RefCallback<HTMLFormElement> {
+  const latest = useRef(options);
+  latest.current = options;
+  return useCallback((form: HTMLFormElement | null) => {
+    if (!form) return;
+    const guard: FormGuard = guardForm(form, {
+      ...latest.current,
+      intent: (form) => {
+        const { intent } = latest.current;
+        return typeof intent === "function" ? intent(form) : intent;
+      },
+      onAnswer: (response, form) => latest.current.onAnswer?.(response, form),
+      onError: (error, form) => (latest.current.onError ?? reportError)(error, form),
+    });
+    return () => guard.detach();
+  }, []);
+}
+
+const CHANGES = ["attempt", "retry", "inprogress", "settled", "unknown", "keyrotated"] as const;
+const IDLE: IntentStatus = { state: "idle" };
+
+/** What is known of an intent, anew whenever that changes in this page or another tab. */
+export function useIntentStatus(client: Client & { ready: Promise<void> }, intent: string): IntentStatus {
+  const [shown] = useState(() => ({ text: "", status: IDLE }));
+  const subscribe = useCallback(
+    (changed: () => void) => {
+      for (const type of CHANGES) client.addEventListener(type, changed);
+      addEventListener("storage", changed);
+      void client.ready.then(changed);
+      return () => {
+        for (const type of CHANGES) client.removeEventListener(type, changed);
+        removeEventListener("storage", changed);
+      };
+    },
+    [client],
+  );
+  const read = () => {
+    let status = IDLE;
+    try {
+      status = client.intent(intent).status();
+    } catch {
+      // Not loaded yet: `ready` calls again.
+    }
+    const text = JSON.stringify(status);
+    // The same object while nothing has changed, as React asks for.
+    if (text !== shown.text) Object.assign(shown, { text, status });
+    return shown.status;
+  };
+  return useSyncExternalStore(subscribe, read, () => IDLE);
+}

@@ -1,0 +1,50 @@
+// A request, serialised once: every attempt sends these bytes and this content type.
+
+import type { IntentInit } from "./types.js";
+
+export interface Prepared {
+  method: string;
+  url: URL;
+  headers: Headers;
+  body: Uint8Array<ArrayBuffer> | undefined;
+  /** The caller's own key. */
+  ownKey: string | undefined;
+  /** What else `fetch` is to know. */
+  init: RequestInit;
+}
+
+/** Reads streams, forms and blobs to their end, so that no attempt can differ from the first. */
+export async function prepare(url: string | URL, init: IntentInit = {}): Promise<Prepared> {
+  const { method = "POST", headers: given, body, signal: _, ...rest } = init;
+  const upper = method.toUpperCase();
+  // `patch` stays as it is: fetch does not change it either, and servers would see another method.
+  const known = ["POST", "PUT", "DELETE"].includes(upper) ? upper : method;
+  if (upper === "GET" || upper === "HEAD") throw new TypeError(`An intent is a write; ${upper} needs no key. Use fetch().`);
+  if (rest.mode === "no-cors") {
+    throw new TypeError('mode "no-cors" hides the answer, so that nobody could tell whether it succeeded. Use CORS.');
+  }
+  const headers = new Headers(given);
+  const ownKey = headers.get("idempotency-key") ?? undefined;
+  let bytes: Uint8Array<ArrayBuffer> | undefined;
+  if (body !== undefined && body !== null) {
+    const whole = new Response(body);
+    bytes = new Uint8Array(await whole.arrayBuffer());
+    const type = whole.headers.get("content-type");
+    if (type && !headers.has("content-type")) headers.set("content-type", type);
+  }
+  delete (rest as { duplex?: unknown }).duplex;
+  return {
+    method: known,
+    url: new URL(url, globalThis.location?.href),
+    headers,
+    body: bytes,
+    ownKey,
+    init: { cache: "no-store", ...rest },
+  };
+}
+
+/** The media types that the API answers with, where the caller does not say so. */
+export function expected(prepared: Prepared): string {
+  const accept = prepared.headers.get("accept");
+  return accept ? accept.replace(/;[^,]*/g, "") : "application/json";
+}

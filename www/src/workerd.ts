@@ -1,0 +1,13 @@
+// `oncekey` in Workers, where wasm is a module of its own: code may not compile any.
+
+import { type EntryPoint, entryPoint } from "./entry.js";
+import module from "oncekey:module";
+
+export * from "./entry.js";
+
+const { createClient, mintKey }: EntryPoint = /* @__PURE__ */ entryPoint({
+  now: () => module,
+  translated: () => import("oncekey:translated"),
+});
+
+export { createClient, mintKey };
