@@ -26,10 +26,12 @@ use world::{Gate, Op, World};
 
 fn op() -> impl Strategy<Value = Op> {
     (0..100_u8, 0..1000_usize, 0..1000_usize).prop_map(|(what, pick, choice)| match what {
-        0..16 => {
-            let crash = if choice % 8 < 2 { (choice % 8) as u8 + 1 } else { 0 };
-            Op::Submit { tab: pick % 2, payload: (choice % 5 == 4).into(), crash }
-        }
+        0..16 => Op::Submit {
+            tab: pick % 2,
+            payload: (choice % 5 == 4).into(),
+            crash: choice % 8 < 2,
+            waited: choice % 3 == 0,
+        },
         16..30 => Op::Continue { tab: pick % 2 },
         30..33 => Op::Reload { tab: pick % 2 },
         33..38 => Op::TimeOut { tab: pick % 2 },
@@ -39,7 +41,7 @@ fn op() -> impl Strategy<Value = Op> {
         72..84 => Op::Answer { pick, keep: choice % 4 == 0, cut: choice % 9 == 0 },
         84..87 => Op::LoseAnswer { pick },
         87..90 => Op::Double { pick },
-        90..93 => Op::Resolve { tab: pick % 2, lost: choice % 4 == 0 },
+        90..93 => Op::FindOut { tab: pick % 2, gives_up: choice % 3 == 0, lost: choice % 4 == 0 },
         93..95 => Op::Wait { seconds: (choice % 20) as u64 },
         95..96 => Op::Wait { seconds: 301 },
         96..98 => Op::Wait { seconds: (choice as u64 % 72) * 3600 },
@@ -135,7 +137,15 @@ fn the_histories_reach_all_that_matters() {
         "in progress",
         "ambiguous",
         "unsettled",
-        "key voided",
+        "waits to retry",
+        "waits for an answer",
+        "ends: answered",
+        "ends: unknown",
+        "ends: payload changed",
+        "ends: not resolved",
+        "ends: answer gone",
+        "ends: key voided",
+        "ends: found",
         "key expired",
         "a key without time",
         "a reload",

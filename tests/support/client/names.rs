@@ -1,6 +1,6 @@
 //! Outcomes, states and steps by the words of tables and vectors.
 
-use oncekey::intent::{Start, State, Stored};
+use oncekey::intent::{End, Start, State, Stored};
 use oncekey::retry::{Doubt, Next, Outcome, Stop};
 
 pub(crate) fn outcome_name(outcome: &Outcome) -> String {
@@ -73,5 +73,18 @@ pub(crate) fn start_name(start: &Start) -> &'static str {
         Start::AnswerGone { .. } => "answer_gone",
         Start::TooOld => "too_old",
         Start::Unreadable(_) => "unreadable",
+    }
+}
+
+pub(crate) fn end_name(end: &End) -> &'static str {
+    match end {
+        End::Answered(_) => "ends: answered",
+        End::Unknown { .. } => "ends: unknown",
+        End::PayloadChanged { .. } => "ends: payload changed",
+        End::NotResolved => "ends: not resolved",
+        End::AnswerGone { .. } => "ends: answer gone",
+        End::KeyReused => "ends: key reused",
+        End::KeyVoided => "ends: key voided",
+        End::Found(_) => "ends: found",
     }
 }

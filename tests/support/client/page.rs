@@ -1,74 +1,69 @@
-//! What a page does: it carries out what the core decides, in the order that the core asks for.
+//! What a page does: it carries out what a [`Call`] says, in the order that it says it.
 
 use super::super::client::names;
 use super::super::requests::RETENTION;
-use super::{Call, Request, Said, World, milestone, payload_of};
+use super::{Request, Running, Said, World, milestone, payload_of};
 use oncekey::intent::{
-    Asked, Means, Purpose, Report, ResolveStep, Start, State, Stored, after_report, first_step,
-    note_outcome, note_sending, remint, start,
+    Call, CallSettings, Command, Ended, Entry, Goal, Moment, Report, State, Step, Stored, Waiting,
+    Which, note_outcome, start,
 };
-use oncekey::retry::{Heard, Next, Outcome, Progress, classify, next};
+use oncekey::retry::{Heard, Outcome, classify};
 use oncekey::{IdempotencyKey, Millis};
 
 impl World {
-    pub(super) fn submit(&mut self, tab: usize, payload: u8, crash: u8) {
-        if self.tabs[tab].call.is_some() {
+    pub(super) fn submit(&mut self, tab: usize, payload: u8, crash: bool, waited: bool) {
+        if self.tabs[tab].running.is_some() {
             return;
         }
         let wanted = payload_of(payload);
         let started = start(&self.stored(), &self.submission(&wanted), self.now());
         self.reach(names::start_name(&started));
-        match started {
-            Start::Send { entry, fresh } => {
-                if let Some((key, first)) = &self.history.success {
-                    assert!(!fresh, "a fresh key after the intent's success");
-                    assert_eq!((entry.key.as_str(), payload), (key.as_str(), *first));
-                }
-                self.write(&entry);
-                if crash == 1 {
-                    return self.reload(tab);
-                }
-                self.begin_call(tab, entry.key, payload, crash == 2);
-            }
-            Start::ResolveFirst => self.resolve(tab, Purpose::MakeRoom, crash == 1),
-            _ => {}
+        let waited_since = waited.then(|| self.now().minus(Millis::from_seconds(5)));
+        let goal = Goal::Submit { payload: wanted, own_key: None, waited_since };
+        self.begin(tab, goal, payload, crash, false);
+    }
+
+    /// `lost`: no key call gets an answer.
+    pub(super) fn find_out(&mut self, tab: usize, gives_up: bool, lost: bool) {
+        if self.tabs[tab].running.is_some() {
+            return;
         }
+        let goal = if gives_up { Goal::GiveUp } else { Goal::FindOut { look_up: false } };
+        self.begin(tab, goal, 0, false, lost);
     }
 
-    pub(super) fn begin_call(&mut self, tab: usize, key: IdempotencyKey, payload: u8, crash: bool) {
-        self.tabs[tab].body = Some((key.clone(), payload));
-        let call = Call { key, payload, attempt: 0, retries: 0, waiting: true };
-        self.tabs[tab].call = Some(call);
-        self.send(tab, crash);
-    }
-
-    pub(super) fn send(&mut self, tab: usize, crash: bool) {
-        let (stored, now, real) = (self.stored(), self.now(), self.real);
-        let Some(mut call) = self.tabs[tab].call.take_if(|call| call.waiting) else { return };
-        let Ok(entry) = note_sending(&stored, &call.key, RETENTION, now) else {
-            return self.reach("an attempt is not sent");
+    fn begin(&mut self, tab: usize, goal: Goal, payload: u8, crash: bool, lost: bool) {
+        let settings = CallSettings {
+            retry: self.retry.clone(),
+            retention: RETENTION,
+            key_calls: self.key_calls,
+            sends_proof: self.sends_proof,
+            expects: "application/json".into(),
         };
-        self.write(&entry);
-        self.history.note_sent(call.key.as_str(), call.payload, entry.attempts);
-        if crash {
-            return self.reload(tab);
-        }
-        assert_eq!(self.stored(), Stored::Entry(entry.clone()), "stored before the first byte");
-        (call.attempt, call.waiting) = (entry.attempts, false);
-        let to = (tab, self.tabs[tab].life, call.attempt);
-        self.requests.push(Request {
-            key: call.key.clone(),
-            payload: call.payload,
-            to,
-            sent_at: real,
-        });
-        self.tabs[tab].call = Some(call);
+        let mut call = Call::new(goal, settings);
+        let moment = self.moment(tab);
+        let step = call.begin(&moment);
+        self.tabs[tab].running = Some(Running { call, payload, sent: None, waits: false });
+        self.settle_unproven(&moment.stored, &step);
+        self.follow(tab, step, crash, lost);
+    }
+
+    /// The time that the call of this tab was to wait is over.
+    pub(super) fn go_on(&mut self, tab: usize) {
+        let moment = self.moment(tab);
+        let Some(running) = self.tabs[tab].running.as_mut().filter(|running| running.waits) else {
+            return;
+        };
+        running.waits = false;
+        let step = running.call.waited(&moment);
+        self.follow(tab, step, false, false);
     }
 
     pub(super) fn time_out(&mut self, tab: usize) {
-        let Some(call) = self.tabs[tab].call.as_ref().filter(|call| !call.waiting) else { return };
-        let (key, attempt) = (call.key.clone(), call.attempt);
-        self.hear(tab, &key, attempt, &Heard::TimedOut, &Said::default());
+        let sent = self.tabs[tab].running.as_ref().and_then(|running| running.sent.clone());
+        if let Some((key, attempt)) = sent {
+            self.hear(tab, &key, attempt, &Heard::TimedOut, &Said::default());
+        }
     }
 
     /// What a page does with the end of an attempt.
@@ -80,83 +75,200 @@ impl World {
         heard: &Heard<'_>,
         said: &Said,
     ) {
-        let (stored, now) = (self.stored(), self.now());
-        let Stored::Entry(entry) = &stored else { return };
-        if entry.key != *key {
+        let moment = self.moment(tab);
+        let sent = Some((key.clone(), attempt));
+        let is_awaited =
+            self.tabs[tab].running.as_ref().is_some_and(|running| running.sent == sent);
+        let outcome = match &moment.stored {
+            Stored::Entry(entry) if entry.key == *key => {
+                let outcome = classify(heard, &entry.context(self.sends_proof, "application/json"));
+                self.history.note_heard(key.as_str(), attempt, outcome);
+                self.reach(milestone(&outcome));
+                Some(outcome)
+            }
+            _ => None,
+        };
+        if !is_awaited {
+            // No browser tells a page of an answer twice; should one do it, nothing is to break.
+            let noted = outcome.and_then(|outcome| {
+                note_outcome(&moment.stored, key, attempt, &outcome, moment.now)
+            });
+            if let Some(entry) = noted {
+                self.write(&entry);
+            }
             return;
         }
-        let outcome = classify(heard, &entry.context(self.sends_proof, "application/json"));
-        self.history.note_heard(key.as_str(), attempt, outcome);
-        let noted = note_outcome(&stored, key, attempt, &outcome, now);
-        let mut entry = noted.unwrap_or_else(|| entry.clone());
-        if self.sends_proof {
-            let expires_at = said.expires_at.map(|point| now.plus(point.since(self.real)));
-            entry.note_expiry(said.state, expires_at, RETENTION, now);
-        }
-        self.write(&entry);
-        self.reach(milestone(&outcome));
-        let is_of_call =
-            |call: &&mut Call| call.key == *key && call.attempt == attempt && !call.waiting;
-        let Some(call) = self.tabs[tab].call.as_mut().filter(is_of_call) else { return };
-        let progress =
-            Progress { retries: call.retries, elapsed: Millis::new(0), left: entry.time_left(now) };
-        match next(&self.retry, &outcome, progress, None, 1 << 31) {
-            Next::Again { counts, .. } => {
-                call.retries += u32::from(counts);
-                call.waiting = true;
-            }
-            Next::Stop(_) => self.tabs[tab].call = None,
-        }
-        if outcome == Outcome::KeyExpired {
-            self.remint(tab, key);
-        }
-    }
-
-    fn remint(&mut self, tab: usize, key: &IdempotencyKey) {
-        let Some(call) = self.tabs[tab].call.take() else { return };
-        let wanted = payload_of(call.payload);
-        if let Some(entry) = remint(&self.stored(), key, &self.submission(&wanted), self.now()) {
-            self.write(&entry);
+        let expires = said.expires_at.filter(|_| self.sends_proof).map(http_date);
+        let date = http_date(self.real);
+        let head = oncekey::intent::Said {
+            state: said.state.filter(|_| self.sends_proof),
+            expires: expires.as_deref(),
+            date: Some(&date),
+            retry_after: None,
+        };
+        let Some(running) = self.tabs[tab].running.as_mut() else { return };
+        running.sent = None;
+        let step = running.call.hear(heard, &head, &moment);
+        if outcome == Some(Outcome::KeyExpired) && matches!(step.command, Command::Send { .. }) {
             self.reach("a key without time");
-            self.begin_call(tab, entry.key, call.payload, false);
+        }
+        self.follow(tab, step, false, false);
+    }
+
+    fn follow(&mut self, tab: usize, step: Step, crash: bool, lost: bool) {
+        let mut step = step;
+        loop {
+            if let Some(entry) = &step.write {
+                self.write(entry);
+            }
+            let (report, key) = match step.command {
+                Command::Send { key, attempt, request, .. } => {
+                    return self.send(tab, &key, attempt, request, crash);
+                }
+                Command::Wait { why, .. } => {
+                    if let Some(running) = &mut self.tabs[tab].running {
+                        running.waits = true;
+                    }
+                    return self.reach(match why {
+                        Waiting::ToRetry => "waits to retry",
+                        Waiting::ForAnswer => "waits for an answer",
+                    });
+                }
+                Command::End(end) => {
+                    if let oncekey::intent::End::Unknown { why: Ended::Overtaken, .. } = end {
+                        self.reach("an attempt is not sent");
+                    }
+                    self.reach(names::end_name(&end));
+                    self.tabs[tab].running = None;
+                    return;
+                }
+                _ if lost => (Report::NoAnswer, None),
+                Command::AskState { key } => (self.server.state(&key, self.real), Some(key)),
+                Command::Void { key } => (self.server.void(&key, self.real), Some(key)),
+                Command::LookUp => (Report::NoAnswer, None),
+            };
+            let moment = self.moment(tab);
+            if let Some(key) = key {
+                self.note_report(&moment.stored, &key, report);
+            }
+            let Some(running) = &mut self.tabs[tab].running else { return };
+            step = running.call.report(report, &moment);
+            self.settle_unproven(&moment.stored, &step);
         }
     }
 
-    pub(super) fn resolve(&mut self, tab: usize, purpose: Purpose, lost: bool) {
-        let Stored::Entry(entry) = self.stored() else { return };
-        let body = self.tabs[tab].body.clone().filter(|(key, _)| *key == entry.key);
-        let means = Means { key_calls: self.key_calls, old_body: body.is_some() };
-        let (mut write, mut step) = first_step(&entry, purpose, means, self.now());
-        let mut report = Report::NoAnswer;
-        loop {
-            if let Some(entry) = write {
-                self.write(&entry);
-                if step == ResolveStep::Settled {
-                    let unproven = entry.state == State::Voided && report != Report::Voided;
-                    self.limit |= unproven && self.is_alive(&entry.key);
-                    self.history.note_proven(entry.key.as_str(), entry.state);
-                    self.reach("resolved");
-                }
+    fn send(&mut self, tab: usize, key: &IdempotencyKey, attempt: u32, which: Which, crash: bool) {
+        let Some(running) = &mut self.tabs[tab].running else { return };
+        running.sent = Some((key.clone(), attempt));
+        let payload = match (which, &self.tabs[tab].body) {
+            (Which::Own, _) => self.tabs[tab].running.as_ref().map_or(0, |running| running.payload),
+            (Which::Earlier, Some((earlier, payload))) => {
+                assert_eq!(earlier, key, "the old payload goes with the old key");
+                *payload
             }
-            let Stored::Entry(entry) = self.stored() else { panic!("an entry was lost") };
-            let asked = match step {
-                ResolveStep::AskState => Asked::State,
-                ResolveStep::Void => Asked::Void,
-                ResolveStep::SendAgain if self.tabs[tab].call.is_none() => {
-                    let (key, payload) = body.expect("the old body is in memory");
-                    self.reach("the old payload again");
-                    return self.begin_call(tab, key, payload, false);
-                }
-                _ => return,
-            };
-            report = match asked {
-                Asked::State => self.server.state(&entry.key, self.real),
-                Asked::Void => self.server.void(&entry.key, self.real),
-            };
-            if lost {
-                report = Report::NoAnswer;
+            (Which::Earlier, None) => panic!("the old payload is not in memory"),
+        };
+        if which == Which::Earlier {
+            self.reach("the old payload again");
+        }
+        self.history.note_sent(key.as_str(), payload, attempt);
+        if crash {
+            return self.reload(tab);
+        }
+        let Stored::Entry(entry) = self.stored() else { panic!("nothing is stored") };
+        assert_eq!((&entry.key, entry.attempts), (key, attempt), "stored before the first byte");
+        self.tabs[tab].body = Some((key.clone(), payload));
+        let to = (tab, self.tabs[tab].life, attempt);
+        self.requests.push(Request { key: key.clone(), payload, to, sent_at: self.real });
+    }
+
+    /// What a key call proves, by the words of the report.
+    fn note_report(&mut self, stored: &Stored, key: &IdempotencyKey, report: Report) {
+        let Stored::Entry(entry) = stored else { return };
+        let is_open = matches!(entry.state, State::Prepared | State::Sending | State::Unknown);
+        if entry.key != *key || !is_open {
+            return;
+        }
+        let state = match report {
+            Report::Completed { http_status: http_status @ 200..400 } => {
+                State::Succeeded { http_status }
             }
-            (write, step) = after_report(&entry, asked, report, purpose, means, self.now());
+            Report::Completed { http_status: http_status @ 400..500 } => {
+                State::Refused { http_status }
+            }
+            Report::Voided if entry.time_left(self.now()) > Millis::new(0) => State::Voided,
+            _ => return,
+        };
+        self.history.note_proven(key.as_str(), state);
+        self.reach("resolved");
+    }
+
+    /// A key that counts as given up though no server said so: the limit that `intent.rs` states.
+    fn settle_unproven(&mut self, before: &Stored, step: &Step) {
+        let (Stored::Entry(before), Some(after)) = (before, &step.write) else { return };
+        let is_given_up = after.key != before.key || after.state == State::Voided;
+        if before.state == State::Prepared && before.attempts > 0 && is_given_up {
+            self.limit |= self.is_alive(&before.key);
+            self.history.note_proven(before.key.as_str(), State::Voided);
         }
     }
+
+    fn moment(&mut self, tab: usize) -> Moment {
+        self.random = self.random.wrapping_add(1);
+        Moment {
+            stored: self.stored(),
+            now: self.now(),
+            ticks: Millis::new(self.real.as_u64()),
+            random: [self.random; 16],
+            in_memory: self.tabs[tab].body.as_ref().map(|(key, _)| key.clone()),
+        }
+    }
+
+    fn write(&mut self, entry: &Entry) {
+        self.store = Some(entry.encode());
+        assert_eq!(self.stored(), Stored::Entry(entry.clone()), "what is stored is read again");
+    }
+}
+
+/// IMF-fixdate (RFC 9110 §5.6.7), worked out a day at a time.
+fn http_date(point: oncekey::UnixMillis) -> String {
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [(&str, u64); 12] = [
+        ("Jan", 31),
+        ("Feb", 28),
+        ("Mar", 31),
+        ("Apr", 30),
+        ("May", 31),
+        ("Jun", 30),
+        ("Jul", 31),
+        ("Aug", 31),
+        ("Sep", 30),
+        ("Oct", 31),
+        ("Nov", 30),
+        ("Dec", 31),
+    ];
+    let seconds = point.as_u64() / 1000;
+    let (day, clock) = (seconds / 86_400, seconds % 86_400);
+    let (mut year, mut left) = (1970, day);
+    let is_leap = |year: u64| year.is_multiple_of(4);
+    while left >= 365 + u64::from(is_leap(year)) {
+        left -= 365 + u64::from(is_leap(year));
+        year += 1;
+    }
+    let mut month = 0;
+    let length = |month: usize| MONTHS[month].1 + u64::from(month == 1 && is_leap(year));
+    while left >= length(month) {
+        left -= length(month);
+        month += 1;
+    }
+    format!(
+        "{}, {:02} {} {} {:02}:{:02}:{:02} GMT",
+        DAYS[(day % 7) as usize],
+        left + 1,
+        MONTHS[month].0,
+        year,
+        clock / 3600,
+        clock / 60 % 60,
+        clock % 60
+    )
 }

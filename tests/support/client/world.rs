@@ -6,18 +6,20 @@ mod page;
 use super::reference::History;
 use super::requests::{parts, payload};
 use super::server::{Fate, Said, Server};
-use oncekey::intent::{Entry, Payload, Purpose, State, Stored, Submit};
+use oncekey::intent::{Call, Payload, State, Stored, Submit};
 use oncekey::retry::{Answer, Body, Heard, Outcome, RetryPolicy};
 use oncekey::{FingerprintSecrets, Fingerprints, IdempotencyKey, Millis, Policy, UnixMillis};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
-    /// `crash` 1: the page dies after the key is stored; 2: before the first byte goes out.
+    /// `crash`: the page dies when the key is stored, before the first byte goes out.
     Submit {
         tab: usize,
         payload: u8,
-        crash: u8,
+        crash: bool,
+        /// The tab waited for the other one.
+        waited: bool,
     },
     Continue {
         tab: usize,
@@ -52,8 +54,10 @@ pub(crate) enum Op {
     Double {
         pick: usize,
     },
-    Resolve {
+    /// `lost`: the key calls get no answer.
+    FindOut {
         tab: usize,
+        gives_up: bool,
         lost: bool,
     },
     Wait {
@@ -85,18 +89,18 @@ struct Request {
     sent_at: UnixMillis,
 }
 
-struct Call {
-    key: IdempotencyKey,
+struct Running {
+    call: Call,
     payload: u8,
-    attempt: u32,
-    retries: u32,
-    waiting: bool,
+    /// The attempt whose end is awaited.
+    sent: Option<(IdempotencyKey, u32)>,
+    waits: bool,
 }
 
 #[derive(Default)]
 struct Tab {
     life: u32,
-    call: Option<Call>,
+    running: Option<Running>,
     /// The payload that this page last sent, by its key.
     body: Option<(IdempotencyKey, u8)>,
 }
@@ -112,7 +116,6 @@ pub(crate) struct World {
     tabs: [Tab; 2],
     requests: Vec<Request>,
     answers: Vec<((usize, u32, u32), IdempotencyKey, Said)>,
-    executing: BTreeMap<(usize, u32, u32), IdempotencyKey>,
     pub(crate) history: History,
     limit: bool,
     random: u8,
@@ -133,7 +136,6 @@ impl World {
             tabs: Default::default(),
             requests: vec![],
             answers: vec![],
-            executing: BTreeMap::new(),
             history: History::default(),
             limit: false,
             random: 0,
@@ -147,8 +149,8 @@ impl World {
             return self.reach("the stated limit");
         }
         match op {
-            Op::Submit { tab, payload, crash } => self.submit(tab, payload, crash),
-            Op::Continue { tab } => self.send(tab, false),
+            Op::Submit { tab, payload, crash, waited } => self.submit(tab, payload, crash, waited),
+            Op::Continue { tab } => self.go_on(tab),
             Op::Reload { tab } => self.reload(tab),
             Op::TimeOut { tab } => self.time_out(tab),
             Op::Arrive { pick, gate } => self.arrive(pick, gate),
@@ -157,7 +159,7 @@ impl World {
             Op::Answer { pick, keep, cut } => self.answer(pick, keep, cut),
             Op::LoseAnswer { pick } => drop(take(&mut self.answers, pick)),
             Op::Double { pick } => self.double(pick),
-            Op::Resolve { tab, lost } => self.resolve(tab, Purpose::FindOut, lost),
+            Op::FindOut { tab, gives_up, lost } => self.find_out(tab, gives_up, lost),
             Op::Wait { seconds } => self.wait(seconds),
             Op::Clock { minutes } => self.set_clock(minutes),
             Op::Ahead { days } => self.ahead += days,
@@ -198,7 +200,6 @@ impl World {
         let said = match gate {
             None => {
                 let prints = fingerprints_of(request.payload);
-                self.executing.insert(request.to, request.key.clone());
                 self.server.receive(&request.key, &prints, request.to, self.real)
             }
             Some(Gate::SignIn) => Some(blank(401, Some("authentication_error"))),
@@ -218,8 +219,8 @@ impl World {
             return;
         }
         let index = pick % self.server.executions.len();
-        let to = self.server.executions[index].to;
-        let key = self.executing[&to].clone();
+        let execution = &self.server.executions[index];
+        let (to, key) = (execution.to, execution.key.clone());
         if let Some(said) = self.server.finish(index, fate, self.real) {
             self.answers.push((to, key, said));
         }
@@ -283,11 +284,6 @@ impl World {
 
     fn stored(&self) -> Stored {
         Stored::read(self.store.as_deref())
-    }
-
-    fn write(&mut self, entry: &Entry) {
-        self.store = Some(entry.encode());
-        assert_eq!(self.stored(), Stored::Entry(entry.clone()), "what is stored is read again");
     }
 
     fn submission<'a>(&mut self, payload: &'a Payload) -> Submit<'a> {
