@@ -26,6 +26,7 @@
 pub mod canonical;
 pub mod decision;
 pub mod fingerprint;
+pub mod form;
 pub mod intent;
 pub mod key;
 pub mod lifecycle;
@@ -45,6 +46,8 @@ pub mod wasm;
 pub use scope::{Scope, ScopeAliases, ScopeError, ScopeSource, ScopedKey};
 
 pub use key::{IdempotencyKey, KeyError};
+
+pub use form::{FieldName, FormKeyError};
 
 pub use fingerprint::{Fingerprint, FingerprintSecrets, Fingerprints};
 

@@ -2,6 +2,7 @@
 //! dialects.
 
 use crate::decision::Decision;
+use crate::form::FormKeyError;
 use crate::key::KeyError;
 use crate::scope::ScopeError;
 
@@ -22,6 +23,8 @@ pub enum Rejection {
     KeyMissing,
     /// The key is none.
     KeyMalformed(KeyError),
+    /// The key of a form cannot be told.
+    FormKey(FormKeyError),
     /// The body broke off, or cannot be read.
     BodyUnreadable,
     /// The body is larger than this many bytes.
@@ -107,7 +110,7 @@ impl Rejection {
         let ietf = dialect == Dialect::Ietf;
         let (status, code, retry_after) = match self {
             Self::KeyMissing => (400, "idempotency_key_missing", None),
-            Self::KeyMalformed(_) | Self::BodyUnreadable | Self::Invalid(_) => {
+            Self::KeyMalformed(_) | Self::FormKey(_) | Self::BodyUnreadable | Self::Invalid(_) => {
                 (400, "invalid_request_error", None)
             }
             Self::NoScope(ScopeError::Missing) | Self::NotAdmin => {
@@ -169,6 +172,7 @@ impl Rejection {
                 "This request needs an Idempotency-Key header; send a UUID, the same one for every retry."
             }
             Self::KeyMalformed(error) => return error.to_string(),
+            Self::FormKey(error) => return error.to_string(),
             Self::BodyUnreadable => {
                 "The request's body could not be read to its end; send it again."
             }

@@ -9,8 +9,8 @@
 mod support;
 
 use oncekey::{
-    AnswerClass, Attempt, Decision, Dialect, FailCause, KeyError, KeyState, Next, Record,
-    Rejection, ScopeError, Settlement, Step, lifecycle,
+    AnswerClass, Attempt, Decision, Dialect, FailCause, FormKeyError, KeyError, KeyState, Next,
+    Record, Rejection, ScopeError, Settlement, Step, lifecycle,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use support::requests::answer;
@@ -239,6 +239,10 @@ fn errors() -> String {
     let cases = [
         ("the route asks for a key and there is none", Rejection::KeyMissing),
         ("the key is malformed", Rejection::KeyMalformed(KeyError::TooLong)),
+        (
+            "the key's form field is there twice, is a file, or carries another key than the header",
+            Rejection::FormKey(FormKeyError::Twice),
+        ),
         ("the body cannot be read", Rejection::BodyUnreadable),
         ("the body is too large", Rejection::BodyTooLarge(1)),
         ("no credential", Rejection::NoScope(ScopeError::Missing)),

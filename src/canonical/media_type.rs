@@ -61,7 +61,7 @@ impl<'a> MediaType<'a> {
 }
 
 /// A token of RFC 9110 §5.6.2, as names of types and of header fields are.
-pub(super) fn is_token(name: impl AsRef<[u8]>) -> bool {
+pub(crate) fn is_token(name: impl AsRef<[u8]>) -> bool {
     let name = name.as_ref();
     !name.is_empty()
         && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte))

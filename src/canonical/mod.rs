@@ -25,11 +25,11 @@ mod number;
 mod pointer;
 mod sink;
 mod text;
-mod work;
+pub(crate) mod work;
 
 pub use pointer::{JsonPointer, PointerError};
 
-pub(crate) use media_type::MediaType;
+pub(crate) use media_type::{MediaType, is_token};
 pub(crate) use sink::{Hashing, Sink};
 
 /// A body, read by the rules of its media type.

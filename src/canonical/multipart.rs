@@ -33,6 +33,8 @@
 //!
 //! Time grows with the length of the body, and memory does not.
 
+use core::ops::Range;
+
 use super::media_type::{MediaType, is_token};
 use super::sink::Sink;
 use super::work::spent;
@@ -92,6 +94,17 @@ impl<'a> Message<'a> {
         sink.put(b"\x00");
         sink.put_sized(parts.rest());
     }
+
+    /// The parts, each with the bytes that it takes up: the line of the delimiter before it, and
+    /// all up to the next delimiter's line. Without them the body says the same, less this part.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (Range<usize>, Part<'a>)> {
+        let mut parts = self.parts;
+        core::iter::from_fn(move || {
+            let start = parts.last.line;
+            let part = parts.next()?;
+            Some((start..parts.last.line, part))
+        })
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -126,6 +139,8 @@ impl<'a> Parts<'a> {
 struct Delimiter {
     /// The line break before the line belongs to it (RFC 2046 §5.1.1), if there is one.
     start: usize,
+    /// After that line break.
+    line: usize,
     /// After its own line break.
     end: usize,
     closes: bool,
@@ -174,7 +189,7 @@ impl Delimiter {
             return None;
         }
         spent(end - line);
-        Some(Self { start, end, closes })
+        Some(Self { start, line, end, closes })
     }
 }
 
@@ -182,7 +197,8 @@ fn begins_line(line: &[u8], boundary: &[u8]) -> bool {
     line.strip_prefix(b"--").is_some_and(|line| line.starts_with(boundary))
 }
 
-struct Part<'a> {
+/// A part, taken apart.
+pub(crate) struct Part<'a> {
     fields: [Field<'a>; MAX_FIELDS],
     count: usize,
     content: &'a [u8],
@@ -215,6 +231,18 @@ impl<'a> Part<'a> {
         Some(Self { fields, count, content: rest })
     }
 
+    /// The values of the header fields of this name, which is in lower case.
+    pub(crate) fn values(&self, name: &'static str) -> impl Iterator<Item = &'a [u8]> {
+        let named = self.fields[..self.count].iter();
+        named
+            .filter(|field| field.name.eq_ignore_ascii_case(name.as_bytes()))
+            .map(|field| field.value)
+    }
+
+    pub(crate) fn content(&self) -> &'a [u8] {
+        self.content
+    }
+
     fn write(&self, sink: &mut impl Sink) {
         sink.put_count(self.count);
         for field in &self.fields[..self.count] {
@@ -242,7 +270,8 @@ impl<'a> Field<'a> {
     }
 }
 
-fn trim(value: &[u8]) -> &[u8] {
+/// Without spaces and tabs around it.
+pub(crate) fn trim(value: &[u8]) -> &[u8] {
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t');
     let start = value.iter().position(|byte| !is_space(byte)).unwrap_or(value.len());
     let end = value.iter().rposition(|byte| !is_space(byte)).map_or(start, |last| last + 1);

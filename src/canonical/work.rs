@@ -2,10 +2,10 @@
 
 #[cfg(not(test))]
 #[inline(always)]
-pub(super) fn spent(_bytes: usize) {}
+pub(crate) fn spent(_bytes: usize) {}
 
 #[cfg(test)]
-pub(super) use counted::{measure, spent};
+pub(crate) use counted::{measure, spent};
 
 #[cfg(test)]
 mod counted {

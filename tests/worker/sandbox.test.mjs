@@ -111,11 +111,30 @@ describe("the sandbox", () => {
       refused(await call("POST", "/v1/orders", { body }), 400);
     }
     refused(await call("POST", "/v1/orders", {}), 400, "Content-Type");
-    for (const type of [null, "text/plain", "application/x-www-form-urlencoded", "application/jsonp"]) {
+    for (const type of [null, "text/plain", "multipart/form-data", "application/jsonp"]) {
       refused(await call("POST", "/v1/orders", { body: whole, type }), 400, "Content-Type");
     }
     made(await call("POST", "/v1/orders", { body: whole, type: "Application/JSON; charset=utf-8" }));
     refused(await call("POST", "/v1/orders", { body: `${whole}${" ".repeat(64 * 1024)}` }), 413);
+  });
+
+  test("a form makes the order that JSON makes, and its amount is digits alone", async () => {
+    const call = merchant(worker);
+    const type = "application/x-www-form-urlencoded";
+    const form = (fields) => ({ body: new URLSearchParams(fields).toString(), type });
+    const body = order({ subject: "Pro & 年度=訂閲 50%" });
+    const first = made(await call("POST", "/v1/orders", form(body)));
+    assert.deepEqual(made(await call("POST", "/v1/orders", { body })), first, "the same order");
+    assert.deepEqual([first.amount, first.subject], [body.amount, body.subject]);
+    for (const amount of ["", "0", "02990", "+5", "-5", "1.0", "1e3", " 1", "100000000000", "１"]) {
+      refused(await call("POST", "/v1/orders", form(order({ amount }))), 400, "amount");
+    }
+    const text = form(order()).body;
+    refused(await call("POST", "/v1/orders", { body: `${text}&amount=1`, type }), 400, "amount");
+    refused(await call("POST", "/v1/orders", { body: `${text}%ff`, type }), 400, "subject");
+    refused(await call("POST", "/v1/orders", { body: "", type }), 400, "out_trade_no");
+    refused(await call("POST", "/v1/orders", form({ ...order(), ammount: 1 })), 400, "ammount");
+    assert.equal((await call("POST", "/v1/orders", { body: JSON.stringify(order()), type })).status, 400);
   });
 
   test("an order number is permanent, with and without a key", async () => {

@@ -24,14 +24,14 @@ const WRONG = {
   FINGERPRINT_IGNORE: ["POST:/v1", "POST:/v1:nonce", "post:/v1:/nonce"],
   FINGERPRINT_SECRET: ["s3cr3t", ":s3cr3t", "k1:", "k1:s3cr3t,k1:b", "s3cr3t id:a", "k1:s3cr3t,"],
   SCOPE_ALIASES: ["s3cr3t", "s3cr3t:acme", `${hash}:`, `${hash}:a,${hash}:b`],
-  KEY_FIELD: ["key"],
+  KEY_FIELD: ["a b", 'a"', "a&b", "a=b", "%6b", "a+b", "a;b", "a\\b", "clé", "x".repeat(65), "_charset_"],
   BUSINESS_KEYS: ["POST:/v1/orders:/out_trade_no"],
   RESOLVE: ["POST:/v1/orders:/v1/orders?x={/x}"],
   WEBHOOK_SECRETS: ["dodo:whsec_a2tr"],
 };
 
 /** Settings that a later version honours, and this one must therefore refuse. */
-const LATER = ["KEY_FIELD", "BUSINESS_KEYS", "RESOLVE", "WEBHOOK_SECRETS"];
+const LATER = ["BUSINESS_KEYS", "RESOLVE", "WEBHOOK_SECRETS"];
 
 const CASES = Object.entries(WRONG).flatMap(([name, values]) => values.map((value) => [name, value]));
 

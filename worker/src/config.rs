@@ -3,8 +3,8 @@
 
 use oncekey::canonical::JsonPointer;
 use oncekey::{
-    Dialect, ExpiredKey, FingerprintSecrets, Millis, Policy, Route, ScopeAliases, ScopeSource,
-    UnknownOutcome,
+    Dialect, ExpiredKey, FieldName, FingerprintSecrets, Millis, Policy, Route, ScopeAliases,
+    ScopeSource, UnknownOutcome,
 };
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -20,6 +20,8 @@ pub(crate) struct Config {
     /// Whether a connection that broke before any answer proves that nothing was executed.
     pub(crate) connect_failure_releases: bool,
     pub(crate) key_required: Vec<Route>,
+    /// The form field that may carry the key.
+    pub(crate) key_field: Option<FieldName>,
     pub(crate) dialect: Dialect,
     pub(crate) scope: Vec<ScopeSource>,
     pub(crate) scope_aliases: ScopeAliases,
@@ -71,7 +73,7 @@ impl Config {
     /// Reads the settings through `var`. An empty one counts as left out.
     pub(crate) fn read(var: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         let vars = Vars(&var);
-        for name in ["KEY_FIELD", "BUSINESS_KEYS", "RESOLVE", "WEBHOOK_SECRETS"] {
+        for name in ["BUSINESS_KEYS", "RESOLVE", "WEBHOOK_SECRETS"] {
             // To take a setting and not honour it would promise what nothing keeps.
             vars.refuse(name, "is not part of this version; leave it out")?;
         }
@@ -106,6 +108,9 @@ impl Config {
             )?,
             key_required: vars.list("KEY_REQUIRED", |text| {
                 Route::parse(text).map_err(|error| error.to_string())
+            })?,
+            key_field: vars.parse("KEY_FIELD", None, |text| {
+                FieldName::parse(text).map(Some).map_err(|error| error.to_string())
             })?,
             dialect: vars.choice(
                 "DIALECT",

@@ -14,6 +14,7 @@ use crate::replica;
 use crate::upstream::{self, Deadline, Outgoing};
 use futures_util::future::{Either, LocalBoxFuture, select};
 use oncekey::fingerprint::RequestParts;
+use oncekey::form::{Taken, one_key};
 use oncekey::{
     Attempt, Decision, Execution, FailCause, Fingerprints, IdempotencyKey, KeyStatus, Millis,
     Rejection, Scope, ScopeError, ScopeSource, ScopedKey, Step, Token, UnixMillis,
@@ -48,23 +49,32 @@ pub(crate) async fn handle(env: &Env, caller: &Caller, mut incoming: Incoming) -
     if is_admin(caller, &incoming) {
         incoming.headers.retain(|(name, _)| name != "authorization");
     }
-    if !incoming.is_write() {
-        if let Err(rejection) = no_body(&incoming).await {
-            return caller.reject(&rejection).into();
-        }
+    let outcome = if incoming.is_write() {
+        write(env, caller, incoming).await
     } else {
-        if let Some(header) = incoming.header("idempotency-key") {
-            let header = header.to_owned();
-            return match keyed_write(env, caller, incoming, &header).await {
-                Ok(outcome) => outcome,
-                Err(rejection) => caller.reject(&rejection).into(),
-            };
-        }
-        if caller.config.requires_key(&incoming.method, &incoming.path) {
-            return caller.reject(&Rejection::KeyMissing).into();
-        }
+        read(env, caller, &incoming).await
+    };
+    outcome.unwrap_or_else(|rejection| caller.reject(&rejection).into())
+}
+
+async fn read(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Outcome, Rejection> {
+    no_body(incoming).await?;
+    Ok(pass_through(env, caller, incoming, None).await.into())
+}
+
+/// A write: a form has to be read before it is known whether there is a key.
+async fn write(env: &Env, caller: &Caller, incoming: Incoming) -> Result<Outcome, Rejection> {
+    let reservation = Reservation::of_request();
+    let form = incoming.read_form(&caller.config, &reservation).await?;
+    let in_form = form.as_ref().is_some_and(|form| form.key.is_some());
+    if in_form || incoming.header("idempotency-key").is_some() {
+        return keyed_write(env, caller, incoming, form, &reservation).await;
     }
-    pass_through(env, caller, &incoming).await.into()
+    if caller.config.requires_key(&incoming.method, &incoming.path) {
+        return Err(Rejection::KeyMissing);
+    }
+    let read = form.map(|form| form.body);
+    Ok(pass_through(env, caller, &incoming, read.as_deref()).await.into())
 }
 
 /// A write with a key: executed once, however often it comes.
@@ -72,7 +82,8 @@ async fn keyed_write(
     env: &Env,
     caller: &Caller,
     incoming: Incoming,
-    header: &str,
+    form: Option<Taken>,
+    reservation: &Reservation,
 ) -> Result<Outcome, Rejection> {
     let config = &caller.config;
     if incoming.header("x-http-method-override").is_some() {
@@ -83,9 +94,12 @@ async fn keyed_write(
         return Err(Rejection::Invalid(HIDDEN.to_owned()));
     }
     let scope = scope_of(caller, &incoming)?;
-    let key = IdempotencyKey::parse_header(header).map_err(Rejection::KeyMalformed)?;
-    let reservation = Reservation::of_request();
-    let body = incoming.read_body(config.max_request, &reservation).await?;
+    let (in_form, read) = form.map(|form| (form.key, form.body)).unzip();
+    let key = key_of(&incoming, in_form.flatten())?;
+    let body = match read {
+        Some(body) => body,
+        None => incoming.read_body(config.max_request, reservation).await?,
+    };
     let fingerprints = Fingerprints::compute(
         &RequestParts {
             method: &incoming.method,
@@ -147,8 +161,13 @@ fn hides_identity(caller: &Caller, incoming: &Incoming) -> bool {
 }
 
 /// A request that nobody needs to remember.
-async fn pass_through(env: &Env, caller: &Caller, incoming: &Incoming) -> Answer {
-    let outgoing = Outgoing::streaming(incoming, &caller.request_id);
+async fn pass_through(
+    env: &Env,
+    caller: &Caller,
+    incoming: &Incoming,
+    read: Option<&[u8]>,
+) -> Answer {
+    let outgoing = Outgoing::keyless(incoming, read, &caller.request_id);
     let deadline = Deadline::after(caller.config.origin_timeout);
     match upstream::call(env, &caller.config, outgoing, &deadline).await {
         Ok(answer) => answer.pass_on(),
@@ -158,6 +177,16 @@ async fn pass_through(env: &Env, caller: &Caller, incoming: &Incoming) -> Answer
         }
         Err(_) => caller.reject(&Rejection::OriginUnreachable),
     }
+}
+
+/// Which key it is: the header's, or that of a form.
+fn key_of(
+    incoming: &Incoming,
+    in_form: Option<IdempotencyKey>,
+) -> Result<IdempotencyKey, Rejection> {
+    let header = incoming.header("idempotency-key").map(IdempotencyKey::parse_header);
+    let header = header.transpose().map_err(Rejection::KeyMalformed)?;
+    one_key(header, in_form).map_err(Rejection::FormKey)?.ok_or(Rejection::KeyMissing)
 }
 
 /// Whose key it is.

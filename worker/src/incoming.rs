@@ -2,8 +2,10 @@
 
 use crate::budget::Reservation;
 use crate::clock;
+use crate::config::Config;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
+use oncekey::form::{Taken, has_fields, take_key};
 use oncekey::{Millis, Rejection, ScopeError, ScopeSource};
 use std::pin::pin;
 use web_sys::Url;
@@ -106,6 +108,23 @@ impl Incoming {
             body.extend_from_slice(&chunk);
         }
         Ok(body)
+    }
+
+    /// Reads a form that may carry the key in a field; `None` is a body that is still unread.
+    pub(crate) async fn read_form(
+        &self,
+        config: &Config,
+        reservation: &Reservation,
+    ) -> Result<Option<Taken>, Rejection> {
+        let content_type = self.header("content-type");
+        let (Some(field), Some(content_type)) = (&config.key_field, content_type) else {
+            return Ok(None);
+        };
+        if !has_fields(Some(content_type), self.header("content-encoding")) {
+            return Ok(None);
+        }
+        let body = self.read_body(config.max_request, reservation).await?;
+        take_key(content_type, body, field).map(Some).map_err(Rejection::FormKey)
     }
 
     /// The body as the stream that it came as, to be passed on.

@@ -71,20 +71,19 @@ impl Outgoing {
         outgoing.set("accept-encoding", "gzip, br");
         outgoing.set("idempotency-key", key);
         outgoing.set("idempotency-attempt", &attempt.to_string());
-        outgoing.body = match body {
-            [] => JsValue::UNDEFINED,
-            body => Uint8Array::from(body).into(),
-        };
+        outgoing.body = read_body(body);
         outgoing
     }
 
-    /// The request as it came, its body passed on as a stream.
-    pub(crate) fn streaming(incoming: &Incoming, request_id: &str) -> Self {
+    /// The request as it came. Its body is passed on as a stream, if it was not `read`.
+    pub(crate) fn keyless(incoming: &Incoming, read: Option<&[u8]>, request_id: &str) -> Self {
         let mut outgoing = Self::plain(incoming, request_id);
-        // The platform makes no request of these methods with a body, be it an empty one.
-        if !matches!(incoming.method.as_str(), "GET" | "HEAD")
+        if let Some(read) = read {
+            outgoing.body = read_body(read);
+        } else if !matches!(incoming.method.as_str(), "GET" | "HEAD")
             && let Some(stream) = incoming.body_stream()
         {
+            // The platform makes no request of those methods with a body, be it an empty one.
             outgoing.body = stream.into();
         }
         outgoing
@@ -131,6 +130,10 @@ impl Outgoing {
         let url = format!("{base}{}", self.target);
         Ok(web_sys::Request::new_with_str_and_init(&url, &init)?)
     }
+}
+
+fn read_body(bytes: &[u8]) -> JsValue {
+    if bytes.is_empty() { JsValue::UNDEFINED } else { Uint8Array::from(bytes).into() }
 }
 
 /// Calls the origin and waits for the head of its answer, as long as the settings allow in all:

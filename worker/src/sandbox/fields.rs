@@ -1,6 +1,8 @@
-//! The members of a JSON body, or the parameters of a query, taken out one by one as checked types.
+//! The members of a JSON body, the fields of a form, or the parameters of a query, taken out one by
+//! one as checked types.
 
 use super::error::Refusal;
+use super::input::BodyType;
 use crate::json::Json;
 
 /// A value that a field of a request can have.
@@ -8,18 +10,40 @@ pub(super) trait Field: Sized {
     /// What the value must be, as the end of the sentence "FIELD …".
     const RULE: &'static str;
     fn read(value: Json) -> Option<Self>;
+
+    /// From a form or a query, where everything is text.
+    fn read_text(text: String) -> Option<Self> {
+        Self::read(Json::Text(text))
+    }
 }
 
-/// The members of a body or the parameters of a query: each known, none twice.
+/// What is given for a field.
+#[derive(Debug)]
+enum Given {
+    Json(Json),
+    Text(String),
+}
+
+/// Members, fields or parameters: each known, none twice.
 #[derive(Debug)]
 pub(super) struct Fields {
-    members: Vec<(String, Json)>,
+    members: Vec<(String, Given)>,
 }
 
 impl Fields {
-    pub(super) fn of_body(body: &[u8], known: &[&str]) -> Result<Self, Refusal> {
+    pub(super) fn of_body(kind: BodyType, body: &[u8], known: &[&str]) -> Result<Self, Refusal> {
+        match kind {
+            BodyType::Json => Self::of_json(body, known),
+            BodyType::Form => Self::of_form(body, known),
+        }
+    }
+
+    fn of_json(body: &[u8], known: &[&str]) -> Result<Self, Refusal> {
         match serde_json::from_slice(body) {
-            Ok(Json::Object(members)) => Self::of(members, known),
+            Ok(Json::Object(members)) => {
+                let members = members.into_iter().map(|(name, value)| (name, Given::Json(value)));
+                Self::of(members.collect(), known)
+            }
             Ok(_) => Err(Refusal::unreadable("The body must be a JSON object.")),
             Err(error) => Err(Refusal::unreadable(format!(
                 "The body must be JSON in UTF-8; it can't be read at line {}, column {}.",
@@ -29,14 +53,28 @@ impl Fields {
         }
     }
 
-    pub(super) fn of_query(query: &str, known: &[&str]) -> Result<Self, Refusal> {
-        let members = worker::url::form_urlencoded::parse(query.as_bytes())
-            .map(|(name, value)| (name.into_owned(), Json::Text(value.into_owned())))
-            .collect();
-        Self::of(members, known)
+    /// Bad UTF-8 is refused, as in JSON: it would be stored as something that nobody wrote.
+    fn of_form(body: &[u8], known: &[&str]) -> Result<Self, Refusal> {
+        let fields = Self::of_pairs(body, known)?;
+        let is_garbled =
+            |given: &Given| matches!(given, Given::Text(text) if text.contains('\u{fffd}'));
+        match fields.members.iter().find(|(_, given)| is_garbled(given)) {
+            Some((name, _)) => Err(Refusal::invalid(name, "must be in UTF-8")),
+            None => Ok(fields),
+        }
     }
 
-    fn of(members: Vec<(String, Json)>, known: &[&str]) -> Result<Self, Refusal> {
+    pub(super) fn of_query(query: &str, known: &[&str]) -> Result<Self, Refusal> {
+        Self::of_pairs(query.as_bytes(), known)
+    }
+
+    fn of_pairs(pairs: &[u8], known: &[&str]) -> Result<Self, Refusal> {
+        let pairs = worker::url::form_urlencoded::parse(pairs);
+        let members = pairs.map(|(name, value)| (name.into_owned(), value.into_owned()));
+        Self::of(members.map(|(name, value)| (name, Given::Text(value))).collect(), known)
+    }
+
+    fn of(members: Vec<(String, Given)>, known: &[&str]) -> Result<Self, Refusal> {
         for (place, (name, _)) in members.iter().enumerate() {
             if !known.contains(&name.as_str()) {
                 let rule = format!("is not known here; what is: {}", known.join(", "));
@@ -52,11 +90,12 @@ impl Fields {
     /// Takes a field that must be there.
     pub(super) fn take<T: Field>(&mut self, name: &str) -> Result<T, Refusal> {
         let place = self.members.iter().position(|(member, _)| member == name);
-        match place {
-            None => Err(Refusal::invalid(name, "is missing")),
-            Some(place) => T::read(self.members.swap_remove(place).1)
-                .ok_or_else(|| Refusal::invalid(name, T::RULE)),
-        }
+        let place = place.ok_or_else(|| Refusal::invalid(name, "is missing"))?;
+        let value = match self.members.swap_remove(place).1 {
+            Given::Json(value) => T::read(value),
+            Given::Text(text) => T::read_text(text),
+        };
+        value.ok_or_else(|| Refusal::invalid(name, T::RULE))
     }
 }
 
@@ -73,7 +112,7 @@ mod tests {
 
     fn order(body: &str) -> Result<(), Refusal> {
         let known = ["out_trade_no", "amount", "currency", "subject"];
-        let mut fields = Fields::of_body(body.as_bytes(), &known)?;
+        let mut fields = Fields::of_body(BodyType::Json, body.as_bytes(), &known)?;
         fields.take::<OutTradeNo>("out_trade_no")?;
         fields.take::<Amount>("amount")?;
         fields.take::<Currency>("currency")?;
@@ -107,7 +146,8 @@ mod tests {
             for byte in [0, b'"', b'\\', b'{', b'9', b'.', 0x80, 0xff] {
                 let mut body = start.as_bytes().to_vec();
                 body[place] = byte;
-                let _ = Fields::of_body(&body, &[]);
+                let _ = Fields::of_body(BodyType::Json, &body, &[]);
+                let _ = Fields::of_body(BodyType::Form, &body, &[]);
             }
         }
         assert!(order(&"[".repeat(100_000)).is_err());

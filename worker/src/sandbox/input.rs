@@ -159,6 +159,13 @@ impl Field for Amount {
             _ => None,
         }
     }
+
+    /// As JSON would have it: digits alone, without a zero in front.
+    fn read_text(text: String) -> Option<Self> {
+        let is_plain = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
+        let units = is_plain.then(|| text.parse::<i64>().ok())??;
+        Self::try_from(units).ok()
+    }
 }
 
 impl IdempotencyKey {
@@ -183,12 +190,31 @@ impl RequestId {
     }
 }
 
-/// `application/json` and the `+json` family, by essence.
-pub(super) fn is_json(media_type: &str) -> bool {
-    let essence = media_type.split(';').next().unwrap_or_default().trim();
-    let essence = essence.to_ascii_lowercase();
-    essence == "application/json"
-        || (essence.starts_with("application/") && essence.ends_with("+json"))
+/// What a body may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BodyType {
+    /// `application/json` and the `+json` family.
+    Json,
+    /// A form as browsers send it.
+    Form,
+}
+
+impl BodyType {
+    pub(super) const RULE: &'static str =
+        "must be application/json or application/x-www-form-urlencoded";
+
+    /// By essence.
+    pub(super) fn of(media_type: &str) -> Option<Self> {
+        let essence = media_type.split(';').next().unwrap_or_default().trim();
+        let essence = essence.to_ascii_lowercase();
+        let is_json = essence == "application/json"
+            || (essence.starts_with("application/") && essence.ends_with("+json"));
+        match essence.as_str() {
+            _ if is_json => Some(Self::Json),
+            "application/x-www-form-urlencoded" => Some(Self::Form),
+            _ => None,
+        }
+    }
 }
 
 /// Percent-decoding as URLs have it: what is no escape stays as it is, bad UTF-8 becomes U+FFFD.
@@ -234,6 +260,10 @@ mod tests {
         assert!(Amount::read(Json::Integer(0)).is_none());
         assert!(Amount::read(Json::Integer(100_000_000_000)).is_none());
         assert!(Amount::read(good("2990")).is_none());
+        assert!(Amount::read_text("2990".to_owned()).is_some());
+        for text in ["", "0", "02990", "+1", "-1", "1.0", "1e3", " 1", "100000000000", "１"] {
+            assert!(Amount::read_text(text.to_owned()).is_none(), "{text}");
+        }
         assert!(OutTradeNo::read(good(&"a".repeat(64))).is_some());
         assert!(OutTradeNo::read(good(&"a".repeat(65))).is_none());
         assert!(OutTradeNo::read(good("a b")).is_none());
@@ -256,12 +286,14 @@ mod tests {
     }
 
     #[test]
-    fn json_media_types() {
+    fn body_types() {
         for yes in ["application/json", "Application/JSON; charset=utf-8", "application/x+json"] {
-            assert!(is_json(yes), "{yes}");
+            assert_eq!(BodyType::of(yes), Some(BodyType::Json), "{yes}");
         }
+        let form = "Application/X-WWW-Form-URLEncoded;charset=utf-8";
+        assert_eq!(BodyType::of(form), Some(BodyType::Form));
         for no in ["", "text/plain", "application/jsonp", "text/x+json", ";application/json"] {
-            assert!(!is_json(no), "{no}");
+            assert_eq!(BodyType::of(no), None, "{no}");
         }
     }
 }

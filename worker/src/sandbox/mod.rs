@@ -35,7 +35,7 @@ use answer::Answer;
 use error::{Failure, Refusal};
 use fault::Faults;
 use fields::Fields;
-use input::{ApiKey, IdempotencyKey, OutTradeNo, RequestId};
+use input::{ApiKey, BodyType, IdempotencyKey, OutTradeNo, RequestId};
 use merchant::{Command, Operation};
 use orders::{NewOrder, OrderId};
 use worker::{Env, Headers, Request, Response};
@@ -126,10 +126,11 @@ impl Route {
     /// Reads and checks what the call needs from the request.
     async fn operation(self, request: &mut Request) -> Result<Operation, Failure> {
         Ok(match self {
-            Self::CreateOrder => Operation::CreateOrder {
-                id: OrderId::mint(),
-                order: NewOrder::parse(&json_body(request).await?)?,
-            },
+            Self::CreateOrder => {
+                let (kind, body) = read_body(request).await?;
+                let order = NewOrder::parse(kind, &body)?;
+                Operation::CreateOrder { id: OrderId::mint(), order }
+            }
             Self::FindOrder => Operation::FindOrder {
                 out_trade_no: out_trade_no_asked_for(&request.inner().url())?,
             },
@@ -149,16 +150,15 @@ fn out_trade_no_asked_for(url: &str) -> Result<OutTradeNo, Refusal> {
     fields.take("out_trade_no")
 }
 
-async fn json_body(request: &mut Request) -> Result<Vec<u8>, Failure> {
+async fn read_body(request: &mut Request) -> Result<(BodyType, Vec<u8>), Failure> {
     let media_type = header(request.headers(), "Content-Type").unwrap_or_default();
-    if !input::is_json(&media_type) {
-        return Err(Refusal::invalid("Content-Type", "must be application/json").into());
-    }
+    let kind = BodyType::of(&media_type)
+        .ok_or_else(|| Refusal::invalid("Content-Type", BodyType::RULE))?;
     let body = request.bytes().await?;
     if body.len() > MAX_BODY_BYTES {
         return Err(Refusal::too_large(MAX_BODY_BYTES).into());
     }
-    Ok(body)
+    Ok((kind, body))
 }
 
 /// A header's value; none when it is absent. The names used here are all legal.

@@ -3,7 +3,7 @@
 use super::error::{Failure, Refusal};
 use super::executions;
 use super::fields::{Field, Fields};
-use super::input::{Amount, Currency, OutTradeNo, Subject, text};
+use super::input::{Amount, BodyType, Currency, OutTradeNo, Subject, text};
 use super::merchant::Context;
 use super::store::{Row, Tx};
 use crate::json::Json;
@@ -41,9 +41,9 @@ pub(super) struct NewOrder {
 }
 
 impl NewOrder {
-    pub(super) fn parse(body: &[u8]) -> Result<Self, Refusal> {
+    pub(super) fn parse(kind: BodyType, body: &[u8]) -> Result<Self, Refusal> {
         let known = ["out_trade_no", "amount", "currency", "subject"];
-        let mut fields = Fields::of_body(body, &known)?;
+        let mut fields = Fields::of_body(kind, body, &known)?;
         Ok(Self {
             out_trade_no: fields.take("out_trade_no")?,
             amount: fields.take("amount")?,

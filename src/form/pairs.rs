@@ -1,0 +1,35 @@
+//! The field among the pairs of `application/x-www-form-urlencoded`.
+
+use super::text::{decoded, escaped, halves};
+use super::{FieldName, FormKeyError, Found};
+use crate::canonical::work::spent;
+
+/// As browsers write pairs and the URL standard reads them (section 5.1).
+pub(super) fn find(body: &[u8], field: &FieldName) -> Result<Option<Found>, FormKeyError> {
+    spent(body.len());
+    let mut found = None;
+    let mut start = 0;
+    for pair in body.split(|&byte| byte == b'&') {
+        let end = start + pair.len();
+        for piece in pair.split(|&byte| byte == b';') {
+            let (name, value) = halves(piece, b'=');
+            if !decoded(name).eq(field.0.bytes()) {
+                continue;
+            }
+            if piece.len() != pair.len() || has_broken_escape(value) {
+                return Err(FormKeyError::Ambiguous);
+            }
+            let bytes =
+                if end < body.len() { start..end + 1 } else { start.saturating_sub(1)..end };
+            let value = decoded(value).take(Found::ENOUGH).collect();
+            Found::only(&mut found, Found { value, bytes })?;
+        }
+        start = end + 1;
+    }
+    Ok(found)
+}
+
+fn has_broken_escape(text: &[u8]) -> bool {
+    let mut escapes = text.split(|&byte| byte == b'%').skip(1);
+    escapes.any(|rest| escaped(rest).is_none())
+}

@@ -1,0 +1,145 @@
+//! The field among the parts of `multipart/form-data`.
+
+use super::text::{decoded, halves};
+use super::{FieldName, FormKeyError, Found};
+use crate::canonical::multipart::{Message, Part, trim};
+use crate::canonical::work::spent;
+use crate::canonical::{MediaType, is_token};
+
+/// As browsers write parts (HTML, "multipart/form-data") and RFC 7578 has them read.
+pub(super) fn find(
+    media_type: &MediaType<'_>,
+    body: &[u8],
+    field: &FieldName,
+) -> Result<Option<Found>, FormKeyError> {
+    let Some(message) = Message::parse(media_type, body) else {
+        return if is_in(field, body) { Err(FormKeyError::Unreadable) } else { Ok(None) };
+    };
+    let mut found = None;
+    for (bytes, part) in message.parts() {
+        if is_field(&part, field)? {
+            let value = part.content().iter().copied().take(Found::ENOUGH).collect();
+            Found::only(&mut found, Found { value, bytes })?;
+        }
+    }
+    Ok(found)
+}
+
+fn is_field(part: &Part<'_>, field: &FieldName) -> Result<bool, FormKeyError> {
+    let dispositions = part.values("content-disposition");
+    let namings: Vec<_> = dispositions.map(|value| Naming::by(value, field)).collect();
+    let is_coded = part.values("content-transfer-encoding").any(|coding| {
+        let known: [&[u8]; 3] = [b"7bit", b"8bit", b"binary"];
+        !known.iter().any(|known| coding.eq_ignore_ascii_case(known))
+    });
+    match namings[..] {
+        [Naming::Field] if !is_coded => Ok(true),
+        [Naming::File] => Err(FormKeyError::File),
+        _ if namings.iter().all(|naming| *naming == Naming::Other) => Ok(false),
+        _ => Err(FormKeyError::Ambiguous),
+    }
+}
+
+/// What a part's `Content-Disposition` says of its name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Naming {
+    Other,
+    Field,
+    /// A file under the field's name.
+    File,
+    /// The field by one reading, and not by another.
+    Doubtful,
+}
+
+impl Naming {
+    fn by(disposition: &[u8], field: &FieldName) -> Self {
+        spent(disposition.len());
+        match Disposition::read(disposition, field) {
+            None if is_in(field, &loosened(disposition)) => Self::Doubtful,
+            None => Self::Other,
+            Some(read) if !read.may_be_field => Self::Other,
+            Some(Disposition { is_field: true, names: 1, is_form_data: true, is_file, .. }) => {
+                if is_file {
+                    Self::File
+                } else {
+                    Self::Field
+                }
+            }
+            Some(_) => Self::Doubtful,
+        }
+    }
+}
+
+/// A `Content-Disposition` whose parameters can be told apart.
+#[derive(Default)]
+struct Disposition {
+    is_form_data: bool,
+    is_file: bool,
+    names: usize,
+    is_field: bool,
+    may_be_field: bool,
+}
+
+impl Disposition {
+    fn read(disposition: &[u8], field: &FieldName) -> Option<Self> {
+        // By RFC 2183 the value goes on after such a quote; to a browser it is the end of it.
+        if disposition.windows(2).any(|pair| pair == b"\\\"") {
+            return None;
+        }
+        let (kind, mut rest) = halves(disposition, b';');
+        let is_form_data = trim(kind).eq_ignore_ascii_case(b"form-data");
+        let mut read = Self { is_form_data, ..Self::default() };
+        loop {
+            let blank = rest.iter().position(|byte| !b" \t;".contains(byte));
+            rest = match blank {
+                None => return Some(read),
+                Some(blank) => &rest[blank..],
+            };
+            let (name, value, later) = parameter(rest)?;
+            rest = later;
+            if name.eq_ignore_ascii_case(b"name") {
+                read.names += 1;
+                read.is_field |= value == field.0.as_bytes();
+                read.may_be_field |= loosened(value) == field.0.as_bytes();
+            } else if starts_with(name, b"name*") {
+                // RFC 8187 and 2231 spell names in many ways and pieces; RFC 7578 wants none of it.
+                read.names += 1;
+                read.may_be_field = true;
+            } else if name.eq_ignore_ascii_case(b"filename") || starts_with(name, b"filename*") {
+                read.is_file = true;
+            }
+        }
+    }
+}
+
+/// The first parameter of the list: name, value, and what comes after it. A quoted value ends at
+/// the next quote: browsers write one inside it as `%22`.
+fn parameter(list: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let equals = list.iter().position(|&byte| byte == b'=')?;
+    let (name, value) = (&list[..equals], &list[equals + 1..]);
+    if !is_token(name) {
+        return None;
+    }
+    if let Some(quoted) = value.strip_prefix(b"\"") {
+        let end = quoted.iter().position(|&byte| byte == b'"')?;
+        let (between, later) = halves(&quoted[end + 1..], b';');
+        return trim(between).is_empty().then_some((name, &quoted[..end], later));
+    }
+    let (value, later) = halves(value, b';');
+    (!value.contains(&b'"')).then_some((name, value, later))
+}
+
+/// What a generous reader may make of a name: no spaces around it, no backslashes, no escapes.
+fn loosened(text: &[u8]) -> Vec<u8> {
+    let plain: Vec<u8> = trim(text).iter().copied().filter(|&byte| byte != b'\\').collect();
+    decoded(&plain).collect()
+}
+
+fn starts_with(name: &[u8], start: &[u8]) -> bool {
+    name.get(..start.len()).is_some_and(|found| found.eq_ignore_ascii_case(start))
+}
+
+fn is_in(field: &FieldName, text: &[u8]) -> bool {
+    spent(text.len());
+    text.windows(field.0.len()).any(|window| window == field.0.as_bytes())
+}
