@@ -1,0 +1,563 @@
+//! A call from its first command to its end, told as scripts: what happens, and what the call says.
+//! That nobody pays twice by it is in `intent_properties.rs`.
+
+#![cfg(not(target_arch = "wasm32"))]
+
+#[path = "support/client/mod.rs"]
+mod client;
+
+use client::names::{end_name, state_name};
+use client::requests::{NOW, RETENTION, payload};
+use oncekey::intent::{
+    Call, CallSettings, Command, End, Ended, Entry, EntryError, Goal, Moment, Report, Said, State,
+    Step, Stored, Waiting, Which,
+};
+use oncekey::retry::{Answer, Doubt, Heard, Outcome, RetryPolicy, RetrySettings, Stop};
+use oncekey::{IdempotencyKey, Millis, UnixMillis};
+
+/// A page with its storage; it does what a shell does, and shows what it was told.
+struct Page {
+    text: Option<String>,
+    now: UnixMillis,
+    ticks: u64,
+    random: u8,
+    in_memory: Option<IdempotencyKey>,
+    settings: CallSettings,
+}
+
+impl Page {
+    fn new() -> Self {
+        let settings = CallSettings {
+            retry: RetryPolicy::default(),
+            retention: RETENTION,
+            key_calls: false,
+            sends_proof: false,
+            expects: "application/json".into(),
+        };
+        Self { text: None, now: NOW, ticks: 0, random: 0, in_memory: None, settings }
+    }
+
+    fn with_key_calls() -> Self {
+        let mut page = Self::new();
+        (page.settings.key_calls, page.settings.sends_proof) = (true, true);
+        page
+    }
+
+    fn with_retries(limit: u32) -> Self {
+        let mut page = Self::new();
+        let settings = RetrySettings { limit, ..RetrySettings::default() };
+        page.settings.retry = RetryPolicy::new(settings).expect("settings that are right");
+        page
+    }
+
+    fn submit(&mut self, body: &str) -> (Call, Command) {
+        self.begin(Goal::Submit { payload: payload(body), own_key: None, waited_since: None })
+    }
+
+    fn begin(&mut self, goal: Goal) -> (Call, Command) {
+        let mut call = Call::new(goal, self.settings.clone());
+        let step = call.begin(&self.moment());
+        (call, self.take(step))
+    }
+
+    fn hear(&mut self, call: &mut Call, answer: &Answer<'_>) -> Command {
+        let said = Said { state: answer.state, ..Said::default() };
+        let step = call.hear(&Heard::Answer(answer), &said, &self.moment());
+        self.take(step)
+    }
+
+    fn lose(&mut self, call: &mut Call) -> Command {
+        let step = call.hear(&Heard::NetworkError, &Said::default(), &self.moment());
+        self.take(step)
+    }
+
+    fn wait(&mut self, call: &mut Call) -> Command {
+        let step = call.waited(&self.moment());
+        self.take(step)
+    }
+
+    fn report(&mut self, call: &mut Call, report: Report) -> Command {
+        let step = call.report(report, &self.moment());
+        self.take(step)
+    }
+
+    fn take(&mut self, step: Step) -> Command {
+        if let Some(entry) = step.write {
+            self.text = Some(entry.encode());
+        }
+        step.command
+    }
+
+    fn moment(&mut self) -> Moment {
+        self.random += 1;
+        Moment {
+            stored: self.stored(),
+            now: self.now,
+            ticks: Millis::new(self.ticks),
+            random: [self.random; 16],
+            in_memory: self.in_memory.clone(),
+        }
+    }
+
+    fn stored(&self) -> Stored {
+        Stored::read(self.text.as_deref())
+    }
+
+    fn entry(&self) -> Entry {
+        match self.stored() {
+            Stored::Entry(entry) => entry,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// An earlier page sent this and never heard of it.
+    fn leave_unknown(&mut self, body: &str) -> IdempotencyKey {
+        let (mut call, command) = self.submit(body);
+        self.lose(&mut call);
+        sent(&command).0
+    }
+}
+
+fn json(status: u16) -> Answer<'static> {
+    Answer { status, content_type: Some("application/json"), ..Answer::default() }
+}
+
+fn error(status: u16, code: &'static str) -> Answer<'static> {
+    Answer { error_code: Some(code), ..json(status) }
+}
+
+fn proven(status: u16) -> Answer<'static> {
+    Answer { state: Some("completed"), ..json(status) }
+}
+
+/// The key, the attempt, which request, and whether the key took another one's place.
+fn sent(command: &Command) -> (IdempotencyKey, u32, Which, bool) {
+    match command {
+        Command::Send { key, attempt, request, rotated, .. } => {
+            (key.clone(), *attempt, *request, *rotated)
+        }
+        other => panic!("nothing is sent: {other:?}"),
+    }
+}
+
+fn ended(command: &Command) -> &End {
+    match command {
+        Command::End(end) => end,
+        other => panic!("it goes on: {other:?}"),
+    }
+}
+
+fn waits(command: &Command) -> (u64, Waiting) {
+    match command {
+        Command::Wait { after, why } => (after.as_u64(), *why),
+        other => panic!("it does not wait: {other:?}"),
+    }
+}
+
+fn asks(command: &Command) -> &IdempotencyKey {
+    match command {
+        Command::AskState { key } => key,
+        other => panic!("the state is not asked: {other:?}"),
+    }
+}
+
+fn answered(http_status: u16) -> End {
+    End::Answered(Outcome::Succeeded { http_status })
+}
+
+#[test]
+fn a_request_is_stored_sent_and_answered() {
+    let mut page = Page::new();
+    let (mut call, command) = page.submit("a");
+    let (key, attempt, request, rotated) = sent(&command);
+    assert_eq!((attempt, request, rotated), (1, Which::Own, false));
+    let stored = page.entry();
+    assert_eq!((stored.key, stored.state, stored.attempts), (key, State::Sending, 1));
+    assert_eq!(*ended(&page.hear(&mut call, &json(201))), answered(201));
+    assert_eq!(page.entry().state, State::Succeeded { http_status: 201 });
+}
+
+#[test]
+fn a_lost_answer_is_asked_for_again_with_the_same_key() {
+    let mut page = Page::new();
+    let (mut call, command) = page.submit("a");
+    assert_eq!(waits(&page.lose(&mut call)).1, Waiting::ToRetry);
+    assert_eq!(state_name(&page.stored()), "unknown");
+    let again = page.wait(&mut call);
+    assert_eq!(sent(&again), (sent(&command).0, 2, Which::Own, false));
+    assert_eq!(*ended(&page.hear(&mut call, &json(201))), answered(201));
+}
+
+#[test]
+fn retries_are_used_up_and_the_key_stays() {
+    let mut page = Page::with_retries(2);
+    let (mut call, _) = page.submit("a");
+    for _ in 0..2 {
+        waits(&page.hear(&mut call, &json(500)));
+        sent(&page.wait(&mut call));
+    }
+    let why = Ended::Stopped(Stop::RetriesUsedUp);
+    let end = End::Unknown { doubt: Some(Doubt::Status(500)), why };
+    assert_eq!(*ended(&page.hear(&mut call, &json(500))), end);
+    assert_eq!((page.entry().state, page.entry().attempts), (State::Unknown, 3));
+}
+
+#[test]
+fn in_progress_uses_up_no_retries() {
+    let mut page = Page::with_retries(0);
+    let (mut call, _) = page.submit("a");
+    for _ in 0..20 {
+        let command = page.hear(&mut call, &error(409, "idempotency_in_progress"));
+        let (after, why) = waits(&command);
+        assert!((1000..=2000).contains(&after) && why == Waiting::ForAnswer);
+        sent(&page.wait(&mut call));
+    }
+    assert_eq!(*ended(&page.hear(&mut call, &json(201))), answered(201));
+}
+
+#[test]
+fn the_total_time_is_over_whatever_the_retries() {
+    let mut page = Page::new();
+    page.ticks = 5000;
+    let (mut call, _) = page.submit("a");
+    page.ticks += 180_000;
+    let why = Ended::Stopped(Stop::TimeUsedUp);
+    let end = End::Unknown { doubt: Some(Doubt::Network), why };
+    assert_eq!(*ended(&page.lose(&mut call)), end);
+
+    let (mut call, _) = page.submit("a");
+    page.lose(&mut call);
+    // A timer that came late, as in a page that was put to sleep.
+    page.ticks += 180_000;
+    assert_eq!(*ended(&page.wait(&mut call)), end, "no attempt begins that has no time left");
+}
+
+#[test]
+fn retry_after_wins() {
+    let mut page = Page::new();
+    let (mut call, _) = page.submit("a");
+    let said = Said { retry_after: Some("7"), ..Said::default() };
+    let step = call.hear(&Heard::Answer(&json(429)), &said, &page.moment());
+    assert_eq!(waits(&page.take(step)), (7000, Waiting::ToRetry));
+}
+
+#[test]
+fn what_the_server_says_of_its_memory_is_kept() {
+    let mut page = Page::new();
+    let (mut call, _) = page.submit("a");
+    let said = Said {
+        state: Some("completed"),
+        expires: Some("Mon, 24 Nov 2025 18:00:00 GMT"),
+        date: Some("Mon, 24 Nov 2025 16:00:00 GMT"),
+        retry_after: None,
+    };
+    let step = call.hear(&Heard::Answer(&proven(201)), &said, &page.moment());
+    assert_eq!(*ended(&page.take(step)), answered(201));
+    // Two hours of memory, less the hour for clocks.
+    assert_eq!(page.entry().safe_until, NOW.plus(Millis::from_seconds(3600)));
+}
+
+#[test]
+fn an_abort_leaves_the_outcome_unknown() {
+    let mut page = Page::new();
+    let (mut call, _) = page.submit("a");
+    let step = call.hear(&Heard::Aborted, &Said::default(), &page.moment());
+    let why = Ended::Stopped(Stop::Outcome);
+    assert_eq!(*ended(&page.take(step)), End::Unknown { doubt: Some(Doubt::Aborted), why });
+    assert_eq!(state_name(&page.stored()), "unknown");
+}
+
+#[test]
+fn what_was_surely_not_executed_is_an_answer() {
+    let mut page = Page::new();
+    let (mut call, command) = page.submit("a");
+    let outcome = Outcome::NotExecuted { http_status: 401, again: false };
+    assert_eq!(*ended(&page.hear(&mut call, &json(401))), End::Answered(outcome));
+    let (_, next) = page.submit("a");
+    assert_eq!(sent(&next).0, sent(&command).0, "the key is as good as new");
+}
+
+#[test]
+fn after_an_unknown_attempt_a_429_is_no_answer() {
+    let mut page = Page::with_retries(1);
+    let (mut call, _) = page.submit("a");
+    page.lose(&mut call);
+    page.wait(&mut call);
+    let why = Ended::Stopped(Stop::RetriesUsedUp);
+    let end = End::Unknown { doubt: Some(Doubt::Status(429)), why };
+    assert_eq!(*ended(&page.hear(&mut call, &json(429))), end);
+}
+
+#[test]
+fn a_refusal_is_an_answer_and_the_next_try_takes_a_new_key() {
+    let mut page = Page::new();
+    let (mut call, command) = page.submit("a");
+    let refused = Outcome::Refused { http_status: 402 };
+    assert_eq!(*ended(&page.hear(&mut call, &json(402))), End::Answered(refused));
+    let (_, next) = page.submit("a");
+    assert!(sent(&next).0 != sent(&command).0 && sent(&next).3);
+}
+
+#[test]
+fn who_waited_for_another_tab_gets_its_refusal() {
+    let mut page = Page::new();
+    let (mut call, command) = page.submit("a");
+    page.now = NOW.plus(Millis::new(800));
+    page.hear(&mut call, &json(402));
+    let goal = |waited_since| Goal::Submit { payload: payload("a"), own_key: None, waited_since };
+    let (mut second, asked) = page.begin(goal(Some(NOW.plus(Millis::new(100)))));
+    assert_eq!(sent(&asked).0, sent(&command).0, "the same key gives the same answer");
+    let refused = Outcome::Refused { http_status: 402 };
+    assert_eq!(*ended(&page.hear(&mut second, &json(402))), End::Answered(refused));
+    let (_, later) = page.begin(goal(Some(NOW.plus(Millis::new(900)))));
+    assert!(sent(&later).3, "who came later tries anew");
+}
+
+#[test]
+fn a_key_that_was_used_elsewhere_is_given_up() {
+    let mut page = Page::new();
+    let (mut call, _) = page.submit("a");
+    assert_eq!(*ended(&page.hear(&mut call, &error(400, "idempotency_error"))), End::KeyReused);
+    assert!(sent(&page.submit("a").1).3);
+}
+
+#[test]
+fn a_key_of_a_wrong_clock_gives_way_to_one_without_time() {
+    let mut page = Page::new();
+    let (mut call, command) = page.submit("a");
+    let waiting = page.hear(&mut call, &error(400, "idempotency_key_expired"));
+    let (key, attempt, _, rotated) = sent(&waiting);
+    assert!(key != sent(&command).0 && key.minted_at().is_none() && rotated && attempt == 1);
+    assert_eq!(page.entry().key, key);
+    let again = page.hear(&mut call, &error(400, "idempotency_key_expired"));
+    let why = Ended::Stopped(Stop::Outcome);
+    assert_eq!(*ended(&again), End::Unknown { doubt: Some(Doubt::Expired), why });
+}
+
+#[test]
+fn a_success_that_comes_again_needs_no_proof() {
+    let mut page = Page::with_key_calls();
+    let (mut call, command) = page.submit("a");
+    page.lose(&mut call);
+    page.wait(&mut call);
+    page.hear(&mut call, &proven(201));
+    let (mut call, again) = page.submit("a");
+    assert_eq!((sent(&again).0, sent(&again).3), (sent(&command).0, false));
+    // CORS may hide the headers that would prove it.
+    assert_eq!(*ended(&page.hear(&mut call, &json(201))), answered(201));
+}
+
+#[test]
+fn a_success_stays_one_when_its_answer_is_gone() {
+    for answer in [json(404), error(409, "idempotency_not_replayable"), json(401)] {
+        let mut page = Page::new();
+        let (mut call, _) = page.submit("a");
+        page.hear(&mut call, &json(201));
+        let (mut call, _) = page.submit("a");
+        let end = page.hear(&mut call, &answer);
+        assert_eq!(*ended(&end), End::AnswerGone { http_status: 201 }, "{answer:?}");
+        assert_eq!(state_name(&page.stored()), "succeeded");
+    }
+}
+
+#[test]
+fn another_payload_after_a_success_is_not_sent() {
+    let mut page = Page::new();
+    let (mut call, _) = page.submit("a");
+    page.hear(&mut call, &json(201));
+    assert_eq!(*ended(&page.submit("b").1), End::PayloadChanged { http_status: 201 });
+}
+
+#[test]
+fn a_changed_payload_asks_first_and_voids_then() {
+    let mut page = Page::with_key_calls();
+    let old = page.leave_unknown("a");
+    let (mut call, command) = page.submit("b");
+    assert_eq!(*asks(&command), old);
+    assert_eq!(page.report(&mut call, Report::Absent), Command::Void { key: old.clone() });
+    let (key, attempt, request, rotated) = sent(&page.report(&mut call, Report::Voided));
+    assert_eq!((attempt, request, rotated), (1, Which::Own, true));
+    assert!(key != old && page.entry().key == key);
+}
+
+#[test]
+fn a_changed_payload_finds_that_the_old_one_succeeded() {
+    let mut page = Page::with_key_calls();
+    page.leave_unknown("a");
+    let (mut call, _) = page.submit("b");
+    let end = page.report(&mut call, Report::Completed { http_status: 201 });
+    assert_eq!(*ended(&end), End::PayloadChanged { http_status: 201 });
+    assert_eq!(state_name(&page.stored()), "succeeded", "what was found out is kept");
+}
+
+#[test]
+fn a_changed_payload_waits_for_what_is_in_progress() {
+    let mut page = Page::with_key_calls();
+    let old = page.leave_unknown("a");
+    let (mut call, _) = page.submit("b");
+    let command = page.report(&mut call, Report::InProgress);
+    assert_eq!(waits(&command).1, Waiting::ForAnswer);
+    assert_eq!(*asks(&page.wait(&mut call)), old);
+    assert!(sent(&page.report(&mut call, Report::Completed { http_status: 402 })).3);
+}
+
+#[test]
+fn a_changed_payload_is_not_sent_while_nobody_knows() {
+    let mut page = Page::with_key_calls();
+    page.leave_unknown("a");
+    let (mut call, _) = page.submit("b");
+    assert_eq!(*ended(&page.report(&mut call, Report::NoAnswer)), End::NotResolved);
+    let (mut call, _) = page.submit("b");
+    page.report(&mut call, Report::Unknown);
+    assert_eq!(*ended(&page.report(&mut call, Report::Unknown)), End::NotResolved);
+    let mut page = Page::new();
+    page.leave_unknown("a");
+    assert_eq!(*ended(&page.submit("b").1), End::NotResolved, "no key calls, nothing in memory");
+}
+
+#[test]
+fn the_old_payload_goes_again_while_it_is_in_memory() {
+    for (status, succeeds) in [(201, true), (402, false)] {
+        let mut page = Page::new();
+        let old = page.leave_unknown("a");
+        page.in_memory = Some(old.clone());
+        let (mut call, command) = page.submit("b");
+        assert_eq!(sent(&command), (old.clone(), 2, Which::Earlier, false));
+        page.lose(&mut call);
+        assert_eq!(sent(&page.wait(&mut call)), (old.clone(), 3, Which::Earlier, false));
+        let next = page.hear(&mut call, &json(status));
+        if succeeds {
+            assert_eq!(*ended(&next), End::PayloadChanged { http_status: 201 });
+        } else {
+            let (key, attempt, request, rotated) = sent(&next);
+            assert!(key != old && (attempt, request, rotated) == (1, Which::Own, true));
+        }
+    }
+    let mut page = Page::with_retries(0);
+    let old = page.leave_unknown("a");
+    page.in_memory = Some(old);
+    let (mut call, _) = page.submit("b");
+    assert_eq!(*ended(&page.lose(&mut call)), End::NotResolved);
+}
+
+#[test]
+fn what_is_too_old_or_unreadable_is_not_sent() {
+    let mut page = Page::new();
+    page.leave_unknown("a");
+    page.now = NOW.plus(RETENTION);
+    let end = |why| End::Unknown { doubt: None, why };
+    assert_eq!(*ended(&page.submit("a").1), end(Ended::TooOld));
+    page.text = Some("garbage".into());
+    assert_eq!(*ended(&page.submit("a").1), end(Ended::Unreadable));
+    assert_eq!(page.text.as_deref(), Some("garbage"), "and stays for who can read it");
+}
+
+#[test]
+fn what_other_tabs_did_while_this_one_waited_counts() {
+    let wait_after = |change: fn(&mut Page)| {
+        let mut page = Page::new();
+        let (mut call, _) = page.submit("a");
+        page.lose(&mut call);
+        change(&mut page);
+        page.wait(&mut call)
+    };
+    let forgotten = wait_after(|page| page.text = None);
+    let why = Ended::Overtaken;
+    assert_eq!(*ended(&forgotten), End::Unknown { doubt: Some(Doubt::Network), why });
+    let voided = wait_after(|page| {
+        page.text = Some(Entry { state: State::Voided, ..page.entry() }.encode());
+    });
+    assert_eq!(*ended(&voided), End::KeyVoided);
+    for state in [State::Refused { http_status: 402 }, State::Succeeded { http_status: 201 }] {
+        let mut page = Page::new();
+        let (mut call, command) = page.submit("a");
+        page.lose(&mut call);
+        page.text = Some(Entry { state, ..page.entry() }.encode());
+        let again = page.wait(&mut call);
+        assert_eq!(sent(&again).0, sent(&command).0, "the answer is had by the same key");
+    }
+}
+
+#[test]
+fn finding_out_sends_nothing_that_changes_anything() {
+    let mut page = Page::with_key_calls();
+    assert_eq!(*ended(&page.begin(Goal::FindOut { look_up: false }).1), End::Found(None));
+    let old = page.leave_unknown("a");
+    let (mut call, command) = page.begin(Goal::FindOut { look_up: false });
+    assert_eq!(*asks(&command), old);
+    let found = page.report(&mut call, Report::Released);
+    assert_eq!(*ended(&found), End::Found(Some(State::Unknown)));
+    let (mut call, _) = page.begin(Goal::FindOut { look_up: false });
+    let found = page.report(&mut call, Report::Completed { http_status: 201 });
+    let succeeded = State::Succeeded { http_status: 201 };
+    assert_eq!(*ended(&found), End::Found(Some(succeeded)));
+    assert_eq!(page.entry().state, succeeded);
+}
+
+#[test]
+fn a_look_up_is_asked_last_and_proves_only_what_was_executed() {
+    for (report, state) in [
+        (Report::Completed { http_status: 200 }, State::Succeeded { http_status: 200 }),
+        (Report::Completed { http_status: 400 }, State::Refused { http_status: 400 }),
+        (Report::Voided, State::Unknown),
+        (Report::NoAnswer, State::Unknown),
+    ] {
+        let mut page = Page::with_key_calls();
+        page.leave_unknown("a");
+        let (mut call, _) = page.begin(Goal::FindOut { look_up: true });
+        assert_eq!(page.report(&mut call, Report::Absent), Command::LookUp);
+        let end = page.report(&mut call, report);
+        assert_eq!(*ended(&end), End::Found(Some(state)), "{report:?}");
+        assert_eq!(page.entry().state, state);
+    }
+}
+
+#[test]
+fn an_entry_that_cannot_be_read_may_be_looked_up_and_stays() {
+    let mut page = Page::new();
+    page.text = Some("garbage".into());
+    assert!(matches!(page.stored(), Stored::Unreadable(EntryError::Damaged)));
+    let (mut call, command) = page.begin(Goal::FindOut { look_up: true });
+    assert_eq!(command, Command::LookUp);
+    let found = page.report(&mut call, Report::Completed { http_status: 201 });
+    assert_eq!(*ended(&found), End::Found(Some(State::Succeeded { http_status: 201 })));
+    assert_eq!(page.text.as_deref(), Some("garbage"));
+}
+
+#[test]
+fn an_intent_is_given_up_only_when_nothing_was_executed() {
+    for (report, state) in [
+        (Report::Voided, State::Voided),
+        (Report::InProgress, State::Unknown),
+        (Report::Completed { http_status: 201 }, State::Succeeded { http_status: 201 }),
+    ] {
+        let mut page = Page::with_key_calls();
+        let old = page.leave_unknown("a");
+        page.in_memory = Some(old.clone());
+        let (mut call, _) = page.begin(Goal::GiveUp);
+        assert_eq!(page.report(&mut call, Report::Absent), Command::Void { key: old });
+        let command = page.report(&mut call, report);
+        if report == Report::InProgress {
+            assert_eq!(waits(&command).1, Waiting::ForAnswer);
+        } else {
+            assert_eq!(*ended(&command), End::Found(Some(state)));
+        }
+        assert_eq!(page.entry().state, state);
+    }
+    let mut page = Page::new();
+    let old = page.leave_unknown("a");
+    page.in_memory = Some(old);
+    let end = page.begin(Goal::GiveUp).1;
+    assert_eq!(*ended(&end), End::Found(Some(State::Unknown)), "and sends no payload for it");
+}
+
+#[test]
+fn a_step_that_was_not_asked_for_ends_the_call_and_stores_nothing() {
+    let mut page = Page::new();
+    let (mut call, _) = page.submit("a");
+    let before = page.text.clone();
+    assert_eq!(end_name(ended(&page.wait(&mut call))), "ends: unknown");
+    assert_eq!(end_name(ended(&page.lose(&mut call))), "ends: unknown");
+    assert_eq!(end_name(ended(&page.report(&mut call, Report::Voided))), "ends: unknown");
+    assert_eq!(page.text, before);
+}
