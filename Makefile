@@ -10,7 +10,7 @@ export PORT STATE
 unexport VARS
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help setup start build test lint test-core test-wasm test-worker deny bench clean
+.PHONY: help setup start build test lint test-core test-wasm test-worker test-www test-browser deny bench clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -22,9 +22,10 @@ setup: ## install what building and testing need
 start: ## the Worker on http://127.0.0.1:8787: make start [PORT=8787] [STATE=DIR] [VARS="NAME=value …"]
 	@scripts/start
 
-build: ## the Worker as it is deployed, into worker/build
+build: ## the Worker as it is deployed, into worker/build, and the npm package, into www/dist
 	@scripts/setup
 	@scripts/worker-build
+	@scripts/www-build
 
 test: ## every check and test there is
 	@scripts/test all
@@ -35,11 +36,17 @@ lint: ## format, clippy (native and wasm32), documentation
 test-core: ## the core's tests, native
 	@scripts/test core
 
-test-wasm: ## the core's tests as wasm, under Node and in headless Chromium
+test-wasm: ## the core's tests as wasm, under Node and in headless Chromium; storage and forms there
 	@scripts/test wasm
 
 test-worker: ## the Worker: build, checks of the wasm, dry run of a deploy, tests on workerd
 	@scripts/test worker
+
+test-www: ## the npm package: build, types, every host and bundler
+	@scripts/test www
+
+test-browser: ## the npm package in real pages, against the Worker and servers that fail
+	@scripts/test browser
 
 deny: ## licences and sources of all dependencies
 	@scripts/test deny
@@ -48,4 +55,4 @@ bench: ## how fast the core is
 	@cargo bench -p oncekey
 
 clean: ## forget builds and installed tools
-	rm -rf target node_modules worker/build worker/.wrangler
+	rm -rf target node_modules worker/build worker/build-test worker/.wrangler www/build www/dist www/demo/dist

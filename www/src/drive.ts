@@ -39,6 +39,7 @@ export async function drive(drive: Drive): Promise<Ended> {
   let response: Response | undefined;
   let cause: unknown;
   let sent: { key: string; attempt: number } | undefined;
+  let aborted = false;
   let command = call.begin() as Command;
   for (;;) {
     switch (command.do) {
@@ -51,6 +52,7 @@ export async function drive(drive: Drive): Promise<Ended> {
         const heard: Heard = await attempt(drive.request!(key, earlier), { fetch, key, timeout, signal, validate });
         if ("failed" in heard) {
           [response, cause] = [undefined, heard.cause];
+          aborted = heard.failed === "aborted";
           command = call.failed(heard.failed) as Command;
         } else {
           [response, cause] = [heard.response, undefined];
@@ -92,7 +94,7 @@ export async function drive(drive: Drive): Promise<Ended> {
         break;
       }
       case "end":
-        return { end: command, response, cause, aborted: signal?.aborted === true && command.doubt === "aborted" };
+        return { end: command, response, cause, aborted };
     }
   }
 }

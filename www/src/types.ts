@@ -55,7 +55,7 @@ export interface IntentOptions {
   validate?: (response: Response) => boolean | Promise<boolean>;
 }
 
-/** A request of an intent. `keepalive` and `cache` are the package's own. */
+/** A request of an intent, as for `fetch`. Its body is read once; a stream too. */
 export type IntentInit = RequestInit;
 
 /** What is known of an intent. */
