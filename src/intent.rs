@@ -256,17 +256,7 @@ pub fn remint(
         && entry.may_remint()
         && submit.own_key.is_none()
         && submit.payload.tag(&entry.key) == entry.tag;
-    is_right.then(|| Entry::new(mint_untimed(submit.random), false, submit, now))
-}
-
-/// Makes a key that tells no time: a UUIDv4 (RFC 9562). `random` must come from a cryptographic
-/// source.
-pub fn mint_untimed(random: [u8; 16]) -> IdempotencyKey {
-    let uuid = uuid::Builder::from_random_bytes(random).into_uuid();
-    match IdempotencyKey::parse_bare(uuid.hyphenated().encode_lower(&mut [0; 36])) {
-        Ok(key) => key,
-        Err(_) => unreachable!("a UUID is a key"),
-    }
+    is_right.then(|| Entry::new(IdempotencyKey::mint_untimed(submit.random), false, submit, now))
 }
 
 fn fresh(submit: &Submit<'_>, now: UnixMillis) -> Start {

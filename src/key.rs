@@ -64,8 +64,13 @@ impl IdempotencyKey {
     /// Makes a new key: a UUIDv7 (RFC 9562), whose time lets a server refuse a key that is too old
     /// without having stored anything. `random` must come from a cryptographic source.
     pub fn mint(now: UnixMillis, random: [u8; 10]) -> Self {
-        let uuid = uuid::Builder::from_unix_timestamp_millis(now.as_u64(), &random).into_uuid();
-        Self(uuid.hyphenated().to_string())
+        Self::of_uuid(uuid::Builder::from_unix_timestamp_millis(now.as_u64(), &random))
+    }
+
+    /// Makes a new key that tells no time: a UUIDv4 (RFC 9562), for a caller whose clock is wrong.
+    /// `random` must come from a cryptographic source.
+    pub fn mint_untimed(random: [u8; 16]) -> Self {
+        Self::of_uuid(uuid::Builder::from_random_bytes(random))
     }
 
     /// When the key was made, if it is a UUIDv7; other keys do not tell.
@@ -77,6 +82,11 @@ impl IdempotencyKey {
         let mut bytes = [0; 8];
         bytes[2..].copy_from_slice(&uuid.as_bytes()[..6]);
         Some(UnixMillis::new(u64::from_be_bytes(bytes)))
+    }
+
+    fn of_uuid(uuid: uuid::Builder) -> Self {
+        let mut text = uuid::Uuid::encode_buffer();
+        Self(uuid.into_uuid().hyphenated().encode_lower(&mut text).to_owned())
     }
 
     /// The bare key, as an origin gets it.

@@ -14,8 +14,7 @@ mod support;
 use client::names::{start_name, state_name};
 use client::requests::{NOW, RETENTION, SAFE, entry_in, fresh_entry, key, payload, submit};
 use oncekey::intent::{
-    Entry, SendError, Start, State, Stored, Submit, mint_untimed, note_outcome, note_sending,
-    remint, start,
+    Entry, SendError, Start, State, Stored, Submit, note_outcome, note_sending, remint, start,
 };
 use oncekey::retry::{Doubt, Outcome};
 use oncekey::{IdempotencyKey, Millis, UnixMillis};
@@ -228,7 +227,7 @@ fn a_key_without_time_follows_only_a_key_that_nothing_was_executed_under() {
     let before = stored("not_executed", "in_time", "no");
     let Stored::Entry(entry) = &before else { panic!() };
     let minted = remint(&before, &entry.key, &submit(&wanted), NOW).expect("a new key");
-    assert_eq!(minted.key, mint_untimed([7; 16]));
+    assert_eq!(minted.key, IdempotencyKey::mint_untimed([7; 16]));
     assert_eq!(minted.key.as_str(), "07070707-0707-4707-8707-070707070707");
     assert_eq!(minted.key.minted_at(), None);
     assert_eq!((minted.attempts, minted.tag), (0, wanted.tag(&minted.key)));
