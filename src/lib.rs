@@ -27,6 +27,7 @@ pub mod canonical;
 pub mod decision;
 pub mod fingerprint;
 pub mod form;
+pub mod guard;
 pub mod intent;
 pub mod key;
 pub mod lifecycle;

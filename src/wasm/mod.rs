@@ -20,6 +20,8 @@ mod claims;
 #[cfg(feature = "web")]
 mod client;
 #[cfg(feature = "web")]
+pub mod guard;
+#[cfg(feature = "web")]
 mod storage;
 
 pub use keys::{fingerprint, mint_key};

@@ -1,0 +1,197 @@
+//! The page as the guard touches it.
+//!
+//! A control named `method`, `elements` or `addEventListener` hides the form's own property of that
+//! name, so nothing is ever read from, or called on, a form itself: these are the functions of the
+//! prototypes. Names are looked up when they are called, so loading the package outside of a page
+//! does no harm; and nothing here asks for `instanceof`, which fails on the form of another frame.
+
+use js_sys::{Array, Function, Reflect};
+use wasm_bindgen::prelude::{JsCast, JsValue, wasm_bindgen};
+use web_sys::{
+    Document, Element, Event, EventTarget, FormData, HtmlElement, HtmlFormElement, Node,
+};
+
+#[wasm_bindgen]
+extern "C" {
+    #[wasm_bindgen(js_namespace = ["EventTarget", "prototype", "addEventListener"], js_name = call)]
+    pub(super) fn listen(target: &EventTarget, kind: &str, listener: &Function, capture: bool);
+    #[wasm_bindgen(js_namespace = ["EventTarget", "prototype", "removeEventListener"], js_name = call)]
+    pub(super) fn unlisten(target: &EventTarget, kind: &str, listener: &Function, capture: bool);
+    #[wasm_bindgen(js_namespace = ["EventTarget", "prototype", "dispatchEvent"], js_name = call)]
+    pub(super) fn dispatch(target: &EventTarget, event: &Event);
+
+    #[wasm_bindgen(js_namespace = ["Element", "prototype", "getAttribute"], js_name = call)]
+    pub(super) fn attribute(element: &Element, name: &str) -> Option<String>;
+    #[wasm_bindgen(js_namespace = ["Element", "prototype", "setAttribute"], js_name = call)]
+    pub(super) fn set_attribute(element: &Element, name: &str, value: &str);
+    #[wasm_bindgen(js_namespace = ["Element", "prototype", "removeAttribute"], js_name = call)]
+    pub(super) fn remove_attribute(element: &Element, name: &str);
+    #[wasm_bindgen(js_namespace = ["Element", "prototype", "querySelector"], js_name = call)]
+    pub(super) fn find(element: &Element, selector: &str) -> Option<Element>;
+    #[wasm_bindgen(js_namespace = ["Element", "prototype", "querySelectorAll"], js_name = call)]
+    fn find_all(element: &Element, selector: &str) -> JsValue;
+    #[wasm_bindgen(js_namespace = ["Document", "prototype", "querySelectorAll"], js_name = call)]
+    fn find_all_in_document(document: &Document, selector: &str) -> JsValue;
+
+    #[wasm_bindgen(js_namespace = ["Node", "prototype", "appendChild"], js_name = call, catch)]
+    pub(super) fn append(parent: &Node, child: &Node) -> Result<JsValue, JsValue>;
+    #[wasm_bindgen(js_namespace = ["Element", "prototype", "after"], js_name = call, catch)]
+    pub(super) fn insert_after(element: &Element, sibling: &Node) -> Result<(), JsValue>;
+    #[wasm_bindgen(js_namespace = ["Node", "prototype", "getRootNode"], js_name = call)]
+    pub(super) fn root_of(node: &Node) -> Node;
+
+    #[wasm_bindgen(js_namespace = ["HTMLFormElement", "prototype", "requestSubmit"], js_name = call, catch)]
+    pub(super) fn request_submit(
+        form: &HtmlFormElement,
+        submitter: Option<&HtmlElement>,
+    ) -> Result<(), JsValue>;
+
+    #[wasm_bindgen(js_namespace = Reflect, js_name = get, catch)]
+    fn get_of(prototype: &JsValue, name: &str, of: &JsValue) -> Result<JsValue, JsValue>;
+    #[wasm_bindgen(thread_local_v2, js_namespace = HTMLFormElement, js_name = prototype)]
+    static FORM: JsValue;
+    #[wasm_bindgen(thread_local_v2, js_namespace = Node, js_name = prototype)]
+    static NODE: JsValue;
+    #[wasm_bindgen(thread_local_v2, js_name = Boolean)]
+    static BOOLEAN: Function;
+
+    #[wasm_bindgen(js_name = setTimeout)]
+    pub(super) fn set_timeout(callback: &Function, delay: i32, argument: u32) -> i32;
+    #[wasm_bindgen(js_name = clearTimeout)]
+    pub(super) fn clear_timeout(timer: i32);
+
+    #[wasm_bindgen(extends = FormData, js_name = FormData)]
+    type Entries;
+    #[wasm_bindgen(constructor, js_class = FormData, catch)]
+    fn new(form: &HtmlFormElement, submitter: &HtmlElement) -> Result<Entries, JsValue>;
+
+    /// A form's control, whose properties no other control can hide.
+    #[wasm_bindgen(extends = HtmlElement)]
+    #[derive(Clone)]
+    pub(super) type Control;
+    #[wasm_bindgen(method, getter, js_name = type)]
+    fn kind(this: &Control) -> JsValue;
+    #[wasm_bindgen(method, getter)]
+    fn form(this: &Control) -> JsValue;
+    #[wasm_bindgen(method, getter)]
+    pub(super) fn disabled(this: &Control) -> bool;
+    #[wasm_bindgen(method, setter)]
+    pub(super) fn set_disabled(this: &Control, disabled: bool);
+}
+
+/// The form's controls, or `None` when it is no form at all.
+pub(super) fn controls(form: &HtmlFormElement) -> Option<Vec<Control>> {
+    let elements = FORM.with(|prototype| get_of(prototype, "elements", form)).ok()?;
+    Some(list(&elements))
+}
+
+/// Everything that can submit the form, inside of it or outside.
+pub(super) fn submitters(form: &HtmlFormElement) -> Vec<Control> {
+    let mut found = controls(form).unwrap_or_default();
+    found.retain(|control| control.kind().as_string().as_deref() == Some("submit"));
+    // A form does not list its image buttons.
+    let selector = "input[type=image i]";
+    let images = match document_of(form) {
+        Some(document) if *document == root_of(form) => find_all_in_document(&document, selector),
+        _ => find_all(form, selector),
+    };
+    let form: &JsValue = form.as_ref();
+    found.extend(list(&images).into_iter().filter(|image| image.form() == *form));
+    found
+}
+
+/// Whether the form has a control of this name.
+pub(super) fn has_field(form: &HtmlFormElement, name: &str) -> bool {
+    let controls = controls(form).unwrap_or_default();
+    controls.iter().any(|control| attribute(control, "name").as_deref() == Some(name))
+}
+
+/// The node's document.
+pub(super) fn document_of(node: &Node) -> Option<Document> {
+    property(node, "ownerDocument").map(JsCast::unchecked_into)
+}
+
+/// The node's parent.
+pub(super) fn parent_of(node: &Node) -> Option<Node> {
+    property(node, "parentNode").map(JsCast::unchecked_into)
+}
+
+/// What has the focus, in the form's own tree.
+pub(super) fn focused(form: &HtmlFormElement) -> Option<HtmlElement> {
+    let (form, root): (&Node, _) = (form, root_of(form));
+    if root == *form {
+        return None;
+    }
+    let focused = Reflect::get(&root, &JsValue::from_str("activeElement")).ok()?;
+    is_there(&focused).then(|| focused.unchecked_into())
+}
+
+/// What the form would send now.
+pub(super) fn entries(
+    form: &HtmlFormElement,
+    submitter: Option<&HtmlElement>,
+) -> Result<FormData, JsValue> {
+    let Some(submitter) = submitter else { return FormData::new_with_form(form) };
+    if knows_submitters(form) {
+        // A submitter that was taken out of the form meanwhile is refused.
+        if let Ok(entries) = Entries::new(form, submitter) {
+            return Ok(entries.unchecked_into());
+        }
+    }
+    let entries = FormData::new_with_form(form)?;
+    let name = attribute(submitter, "name").unwrap_or_default();
+    if submitter.unchecked_ref::<Control>().kind().as_string().as_deref() == Some("image") {
+        let dot = if name.is_empty() { "" } else { "." };
+        for axis in ["x", "y"] {
+            entries.append_with_str(&[name.as_str(), dot, axis].concat(), "0")?;
+        }
+    } else if !name.is_empty() {
+        entries.append_with_str(&name, &attribute(submitter, "value").unwrap_or_default())?;
+    }
+    Ok(entries)
+}
+
+/// Whether this browser's `FormData` takes a submitter: one that does refuses what is none.
+fn knows_submitters(form: &HtmlFormElement) -> bool {
+    let probe = document_of(form).and_then(|document| document.create_element("form").ok());
+    probe.is_some_and(|probe| Entries::new(probe.unchecked_ref(), probe.unchecked_ref()).is_err())
+}
+
+/// Puts a method before the event's own one.
+pub(super) fn shadow_method(event: &Event, name: &str, function: &Function) {
+    // An event that cannot be changed keeps its method: the guard then hears less.
+    let _ = Reflect::set(event, &JsValue::from_str(name), function);
+}
+
+/// Puts a property before the event's own one that is false and tells what is assigned.
+pub(super) fn shadow_flag(event: &Event, name: &str, setter: &Function) {
+    let descriptor = js_sys::Object::new();
+    let set = |name, value: &JsValue| {
+        let _ = Reflect::set(&descriptor, &JsValue::from_str(name), value);
+    };
+    set("configurable", &JsValue::TRUE);
+    set("set", setter);
+    // A function that is false when it is called without an argument.
+    BOOLEAN.with(|boolean| set("get", boolean));
+    let _ = Reflect::define_property(event, &JsValue::from_str(name), &descriptor);
+}
+
+/// Takes away what was put before the event's own properties.
+pub(super) fn unshadow(event: &Event, names: &[&str]) {
+    for name in names {
+        let _ = Reflect::delete_property(event, &JsValue::from_str(name));
+    }
+}
+
+/// Whether it is neither null nor undefined.
+pub(super) fn is_there(value: &JsValue) -> bool {
+    !value.is_null() && !value.is_undefined()
+}
+
+fn property(node: &Node, name: &str) -> Option<JsValue> {
+    NODE.with(|prototype| get_of(prototype, name, node)).ok().filter(is_there)
+}
+
+fn list(elements: &JsValue) -> Vec<Control> {
+    Array::from(elements).iter().map(JsCast::unchecked_into).collect()
+}

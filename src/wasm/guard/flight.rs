@@ -1,0 +1,65 @@
+//! A submit on its way: the event, and what became of it.
+
+use super::dom;
+use js_sys::Function;
+use web_sys::{Event, FormData, HtmlElement};
+
+/// The submit that went last, until the form is free again.
+pub(super) struct Flight {
+    pub(super) number: u32,
+    pub(super) event: Event,
+    pub(super) submitter: Option<HtmlElement>,
+    pub(super) phase: Phase,
+    pub(super) entries: Option<FormData>,
+}
+
+/// How far it has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Other handlers are still looking at it.
+    Undecided,
+    /// The browser's own POST is prevented, by the guard.
+    Ours,
+    /// The browser posts it, with the key in a field.
+    Native,
+    /// So it is, and the key that it waits for has come already.
+    KeyReady,
+    /// Prevented by the guard, and then by somebody else.
+    Cancelled,
+    /// The event is over.
+    Over,
+}
+
+impl Flight {
+    /// The event is over. What the submit had come to by then.
+    pub(super) fn end(&mut self) -> Phase {
+        std::mem::replace(&mut self.phase, Phase::Over)
+    }
+}
+
+const STOPS: &[&str] = &["stopPropagation", "stopImmediatePropagation", "cancelBubble"];
+const PREVENTS: &[&str] = &["preventDefault", "returnValue"];
+
+/// Tells when a handler keeps the event from the guard's last listener.
+pub(super) fn hear_stops(event: &Event, stopped: &Function, stopped_now: &Function) {
+    dom::shadow_method(event, STOPS[0], stopped);
+    dom::shadow_method(event, STOPS[1], stopped_now);
+    dom::shadow_flag(event, STOPS[2], stopped);
+}
+
+/// Tells when a handler prevents an event that the guard has already prevented.
+pub(super) fn hear_prevents(event: &Event, prevented: &Function) {
+    dom::shadow_method(event, PREVENTS[0], prevented);
+    dom::shadow_flag(event, PREVENTS[1], prevented);
+}
+
+/// The event's own methods for stopping it are back.
+pub(super) fn unhear_stops(event: &Event) {
+    dom::unshadow(event, STOPS);
+}
+
+/// The event is its own again.
+pub(super) fn unhear(event: &Event) {
+    dom::unshadow(event, STOPS);
+    dom::unshadow(event, PREVENTS);
+}

@@ -1,0 +1,203 @@
+//! One form under guard: what is kept for it, and who calls whom.
+
+use super::dom;
+use super::flight::{self, Flight, Phase};
+use super::lock::Lock;
+use super::options::Options;
+use super::region::Region;
+use super::steps::Place;
+use crate::guard::{Decision, Event as Happening, State, next};
+use js_sys::{Function, Reflect, Symbol};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use wasm_bindgen::prelude::{Closure, JsCast, JsValue};
+use web_sys::{Event, EventTarget, HtmlElement, HtmlFormElement};
+
+/// A form, and how far its submits have come.
+pub(super) struct Guarded {
+    pub(super) form: HtmlFormElement,
+    pub(super) window: EventTarget,
+    pub(super) options: Options,
+    pub(super) on_submit: Function,
+    pub(super) state: Cell<State>,
+    /// How many submits went.
+    pub(super) submissions: Cell<u32>,
+    /// The last of them that the callback was told of.
+    pub(super) told: Cell<u32>,
+    pub(super) flight: RefCell<Option<Flight>>,
+    pub(super) lock: RefCell<Lock>,
+    pub(super) timer: Cell<i32>,
+    /// An error of the callback, until it can be thrown where no other handler is disturbed.
+    pub(super) failure: RefCell<Option<JsValue>>,
+    pub(super) region: Region,
+    pub(super) listeners: RefCell<Option<Rc<Listeners>>>,
+}
+
+/// What the browser can call.
+pub(super) type Listener = Closure<dyn Fn(JsValue) -> Result<(), JsValue>>;
+
+/// All that the browser calls. Each of them holds the guard.
+pub(super) struct Listeners {
+    pub(super) first: Listener,
+    pub(super) last: Listener,
+    pub(super) shown: Listener,
+    pub(super) afterwards: Listener,
+    pub(super) stopped: Listener,
+    pub(super) stopped_now: Listener,
+    pub(super) prevented: Listener,
+}
+
+impl Guarded {
+    /// A guard that listens from now on.
+    pub(super) fn new(form: HtmlFormElement, options: Options, on_submit: Function) -> Rc<Self> {
+        let document = dom::document_of(&form);
+        let window = document.and_then(|document| document.default_view());
+        let guarded = Rc::new(Self {
+            form,
+            window: window.map_or_else(|| js_sys::global().unchecked_into(), EventTarget::from),
+            options,
+            on_submit,
+            state: Cell::new(State::Free),
+            submissions: Cell::new(0),
+            told: Cell::new(0),
+            flight: RefCell::default(),
+            lock: RefCell::default(),
+            timer: Cell::new(0),
+            failure: RefCell::default(),
+            region: Region::default(),
+            listeners: RefCell::default(),
+        });
+        // A live region is heard only if it was there before its text.
+        guarded.region.of(&guarded.form);
+        guarded.listen();
+        guarded
+    }
+
+    pub(super) fn is_locked(&self) -> bool {
+        self.state.get() != State::Free
+    }
+
+    pub(super) fn settle(&self, happening: Happening, submission: Option<u32>) {
+        let last = self.submissions.get();
+        // A submit that the callback was not told of yet cannot have ended.
+        if self.told.get() == last && submission.is_none_or(|number| number == last) {
+            self.apply(happening);
+        }
+    }
+
+    pub(super) fn say(&self, text: &str) {
+        if self.listeners().is_some()
+            && let Some(region) = self.region.of(&self.form)
+        {
+            region.set_text_content(Some(text));
+        }
+    }
+
+    fn listen(self: &Rc<Self>) {
+        let listener = |handle: fn(&Self, JsValue) -> Result<(), JsValue>| {
+            let guarded = Rc::clone(self);
+            Listener::new(move |argument| handle(&guarded, argument))
+        };
+        let listeners = Listeners {
+            first: listener(Self::first),
+            last: listener(|guarded, event| {
+                guarded.decide(event.unchecked_ref(), Place::Last);
+                Ok(())
+            }),
+            shown: listener(Self::shown),
+            afterwards: listener(Self::afterwards),
+            stopped: listener(|guarded, value| {
+                // `cancelBubble = false` stops nothing.
+                if value != JsValue::FALSE {
+                    guarded.stopped(Event::stop_propagation);
+                }
+                Ok(())
+            }),
+            stopped_now: listener(|guarded, _| {
+                guarded.stopped(Event::stop_immediate_propagation);
+                Ok(())
+            }),
+            prevented: listener(Self::prevented),
+        };
+        dom::listen(&self.form, "submit", function(&listeners.first), true);
+        dom::listen(&self.window, "pageshow", function(&listeners.shown), false);
+        self.listeners.replace(Some(Rc::new(listeners)));
+    }
+
+    /// None after the guard was detached.
+    pub(super) fn listeners(&self) -> Option<Rc<Listeners>> {
+        self.listeners.borrow().clone()
+    }
+
+    /// What the rules decide. What is to be put back is.
+    pub(super) fn apply(&self, happening: Happening) -> Decision {
+        let (state, decision) = next(self.state.get(), happening);
+        self.state.set(state);
+        if matches!(decision, Decision::Restore | Decision::Resend) {
+            self.restore();
+        }
+        decision
+    }
+
+    /// What is changed by the page's own code, which any change to the page may call, is taken out of
+    /// its cell first.
+    fn restore(&self) {
+        let flight = self.flight.take();
+        let lock = self.lock.take();
+        if let Some(flight) = flight {
+            flight::unhear(&flight.event);
+        }
+        lock.undo(&self.form);
+    }
+
+    fn shown(&self, event: JsValue) -> Result<(), JsValue> {
+        if Reflect::get(&event, &JsValue::from_str("persisted"))? == JsValue::TRUE {
+            self.apply(Happening::Shown);
+        }
+        Ok(())
+    }
+
+    /// Whether this submit is the last one, and the form not free since.
+    pub(super) fn is_current(&self, number: u32) -> bool {
+        self.flight.borrow().as_ref().is_some_and(|flight| flight.number == number)
+    }
+
+    pub(super) fn flight_of(&self, event: &Event) -> Option<(u32, Phase)> {
+        let flight = self.flight.borrow();
+        let flight = flight.as_ref().filter(|flight| flight.event == *event)?;
+        Some((flight.number, flight.phase))
+    }
+
+    pub(super) fn set_phase(&self, phase: Phase) {
+        if let Some(flight) = &mut *self.flight.borrow_mut() {
+            flight.phase = phase;
+        }
+    }
+
+    /// The button that the submit came from.
+    pub(super) fn submitter(&self) -> Option<HtmlElement> {
+        self.flight.borrow().as_ref().and_then(|flight| flight.submitter.clone())
+    }
+
+    /// Everything is as it was before the guard.
+    pub(super) fn detach(&self) {
+        let Some(listeners) = self.listeners.take() else { return };
+        dom::unlisten(&self.form, "submit", function(&listeners.first), true);
+        dom::unlisten(&self.form, "submit", function(&listeners.last), false);
+        dom::unlisten(&self.window, "pageshow", function(&listeners.shown), false);
+        dom::clear_timeout(self.timer.get());
+        self.apply(Happening::Release);
+        self.region.remove();
+        let _ = Reflect::delete_property(&self.form, &mark());
+    }
+}
+
+/// The listener as JavaScript knows it.
+pub(super) fn function(listener: &Listener) -> &Function {
+    listener.as_ref().unchecked_ref()
+}
+
+/// Every copy of this package on a page finds the same mark; no control's name can hide it.
+pub(super) fn mark() -> JsValue {
+    Symbol::for_("oncekey.guard").into()
+}

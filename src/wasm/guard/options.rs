@@ -1,0 +1,124 @@
+//! What a page may say about its guard.
+
+use super::dom;
+use js_sys::{Error, TypeError};
+use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
+use web_sys::HtmlFormElement;
+
+#[wasm_bindgen(typescript_custom_section)]
+const TYPES: &str = r#"
+/** How a form is guarded. */
+export interface FormGuardOptions {
+  /** `fetch`: the callback sends the form. `navigate`: the browser posts it, with the key in a hidden field. */
+  send?: "fetch" | "navigate";
+  /** Name of the hidden field. */
+  keyField?: string;
+  /** How the buttons of a busy form are disabled: for assistive technology only, or really. */
+  disable?: "aria" | "native";
+  /** Label of the clicked button while the form is busy; its attribute `data-oncekey-busy` wins. */
+  busyLabel?: string;
+}
+/**
+ * Called for the submit that goes. With `send: "navigate"` it returns the key, or nothing when the key is to come.
+ * `submission` is a number to hand to `settle`.
+ */
+export type OnSubmit = (submitter: HTMLElement | null, formData: FormData, submission: number) => string | null | undefined | void;
+/** How a submit ended. */
+export type FormOutcome = "succeeded" | "refused" | "unknown" | "failed";
+"#;
+
+#[wasm_bindgen]
+extern "C" {
+    /// How a form is guarded, as the page says it: an object whose properties are all optional.
+    #[wasm_bindgen(typescript_type = "FormGuardOptions")]
+    pub type FormGuardOptions;
+    #[wasm_bindgen(method, getter)]
+    fn send(this: &FormGuardOptions) -> JsValue;
+    #[wasm_bindgen(method, getter, js_name = keyField)]
+    fn key_field(this: &FormGuardOptions) -> JsValue;
+    #[wasm_bindgen(method, getter)]
+    fn disable(this: &FormGuardOptions) -> JsValue;
+    #[wasm_bindgen(method, getter, js_name = busyLabel)]
+    fn busy_label(this: &FormGuardOptions) -> JsValue;
+
+    /// What is called for the submit that goes.
+    #[wasm_bindgen(typescript_type = "OnSubmit")]
+    pub type OnSubmit;
+}
+
+/// Who sends the form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Send {
+    Fetch,
+    Navigate,
+}
+
+/// How its buttons are disabled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Disable {
+    Aria,
+    Native,
+}
+
+pub(super) struct Options {
+    pub(super) send: Send,
+    pub(super) disable: Disable,
+    pub(super) key_field: String,
+    pub(super) busy_label: Option<String>,
+}
+
+impl Options {
+    pub(super) fn read(given: Option<&FormGuardOptions>) -> Result<Self, JsValue> {
+        let mut options = Self {
+            send: Send::Fetch,
+            disable: Disable::Aria,
+            key_field: String::from("idempotency_key"),
+            busy_label: None,
+        };
+        let Some(given) = given else { return Ok(options) };
+        match text(&given.send())?.as_deref() {
+            None | Some("fetch") => {}
+            Some("navigate") => options.send = Send::Navigate,
+            Some(_) => return Err(type_error("oncekey: send is \"fetch\" or \"navigate\"")),
+        }
+        match text(&given.disable())?.as_deref() {
+            None | Some("aria") => {}
+            Some("native") => options.disable = Disable::Native,
+            Some(_) => return Err(type_error("oncekey: disable is \"aria\" or \"native\"")),
+        }
+        match text(&given.key_field())? {
+            None => {}
+            // A field without a name is not sent.
+            Some(name) if name.is_empty() => {
+                return Err(type_error("oncekey: keyField must not be empty"));
+            }
+            Some(name) => options.key_field = name,
+        }
+        options.busy_label = text(&given.busy_label())?;
+        Ok(options)
+    }
+}
+
+pub(super) fn type_error(message: &str) -> JsValue {
+    TypeError::new(message).into()
+}
+
+/// Whether a form's or a button's method is POST; without one it is GET.
+pub(super) fn is_post(method: Option<&str>) -> bool {
+    method.is_some_and(|method| method.eq_ignore_ascii_case("post"))
+}
+
+/// The key's field is the only one of its name.
+pub(super) fn refuse_second_field(form: &HtmlFormElement, name: &str) -> Result<(), JsValue> {
+    match dom::has_field(form, name) {
+        true => Err(Error::new("oncekey: the form has a field with the name of keyField").into()),
+        false => Ok(()),
+    }
+}
+
+fn text(value: &JsValue) -> Result<Option<String>, JsValue> {
+    match value.as_string() {
+        None if dom::is_there(value) => Err(type_error("oncekey: an option must be a string")),
+        text => Ok(text),
+    }
+}

@@ -1,0 +1,57 @@
+//! Where a page says things to people who do not see it.
+
+use super::dom;
+use std::cell::RefCell;
+use wasm_bindgen::prelude::JsCast;
+use web_sys::{Element, HtmlElement, HtmlFormElement};
+
+/// The live region, where the page has none of its own.
+#[derive(Default)]
+pub(super) struct Region {
+    made: RefCell<Option<HtmlElement>>,
+}
+
+/// Out of sight, but not out of hearing.
+const HIDDEN: &str = "position:absolute;width:1px;height:1px;margin:-1px;padding:0;border:0;\
+    overflow:hidden;clip-path:inset(50%);white-space:nowrap";
+
+impl Region {
+    /// The page's own live region in the form, or one of ours. Ours comes after the form: inside of
+    /// it, what is said while the form is busy need not be read out.
+    pub(super) fn of(&self, form: &HtmlFormElement) -> Option<Element> {
+        if let Some(theirs) = dom::find(form, "[data-oncekey-status]") {
+            return Some(theirs);
+        }
+        let made = self.made.borrow().clone();
+        let region = match made {
+            Some(region) => region,
+            None => self.make(form)?,
+        };
+        // New, or lost when the page was rendered anew.
+        if dom::parent_of(&region).is_none() {
+            let _ = match dom::parent_of(form) {
+                Some(_) => dom::insert_after(form, &region),
+                None => dom::append(form, &region).map(|_| ()),
+            };
+        }
+        Some(region.into())
+    }
+
+    /// Takes ours away.
+    pub(super) fn remove(&self) {
+        if let Some(region) = self.made.take() {
+            region.remove();
+        }
+    }
+
+    fn make(&self, form: &HtmlFormElement) -> Option<HtmlElement> {
+        let region = dom::document_of(form)?.create_element("output").ok()?;
+        dom::set_attribute(&region, "role", "status");
+        dom::set_attribute(&region, "aria-live", "polite");
+        let region: HtmlElement = region.unchecked_into();
+        // Set by script: an attribute would be refused by a strict policy.
+        region.style().set_css_text(HIDDEN);
+        self.made.replace(Some(region.clone()));
+        Some(region)
+    }
+}

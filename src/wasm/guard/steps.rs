@@ -1,0 +1,296 @@
+//! The three steps of a submit. See [the guard](super) for what they are.
+
+use super::dom;
+use super::flight::{self, Flight, Phase};
+use super::guarded::{Guarded, function};
+use super::lock::Lock;
+use super::options::{Send, is_post, refuse_second_field, type_error};
+use crate::guard::{Decision, Event as Happening, State};
+use wasm_bindgen::prelude::{JsCast, JsValue};
+use web_sys::{Event, EventInit, FormData, HtmlElement, SubmitEvent};
+
+/// Where step 2 is taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Last,
+    Stopped,
+}
+
+impl Guarded {
+    /// Step 1.
+    pub(super) fn first(&self, event: JsValue) -> Result<(), JsValue> {
+        let event: SubmitEvent = event.unchecked_into();
+        // A form in a shadow tree or, by a script, in this one.
+        if event.target().as_ref() != Some(&*self.form) {
+            return Ok(());
+        }
+        if self.state.get() == State::Free && self.passes(&event) {
+            // Left over from a submit that it never saw.
+            if let Some(listeners) = self.listeners() {
+                dom::unlisten(&self.form, "submit", function(&listeners.last), false);
+            }
+            return Ok(());
+        }
+        match self.apply(Happening::Submit) {
+            Decision::Go => self.go(event),
+            _ => {
+                event.prevent_default();
+                event.stop_immediate_propagation();
+                self.tell("oncekey:blocked");
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a submit is none of the guard's business.
+    fn passes(&self, event: &SubmitEvent) -> bool {
+        let method = event.submitter().and_then(|it| dom::attribute(&it, "formmethod"));
+        event.default_prevented()
+            || method.is_some_and(|method| !is_post(Some(&method)))
+            || (self.options.send == Send::Navigate && !event.is_trusted())
+    }
+
+    fn go(&self, event: SubmitEvent) {
+        let Some(listeners) = self.listeners() else { return };
+        let last = function(&listeners.last);
+        let number = self.submissions.get().wrapping_add(1);
+        self.submissions.set(number);
+        let submitter = event.submitter();
+        let event = Event::from(event);
+        // Set by a listener that was here before the guard.
+        let is_stopped = event.cancel_bubble();
+        flight::hear_stops(&event, function(&listeners.stopped), function(&listeners.stopped_now));
+        self.flight.replace(Some(Flight {
+            number,
+            event: event.clone(),
+            submitter,
+            phase: Phase::Undecided,
+            entries: None,
+        }));
+        dom::clear_timeout(self.timer.get());
+        self.timer.set(dom::set_timeout(function(&listeners.afterwards), 0, number));
+        dom::unlisten(&self.form, "submit", last, false);
+        dom::listen(&self.form, "submit", last, false);
+        self.keep(number, Lock::new(&self.form, &self.options));
+        if is_stopped {
+            self.decide(&event, Place::Stopped);
+        }
+    }
+
+    /// Step 2.
+    pub(super) fn decide(&self, event: &Event, place: Place) {
+        let Some((number, phase)) = self.flight_of(event) else {
+            // Released while the event was on its way: it must not leave without a key.
+            event.prevent_default();
+            return;
+        };
+        match (phase, self.options.send, place) {
+            (Phase::Undecided, ..) if event.default_prevented() => {
+                self.apply(Happening::Cancelled);
+            }
+            (Phase::Undecided, Send::Navigate, _) => self.navigate(event, number),
+            (Phase::Undecided, Send::Fetch, Place::Stopped) => self.hold_back(event),
+            (Phase::Undecided, Send::Fetch, Place::Last) => {
+                self.hold_back(event);
+                self.read(number);
+            }
+            // What the handler that stopped it has filled in since belongs to it.
+            (Phase::Ours, Send::Fetch, Place::Last) => self.read(number),
+            _ => {}
+        }
+    }
+
+    /// The browser's own POST does not happen.
+    fn hold_back(&self, event: &Event) {
+        event.prevent_default();
+        self.set_phase(Phase::Ours);
+        if let Some(listeners) = self.listeners() {
+            flight::hear_prevents(event, function(&listeners.prevented));
+        }
+    }
+
+    /// Takes the values that the form has now. The page's `formdata` handlers run in between.
+    fn read(&self, number: u32) {
+        let entries = self.entries().ok();
+        if let Some(flight) = &mut *self.flight.borrow_mut()
+            && flight.number == number
+        {
+            flight.entries = entries;
+        }
+    }
+
+    fn entries(&self) -> Result<FormData, JsValue> {
+        dom::entries(&self.form, self.submitter().as_ref())
+    }
+
+    fn navigate(&self, event: &Event, number: u32) {
+        let key = self.entries().and_then(|entries| self.call(number, &entries)).and_then(key_of);
+        if !self.is_current(number) {
+            event.prevent_default();
+            self.failure.replace(key.err());
+            return;
+        }
+        let posted = match key {
+            Ok(Some(key)) => self.put_field(&key),
+            Ok(None) => {
+                self.hold_back(event);
+                self.apply(Happening::KeyPending);
+                return;
+            }
+            Err(error) => Err(error),
+        };
+        match posted {
+            Ok(()) => self.set_phase(Phase::Native),
+            Err(error) => {
+                event.prevent_default();
+                self.apply(Happening::Failed);
+                self.failure.replace(Some(error));
+            }
+        }
+    }
+
+    /// The key goes with the form.
+    fn put_field(&self, key: &str) -> Result<(), JsValue> {
+        let name = &self.options.key_field;
+        refuse_second_field(&self.form, name)?;
+        let Some(document) = dom::document_of(&self.form) else { return Ok(()) };
+        let field = document.create_element("input")?;
+        for (attribute, value) in [("type", "hidden"), ("name", name), ("value", key)] {
+            dom::set_attribute(&field, attribute, value);
+        }
+        dom::append(&self.form, &field)?;
+        self.lock.borrow_mut().keep_field(field);
+        Ok(())
+    }
+
+    /// Step 3.
+    pub(super) fn afterwards(&self, number: JsValue) -> Result<(), JsValue> {
+        let after = self.after(number);
+        self.failure.take().map_or(after, Err)
+    }
+
+    fn after(&self, number: JsValue) -> Result<(), JsValue> {
+        let (number, event, phase) = match &mut *self.flight.borrow_mut() {
+            Some(flight) if number == flight.number => {
+                (flight.number, flight.event.clone(), flight.end())
+            }
+            _ => return Ok(()),
+        };
+        flight::unhear(&event);
+        match phase {
+            Phase::Cancelled => {
+                self.apply(Happening::Cancelled);
+            }
+            Phase::Undecided | Phase::Native if event.default_prevented() => {
+                self.apply(Happening::Cancelled);
+            }
+            Phase::KeyReady => return self.resubmit(None),
+            Phase::Ours if self.options.send == Send::Fetch => return self.send(number),
+            _ => self.show(number),
+        }
+        Ok(())
+    }
+
+    fn send(&self, number: u32) -> Result<(), JsValue> {
+        let entries = self.flight.borrow_mut().as_mut().and_then(|flight| flight.entries.take());
+        let entries = entries.map_or_else(|| self.entries(), Ok);
+        let sent = entries.and_then(|entries| self.call(number, &entries));
+        if self.is_current(number) {
+            if sent.is_ok() {
+                self.show(number);
+            } else {
+                self.apply(Happening::Failed);
+            }
+        }
+        sent.map(|_| ())
+    }
+
+    fn call(&self, number: u32, entries: &FormData) -> Result<JsValue, JsValue> {
+        self.told.set(number);
+        let submitter = self.submitter().map_or(JsValue::NULL, JsValue::from);
+        self.on_submit.call3(&JsValue::UNDEFINED, &submitter, entries, &JsValue::from(number))
+    }
+
+    /// The busy look is complete.
+    fn show(&self, number: u32) {
+        let mut lock = self.lock.take();
+        lock.show(&self.form, self.submitter().as_ref(), &self.options);
+        self.keep(number, lock);
+    }
+
+    /// A change to the page may have run the page's code, and that may have ended the submit.
+    fn keep(&self, number: u32, lock: Lock) {
+        if self.is_current(number) {
+            self.lock.replace(lock);
+        } else {
+            lock.undo(&self.form);
+        }
+    }
+
+    pub(super) fn resubmit(&self, submitter: Option<HtmlElement>) -> Result<(), JsValue> {
+        if self.state.get() != State::Waiting {
+            return Ok(());
+        }
+        if let Some(flight) = &mut *self.flight.borrow_mut() {
+            if submitter.is_some() {
+                flight.submitter = submitter;
+            }
+            // A form submits nothing while its submit event is under way.
+            if flight.phase == Phase::Ours {
+                flight.phase = Phase::KeyReady;
+            }
+            if flight.phase != Phase::Over {
+                return Ok(());
+            }
+        }
+        let submitter = self.submitter();
+        if self.apply(Happening::Resubmit) != Decision::Resend {
+            return Ok(());
+        }
+        let sent = dom::request_submit(&self.form, submitter.as_ref());
+        // A field became invalid, or the form has left the page: there was no event.
+        if self.state.get() == State::Resending {
+            self.apply(Happening::Cancelled);
+        }
+        sent
+    }
+
+    /// A handler stops the event: the guard's last listener may not be reached.
+    pub(super) fn stopped(&self, stop: fn(&Event)) {
+        let event = self.flight.borrow().as_ref().map(|flight| flight.event.clone());
+        if let Some(event) = event {
+            flight::unhear_stops(&event);
+            stop(&event);
+            self.decide(&event, Place::Stopped);
+        }
+    }
+
+    /// A handler prevents what the guard has prevented already.
+    pub(super) fn prevented(&self, value: JsValue) -> Result<(), JsValue> {
+        // `returnValue = true` prevents nothing.
+        if value != JsValue::TRUE
+            && let Some(flight) = &mut *self.flight.borrow_mut()
+            && matches!(flight.phase, Phase::Ours | Phase::KeyReady)
+        {
+            flight.phase = Phase::Cancelled;
+        }
+        Ok(())
+    }
+
+    /// An event for the page. It says nothing about what was filled in.
+    fn tell(&self, name: &str) {
+        let init = EventInit::new();
+        init.set_bubbles(true);
+        if let Ok(event) = Event::new_with_event_init_dict(name, &init) {
+            dom::dispatch(&self.form, &event);
+        }
+    }
+}
+
+fn key_of(answer: JsValue) -> Result<Option<String>, JsValue> {
+    match answer.as_string() {
+        Some(key) if !key.is_empty() => Ok(Some(key)),
+        None if !dom::is_there(&answer) => Ok(None),
+        _ => Err(type_error("oncekey: the callback returns a key or nothing")),
+    }
+}

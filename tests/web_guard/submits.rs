@@ -1,0 +1,306 @@
+//! Which submits go, and with which values.
+
+use crate::page::{FORM, Page, catch_errors, run, settle, thrown, wait};
+use oncekey::wasm::guard::FormGuard;
+use wasm_bindgen::prelude::{JsCast, JsValue};
+use wasm_bindgen_test::wasm_bindgen_test;
+
+const SENT: &str = "sent 1 pay card=4242&how=pay";
+const ENTRIES: &str = "entries card=4242&how=pay";
+
+#[wasm_bindgen_test]
+async fn fault_48_the_first_submit_goes() {
+    let page = Page::new(FORM);
+    let guard = page.guard("undefined");
+    page.click("button");
+    assert!(guard.locked(), "at once");
+    // The values are taken at the submit, and what happens to the form afterwards is too late.
+    page.js("form.card.value = ''");
+    settle().await;
+    assert_eq!(page.events(), [ENTRIES, SENT]);
+    assert_eq!(page.text("frames.sink.length"), "0");
+}
+
+#[wasm_bindgen_test]
+async fn a_double_click_sends_once() {
+    let page = Page::new(FORM);
+    let guard = page.guard("{}");
+    // Nobody else hears of the second one, whenever they began to listen.
+    page.js("for (const capture of [true, false])
+             form.addEventListener('submit', () => log.push('heard'), capture)");
+    page.click("button");
+    page.click("button");
+    settle().await;
+    page.click("button");
+    assert_eq!(page.events(), ["heard", "heard", ENTRIES, "blocked", SENT, "blocked"]);
+    guard.settle("refused", None).expect("a word that it knows");
+    assert!(!guard.locked());
+    page.click("button");
+    settle().await;
+    assert_eq!(page.events()[3], "sent 2 pay card=4242&how=pay");
+}
+
+#[wasm_bindgen_test]
+async fn a_held_enter_and_other_buttons_are_swallowed() {
+    let page = Page::new(FORM);
+    let _guard = page.guard("{}");
+    page.js("for (let i = 0; i < 5; i++) form.requestSubmit()");
+    settle().await;
+    page.click("[value=later]");
+    page.js("form.requestSubmit($('[value=later]'))");
+    page.js("form.dispatchEvent(new SubmitEvent('submit', {bubbles: true, cancelable: true}))");
+    let mut expected = vec!["entries card=4242"];
+    expected.extend(["blocked"; 4]);
+    expected.push("sent 1 undefined card=4242");
+    expected.extend(["blocked"; 3]);
+    assert_eq!(page.events(), expected);
+}
+
+#[wasm_bindgen_test]
+async fn what_is_blocked_is_told_to_the_page_without_its_values() {
+    let page = Page::new(FORM);
+    let _guard = page.guard("{}");
+    page.js("root.addEventListener('oncekey:blocked', e =>
+             log.push([e.target === form, e.bubbles, e.cancelable, e.detail].join()))");
+    page.click("button");
+    page.click("button");
+    assert_eq!(page.events()[1..], ["blocked", "true,true,false,"]);
+}
+
+#[wasm_bindgen_test]
+async fn fault_47_a_slow_server_lets_no_second_one_through() {
+    let page = Page::new(FORM);
+    let guard = page.guard("{}");
+    page.click("button");
+    wait(1200).await;
+    page.click("button");
+    settle().await;
+    assert_eq!(page.events(), [ENTRIES, SENT, "blocked"]);
+    assert!(guard.locked());
+}
+
+#[wasm_bindgen_test]
+async fn fault_46_the_name_of_the_clicked_button_is_sent() {
+    for options in ["{}", "{disable: 'native'}", "{busyLabel: 'Busy'}"] {
+        let page = Page::new(
+            r#"<form id=f><input name=card value=1><input type=submit name=how value=pay></form>
+            <button form=f name=how value=outside></button>
+            <input type=image form=f name=at>"#,
+        );
+        let guard = page.guard(options);
+        for (selector, sent) in [
+            ("[type=submit]", "sent 1 pay card=1&how=pay"),
+            ("button", "sent 2 outside card=1&how=outside"),
+            ("[type=image]", "sent 3  card=1&at.x=0&at.y=0"),
+        ] {
+            page.click(selector);
+            settle().await;
+            assert_eq!(page.events()[1], sent, "{options}");
+            guard.release();
+        }
+    }
+}
+
+#[wasm_bindgen_test]
+async fn a_browser_whose_form_data_knows_no_submitters() {
+    let page = Page::new(
+        "<form><input name=card value=1><button name=how value=pay></button>
+        <button id=nameless></button><input type=image><input type=image name=at></form>",
+    );
+    let guard = page.guard("{}");
+    let old = page.js("const real = FormData;
+         window.FormData = function (form) { return new real(form) };
+         return real");
+    for (selector, sent) in [
+        ("button", "sent 1 pay card=1&how=pay"),
+        ("#nameless", "sent 2  card=1"),
+        ("[type=image]:not([name])", "sent 3  card=1&x=0&y=0"),
+        ("[name=at]", "sent 4  card=1&at.x=0&at.y=0"),
+    ] {
+        page.click(selector);
+        settle().await;
+        assert_eq!(page.events().last().map(String::as_str), Some(sent));
+        guard.release();
+    }
+    page.js_with("window.FormData = it", &old);
+}
+
+#[wasm_bindgen_test]
+async fn fault_44_a_required_field_that_is_empty_locks_nothing() {
+    let page = Page::new("<form><input name=card required><button>Pay</button></form>");
+    let guard = page.guard("{}");
+    page.click("button");
+    settle().await;
+    assert!(!guard.locked());
+    assert_eq!(page.text("form.hasAttribute('aria-busy')"), "false");
+    page.js("form.card.value = 1");
+    page.click("button");
+    settle().await;
+    assert_eq!(page.events(), ["entries card=1", "sent 1  card=1"]);
+}
+
+#[wasm_bindgen_test]
+async fn fault_42_a_success_is_held_until_the_page_goes() {
+    let page = Page::new(FORM);
+    let guard = page.guard("{}");
+    page.click("button");
+    settle().await;
+    guard.settle("succeeded", Some(1)).expect("a word that it knows");
+    for outcome in ["refused", "unknown", "failed"] {
+        guard.settle(outcome, None).expect("a word that it knows");
+    }
+    page.click("button");
+    settle().await;
+    assert_eq!(page.events(), [ENTRIES, SENT, "blocked"]);
+    assert!(guard.locked());
+    guard.release();
+    assert!(!guard.locked());
+}
+
+#[wasm_bindgen_test]
+async fn fault_41_back_from_the_cache_the_form_is_free() {
+    for outcome in [None, Some("succeeded")] {
+        let page = Page::new(FORM);
+        let guard = page.guard("{disable: 'native', busyLabel: 'Busy'}");
+        page.click("button");
+        settle().await;
+        if let Some(outcome) = outcome {
+            guard.settle(outcome, None).expect("a word that it knows");
+        }
+        let show = "window.dispatchEvent(new PageTransitionEvent('pageshow', {persisted: it}))";
+        page.js_with(show, &JsValue::FALSE);
+        assert!(guard.locked(), "a first load is no return");
+        assert_eq!(page.text("$('button').disabled + $('button').textContent"), "trueBusy");
+        page.js_with(show, &JsValue::TRUE);
+        assert!(!guard.locked());
+        assert_eq!(page.text("$('button').disabled + $('button').textContent"), "falsePay");
+        assert_eq!(page.text("form.hasAttribute('aria-busy')"), "false");
+        page.events();
+        page.click("button");
+        settle().await;
+        assert_eq!(page.events()[1], "sent 2 pay card=4242&how=pay");
+    }
+}
+
+#[wasm_bindgen_test]
+async fn each_end_but_a_success_unlocks() {
+    let page = Page::new(FORM);
+    let guard = page.guard("{}");
+    for outcome in ["refused", "unknown", "failed"] {
+        page.click("button");
+        settle().await;
+        guard.settle(outcome, None).expect("a word that it knows");
+        assert!(!guard.locked(), "{outcome}");
+    }
+    page.click("button");
+    assert_eq!(thrown(guard.settle("done", None)), "TypeError: oncekey: unknown outcome");
+    assert!(guard.locked());
+}
+
+#[wasm_bindgen_test]
+async fn the_end_of_an_earlier_submit_does_not_unlock_a_later_one() {
+    let page = Page::new(FORM);
+    let guard = page.guard("{}");
+    page.click("button");
+    settle().await;
+    guard.release();
+    page.click("button");
+    // The second one has not been sent yet, so this is not its end.
+    guard.settle("failed", None).expect("a word that it knows");
+    assert!(guard.locked());
+    settle().await;
+    guard.settle("failed", Some(1)).expect("a word that it knows");
+    assert!(guard.locked());
+    guard.settle("failed", Some(2)).expect("a word that it knows");
+    assert!(!guard.locked());
+}
+
+#[wasm_bindgen_test]
+async fn an_error_of_the_callback_unlocks_and_is_reported() {
+    let page = Page::new(FORM);
+    let throws = "(() => { throw new RangeError('no') })()";
+    for options in ["{}", "{send: 'navigate'}"] {
+        let guard = page.guard_with(options, throws);
+        let stop = catch_errors(&page);
+        page.click("button");
+        settle().await;
+        assert!(!guard.locked());
+        assert_eq!(page.events(), [ENTRIES, SENT, "RangeError: no"], "no POST either");
+        assert_eq!(page.text("form.hasAttribute('aria-busy')"), "false");
+        stop.unchecked_into::<js_sys::Function>().call0(&JsValue::NULL).expect("it ends");
+        guard.detach();
+    }
+}
+
+#[wasm_bindgen_test]
+async fn a_button_that_cancels_is_not_a_payment() {
+    for options in ["{}", "{send: 'navigate'}"] {
+        let page = Page::new(
+            r#"<form method=post action="about:blank" target=sink>
+            <button id=pay>Pay</button>
+            <button id=get formmethod=get formaction="about:blank">Back</button></form>"#,
+        );
+        let guard = page.guard_with(options, "'key'");
+        page.click("#get");
+        settle().await;
+        assert!(!guard.locked());
+        assert_eq!(page.events(), ["entries "], "the browser's own");
+        page.click("#pay");
+        page.events();
+        page.click("#get");
+        assert_eq!(page.events(), ["blocked"], "it would break off the payment");
+    }
+    // The browser closes the dialog.
+    let page = Page::new(
+        "<dialog><form><button>Pay</button><button id=no formmethod=dialog>No</button></form></dialog>",
+    );
+    let guard = page.guard("{}");
+    page.js("$('dialog').showModal()");
+    page.click("#no");
+    settle().await;
+    assert_eq!(page.text("$('dialog').open"), "false");
+    assert!(!guard.locked());
+    assert!(page.events().is_empty());
+}
+
+#[wasm_bindgen_test]
+async fn a_listener_that_was_left_behind_does_not_meet_what_passes() {
+    let page = Page::new(
+        r#"<form method=post action="about:blank" target=sink><button id=pay>Pay</button>
+        <button id=get formmethod=get>Back</button></form>"#,
+    );
+    let guard = page.guard("{}");
+    page.js("form.onsubmit = e => { if (e.submitter.id == 'pay') e.stopImmediatePropagation() }");
+    page.click("#pay");
+    settle().await;
+    guard.settle("failed", None).expect("a word that it knows");
+    page.events();
+    page.click("#get");
+    assert_eq!(page.events(), ["entries "]);
+}
+
+#[wasm_bindgen_test]
+async fn a_form_of_another_frame_and_one_in_a_shadow_tree() {
+    let page = Page::new(FORM);
+    let inner = page.js("const inside = $('iframe').contentDocument;
+         inside.body.innerHTML = '<form><button name=how value=pay></button></form>';
+         return inside.querySelector('form')");
+    let shadow = page.js(
+        "const tree = root.appendChild(document.createElement('div')).attachShadow({mode: 'closed'});
+         tree.innerHTML = '<form><button name=how value=pay></button></form>';
+         return tree.querySelector('form')",
+    );
+    for form in [inner, shadow] {
+        let callback = page.callback("undefined", &JsValue::UNDEFINED).unchecked_into();
+        let guard = FormGuard::attach(form.clone().unchecked_into(), None, callback)
+            .expect("the form can be guarded");
+        run(&[("form", &form)], "form.elements[0].click(); form.elements[0].click()");
+        settle().await;
+        assert_eq!(page.events(), ["sent 1 pay how=pay"]);
+        guard.release();
+        run(&[("form", &form)], "form.elements[0].click()");
+        settle().await;
+        assert_eq!(page.events(), ["sent 2 pay how=pay"]);
+        guard.detach();
+    }
+}
