@@ -1,13 +1,13 @@
 // Bundles the npm package's entry points from www/src and www/build into www/dist: ES modules, CommonJS, and one
 // file for a script tag. Sizes are printed.
-import { copyFileSync, readFileSync, readdirSync } from "node:fs";
+import { copyFileSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
 const root = new URL("../www/", import.meta.url).pathname;
 
 /** What `oncekey:…` in an import stands for (www/src/modules.d.ts). */
-function parts(translated) {
+function parts(translated, oncekey) {
   return {
     name: "oncekey",
     setup({ onResolve, onLoad }) {
@@ -19,7 +19,8 @@ function parts(translated) {
       onResolve({ filter: /^oncekey:module$/ }, () => ({ path: "./oncekey.wasm", external: true }));
       // Loaded only where wasm may not run.
       onResolve({ filter: /^oncekey:translated$/ }, () => ({ path: translated, external: true }));
-      onResolve({ filter: /^(oncekey|react)$/ }, ({ path }) => ({ path, external: true }));
+      onResolve({ filter: /^oncekey$/ }, () => oncekey);
+      onResolve({ filter: /^react$/ }, ({ path }) => ({ path, external: true }));
     },
   };
 }
@@ -38,14 +39,22 @@ const entries = (...names) => names.map((name) => `src/${name}.ts`);
 const names = ["index", "slim", "react", "element", "auto"];
 
 await Promise.all([
-  build({ ...shared, format: "esm", entryPoints: entries(...names, "workerd"), plugins: [parts("./translated.js")] }),
+  // What the entry points share is a file of its own: a page with two of them has one class of clients, and who does
+  // not use the wasm does not bundle it.
+  build({
+    ...shared,
+    format: "esm",
+    splitting: true,
+    entryPoints: entries(...names, "workerd"),
+    plugins: [parts("./translated.js", { path: `${root}src/index.ts` })],
+  }),
   build({
     ...shared,
     format: "cjs",
     platform: "node",
     entryPoints: entries(...names),
     outExtension: { ".js": ".cjs" },
-    plugins: [parts("./translated.cjs")],
+    plugins: [parts("./translated.cjs", { path: "oncekey", external: true })],
   }),
   build({
     ...shared,
@@ -55,8 +64,22 @@ await Promise.all([
     plugins: [parts("./translated.js")],
   }),
   build({ ...shared, format: "esm", entryPoints: ["build/translated.js"] }),
-  build({ ...shared, format: "cjs", entryPoints: ["build/translated.js"], outExtension: { ".js": ".cjs" } }),
+  build({
+    ...shared,
+    format: "cjs",
+    entryPoints: ["build/translated.js"],
+    outExtension: { ".js": ".cjs" },
+    // To `import()`, the default of a CommonJS module is the whole of it.
+    footer: { js: "module.exports=module.exports.default;" },
+  }),
 ]);
+// An import whose URL is known only in the page (src/core.ts) is no business of a bundler. The comments that say so
+// are lost when esbuild minifies.
+for (const file of readdirSync(`${root}dist`).filter((name) => /\.c?js$/.test(name))) {
+  const text = readFileSync(`${root}dist/${file}`, "utf8");
+  const marked = text.replace(/\bimport\((?=\w+\.href\))/, "import(/* webpackIgnore: true *//* @vite-ignore */");
+  if (marked !== text) writeFileSync(`${root}dist/${file}`, marked);
+}
 copyFileSync(`${root}build/oncekey.wasm`, `${root}dist/oncekey.wasm`);
 
 const kilobytes = (bytes) => `${(bytes / 1000).toFixed(1)} KB`;

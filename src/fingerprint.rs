@@ -73,16 +73,13 @@ pub struct Fingerprints {
 impl Fingerprints {
     /// Never fails: a body that breaks the rules of its media type is compared by its raw bytes.
     pub fn compute(request: &RequestParts<'_>, secrets: &FingerprintSecrets) -> Self {
-        let digest = plain_digest(request);
+        let plain = Fingerprint::plain(request);
         let keyed = secrets.secrets.iter().map(|secret| Fingerprint {
             version: VERSION,
             secret_id: Some(secret.id.clone()),
-            digest: secret.mac.clone().chain_update(digest).finalize().into_bytes().into(),
+            digest: secret.mac.clone().chain_update(plain.digest).finalize().into_bytes().into(),
         });
-        Self {
-            plain: Fingerprint { version: VERSION, secret_id: None, digest },
-            keyed: keyed.collect(),
-        }
+        Self { keyed: keyed.collect(), plain }
     }
 
     /// What a new record gets: the fingerprint under the first secret, or the plain one where none
@@ -131,6 +128,11 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
+    /// The fingerprint of a request without any secret.
+    pub fn plain(request: &RequestParts<'_>) -> Self {
+        Self { version: VERSION, secret_id: None, digest: plain_digest(request) }
+    }
+
     /// Which rules the fingerprint was made by; this crate makes version 1.
     pub fn version(&self) -> u8 {
         self.version

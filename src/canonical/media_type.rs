@@ -87,8 +87,8 @@ fn parameter(list: &str) -> Option<(&str, &str, &str)> {
             _ => {}
         }
     };
-    let (between, later) = split(&quoted[end + 1..]);
-    trim(between).is_empty().then_some((name, &quoted[..end], later))
+    let (between, later) = split(quoted.get(end + 1..)?);
+    trim(between).is_empty().then_some((name, quoted.get(..end)?, later))
 }
 
 fn split(list: &str) -> (&str, &str) {

@@ -223,11 +223,17 @@ impl<'a> Part<'a> {
             if line.is_empty() {
                 break;
             }
-            *fields.get_mut(count)? = Field::parse(line)?;
+            let field = Field::parse(line)?;
+            if count == MAX_FIELDS {
+                return None;
+            }
+            // Sorted by name; fields of one name keep their order.
+            let comes_later = |other: &Field<'_>| other.lower_name().gt(field.lower_name());
+            let place = fields[..count].iter().position(comes_later).unwrap_or(count);
+            fields.copy_within(place..count, place + 1);
+            fields[place] = field;
             count += 1;
         }
-        // Stable: fields of one name keep their order.
-        fields[..count].sort_by(|one, other| one.lower_name().cmp(other.lower_name()));
         Some(Self { fields, count, content: rest })
     }
 

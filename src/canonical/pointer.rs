@@ -1,6 +1,5 @@
 //! JSON pointers (RFC 6901): which members a fingerprint leaves out.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -77,9 +76,9 @@ fn unescape(step: &str) -> Result<String, PointerError> {
     let mut pieces = step.split('~');
     let mut name = String::from(pieces.next().unwrap_or(""));
     for piece in pieces {
-        let (stands_for, rest) = match piece.as_bytes().first() {
-            Some(b'0') => ('~', &piece[1..]),
-            Some(b'1') => ('/', &piece[1..]),
+        let (stands_for, rest) = match piece.split_at_checked(1) {
+            Some(("0", rest)) => ('~', rest),
+            Some(("1", rest)) => ('/', rest),
             _ => return Err(PointerError::LoneTilde),
         };
         name.push(stands_for);
@@ -96,7 +95,8 @@ pub(super) struct Ignored<'p> {
 #[derive(Default)]
 struct Node<'p> {
     ends_here: bool,
-    children: BTreeMap<&'p [u8], usize>,
+    /// Names and nodes, sorted by name.
+    children: Vec<(&'p [u8], usize)>,
 }
 
 /// What the pointers say of one value.
@@ -116,10 +116,15 @@ impl<'p> Ignored<'p> {
             let mut at = 0;
             for step in &pointer.steps {
                 let fresh = nodes.len();
-                let child = *nodes[at].children.entry(step.as_bytes()).or_insert(fresh);
-                if child == fresh {
-                    nodes.push(Node::default());
-                }
+                let children = &mut nodes[at].children;
+                let child = match children.binary_search_by_key(&step.as_bytes(), |child| child.0) {
+                    Ok(place) => children[place].1,
+                    Err(place) => {
+                        children.insert(place, (step.as_bytes(), fresh));
+                        nodes.push(Node::default());
+                        fresh
+                    }
+                };
                 at = child;
             }
             nodes[at].ends_here = true;
@@ -135,10 +140,13 @@ impl<'p> Ignored<'p> {
         let Place::OnTheWay(parent) = parent else {
             return parent;
         };
-        match self.nodes[parent].children.get(name) {
-            None => Place::Kept,
-            Some(&child) if self.nodes[child].ends_here => Place::LeftOut,
-            Some(&child) => Place::OnTheWay(child),
+        let children = &self.nodes[parent].children;
+        match children.binary_search_by_key(&name, |child| child.0) {
+            Err(_) => Place::Kept,
+            Ok(place) => match children[place].1 {
+                child if self.nodes[child].ends_here => Place::LeftOut,
+                child => Place::OnTheWay(child),
+            },
         }
     }
 

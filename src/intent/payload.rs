@@ -1,7 +1,7 @@
 //! Whether two submits are the same payload.
 
 use super::text::hex32;
-use crate::fingerprint::{FingerprintSecrets, Fingerprints, RequestParts};
+use crate::fingerprint::{Fingerprint, RequestParts};
 use crate::key::IdempotencyKey;
 use core::fmt;
 use sha2::{Digest, Sha256};
@@ -19,8 +19,7 @@ pub struct Tag(pub(super) u32);
 impl Payload {
     /// The payload of a request to this origin (`https://api.example`).
     pub fn of(origin: &str, request: &RequestParts<'_>) -> Self {
-        let fingerprint = Fingerprints::compute(request, &FingerprintSecrets::none());
-        let digest = fingerprint.signing().digest_hex();
+        let digest = Fingerprint::plain(request).digest_hex();
         Self(hash(b"oncekey payload 1", &[origin.as_bytes(), digest.as_bytes()]))
     }
 

@@ -9,6 +9,7 @@ use crate::intent::{CallSettings, Goal, Payload, Stored, TabToken};
 use crate::key::IdempotencyKey;
 use crate::retry::{Jitter, RetryPolicy, RetrySettings};
 use crate::time::{Millis, UnixMillis};
+use std::cell::OnceCell;
 use std::rc::Rc;
 use wasm_bindgen::prelude::*;
 
@@ -68,7 +69,8 @@ extern "C" {
 #[wasm_bindgen]
 pub struct Client {
     shared: Rc<Shared>,
-    tab: TabToken,
+    /// Drawn when it is needed: a Worker has no random numbers before its first request.
+    tab: OnceCell<TabToken>,
 }
 
 #[wasm_bindgen]
@@ -87,13 +89,12 @@ impl Client {
             sends_proof: settings.key_calls(),
             expects: String::new(),
         };
-        let [a, b, c, d, e, f, g, h, ..] = host::random()?;
         Ok(Self {
             shared: Rc::new(Shared {
                 store: Store::open(&settings.storage(), settings.namespace()),
                 settings: settings_of_calls,
             }),
-            tab: TabToken::new(u64::from_be_bytes([a, b, c, d, e, f, g, h])),
+            tab: OnceCell::new(),
         })
     }
 
@@ -170,26 +171,36 @@ impl Client {
 
     /// Tries to become the only sender of an intent, where there are no Web Locks:
     /// `{do: "wait" | "confirm", after}` or `{do: "send"}`.
-    pub fn claim(&self, intent: &str) -> JsValue {
-        claims::claim(&self.shared.store, intent, self.tab)
+    pub fn claim(&self, intent: &str) -> Result<JsValue, JsValue> {
+        let tab = match self.tab.get() {
+            Some(&tab) => tab,
+            None => {
+                let [a, b, c, d, e, f, g, h, ..] = host::random()?;
+                let drawn = TabToken::new(u64::from_be_bytes([a, b, c, d, e, f, g, h]));
+                *self.tab.get_or_init(|| drawn)
+            }
+        };
+        Ok(claims::claim(&self.shared.store, intent, tab))
     }
 
     /// Whether this page is the sender.
     #[wasm_bindgen(js_name = isClaimed)]
     pub fn is_claimed(&self, intent: &str) -> bool {
-        claims::is_held(&self.shared.store, intent, self.tab)
+        self.tab.get().is_some_and(|&tab| claims::is_held(&self.shared.store, intent, tab))
     }
 
     /// Stays the sender; to be called every `claimRenewal` milliseconds. False when the claim is
     /// lost.
     #[wasm_bindgen(js_name = renewClaim)]
     pub fn renew_claim(&self, intent: &str) -> bool {
-        claims::renew(&self.shared.store, intent, self.tab)
+        self.tab.get().is_some_and(|&tab| claims::renew(&self.shared.store, intent, tab))
     }
 
     /// Lets others send.
     pub fn unclaim(&self, intent: &str) {
-        claims::unclaim(&self.shared.store, intent, self.tab);
+        if let Some(&tab) = self.tab.get() {
+            claims::unclaim(&self.shared.store, intent, tab);
+        }
     }
 
     /// How often a claim is to be renewed, in milliseconds.

@@ -24,13 +24,13 @@ pub(super) fn millis(name: &str, value: f64) -> Result<Millis, JsValue> {
 }
 
 pub(super) fn pointers(list: Option<js_sys::Array>) -> Result<Vec<JsonPointer>, JsValue> {
-    let list = list.into_iter().flatten();
-    list.map(|pointer| {
+    let Some(list) = list else { return Ok(Vec::new()) };
+    let pointers = list.iter().map(|pointer| {
         let text = pointer.as_string().unwrap_or_default();
         JsonPointer::parse(&text)
             .map_err(|error| range_error(&["ignore: ", &text, ": ", &error.to_string()].concat()))
-    })
-    .collect()
+    });
+    pointers.collect()
 }
 
 pub(super) fn range_error(message: &str) -> JsValue {

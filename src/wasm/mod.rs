@@ -6,10 +6,9 @@
 //!
 //! | feature | what it brings |
 //! |---|---|
-//! | `wasm` | keys and fingerprints, for any JavaScript host |
+//! | `wasm` | keys, for any JavaScript host |
 //! | `web` | the client of a page: what it keeps in storage, its calls, and the guard of its forms |
 
-mod convert;
 mod host;
 mod keys;
 
@@ -20,11 +19,13 @@ mod claims;
 #[cfg(feature = "web")]
 mod client;
 #[cfg(feature = "web")]
+mod convert;
+#[cfg(feature = "web")]
 pub mod guard;
 #[cfg(feature = "web")]
 mod storage;
 
-pub use keys::{fingerprint, mint_key};
+pub use keys::mint_key;
 
 #[cfg(feature = "web")]
 pub use call::{CallHandle, JsAnswer};

@@ -6,8 +6,7 @@
 //! said once, by [`Store::take_loss`].
 
 use crate::intent::Stored;
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::cell::Cell;
 use wasm_bindgen::prelude::*;
 use web_sys::Storage;
 
@@ -15,8 +14,11 @@ use web_sys::Storage;
 pub(super) struct Store {
     prefix: String,
     storage: Option<Storage>,
-    /// What storage did not take; `None` for what it did not remove.
-    memory: RefCell<BTreeMap<String, Option<String>>>,
+    /// What storage did not take; null for what it did not remove. The host's map brings no code
+    /// along.
+    memory: js_sys::Map,
+    /// What storage took from this page: should it break meanwhile, that still counts.
+    taken: js_sys::Map,
     loss: Cell<Option<Loss>>,
     told: Cell<bool>,
 }
@@ -40,8 +42,8 @@ impl Store {
             given if given.is_null() => (None, None),
             given => (Some(given.clone().unchecked_into()), None),
         };
-        let memory = RefCell::default();
-        Self { prefix, storage, memory, loss: Cell::new(loss), told: Cell::new(false) }
+        let (memory, taken) = (js_sys::Map::new(), js_sys::Map::new());
+        Self { prefix, storage, memory, taken, loss: Cell::new(loss), told: Cell::new(false) }
     }
 
     /// Whether other tabs may see what is kept.
@@ -51,14 +53,15 @@ impl Store {
 
     pub(super) fn read(&self, name: &str) -> Option<String> {
         let name = self.full(name);
-        if let Some(kept) = self.memory.borrow().get(&name) {
-            return kept.clone();
+        let kept = self.memory.get(&JsValue::from_str(&name));
+        if !kept.is_undefined() {
+            return kept.as_string();
         }
         match self.storage.as_ref()?.get_item(&name) {
             Ok(text) => text,
             Err(error) => {
                 self.note_loss(loss_of(&error));
-                None
+                self.taken.get(&JsValue::from_str(&name)).as_string()
             }
         }
     }
@@ -70,37 +73,42 @@ impl Store {
             kept => kept,
         };
         match kept {
-            Ok(()) => drop(self.memory.borrow_mut().remove(&full)),
+            Ok(()) => {
+                self.memory.delete(&JsValue::from_str(&full));
+                self.taken.set(&JsValue::from_str(&full), &JsValue::from_str(text));
+            }
             Err(loss) => {
                 if self.is_shared() {
                     self.note_loss(loss);
                 }
-                self.memory.borrow_mut().insert(full, Some(text.to_owned()));
+                self.memory.set(&JsValue::from_str(&full), &JsValue::from_str(text));
             }
         }
     }
 
     pub(super) fn remove(&self, name: &str) {
         let name = self.full(name);
-        self.memory.borrow_mut().remove(&name);
-        if let Some(Err(error)) = self.storage.as_ref().map(|storage| storage.remove_item(&name)) {
+        let removed = self.storage.as_ref().map(|storage| storage.remove_item(&name));
+        let name = JsValue::from_str(&name);
+        self.memory.delete(&name);
+        self.taken.delete(&name);
+        if let Some(Err(error)) = removed {
             self.note_loss(loss_of(&error));
-            self.memory.borrow_mut().insert(name, None);
+            self.memory.set(&name, &JsValue::NULL);
         }
     }
 
     /// The names in use that begin with `start`, without it.
     pub(super) fn names(&self, start: &str) -> Vec<String> {
         let start = self.full(start);
-        let mut names: Vec<String> = self.memory.borrow().keys().cloned().collect();
+        let in_memory = js_sys::Array::from(&self.memory.keys());
+        let mut names: Vec<_> = in_memory.iter().filter_map(|name| name.as_string()).collect();
         if let Some(storage) = &self.storage {
             let length = storage.length().unwrap_or(0);
-            names.extend((0..length).filter_map(|index| storage.key(index).ok().flatten()));
+            let stored = (0..length).filter_map(|index| storage.key(index).ok().flatten());
+            names.extend(stored.filter(|name| !self.memory.has(&JsValue::from_str(name))));
         }
-        names.retain(|name| name.starts_with(&start));
-        names.sort_unstable();
-        names.dedup();
-        names.iter().map(|name| name[start.len()..].to_owned()).collect()
+        names.iter().filter_map(|name| name.strip_prefix(&start)).map(str::to_owned).collect()
     }
 
     /// That something would not survive the page; told once.

@@ -145,6 +145,8 @@ export class OncekeyClient extends Events implements Client {
           onWait: () => told("inprogress", { intent, elsewhere: true }),
         },
         async (turn) => {
+          // What is not sent is not in doubt.
+          signal?.throwIfAborted();
           const earlier = this.#inMemory.get(intent);
           const submit = submitOf(prepared, options, turn.waitedSince);
           const call = client.submit(intent, submit, earlier?.key);
@@ -171,7 +173,7 @@ export class OncekeyClient extends Events implements Client {
         },
       );
     } catch (error) {
-      // Only a wait for its turn ends like this: nothing of this call was sent.
+      // Only before and in a wait for its turn does it end like this: nothing of this call was sent.
       if (!signal?.aborted) throw error;
       throw this.#aborted(intent, signal.reason);
     }

@@ -48,6 +48,9 @@ export class Loader {
   #source: Source;
   #core?: Core;
   #loading?: Promise<Core>;
+  /** Where the translation could not be loaded from, and how often it was tried again. */
+  #missing?: string;
+  #again = 0;
   /** Why the translation runs in place of wasm. */
   fallback?: string;
 
@@ -87,9 +90,25 @@ export class Loader {
     }
     // A missing file is no reason to load another one.
     if (!isForbidden(reason)) throw reason;
-    const { default: translated } = await this.#source.translated();
+    const { default: translated } = await this.#translated();
     this.fallback = String(reason);
     return this.#start(translated(imports));
+  }
+
+  /**
+   * A browser remembers that a module could not be loaded, but only of that very URL; its error, a TypeError, tells
+   * which one. Where a bundler does the loading, its own error is another one, and it tries again by itself.
+   */
+  async #translated(): ReturnType<Source["translated"]> {
+    try {
+      if (this.#missing === undefined) return await this.#source.translated();
+      const url = new URL(this.#missing);
+      url.searchParams.set("again", String((this.#again += 1)));
+      return await import(url.href);
+    } catch (error) {
+      if (error instanceof TypeError) this.#missing ??= /\b[a-z][a-z0-9+.-]*:\/\/\S+/i.exec(String(error))?.[0];
+      throw error;
+    }
   }
 
   #start(exports: WebAssembly.Exports): Core {
@@ -100,7 +119,7 @@ export class Loader {
   }
 }
 
-const imports = { "./oncekey_bg.js": glue as unknown as WebAssembly.ModuleImports };
+const imports = { [glue.MODULE]: glue as unknown as WebAssembly.ModuleImports };
 
 /** By CSP, or because this engine has no wasm. */
 function isForbidden(reason: unknown): boolean {

@@ -1,21 +1,8 @@
-// What every entry point exports, given where its wasm comes from.
+// What an entry point makes of a place where its wasm comes from.
 
 import { OncekeyClient } from "./client.js";
 import { Loader, type Source } from "./core.js";
-import type { Client, ClientOptions } from "./types.js";
-
-export * from "./errors.js";
-export { guardForm } from "./form.js";
-export type * from "./types.js";
-
-/** A client with its core. */
-export interface LoadedClient extends Client {
-  /**
-   * Whether the core is there. At once, but where wasm has to be fetched (`oncekey/slim`) or may not run (CSP):
-   * await it there before `pending`, `status` and `forget`.
-   */
-  readonly ready: Promise<void>;
-}
+import type { ClientOptions, LoadedClient } from "./types.js";
 
 export interface EntryPoint {
   createClient(options?: ClientOptions): LoadedClient;

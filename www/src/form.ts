@@ -36,8 +36,11 @@ class Guarded implements FormGuard {
   readonly #messages: GuardMessages;
   #guard: CoreGuard | undefined;
   #detached = false;
-  /** Ends the hold of a form whose guard is not loaded yet. */
-  #unhold: (() => void) | undefined;
+  #loading: Promise<void> | undefined;
+  /** The submit that waits for the guard to be loaded. */
+  #held: { submitter: HTMLElement | null } | undefined;
+  /** The number of the last submit that went. */
+  #submission = 0;
 
   constructor(form: HTMLFormElement, options: GuardOptions, client: OncekeyClient) {
     this.#form = form;
@@ -47,76 +50,107 @@ class Guarded implements FormGuard {
   }
 
   get locked(): boolean {
-    return this.#guard?.locked ?? this.#unhold !== undefined;
+    return this.#guard?.locked ?? this.#held !== undefined;
   }
 
   release(): void {
+    this.#held = undefined;
     this.#guard?.release();
+    this.#guard?.say("");
   }
 
   detach(): void {
     this.#detached = true;
-    this.#unhold?.();
+    this.#held = undefined;
+    this.#form.removeEventListener("submit", this.#hold, { capture: true });
+    this.#form.removeEventListener("oncekey:blocked", this.#onBlocked);
+    removeEventListener("pageshow", this.#onShown);
     this.#guard?.detach();
     this.#guard = undefined;
   }
 
   attach(core: Core): void {
     const { send = "fetch", keyField, disable, busyLabel } = this.#options;
-    const onSubmit = (submitter: HTMLElement | null, data: FormData) =>
-      send === "navigate" ? this.#navigate(submitter, data) : void this.#fetch(submitter, data);
+    const onSubmit = (submitter: HTMLElement | null, data: FormData, submission: number) => {
+      this.#submission = submission;
+      return send === "navigate" ? this.#navigate(submitter, data, submission) : void this.#fetch(submitter, data, submission);
+    };
     this.#guard = new core.FormGuard(this.#form, { send, keyField, disable, busyLabel } as never, onSubmit as never);
     this.#form.addEventListener("oncekey:blocked", this.#onBlocked);
+    addEventListener("pageshow", this.#onShown);
   }
 
   /** Wasm is still on its way: the first submit is held until it is here, others are swallowed. */
   attachLater(): void {
-    const form = this.#form;
-    let held: { submitter: HTMLElement | null } | undefined;
-    const hold = (event: SubmitEvent) => {
-      event.preventDefault();
-      event.stopImmediatePropagation();
-      held ??= { submitter: event.submitter };
-    };
-    form.addEventListener("submit", hold, { capture: true });
-    this.#unhold = () => {
-      form.removeEventListener("submit", hold, { capture: true });
-      this.#unhold = undefined;
-    };
-    const go = (core: Core) => {
-      if (this.#detached) return;
-      this.#unhold?.();
-      this.attach(core);
-      if (held) this.#guard?.resubmit(held.submitter as never);
-    };
-    this.#client.loaded().then(go).catch((error: unknown) => {
-      this.#unhold?.();
-      this.#options.onError?.(error, form);
-    });
+    this.#form.addEventListener("submit", this.#hold, { capture: true });
+    this.#load();
   }
 
-  async #fetch(submitter: HTMLElement | null, data: FormData): Promise<void> {
+  readonly #hold = (event: SubmitEvent): void => {
+    const method = event.submitter?.getAttribute("formmethod")?.toLowerCase();
+    // None of the guard's business, now as later.
+    if (event.defaultPrevented || (method !== undefined && method !== "post")) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    if (this.#held) this.#tell("blocked", { intent: this.#intent() });
+    else this.#held = { submitter: event.submitter };
+    this.#load();
+  };
+
+  /** After a failure the next submit tries again: without a guard it would go without a key. */
+  #load(): void {
+    this.#loading ??= this.#client.loaded().then(
+      (core) => this.#loaded(core),
+      (error: unknown) => {
+        this.#loading = undefined;
+        this.#held = undefined;
+        this.#report(error);
+      },
+    );
+  }
+
+  #loaded(core: Core): void {
+    if (this.#detached) return;
+    this.#form.removeEventListener("submit", this.#hold, { capture: true });
+    this.attach(core);
+    const held = this.#held;
+    this.#held = undefined;
+    if (!held) return;
+    // The button may have left the form meanwhile.
+    const { submitter } = held;
+    const isThere = submitter !== null && (submitter as HTMLButtonElement).form === this.#form;
+    HTMLFormElement.prototype.requestSubmit.call(this.#form, isThere ? submitter : null);
+  }
+
+  async #fetch(submitter: HTMLElement | null, data: FormData, submission: number): Promise<void> {
     const { request = asSubmitted, options = {}, onAnswer } = this.#options;
     this.#say("busy");
+    let response: Response;
     try {
       const { url, init } = await request(this.#form, data, submitter);
-      const response = await this.#client.send(this.#intent(), url, init, options, this.#tell);
-      const succeeded = response.status < 400;
-      this.#settle(succeeded ? "succeeded" : "refused", succeeded ? "succeeded" : "refused");
+      response = await this.#client.send(this.#intent(), url, init, options, this.#tell);
+    } catch (error) {
+      this.#fail(error, submission);
+      return;
+    }
+    const outcome = response.status < 400 ? "succeeded" : "refused";
+    this.#settle(submission, outcome, outcome);
+    try {
       await onAnswer?.(response, this.#form);
     } catch (error) {
-      this.#fail(error);
+      // The page's own mistake. The buyer's order is what it is.
+      reportError(error);
     }
   }
 
   /** The key that the browser is to send, or none when the form may not be sent yet. */
-  #navigate(submitter: HTMLElement | null, data: FormData): string | undefined {
+  #navigate(submitter: HTMLElement | null, data: FormData, submission: number): string | undefined {
     this.#say("busy");
     const intent = this.#intent();
     const prepared = asNavigated(this.#form, data, submitter);
     const key = this.#client.navigate(intent, prepared, this.#options.options?.ignore);
     if (key === undefined) {
-      this.#makeRoom(intent, submitter).catch((error: unknown) => this.#fail(error));
+      this.#makeRoom(intent, submitter).catch((error: unknown) => this.#fail(error, submission));
       return undefined;
     }
     const { attempts = 1 } = this.#client.status(intent);
@@ -136,17 +170,23 @@ class Guarded implements FormGuard {
     this.#guard?.resubmit(submitter as never);
   }
 
-  #fail(error: unknown): void {
-    if (error instanceof AnswerGoneError) this.#settle("succeeded", "succeeded");
-    else if (error instanceof OutcomeUnknownError || isOpen(error)) this.#settle("unknown", "unknown");
-    else this.#settle("failed", "refused");
-    if (this.#options.onError) this.#options.onError(error, this.#form);
-    else reportError(error);
+  #fail(error: unknown, submission: number): void {
+    if (error instanceof AnswerGoneError) this.#settle(submission, "succeeded", "succeeded");
+    else if (error instanceof OutcomeUnknownError || isOpen(error)) this.#settle(submission, "unknown", "unknown");
+    else this.#settle(submission, "failed", "refused");
+    this.#report(error);
   }
 
-  #settle(outcome: "succeeded" | "refused" | "unknown" | "failed", message: keyof GuardMessages): void {
-    this.#guard?.settle(outcome);
+  /** The end of a submit, unless the form was released and submitted again since. */
+  #settle(submission: number, outcome: "succeeded" | "refused" | "unknown" | "failed", message: keyof GuardMessages): void {
+    if (submission !== this.#submission) return;
+    this.#guard?.settle(outcome, submission);
     this.#say(message);
+  }
+
+  #report(error: unknown): void {
+    if (this.#options.onError) this.#options.onError(error, this.#form);
+    else reportError(error);
   }
 
   #say(message: keyof GuardMessages): void {
@@ -162,6 +202,11 @@ class Guarded implements FormGuard {
     if (type === "retry" || type === "inprogress") this.#say(type);
     this.#client.tell(type, detail);
     this.#form.dispatchEvent(new CustomEvent(`oncekey:${type}`, { bubbles: true, detail }));
+  };
+
+  /** Back from the browser's cache the form is free (the guard sees to that), and nothing is being sent. */
+  readonly #onShown = (event: PageTransitionEvent): void => {
+    if (event.persisted) this.#guard?.say("");
   };
 
   readonly #onBlocked = (): void => {

@@ -4,7 +4,7 @@ import { decode } from "./base64.js";
 import { type EntryPoint, entryPoint } from "./entry.js";
 import wasm from "oncekey:wasm";
 
-export * from "./entry.js";
+export * from "./public.js";
 
 const { createClient, mintKey }: EntryPoint = /* @__PURE__ */ entryPoint({
   now: () => new WebAssembly.Module(decode(wasm)),

@@ -1,5 +1,6 @@
 // The two calls that tell about a key: its state, and to void it.
 
+import { uncached } from "./request.js";
 import { sleep } from "./wait.js";
 
 /** What a key call answered; undefined when there was no answer that can be read. */
@@ -35,7 +36,7 @@ export function keyCalls({ url, headers, credentials, fetch }: KeyCallOptions): 
       const answer = await fetch.call(globalThis, target, {
         method: what === "void" ? "POST" : "GET",
         headers: all,
-        cache: "no-store",
+        ...uncached(),
         signal: controller.signal,
         ...(credentials && { credentials }),
       });

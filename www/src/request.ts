@@ -39,8 +39,13 @@ export async function prepare(url: string | URL, init: IntentInit = {}): Promise
     headers,
     body: bytes,
     ownKey,
-    init: { cache: "no-store", ...rest },
+    init: { ...uncached(), ...rest },
   };
+}
+
+/** No answer may come out of a cache. Where `fetch` knows none, as in many Workers, it refuses to be told so. */
+export function uncached(): RequestInit {
+  return "cache" in Request.prototype ? { cache: "no-store" } : {};
 }
 
 /** The media types that the API answers with, where the caller does not say so. */

@@ -2,7 +2,7 @@
 
 import { type EntryPoint, entryPoint } from "./entry.js";
 
-export * from "./entry.js";
+export * from "./public.js";
 
 /** An URL of the wasm, a response with it, its bytes, or the module. */
 export type WasmSource = string | URL | Response | PromiseLike<Response> | BufferSource | WebAssembly.Module;

@@ -99,20 +99,28 @@ async function byLease<T>(
   };
   await claim();
   const renewal = setInterval(() => client.renewClaim(intent), client.claimRenewal);
+  // Its successor, often this very page loaded anew, need not wait until the claim dies.
+  const stay = on("pagehide", () => client.unclaim(intent));
   try {
     return await go(async () => {
       if (!client.isClaimed(intent)) await claim();
     });
   } finally {
     clearInterval(renewal);
+    stay();
     client.unclaim(intent);
   }
 }
 
 function storageChange(resolve: () => void): () => void {
+  return on("storage", resolve);
+}
+
+/** Listens, where there is a page. Gives what ends that. */
+function on(event: "storage" | "pagehide", listener: () => void): () => void {
   if (typeof addEventListener !== "function") return () => {};
-  addEventListener("storage", resolve);
-  return () => removeEventListener("storage", resolve);
+  addEventListener(event, listener);
+  return () => removeEventListener(event, listener);
 }
 
 function webLocks(): LockManager | undefined {

@@ -148,7 +148,7 @@ export interface GuardOptions {
   request?: (form: HTMLFormElement, data: FormData, submitter: HTMLElement | null) => FormRequest | Promise<FormRequest>;
   /** Options of the intent. Of `navigate` only `ignore` counts. */
   options?: IntentOptions;
-  /** fetch: the answer, a refusal included. Where it throws or is left out, the events tell. */
+  /** fetch: the answer, a refusal included. An error that it throws is reported as one of the page's own. */
   onAnswer?: (response: Response, form: HTMLFormElement) => void | Promise<void>;
   /** What went wrong: OutcomeUnknownError and the like. */
   onError?: (error: unknown, form: HTMLFormElement) => void;
@@ -208,4 +208,13 @@ export interface Client {
     options?: boolean | EventListenerOptions,
   ): void;
   dispatchEvent(event: Event): boolean;
+}
+
+/** A client with its core. */
+export interface LoadedClient extends Client {
+  /**
+   * Whether the core is there. At once, but where wasm has to be fetched (`oncekey/slim`) or may not run (CSP):
+   * await it there before `pending`, `status` and `forget`.
+   */
+  readonly ready: Promise<void>;
 }

@@ -3,7 +3,7 @@
 import { type EntryPoint, entryPoint } from "./entry.js";
 import module from "oncekey:module";
 
-export * from "./entry.js";
+export * from "./public.js";
 
 const { createClient, mintKey }: EntryPoint = /* @__PURE__ */ entryPoint({
   now: () => module,

@@ -1,0 +1,173 @@
+// The package in a browser without a bundler's help, and with React.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import * as esbuild from "esbuild";
+import { BUY, Consumer, Shop, html, reported, startBrowser } from "./support.mjs";
+
+const DIST = "/node_modules/oncekey/dist";
+
+let consumer;
+let shop;
+let browser;
+before(async () => {
+  consumer = await Consumer.make("browser");
+  [shop, browser] = await Promise.all([Shop.open(consumer.path), startBrowser()]);
+});
+after(() => Promise.all([shop.close(), browser.close()]));
+
+/** Opens a page. What it throws ends the test. */
+async function open(path) {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(10_000);
+  const errors = [];
+  page.on("pageerror", (error) => errors.push(error));
+  page.on("console", (message) => {
+    if (message.type() === "error") errors.push(new Error(message.text()));
+  });
+  await page.goto(shop.url + path);
+  return Object.assign(page, { errors });
+}
+const FORM = '<input name="card" value="4242"><button name="how" value="pay">Pay</button>';
+
+test("a script tag", async () => {
+  consumer.write("before.js", "window.before = Object.getOwnPropertyNames(window);");
+  consumer.write(
+    "script.js",
+    `const added = Object.getOwnPropertyNames(window).filter((name) => !before.includes(name) && name !== "before");
+    const { createClient } = oncekey;${BUY.replace("return {", "return { added,")}`,
+  );
+  consumer.write("script.html", html(`<script src="before.js"></script><script src="${DIST}/oncekey.global.js"></script><script src="script.js"></script>`));
+  const report = await reported(browser, `${shop.url}/script.html`);
+  assert.deepEqual([report.status, report.added, report.fallback], [201, ["oncekey"], null]);
+  const strict = await reported(browser, `${shop.url}/strict/script.html`);
+  assert.equal(strict.status, 201, JSON.stringify(strict));
+  assert.match(strict.fallback, /CompileError/);
+});
+
+test("the ES module itself, from its own address", async () => {
+  consumer.write("module.js", `import { createClient } from "${DIST}/index.js";${BUY}`);
+  consumer.write("module.html", html('<script type="module" src="module.js"></script>'));
+  assert.equal((await reported(browser, `${shop.url}/module.html`)).fallback, null);
+  assert.match((await reported(browser, `${shop.url}/strict/module.html`)).fallback, /CompileError/);
+});
+
+test("auto: a script in the page is all", async () => {
+  consumer.write(
+    "auto.html",
+    html(`<form data-oncekey="order:auto" method="post" action="/orders">${FORM}</form><script type="module" src="${DIST}/auto.js"></script>`),
+  );
+  const before = shop.orders.length;
+  const page = await open("/auto.html");
+  const settled = page.evaluate(
+    () => new Promise((done) => addEventListener("oncekey:settled", ({ detail }) => done(detail))),
+  );
+  await page.dblclick("button");
+  const { intent, state, key } = await settled;
+  assert.deepEqual([intent, state], ["order:auto", "succeeded"]);
+  assert.deepEqual(shop.orders.slice(before), [{ key, body: "card=4242&how=pay" }]);
+  // A form that comes later is guarded too.
+  await page.evaluate((form) => {
+    document.body.insertAdjacentHTML("beforeend", `<form id="later" data-oncekey="order:later" method="post" action="/orders">${form}</form>`);
+  }, FORM);
+  const later = page.evaluate(
+    () => new Promise((done) => addEventListener("oncekey:settled", ({ detail }) => done(detail))),
+  );
+  await page.dblclick("#later button");
+  assert.equal((await later).intent, "order:later");
+  assert.equal(shop.orders.length, before + 2);
+  assert.deepEqual(page.errors, []);
+  await page.close();
+});
+
+test("element: <once-form> guards the form in it", async () => {
+  consumer.write("element.js", `import { defineElement } from "${DIST}/element.js"; defineElement(); defineElement();`);
+  consumer.write(
+    "element.html",
+    html(`<once-form intent="order:element"><form method="post" action="/orders">${FORM}</form></once-form><script type="module" src="element.js"></script>`),
+  );
+  const before = shop.orders.length;
+  const page = await open("/element.html");
+  const settled = page.evaluate(
+    () => new Promise((done) => addEventListener("oncekey:settled", ({ detail }) => done(detail))),
+  );
+  await page.dblclick("button");
+  const { intent, state, key } = await settled;
+  assert.deepEqual([intent, state], ["order:element", "succeeded"]);
+  assert.deepEqual(shop.orders.slice(before), [{ key, body: "card=4242&how=pay" }]);
+  assert.deepEqual(page.errors, []);
+  await page.close();
+});
+
+for (const entry of ["oncekey", "oncekey/slim"]) {
+  test(`react, with the client of ${entry}`, async () => {
+    const name = entry.replace("/", "-");
+    const intent = `order:${name}`;
+    consumer.write(
+      `${name}.js`,
+      `import { StrictMode, createElement as h, useState } from "react";
+      import { createRoot } from "react-dom/client";
+      import { createClient } from "${entry}";
+      import { useFormGuard, useIntentStatus } from "oncekey/react";
+      ${entry === "oncekey" ? "" : `import { init } from "${entry}"; init("${DIST}/oncekey.wasm");`}
+      const client = createClient();
+      window.answers = [];
+      function Checkout() {
+        const [count, setCount] = useState(0);
+        const { state } = useIntentStatus(client, "${intent}");
+        const guard = useFormGuard({ client, intent: "${intent}", onAnswer: ({ status }) => answers.push([status, count]) });
+        return h("div", null,
+          h("form", { ref: guard, method: "post", action: "/held", className: "c" + count },
+            h("input", { name: "card", defaultValue: "4242" }),
+            h("button", { name: "how", value: "pay", disabled: false }, "Pay " + count)),
+          h("p", { id: "more", onClick: () => setCount(count + 1) }, "again"),
+          h("output", { id: "state" }, state));
+      }
+      const root = createRoot(document.getElementById("root"));
+      root.render(h(StrictMode, null, h(Checkout)));
+      window.leave = () => root.unmount();`,
+    );
+    await esbuild.build({
+      entryPoints: [consumer.at(`${name}.js`)],
+      outdir: consumer.at(`out-${name}`),
+      entryNames: "page",
+      bundle: true,
+      splitting: true,
+      format: "esm",
+      // Only then does StrictMode mount twice.
+      define: { "process.env.NODE_ENV": '"development"' },
+      logLevel: "silent",
+    });
+    consumer.write(`out-${name}/index.html`, html('<div id="root"></div><script type="module" src="page.js"></script>'));
+    shop.hold();
+    const before = shop.orders.length;
+    const page = await open(`/out-${name}/index.html`);
+    const state = (text) => page.waitForFunction((text) => document.getElementById("state")?.textContent === text, text);
+    const isLocked = () => page.$eval("form", (form) => form.getAttribute("aria-busy") === "true");
+    await state("idle");
+    await page.click("button");
+    await state("sending");
+    assert.ok(await isLocked());
+    // Renders in between, with other attributes and another label, do not unlock.
+    for (let count = 1; count <= 3; count++) {
+      await page.click("#more");
+      await page.waitForSelector(`form.c${count}`);
+      await page.click("button", { force: true });
+      await page.focus("input");
+      await page.keyboard.press("Enter");
+    }
+    assert.ok(await isLocked());
+    shop.let();
+    await state("succeeded");
+    await page.waitForFunction(() => window.answers.length > 0);
+    // The options of the latest render count.
+    assert.deepEqual(await page.evaluate(() => window.answers), [[201, 3]]);
+    const sent = shop.orders.slice(before);
+    assert.equal(sent.length, 1, JSON.stringify(sent));
+    assert.equal(sent[0].body, "card=4242&how=pay");
+    // Unmounting takes the guard off, and leaves nothing behind.
+    await page.evaluate(() => window.leave());
+    assert.equal(await page.$eval("#root", (root) => root.innerHTML), "");
+    assert.deepEqual(page.errors, []);
+    await page.close();
+  });
+}

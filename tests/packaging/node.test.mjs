@@ -1,0 +1,173 @@
+// The package in Node: as an ES module and as CommonJS, on servers that render pages, and what its import touches.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { build } from "esbuild";
+import { Consumer, Shop } from "./support.mjs";
+
+let consumer;
+let shop;
+before(async () => {
+  consumer = await Consumer.make("node");
+  shop = await Shop.open();
+});
+after(() => shop.close());
+
+/** Buys something in Node, and prints what came of it. */
+const buy = () => `
+const client = createClient({ storage: null });
+const body = JSON.stringify({ amount: 1 });
+client.fetch("order:1", "${shop.url}/orders", { body, headers: { "content-type": "application/json" } }).then(async (answer) => {
+  const { state, key } = client.intent("order:1").status();
+  console.log(JSON.stringify({ status: answer.status, body: await answer.json(), state, key, minted: await mintKey() }));
+});`;
+
+for (const [how, name, load] of [
+  ["import", "buy.mjs", 'import { createClient, mintKey } from "oncekey";'],
+  ["require", "buy.cjs", 'const { createClient, mintKey } = require("oncekey");'],
+]) {
+  test(`${how}: a client sends`, async () => {
+    const { status, body, state, key, minted } = await consumer.run(name, load + buy());
+    assert.deepEqual({ status, body, state }, { status: 201, body: { id: "order" }, state: "succeeded" });
+    assert.deepEqual(shop.orders.at(-1), { key, body: '{"amount":1}' });
+    assert.match(minted, /^[0-9a-f]{8}-[0-9a-f]{4}-7/);
+  });
+}
+
+test("slim: takes the wasm's bytes", async () => {
+  const report = await consumer.run(
+    "slim.mjs",
+    `import { readFileSync } from "node:fs";
+    import { createClient, init, mintKey } from "oncekey/slim";
+    init(() => readFileSync(new URL(import.meta.resolve("oncekey/wasm"))));${buy()}`,
+  );
+  assert.equal(report.status, 201);
+});
+
+test("slim: the wasm of another version does not link, and the right one may come later", async () => {
+  const report = await consumer.run(
+    "versions.mjs",
+    `import { readFileSync } from "node:fs";
+    import { createClient, init } from "oncekey/slim";
+    const right = readFileSync(new URL(import.meta.resolve("oncekey/wasm")));
+    const [{ module }] = WebAssembly.Module.imports(new WebAssembly.Module(right));
+    const wrong = Buffer.from(right.toString("latin1").replaceAll(module, "0".repeat(module.length)), "latin1");
+    let wasm = wrong;
+    init(() => wasm);
+    const client = createClient({ storage: null });
+    const first = await client.ready.then(() => "ready", (error) => error.name);
+    wasm = right;
+    console.log(JSON.stringify([first, await client.ready.then(() => "ready")]));`,
+  );
+  assert.deepEqual(report, ["TypeError", "ready"]);
+});
+
+test("where wasm is forbidden, its translation runs", async () => {
+  // Node's own fetch compiles its parser first.
+  const forbid = `const forbidden = () => { throw new WebAssembly.CompileError("forbidden"); };
+    fetch("${shop.url}/").then(() => {
+      WebAssembly.Module = WebAssembly.compile = WebAssembly.instantiate = forbidden;
+      return load();
+    }).then(({ createClient, mintKey }) => {${buy()}});`;
+  for (const [name, load] of [
+    ["translated.mjs", 'const load = () => import("oncekey");'],
+    ["translated.cjs", 'const load = () => require("oncekey");'],
+  ]) {
+    const report = await consumer.run(name, load + forbid);
+    assert.equal(report.status, 201, name);
+  }
+});
+
+// `document` and the like are not there: a server renders pages with these.
+const ENTRIES = ["oncekey", "oncekey/slim", "oncekey/react", "oncekey/element", "oncekey/auto"];
+
+test("every entry point can be imported and required where there is no document", async () => {
+  const names = JSON.stringify(ENTRIES);
+  const load = (how) => `const all = {};
+    for (const name of ${names}) all[name] = Object.keys(${how}(name)).filter((name) => !["default", "module.exports", "__esModule"].includes(name)).sort();
+    console.log(JSON.stringify(all));`;
+  const imported = await consumer.run("all.mjs", load("await import"));
+  const required = await consumer.run("all.cjs", load("require"));
+  assert.deepEqual(imported, required);
+  assert.deepEqual(imported, {
+    oncekey: [...ERRORS, "createClient", "guardForm", "mintKey"],
+    "oncekey/slim": [...ERRORS, "createClient", "guardForm", "init", "mintKey"],
+    "oncekey/react": ["useFormGuard", "useIntentStatus"],
+    "oncekey/element": ["defineElement"],
+    "oncekey/auto": [],
+  });
+});
+const ERRORS = ["AbortedError", "AnswerGoneError", "KeyReusedError", "KeyVoidedError", "OutcomeUnknownError", "PayloadChangedError"];
+
+test("React renders a guarded form on a server", async () => {
+  const html = await consumer.run(
+    "render.mjs",
+    `import { createElement } from "react";
+    import { renderToString } from "react-dom/server";
+    import { createClient } from "oncekey";
+    import { useFormGuard, useIntentStatus } from "oncekey/react";
+    const client = createClient({ storage: null });
+    function Checkout() {
+      const { state } = useIntentStatus(client, "order:1");
+      return createElement("form", { ref: useFormGuard({ client, intent: "order:1" }) }, state);
+    }
+    console.log(JSON.stringify(renderToString(createElement(Checkout))));`,
+  );
+  assert.equal(html, "<form>idle</form>");
+});
+
+test("an import touches nothing and leaves nothing behind", async () => {
+  const report = await consumer.run(
+    "touched.mjs",
+    `// Whoever asks for one of these is noted.
+    const touched = [];
+    const watched = ["localStorage", "sessionStorage", "document", "window", "navigator", "location", "crypto", "performance",
+      "fetch", "WebAssembly", "atob", "customElements", "setTimeout", "setInterval", "queueMicrotask", "addEventListener",
+      "MutationObserver", "indexedDB", "BroadcastChannel"];
+    const real = {};
+    for (const name of watched) {
+      real[name] = Object.getOwnPropertyDescriptor(globalThis, name);
+      const value = real[name]?.get ? undefined : real[name]?.value;
+      const get = () => {
+        const { stack } = new Error();
+        if (stack.includes("node_modules/oncekey")) touched.push(name);
+        return value;
+      };
+      Object.defineProperty(globalThis, name, { configurable: true, get });
+    }
+    const keys = () => Reflect.ownKeys(globalThis).map(String).sort().join();
+    const before = keys();
+    const { active } = process.getActiveResourcesInfo ? { active: process.getActiveResourcesInfo().length } : {};
+    for (const entry of ${JSON.stringify(ENTRIES.filter((entry) => entry !== "oncekey/auto"))}) await import(entry);
+    const after = keys();
+    const left = process.getActiveResourcesInfo().length - active;
+    console.log(JSON.stringify({ touched, added: after !== before, left }));`,
+  );
+  assert.deepEqual(report, { touched: [], added: false, left: 0 });
+});
+
+test("it loads where nobody may change what is built in", async () => {
+  const report = await consumer.run("frozen.mjs", `import { createClient, mintKey } from "oncekey";${buy()}`, ["--frozen-intrinsics"]);
+  assert.equal(report.status, 201);
+});
+
+test("who takes only an error class does not bundle the wasm", async () => {
+  const size = async (name, content) => {
+    const { outputFiles } = await build({
+      stdin: { contents: content, resolveDir: consumer.path },
+      bundle: true,
+      minify: true,
+      format: "esm",
+      splitting: true,
+      outdir: "out",
+      write: false,
+      logLevel: "silent",
+    });
+    return outputFiles.find(({ path }) => path.endsWith("stdin.js")).contents.length;
+  };
+  const whole = await size("whole", 'import { createClient } from "oncekey"; createClient();');
+  const part = await size("part", 'import { OutcomeUnknownError } from "oncekey"; console.log(OutcomeUnknownError);');
+  const none = await size("none", 'import "oncekey"; import "oncekey/react"; import "oncekey/element";');
+  assert.ok(whole > 150_000, `${whole} bytes`);
+  assert.ok(part < 50_000, `${part} bytes`);
+  assert.equal(none, 0);
+});

@@ -1,0 +1,195 @@
+//! What is kept, when, and for whom.
+
+use crate::page::{Page, get, local_storage, refused, run, send, state, text};
+use wasm_bindgen::JsValue;
+use wasm_bindgen_test::wasm_bindgen_test;
+
+#[wasm_bindgen_test]
+fn a_key_is_stored_before_it_is_sent() {
+    let page = Page::new();
+    let client = page.client();
+    assert_eq!(state(&client, "order:1"), "idle");
+    let sent = send(&client, "order:1", "{}");
+    // The request has not left yet.
+    let stored = page.stored("order:1").expect("an entry");
+    assert!(stored.starts_with(&format!("1 {} ", sent.key)), "{stored}");
+    assert_eq!(state(&client, "order:1"), "sending");
+    assert_eq!(client.take_loss(), None);
+    assert!(client.is_shared());
+}
+
+#[wasm_bindgen_test]
+fn a_reload_sends_the_same_key() {
+    let page = Page::new();
+    let before = send(&page.client(), "order:1", r#"{"a":1}"#);
+    let client = page.client();
+    assert_eq!(state(&client, "order:1"), "sending");
+    // The same request, spelt otherwise.
+    let after = send(&client, "order:1", r#"{ "a": 1.0 }"#);
+    assert_eq!((after.key, after.attempt), (before.key, 2));
+}
+
+#[wasm_bindgen_test]
+fn every_attempt_is_stored_before_it_is_sent() {
+    let page = Page::new();
+    let client = page.client();
+    let mut sent = send(&client, "order:1", "{}");
+    for attempt in 2..=4 {
+        assert_eq!(text(&sent.failed(), "do"), "wait");
+        assert_eq!(state(&page.client(), "order:1"), "unknown");
+        let again = sent.call.waited().expect("a command");
+        assert_eq!(text(&again, "key"), sent.key);
+        let known = page.client().status("order:1");
+        assert_eq!(get(&known, "attempts"), JsValue::from(attempt));
+        assert_eq!(text(&known, "state"), "sending");
+    }
+}
+
+#[wasm_bindgen_test]
+fn an_answer_is_stored_for_all_tabs() {
+    let page = Page::new();
+    let mut sent = send(&page.client(), "order:1", "{}");
+    let end = sent.answered(201);
+    assert_eq!(text(&end, "end"), "answered");
+    let other = page.client();
+    let known = other.status("order:1");
+    assert_eq!(
+        (text(&known, "state"), text(&known, "key")),
+        ("succeeded".into(), sent.key.clone())
+    );
+    assert_eq!(get(&known, "httpStatus"), JsValue::from(201));
+    // The first answer comes again; another payload is refused.
+    assert_eq!(send(&other, "order:1", "{}").key, sent.key);
+    assert_eq!(refused(&other, "order:1", r#"{"a":2}"#).0, "payload_changed");
+}
+
+#[wasm_bindgen_test]
+fn nothing_of_a_body_is_stored() {
+    let page = Page::new();
+    let client = page.client();
+    let body = r#"{"card":"4242424242424242","holder":"Ada Lovelace"}"#;
+    let mut sent = send(&client, "order:1", body);
+    let before = page.all();
+    sent.failed();
+    sent.call.waited().expect("a command");
+    let between = page.all();
+    sent.answered(402);
+    for all in [before, between, page.all()] {
+        for part in ["4242", "Ada", "card", "shop.example", "/v1/orders"] {
+            assert!(!all.contains(part), "{all}");
+        }
+    }
+}
+
+#[wasm_bindgen_test]
+fn what_is_forgotten_is_gone() {
+    let page = Page::new();
+    let client = page.client();
+    let first = send(&client, "order:1", "{}");
+    let other = send(&client, "order:2", "{}");
+    client.forget("order:1");
+    assert_eq!(page.stored("order:1"), None);
+    assert_eq!(state(&client, "order:1"), "idle");
+    assert_ne!(send(&client, "order:1", "{}").key, first.key);
+    assert_eq!(send(&client, "order:2", "{}").key, other.key);
+    // What is not there can be forgotten too.
+    client.forget("order:3");
+    assert_eq!(client.take_loss(), None);
+}
+
+#[wasm_bindgen_test]
+fn what_another_tab_forgets_is_not_sent_again() {
+    let page = Page::new();
+    let mut sent = send(&page.client(), "order:1", "{}");
+    assert_eq!(text(&sent.failed(), "do"), "wait");
+    page.client().forget("order:1");
+    let end = sent.call.waited().expect("a command");
+    assert_eq!((text(&end, "end"), text(&end, "why")), ("unknown".into(), "overtaken".into()));
+    // An answer that comes after all is handed over, and brings nothing back.
+    let mut sent = send(&page.client(), "order:2", "{}");
+    local_storage().clear().expect("storage");
+    assert_eq!(text(&sent.answered(201), "end"), "answered");
+    assert_eq!(page.all(), "");
+}
+
+#[wasm_bindgen_test]
+fn open_intents_are_listed() {
+    let page = Page::new();
+    let client = page.client();
+    let lost = send(&client, "order:lost", "{}");
+    let mut unknown = send(&client, "order:unknown", "{}");
+    unknown.failed();
+    send(&client, "order:done", "{}").answered(201);
+    send(&client, "order:refused", "{}").answered(402);
+    page.store("order:damaged", "?");
+    // Neither an entry of other clients, nor something of the page's own.
+    let neighbour = Page::new();
+    send(&neighbour.client(), "order:other", "{}");
+    for name in ["order:mine", &page.namespace, &format!("{}:c:order:claim", page.namespace)] {
+        local_storage().set_item(name, "?").expect("storage");
+    }
+    let list = page.client().pending();
+    let mut open: Vec<_> = list
+        .iter()
+        .map(|known| [text(&known, "intent"), text(&known, "state"), text(&known, "key")])
+        .collect();
+    open.sort();
+    let entry = |intent: &str, state: &str, key: &str| [intent, state, key].map(str::to_owned);
+    assert_eq!(
+        open,
+        [
+            entry("order:damaged", "unknown", ""),
+            entry("order:lost", "sending", &lost.key),
+            entry("order:unknown", "unknown", &unknown.key),
+        ]
+    );
+}
+
+#[wasm_bindgen_test]
+fn an_intent_may_have_any_name() {
+    let page = Page::new();
+    let names =
+        ["__proto__", "length", "a b\n\t\u{0}", "заказ № 1 🛒", "order:i:1", &"x".repeat(5000)];
+    let keys: Vec<_> = names.iter().map(|name| send(&page.client(), name, "{}").key).collect();
+    let client = page.client();
+    for (name, key) in names.iter().zip(&keys) {
+        assert_eq!(text(&client.status(name), "key"), *key, "{name:?}");
+    }
+    assert_eq!(client.pending().length() as usize, names.len());
+}
+
+#[wasm_bindgen_test]
+fn namespaces_are_apart() {
+    let (one, other) = (Page::new(), Page::new());
+    let key = send(&one.client(), "order:1", "{}").key;
+    assert_eq!(state(&other.client(), "order:1"), "idle");
+    assert_ne!(send(&other.client(), "order:1", "{}").key, key);
+}
+
+#[wasm_bindgen_test]
+fn without_storage_all_is_in_memory() {
+    let page = Page::with(JsValue::NULL);
+    let client = page.client();
+    let mut sent = send(&client, "order:1", "{}");
+    assert_eq!(send(&client, "order:1", "{}").key, sent.key);
+    assert_eq!(client.pending().length(), 1);
+    sent.answered(201);
+    assert_eq!(state(&client, "order:1"), "succeeded");
+    assert!(!client.is_shared());
+    // That is what was asked for: nothing to tell.
+    assert_eq!(client.take_loss(), None);
+    assert_eq!(page.all(), "");
+    assert_eq!(state(&page.client(), "order:1"), "idle");
+    client.forget("order:1");
+    assert_eq!(state(&client, "order:1"), "idle");
+}
+
+#[wasm_bindgen_test]
+fn the_storage_of_a_tab_can_be_given() {
+    let page = Page::with(run(&[], "return sessionStorage"));
+    let key = send(&page.client(), "order:1", "{}").key;
+    assert_eq!(text(&page.client().status("order:1"), "key"), key);
+    assert_eq!(page.all(), "");
+    run(&[], "sessionStorage.clear()");
+    assert_eq!(state(&page.client(), "order:1"), "idle");
+}

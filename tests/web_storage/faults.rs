@@ -1,0 +1,223 @@
+//! Storages that throw, forget, or tell something else than what they were given.
+
+use crate::page::{Page, refused, run, send, state, text};
+use oncekey::wasm::Client;
+use wasm_bindgen_test::wasm_bindgen_test;
+
+/// A storage in a `Map`, some of whose methods are others.
+fn storage(methods: &str) -> Page {
+    Page::with_storage(&format!(
+        "const map = new Map();
+         const denied = () => {{ throw new DOMException('no', 'SecurityError') }};
+         const full = () => {{ throw new DOMException('no', 'QuotaExceededError') }};
+         const good = {{
+             get length() {{ return map.size }},
+             key: index => [...map.keys()][index] ?? null,
+             getItem: name => map.get(name) ?? null,
+             setItem: (name, text) => void map.set(name, text),
+             removeItem: name => void map.delete(name),
+         }};
+         return Object.defineProperties({{ map, good }}, {{
+             ...Object.getOwnPropertyDescriptors(good),
+             ...Object.getOwnPropertyDescriptors({{ {methods} }}),
+         }});"
+    ))
+}
+
+/// One page can send, be refused another payload, and forget; and says what it lost, once.
+fn works_in_memory(client: &Client, loss: &str) {
+    let mut sent = send(client, "order:1", "{}");
+    assert_eq!(client.take_loss().as_deref(), Some(loss));
+    assert_eq!(state(client, "order:1"), "sending");
+    assert_eq!(text(&sent.failed(), "do"), "wait");
+    assert_eq!(text(&sent.call.waited().expect("a command"), "key"), sent.key);
+    assert_eq!(client.pending().length(), 1);
+    sent.answered(201);
+    assert_eq!(state(client, "order:1"), "succeeded");
+    assert_eq!(send(client, "order:1", "{}").key, sent.key);
+    assert_eq!(refused(client, "order:1", "[]").0, "payload_changed");
+    client.forget("order:1");
+    assert_eq!(state(client, "order:1"), "idle");
+    assert_ne!(send(client, "order:1", "{}").key, sent.key);
+    assert_eq!(client.take_loss(), None);
+}
+
+#[wasm_bindgen_test]
+fn one_that_works_is_used() {
+    let page = storage("");
+    let key = send(&page.client(), "order:1", "{}").key;
+    assert_eq!(text(&page.client().status("order:1"), "key"), key);
+    assert_eq!(page.client().take_loss(), None);
+}
+
+#[wasm_bindgen_test]
+fn one_that_may_not_be_used() {
+    let page = storage(
+        "get length() { denied() }, key: denied, getItem: denied, setItem: denied, removeItem: denied",
+    );
+    works_in_memory(&page.client(), "denied");
+}
+
+#[wasm_bindgen_test]
+fn a_frame_whose_storage_may_not_even_be_named() {
+    let page = Page::new();
+    let before = run(
+        &[],
+        "const before = Object.getOwnPropertyDescriptor(window, 'localStorage');
+         Object.defineProperty(window, 'localStorage', {
+             configurable: true,
+             get() { throw new DOMException('no', 'SecurityError') },
+         });
+         return before;",
+    );
+    let client = page.client();
+    run(&[("before", &before)], "Object.defineProperty(window, 'localStorage', before)");
+    assert_eq!(client.take_loss().as_deref(), Some("denied"));
+    assert!(!client.is_shared());
+    assert_eq!(send(&client, "order:1", "{}").attempt, 1);
+    assert_eq!(state(&client, "order:1"), "sending");
+    assert_eq!(page.all(), "");
+}
+
+#[wasm_bindgen_test]
+fn a_host_that_has_none() {
+    let before = run(
+        &[],
+        "const before = Object.getOwnPropertyDescriptor(window, 'localStorage');
+         Object.defineProperty(window, 'localStorage', { configurable: true, value: undefined });
+         return before;",
+    );
+    let page = Page::new();
+    let client = page.client();
+    run(&[("before", &before)], "Object.defineProperty(window, 'localStorage', before)");
+    works_in_memory(&client, "unavailable");
+}
+
+#[wasm_bindgen_test]
+fn one_that_takes_nothing() {
+    works_in_memory(&storage("setItem: full").client(), "quota");
+    // Firefox has an error of its own, and other storages have none.
+    for error in
+        ["{ name: 'NS_ERROR_DOM_QUOTA_REACHED' }", "new Error('disk')", "null", "undefined"]
+    {
+        let loss = if error.contains("QUOTA") { "quota" } else { "unavailable" };
+        works_in_memory(&storage(&format!("setItem() {{ throw {error} }}")).client(), loss);
+    }
+}
+
+#[wasm_bindgen_test]
+fn one_that_keeps_nothing() {
+    works_in_memory(&storage("setItem() {}").client(), "unavailable");
+}
+
+#[wasm_bindgen_test]
+fn one_that_changes_what_it_takes() {
+    works_in_memory(
+        &storage("setItem: (name, text) => void map.set(name, text.slice(1))").client(),
+        "unavailable",
+    );
+}
+
+#[wasm_bindgen_test]
+fn one_that_only_reads() {
+    let page = storage("setItem: denied, removeItem: denied");
+    works_in_memory(&page.client(), "denied");
+}
+
+#[wasm_bindgen_test]
+fn one_that_does_not_list() {
+    let page = storage("get length() { denied() }, key: denied");
+    let client = page.client();
+    send(&client, "order:1", "{}");
+    // It is stored all the same, and nothing is lost.
+    assert_eq!(state(&page.client(), "order:1"), "sending");
+    assert_eq!(client.pending().length(), 0);
+    assert_eq!(client.take_loss(), None);
+}
+
+#[wasm_bindgen_test]
+fn one_that_removes_nothing() {
+    let page = storage("removeItem: denied");
+    let client = page.client();
+    let mut sent = send(&client, "order:1", "{}");
+    sent.answered(201);
+    client.forget("order:1");
+    // This page has forgotten it, and says that another would not have.
+    assert_eq!(state(&client, "order:1"), "idle");
+    assert_eq!(client.pending().length(), 0);
+    assert_eq!(client.take_loss().as_deref(), Some("denied"));
+    assert_eq!(state(&page.client(), "order:1"), "succeeded");
+    // The next key is stored in its place.
+    let next = send(&client, "order:1", "{}");
+    assert_eq!(text(&page.client().status("order:1"), "key"), next.key);
+}
+
+#[wasm_bindgen_test]
+fn what_is_newer_in_memory_counts() {
+    // It takes the first entry of an intent, and none after it.
+    let page = storage("setItem(name, text) { map.has(name) ? full() : map.set(name, text) }");
+    let client = page.client();
+    let mut sent = send(&client, "order:1", "{}");
+    assert_eq!(client.take_loss(), None);
+    sent.answered(201);
+    assert_eq!(client.take_loss().as_deref(), Some("quota"));
+    assert_eq!(state(&client, "order:1"), "succeeded");
+    assert_eq!(refused(&client, "order:1", "[]").0, "payload_changed");
+    assert_eq!(client.pending().length(), 0);
+    // Another page knows only that there was an attempt: the same key again.
+    let other = page.client();
+    assert_eq!(state(&other, "order:1"), "sending");
+    assert_eq!(send(&other, "order:1", "{}").key, sent.key);
+}
+
+#[wasm_bindgen_test]
+fn one_that_answers_with_garbage() {
+    for garbage in ["'garbage'", "''", "'1 '", "String(Math.random())"] {
+        let page = storage(&format!("getItem: () => {garbage}"));
+        let client = page.client();
+        let known = client.status("order:1");
+        assert_eq!(text(&known, "state"), "unknown", "{garbage}");
+        assert!(text(&known, "problem").contains("damaged"), "{garbage}");
+        // It may stand for a payment, so no key is made in its place.
+        assert_eq!(refused(&client, "order:1", "{}"), ("unknown".into(), "unreadable".into()));
+    }
+}
+
+#[wasm_bindgen_test]
+fn one_that_is_no_storage() {
+    // Nothing that can be awaited, say: neither kept, nor a crash.
+    for other in ["{}", "[]", "{ getItem: async () => null, setItem: async () => {} }", "new Map()"]
+    {
+        let page = Page::with_storage(&format!("return {other}"));
+        let client = page.client();
+        send(&client, "order:1", "{}");
+        assert_eq!(client.take_loss().as_deref(), Some("unavailable"), "{other}");
+        assert_eq!(state(&client, "order:1"), "sending", "{other}");
+    }
+}
+
+#[wasm_bindgen_test]
+fn one_whose_answers_are_no_texts() {
+    for value in ["undefined", "42", "true", "({})", "[]", "new Date(0)", "Symbol()"] {
+        works_in_memory(&storage(&format!("getItem: () => {value}")).client(), "unavailable");
+    }
+}
+
+#[wasm_bindgen_test]
+fn one_that_breaks_later() {
+    let page = storage(
+        "setItem(name, text) { this.broken ? denied() : map.set(name, text) },
+         getItem(name) { return this.broken ? denied() : map.get(name) ?? null },",
+    );
+    let client = page.client();
+    let mut sent = send(&client, "order:1", "{}");
+    sent.failed();
+    run(&[("storage", &page.storage)], "storage.broken = true");
+    // What this page has stored is what it knows: no second key.
+    assert_eq!(text(&client.status("order:1"), "key"), sent.key);
+    assert_eq!(send(&client, "order:1", "{}").key, sent.key);
+    assert_eq!(client.take_loss().as_deref(), Some("denied"));
+    let mut last = send(&client, "order:1", "{}");
+    assert_eq!(text(&last.answered(201), "end"), "answered");
+    assert_eq!(state(&client, "order:1"), "succeeded");
+}
