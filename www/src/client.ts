@@ -218,11 +218,14 @@ export class OncekeyClient extends Events implements Client {
         if (end.settled) this.#settle(intent, status, tell);
         return response!;
       case "payload_changed":
+        // Known by now, if it was not before.
+        this.#settle(intent, status, tell);
         throw new PayloadChangedError({ ...detail, outcome: "succeeded", httpStatus: end.httpStatus });
       case "not_resolved":
         tell("unknown", { intent, key: status.key, reason: "not_resolved" });
         throw new PayloadChangedError({ ...detail, outcome: "unknown" });
       case "answer_gone":
+        this.#settle(intent, status, tell);
         throw new AnswerGoneError({ ...detail, httpStatus: end.httpStatus! });
       case "key_reused":
         this.#settle(intent, status, tell);

@@ -14,6 +14,7 @@ const MESSAGES: GuardMessages = {
   inprogress: "Still being processed. Nothing will be done twice.",
   succeeded: "Done.",
   refused: "This was not accepted. You can change it and try again.",
+  changed: "This has been done before, with other details. Nothing was done now.",
   unknown: "We don't know yet whether this went through. You can try again: nothing will be done twice.",
 };
 
@@ -173,6 +174,7 @@ class Guarded implements FormGuard {
   #fail(error: unknown, submission: number): void {
     if (error instanceof AnswerGoneError) this.#settle(submission, "succeeded", "succeeded");
     else if (error instanceof OutcomeUnknownError || isOpen(error)) this.#settle(submission, "unknown", "unknown");
+    else if (error instanceof PayloadChangedError) this.#settle(submission, "failed", "changed");
     else this.#settle(submission, "failed", "refused");
     this.#report(error);
   }

@@ -3,7 +3,7 @@
 // Web Locks decide among tabs where there are any, else a lease in storage (src/intent/claim.rs).
 
 import type { CoreClient } from "./core.js";
-import { sleep } from "./wait.js";
+import { sleep, timer } from "./wait.js";
 
 export interface TurnOptions {
   client: CoreClient;
@@ -20,6 +20,13 @@ export interface Turn {
   /** To be called before each attempt: waits until it is this call's turn again, should it have lost it. */
   keep(): Promise<void>;
 }
+
+/**
+ * How long a lock is held after the last write, in milliseconds. Tabs live in processes of their own, each with a
+ * copy of localStorage; a write reaches the others a little later, and the lock does not wait for it. Who took over
+ * at once might find no key, and make a second one.
+ */
+const SEEN_AFTER = 100;
 
 /** The calls of this page, the last one of each intent. */
 const tails = new Map<string, Promise<unknown>>();
@@ -64,22 +71,32 @@ async function amongTabs<T>(
 ): Promise<T> {
   const locks = webLocks();
   if (!locks) return byLease(options, wait, go);
-  const lock = `oncekey:${name}`;
-  let begun = false;
-  const run = () => {
-    begun = true;
-    return go(nothing);
-  };
+  let release: (() => void) | undefined;
   try {
-    const free = await locks.request(lock, { ifAvailable: true }, async (held) => (held ? { result: await run() } : undefined));
-    if (free) return free.result;
-    wait();
-    return await locks.request(lock, options.signal ? { signal: options.signal } : {}, run);
+    release = await acquire(locks, `oncekey:${name}`, { ifAvailable: true });
+    if (!release) {
+      wait();
+      release = await acquire(locks, `oncekey:${name}`, options.signal ? { signal: options.signal } : {});
+    }
   } catch (error) {
     // A frame without an origin has the interface and may not use it.
-    if (begun || (error as { name?: unknown } | null)?.name !== "SecurityError") throw error;
+    if ((error as { name?: unknown } | null)?.name !== "SecurityError") throw error;
     return byLease(options, wait, go);
   }
+  try {
+    return await go(nothing);
+  } finally {
+    // The answer need not wait for it.
+    if (release) timer(SEEN_AFTER, release);
+  }
+}
+
+/** Waits for the lock, and gives what lets go of it; undefined where it is not to be waited for, and taken. */
+function acquire(locks: LockManager, name: string, options: LockOptions): Promise<(() => void) | undefined> {
+  return new Promise((resolve, reject) => {
+    const held = (lock: Lock | null) => (lock ? new Promise<void>((release) => resolve(release)) : resolve(undefined));
+    locks.request(name, options, held).catch(reject);
+  });
 }
 
 async function byLease<T>(

@@ -165,6 +165,8 @@ export interface GuardMessages {
   inprogress: string;
   succeeded: string;
   refused: string;
+  /** It has succeeded before, with another payload. */
+  changed: string;
   unknown: string;
 }
 
