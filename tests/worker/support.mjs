@@ -1,7 +1,7 @@
 // Starts the built Worker on workerd, for tests. What it is bound to is read from worker/wrangler.toml, so that
 // tests run what `wrangler dev` and `wrangler deploy` run.
 import { createHash, randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Miniflare, convertV4MiniflareOptions } from "miniflare";
 import { exchange } from "./client.mjs";
@@ -21,11 +21,13 @@ const built = process.env.ONCEKEY_WORKER_BUILD ?? join(worker, "build");
 function readConfig() {
   const [top, ...tables] = readFileSync(join(worker, "wrangler.toml"), "utf8").split(/^(?=\[)/m);
   const field = (table, name) => {
-    const found = table.match(new RegExp(`^${name} = "(.*)"$`, "m"));
+    const found = table.match(new RegExp(`^${name} = "?(.*?)"?$`, "m"));
     if (!found) throw new Error(`worker/wrangler.toml: no ${name} in ${table}`);
     return found[1];
   };
   const named = (name) => tables.filter((table) => table.startsWith(`[[${name}]]`));
+  const [assets] = tables.filter((table) => table.startsWith("[assets]"));
+  const pages = join(worker, field(assets, "directory"));
   return {
     compatibilityDate: field(top, "compatibility_date"),
     durableObjects: Object.fromEntries(
@@ -35,6 +37,19 @@ function readConfig() {
       ]),
     ),
     kvNamespaces: named("kv_namespaces").map((table) => field(table, "binding")),
+    // What does not look at pages runs without them.
+    ...(existsSync(pages) && {
+      assets: {
+        directory: pages,
+        binding: field(assets, "binding"),
+        run_worker_first: field(assets, "run_worker_first") === "true",
+        routerConfig: { has_user_worker: true },
+        assetConfig: {
+          html_handling: field(assets, "html_handling"),
+          not_found_handling: field(assets, "not_found_handling"),
+        },
+      },
+    }),
   };
 }
 

@@ -10,6 +10,7 @@ mod budget;
 mod clock;
 mod config;
 mod cors;
+mod demo;
 mod gateway;
 mod incoming;
 mod inspect;
@@ -72,7 +73,9 @@ async fn fetch(request: Request, env: Env, context: Context) -> Result<Response>
 
 /// The answer to a request, and what is left to do once it has gone out.
 async fn respond(env: &Env, caller: &Caller, incoming: Incoming) -> Outcome {
-    if incoming.path.starts_with("/_oncekey/") {
+    if let Some(page) = demo::answer(env, caller, &incoming).await {
+        page.into()
+    } else if incoming.path.starts_with("/_oncekey/") {
         inspect::handle(env, caller, &incoming).await.into()
     } else if incoming.path.starts_with("/webhooks/") {
         // The list of sources is closed, and empty.

@@ -1,0 +1,207 @@
+// The demo pages on workerd. The files are those that scripts/demo-build made.
+import assert from "node:assert/strict";
+import { request } from "node:http";
+import { after, before, describe, test } from "node:test";
+import { Origin, startWorker } from "./support.mjs";
+
+const POLICY = {
+  "default-src": "'none'",
+  "script-src": "'self' 'wasm-unsafe-eval'",
+  "style-src": "'self'",
+  "img-src": "'self' data:",
+  "connect-src": "'self'",
+  "form-action": "'self'",
+  "base-uri": "'none'",
+  "frame-ancestors": "'none'",
+};
+
+const policyOf = (answer) =>
+  Object.fromEntries(
+    answer.headers
+      .get("Content-Security-Policy")
+      .split(";")
+      .map((directive) => directive.trim().split(/ (.*)/))
+      .map(([name, values]) => [name, values]),
+  );
+
+function isPage(answer) {
+  assert.equal(answer.status, 200);
+  assert.match(answer.headers.get("Content-Type"), /^text\/html/);
+  assert.deepEqual(policyOf(answer), POLICY);
+  assert.equal(answer.headers.get("X-Content-Type-Options"), "nosniff");
+  assert.equal(answer.headers.get("Referrer-Policy"), "no-referrer");
+  assert.equal(answer.headers.get("Cache-Control"), "no-cache");
+}
+
+/** The path as it is, where `fetch` would resolve its dots first. */
+const raw = (worker, path) =>
+  new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(worker.url);
+    const sent = request({ hostname, port, path }, (answer) => {
+      let text = "";
+      answer.setEncoding("utf8").on("data", (piece) => (text += piece));
+      answer.on("end", () => resolve({ status: answer.statusCode, text }));
+    });
+    sent.on("error", reject).end();
+  });
+
+describe("with the sandbox", () => {
+  let worker;
+  before(async () => (worker = await startWorker()));
+  after(() => worker.dispose());
+
+  test("the checkout page is at / and in its folder", async () => {
+    const pages = [];
+    for (const path of ["/", "/?a=1", "/_oncekey/demo/", "/_oncekey/demo", "/_oncekey/demo/index.html"]) {
+      const answer = await worker.fetch(path, { redirect: "manual" });
+      isPage(answer);
+      pages.push(await answer.text());
+    }
+    assert.equal(new Set(pages).size, 1);
+    assert.match(pages[0], /<form id="checkout"/);
+  });
+
+  test("what a page loads is there, and nothing is loaded from elsewhere", async () => {
+    for (const path of ["/", "/_oncekey/demo/navigate.html"]) {
+      const page = await (await worker.fetch(path)).text();
+      assert.doesNotMatch(page, / style=|<style| on[a-z]+=|<script>/, "the policy forbids it");
+      const urls = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url]) => url);
+      for (const url of urls.filter((url) => !/^(data:|#|\?)/.test(url))) {
+        assert.match(url, /^\/_oncekey\/demo\/[a-z.]*$/);
+        const file = await worker.fetch(url);
+        assert.equal(file.status, 200, url);
+        const type = { js: /javascript/, css: /^text\/css/ }[url.split(".")[1]] ?? /^text\/html/;
+        assert.match(file.headers.get("Content-Type"), type);
+        assert.equal(file.headers.get("X-Content-Type-Options"), "nosniff");
+        await file.arrayBuffer();
+      }
+    }
+  });
+
+  test("?csp=strict forbids wasm", async () => {
+    for (const path of ["/?csp=strict", "/?a=b&csp=strict", "/_oncekey/demo/?csp=strict"]) {
+      const answer = await worker.fetch(path);
+      assert.deepEqual(policyOf(answer), { ...POLICY, "script-src": "'self'" });
+      await answer.arrayBuffer();
+    }
+    for (const path of ["/?csp=strictly", "/?xcsp=strict", "/?csp=STRICT"]) {
+      const answer = await worker.fetch(path);
+      assert.deepEqual(policyOf(answer), POLICY);
+      await answer.arrayBuffer();
+    }
+  });
+
+  test("HEAD gives the head", async () => {
+    for (const path of ["/", "/_oncekey/demo/checkout.js"]) {
+      const [asked, whole] = [await worker.fetch(path, { method: "HEAD" }), await worker.fetch(path)];
+      assert.equal(asked.status, 200);
+      assert.equal(await asked.text(), "");
+      for (const name of ["content-type", "content-security-policy", "cache-control", "etag"]) {
+        assert.equal(asked.headers.get(name), whole.headers.get(name), name);
+      }
+      assert.notEqual(await whole.text(), "");
+    }
+  });
+
+  test("a page that has not changed is not sent again", async () => {
+    const first = await worker.fetch("/");
+    await first.arrayBuffer();
+    const again = await worker.fetch("/", { headers: { "If-None-Match": first.headers.get("ETag") } });
+    assert.equal(again.status, 304);
+    assert.equal(await again.text(), "");
+    assert.deepEqual(policyOf(again), POLICY);
+  });
+
+  test("what is no file is 404", async () => {
+    for (const path of [
+      "/_oncekey/demo/nothing.js",
+      "/_oncekey/demo/index",
+      "/_oncekey/demo/INDEX.html",
+      "/_oncekey/demo//index.html",
+      "/_oncekey/demo/index.html/",
+      "/_oncekey/demo/a/index.html",
+      "/_oncekey/demo/%69ndex.html",
+      "/_oncekey/demo/.key",
+      "/_oncekey/demonstration",
+    ]) {
+      const answer = await worker.fetch(path, { redirect: "manual" });
+      assert.equal(answer.status, 404, path);
+      assert.equal((await answer.json()).request_id, answer.headers.get("X-Request-Id"));
+    }
+    // A file of the folder is no path of the API.
+    for (const path of ["/index.html", "/checkout.js", "/demo.css"]) {
+      const answer = await worker.fetch(path);
+      assert.ok([401, 404].includes(answer.status), path);
+      assert.match(answer.headers.get("Content-Type"), /json/);
+      await answer.arrayBuffer();
+    }
+  });
+
+  test("no path leads out of the folder", async () => {
+    for (const path of [
+      "/_oncekey/demo/../../worker/wrangler.toml",
+      "/_oncekey/demo/..%2f..%2fpackage.json",
+      "/_oncekey/demo/%2e%2e/%2e%2e/package.json",
+      "/_oncekey/demo/..\\..\\package.json",
+      "/_oncekey/demo/..%5c..%5cpackage.json",
+      "/_oncekey/demo/%00",
+      "/_oncekey/demo/..",
+      "/_oncekey/demo/.",
+    ]) {
+      const answer = await raw(worker, path);
+      assert.ok([200, 401, 404].includes(answer.status), `${path}: ${answer.status}`);
+      // "." is the folder itself, and that is the page.
+      if (answer.status === 200) assert.match(answer.text, /<form id="checkout"/, path);
+    }
+  });
+
+  test("a write is no business of the pages", async () => {
+    for (const method of ["POST", "PUT", "DELETE"]) {
+      for (const path of ["/", "/_oncekey/demo/", "/_oncekey/demo/index.html"]) {
+        const answer = await worker.fetch(path, { method, headers: { "X-Api-Key": "kuko_test_demo" } });
+        assert.equal(answer.status, 404, `${method} ${path}`);
+        assert.match(answer.headers.get("Content-Type"), /json/);
+        await answer.arrayBuffer();
+      }
+    }
+  });
+
+  test("the API and the key calls are where they were", async () => {
+    const answer = await worker.fetch("/v1/orders?out_trade_no=a", { headers: { "X-Api-Key": "kuko_test_demo" } });
+    assert.equal(answer.status, 404);
+    assert.equal((await answer.json()).code, "resource_missing");
+    assert.equal(answer.headers.get("Content-Security-Policy"), null);
+    assert.equal((await worker.fetch("/_oncekey/health")).status, 200);
+  });
+});
+
+test("with an upstream / is the upstream's, and the pages keep their folder", async () => {
+  const origin = await Origin.start();
+  const worker = await startWorker({ upstream: origin.url });
+  try {
+    const root = await worker.fetch("/");
+    assert.equal(await root.text(), "no such path");
+    assert.equal(root.headers.get("Content-Security-Policy"), null);
+    isPage(await worker.fetch("/_oncekey/demo/"));
+    assert.deepEqual(origin.seen.map(({ path }) => path), ["/"]);
+  } finally {
+    await worker.dispose();
+    await origin.close();
+  }
+});
+
+test("a Worker without the files has no pages", async () => {
+  const worker = await startWorker({ more: { assets: undefined } });
+  try {
+    for (const path of ["/_oncekey/demo/", "/_oncekey/demo", "/_oncekey/demo/index.html"]) {
+      const answer = await worker.fetch(path);
+      assert.equal(answer.status, 404);
+      assert.equal((await answer.json()).request_id, answer.headers.get("X-Request-Id"));
+    }
+    const root = await worker.fetch("/", { headers: { "X-Api-Key": "kuko_test_demo" } });
+    assert.equal(root.status, 404);
+    assert.equal((await root.json()).code, "resource_missing");
+  } finally {
+    await worker.dispose();
+  }
+});

@@ -1,0 +1,51 @@
+// What a buyer is told: the truth, in words.
+
+const TWICE = "nothing will be charged twice";
+
+/** While a payment is under way, and at its end; the guard says them. */
+export const MESSAGES = {
+  busy: "We are sending your payment.",
+  retry: "We are checking your payment. Nothing will be charged twice.",
+  inprogress: "Your payment is under way already, perhaps in another tab. Nothing will be charged twice.",
+  succeeded: "Paid. Thank you, your seeds are on their way.",
+  refused: "The payment was refused, and nothing was charged. You can try again.",
+  unknown: `We do not know yet whether you were charged. Press Find out or Pay: ${TWICE}.`,
+};
+
+/** By the state that was found out. */
+export const FOUND = {
+  idle: "Nothing has been sent yet.",
+  prepared: "Nothing was charged. You can pay.",
+  sending: "Your payment is under way. Nothing will be charged twice.",
+  unknown: `Nobody knows yet whether you were charged. Ask again in a while, or give the payment up: ${TWICE}.`,
+  succeeded: "We found out: you have paid, once.",
+  refused: "We found out: the payment was refused, and nothing was charged.",
+  voided: "We found out: nothing was charged, and the old attempt cannot charge any more. You can pay.",
+};
+
+export const NOTICES = {
+  asking: "We are asking. Nothing is charged by that.",
+  askingAlready: "We are checking your payment already. Nothing will be charged twice.",
+  notYet: "Not yet: we do not know what became of this payment. Find that out, or give it up, first.",
+  newOrder: "A new order, with a number of its own.",
+  open: `A payment for this basket was sent, and we do not know how it ended. Press Find out or Pay: ${TWICE}.`,
+  paid: "This order is paid. Press Pay to see its answer once more, or New order to begin another.",
+};
+
+/** Of an error of the package; nothing where the guard has said it already. */
+export function wordsFor({ name, outcome, message }) {
+  switch (name) {
+    case "OutcomeUnknownError":
+      return undefined;
+    case "PayloadChangedError":
+      return outcome === "succeeded"
+        ? "This order is paid already, as it was before you changed the basket. Press New order to buy more."
+        : "You changed the basket, and we do not know whether you were charged for the old one. Press Find out first.";
+    case "AnswerGoneError":
+      return "This order is paid. The shop has no copy of the answer any more.";
+    case "KeyVoidedError":
+      return "The payment had been given up, and nothing was charged. Press Pay again.";
+    default:
+      return `That went wrong: ${message}`;
+  }
+}

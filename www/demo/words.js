@@ -1,0 +1,103 @@
+// What happened and how things stand, in words. The list of them is the picture's text.
+
+import { money } from "./basket.js";
+
+/** A length of time: "0.4 s", "12 s", "3 min". */
+export function times(ms) {
+  if (ms < 9950) return `${(ms / 1000).toFixed(1)} s`;
+  return ms < 120_000 ? `${Math.round(ms / 1000)} s` : `${Math.round(ms / 60_000)} min`;
+}
+
+/** The last digits tell keys apart; the first are a time. */
+export const shortKey = (key) => `…\u2060${key.slice(-8)}`;
+
+const STATES = {
+  idle: "nothing sent",
+  prepared: "prepared",
+  sending: "sending",
+  unknown: "unknown",
+  succeeded: "succeeded",
+  refused: "refused",
+  voided: "voided",
+};
+export const stateWord = (state) => STATES[state] ?? state;
+
+const MEANINGS = {
+  prepared: "it has a key, and nothing was executed",
+  sending: "an attempt is under way",
+  unknown: "it may have been charged, so the key stays",
+  succeeded: "it has its answer, for good",
+  refused: "it was refused, so the next try gets a new key",
+  voided: "nothing was charged, and nothing will be",
+};
+
+const QUESTIONS = {
+  key: "The gateway was asked how the key stands",
+  void: "The gateway was asked to give the key up",
+  order: "The shop was asked for the order by its number",
+};
+
+/** What a question was answered. */
+function replyOf({ about, status, state }) {
+  if (status === undefined) return "no answer";
+  if (state) return `“${state.replaceAll("_", " ")}”`;
+  if (status === 404) return about === "order" ? "there is none" : "it knows nothing of it, which proves nothing";
+  return about === "order" && status === 200 ? "it is there" : String(status);
+}
+
+const ENDS = {
+  answered: (n, status) => `Attempt ${n} was answered: ${status}.`,
+  replayed: (n, status) => `Attempt ${n} got the first answer once more: ${status}. Nothing was done again.`,
+  refused: (n, status) => `Attempt ${n} was refused: ${status}.`,
+  waiting: (n, status) => `Attempt ${n} was told to wait: ${status}.`,
+  error: (n, status) => `Attempt ${n} ended in an error: ${status}. It proves nothing.`,
+  lost: (n) => `Attempt ${n} got no answer. It may have been charged.`,
+};
+
+/** One sentence for each event that a person wants to know of. */
+export function sentences(events) {
+  const attempts = new Map();
+  const counts = new Map();
+  return events.flatMap((event) => {
+    if (event.what === "sent") {
+      counts.set(event.key, (counts.get(event.key) ?? 0) + 1);
+      attempts.set(event.id, counts.get(event.key));
+    }
+    const words = sentence(event, attempts.get(event.id));
+    const kind = event.what === "state" ? event.state : event.what;
+    return words ? [{ at: event.at, tab: event.tab, words, kind }] : [];
+  });
+}
+
+function sentence(event, n) {
+  switch (event.what) {
+    case "press":
+      return `Pay was pressed, for ${money(event.amount)}.`;
+    case "swallowed":
+      return "Another press was swallowed: the first one is under way.";
+    case "sent":
+      return `Attempt ${n} left, with key ${shortKey(event.key)}.`;
+    case "ended":
+      return ENDS[event.fate]?.(n ?? "?", event.status);
+    case "wait":
+      return `The next attempt goes in ${times(event.after)}.`;
+    case "elsewhere":
+      return "It is under way somewhere else; its answer is waited for.";
+    case "state":
+      return `Key ${shortKey(event.key)} is ${stateWord(event.state)}: ${MEANINGS[event.state] ?? ""}.`;
+    case "charged":
+      return `Charged ${event.count === 1 ? "once" : `${event.count} times`} under key ${shortKey(event.key)}.`;
+    case "asked":
+      return `${QUESTIONS[event.about]}: ${replyOf(event)}.`;
+    case "basket":
+      return `The basket was changed, to ${money(event.amount)}.`;
+    case "opened":
+      return event.again ? "The page was loaded again." : "The page was opened.";
+    case "left":
+      return "The page went away.";
+    case "said":
+      return event.words;
+    default:
+      return undefined;
+  }
+}
