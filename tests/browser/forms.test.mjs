@@ -1,0 +1,285 @@
+// Guarded forms that the package sends: what a buyer can do to a page, one request.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { Site, error, gated, inTurn, open, paid, startBrowser } from "./support.mjs";
+
+const FORM = (target, more = "") => `<form method="post" action="${target}">
+<input id="amount" name="amount" value="2990"> <input id="note" name="note">
+<button id="card" name="how" value="card">Pay by card</button>
+<button id="bank" name="how" value="bank" data-oncekey-busy="Asking your bank">Pay by transfer</button>
+<button id="old" name="how" value="old" disabled>Pay by cheque</button>${more}</form>`;
+
+const FREE = {
+  busy: null,
+  buttons: ["Pay by card,-,on", "Pay by transfer,-,on", "Pay by cheque,-,off"],
+  fields: "amount,note,how,how,how",
+};
+
+describe("a guarded form", () => {
+  let browser, site, context;
+  before(async () => {
+    [browser, site] = await Promise.all([startBrowser(), Site.start()]);
+  });
+  after(async () => {
+    await browser.close();
+    await site.close();
+  });
+
+  /** A page with a form; `handler` answers it. */
+  async function shown(handler, { guard = {}, more, retry = { limit: 1, delays: [20] }, ...page } = {}) {
+    const path = site.route(handler);
+    await context?.close();
+    context = await browser.newContext();
+    const shop = await open(context, site.url + site.page({ body: FORM(path, more), guard, client: { retry }, ...page }), page);
+    return { shop, path, bodies: () => site.at(path).map(({ body }) => String(body)) };
+  }
+  async function looks(shop, expected) {
+    const look = await shop.look();
+    for (const [name, value] of Object.entries(expected)) assert.deepEqual(look[name], value, name);
+  }
+
+  const ways = {
+    "faults 47, 51: a double click": (shop) => shop.click("#card", 2),
+    "clicks on two buttons": async (shop) => {
+      await shop.click("#card");
+      await shop.click("#bank", 2);
+    },
+    "a held Enter on a button": async (shop) => {
+      await shop.page.focus("#card");
+      await shop.hold("Enter");
+    },
+    "a held Enter in a field": async (shop) => {
+      await shop.page.focus("#note");
+      await shop.hold("Enter");
+    },
+    "Space and Enter": async (shop) => {
+      await shop.page.focus("#card");
+      await shop.page.keyboard.press("Space");
+      await shop.page.keyboard.press("Enter");
+    },
+    "a script's requestSubmit": (shop) =>
+      shop.page.evaluate(() => {
+        const form = document.querySelector("form");
+        for (let time = 0; time < 3; time++) form.requestSubmit(document.querySelector("#card"));
+      }),
+  };
+  for (const [what, act] of Object.entries(ways)) {
+    for (const disable of /double click|on a button/.test(what) ? ["aria", "native"] : ["aria"]) {
+      test(`${what} is one request (${disable})`, async () => {
+        const slow = gated(paid);
+        const { shop, path, bodies } = await shown(slow, { guard: { disable } });
+        await act(shop);
+        await slow.reached;
+        assert.equal(await shop.page.evaluate(() => window.shop.guard.locked), true);
+        // However long it takes.
+        await act(shop);
+        slow.open();
+        assert.equal((await shop.end()).status, 201);
+        // Fault 42: whatever comes next takes its time, and a click in between is no second order.
+        await act(shop);
+        assert.deepEqual(bodies(), ["amount=2990&note=&how=card"]);
+        assert.equal(site.keys(path).length, 1);
+        assert.equal(await shop.page.evaluate(() => window.shop.guard.locked), true);
+        const told = (await shop.told()).map(({ type }) => type);
+        assert.deepEqual(told.filter((type) => type !== "blocked"), ["attempt", "settled"]);
+        if (disable === "aria") assert.ok(told.includes("blocked"));
+      });
+    }
+  }
+
+  for (const disable of ["aria", "native"]) {
+    test(`faults 43, 45, 46: the clicked button goes along, all are locked, and all come back (${disable})`, async () => {
+      const slow = gated(() => error(402, "card_error"));
+      const { shop, bodies } = await shown(slow, { guard: { disable, busyLabel: "One moment" } });
+      await shop.click("#bank");
+      await slow.reached;
+      const off = disable === "aria" ? "true,on" : "-,off";
+      const old = disable === "aria" ? "true,off" : "-,off";
+      await looks(shop, {
+        busy: "true",
+        buttons: [`Pay by card,${off}`, `Asking your bank,${off}`, `Pay by cheque,${old}`],
+        said: "Sending…",
+        ...(disable === "aria" && { focus: "bank" }),
+      });
+      slow.open();
+      assert.equal((await shop.end()).status, 402);
+      await looks(shop, { ...FREE, focus: "bank" });
+      assert.match((await shop.look()).said, /not accepted/);
+      assert.deepEqual(bodies(), ["amount=2990&note=&how=bank"]);
+    });
+  }
+
+  test("fault 57: after a refusal the next submit takes a new key", async () => {
+    const { shop, path } = await shown(inTurn(() => error(402, "card_error"), paid));
+    await shop.click("#card");
+    await shop.end();
+    await shop.click("#card");
+    assert.equal((await shop.end(2)).status, 201);
+    assert.equal(site.keys(path).length, 2);
+    assert.equal((await shop.told("keyrotated")).length, 1);
+  });
+
+  test("faults 52, 60: when nobody knows, the form is free and the next submit carries the same key", async () => {
+    const { shop, path } = await shown(inTurn(500, 500, paid), { guard: { busyLabel: "One moment" } });
+    await shop.click("#card");
+    assert.equal((await shop.end()).error, "OutcomeUnknownError");
+    await looks(shop, { ...FREE, focus: "card" });
+    assert.match((await shop.look()).said, /don't know yet/);
+    await shop.click("#card");
+    assert.equal((await shop.end(2)).status, 201);
+    assert.equal((await shop.look()).said, "Done.");
+    assert.deepEqual([site.hits(path), site.keys(path).length], [3, 1]);
+  });
+
+  test("fault 44: a required field that is empty locks nothing", async () => {
+    const { shop, path } = await shown(paid, { more: '<input id="name" name="name" required>' });
+    await shop.click("#card", 2);
+    await shop.page.waitForFunction(() => document.activeElement.id === "name");
+    await looks(shop, { busy: null, buttons: FREE.buttons });
+    assert.equal(await shop.page.evaluate(() => window.shop.guard.locked), false);
+    await shop.page.keyboard.type("Ada");
+    await shop.click("#card", 2);
+    assert.equal((await shop.end()).status, 201);
+    assert.equal(site.hits(path), 1);
+  });
+
+  const prevent = (where) => `${where}.addEventListener("submit", (event) => {
+    if (window.refuses ?? true) event.preventDefault();
+  });`;
+  for (const [what, page] of Object.entries({
+    "before the guard": { first: `addEventListener("DOMContentLoaded", () => {}); new MutationObserver((_, observer) => {
+      const form = document.querySelector("form");
+      if (!form) return;
+      observer.disconnect();
+      ${prevent("form")}
+    }).observe(document, { childList: true, subtree: true });` },
+    "on the window": { first: prevent("window") },
+    "after the guard": { last: prevent('document.querySelector("form")') },
+  })) {
+    test(`fault 49: a submit that a handler cancels, ${what}, is not sent and locks nothing`, async () => {
+      const { shop, path } = await shown(paid, page);
+      if (page.last) await shop.page.evaluate(page.last);
+      await shop.click("#card", 2);
+      await shop.page.waitForFunction(() => !window.shop.guard.locked);
+      await looks(shop, { busy: null, buttons: FREE.buttons });
+      await shop.page.evaluate(() => (window.refuses = false));
+      await shop.click("#card", 2);
+      assert.equal((await shop.end()).status, 201);
+      assert.equal(site.hits(path), 1);
+    });
+  }
+
+  test("events bubble from the form, without what was filled in", async () => {
+    const { shop } = await shown(inTurn(500, () => error(409, "idempotency_in_progress"), () => error(402, "card_error")), {
+      first: `window.heard = [];
+        for (const type of ["attempt", "retry", "inprogress", "settled", "blocked"]) {
+          addEventListener("oncekey:" + type, (event) => heard.push([type, event.target.localName, JSON.stringify(event.detail)]));
+        }`,
+    });
+    await shop.page.fill("#note", "4242424242424242");
+    await shop.click("#card", 2);
+    assert.equal((await shop.end()).status, 402);
+    const heard = await shop.page.evaluate(() => window.heard);
+    assert.deepEqual(
+      heard.map(([type]) => type).filter((type) => type !== "blocked"),
+      ["attempt", "retry", "attempt", "inprogress", "attempt", "settled"],
+    );
+    assert.ok(heard.some(([type]) => type === "blocked"));
+    assert.ok(heard.every(([, target, detail]) => target === "form" && !/4242|2990/.test(detail)));
+    // What is told to people who do not see it.
+    const said = await shop.page.evaluate(() => window.shop.looks.map(({ said }) => said));
+    assert.deepEqual(
+      said.filter((text, at) => text !== said[at - 1]).map((text) => text.split(" ")[0]),
+      ["", "Sending…", "No", "Still", "This"],
+    );
+  });
+
+  test("an error in the page's own code after a success does not tell the buyer that it failed", async () => {
+    const { shop, path } = await shown(paid, { guard: null });
+    await shop.page.evaluate(() => {
+      const onAnswer = () => Promise.reject(new Error("the page's own"));
+      window.shop.guard = window.shop.guardForm({ onAnswer });
+    });
+    const caught = shop.page.waitForEvent("pageerror");
+    await shop.click("#card");
+    assert.match(String(await caught), /the page's own/);
+    assert.equal((await shop.look()).said, "Done.");
+    await shop.click("#card");
+    assert.equal(await shop.page.evaluate(() => window.shop.guard.locked), true);
+    assert.equal(site.hits(path), 1);
+  });
+
+  test("faults 41, 42: Back from the page that followed, the form is free, and sends the same key", async () => {
+    const thanks = site.route(() => ({ headers: { "Content-Type": "text/html" }, body: "<p>Thanks" }));
+    const { shop, path } = await shown(paid, {
+      first: `let returns = 0;
+        addEventListener("pageshow", ({ persisted }) => persisted && (window.returned = ++returns));
+        addEventListener("oncekey:settled", () => (location.href = "${thanks}"));`,
+    });
+    for (let time = 1; time <= 2; time++) {
+      await shop.click("#card", 2);
+      await shop.page.waitForURL(`**${thanks}`);
+      await shop.page.goBack({ waitUntil: "commit" });
+      await shop.page.waitForFunction((time) => window.returned === time, time);
+      await looks(shop, { ...FREE, said: "" });
+    }
+    assert.deepEqual([site.hits(path), site.keys(path).length], [2, 1]);
+    await shop.page.fill("#note", "changed");
+    await shop.click("#card", 2);
+    assert.equal((await shop.end(3)).error, "PayloadChangedError");
+    await looks(shop, FREE);
+    assert.equal(site.hits(path), 2);
+  });
+
+  test("what the page makes of its form is sent, and when that fails nothing is, and the form is free", async () => {
+    const { shop, path } = await shown(paid, { guard: null });
+    await shop.page.evaluate((path) => {
+      let fails = true;
+      const request = async (form, data, submitter) => {
+        if (fails) {
+          fails = false;
+          throw new Error("no card token");
+        }
+        return { url: path, init: { method: "POST", body: JSON.stringify([...data, submitter.id]) } };
+      };
+      window.shop.guard = window.shop.guardForm({ request });
+    }, path);
+    await shop.click("#bank", 2);
+    assert.equal((await shop.end()).message, "no card token");
+    await looks(shop, FREE);
+    assert.equal(site.hits(path), 0);
+    await shop.click("#bank", 2);
+    assert.equal((await shop.end(2)).status, 201);
+    assert.deepEqual(JSON.parse(String(site.at(path)[0].body)), [["amount", "2990"], ["note", ""], ["how", "bank"], "bank"]);
+  });
+
+  test("the end of a submit that was released does not unlock the one that came after it", async () => {
+    const [first, second] = [gated(() => error(402, "card_error")), gated(paid)];
+    const { shop, path } = await shown(inTurn(first, second));
+    await shop.click("#card");
+    await first.reached;
+    await shop.page.evaluate(() => window.shop.guard.release());
+    await looks(shop, { busy: null, buttons: FREE.buttons });
+    await shop.page.fill("#note", "changed");
+    await shop.click("#card");
+    first.open();
+    await shop.end();
+    await second.reached;
+    assert.equal(await shop.page.evaluate(() => window.shop.guard.locked), true);
+    await looks(shop, { busy: "true" });
+    second.open();
+    assert.equal((await shop.end(2)).status, 201);
+    assert.deepEqual([site.hits(path), site.keys(path).length], [2, 2]);
+  });
+
+  test("a form in a page whose CSP forbids wasm", async () => {
+    const headers = { "Content-Security-Policy": "default-src 'self'; img-src data:" };
+    const { shop, path, bodies } = await shown(paid, { headers });
+    await shop.click("#bank", 2);
+    assert.equal((await shop.end()).status, 201);
+    assert.deepEqual(bodies(), ["amount=2990&note=&how=bank"]);
+    assert.equal(site.keys(path).length, 1);
+    assert.equal((await shop.told("wasm-fallback")).length, 1);
+    assert.deepEqual(shop.errors, []);
+  });
+});

@@ -1,0 +1,186 @@
+// What stands between a page and its server: no network, CORS, no TLS, CSP, files that do not come.
+import assert from "node:assert/strict";
+import { after, before, beforeEach, describe, test } from "node:test";
+import { Site, gated, inTurn, json, open, paid, startBrowser } from "./support.mjs";
+
+const FORM = (target) => `<form method="post" action="${target}"><input id="amount" name="amount" value="2990">
+<button id="card" name="how" value="card">Card</button><button id="bank" name="how" value="bank">Bank</button></form>`;
+
+describe("between a page and its server", () => {
+  let browser, site, context;
+  const client = { retry: { limit: 1, delays: [20], jitter: "none" } };
+  const body = { json: { amount: 2990 } };
+  before(async () => {
+    [browser, site] = await Promise.all([startBrowser({ hosts: ["shop.test"] }), Site.start()]);
+  });
+  beforeEach(async () => {
+    await context?.close();
+    context = await browser.newContext();
+  });
+  after(async () => {
+    await browser.close();
+    await site.close();
+  });
+  const shown = (page = {}, { url = site.url, ready = true } = {}) => open(context, url + site.page({ client, ...page }), { ready });
+
+  test("without a network it waits, and goes on by itself when there is one", async () => {
+    const shop = await shown();
+    const path = site.route();
+    await context.setOffline(true);
+    const call = await shop.start("order:1", path, body);
+    await shop.heard("retry");
+    assert.equal(site.hits(path), 0);
+    await context.setOffline(false);
+    assert.equal((await call.result()).status, 201);
+    assert.deepEqual((await shop.told("attempt")).map(({ attempt }) => attempt), [1, 2]);
+    assert.equal(site.hits(path), 1);
+  });
+
+  test("without a network, a wait can be aborted", async () => {
+    const shop = await shown();
+    await context.setOffline(true);
+    const call = await shop.start("order:1", site.route(), body);
+    await shop.heard("retry");
+    assert.equal((await call.abort()).error, "AbortError");
+  });
+
+  describe("fault 72: a server elsewhere", () => {
+    let api;
+    before(async () => (api = await Site.start()));
+    after(() => api.close());
+    /** A path that allows this; `answers` are given to what is no preflight. */
+    const allowing = (headers, ...answers) => {
+      const next = inTurn(...answers, paid);
+      return api.route((request) => {
+        const answer = request.method === "OPTIONS" ? { status: 204 } : next(request);
+        return { ...answer, headers: { ...answer.headers, ...headers } };
+      });
+    };
+
+    for (const [what, headers] of [
+      ["allows nothing", {}],
+      ["does not allow the key's header", { "Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "Content-Type" }],
+    ]) {
+      test(`that ${what} looks dead, and the error says what may be wrong`, async () => {
+        const shop = await shown();
+        const path = allowing(headers);
+        const end = await shop.send("order:1", api.url + path, body);
+        assert.deepEqual([end.error, end.doubt], ["OutcomeUnknownError", "network"]);
+        assert.ok(end.hint.includes("Idempotency-Key") && end.hint.includes(api.url) && end.hint.includes(site.url), end.hint);
+        assert.ok(end.message.includes(end.hint));
+        assert.ok(api.at(path).every(({ method }) => method === "OPTIONS"));
+      });
+    }
+
+    test("that allows it is called, and a page of the same origin gets no such hint", async () => {
+      const shop = await shown();
+      const allow = { "Access-Control-Allow-Origin": site.url, "Access-Control-Allow-Headers": "Idempotency-Key, Content-Type" };
+      const path = allowing(allow);
+      assert.equal((await shop.send("order:1", api.url + path, body)).status, 201);
+      const dead = site.route((_, response) => void response.socket.destroy());
+      const end = await shop.send("order:2", dead, body);
+      assert.deepEqual([end.doubt, end.hint], ["network", undefined]);
+    });
+
+    test("has its Retry-After followed where it may be read", async () => {
+      const shop = await shown();
+      const allow = { "Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "Idempotency-Key, Content-Type" };
+      const busy = () => json(503, {}, { "Retry-After": "1" });
+      assert.equal((await shop.send("order:1", api.url + allowing(allow, busy), body)).status, 201);
+      const exposing = { ...allow, "Access-Control-Expose-Headers": "Retry-After" };
+      assert.equal((await shop.send("order:2", api.url + allowing(exposing, busy), body)).status, 201);
+      assert.deepEqual((await shop.told("retry")).map(({ after }) => after), [20, 1000]);
+    });
+  });
+
+  test("fault 73: a page on plain HTTP, without randomUUID and locks", async () => {
+    const path = site.route(inTurn(500, paid));
+    const shop = await shown({ guard: {}, body: FORM(path) }, { url: `http://shop.test:${site.port}` });
+    const there = await shop.page.evaluate(() => [isSecureContext, typeof crypto.randomUUID, typeof navigator.locks]);
+    assert.deepEqual(there, [false, "undefined", "undefined"]);
+    await shop.click("#card", 2);
+    assert.equal((await shop.end()).status, 201);
+    assert.deepEqual([site.hits(path), site.keys(path).length], [2, 1]);
+    assert.match(await shop.page.evaluate(() => window.shop.oncekey.mintKey()), /^[0-9a-f-]{36}$/);
+    assert.deepEqual(await shop.told("storage-degraded"), []);
+  });
+
+  const nonce = "c2hvcA==";
+  for (const [policy, isForbidden] of [
+    ["script-src 'self'", true],
+    ["default-src 'self'", true],
+    [`script-src 'nonce-${nonce}' 'strict-dynamic'`, true],
+    ["script-src 'self' 'wasm-unsafe-eval'", false],
+    ["default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; require-trusted-types-for 'script'", false],
+    ["default-src 'self'; require-trusted-types-for 'script'", true],
+  ]) {
+    test(`CSP ${policy}: ${isForbidden ? "the translation runs" : "wasm runs"}, and a double click is one request`, async () => {
+      const slow = gated(paid);
+      const path = site.route(slow);
+      const shop = await shown({ guard: {}, body: FORM(path), nonce, headers: { "Content-Security-Policy": policy } });
+      await shop.click("#bank", 2);
+      await slow.reached;
+      await shop.click("#card", 2);
+      slow.open();
+      assert.equal((await shop.end()).status, 201);
+      assert.deepEqual(site.at(path).map(({ body }) => String(body)), ["amount=2990&how=bank"]);
+      assert.equal((await shop.told("wasm-fallback")).length, isForbidden ? 1 : 0);
+      assert.equal((await shop.send("order:2", site.route(), body)).status, 201);
+      assert.deepEqual(shop.errors, []);
+    });
+  }
+
+  describe("what has to be loaded first", () => {
+    const csp = { "Content-Security-Policy": "script-src 'self'" };
+    const cases = [
+      ["wasm", "**/oncekey.wasm", { from: "slim", first: "window.wasm = '/oncekey/oncekey.wasm'" }],
+      ["the translation", "**/translated.js", { headers: csp }],
+    ];
+    for (const [what, file, page] of cases) {
+      test(`fault 48: a double click before ${what} is there is one request, by the button that was clicked`, async () => {
+        const coming = gated();
+        await context.route(file, async (route) => {
+          await coming();
+          await route.continue();
+        });
+        const path = site.route();
+        const shop = await shown({ ...page, guard: {}, body: FORM(path) }, { ready: false });
+        await shop.page.waitForFunction(() => window.shop?.isWaiting);
+        await coming.reached;
+        await shop.click("#bank", 2);
+        assert.equal(await shop.page.evaluate(() => window.shop.guard.locked), true);
+        assert.equal((await shop.told("blocked")).length, 1);
+        coming.open();
+        assert.equal((await shop.end()).status, 201);
+        await shop.click("#card", 2);
+        assert.deepEqual(site.at(path).map(({ body }) => String(body)), ["amount=2990&how=bank"]);
+      });
+
+      test(`fault 75: ${what} that fails to load once is loaded by the next call`, async () => {
+        await context.route(file, (route) => route.abort(), { times: 1 });
+        const shop = await shown(page);
+        assert.equal(await shop.page.evaluate(() => window.shop.hasFailed), true);
+        assert.equal((await shop.send("order:1", site.route(), body)).status, 201);
+      });
+
+      test(`fault 75: a form that was submitted while ${what} fails to load tells it, and sends at the next submit`, async () => {
+        const coming = gated();
+        await context.route(file, async (route) => {
+          await coming();
+          await route.abort();
+        }, { times: 1 });
+        const path = site.route();
+        const shop = await shown({ ...page, guard: {}, body: FORM(path) }, { ready: false });
+        await coming.reached;
+        await shop.click("#card", 2);
+        coming.open();
+        assert.equal((await shop.end()).error, "TypeError");
+        assert.deepEqual([site.hits(path), await shop.page.evaluate(() => window.shop.guard.locked)], [0, false]);
+        await shop.click("#bank", 2);
+        assert.equal((await shop.end(2)).status, 201);
+        assert.deepEqual(site.at(path).map(({ body }) => String(body)), ["amount=2990&how=bank"]);
+        assert.equal(site.keys(path).length, 1);
+      });
+    }
+  });
+});

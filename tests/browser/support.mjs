@@ -1,0 +1,238 @@
+// A real Chromium, a server for its pages and its requests, and short ways to drive both.
+import { readFileSync, readdirSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { randomUUID } from "node:crypto";
+import { chromium } from "playwright-core";
+
+export { gated, inTurn } from "../worker/origin.mjs";
+export { eventually, startWorker } from "../worker/support.mjs";
+
+/** What scripts/www-build made; another build can be tested by naming its folder. */
+const built = process.env.ONCEKEY_WWW_BUILD ?? new URL("../../www/dist", import.meta.url).pathname;
+/** Read once: whoever builds anew meanwhile does not change a run. */
+const files = new Map(
+  readdirSync(built)
+    .filter((name) => /\.(js|wasm)$/.test(name))
+    .map((name) => [`/oncekey/${name}`, readFileSync(join(built, name))]),
+);
+files.set("/page.mjs", readFileSync(new URL("page.mjs", import.meta.url)));
+// Nothing moves when a label changes.
+files.set("/page.css", "input, button { display: block; width: 300px; height: 24px; margin: 0 }");
+
+const TYPES = { css: "text/css", js: "text/javascript", mjs: "text/javascript", wasm: "application/wasm" };
+
+/** `hosts`: names that lead to 127.0.0.1. Close what it returns. */
+export function startBrowser({ hosts = [] } = {}) {
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    // Pages come back from the cache, as they do for buyers.
+    ignoreDefaultArgs: ["--disable-back-forward-cache"],
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+      ...(hosts.length > 0 ? [`--host-resolver-rules=${hosts.map((host) => `MAP ${host} 127.0.0.1`).join(", ")}`] : []),
+    ],
+  });
+}
+
+/** An answer in JSON. */
+export const json = (status, body = {}, headers = {}) => ({
+  status,
+  headers: { "Content-Type": "application/json", ...headers },
+  body: JSON.stringify(body),
+});
+/** A success that no other call gets. */
+export const paid = () => json(201, { id: randomUUID() });
+/** An error as the gateway and APIs like it write one. */
+export const error = (status, type, headers) => json(status, { type, code: type, message: "In words." }, headers);
+
+/** A handler that resets the connection before any answer. */
+export const reset = (_, response) => void response.socket.resetAndDestroy();
+
+/** A handler that sends this head and this start of a body, and then lets `end` go on with the socket. */
+export const begun = (head, start, end) => (_, response) => {
+  response.writeHead(201, { "Content-Type": "application/json", ...head });
+  response.flushHeaders();
+  const { socket } = response;
+  if (start) response.write(start, () => end(socket));
+  else socket.write("", () => end(socket));
+};
+
+/**
+ * Serves the package, pages, and what tests script, on one origin. Each answer closes its connection, so that
+ * Chromium does not send a request again by itself; `keepAlive` leaves that to it.
+ */
+export class Site {
+  seen = [];
+  #routes = new Map();
+  #server;
+
+  static async start({ keepAlive = false } = {}) {
+    const site = new Site();
+    site.#server = createServer((request, response) => {
+      if (!keepAlive) response.setHeader("Connection", "close");
+      site.#serve(request, response).catch(() => response.destroy());
+    });
+    site.#server.keepAliveTimeout = 60_000;
+    await new Promise((resolve) => site.#server.listen(0, "127.0.0.1", resolve));
+    site.port = site.#server.address().port;
+    site.url = `http://127.0.0.1:${site.port}`;
+    return site;
+  }
+
+  /** A new path that `handler(request, response)` answers; one that returns nothing has answered by itself. */
+  route(handler = paid) {
+    const path = `/r/${randomUUID()}`;
+    this.#routes.set(path, handler);
+    return path;
+  }
+
+  /**
+   * The path of a new page. `client`: settings of its client, null for none; `guard`: how its form is guarded;
+   * `first`: a script that runs before the package; `from`: which of its entry points; `nonce`: that of its scripts.
+   */
+  page({ body = "", client = {}, guard, first, from = "index", nonce, headers = {} } = {}) {
+    const settings = JSON.stringify({ client, guard, from }).replaceAll("&", "&amp;").replaceAll('"', "&quot;");
+    const script = (more, path) => `<script ${more}${nonce ? ` nonce="${nonce}"` : ""} src="${path}"></script>`;
+    const html = `<!doctype html><html lang="en"><meta charset="utf-8"><link rel="icon" href="data:,"><title>Shop</title>
+<link rel="stylesheet" href="/page.css"><meta name="settings" content="${settings}">${first === undefined ? "" : script("", this.script(first))}
+<body>${body}${script('type="module"', "/page.mjs")}</body></html>`;
+    return this.route(() => ({ headers: { "Content-Type": "text/html; charset=utf-8", ...headers }, body: html }));
+  }
+
+  /** The path of a new script. */
+  script(text) {
+    return this.route(() => ({ headers: { "Content-Type": "text/javascript" }, body: text }));
+  }
+
+  /** What reached a path. */
+  at(path) {
+    return this.seen.filter((request) => request.path === path);
+  }
+  hits(path) {
+    return this.at(path).length;
+  }
+  /** The keys that reached a path, each once. */
+  keys(path) {
+    return [...new Set(this.at(path).map(({ headers }) => headers["idempotency-key"]))];
+  }
+
+  async close() {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  async #serve(request, response) {
+    const [path] = request.url.split("?");
+    const file = files.get(path);
+    if (file) {
+      response.setHeader("Content-Type", TYPES[path.split(".").at(-1)]);
+      response.setHeader("Cache-Control", "no-cache");
+      // A frame without an origin loads modules as if from elsewhere.
+      response.setHeader("Access-Control-Allow-Origin", "*");
+      response.end(file);
+      return;
+    }
+    const chunks = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const { method, url: target, headers } = request;
+    const seen = { method, path, target, headers, body: Buffer.concat(chunks) };
+    this.seen.push(seen);
+    const handler = this.#routes.get(path) ?? (() => ({ status: 404, body: "no such path" }));
+    const answer = await handler(seen, response);
+    if (!answer) return;
+    response.writeHead(answer.status ?? 200, { ...answer.headers, "Content-Length": Buffer.byteLength(answer.body ?? "") });
+    response.end(answer.body);
+  }
+}
+
+/** Opens a page and waits until its client is there. `ready: false` for one that is not to come up. */
+export async function open(context, url, { ready = true } = {}) {
+  const page = await context.newPage();
+  const shop = new Shop(page);
+  await shop.go(url, ready);
+  return shop;
+}
+
+/** A page of the tests, by what page.mjs offers. */
+export class Shop {
+  /** What the page reported as not caught. */
+  errors = [];
+  #boxes;
+
+  constructor(page) {
+    this.page = page;
+    page.on("pageerror", (error) => this.errors.push(String(error)));
+  }
+
+  async go(url, ready = true) {
+    await this.page.goto(url);
+    if (ready) await this.ready();
+    // While a page is left, it can be clicked, but not asked where.
+    this.#boxes = await this.page.evaluate(() => {
+      const ids = [...document.querySelectorAll("[id]")].map(({ id }) => id);
+      const middle = ({ x, y, width, height }) => [x + width / 2, y + height / 2];
+      return Object.fromEntries(ids.map((id) => [`#${id}`, middle(document.getElementById(id).getBoundingClientRect())]));
+    });
+  }
+  async reload() {
+    await this.page.reload();
+    await this.ready();
+  }
+  ready() {
+    return this.page.waitForFunction(() => window.shop?.isReady);
+  }
+
+  /** Sends for an intent. Gives what became of it: {status, text, …} or {error, …}. */
+  send(intent, url, init = {}, options = {}) {
+    return this.call("send", intent, url, init, options);
+  }
+  /** The same, not waited for; `result` gives it later. */
+  async start(intent, url, init = {}, options = {}) {
+    const number = await this.call("start", intent, url, init, options);
+    return { result: () => this.call("result", number), abort: () => this.call("abort", number) };
+  }
+  /** Calls a function of page.mjs. */
+  call(name, ...values) {
+    return this.page.evaluate(([name, values]) => window.shop[name](...values), [name, values]);
+  }
+  /** What the client told so far, of one type or of all. */
+  async told(type) {
+    const events = await this.page.evaluate(() => window.shop.events);
+    return type === undefined ? events : events.filter((event) => event.type === type);
+  }
+  /** Waits until the client has told this so often. */
+  async heard(type, times = 1) {
+    await this.page.waitForFunction(
+      ([type, times]) => window.shop.events.filter((event) => event.type === type).length >= times,
+      [type, times],
+    );
+  }
+  /** Clicks where an element was when the page was opened, whatever it says of itself. */
+  click(selector, times = 1) {
+    return this.page.mouse.click(...this.#boxes[selector], { clickCount: times });
+  }
+  /** Presses a key and holds it until it has come so often. */
+  async hold(key, times = 6) {
+    for (let time = 0; time < times; time++) await this.page.keyboard.down(key);
+    await this.page.keyboard.up(key);
+  }
+  look() {
+    return this.call("look");
+  }
+  /** What the guard of the form called back, once it has. */
+  async end(number = 1) {
+    await this.page.waitForFunction((number) => window.shop.ends.length >= number, number);
+    return (await this.page.evaluate(() => window.shop.ends))[number - 1];
+  }
+  /** All that is stored, as one text. */
+  stored() {
+    return this.page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }));
+  }
+}
