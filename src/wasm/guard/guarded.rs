@@ -2,7 +2,7 @@
 
 use super::dom;
 use super::flight::{self, Flight, Phase};
-use super::lock::Lock;
+use super::lock::{self, Lock};
 use super::options::Options;
 use super::region::Region;
 use super::steps::Place;
@@ -152,7 +152,12 @@ impl Guarded {
 
     fn shown(&self, event: JsValue) -> Result<(), JsValue> {
         if Reflect::get(&event, &JsValue::from_str("persisted"))? == JsValue::TRUE {
+            let focused = self.lock.borrow().focused();
             self.apply(Happening::Shown);
+            // A page that was kept comes back without its focus.
+            if let Some(focused) = focused {
+                lock::refocus(&self.form, &focused);
+            }
         }
         Ok(())
     }

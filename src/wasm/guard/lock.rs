@@ -60,9 +60,8 @@ impl Lock {
                 _ => {}
             }
         }
+        self.focused = dom::focused(form);
         if options.disable == Disable::Native {
-            // Disabling what has the focus moves the focus to the body.
-            self.focused = dom::focused(form);
             for submitter in dom::submitters(form) {
                 if !submitter.disabled() {
                     submitter.set_disabled(true);
@@ -103,13 +102,17 @@ impl Lock {
         for control in &self.disabled {
             control.set_disabled(false);
         }
+        // Disabling what has the focus has moved the focus to the body.
         if let Some(focused) = self.focused
             && self.disabled.iter().any(|control| **control == focused)
-            && dom::focused(form).is_none_or(|now| now.local_name() == "body")
         {
-            // What has left the page cannot take the focus.
-            let _ = focused.focus();
+            refocus(form, &focused);
         }
+    }
+
+    /// What had the focus when the form was locked.
+    pub(super) fn focused(&self) -> Option<HtmlElement> {
+        self.focused.clone()
     }
 
     fn set(&mut self, element: &Element, name: &'static str, ours: &str) {
@@ -145,6 +148,14 @@ impl Lock {
             }
             _ => {}
         }
+    }
+}
+
+/// Gives the focus back, unless it is somewhere else by now.
+pub(super) fn refocus(form: &HtmlFormElement, focused: &HtmlElement) {
+    if dom::focused(form).is_none_or(|now| now.local_name() == "body") {
+        // What has left the page cannot take the focus.
+        let _ = focused.focus();
     }
 }
 
