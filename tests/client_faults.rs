@@ -255,7 +255,7 @@ fn fault_69_a_captive_portal_is_not_success() {
 fn fault_70_one_tab_sends_and_the_others_wait() {
     let (one, two) = (TabToken::new(1), TabToken::new(2));
     let Claiming::Write(claim) = Claim::claim(None, one, NOW) else { panic!() };
-    assert_eq!(Claim::claim(Some(&claim), two, NOW), Claiming::Wait(Claim::LEASE));
+    assert_eq!(Claim::claim(Some(&claim), two, NOW), Claiming::Wait(Claim::LOOK_AGAIN_AFTER));
     let death = NOW.plus(Claim::LEASE);
     assert!(matches!(Claim::claim(Some(&claim), two, death), Claiming::Write(_)));
 }

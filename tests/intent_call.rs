@@ -513,6 +513,60 @@ fn a_look_up_is_asked_last_and_proves_only_what_was_executed() {
 }
 
 #[test]
+fn what_was_looked_up_is_not_told_of_what_was_sent_since() {
+    let refused = Report::Completed { http_status: 402 };
+    let succeeded = Report::Completed { http_status: 201 };
+    let looking = |page: &mut Page| {
+        let (call, command) = page.begin(Goal::FindOut { look_up: true });
+        assert_eq!(command, Command::LookUp);
+        call
+    };
+    // The same key was sent once more.
+    for (report, found) in
+        [(refused, State::Sending), (succeeded, State::Succeeded { http_status: 201 })]
+    {
+        let mut page = Page::new();
+        let key = page.leave_unknown("a");
+        let mut call = looking(&mut page);
+        assert_eq!(sent(&page.submit("a").1).0, key);
+        assert_eq!(*ended(&page.report(&mut call, report)), End::Found(Some(found)));
+        assert_eq!(page.entry().state, found);
+    }
+    // The key was refused, and another one is under way.
+    for report in [refused, succeeded] {
+        let mut page = Page::new();
+        page.leave_unknown("a");
+        let mut call = looking(&mut page);
+        let (mut again, _) = page.submit("a");
+        page.hear(&mut again, &error(402, "card_error"));
+        let other = sent(&page.submit("b").1).0;
+        assert_eq!(*ended(&page.report(&mut call, report)), End::Found(Some(State::Sending)));
+        assert_eq!((page.entry().key, page.entry().state), (other, State::Sending));
+    }
+}
+
+#[test]
+fn a_look_up_has_two_words_and_a_status_that_fits() {
+    let completed = |http_status| Some(Report::Completed { http_status });
+    for (state, http_status, report) in [
+        ("succeeded", None, completed(200)),
+        ("succeeded", Some(201), completed(201)),
+        ("refused", None, completed(400)),
+        ("refused", Some(402), completed(402)),
+        ("succeeded", Some(404), None),
+        ("refused", Some(200), None),
+        ("refused", Some(500), None),
+        ("succeeded", Some(0), None),
+        ("pending", None, None),
+        ("unknown", None, None),
+        ("completed", Some(200), None),
+        ("", None, None),
+    ] {
+        assert_eq!(Report::looked_up(state, http_status), report, "{state} {http_status:?}");
+    }
+}
+
+#[test]
 fn an_entry_that_cannot_be_read_may_be_looked_up_and_stays() {
     let mut page = Page::new();
     page.text = Some("garbage".into());

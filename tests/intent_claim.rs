@@ -22,7 +22,7 @@ fn the_table() {
         |tab, now: UnixMillis| Claiming::Write(Claim { tab, until: now.plus(Claim::LEASE) });
     assert_eq!(Claim::claim(None, ONE, NOW), Claiming::Write(claim));
     for (now, own, others, held) in [
-        (after(0), Claiming::Mine, Claiming::Wait(Millis::new(15_000)), true),
+        (after(0), Claiming::Mine, Claiming::Wait(Millis::new(1000)), true),
         (after(14_749), Claiming::Mine, Claiming::Wait(Millis::new(251)), true),
         (after(14_750), Claiming::Mine, Claiming::Wait(Millis::new(250)), false),
         (after(14_999), Claiming::Mine, Claiming::Wait(Millis::new(1)), false),

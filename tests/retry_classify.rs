@@ -1,8 +1,8 @@
 //! What the end of an attempt means, as a table; every cell is checked.
 //!
 //! Inputs: the status; the error's name (as `code`, then as `type`); `Idempotency-State`; what else
-//! the answer tells: `replayed`, `not_stored`, `html` (not the API's media type), `cut`, `empty`;
-//! whether an earlier attempt is `unknown`; whether the server is known to send `proof`; whether the
+//! the answer tells: `replayed`, `not_stored`, `html` (not the API's media type), `redirected` (it is
+//! the answer of the page that a redirect led to), `cut`, `empty`; whether an earlier attempt is `unknown`; whether the server is known to send `proof`; whether the
 //! key may be minted anew. The first line that fits counts.
 
 #![cfg(not(target_arch = "wasm32"))]
@@ -41,6 +41,7 @@ const TABLE: &str = "
     0 | * | completed | * | * | * | * => ambiguous status
     0 | * | * | replayed | * | * | * => ambiguous status
     *   | * | * | html | * | * | * => ambiguous not_the_api
+    401/402/408/409/429 | * | * | redirected | * | * | * => ambiguous status
     201 | * | * | not_stored | * | * | * => succeeded
     201 | * | none | * | unknown | proof | * => unsettled no_proof
     201 | * | none | * | * | * | * => succeeded
@@ -83,7 +84,7 @@ fn every_cell() {
         ("status", &["0", "201", "303", "401", "402", "408", "409", "429", "503"]),
         ("name", &names),
         ("state", &["none", "completed", "in_progress", "unknown", "released", "voided"]),
-        ("other", &["plain", "replayed", "not_stored", "html", "cut", "empty"]),
+        ("other", &["plain", "replayed", "not_stored", "html", "redirected", "cut", "empty"]),
         ("before", &["clean", "unknown"]),
         ("server", &["none", "proof"]),
         ("key", &["ours", "own"]),
@@ -129,6 +130,7 @@ fn classify_words(word: &dyn Fn(&'static str) -> &'static str, as_type: bool) ->
         state: some(word("state"), word("state") != "none"),
         replayed: some("true", other == "replayed"),
         stored: some("false", other == "not_stored"),
+        redirected: other == "redirected",
     };
     let context = Context {
         maybe_executed: word("before") == "unknown",

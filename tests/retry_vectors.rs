@@ -62,6 +62,7 @@ fn outcomes() {
             state: text("state"),
             replayed: text("replayed"),
             stored: text("stored"),
+            redirected: answer["redirected"].as_bool().unwrap_or(false),
         };
         let heard = match vector["heard"].as_str() {
             Some("network_error") => Heard::NetworkError,

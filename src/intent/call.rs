@@ -112,7 +112,7 @@ enum Phase {
     Pausing { key: IdempotencyKey, request: Which, doubt: Option<Doubt> },
     Asking { key: IdempotencyKey, asked: Asked },
     PausingToAsk { key: IdempotencyKey },
-    LookingUp,
+    LookingUp { key: Option<IdempotencyKey>, attempts: u32 },
 }
 
 impl Call {
@@ -171,13 +171,19 @@ impl Call {
     pub fn report(&mut self, report: Report, moment: &Moment) -> Step {
         let (asked, report, entry) = match self.take_phase() {
             Phase::Asking { key, asked } => (asked, report, moment.stored.with_key(&key)),
-            Phase::LookingUp => {
+            Phase::LookingUp { key, attempts } => {
                 let Stored::Entry(entry) = &moment.stored else {
                     // Nothing to write it to; the caller is told all the same.
                     return end(End::Found(Some(proven(report).unwrap_or(State::Unknown))));
                 };
-                // To have found nothing proves nothing: the request may still be under way.
-                (Asked::State, proven(report).map_or(Report::NoAnswer, |_| report), Some(entry))
+                let report = match proven(report) {
+                    // What was sent since the look-up began may have come after it.
+                    Some(State::Refused { .. }) if entry.attempts != attempts => Report::NoAnswer,
+                    Some(_) => report,
+                    // To have found nothing proves nothing: the request may still be under way.
+                    None => Report::NoAnswer,
+                };
+                (Asked::State, report, Some(entry).filter(|entry| Some(&entry.key) == key.as_ref()))
             }
             _ => return out_of_turn(),
         };
@@ -327,7 +333,12 @@ impl Call {
         match (&self.goal, stored) {
             (Goal::FindOut { look_up: true }, _) if !self.looked_up => {
                 self.looked_up = true;
-                self.phase = Phase::LookingUp;
+                self.phase = match stored {
+                    Stored::Entry(entry) => {
+                        Phase::LookingUp { key: Some(entry.key.clone()), attempts: entry.attempts }
+                    }
+                    _ => Phase::LookingUp { key: None, attempts: 0 },
+                };
                 Step { write: None, command: Command::LookUp }
             }
             (Goal::Submit { .. }, _) => end(End::NotResolved),

@@ -41,7 +41,8 @@ pub enum Claiming {
     Write(Claim),
     /// It is the sender already.
     Mine,
-    /// Another tab is: look again when the storage changes, or after this long.
+    /// Another tab is: look again when the storage changes, or after this long. Not every storage
+    /// tells of changes, and none tells its own page.
     Wait(Millis),
 }
 
@@ -58,6 +59,8 @@ impl Claim {
     pub const LEASE: Millis = Millis::from_seconds(15);
     /// How long after writing a claim its tab looks whether it stands.
     pub const CONFIRM_AFTER: Millis = Millis::new(250);
+    /// How long to wait at most before looking again whether another tab is still the sender.
+    pub const LOOK_AGAIN_AFTER: Millis = Millis::from_seconds(1);
     /// How long after a claim, and after each renewal, it is to be renewed.
     pub const RENEW_AFTER: Millis = Millis::from_seconds(5);
 
@@ -65,7 +68,9 @@ impl Claim {
     pub fn claim(found: Option<&Self>, tab: TabToken, now: UnixMillis) -> Claiming {
         match found {
             Some(claim) if claim.is_alive(now) && claim.tab == tab => Claiming::Mine,
-            Some(claim) if claim.is_alive(now) => Claiming::Wait(claim.until.since(now)),
+            Some(claim) if claim.is_alive(now) => {
+                Claiming::Wait(claim.until.since(now).min(Self::LOOK_AGAIN_AFTER))
+            }
             _ => Claiming::Write(Self { tab, until: now.plus(Self::LEASE) }),
         }
     }

@@ -116,6 +116,19 @@ impl Report {
             _ => Self::NoAnswer,
         }
     }
+
+    /// Reads what a look-up of the caller's own has found: `succeeded` or `refused`, and the status
+    /// of the answer where it is known. `None` for any other word, and for a status that does not
+    /// fit: to take one for a refusal would let another key be made.
+    pub fn looked_up(state: &str, http_status: Option<u16>) -> Option<Self> {
+        let http_status = match (state, http_status) {
+            ("succeeded", None) => 200,
+            ("refused", None) => 400,
+            ("succeeded", Some(status @ 200..400)) | ("refused", Some(status @ 400..500)) => status,
+            _ => return None,
+        };
+        Some(Self::Completed { http_status })
+    }
 }
 
 /// What to do first, and what to store before.

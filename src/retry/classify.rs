@@ -38,6 +38,8 @@ pub struct Answer<'a> {
     pub replayed: Option<&'a str>,
     /// `Idempotency-Stored`.
     pub stored: Option<&'a str>,
+    /// It is the answer of the address that a redirect led to.
+    pub redirected: bool,
 }
 
 /// What became of an answer's body.
@@ -147,6 +149,7 @@ pub enum Doubt {
 /// | 5xx | Ambiguous; NotExecuted when the state is `released`; Unsettled when it is a kept answer or an `invalid_request_error` | same |
 /// | proof (`Idempotency-State: completed`, `Idempotent-Replayed: true`) | by status: below 400 Succeeded, else Refused | same |
 /// | a media type that the API does not answer with | Ambiguous | same |
+/// | 4xx after a redirect | Ambiguous | same |
 /// | 2xx | Succeeded | where the server sends proof: Unsettled, unless `Idempotency-Stored: false` |
 /// | 4xx with the state `unknown` or `in_progress`, not `Idempotency-Stored: false` | Ambiguous; Unsettled for 401, 403, 407, 421, 423 | same |
 /// | 425, 429 | NotExecuted, again | same |
@@ -159,6 +162,7 @@ pub enum Doubt {
 /// a portal or a cache made up must not close the matter where the server would have said so.
 /// Likewise a 4xx without proof, where there would be one, comes from somebody before the key's
 /// record, which was not reached: the same key may still be used.
+/// After a redirect a 4xx may be of the page that it led to, and the request executed all the same.
 /// A kept 5xx is what Stripe-like servers replay: it stays, and says nothing.
 pub fn classify(heard: &Heard<'_>, context: &Context<'_>) -> Outcome {
     match heard {
@@ -267,6 +271,7 @@ impl Answer<'_> {
             }
             (200..300, _) => Outcome::Succeeded { http_status },
             (..400, _) => ambiguous,
+            _ if self.redirected => ambiguous,
             (_, AnswerClass::NotExecuted) if is_open && !again => {
                 Outcome::Unsettled(Doubt::Status(http_status))
             }

@@ -1,7 +1,7 @@
 //! One call, as JavaScript drives it: [`Call`] with its store, clock and random numbers.
 
 use super::client::command;
-use super::convert::{number, object};
+use super::convert::{number, object, range_error};
 use super::host;
 use super::storage::Store;
 use crate::intent::{
@@ -26,6 +26,8 @@ extern "C" {
     fn error_type(this: &JsAnswer) -> Option<String>;
     #[wasm_bindgen(method, getter, js_name = errorCode)]
     fn error_code(this: &JsAnswer) -> Option<String>;
+    #[wasm_bindgen(method, getter)]
+    fn redirected(this: &JsAnswer) -> bool;
     #[wasm_bindgen(method, getter)]
     fn headers(this: &JsAnswer) -> JsHeaders;
 
@@ -78,6 +80,7 @@ impl CallHandle {
             state: state.as_deref(),
             replayed: replayed.as_deref(),
             stored: stored.as_deref(),
+            redirected: answer.redirected(),
         };
         let said = Said {
             state: state.as_deref(),
@@ -103,7 +106,21 @@ impl CallHandle {
         self.step(Call::waited)
     }
 
-    /// A key call got this answer; the status is 0 where there was none.
+    /// The caller's own look-up found this. A `RangeError` for what it may not say.
+    #[wasm_bindgen(js_name = lookedUp)]
+    pub fn looked_up(&mut self, state: &str, http_status: Option<f64>) -> Result<JsValue, JsValue> {
+        // A status that is no whole number of 16 bits fits nothing.
+        let http_status = http_status.map(|status| status as u16);
+        let Some(report) = Report::looked_up(state, http_status) else {
+            return Err(range_error(
+                "a look-up gives the state \"succeeded\" (httpStatus 200 to 399) or \"refused\" (400 to 499), and undefined for all else",
+            ));
+        };
+        self.step(|call, moment| call.report(report, moment))
+    }
+
+    /// A key call got this answer; the status is 0 where there was none, and where a look-up found
+    /// nothing.
     pub fn reported(
         &mut self,
         status: u16,

@@ -91,7 +91,7 @@ impl Client {
         };
         Ok(Self {
             shared: Rc::new(Shared {
-                store: Store::open(&settings.storage(), settings.namespace()),
+                store: Store::open(&settings.storage(), &settings.namespace()),
                 settings: settings_of_calls,
             }),
             tab: OnceCell::new(),

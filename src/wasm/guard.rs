@@ -43,7 +43,7 @@ pub use options::{FormGuardOptions, OnSubmit};
 use crate::guard::Event as Happening;
 use guarded::{Guarded, mark};
 use js_sys::{Error, Reflect};
-use options::{Options, Send, is_post, refuse_second_field, type_error};
+use options::{Options, Send, refuse_second_field, require_post, type_error};
 use std::rc::Rc;
 use wasm_bindgen::prelude::{JsCast, JsValue, wasm_bindgen};
 use web_sys::{HtmlElement, HtmlFormElement};
@@ -73,10 +73,7 @@ impl FormGuard {
         }
         let options = Options::read(options.as_ref())?;
         if options.send == Send::Navigate {
-            // A GET would put the key into the address.
-            if !is_post(dom::attribute(&form, "method").as_deref()) {
-                return Err(type_error("oncekey: send \"navigate\" needs a form with method=post"));
-            }
+            require_post(dom::attribute(&form, "method").as_deref())?;
             refuse_second_field(&form, &options.key_field)?;
         }
         if Reflect::has(&form, &mark())? {

@@ -3,7 +3,8 @@
 //! Storage fails in many ways: a sandboxed frame may not touch it, a full one takes nothing, and
 //! one of a private window forgets. Whatever it does not take is kept in memory, and then counts
 //! more than what storage still holds under that name: it is newer. That the page may lose it is
-//! said once, by [`Store::take_loss`].
+//! said once, by [`Store::take_loss`]. One that works, but not for this name in this moment, may hold
+//! anything there: that is read as an entry that cannot be read.
 
 use crate::intent::Stored;
 use std::cell::Cell;
@@ -36,7 +37,10 @@ pub(super) enum Loss {
 
 impl Store {
     /// `given`: what the caller wants; undefined stands for `localStorage`, null for memory only.
-    pub(super) fn open(given: &JsValue, prefix: String) -> Self {
+    ///
+    /// Colons of the namespace are doubled: `a` with the intent `b:i:c` is not `a:i:b` with `c`.
+    pub(super) fn open(given: &JsValue, namespace: &str) -> Self {
+        let prefix = namespace.replace(':', "::");
         let (storage, loss) = match given {
             given if given.is_undefined() => local_storage(),
             given if given.is_null() => (None, None),
@@ -57,13 +61,26 @@ impl Store {
         if !kept.is_undefined() {
             return kept.as_string();
         }
-        match self.storage.as_ref()?.get_item(&name) {
-            Ok(text) => text,
-            Err(error) => {
-                self.note_loss(loss_of(&error));
-                self.taken.get(&JsValue::from_str(&name)).as_string()
-            }
+        let storage = self.storage.as_ref()?;
+        let error = match storage.get_item(&name) {
+            Ok(text) => return text,
+            Err(error) => error,
+        };
+        let taken = self.taken.get(&JsValue::from_str(&name));
+        // It may hold an outcome that is unknown: what it does not tell counts as one.
+        if taken.is_undefined() && self.is_usable() {
+            return storage.get_item(&name).unwrap_or_else(|_| Some(String::new()));
         }
+        self.note_loss(loss_of(&error));
+        taken.as_string()
+    }
+
+    /// Whether storage takes and tells anything at all.
+    fn is_usable(&self) -> bool {
+        let name = self.full("probe");
+        let is_usable = self.try_write(&name, "probe").is_ok();
+        let _ = self.storage.as_ref().map(|storage| storage.remove_item(&name));
+        is_usable
     }
 
     pub(super) fn write(&self, name: &str, text: &str) {

@@ -1,8 +1,8 @@
 // Guarded forms that the browser posts by itself, with the key in a field.
 import assert from "node:assert/strict";
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
-import { Site, eventually, gated, open, startBrowser, startWorker } from "./support.mjs";
+import { Site, error, eventually, gated, json, open, startBrowser, startWorker } from "./support.mjs";
 
 const thanks = () => ({ status: 201, headers: { "Content-Type": "text/html" }, body: `<p>Thanks, ${randomUUID()}</p>` });
 const FORM = (target) => `<form method="post" action="${target}">
@@ -115,6 +115,55 @@ describe("a form that the browser posts", () => {
     await shop.click("#card");
     await arrived();
     assert.match(fields(site.at(path)[0]).once, /^[0-9a-f-]{36}$/);
+  });
+
+  describe("when it was sent before", () => {
+    /** A page whose intent has an entry like that of an earlier post, with these fields changed. */
+    async function left(changes, { amount = "2990", client, aged = 0 } = {}) {
+      const { shop, path, arrived } = await shown(thanks, { first, client });
+      await shop.click("#card");
+      await arrived();
+      await back(shop);
+      await shop.page.fill("#amount", amount);
+      const name = "oncekey:i:order:1";
+      const fields = (await shop.page.evaluate((name) => localStorage[name], name)).split(" ").slice(0, -1);
+      for (const [place, value] of Object.entries(changes)) fields[place] = value;
+      for (const time of [6, 7, 8]) fields[time] -= aged;
+      const text = fields.join(" ");
+      const sum = createHash("sha256").update(text).digest("hex").slice(0, 8);
+      await shop.page.evaluate(([name, text]) => localStorage.setItem(name, text), [name, `${text} ${sum}`]);
+      await shop.click("#card", 2);
+      return { end: await shop.end(), look: await shop.look(), hits: site.hits(path) };
+    }
+    const DAYS = 48 * 3_600_000;
+    const unknown = "We don't know yet whether this went through. You can try again: nothing will be done twice.";
+
+    test("a success that is too old to be asked for is done, not done with other details", async () => {
+      const { end, look, hits } = await left({ 3: "+201" }, { aged: DAYS });
+      assert.deepEqual([end.error, end.httpStatus, look.said, look.busy, hits], ["AnswerGoneError", 201, "Done.", "true", 1]);
+    });
+
+    test("an outcome that is unknown for too long is not called a changed payload", async () => {
+      const { end, look, hits } = await left({}, { aged: DAYS });
+      assert.deepEqual([end.error, end.reason, look.said, look.busy, hits], ["OutcomeUnknownError", "too_old", unknown, null, 1]);
+    });
+
+    test("a changed payload is not sent where nobody can be asked", async () => {
+      const { end, look, hits } = await left({}, { amount: "1" });
+      assert.deepEqual([end.error, end.outcome, look.busy, hits], ["PayloadChangedError", "unknown", null, 1]);
+    });
+
+    test("key calls that fail are asked once for each submit", async () => {
+      const keyUrl = site.route(() => error(500, "api_error"));
+      const { end, hits } = await left({ 3: "p" }, { amount: "1", client: { keyUrl } });
+      assert.deepEqual([end.error, end.outcome, hits, site.hits(keyUrl)], ["PayloadChangedError", "unknown", 1, 1]);
+    });
+
+    test("what turns out to have succeeded is done", async () => {
+      const keyUrl = site.route(() => json(200, { state: "completed", http_status: 201 }));
+      const { end, look } = await left({}, { aged: DAYS, client: { keyUrl } });
+      assert.deepEqual([end.error, look.said], ["AnswerGoneError", "Done."]);
+    });
   });
 
   describe("through the gateway", () => {

@@ -38,6 +38,24 @@ async fn the_browser_posts_the_key_once() {
 }
 
 #[wasm_bindgen_test]
+async fn a_form_that_has_become_a_get_is_not_sent() {
+    let page = Page::new(FORM);
+    let guard = page.guard_with(NAVIGATE, "'key'");
+    page.js("form.method = 'get'");
+    let stop = catch_errors(&page);
+    page.click("button");
+    settle().await;
+    page.js_with("it()", &stop);
+    let message = "TypeError: oncekey: send \"navigate\" needs a form with method=post";
+    assert_eq!(page.events(), [message], "and no key is asked for");
+    assert!(!guard.locked());
+    page.js("$('button').formMethod = 'post'");
+    page.click("button");
+    settle().await;
+    assert_eq!(page.events(), [ENTRIES, "sent 2 pay card=4242&how=pay", POSTED]);
+}
+
+#[wasm_bindgen_test]
 async fn the_label_of_a_submit_input_is_not_what_is_sent() {
     let page = Page::new(
         r#"<form method=POST action="about:blank" target=sink>

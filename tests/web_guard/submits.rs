@@ -68,6 +68,16 @@ async fn what_is_blocked_is_told_to_the_page_without_its_values() {
 }
 
 #[wasm_bindgen_test]
+async fn what_is_blocked_is_told_with_the_detail_that_the_page_wants() {
+    let page = Page::new(FORM);
+    let _guard = page.guard("{detail: () => ({intent: 'order:1'})}");
+    page.js("form.addEventListener('oncekey:blocked', e => log.push(e.detail.intent))");
+    page.click("button");
+    page.click("button");
+    assert_eq!(page.events()[1..], ["blocked", "order:1"]);
+}
+
+#[wasm_bindgen_test]
 async fn fault_47_a_slow_server_lets_no_second_one_through() {
     let page = Page::new(FORM);
     let guard = page.guard("{}");

@@ -167,6 +167,16 @@ fn namespaces_are_apart() {
 }
 
 #[wasm_bindgen_test]
+fn a_namespace_with_colons_is_apart_from_an_intent_with_colons() {
+    let (outer, mut inner) = (Page::new(), Page::new());
+    inner.namespace = outer.namespace.clone() + ":i:b";
+    let key = send(&inner.client(), "c", "{}").key;
+    assert_eq!(state(&outer.client(), "b:i:c"), "idle");
+    assert_ne!(send(&outer.client(), "b:i:c", "{}").key, key);
+    assert_eq!((inner.client().pending().length(), outer.client().pending().length()), (1, 1));
+}
+
+#[wasm_bindgen_test]
 fn without_storage_all_is_in_memory() {
     let page = Page::with(JsValue::NULL);
     let client = page.client();

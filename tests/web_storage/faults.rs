@@ -135,6 +135,31 @@ fn one_that_does_not_list() {
     assert_eq!(client.take_loss(), None);
 }
 
+/// A disk that hiccups must not make a second key out of one whose outcome is unknown.
+#[wasm_bindgen_test]
+fn one_that_does_not_read_once_or_not_this_name() {
+    for error in ["new Error('disk')", "new DOMException('no', 'SecurityError')"] {
+        let page = storage(&format!(
+            "getItem(name) {{ if (this.fails?.(name)) throw {error}; return map.get(name) ?? null }}"
+        ));
+        let mut sent = send(&page.client(), "order:1", "{}");
+        sent.failed();
+        let fail =
+            |when: &str| run(&[("storage", &page.storage)], &format!("storage.fails = {when}"));
+        fail("() => { storage.fails = null; return true }");
+        let client = page.client();
+        assert_eq!(send(&client, "order:1", "{}").key, sent.key, "{error}");
+        assert_eq!(client.take_loss(), None);
+        fail("name => name.endsWith('order:1')");
+        let client = page.client();
+        assert_eq!(state(&client, "order:1"), "unknown");
+        assert_eq!(refused(&client, "order:1", "{}"), ("unknown".into(), "unreadable".into()));
+        assert_eq!(send(&client, "order:2", "{}").attempt, 1);
+        fail("null");
+        assert_eq!(send(&client, "order:1", "{}").key, sent.key);
+    }
+}
+
 #[wasm_bindgen_test]
 fn one_that_removes_nothing() {
     let page = storage("removeItem: denied");

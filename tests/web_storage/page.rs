@@ -123,7 +123,10 @@ impl Sent {
     pub(crate) fn answered(&mut self, status: u16) -> JsValue {
         let answer = run(
             &[("status", &status.into())],
-            "return { status, body: 'whole', headers: new Headers({ 'content-type': 'application/json' }) }",
+            "return {
+                status, body: 'whole', redirected: false,
+                headers: new Headers({ 'content-type': 'application/json' }),
+            }",
         );
         self.call.answered(answer.unchecked_ref()).expect("a command")
     }

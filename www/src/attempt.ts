@@ -1,13 +1,14 @@
 // One attempt: it is sent, and its answer is read to the end.
 
 import type { Prepared } from "./request.js";
-import { timer } from "./wait.js";
+import { abortable, timer } from "./wait.js";
 
 /** What the core is told of an answer. */
 export interface Answer {
   status: number;
   headers: Headers;
   body: "whole" | "empty" | "cut";
+  redirected: boolean;
   errorType?: string;
   errorCode?: string;
 }
@@ -40,14 +41,18 @@ export async function attempt(prepared: Prepared, options: AttemptOptions): Prom
   try {
     const headers = new Headers(prepared.headers);
     if (prepared.ownKey === undefined) headers.set("idempotency-key", options.key);
-    const response = await options.fetch.call(globalThis, prepared.url, {
-      ...prepared.init,
-      method: prepared.method,
-      headers,
-      body: prepared.body ?? null,
-      signal: controller.signal,
-    });
-    return await hear(response, options.validate);
+    const exchange = async () => {
+      const response = await options.fetch.call(globalThis, prepared.url.href, {
+        ...prepared.init,
+        method: prepared.method,
+        headers,
+        body: prepared.body ?? null,
+        signal: controller.signal,
+      });
+      return await hear(response, options.validate);
+    };
+    // Neither a `fetch` of the page's own nor `validate` need heed the signal.
+    return await abortable(exchange(), controller.signal);
   } catch (cause) {
     return { failed: ended ?? "network", cause: ended === "aborted" ? signal?.reason : cause };
   } finally {
@@ -58,13 +63,15 @@ export async function attempt(prepared: Prepared, options: AttemptOptions): Prom
 
 /** Reads a copy to its end, so that the caller gets the answer as it came, and whole. */
 async function hear(response: Response, validate: AttemptOptions["validate"]): Promise<Heard> {
-  const answer: Answer = { status: response.status, headers: response.headers, body: "whole" };
+  const { status, headers } = response;
+  // A `fetch` of the page's own may answer with something like a response.
+  const answer: Answer = { status, headers, redirected: response.redirected === true, body: "whole" };
   const text = await readText(response.clone());
   if (text === undefined) {
     answer.body = "cut";
   } else if (text.length === 0) {
     answer.body = "empty";
-  } else if (isJson(response.headers.get("content-type"))) {
+  } else if (isJson(headers.get("content-type"))) {
     try {
       Object.assign(answer, errorIn(JSON.parse(text)));
     } catch {

@@ -1,6 +1,7 @@
 // `oncekey/auto`: guards every <form data-oncekey="order:1042"> of the page, now and later. Importing it is all.
 //
-// Attributes: `data-oncekey` (the intent's name), and `data-oncekey-send`, `-key-field`, `-next` as in markup.ts.
+// Attributes: `data-oncekey` (the intent's name), and `data-oncekey-send`, `-key-field`, `-expects`, `-next` as in
+// markup.ts.
 // `<html data-oncekey-key-url="/_oncekey/key">` says where keys are asked.
 
 import { type FormGuard, createClient } from "oncekey";

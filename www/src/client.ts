@@ -1,6 +1,6 @@
 // The client of a page: its intents, and what became of them.
 
-import type { Core, CoreClient, Loader } from "./core.js";
+import type { Command, Core, CoreClient, Loader } from "./core.js";
 import { type Ended, drive } from "./drive.js";
 import {
   AbortedError,
@@ -13,7 +13,7 @@ import {
 import { type KeyCalls, keyCalls } from "./key-calls.js";
 import { type Prepared, expected, prepare } from "./request.js";
 import { type Settings, read } from "./settings.js";
-import { takeTurn } from "./turn.js";
+import { TooLong, takeTurn } from "./turn.js";
 import type {
   Client,
   ClientEvents,
@@ -25,6 +25,7 @@ import type {
   PendingIntent,
   ResolveOptions,
 } from "./types.js";
+import { abortable } from "./wait.js";
 
 /** The platform's own, with the types of this client's events. */
 const Events = EventTarget as unknown as {
@@ -60,8 +61,7 @@ export class OncekeyClient extends Events implements Client {
   }
 
   intent(name: string, options: IntentOptions = {}): Intent {
-    if (typeof name !== "string" || name === "") throw new TypeError("An intent needs a name, such as order:1042.");
-    return new NamedIntent(this, name, options);
+    return new NamedIntent(this, named(name), options);
   }
 
   fetch(intent: string, url: string | URL, init?: IntentInit, options?: IntentOptions): Promise<Response> {
@@ -109,14 +109,23 @@ export class OncekeyClient extends Events implements Client {
     this.#inMemory.delete(intent);
   }
 
-  /** @internal The key of a form that the browser itself sends, stored as sent; undefined when it may not be sent yet. */
-  navigate(intent: string, prepared: Prepared, ignore: string[] | undefined): string | undefined {
+  /**
+   * @internal The key of a form that the browser itself sends, stored as sent. Else the form may not be sent, or not
+   * yet: then an error says why where that is known.
+   */
+  navigate(intent: string, prepared: Prepared, ignore: string[] | undefined, tell: Tell): { key?: string; error?: unknown } {
     const client = this.core();
     const call = client.submit(intent, submitOf(prepared, { ignore, expects: "*/*" }, undefined), undefined);
     try {
-      const command = call.begin() as { do: string; key?: string; end?: string };
-      this.#tellLoss();
-      return command.do === "send" ? command.key : undefined;
+      const command = call.begin() as Command;
+      const told = this.#telling(tell);
+      this.#tellLoss(tell);
+      if (command.do === "send") return { key: command.key };
+      if (command.do !== "end" || command.end === "not_resolved") return {};
+      this.#result(intent, prepared, { end: command, response: undefined, cause: undefined, aborted: false, sent: undefined }, told);
+      return {};
+    } catch (error) {
+      return { error };
     } finally {
       call.free();
     }
@@ -131,17 +140,20 @@ export class OncekeyClient extends Events implements Client {
     tell: Tell,
   ): Promise<Response> {
     const signal = init?.signal ?? undefined;
-    const prepared = await prepare(url, init);
-    const client = await this.#later();
     const told = this.#telling(tell);
+    let prepared: Prepared;
     let ended: Ended;
     try {
+      const ready = await abortable(Promise.all([prepare(url, init), this.#later()]), signal);
+      const client = ready[1];
+      prepared = ready[0];
       ended = await takeTurn(
         {
           client,
           namespace: this.#settings.namespace,
           intent,
           signal,
+          longest: this.#settings.totalTime,
           onWait: () => told("inprogress", { intent, elsewhere: true }),
         },
         async (turn) => {
@@ -163,6 +175,7 @@ export class OncekeyClient extends Events implements Client {
               fetch: this.#settings.fetch,
               validate: options.validate,
               keyCalls: this.#keyCalls,
+              credential: prepared.headers,
               keepTurn: turn.keep,
               totalTime: this.#settings.totalTime,
               tell: told,
@@ -174,6 +187,7 @@ export class OncekeyClient extends Events implements Client {
       );
     } catch (error) {
       // Only before and in a wait for its turn does it end like this: nothing of this call was sent.
+      if (error instanceof TooLong) throw this.#tooLong(intent, told);
       if (!signal?.aborted) throw error;
       throw this.#aborted(intent, signal.reason);
     }
@@ -183,8 +197,10 @@ export class OncekeyClient extends Events implements Client {
   /** @internal */
   async findOut(intent: string, { signal, lookup }: ResolveOptions, giveUp: boolean, tell: Tell): Promise<IntentStatus> {
     const client = await this.#later();
+    if (signal?.aborted) throw this.#aborted(intent, signal.reason);
     const told = this.#telling(tell);
     const before = this.status(intent);
+    if (lookup) await this.#othersEnded(client, intent, signal, told);
     const call = giveUp ? client.giveUp(intent) : client.findOut(intent, lookup !== undefined);
     try {
       const { end, aborted, cause } = await drive({
@@ -206,7 +222,19 @@ export class OncekeyClient extends Events implements Client {
     }
   }
 
-  #result(intent: string, prepared: Prepared, { end, response, cause, aborted }: Ended, tell: Tell): Response {
+  /** What a caller looks up may be out of date while a request is under way, here or in another tab. */
+  async #othersEnded(client: CoreClient, intent: string, signal: AbortSignal | undefined, told: Tell): Promise<void> {
+    const { namespace, totalTime } = this.#settings;
+    const onWait = () => told("inprogress", { intent, elsewhere: true });
+    try {
+      await takeTurn({ client, namespace, intent, signal, longest: totalTime, onWait }, async () => {});
+    } catch (error) {
+      if (error instanceof TooLong) throw this.#tooLong(intent, told);
+      throw signal?.aborted ? this.#aborted(intent, signal.reason) : error;
+    }
+  }
+
+  #result(intent: string, prepared: Prepared, { end, response, cause, aborted, sent }: Ended, tell: Tell): Response {
     const { status } = end;
     const detail = { intent, key: status.key, attempts: status.attempts ?? 0 };
     if (aborted) {
@@ -235,8 +263,10 @@ export class OncekeyClient extends Events implements Client {
         throw new KeyVoidedError(detail);
       default: {
         const reason = end.why ?? "outcome";
-        tell("unknown", { intent, key: status.key, reason: end.doubt ?? reason });
-        const hint = end.doubt === "network" ? corsHint(prepared) : undefined;
+        // Of what was sent, whatever is stored by now.
+        if (sent) Object.assign(detail, { key: sent.key, attempts: sent.attempt });
+        tell("unknown", { intent, key: detail.key, reason: end.doubt ?? reason });
+        const hint = hintOf(end.doubt, prepared, response);
         throw new OutcomeUnknownError({ ...detail, reason, doubt: end.doubt, hint, response, cause });
       }
     }
@@ -249,14 +279,17 @@ export class OncekeyClient extends Events implements Client {
   }
 
   #aborted(intent: string, cause: unknown): AbortedError {
-    const status = this.status(intent);
-    return new AbortedError({
-      intent,
-      key: status.key,
-      attempts: status.attempts ?? 0,
-      outcome: isOpen(status) ? "unknown" : "not_sent",
-      cause,
-    });
+    // Without the core, nobody knows what is stored.
+    const { state, key, attempts = 0 }: IntentStatus = this.#core ? this.status(intent) : { state: "unknown" };
+    const outcome = isOpen({ state }) ? "unknown" : state === "succeeded" ? "succeeded" : "not_sent";
+    return new AbortedError({ intent, key, attempts, outcome, cause });
+  }
+
+  #tooLong(intent: string, tell: Tell): OutcomeUnknownError {
+    const { key, attempts = 0 } = this.status(intent);
+    const reason = "time_used_up";
+    tell("unknown", { intent, key, reason });
+    return new OutcomeUnknownError({ intent, key, attempts, reason });
   }
 
   /** Tells, and with it whether storage failed. */
@@ -323,6 +356,12 @@ class NamedIntent implements Intent {
   }
 }
 
+/** An intent's name, if it is one. */
+export function named(name: unknown): string {
+  if (typeof name !== "string" || name === "") throw new TypeError("An intent needs a name, such as order:1042.");
+  return name;
+}
+
 function submitOf(prepared: Prepared, options: IntentOptions, waitedSince: number | undefined): never {
   const { url, method, body, headers, ownKey } = prepared;
   return {
@@ -345,6 +384,14 @@ function isOpen({ state }: IntentStatus): boolean {
 
 function isSettled({ state }: IntentStatus): boolean {
   return state === "succeeded" || state === "refused" || state === "voided";
+}
+
+/** What is likely wrong. */
+function hintOf(doubt: string | undefined, prepared: Prepared, response: Response | undefined): string | undefined {
+  if (doubt === "network") return corsHint(prepared);
+  if (doubt !== "not_the_api") return undefined;
+  const type = response?.headers.get("content-type") ?? "of no media type";
+  return `The answer was ${type}: if that is the API's, name it in the intent's option "expects".`;
 }
 
 /** A header that CORS does not allow looks exactly like a dead server. */

@@ -4,8 +4,8 @@ import { type Heard, attempt } from "./attempt.js";
 import type { Command, CoreCall, EndCommand } from "./core.js";
 import type { KeyCalls } from "./key-calls.js";
 import type { Prepared } from "./request.js";
-import type { ClientEvents, ResolveOptions } from "./types.js";
-import { online, sleep } from "./wait.js";
+import type { ClientEvents, Lookup, ResolveOptions } from "./types.js";
+import { abortable, online, sleep } from "./wait.js";
 
 export interface Drive {
   call: CoreCall;
@@ -16,6 +16,8 @@ export interface Drive {
   fetch: typeof fetch;
   validate?: ((response: Response) => boolean | Promise<boolean>) | undefined;
   keyCalls: KeyCalls | undefined;
+  /** The headers of the call's own request, which key calls have to agree with. */
+  credential?: Headers;
   lookup?: ResolveOptions["lookup"];
   /** Before each attempt but the first: whether it is still this call's turn. */
   keepTurn?(): Promise<void>;
@@ -31,6 +33,8 @@ export interface Ended {
   /** Why the last attempt had none, or the caller's reason to abort. */
   cause: unknown;
   aborted: boolean;
+  /** The last attempt. */
+  sent: { key: string; attempt: number } | undefined;
 }
 
 export async function drive(drive: Drive): Promise<Ended> {
@@ -75,26 +79,32 @@ export async function drive(drive: Drive): Promise<Ended> {
         } catch (reason) {
           if (!signal?.aborted) throw reason;
           // What is stored says what is known; nothing was sent since.
-          return { end: stopped(call), response, cause: signal.reason, aborted: true };
+          return { end: stopped(call), response, cause: signal.reason, aborted: true, sent };
         }
         command = call.waited() as Command;
         break;
       }
       case "ask":
       case "void": {
-        const report = await drive.keyCalls?.(command.key, command.do, signal);
-        if (signal?.aborted) return { end: stopped(call), response, cause: signal.reason, aborted: true };
+        const report = await drive.keyCalls?.(command.key, command.do, signal, drive.credential);
+        if (signal?.aborted) return { end: stopped(call), response, cause: signal.reason, aborted: true, sent };
         command = call.reported(report?.status ?? 0, report?.state, report?.httpStatus) as Command;
         break;
       }
       case "lookup": {
-        const found = await drive.lookup?.();
-        const httpStatus = found && (found.httpStatus ?? (found.state === "succeeded" ? 200 : 400));
-        command = call.reported(found ? 200 : 0, found && "completed", httpStatus) as Command;
+        let found: Lookup | undefined;
+        try {
+          found = await abortable(Promise.resolve(drive.lookup?.()), signal);
+        } catch (error) {
+          if (!signal?.aborted) throw error;
+          return { end: stopped(call), response, cause: signal.reason, aborted: true, sent };
+        }
+        // What it may say is the core's affair.
+        command = (found ? call.lookedUp(String(found.state), found.httpStatus) : call.reported(0)) as Command;
         break;
       }
       case "end":
-        return { end: command, response, cause, aborted };
+        return { end: command, response, cause, aborted, sent };
     }
   }
 }

@@ -23,6 +23,15 @@ abstract class IntentError extends Error implements IntentErrorDetail {
   }
 }
 
+const AGAIN = "Nothing is done twice: call again, or find out with resolve().";
+/** Where to call again is not the way. */
+const NEXT: Record<string, string> = {
+  // What is stored has another key by now, or none: the next call would not send this one's.
+  overtaken: "Its key is not stored any more: find out at the server before you call again.",
+  too_old: "It is not sent any more: find out with resolve(), or at the server.",
+  unreadable: "Nothing is sent for it: find out at the server, and forget() it then.",
+};
+
 /**
  * Nobody here knows whether the request was executed. The key is kept: the same call again is safe, and
  * `intent.resolve()` finds out.
@@ -48,8 +57,7 @@ export class OutcomeUnknownError extends IntentError {
     const { reason, doubt, hint, response, cause } = detail;
     const why = doubt ? `${reason}, ${doubt}` : reason;
     super(
-      `The outcome of "${detail.intent}" is unknown (${why}). Nothing is done twice: call again, or find out with resolve().` +
-        (hint ? ` ${hint}` : ""),
+      `The outcome of "${detail.intent}" is unknown (${why}). ${NEXT[reason] ?? AGAIN}` + (hint ? ` ${hint}` : ""),
       detail,
       cause === undefined ? undefined : { cause },
     );
@@ -85,7 +93,7 @@ export class AnswerGoneError extends IntentError {
   readonly httpStatus: number;
 
   constructor(detail: IntentErrorDetail & { httpStatus: number }) {
-    super(`"${detail.intent}" has succeeded, but the server does not have its answer any more.`, detail);
+    super(`"${detail.intent}" has succeeded, but its answer could not be had again.`, detail);
     this.httpStatus = detail.httpStatus;
   }
 }
@@ -114,14 +122,16 @@ export class KeyVoidedError extends IntentError {
 /** The caller's signal ended the call. `outcome` tells what that leaves open; the key is kept. */
 export class AbortedError extends IntentError {
   override readonly name = "AbortError";
-  /** `unknown`: an attempt may have been executed. `not_sent`: surely none was. */
-  readonly outcome: "unknown" | "not_sent";
+  /** `unknown`: an attempt may have been executed. `not_sent`: surely none was. `succeeded`: an earlier one has. */
+  readonly outcome: "unknown" | "not_sent" | "succeeded";
 
-  constructor(detail: IntentErrorDetail & { outcome: "unknown" | "not_sent"; cause: unknown }) {
+  constructor(detail: IntentErrorDetail & { outcome: AbortedError["outcome"]; cause: unknown }) {
     super(
-      detail.outcome === "unknown"
-        ? `The call for "${detail.intent}" was aborted; whether it was executed is unknown. Its key is kept.`
-        : `The call for "${detail.intent}" was aborted before anything was executed.`,
+      {
+        unknown: `The call for "${detail.intent}" was aborted; whether it was executed is unknown. Its key is kept.`,
+        not_sent: `The call for "${detail.intent}" was aborted before anything was executed.`,
+        succeeded: `The call for "${detail.intent}" was aborted. It had succeeded before.`,
+      }[detail.outcome],
       detail,
       { cause: detail.cause },
     );

@@ -51,7 +51,8 @@ function attribute(form: HTMLFormElement, submitter: HTMLElement | null, name: s
   return submitter?.getAttribute(`form${name}`) ?? Element.prototype.getAttribute.call(form, name) ?? undefined;
 }
 
-/** A file is sent by its name where a form is not multipart. */
+/** A file is sent by its name where a form is not multipart, and every line ends with CRLF. */
 function entries(data: FormData): [string, string][] {
-  return [...data].map(([name, value]) => [name, typeof value === "string" ? value : value.name]);
+  const lines = (text: string) => text.replace(/\r\n?|\n/g, "\r\n");
+  return [...data].map(([name, value]) => [lines(name), lines(typeof value === "string" ? value : value.name)]);
 }

@@ -2,9 +2,9 @@
 //
 // Locking, focus, labels and the live region are the core's (src/wasm/guard.rs); this is what it calls.
 
-import { OncekeyClient, type Tell } from "./client.js";
+import { OncekeyClient, type Tell, named } from "./client.js";
 import type { Core } from "./core.js";
-import { AnswerGoneError, OutcomeUnknownError, PayloadChangedError } from "./errors.js";
+import { AbortedError, AnswerGoneError, OutcomeUnknownError, PayloadChangedError } from "./errors.js";
 import { asNavigated, asSubmitted } from "./form-data.js";
 import type { ClientEvents, FormGuard, GuardMessages, GuardOptions } from "./types.js";
 
@@ -14,6 +14,7 @@ const MESSAGES: GuardMessages = {
   inprogress: "Still being processed. Nothing will be done twice.",
   succeeded: "Done.",
   refused: "This was not accepted. You can change it and try again.",
+  failed: "This could not be sent, and nothing was done. You can try again.",
   changed: "This has been done before, with other details. Nothing was done now.",
   unknown: "We don't know yet whether this went through. You can try again: nothing will be done twice.",
 };
@@ -76,7 +77,9 @@ class Guarded implements FormGuard {
       this.#submission = submission;
       return send === "navigate" ? this.#navigate(submitter, data, submission) : void this.#fetch(submitter, data, submission);
     };
-    this.#guard = new core.FormGuard(this.#form, { send, keyField, disable, busyLabel } as never, onSubmit as never);
+    const detail = (): ClientEvents["blocked"] => ({ intent: this.#intent() });
+    const all = { send, keyField, disable, busyLabel, detail };
+    this.#guard = new core.FormGuard(this.#form, all as never, onSubmit as never);
     this.#form.addEventListener("oncekey:blocked", this.#onBlocked);
     addEventListener("pageshow", this.#onShown);
   }
@@ -127,11 +130,14 @@ class Guarded implements FormGuard {
     const { request = asSubmitted, options = {}, onAnswer } = this.#options;
     this.#say("busy");
     let response: Response;
+    let intent: string | undefined;
     try {
+      // As the form is now: the request may take its time.
+      intent = this.#intent();
       const { url, init } = await request(this.#form, data, submitter);
-      response = await this.#client.send(this.#intent(), url, init, options, this.#tell);
+      response = await this.#client.send(intent, url, init, options, this.#tell);
     } catch (error) {
-      this.#fail(error, submission);
+      this.#fail(error, submission, intent);
       return;
     }
     const outcome = response.status < 400 ? "succeeded" : "refused";
@@ -144,38 +150,50 @@ class Guarded implements FormGuard {
     }
   }
 
-  /** The key that the browser is to send, or none when the form may not be sent yet. */
+  /** The key that the browser is to send, or none when the form may not be sent yet, or not at all. */
   #navigate(submitter: HTMLElement | null, data: FormData, submission: number): string | undefined {
     this.#say("busy");
-    const intent = this.#intent();
-    const prepared = asNavigated(this.#form, data, submitter);
-    const key = this.#client.navigate(intent, prepared, this.#options.options?.ignore);
-    if (key === undefined) {
-      this.#makeRoom(intent, submitter).catch((error: unknown) => this.#fail(error, submission));
-      return undefined;
+    let intent: string | undefined;
+    let error: unknown;
+    try {
+      intent = this.#intent();
+      const prepared = asNavigated(this.#form, data, submitter);
+      const { key, ...end } = this.#client.navigate(intent, prepared, this.#options.options?.ignore, this.#tell);
+      if (key !== undefined) {
+        const { attempts = 1 } = this.#client.status(intent);
+        this.#tell("attempt", { intent, key, attempt: attempts });
+        return key;
+      }
+      error = end.error;
+    } catch (mistake) {
+      error = mistake;
     }
-    const { attempts = 1 } = this.#client.status(intent);
-    this.#tell("attempt", { intent, key, attempt: attempts });
-    return key;
+    this.#makeRoom(intent, submitter, error).catch((error: unknown) => this.#fail(error, submission, intent));
+    return undefined;
   }
 
   /** What was sent before is resolved first; then the form goes again. */
-  async #makeRoom(intent: string, submitter: HTMLElement | null): Promise<void> {
+  async #makeRoom(intent: string | undefined, submitter: HTMLElement | null, error: unknown): Promise<void> {
+    // The end of the intent, or the page's own mistake.
+    if (intent === undefined || (error !== undefined && !(error instanceof OutcomeUnknownError))) throw error;
     this.#say("inprogress");
     const { state, key, attempts = 0, httpStatus } = await this.#client.findOut(intent, {}, true, this.#tell);
     if (state === "succeeded") {
+      // One that is too old to be asked again is the same payload, as far as anybody can tell.
+      if (error) throw new AnswerGoneError({ intent, key, attempts, httpStatus: httpStatus! });
       throw new PayloadChangedError({ intent, key, attempts, outcome: "succeeded", httpStatus });
-    } else if (state === "sending" || state === "unknown") {
-      throw new PayloadChangedError({ intent, key, attempts, outcome: "unknown" });
+    } else if (state === "sending" || state === "unknown" || state === "prepared") {
+      throw error ?? new PayloadChangedError({ intent, key, attempts, outcome: "unknown" });
     }
     this.#guard?.resubmit(submitter as never);
   }
 
-  #fail(error: unknown, submission: number): void {
-    if (error instanceof AnswerGoneError) this.#settle(submission, "succeeded", "succeeded");
-    else if (error instanceof OutcomeUnknownError || isOpen(error)) this.#settle(submission, "unknown", "unknown");
+  #fail(error: unknown, submission: number, intent: string | undefined): void {
+    const isDone = error instanceof AnswerGoneError || (error instanceof AbortedError && error.outcome === "succeeded");
+    if (isDone) this.#settle(submission, "succeeded", "succeeded");
+    else if (error instanceof OutcomeUnknownError || isUnknown(error) || this.#isOpen(intent)) this.#settle(submission, "unknown", "unknown");
     else if (error instanceof PayloadChangedError) this.#settle(submission, "failed", "changed");
-    else this.#settle(submission, "failed", "refused");
+    else this.#settle(submission, "failed", "failed");
     this.#report(error);
   }
 
@@ -184,6 +202,13 @@ class Guarded implements FormGuard {
     if (submission !== this.#submission) return;
     this.#guard?.settle(outcome, submission);
     this.#say(message);
+  }
+
+  /** Whether an earlier submit may have been executed, whatever went wrong with this one. */
+  #isOpen(intent: string | undefined): boolean {
+    if (intent === undefined) return false;
+    const { state } = this.#client.status(intent);
+    return state === "sending" || state === "unknown";
   }
 
   #report(error: unknown): void {
@@ -197,7 +222,7 @@ class Guarded implements FormGuard {
 
   #intent(): string {
     const { intent } = this.#options;
-    return typeof intent === "function" ? intent(this.#form) : intent;
+    return named(typeof intent === "function" ? intent(this.#form) : intent);
   }
 
   readonly #tell: Tell = (type, detail) => {
@@ -211,13 +236,12 @@ class Guarded implements FormGuard {
     if (event.persisted) this.#guard?.say("");
   };
 
-  readonly #onBlocked = (): void => {
-    const detail: ClientEvents["blocked"] = { intent: this.#intent() };
-    this.#client.tell("blocked", detail);
+  readonly #onBlocked = (event: Event): void => {
+    this.#client.tell("blocked", (event as CustomEvent<ClientEvents["blocked"]>).detail);
   };
 }
 
-function isOpen(error: unknown): boolean {
+function isUnknown(error: unknown): boolean {
   const { outcome } = (error ?? {}) as { outcome?: unknown };
   return outcome === "unknown";
 }

@@ -11,6 +11,7 @@ export type Read = (name: string) => string | null;
  * | `intent` | the intent's name |
  * | `send` | `fetch` or `navigate` |
  * | `key-field` | see {@link GuardOptions.keyField} |
+ * | `expects` | see {@link IntentOptions.expects}: `text/html` for a server that answers with pages |
  * | `next` | fetch: where to go after a success; without it the answer's `Location` counts, if it has one |
  */
 export function guardByMarkup(form: HTMLFormElement, client: Client, read: Read): FormGuard {
@@ -27,5 +28,7 @@ export function guardByMarkup(form: HTMLFormElement, client: Client, read: Read)
   };
   const keyField = read("key-field");
   if (keyField) options.keyField = keyField;
+  const expects = read("expects");
+  if (expects) options.options = { expects };
   return guardForm(form, options);
 }

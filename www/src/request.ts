@@ -15,6 +15,7 @@ export interface Prepared {
 
 /** Reads streams, forms and blobs to their end, so that no attempt can differ from the first. */
 export async function prepare(url: string | URL, init: IntentInit = {}): Promise<Prepared> {
+  if (typeof url !== "string" && !(url instanceof URL)) throw new TypeError("An intent takes an URL and an init, no Request.");
   const { method = "POST", headers: given, body, signal: _, ...rest } = init;
   const upper = method.toUpperCase();
   // `patch` stays as it is: fetch does not change it either, and servers would see another method.
@@ -35,12 +36,17 @@ export async function prepare(url: string | URL, init: IntentInit = {}): Promise
   delete (rest as { duplex?: unknown }).duplex;
   return {
     method: known,
-    url: new URL(url, globalThis.location?.href),
+    url: new URL(url, base()),
     headers,
     body: bytes,
     ownKey,
     init: { ...uncached(), ...rest },
   };
+}
+
+/** What relative URLs are relative to, as for `fetch`: `<base href>` counts, and a frame of `srcdoc` has its page's. */
+export function base(): string | undefined {
+  return globalThis.document?.baseURI ?? globalThis.location?.href;
 }
 
 /** No answer may come out of a cache. Where `fetch` knows none, as in many Workers, it refuses to be told so. */

@@ -1,5 +1,6 @@
 // What a caller may leave out, filled in. Numbers are checked by the core.
 
+import { base } from "./request.js";
 import type { ClientOptions } from "./types.js";
 
 export interface Settings {
@@ -24,7 +25,7 @@ export function read(options: ClientOptions): Settings {
   const totalTime = retry.totalTime ?? Math.max(180 * SECOND, retry.attemptTimeout ?? 0);
   return {
     namespace,
-    keyUrl: keyUrl === undefined || keyUrl === null ? undefined : new URL(keyUrl, globalThis.location?.href),
+    keyUrl: keyUrl === undefined || keyUrl === null ? undefined : new URL(keyUrl, base()),
     headers: options.headers,
     credentials: options.credentials,
     // Looked up at each call: pages and tests put their own in its place.

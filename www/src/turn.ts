@@ -3,13 +3,15 @@
 // Web Locks decide among tabs where there are any, else a lease in storage (src/intent/claim.rs).
 
 import type { CoreClient } from "./core.js";
-import { sleep, timer } from "./wait.js";
+import { abortable, sleep, timer } from "./wait.js";
 
 export interface TurnOptions {
   client: CoreClient;
   namespace: string;
   intent: string;
   signal: AbortSignal | undefined;
+  /** The longest that it waits for other calls, in milliseconds; then it rejects with {@link TooLong}. */
+  longest: number;
   /** Another call is sending for this intent. */
   onWait(): void;
 }
@@ -21,6 +23,9 @@ export interface Turn {
   keep(): Promise<void>;
 }
 
+/** Another call has not come to its end: its page may be frozen, with the lock in its hands. */
+export class TooLong extends Error {}
+
 /**
  * How long a lock is held after the last write, in milliseconds. Tabs live in processes of their own, each with a
  * copy of localStorage; a write reaches the others a little later, and the lock does not wait for it. Who took over
@@ -31,16 +36,27 @@ const SEEN_AFTER = 100;
 /** The calls of this page, the last one of each intent. */
 const tails = new Map<string, Promise<unknown>>();
 
+/** The locks that are held after a call has ended, each with what takes it over: this page has seen every write. */
+const held = new Map<string, () => () => void>();
+
 /** Runs when it is the call's turn; the next one has to wait until that has ended. */
-export async function takeTurn<T>(options: TurnOptions, run: (turn: Turn) => Promise<T>): Promise<T> {
-  const name = `${options.namespace}:${options.intent}`;
+export async function takeTurn<T>(given: TurnOptions, run: (turn: Turn) => Promise<T>): Promise<T> {
+  const name = `${given.namespace}:${given.intent}`;
+  const { options, begin, end } = patient(given);
   const since = Date.now();
   let waited = false;
   const wait = () => {
     if (!waited) options.onWait();
     waited = true;
   };
-  const go = (keep: () => Promise<void>) => run({ waitedSince: waited ? since : undefined, keep });
+  const go = (claim: () => Promise<void>) => {
+    end();
+    const keep = () => {
+      begin();
+      return claim().finally(end);
+    };
+    return run({ waitedSince: waited ? since : undefined, keep });
+  };
 
   const before = tails.get(name);
   const among = async () => {
@@ -50,7 +66,8 @@ export async function takeTurn<T>(options: TurnOptions, run: (turn: Turn) => Pro
     }
     return options.client.isShared ? amongTabs(name, options, wait, go) : go(nothing);
   };
-  const mine = among();
+  begin();
+  const mine = among().finally(end);
   // Who comes next waits for this call and, should it give up early, for those before it.
   const tail = Promise.allSettled([before, mine]);
   tails.set(name, tail);
@@ -63,6 +80,26 @@ export async function takeTurn<T>(options: TurnOptions, run: (turn: Turn) => Pro
   }
 }
 
+/** Gives the options a signal that aborts as the caller's does, or when it has been waited too long. */
+function patient(options: TurnOptions): { options: TurnOptions; begin(): void; end(): void } {
+  const { signal, longest } = options;
+  const controller = new AbortController();
+  const abort = () => controller.abort(signal?.reason);
+  let stop = () => {};
+  return {
+    options: { ...options, signal: controller.signal },
+    begin() {
+      stop = timer(longest, () => controller.abort(new TooLong()));
+      signal?.addEventListener("abort", abort);
+      if (signal?.aborted) abort();
+    },
+    end() {
+      stop();
+      signal?.removeEventListener("abort", abort);
+    },
+  };
+}
+
 async function amongTabs<T>(
   name: string,
   options: TurnOptions,
@@ -73,10 +110,10 @@ async function amongTabs<T>(
   if (!locks) return byLease(options, wait, go);
   let release: (() => void) | undefined;
   try {
-    release = await acquire(locks, `oncekey:${name}`, { ifAvailable: true });
+    release = held.get(name)?.() ?? (await acquire(locks, name, { ifAvailable: true }));
     if (!release) {
       wait();
-      release = await acquire(locks, `oncekey:${name}`, options.signal ? { signal: options.signal } : {});
+      release = await acquire(locks, name, options.signal ? { signal: options.signal } : {});
     }
   } catch (error) {
     // A frame without an origin has the interface and may not use it.
@@ -86,17 +123,31 @@ async function amongTabs<T>(
   try {
     return await go(nothing);
   } finally {
-    // The answer need not wait for it.
-    if (release) timer(SEEN_AFTER, release);
+    // The answer need not wait for it, nor this page's next call.
+    if (release) hold(name, release);
   }
 }
 
 /** Waits for the lock, and gives what lets go of it; undefined where it is not to be waited for, and taken. */
 function acquire(locks: LockManager, name: string, options: LockOptions): Promise<(() => void) | undefined> {
   return new Promise((resolve, reject) => {
-    const held = (lock: Lock | null) => (lock ? new Promise<void>((release) => resolve(release)) : resolve(undefined));
-    locks.request(name, options, held).catch(reject);
+    const got = (lock: Lock | null) => (lock ? new Promise<void>((release) => resolve(release)) : resolve(undefined));
+    locks.request(`oncekey:${name}`, options, got).catch((error: unknown) => {
+      // It may have been stolen while nobody used it.
+      held.delete(name);
+      reject(error);
+    });
   });
+}
+
+function hold(name: string, release: () => void): void {
+  const take = () => {
+    stop();
+    if (held.get(name) === take) held.delete(name);
+    return release;
+  };
+  const stop = timer(SEEN_AFTER, () => take()());
+  held.set(name, take);
 }
 
 async function byLease<T>(
@@ -114,7 +165,13 @@ async function byLease<T>(
       if (claimed.do === "confirm" && client.isClaimed(intent)) return;
     }
   };
-  await claim();
+  try {
+    await claim();
+  } catch (error) {
+    // It may have been written, and not confirmed.
+    client.unclaim(intent);
+    throw error;
+  }
   const renewal = setInterval(() => client.renewClaim(intent), client.claimRenewal);
   // Its successor, often this very page loaded anew, need not wait until the claim dies.
   const stay = on("pagehide", () => client.unclaim(intent));
@@ -146,16 +203,6 @@ function webLocks(): LockManager | undefined {
   } catch {
     return undefined;
   }
-}
-
-function abortable(before: Promise<unknown>, signal: AbortSignal | undefined): Promise<unknown> {
-  if (!signal) return before;
-  return new Promise((resolve, reject) => {
-    const aborted = () => reject(signal.reason);
-    signal.addEventListener("abort", aborted);
-    void before.then(resolve).finally(() => signal.removeEventListener("abort", aborted));
-    if (signal.aborted) aborted();
-  });
 }
 
 async function nothing(): Promise<void> {}

@@ -19,7 +19,7 @@ export interface RetryOptions {
   jitter?: "full" | "none";
   /** How long one attempt may take. More than the 25 s that the gateway gives its origin. Default 30 s. */
   attemptTimeout?: number;
-  /** How long all attempts and waits may take together. Default 180 s. */
+  /** How long all attempts and waits may take together; waiting for another tab may take as long before. Default 180 s. */
   totalTime?: number;
   /** The longest that a server's `Retry-After` is followed. Default 60 s. */
   maxRetryAfter?: number;
@@ -35,7 +35,10 @@ export interface ClientOptions {
   retry?: RetryOptions;
   /** Where a key's state is asked, and voided under `…/void`. Default null: the server has no such calls. */
   keyUrl?: string | URL | null;
-  /** Headers of the key calls: the same credential as the requests have. */
+  /**
+   * Headers of the key calls: the same credential as the requests have. Under another one they tell of another key,
+   * and its "voided" would let this one be replaced.
+   */
   headers?: () => HeadersInit | Promise<HeadersInit>;
   /** `fetch`'s credentials mode for the key calls. Default "same-origin". */
   credentials?: RequestCredentials;
@@ -55,7 +58,7 @@ export interface IntentOptions {
   validate?: (response: Response) => boolean | Promise<boolean>;
 }
 
-/** A request of an intent, as for `fetch`. Its body is read once; a stream too. */
+/** A request of an intent, as for `fetch`, but a POST unless it says otherwise. Its body is read once; a stream too. */
 export type IntentInit = RequestInit;
 
 /** What is known of an intent. */
@@ -90,9 +93,13 @@ export interface ResolveOptions {
   lookup?: () => Lookup | undefined | Promise<Lookup | undefined>;
 }
 
-/** What a look-up found out. That an order is not there yet proves nothing, so there is no word for it. */
+/**
+ * What a look-up found out: of this very request, not of an earlier try that was refused. That an order is not there
+ * yet proves nothing, so there is no word for it. Any other state is an error.
+ */
 export interface Lookup {
   state: "succeeded" | "refused";
+  /** 200 to 399 for a success, 400 to 499 for a refusal. */
   httpStatus?: number;
 }
 
@@ -165,6 +172,8 @@ export interface GuardMessages {
   inprogress: string;
   succeeded: string;
   refused: string;
+  /** It was not sent, or not executed. */
+  failed: string;
   /** It has succeeded before, with another payload. */
   changed: string;
   unknown: string;

@@ -26,6 +26,17 @@ export function sleep(after: number, signal?: AbortSignal, wake?: (resolve: () =
   });
 }
 
+/** What comes; rejects with the signal's reason when that comes first, whatever becomes of the rest. */
+export function abortable<T>(coming: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return coming;
+  return new Promise((resolve, reject) => {
+    const aborted = () => reject(signal.reason);
+    signal.addEventListener("abort", aborted);
+    if (signal.aborted) aborted();
+    void coming.then(resolve, reject).finally(() => signal.removeEventListener("abort", aborted));
+  });
+}
+
 /** Waits until the browser has a network again, where it says that it has none: an attempt would be in vain. */
 export async function online(longest: number, signal?: AbortSignal): Promise<void> {
   if (globalThis.navigator?.onLine !== false || typeof addEventListener !== "function") return;

@@ -1,8 +1,8 @@
 //! What a page may say about its guard.
 
 use super::dom;
-use js_sys::{Error, TypeError};
-use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
+use js_sys::{Error, Function, TypeError};
+use wasm_bindgen::prelude::{JsCast, JsValue, wasm_bindgen};
 use web_sys::HtmlFormElement;
 
 #[wasm_bindgen(typescript_custom_section)]
@@ -17,6 +17,8 @@ export interface FormGuardOptions {
   disable?: "aria" | "native";
   /** Label of the clicked button while the form is busy; its attribute `data-oncekey-busy` wins. */
   busyLabel?: string;
+  /** What the event `oncekey:blocked` is to have as its `detail`. */
+  detail?: () => unknown;
 }
 /**
  * Called for the submit that goes. With `send: "navigate"` it returns the key, or nothing when the key is to come.
@@ -40,6 +42,8 @@ extern "C" {
     fn disable(this: &FormGuardOptions) -> JsValue;
     #[wasm_bindgen(method, getter, js_name = busyLabel)]
     fn busy_label(this: &FormGuardOptions) -> JsValue;
+    #[wasm_bindgen(method, getter)]
+    fn detail(this: &FormGuardOptions) -> JsValue;
 
     /// What is called for the submit that goes.
     #[wasm_bindgen(typescript_type = "OnSubmit")]
@@ -65,6 +69,7 @@ pub(super) struct Options {
     pub(super) disable: Disable,
     pub(super) key_field: String,
     pub(super) busy_label: Option<String>,
+    pub(super) detail: Option<Function>,
 }
 
 impl Options {
@@ -74,6 +79,7 @@ impl Options {
             disable: Disable::Aria,
             key_field: String::from("idempotency_key"),
             busy_label: None,
+            detail: None,
         };
         let Some(given) = given else { return Ok(options) };
         match text(&given.send())?.as_deref() {
@@ -95,6 +101,7 @@ impl Options {
             Some(name) => options.key_field = name,
         }
         options.busy_label = text(&given.busy_label())?;
+        options.detail = given.detail().dyn_into().ok();
         Ok(options)
     }
 }
@@ -106,6 +113,14 @@ pub(super) fn type_error(message: &str) -> JsValue {
 /// Whether a form's or a button's method is POST; without one it is GET.
 pub(super) fn is_post(method: Option<&str>) -> bool {
     method.is_some_and(|method| method.eq_ignore_ascii_case("post"))
+}
+
+/// What the browser posts itself: a GET would put the key into the address.
+pub(super) fn require_post(method: Option<&str>) -> Result<(), JsValue> {
+    match is_post(method) {
+        true => Ok(()),
+        false => Err(type_error("oncekey: send \"navigate\" needs a form with method=post")),
+    }
 }
 
 /// The key's field is the only one of its name.

@@ -4,10 +4,10 @@ use super::dom;
 use super::flight::{self, Flight, Phase};
 use super::guarded::{Guarded, function};
 use super::lock::Lock;
-use super::options::{Send, is_post, refuse_second_field, type_error};
+use super::options::{Send, is_post, refuse_second_field, require_post, type_error};
 use crate::guard::{Decision, Event as Happening, State};
 use wasm_bindgen::prelude::{JsCast, JsValue};
-use web_sys::{Event, EventInit, FormData, HtmlElement, SubmitEvent};
+use web_sys::{CustomEvent, CustomEventInit, Event, FormData, HtmlElement, SubmitEvent};
 
 /// Where step 2 is taken.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -124,7 +124,11 @@ impl Guarded {
     }
 
     fn navigate(&self, event: &Event, number: u32) {
-        let key = self.entries().and_then(|entries| self.call(number, &entries)).and_then(key_of);
+        let key = self
+            .refuse_get()
+            .and_then(|()| self.entries())
+            .and_then(|entries| self.call(number, &entries))
+            .and_then(key_of);
         if !self.is_current(number) {
             event.prevent_default();
             self.failure.replace(key.err());
@@ -147,6 +151,12 @@ impl Guarded {
                 self.failure.replace(Some(error));
             }
         }
+    }
+
+    /// The form's method may have been changed since it was guarded.
+    fn refuse_get(&self) -> Result<(), JsValue> {
+        let own = self.submitter().and_then(|it| dom::attribute(&it, "formmethod"));
+        require_post(own.or_else(|| dom::attribute(&self.form, "method")).as_deref())
     }
 
     /// The key goes with the form.
@@ -279,9 +289,14 @@ impl Guarded {
 
     /// An event for the page. It says nothing about what was filled in.
     fn tell(&self, name: &str) {
-        let init = EventInit::new();
+        let init = CustomEventInit::new();
         init.set_bubbles(true);
-        if let Ok(event) = Event::new_with_event_init_dict(name, &init) {
+        if let Some(detail) = &self.options.detail
+            && let Ok(detail) = detail.call0(&JsValue::UNDEFINED)
+        {
+            init.set_detail(&detail);
+        }
+        if let Ok(event) = CustomEvent::new_with_event_init_dict(name, &init) {
             dom::dispatch(&self.form, &event);
         }
     }

@@ -1,0 +1,292 @@
+// What a page's own code gets wrong, and places that are not like others: nothing hangs, and no second key is made.
+import assert from "node:assert/strict";
+import { after, before, beforeEach, describe, test } from "node:test";
+import { Site, error, inTurn, json, open, paid, reset, startBrowser } from "./support.mjs";
+
+describe("a page's own code", () => {
+  let browser, site, context, shop;
+  const client = { retry: { limit: 1, delays: [20], attemptTimeout: 300, totalTime: 1200 } };
+  const body = { json: { amount: 2990 } };
+  before(async () => {
+    [browser, site] = await Promise.all([startBrowser(), Site.start()]);
+  });
+  beforeEach(async () => {
+    await context?.close();
+    context = await browser.newContext();
+    shop = await open(context, site.url + site.page({ client }));
+  });
+  after(async () => {
+    await browser.close();
+    await site.close();
+  });
+
+  /**
+   * Runs a script that knows `create` (a client with further settings), `init` (a request), `end` (what became of a
+   * promise, "hangs" after three seconds), and the values of `more`.
+   */
+  const run = (script, more = {}) =>
+    shop.page.evaluate(
+      ([script, client, more]) => {
+        const described = ({ name, message, reason, doubt, outcome, hint, key, attempts }) => ({
+          ...{ error: name, message, reason, doubt, outcome, hint, key, attempts },
+        });
+        const end = (promise) =>
+          Promise.race([
+            promise.then((value) => (value instanceof Response ? value.status : value), described),
+            new Promise((resolve) => setTimeout(resolve, 3000, "hangs")),
+          ]);
+        const { oncekey } = window.shop;
+        const create = (settings) => oncekey.createClient({ ...client, ...settings });
+        const init = { method: "POST", headers: { "content-type": "application/json" }, body: '{"amount":2990}' };
+        const names = ["oncekey", "create", "init", "end", ...Object.keys(more)];
+        return new Function(...names, `return (async () => { ${script} })()`)(oncekey, create, init, end, ...Object.values(more));
+      },
+      [script, client, more],
+    );
+  const state = async () => (await shop.call("status", "order:1")).state;
+
+  describe("looks up what became of an intent", () => {
+    const looked = (found, path) =>
+      run(`const intent = create().intent("order:1");
+        await end(intent.fetch(path, init));
+        return [await end(intent.resolve({ lookup: () => found })), intent.status().state]`, { found, path });
+
+    for (const found of [{ state: "pending" }, { state: "unknown" }, {}, { state: "succeeded", httpStatus: 404 }, { state: "refused", httpStatus: 200 }]) {
+      test(`${JSON.stringify(found)} is no refusal: it is an error, and the key stays`, async () => {
+        const path = site.route(inTurn(500, 500, paid));
+        const [end, known] = await looked(found, path);
+        assert.deepEqual([end.error, known], ["RangeError", "unknown"]);
+        assert.equal((await shop.send("order:1", path, body)).status, 201);
+        assert.equal(site.keys(path).length, 1);
+      });
+    }
+
+    for (const [found, known] of [
+      [{ state: "succeeded" }, "succeeded"],
+      [{ state: "refused", httpStatus: 402 }, "refused"],
+      [null, "unknown"],
+    ]) {
+      test(`${JSON.stringify(found)} means ${known}`, async () => {
+        assert.deepEqual((await looked(found, site.route(reset)))[1], known);
+      });
+    }
+
+    test("while a request is under way it waits: what it would find may be out of date", async () => {
+      const path = site.route(paid);
+      const seen = await run(`const intent = create().intent("order:1");
+        let asked = "not yet";
+        let answer;
+        const held = create({ fetch: (...all) => new Promise((go) => (answer = () => go(fetch(...all)))) });
+        const sent = held.fetch("order:1", path, init);
+        while (!answer) await new Promise((resolve) => setTimeout(resolve, 5));
+        const looked = intent.resolve({ lookup: () => ((asked = "asked"), { state: "refused" }) });
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        const before = asked;
+        answer();
+        return [before, (await sent).status, (await looked).state, asked]`, { path });
+      assert.deepEqual(seen, ["not yet", 201, "succeeded", "not yet"]);
+    });
+
+    test("what it found of one key is not said of the next one", async () => {
+      const refuse = () => error(402, "card_error");
+      const path = site.route(inTurn(500, 500, refuse, reset, reset, paid));
+      const known = await run(`const intent = create().intent("order:1");
+        await end(intent.fetch(path, init));
+        let found;
+        const looked = intent.resolve({ lookup: () => new Promise((resolve) => (found = resolve)) });
+        await end(intent.fetch(path, init));
+        await end(intent.fetch(path, init));
+        found({ state: "refused" });
+        return (await looked).state`, { path });
+      assert.equal(known, "unknown");
+      assert.equal((await shop.send("order:1", path, body)).status, 201);
+      assert.equal(site.keys(path).length, 2);
+    });
+  });
+
+  test("what is said under another credential of a key says nothing of this one", async () => {
+    const key = site.route(() => json(200, { state: "completed", http_status: 402 }));
+    const path = site.route(inTurn(500, 500, 500, 500, 500, 500, paid));
+    const ends = (headers) =>
+      run(`const client = create({ keyUrl: key, headers: () => (headers) });
+        const like = (amount) => ({ ...init, headers: { ...init.headers, "X-Api-Key": "one" }, body: JSON.stringify({ amount }) });
+        await end(client.fetch("order:1", path, like(1)));
+        const ended = await end(new Promise((resolve, reject) => {
+          // Another page: the first body is not in memory.
+          oncekey.createClient({ keyUrl: key, headers: () => (headers) }).fetch("order:1", path, like(2)).then(resolve, reject);
+        }));
+        return [ended.error, ended.outcome, ended]`, { key, path, headers });
+    assert.deepEqual((await ends({ "X-Api-Key": "two" })).slice(0, 2), ["PayloadChangedError", "unknown"]);
+    assert.equal(site.hits(key), 0);
+    assert.deepEqual((await ends({})).slice(0, 2), ["PayloadChangedError", "unknown"]);
+    assert.equal((await ends({ "X-Api-Key": "one" }))[2], 201);
+  });
+
+  describe("never comes to an end", () => {
+    const unknown = ({ error, reason, doubt }) => assert.deepEqual([error, reason, doubt], ["OutcomeUnknownError", "retries_used_up", "timed_out"]);
+
+    test("in validate: the attempt is over in time, and so is the call", async () => {
+      unknown(await run(`return end(create().intent("order:1", { validate: () => new Promise(() => {}) }).fetch(path, init))`, { path: site.route() }));
+    });
+
+    test("in a fetch of its own that heeds no signal", async () => {
+      unknown(await run(`return end(create({ fetch: () => new Promise(() => {}) }).fetch("order:1", "/", init))`));
+    });
+
+    test("in headers: the signal ends a key call", async () => {
+      const end = await run(`const intent = create({ keyUrl: "/key", headers: () => new Promise(() => {}) }).intent("order:1");
+        await end(intent.fetch(path, init));
+        return end(intent.resolve({ signal: AbortSignal.timeout(100) }))`, { path: site.route(reset) });
+      assert.deepEqual([end.error, end.outcome], ["AbortError", "unknown"]);
+    });
+
+    test("in a look-up: the signal ends it", async () => {
+      const end = await run(`const intent = create().intent("order:1");
+        await end(intent.fetch(path, init));
+        return end(intent.resolve({ signal: AbortSignal.timeout(100), lookup: () => new Promise(() => {}) }))`, { path: site.route(reset) });
+      assert.deepEqual([end.error, end.outcome], ["AbortError", "unknown"]);
+    });
+
+    test("in the body's stream: the signal ends the call before anything was sent", async () => {
+      const end = await run(`return end(create().fetch("order:1", "/", { body: new ReadableStream({}), signal: AbortSignal.timeout(100) }))`);
+      assert.deepEqual([end.error, end.outcome], ["AbortError", "not_sent"]);
+    });
+
+    test("in another tab that holds the lock: the wait is within the total time", async () => {
+      await shop.page.evaluate(() => {
+        navigator.locks.request("oncekey:oncekey:order:1", () => new Promise(() => {}));
+      });
+      const end = await shop.send("order:1", site.route(), body);
+      assert.deepEqual([end.error, end.reason], ["OutcomeUnknownError", "time_used_up"]);
+      assert.deepEqual((await shop.told()).map(({ type }) => type), ["inprogress", "unknown"]);
+    });
+  });
+
+  test("a signal that is aborted already stops key calls too", async () => {
+    const path = site.route(reset);
+    const key = site.route();
+    await run(`const intent = create({ keyUrl: key }).intent("order:1");
+      await end(intent.fetch(path, init));
+      for (const call of ["resolve", "abandon"]) await end(intent[call]({ signal: AbortSignal.abort() }))`, { path, key });
+    assert.deepEqual([site.hits(key), site.hits(`${key}/void`), await state()], [0, 0, "unknown"]);
+  });
+
+  test("who aborts the question for an answer is told that it had succeeded", async () => {
+    const path = site.route(inTurn(paid, (_, response) => void setTimeout(() => response.end(), 1000)));
+    await shop.send("order:1", path, body);
+    const again = await shop.start("order:1", path, body);
+    await shop.heard("attempt", 2);
+    const end = await again.abort();
+    assert.deepEqual([end.error, end.outcome, await state()], ["AbortError", "succeeded", "succeeded"]);
+  });
+
+  test("a refusal after a redirect is that of another page", async () => {
+    const order = site.route(inTurn(() => error(404, "not_found"), () => json(200)));
+    const path = site.route(() => ({ status: 303, headers: { Location: order } }));
+    assert.equal((await shop.send("order:1", path, body)).status, 200);
+    assert.deepEqual([site.hits(path), site.keys(path).length, await state()], [2, 1, "succeeded"]);
+  });
+
+  test("storage that is cleared in mid-call: the error has the key, and says not to call again", async () => {
+    const path = site.route(500);
+    const end = await run(`const client = create();
+      client.addEventListener("retry", () => localStorage.clear());
+      return end(client.fetch("order:1", path, init))`, { path });
+    assert.deepEqual([end.reason, end.key, end.attempts], ["overtaken", site.keys(path)[0], 1]);
+    assert.match(end.message, /before you call again/);
+  });
+
+  test("a retry right after a refusal takes a new key at once, each time", async () => {
+    const path = site.route(() => error(402, "card_error"));
+    const took = await run(`const client = create(), begun = performance.now();
+      for (let time = 0; time < 8; time++) await client.fetch("order:1", path, init);
+      return performance.now() - begun`, { path });
+    assert.deepEqual([site.hits(path), site.keys(path).length], [8, 8]);
+    assert.ok(took < 700, `${took} ms`);
+  });
+
+  test("a media type that was not expected is named in the error", async () => {
+    const path = site.route(() => ({ status: 200, headers: { "Content-Type": "text/html" }, body: "<p>Thanks</p>" }));
+    assert.match((await shop.send("order:1", path, body)).hint, /text\/html.*expects/);
+  });
+
+  test("a Request is refused, rather than sent to an address of that name", async () => {
+    const end = await run(`return end(create().fetch("order:1", new Request("/", { method: "POST" })))`);
+    assert.equal(end.error, "TypeError");
+  });
+
+  test("relative URLs are relative to what they are for fetch", async () => {
+    const path = site.route();
+    const [dir, name] = [path.slice(0, 3), path.slice(3)];
+    await shop.page.evaluate((dir) => {
+      const base = document.createElement("base");
+      base.href = dir;
+      document.head.append(base);
+    }, dir);
+    assert.equal((await shop.send("order:1", name, body)).status, 201);
+  });
+
+  test("a frame of srcdoc has its page's base", async () => {
+    const status = await shop.page.evaluate(async (path) => {
+      const frame = document.createElement("iframe");
+      frame.srcdoc = "<p>Pay";
+      const loaded = new Promise((resolve) => (frame.onload = resolve));
+      document.body.append(frame);
+      await loaded;
+      const { createClient } = await frame.contentWindow.eval(`import("${location.origin}/oncekey/index.js")`);
+      const client = createClient({ keyUrl: "/key" });
+      return (await client.fetch("order:1", path, { body: "{}" })).status;
+    }, site.route());
+    assert.equal(status, 201);
+  });
+
+  describe("guards a form", () => {
+    const FORM = (path) => `<form method="post" action="${path}"><textarea name="note"></textarea><button id="pay">Pay</button></form>`;
+    const guarded = async (path, guard = {}) => {
+      shop = await open(context, site.url + site.page({ client, body: FORM(path), guard }));
+    };
+    const said = async () => (await shop.look()).said;
+
+    for (const send of ["fetch", "navigate"]) {
+      test(`an intent without a name is an error, and nothing is sent (${send})`, async () => {
+        const path = site.route();
+        await guarded(path, { send, intent: "" });
+        await shop.click("#pay");
+        assert.equal((await shop.end()).error, "TypeError");
+        assert.deepEqual([site.hits(path), await said()], [0, "This could not be sent, and nothing was done. You can try again."]);
+        assert.equal((await shop.look()).busy, null);
+      });
+    }
+
+    test("oncekey:blocked has the intent's name, as the other events have", async () => {
+      await guarded(site.route((_, response) => void setTimeout(() => response.destroy(), 500)));
+      await shop.page.evaluate(() => {
+        window.blocked = [];
+        document.addEventListener("oncekey:blocked", ({ detail }) => window.blocked.push(detail));
+      });
+      await shop.click("#pay", 2);
+      assert.deepEqual(await shop.page.evaluate(() => window.blocked), [{ intent: "order:1" }]);
+      assert.deepEqual(await shop.told("blocked"), [{ type: "blocked", intent: "order:1" }]);
+    });
+
+    test("line breaks are sent as a browser sends them", async () => {
+      const path = site.route();
+      await guarded(path);
+      await shop.page.evaluate(() => (document.querySelector("textarea").value = "a\nb"));
+      await shop.click("#pay");
+      assert.equal((await shop.end()).status, 201);
+      assert.equal(String(site.at(path)[0].body), "note=a%0D%0Ab");
+    });
+
+    test("a form whose server answers with pages says so in its markup", async () => {
+      const path = site.route(() => ({ status: 200, headers: { "Content-Type": "text/html" }, body: "<p>Thanks</p>" }));
+      const next = site.route(() => ({ headers: { "Content-Type": "text/html" }, body: "<p>Done</p>" }));
+      const form = FORM(path).replace("<form", `<form data-oncekey="order:1" data-oncekey-expects="text/html" data-oncekey-next="${next}"`);
+      shop = await open(context, site.url + site.page({ client, body: form, from: "auto" }), { ready: false });
+      await shop.page.waitForSelector("output", { state: "attached" });
+      await shop.click("#pay");
+      await shop.page.waitForURL(`**${next}`);
+      assert.equal(site.hits(path), 1);
+    });
+  });
+});
