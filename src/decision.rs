@@ -42,6 +42,9 @@ pub enum Decision {
         /// The status of the answer, where there is one.
         #[n(0)]
         http_status: Option<u16>,
+        /// The id of what was made, where it is known.
+        #[n(1)]
+        resource: Option<String>,
     },
     /// Another attempt is under way: come again.
     #[n(3)]

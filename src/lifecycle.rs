@@ -26,6 +26,20 @@
 //! | Voided | KeyVoided | – | LeaseLost | – | stands |
 //! | Expired | KeyExpired | – | LeaseLost | – | stands |
 //!
+//! [`recall`] asks what `begin` would be told, and begins nothing.
+//!
+//! # Business numbers
+//!
+//! A number is a key with a record of its own, under the policy [`ExpiredKey::Remember`]. Of the
+//! table, this differs:
+//!
+//! | state | what differs |
+//! |---|---|
+//! | InFlight, Unknown | final, but no 2xx → as not executed: only a success binds a number |
+//! | Released | belongs to no request: another one executes too. Goes after the retention |
+//! | Completed | after the retention NotReplayable, for good: status, resource and fingerprint stay |
+//! | Unknown, Voided | never expire |
+//!
 //! By its status ([`AnswerClass`]): final → Completed; not executed → Released, or Unknown when
 //! `maybe_executed`; unknown → Unknown; repeat elsewhere → absent, or Unknown when `maybe_executed`.
 //! An attempt that has ended or was overtaken is told what stands when its `begin` comes late.
@@ -60,21 +74,13 @@ pub fn begin(record: Option<Record>, attempt: &Attempt<'_>, now: UnixMillis) -> 
     let Some(record) = unless_gone(record, now) else {
         return begin_absent(attempt, now);
     };
-    if record.life(now) == Life::Expired {
-        return keep(Decision::KeyExpired, &record, now);
-    }
-    // 2. A voided key refuses every request, whatever it is.
-    if matches!(record.state, State::Voided { .. }) {
-        return keep(Decision::KeyVoided, &record, now);
-    }
-    // 3. The key belongs to one request. That outranks all that follows: waiting would not help.
-    match record.fingerprint.as_ref().map(|stored| attempt.fingerprints.compare(stored)) {
-        Some(Comparison::Same) => {}
-        Some(Comparison::Unlisted) => {
-            let http_status = answer_status(&record);
-            return keep(Decision::NotReplayable { http_status }, &record, now);
-        }
-        Some(Comparison::Different) | None => return keep(Decision::Mismatch, &record, now),
+    if let Some(decision) = refusal(&record, attempt.fingerprints, now) {
+        // A number that nothing was executed under belongs to no request: another one begins anew.
+        return if is_unbound(&record) && !record.earlier.contains(attempt.token) {
+            begin_anew(record, attempt, now)
+        } else {
+            keep(decision, &record, now)
+        };
     }
     match record.state {
         // 4. The answer is given again.
@@ -103,6 +109,34 @@ pub fn begin(record: Option<Record>, attempt: &Attempt<'_>, now: UnixMillis) -> 
         State::Released { .. } => execute(record, attempt, now),
         State::Voided { .. } | State::Expired { .. } => stands(record, now),
     }
+}
+
+/// What a request would be told, were it to begin now; `None` if it would execute. Nothing is begun.
+pub fn recall(
+    record: Option<Record>,
+    fingerprints: &Fingerprints,
+    now: UnixMillis,
+) -> Step<Option<Decision>> {
+    let Some(record) = unless_gone(record, now) else {
+        return untouched(None, None, now);
+    };
+    let refusal = refusal(&record, fingerprints, now);
+    let would_execute = match record.state {
+        State::Released { .. } => refusal.is_none() || is_unbound(&record),
+        State::InFlight { lease_until, .. } if now < lease_until => false,
+        State::InFlight { .. } | State::Unknown { .. } => {
+            refusal.is_none() && record.policy.unknown_outcome == UnknownOutcome::Retry
+        }
+        _ => false,
+    };
+    if would_execute {
+        return keep(None, &record, now);
+    }
+    if refusal.is_some() {
+        return keep(refusal, &record, now);
+    }
+    let Step { decision, status, next } = stands(record, now);
+    Step { decision: Some(decision), status, next }
 }
 
 /// The attempt that owns the key asks for its lease to begin anew.
@@ -141,7 +175,7 @@ pub fn complete(
     );
     if has_no_answer && response.is_success() && record.earlier.contains(token) {
         record.earlier.note_ended(token);
-        record.state = State::Completed { response, completed_at: now };
+        record.state = completed(&record, response, now);
         return write(Completion::Recorded, record, now);
     }
     lease_lost(record, now)
@@ -222,7 +256,7 @@ pub fn settle(record: Option<Record>, settlement: Settlement, now: UnixMillis) -
                     record.state = State::Released { cause: ReleaseCause::Settled, since: now };
                 }
                 Settlement::Executed(response) => {
-                    record.state = State::Completed { response, completed_at: now };
+                    record.state = completed(&record, response, now);
                 }
             }
             write(Settling::Settled, record, now)
@@ -232,20 +266,56 @@ pub fn settle(record: Option<Record>, settlement: Settlement, now: UnixMillis) -
 }
 
 /// What the sweep does with a record: `Keep` until it is due (and then look again at
-/// [`Record::due_at`]), `Write` a tombstone in its place, or `Remove` it.
+/// [`Record::due_at`]), `Write` what is left of it, be it a tombstone, or `Remove` it.
 pub fn expire(record: Record, now: UnixMillis) -> Next {
-    match record.life(now) {
-        Life::Live => Next::Keep,
-        Life::Gone => Next::Remove,
-        Life::Expired if matches!(record.state, State::Expired { .. }) => Next::Keep,
+    match (record.life(now), record.due_at()) {
+        (Life::Gone, _) => Next::Remove,
+        // Of a number's answer the content goes.
+        (Life::Live, Some(due_at)) if due_at <= now => Next::Write(Box::new(record.at(now))),
+        (Life::Live, _) | (_, None) => Next::Keep,
+        (Life::Expired, _) if matches!(record.state, State::Expired { .. }) => Next::Keep,
         // The tombstone needs no answer and no fingerprint.
-        Life::Expired => Next::Write(Box::new(Record {
-            state: State::Expired { since: record.due_at() },
+        (Life::Expired, Some(due_at)) => Next::Write(Box::new(Record {
+            state: State::Expired { since: due_at },
             fingerprint: None,
             earlier: EarlierAttempts::default(),
             ..record
         })),
     }
+}
+
+/// What a request is told by checks 1 to 3, whatever the attempt is; `None` if it gets past them.
+fn refusal(record: &Record, fingerprints: &Fingerprints, now: UnixMillis) -> Option<Decision> {
+    if record.life(now) == Life::Expired {
+        return Some(Decision::KeyExpired);
+    }
+    // 2. A voided key refuses every request, whatever it is.
+    if matches!(record.state, State::Voided { .. }) {
+        return Some(Decision::KeyVoided);
+    }
+    // 3. The key belongs to one request. That outranks all that follows: waiting would not help.
+    match record.fingerprint.as_ref().map(|stored| fingerprints.compare(stored)) {
+        Some(Comparison::Same) => None,
+        Some(Comparison::Unlisted) => {
+            // Nobody knows whether it is the same request. Of a number not even the status is told,
+            // for that would be read as "it is, and look the object up".
+            let http_status = answer_status(record).filter(|_| !record.remembers());
+            Some(Decision::NotReplayable { http_status, resource: None })
+        }
+        Some(Comparison::Different) | None => Some(Decision::Mismatch),
+    }
+}
+
+/// Whether a number belongs to no request: only a success binds it.
+fn is_unbound(record: &Record) -> bool {
+    let is_released = matches!(record.state, State::Released { .. });
+    record.remembers() && is_released && !record.maybe_executed
+}
+
+/// Another request gets a number that nothing was executed under.
+fn begin_anew(mut record: Record, attempt: &Attempt<'_>, now: UnixMillis) -> Step<Decision> {
+    record.earlier.forget_overtaken();
+    execute(Record { earlier: record.earlier, ..new_record(attempt, now) }, attempt, now)
 }
 
 fn begin_absent(attempt: &Attempt<'_>, now: UnixMillis) -> Step<Decision> {
@@ -254,7 +324,12 @@ fn begin_absent(attempt: &Attempt<'_>, now: UnixMillis) -> Step<Decision> {
     if refuses && is_older_than_retention(attempt.minted_at, attempt.policy, now) {
         return expired_unseen(attempt.minted_at, Decision::KeyExpired, now);
     }
-    let record = Record {
+    execute(new_record(attempt, now), attempt, now)
+}
+
+/// The record of a key that nobody has yet.
+fn new_record(attempt: &Attempt<'_>, now: UnixMillis) -> Record {
+    Record {
         fingerprint: Some(attempt.fingerprints.signing().clone()),
         policy: *attempt.policy,
         state: State::Released { cause: ReleaseCause::NotDispatched, since: now },
@@ -262,8 +337,7 @@ fn begin_absent(attempt: &Attempt<'_>, now: UnixMillis) -> Step<Decision> {
         maybe_executed: false,
         earlier: EarlierAttempts::default(),
         created_at: now,
-    };
-    execute(record, attempt, now)
+    }
 }
 
 /// The attempt gets the key.
@@ -285,8 +359,8 @@ fn record_answer(
     now: UnixMillis,
 ) -> Step<Completion> {
     let status = response.status;
-    record.state = match AnswerClass::of_status(status) {
-        AnswerClass::Final => State::Completed { response, completed_at: now },
+    record.state = match record.policy.class_of(status) {
+        AnswerClass::Final => completed(&record, response, now),
         AnswerClass::NotExecuted => not_executed(&record, ReleaseCause::Status(status), now),
         AnswerClass::Unknown => State::Unknown { cause: UnknownCause::Status(status), since: now },
         AnswerClass::RepeatElsewhere if record.maybe_executed => {
@@ -298,6 +372,14 @@ fn record_answer(
     };
     record.maybe_executed |= matches!(record.state, State::Unknown { .. });
     write(Completion::Recorded, record, now)
+}
+
+/// The answer that came. A number outlives it, so what it says of the resource is noted.
+fn completed(record: &Record, mut response: StoredResponse, now: UnixMillis) -> State {
+    if record.remembers() {
+        response.note_resource();
+    }
+    State::Completed { response, completed_at: now }
 }
 
 /// This attempt surely was not executed; whether the key is free depends on the earlier ones.
@@ -320,9 +402,10 @@ fn stands(record: Record, now: UnixMillis) -> Step<Decision> {
         State::Completed { response, .. } if response.body().is_some() => {
             Decision::Replay(response)
         }
-        State::Completed { response, .. } => {
-            Decision::NotReplayable { http_status: Some(response.status) }
-        }
+        State::Completed { response, .. } => Decision::NotReplayable {
+            http_status: Some(response.status),
+            resource: response.resource().map(str::to_owned),
+        },
         State::InFlight { lease_until, .. } if now < lease_until => Decision::InProgress,
         // Free again: who comes again executes.
         State::InFlight { .. } | State::Unknown { .. } if retry => Decision::InProgress,
@@ -390,8 +473,9 @@ fn dispossess(record: &mut Record) {
     }
 }
 
-/// The record, unless it is as if it had never been.
+/// The record as it counts now, unless it is as if it had never been.
 fn unless_gone(record: Option<Record>, now: UnixMillis) -> Option<Record> {
+    let record = record.map(|record| record.at(now));
     record.filter(|record| record.life(now) != Life::Gone)
 }
 

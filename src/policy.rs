@@ -43,6 +43,10 @@ pub enum ExpiredKey {
     /// It is refused for as long as its tombstone stands.
     #[n(1)]
     Refuse,
+    /// It is never forgotten, as a business number is not: of its answer, status and id of the
+    /// resource stay, and the fingerprint. In return, only a success binds it.
+    #[n(2)]
+    Remember,
 }
 
 impl Policy {
@@ -56,6 +60,33 @@ impl Policy {
     /// days, or as long as answers where that is longer. The promises about them have this limit.
     pub fn long_retention(&self) -> Millis {
         self.retention.max(Self::LONG_RETENTION)
+    }
+
+    /// The policy of a business number, for which this is the policy of keys.
+    pub fn of_numbers(self) -> Self {
+        Self { expired_key: ExpiredKey::Remember, ..self }
+    }
+
+    /// The policy of a webhook's event, for which this is the policy of keys. It is kept for good and
+    /// bound only by a 2xx, as a number is. Where nobody knows whether the origin has taken it in,
+    /// it is sent again when its sender comes again: nobody stands there who could find out, an
+    /// event that is held would be lost when its sender gives up, and who receives webhooks has to
+    /// know an event by its id anyway.
+    pub fn of_events(self) -> Self {
+        Self { unknown_outcome: UnknownOutcome::Retry, expired_key: ExpiredKey::Remember, ..self }
+    }
+
+    /// What an origin's status says about the operation, under this policy: a number is bound only
+    /// by a 2xx, so that a request refused with 400 does not burn it.
+    pub fn class_of(&self, status: u16) -> AnswerClass {
+        match AnswerClass::of_status(status) {
+            AnswerClass::Final
+                if self.expired_key == ExpiredKey::Remember && !(200..300).contains(&status) =>
+            {
+                AnswerClass::NotExecuted
+            }
+            class => class,
+        }
     }
 }
 

@@ -1,10 +1,12 @@
 //! What a caller is told when there is no answer of the origin to give: a status and a body, in two
 //! dialects.
 
+use crate::business::Number;
 use crate::decision::Decision;
 use crate::form::FormKeyError;
 use crate::key::KeyError;
 use crate::scope::ScopeError;
+use crate::webhook::WebhookError;
 
 /// How error bodies look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +33,8 @@ pub enum Rejection {
     BodyTooLarge(u64),
     /// The request has no scope.
     NoScope(ScopeError),
+    /// The webhook is not taken.
+    Webhook(WebhookError),
     /// The key belongs to another request.
     Mismatch,
     /// An attempt is under way.
@@ -38,7 +42,19 @@ pub enum Rejection {
     /// An earlier attempt may have been executed, and the policy is to hold.
     OutcomeUnknown,
     /// The answer cannot be given again.
-    NotReplayable(Option<u16>),
+    NotReplayable {
+        /// Its status, where there is one.
+        http_status: Option<u16>,
+        /// The id of what was made, where it is known.
+        resource: Option<String>,
+    },
+    /// Not the key is in the way, but the business number.
+    OfNumber {
+        /// What would be said of a key.
+        why: Box<Rejection>,
+        /// Which number.
+        number: Number,
+    },
     /// The key was given up.
     KeyVoided,
     /// The key's answer has expired.
@@ -93,7 +109,9 @@ impl Decision {
     pub fn rejection(&self) -> Option<Rejection> {
         Some(match self {
             Self::Execute(_) | Self::Replay(_) => return None,
-            Self::NotReplayable { http_status } => Rejection::NotReplayable(*http_status),
+            Self::NotReplayable { http_status, resource } => {
+                Rejection::NotReplayable { http_status: *http_status, resource: resource.clone() }
+            }
             Self::InProgress => Rejection::InProgress,
             Self::OutcomeUnknown => Rejection::OutcomeUnknown,
             Self::Mismatch => Rejection::Mismatch,
@@ -108,35 +126,7 @@ impl Rejection {
     /// `application/problem+json` gets such a body in either dialect, with the dialect's status.
     pub fn problem(&self, dialect: Dialect, accept: Option<&str>, request_id: &str) -> Problem {
         let ietf = dialect == Dialect::Ietf;
-        let (status, code, retry_after) = match self {
-            Self::KeyMissing => (400, "idempotency_key_missing", None),
-            Self::KeyMalformed(_) | Self::FormKey(_) | Self::BodyUnreadable | Self::Invalid(_) => {
-                (400, "invalid_request_error", None)
-            }
-            Self::NoScope(ScopeError::Missing) | Self::NotAdmin => {
-                (401, "authentication_error", None)
-            }
-            Self::NoScope(_) => (400, "invalid_request_error", None),
-            Self::NotFound => (404, "invalid_request_error", None),
-            Self::NoRecord => (404, "idempotency_key_not_found", None),
-            Self::MethodNotAllowed => (405, "invalid_request_error", None),
-            Self::BodyTooLarge(_) => (413, "invalid_request_error", None),
-            Self::Mismatch => (if ietf { 422 } else { 400 }, "idempotency_error", None),
-            Self::KeyExpired => (400, "idempotency_key_expired", None),
-            Self::InProgress => (409, "idempotency_in_progress", Some(1)),
-            Self::OutcomeUnknown => (409, "idempotency_outcome_unknown", None),
-            Self::NotReplayable(_) => (409, "idempotency_not_replayable", None),
-            Self::KeyVoided => (409, "idempotency_key_voided", None),
-            Self::NothingToSettle => (409, "idempotency_not_unknown", None),
-            Self::OriginUnreachable => (502, "api_connection_error", None),
-            Self::OriginTimedOut => (504, "api_connection_error", None),
-            Self::StoreUnavailable | Self::Overloaded | Self::TooLateToDispatch => {
-                (503, "api_connection_error", Some(1))
-            }
-            Self::RecordUnreadable | Self::Misconfigured(_) | Self::Internal => {
-                (500, "api_error", None)
-            }
-        };
+        let (status, code, retry_after) = self.kind(ietf);
         let asked = accept.is_some_and(|types| types.to_ascii_lowercase().contains(PROBLEM_JSON));
         let message = self.message();
         let (content_type, own) = if ietf || asked {
@@ -151,9 +141,15 @@ impl Rejection {
         if content_type == PROBLEM_JSON {
             fields.push(("status", status.to_string()));
         }
-        if let Self::NotReplayable(Some(http_status)) = self {
-            fields.push(("http_status", http_status.to_string()));
+        let (why, number) = match self {
+            Self::OfNumber { why, number } => (&**why, Some(number)),
+            why => (why, None),
+        };
+        if let Self::NotReplayable { http_status, resource } = why {
+            fields.extend(http_status.map(|status| ("http_status", status.to_string())));
+            fields.extend(resource.iter().map(|id| ("resource_id", json_string(id))));
         }
+        fields.extend(number.map(|number| ("param", json_string(&number.param()))));
         fields.push(("request_id", json_string(request_id)));
         let fields: Vec<_> =
             fields.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
@@ -166,6 +162,42 @@ impl Rejection {
         }
     }
 
+    /// Status, code and `Retry-After`.
+    fn kind(&self, ietf: bool) -> (u16, &'static str, Option<u32>) {
+        match self {
+            Self::KeyMissing => (400, "idempotency_key_missing", None),
+            Self::KeyMalformed(_) | Self::FormKey(_) | Self::BodyUnreadable | Self::Invalid(_) => {
+                (400, "invalid_request_error", None)
+            }
+            Self::NoScope(ScopeError::Missing)
+            | Self::NotAdmin
+            | Self::Webhook(WebhookError::BadTime | WebhookError::BadSignature) => {
+                (401, "authentication_error", None)
+            }
+            Self::NoScope(_) | Self::Webhook(_) => (400, "invalid_request_error", None),
+            Self::NotFound => (404, "invalid_request_error", None),
+            Self::NoRecord => (404, "idempotency_key_not_found", None),
+            Self::MethodNotAllowed => (405, "invalid_request_error", None),
+            Self::BodyTooLarge(_) => (413, "invalid_request_error", None),
+            Self::Mismatch => (if ietf { 422 } else { 400 }, "idempotency_error", None),
+            Self::KeyExpired => (400, "idempotency_key_expired", None),
+            Self::InProgress => (409, "idempotency_in_progress", Some(1)),
+            Self::OutcomeUnknown => (409, "idempotency_outcome_unknown", None),
+            Self::NotReplayable { .. } => (409, "idempotency_not_replayable", None),
+            Self::KeyVoided => (409, "idempotency_key_voided", None),
+            Self::NothingToSettle => (409, "idempotency_not_unknown", None),
+            Self::OfNumber { why, .. } => why.kind(ietf),
+            Self::OriginUnreachable => (502, "api_connection_error", None),
+            Self::OriginTimedOut => (504, "api_connection_error", None),
+            Self::StoreUnavailable | Self::Overloaded | Self::TooLateToDispatch => {
+                (503, "api_connection_error", Some(1))
+            }
+            Self::RecordUnreadable | Self::Misconfigured(_) | Self::Internal => {
+                (500, "api_error", None)
+            }
+        }
+    }
+
     fn message(&self) -> String {
         let text = match self {
             Self::KeyMissing => {
@@ -173,6 +205,7 @@ impl Rejection {
             }
             Self::KeyMalformed(error) => return error.to_string(),
             Self::FormKey(error) => return error.to_string(),
+            Self::Webhook(error) => return error.to_string(),
             Self::BodyUnreadable => {
                 "The request's body could not be read to its end; send it again."
             }
@@ -202,12 +235,20 @@ impl Rejection {
             Self::OutcomeUnknown => {
                 "An earlier request with this idempotency key may have been executed, and its outcome is not known. It is not executed again until the outcome is settled; do not send it with a new key."
             }
-            Self::NotReplayable(Some(status)) => {
+            Self::NotReplayable { http_status: Some(status), .. } => {
                 return format!(
                     "The request with this idempotency key was answered with status {status}, and that answer cannot be given again; look the result up instead."
                 );
             }
-            Self::NotReplayable(None) => {
+            Self::OfNumber { why, number } if **why == Self::Mismatch => {
+                return format!(
+                    "{number} was used with other content. Send the content that was sent first, or another number."
+                );
+            }
+            Self::OfNumber { why, number } => {
+                return why.message().replace("this idempotency key", &number.to_string());
+            }
+            Self::NotReplayable { http_status: None, .. } => {
                 "A request with this idempotency key is known and cannot be compared with this one; look its result up instead."
             }
             Self::KeyVoided => {
@@ -320,9 +361,17 @@ mod tests {
 
     #[test]
     fn not_replayable_tells_the_first_status() {
-        let problem = Rejection::NotReplayable(Some(201)).problem(Dialect::Kukopay, None, "");
+        let problem = Rejection::NotReplayable { http_status: Some(201), resource: None }.problem(
+            Dialect::Kukopay,
+            None,
+            "",
+        );
         assert!(problem.body.contains(r#""http_status":201"#));
-        let unlisted = Rejection::NotReplayable(None).problem(Dialect::Kukopay, None, "");
+        let unlisted = Rejection::NotReplayable { http_status: None, resource: None }.problem(
+            Dialect::Kukopay,
+            None,
+            "",
+        );
         assert!(!unlisted.body.contains("http_status"));
     }
 }

@@ -216,24 +216,33 @@ impl Record {
     /// The version of the wire form that [`Record::encode`] writes.
     pub const WIRE_VERSION: u8 = 1;
 
-    /// When what is kept goes, or `None` for a key in flight, whose lease decides.
+    /// When what is kept goes; `None` for a key in flight, whose lease decides, and for what is kept
+    /// for good.
     pub fn expires_at(&self) -> Option<UnixMillis> {
+        let long = |since: &UnixMillis| since.plus(self.policy.long_retention());
         match &self.state {
             State::InFlight { .. } => None,
-            State::Completed { completed_at, .. } => Some(completed_at.plus(self.policy.retention)),
-            State::Unknown { since, .. } => Some(since.plus(self.policy.long_retention())),
-            State::Released { since, .. } => Some(since.plus(self.policy.retention)),
-            State::Voided { since } | State::Expired { since } => {
-                Some(since.plus(self.policy.long_retention()))
+            State::Completed { response, .. } if self.remembers() && !response.has_content() => {
+                None
+            }
+            State::Completed { completed_at: since, .. } | State::Released { since, .. } => {
+                Some(since.plus(self.policy.retention))
+            }
+            _ if self.remembers() => None,
+            State::Unknown { since, .. } | State::Voided { since } | State::Expired { since } => {
+                Some(long(since))
             }
         }
     }
 
-    /// When the sweep should look at it. One in flight counts as unknown from its lease's death.
-    pub fn due_at(&self) -> UnixMillis {
+    /// When the sweep should look at it, if ever. One in flight counts as unknown from its lease's
+    /// death.
+    pub fn due_at(&self) -> Option<UnixMillis> {
         match &self.state {
-            State::InFlight { lease_until, .. } => lease_until.plus(self.policy.long_retention()),
-            _ => self.expires_at().unwrap_or(self.created_at),
+            State::InFlight { lease_until, .. } if !self.remembers() => {
+                Some(lease_until.plus(self.policy.long_retention()))
+            }
+            _ => self.expires_at(),
         }
     }
 
@@ -264,10 +273,13 @@ impl Record {
             created_at: self.created_at,
             completed_at: answer.map(|(_, completed_at)| completed_at),
             expires_at: match (state, &self.state) {
-                (KeyState::Unknown, State::InFlight { .. }) => Some(self.due_at()),
+                (KeyState::Unknown, State::InFlight { .. }) => self.due_at(),
                 (KeyState::Expired, State::Expired { .. }) => self.expires_at(),
-                (KeyState::Expired, _) => Some(self.due_at().plus(self.policy.long_retention())),
-                _ => self.expires_at(),
+                (KeyState::Expired, _) => {
+                    self.due_at().map(|end| end.plus(self.policy.long_retention()))
+                }
+                // What of a permanent record goes may have gone.
+                _ => self.expires_at().filter(|end| now < *end),
             },
         })
     }
@@ -285,8 +297,33 @@ impl Record {
         }
     }
 
+    /// What of the record counts at `now`: of a permanent one whose retention is over, the answer is
+    /// gone, and the rest stays. Whether the sweep has written that already must not show.
+    pub(crate) fn at(mut self, now: UnixMillis) -> Self {
+        let is_over = self.remembers() && self.due_at().is_some_and(|end| end <= now);
+        match self.state {
+            State::Completed { response, completed_at } if is_over => {
+                let response = response.into_status_only();
+                self.state = State::Completed { response, completed_at };
+                self
+            }
+            state => Self { state, ..self },
+        }
+    }
+
+    /// Whether it is kept for good.
+    pub(crate) fn remembers(&self) -> bool {
+        self.policy.expired_key == ExpiredKey::Remember
+    }
+
     pub(crate) fn life(&self, now: UnixMillis) -> Life {
-        let end = self.due_at();
+        let end = match (self.due_at(), &self.state) {
+            // Of what is permanent, only a released one is forgotten: it belongs to nobody.
+            (Some(end), State::Released { .. }) => end,
+            (Some(end), _) if !self.remembers() => end,
+            (_, State::Expired { .. }) => return Life::Expired,
+            _ => return Life::Live,
+        };
         let refused = match self.state {
             State::Voided { .. } => false,
             State::Expired { .. } => return if now < end { Life::Expired } else { Life::Gone },
@@ -321,6 +358,11 @@ impl EarlierAttempts {
     /// Whether what the attempt with this token brought is known to be recorded.
     pub fn has_ended(&self, token: Token) -> bool {
         self.0.iter().any(|attempt| attempt.token == token && attempt.ended)
+    }
+
+    /// Forgets those that were overtaken: what they may still bring is of another request.
+    pub(crate) fn forget_overtaken(&mut self) {
+        self.0.retain(|attempt| attempt.ended);
     }
 
     pub(crate) fn note_ended(&mut self, token: Token) {

@@ -1,5 +1,7 @@
 //! The answer of a key, as it is stored and replayed.
 
+use crate::canonical::MediaType;
+use crate::canonical::json::Document;
 use core::fmt;
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
@@ -20,6 +22,9 @@ pub struct StoredResponse {
     /// The `X-Request-Id` that the first caller saw.
     #[n(3)]
     pub request_id: String,
+    /// The id of what was made, where the answer says one and somebody will ask for it.
+    #[n(4)]
+    resource: Option<String>,
 }
 
 /// What an answer was too large for.
@@ -70,7 +75,7 @@ impl StoredResponse {
             headers.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
         drop_connection_headers(&mut headers);
         headers.retain(|(name, _)| is_kept(name));
-        Self { status, headers, body: None, request_id: request_id.to_owned() }
+        Self { status, headers, body: None, request_id: request_id.to_owned(), resource: None }
     }
 
     /// The same answer without its body and headers: the last resort of a store that is full.
@@ -86,6 +91,52 @@ impl StoredResponse {
     /// The body as an own buffer.
     pub fn into_body(self) -> Option<Vec<u8>> {
         self.body.map(Vec::from)
+    }
+
+    /// The id of what was made, where it was [noted](Self::note_resource).
+    pub fn resource(&self) -> Option<&str> {
+        self.resource.as_deref()
+    }
+
+    /// Notes the id of what was made, which stays when the body goes: of a success in JSON the
+    /// member `/data/id`, else `/id`; else the last segment of `Location`.
+    pub fn note_resource(&mut self) {
+        if self.is_success() && self.resource.is_none() {
+            self.resource = self.id_in_body().or_else(|| self.id_in_location());
+        }
+    }
+
+    fn id_in_body(&self) -> Option<String> {
+        let is_coded = self.header("content-encoding").is_some_and(|coding| !coding.is_empty());
+        if is_coded || !MediaType::parse(self.header("content-type")).is_json() {
+            return None;
+        }
+        let document = Document::parse(self.body()?)?;
+        let id = |steps: &[&str]| document.find(steps)?.scalar().filter(|id| is_id(id));
+        id(&["data", "id"]).or_else(|| id(&["id"]))
+    }
+
+    fn id_in_location(&self) -> Option<String> {
+        let target = self.header("location")?;
+        let path = &target[..target.find(['?', '#']).unwrap_or(target.len())];
+        // Of `https://host/orders/7` the path, of `https://host` nothing.
+        let path = match path.find("://") {
+            None => path,
+            Some(scheme) => path[scheme + 3..].split_once('/')?.1,
+        };
+        let path = path.trim_end_matches('/');
+        let last = &path[path.rfind('/').map_or(0, |slash| slash + 1)..];
+        is_id(last).then(|| last.to_owned())
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// Whether there is anything but the status.
+    pub(crate) fn has_content(&self) -> bool {
+        self.body.is_some() || !self.headers.is_empty()
     }
 
     /// Whether it proves that the operation was executed.
@@ -121,6 +172,12 @@ pub fn drop_connection_headers(headers: &mut Vec<(String, String)>) {
 /// stored nor passed on.
 pub fn is_own_header(name: &str) -> bool {
     name.starts_with("idempotent-") || name.starts_with("idempotency-")
+}
+
+/// Whether a text can be shown as the id of a resource: 1 to 255 visible characters.
+fn is_id(text: &str) -> bool {
+    let is_visible = |character: char| !character.is_control() && !character.is_whitespace();
+    (1..=255).contains(&text.chars().count()) && text.chars().all(is_visible)
 }
 
 /// Whether a header (in lower case) may be stored and replayed.

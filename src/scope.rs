@@ -1,5 +1,6 @@
 //! Whose key it is. Two tenants may choose the same key and must never meet.
 
+use crate::business::Number;
 use crate::key::IdempotencyKey;
 use core::fmt;
 use minicbor::{Decode, Encode};
@@ -23,7 +24,7 @@ pub struct Scope(
     [u8; 32],
 );
 
-/// The name that a record is stored under: SHA-256 over scope and key.
+/// The name that a record is stored under: SHA-256 over scope and key, or over scope and number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(transparent)]
 pub struct ScopedKey(
@@ -104,6 +105,11 @@ impl Scope {
         Self::hash(&[b"tenant", tenant.as_bytes()])
     }
 
+    /// The scope of a source of webhooks, whose events' ids are keys. It is no tenant's.
+    pub fn of_source(source: &str) -> Self {
+        Self::hash(&[b"source", source.as_bytes()])
+    }
+
     /// The one scope that all callers without a credential share, where that is allowed.
     pub fn anonymous() -> Self {
         Self::hash(&[b"anonymous"])
@@ -117,6 +123,11 @@ impl Scope {
     /// 64 hexadecimal digits, fit for logs.
     pub fn hex(&self) -> String {
         hex(&self.0)
+    }
+
+    /// The hash itself.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
     }
 
     fn hash(parts: &[&[u8]]) -> Self {
@@ -133,9 +144,29 @@ impl ScopedKey {
         Self(hash_parts(b"oncekey key 1", &[&scope.0, key.as_str().as_bytes()]))
     }
 
+    /// The storage name of a business number in `scope`. It never meets the name of a key.
+    pub fn of_number(scope: &Scope, method: &str, path: &str, number: &Number) -> Self {
+        let pointer = number.pointer().to_string();
+        let parts = [method, path, &pointer, number.value()].map(str::as_bytes);
+        let [method, path, pointer, value] = parts;
+        Self(hash_parts(b"oncekey number 1", &[&scope.0, method, path, pointer, value]))
+    }
+
     /// Which shard holds it, below [`ScopedKey::SHARDS`].
     pub fn shard(&self) -> u8 {
         self.0[0]
+    }
+
+    /// Any name that lies in this shard: for calls that are about all of it.
+    pub fn in_shard(shard: u8) -> Self {
+        let mut name = [0; 32];
+        name[0] = shard;
+        Self(name)
+    }
+
+    /// Reads what [`ScopedKey::hex`] gives.
+    pub fn from_hex(text: &str) -> Option<Self> {
+        parse_hex(text).map(Self)
     }
 
     /// 64 hexadecimal digits, fit for logs and for store keys.
@@ -373,5 +404,8 @@ mod tests {
         assert_eq!(ScopedKey::new(&one, &key(&"x".repeat(255))).hex().len(), 64);
         assert_eq!(Scope::from_hex(&one.hex()), Some(one));
         assert_eq!(Scope::from_hex("no"), None);
+        let name = ScopedKey::new(&one, &key("k"));
+        assert_eq!(ScopedKey::from_hex(&name.hex()), Some(name));
+        assert_eq!(ScopedKey::in_shard(173).shard(), 173);
     }
 }

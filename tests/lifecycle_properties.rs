@@ -14,7 +14,7 @@ mod witness;
 #[path = "support/lifecycle/world.rs"]
 mod world;
 
-use oncekey::{ExpiredKey, IdempotencyKey, Scope, ScopedKey, UnknownOutcome};
+use oncekey::{BusinessKeys, ExpiredKey, IdempotencyKey, Scope, ScopedKey, UnknownOutcome};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -27,7 +27,7 @@ fn unknown_outcome() -> impl Strategy<Value = UnknownOutcome> {
 }
 
 fn expired_key() -> impl Strategy<Value = ExpiredKey> {
-    prop_oneof![Just(ExpiredKey::Forget), Just(ExpiredKey::Refuse)]
+    prop_oneof![Just(ExpiredKey::Forget), Just(ExpiredKey::Refuse), Just(ExpiredKey::Remember)]
 }
 
 /// One of a hundred things, told apart by `what`: a union of strategies takes much longer.
@@ -104,6 +104,9 @@ fn the_histories_reach_all_that_matters() {
     let reached = reached.into_inner();
     for milestone in [
         "a key is answered",
+        "a number outlives its answer",
+        "a number that was not bound is begun anew",
+        "an answer cannot be given again",
         "a key is in progress",
         "a key is released",
         "a key is voided",
@@ -143,5 +146,21 @@ proptest! {
         prop_assert_eq!(one == other, name(&one) == name(&other));
         let shifted = (format!("{}{}", one.0, one.1.replace([' ', '"'], "-")), String::new());
         prop_assert_eq!(shifted == one, name(&shifted) == name(&one));
+    }
+
+    #[test]
+    fn a_number_never_meets_a_key_or_another_number(
+        one in ("[!#-~]{1,6}", "[ -~]{0,6}", "[ab]{0,2}"),
+        other in ("[!#-~]{1,6}", "[ -~]{0,6}", "[ab]{0,2}"),
+    ) {
+        let numbers = BusinessKeys::parse("POST:/*:/no").expect("a list");
+        let name = |(value, tenant, path): &(String, String, String)| {
+            let path = format!("/v1/{path}x");
+            let number = numbers.number_of("POST", &path, value).expect("a number");
+            ScopedKey::of_number(&Scope::of_tenant(tenant), "POST", &path, &number)
+        };
+        prop_assert_eq!(one == other, name(&one) == name(&other));
+        let key = IdempotencyKey::parse_bare(&one.0).expect("visible ASCII");
+        prop_assert_ne!(name(&one), ScopedKey::new(&Scope::of_tenant(&one.1), &key));
     }
 }

@@ -8,9 +8,10 @@
 #[path = "support/lifecycle/mod.rs"]
 mod support;
 
+use oncekey::webhook::WebhookError;
 use oncekey::{
-    AnswerClass, Attempt, Decision, Dialect, FailCause, FormKeyError, KeyError, KeyState, Next,
-    Record, Rejection, ScopeError, Settlement, Step, lifecycle,
+    AnswerClass, Attempt, BusinessKeys, Decision, Dialect, FailCause, FormKeyError, KeyError,
+    KeyState, Next, Record, Rejection, ScopeError, Settlement, Step, lifecycle,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use support::requests::answer;
@@ -63,7 +64,8 @@ fn calls(by_owner: bool) -> Vec<(&'static str, Call)> {
         })
     };
     let owner: Vec<(&str, Call)> = vec![
-        ("complete, final", complete("owner", 201)),
+        ("complete, success", complete("owner", 201)),
+        ("complete, refusal", complete("owner", 402)),
         ("complete, not executed", complete("owner", 429)),
         ("complete, unknown", complete("owner", 503)),
         ("complete, repeat elsewhere", complete("owner", 307)),
@@ -250,7 +252,29 @@ fn errors() -> String {
             "a credential that is refreshed, such as a JWT",
             Rejection::NoScope(ScopeError::ShortLivedToken),
         ),
+        (
+            "a webhook without one of its headers, or whose id is none",
+            Rejection::Webhook(WebhookError::BadId),
+        ),
+        (
+            "a webhook whose signature or time is wrong",
+            Rejection::Webhook(WebhookError::BadSignature),
+        ),
         ("the key belongs to another request", decision(Decision::Mismatch)),
+        (
+            "the business number belongs to other content",
+            Rejection::OfNumber {
+                why: Box::new(Rejection::Mismatch),
+                number: BusinessKeys::parse("POST:/v1/orders:/out_trade_no")
+                    .ok()
+                    .and_then(|list| list.number_of("POST", "/v1/orders", "1"))
+                    .expect("a number"),
+            },
+        ),
+        (
+            "the body that should hold a business number cannot be read in one way only",
+            Rejection::Invalid(String::new()),
+        ),
         ("another attempt is under way", decision(Decision::InProgress)),
         (
             "an attempt may have executed, and the policy is `hold`",
@@ -258,7 +282,7 @@ fn errors() -> String {
         ),
         (
             "there is an answer, and it cannot be given again",
-            decision(Decision::NotReplayable { http_status: Some(201) }),
+            decision(Decision::NotReplayable { http_status: Some(201), resource: None }),
         ),
         ("the key was voided", decision(Decision::KeyVoided)),
         ("the key has expired, and expired keys are refused", decision(Decision::KeyExpired)),

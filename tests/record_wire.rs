@@ -35,12 +35,13 @@ fn fingerprint() -> impl Strategy<Value = Fingerprint> {
 }
 
 fn policy() -> impl Strategy<Value = Policy> {
-    (any::<u64>(), any::<u64>(), any::<bool>(), any::<bool>()).prop_map(
-        |(retention, lease, hold, refuse)| Policy {
+    (any::<u64>(), any::<u64>(), any::<bool>(), 0..3).prop_map(
+        |(retention, lease, hold, expired)| Policy {
             retention: Millis::new(retention),
             lease: Millis::new(lease),
             unknown_outcome: if hold { UnknownOutcome::Hold } else { UnknownOutcome::Retry },
-            expired_key: if refuse { ExpiredKey::Refuse } else { ExpiredKey::Forget },
+            expired_key: [ExpiredKey::Forget, ExpiredKey::Refuse, ExpiredKey::Remember]
+                [expired as usize],
         },
     )
 }
@@ -55,6 +56,8 @@ fn response() -> impl Strategy<Value = StoredResponse> {
             };
             // Whatever headers are let through by then.
             response.headers = headers;
+            response.headers.push(("location".to_owned(), format!("/orders/{request_id}")));
+            response.note_resource();
             response
         },
     )
@@ -257,6 +260,14 @@ fn golden_records() -> Vec<(&'static str, Record)> {
         |cause| Record { maybe_executed: true, ..with(State::Unknown { cause, since: at }) };
     let released = |cause| with(State::Released { cause, since: at });
     let completed = |response| with(State::Completed { response, completed_at: at });
+    let number = |with_content: bool| {
+        let json = [("content-type".to_owned(), "application/json".to_owned())];
+        let body = b"{\"data\":{\"id\":\"ord_1\"}}".to_vec();
+        let mut response = StoredResponse::keep(201, json, body, "req_1", 10_000).0;
+        response.note_resource();
+        let response = if with_content { response } else { response.into_status_only() };
+        Record { policy: hold.of_numbers(), ..completed(response) }
+    };
     let mut bodiless = answer(201, "").into_status_only();
     bodiless.request_id = String::new();
     vec![
@@ -268,6 +279,8 @@ fn golden_records() -> Vec<(&'static str, Record)> {
         ("completed", completed(answer(201, "{\"id\":\"ord_1\"}"))),
         ("completed_empty_body", completed(answer(204, ""))),
         ("completed_status_only", completed(bodiless)),
+        ("number_completed", number(true)),
+        ("number_status_only", number(false)),
         ("unknown_status", unknown(UnknownCause::Status(503))),
         ("unknown_timed_out", unknown(UnknownCause::TimedOut)),
         ("unknown_connection_lost", unknown(UnknownCause::ConnectionLost)),

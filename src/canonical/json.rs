@@ -41,6 +41,7 @@ mod cost_tests;
 use super::JsonPointer;
 use super::sink::Sink;
 use super::work::spent;
+use super::{number, text};
 
 /// How deep arrays and objects may be nested: `[[0]]` is 2 deep. The limit that common parsers
 /// have.
@@ -112,6 +113,16 @@ impl<'a> Document<'a> {
         write::walk(self, ignore, sink);
     }
 
+    /// The value that is the whole document.
+    pub(crate) fn root(&self) -> Value<'_> {
+        Value { document: self, at: self.skip_space(0), object: 0 }
+    }
+
+    /// The value that these names lead to, through objects alone.
+    pub(crate) fn find(&self, names: &[impl AsRef<str>]) -> Option<Value<'_>> {
+        names.iter().try_fold(self.root(), |value, name| value.member(name.as_ref()))
+    }
+
     fn name(&self, member: &Member) -> &[u8] {
         let (at, len) = (member.name as usize, member.name_len as usize);
         match at.checked_sub(self.source.len()) {
@@ -136,6 +147,81 @@ impl<'a> Document<'a> {
         let close = if self.source[at] == b'[' { b']' } else { b'}' };
         let inside = self.skip_space(at + 1);
         (self.source.get(inside) == Some(&close)).then_some(inside + 1)
+    }
+}
+
+/// A value of a document.
+#[derive(Clone, Copy)]
+pub(crate) struct Value<'d> {
+    document: &'d Document<'d>,
+    at: usize,
+    /// How many objects were opened before it; if it is an object with members, the index of it.
+    object: usize,
+}
+
+impl<'d> Value<'d> {
+    /// The member of this name, if this is an object that has one.
+    pub(crate) fn member(self, name: &str) -> Option<Self> {
+        let document = self.document;
+        if document.source[self.at] != b'{' || document.end_of_empty(self.at).is_some() {
+            return None;
+        }
+        let object = &document.objects[self.object];
+        let members = &document.members[object.first as usize..][..object.count as usize];
+        let order = |member: &Member| text::utf16_order(document.name(member), name.as_bytes());
+        let found = &members[members.binary_search_by(order).ok()?];
+        Some(Self {
+            document,
+            at: document.skip_space(found.value as usize),
+            object: found.objects_before as usize,
+        })
+    }
+
+    /// The text of a string, or a number in its canonical spelling.
+    pub(crate) fn scalar(self) -> Option<String> {
+        let source = self.document.source;
+        let mut written = Vec::new();
+        match source[self.at] {
+            b'"' => text::decode(&source[self.at..], &mut written),
+            b'-' | b'0'..=b'9' => {
+                let end = number::skip(source, self.at);
+                number::write(&source[self.at..end], &mut written);
+            }
+            _ => return None,
+        }
+        String::from_utf8(written).ok()
+    }
+
+    /// Whether it is `null`.
+    pub(crate) fn is_null(self) -> bool {
+        self.document.source[self.at] == b'n'
+    }
+
+    /// How many elements it has, if it is an array.
+    pub(crate) fn elements(self) -> Option<usize> {
+        let source = self.document.source;
+        if source[self.at] != b'[' {
+            return None;
+        }
+        if self.document.end_of_empty(self.at).is_some() {
+            return Some(0);
+        }
+        let (mut at, mut depth, mut count) = (self.at + 1, 0_usize, 1);
+        loop {
+            at = match source[at] {
+                b'"' => text::skip(source, at),
+                b']' | b'}' if depth == 0 => return Some(count),
+                byte => {
+                    match byte {
+                        b'[' | b'{' => depth += 1,
+                        b']' | b'}' => depth -= 1,
+                        b',' if depth == 0 => count += 1,
+                        _ => {}
+                    }
+                    at + 1
+                }
+            };
+        }
     }
 }
 

@@ -52,7 +52,7 @@ impl Situation {
             for words in product(&[
                 ("state", &[state]),
                 ("when", whens),
-                ("expired_key", &["forget", "refuse"]),
+                ("expired_key", &["forget", "refuse", "remember"]),
                 ("unknown", &["retry", "hold"]),
                 ("maybe", maybes),
                 ("key", &["untimed", "young", "ageing", "old"]),
@@ -80,6 +80,7 @@ impl Situation {
             },
             expired_key: match self.word("expired_key") {
                 "refuse" => ExpiredKey::Refuse,
+                "remember" => ExpiredKey::Remember,
                 _ => ExpiredKey::Forget,
             },
         }

@@ -2,7 +2,7 @@
 //!
 //! A table begins with a line of column names, inputs and outputs parted by `=>`. In an input column
 //! `*` stands for every word and `a/b` for either. The first line that fits counts. A first output
-//! `as WORD` means: the same as in the state `WORD`.
+//! `as WORD` means: the same as in the state `WORD`; `as in_time`: the same as before its time is over.
 
 use super::situations::Words;
 use std::cell::RefCell;
@@ -61,6 +61,8 @@ impl Table {
             let mut words = words.clone();
             for (column, word) in &mut words {
                 match (*column, state) {
+                    ("when", "in_time") => *word = state,
+                    (_, "in_time") => {}
                     ("state", _) => *word = state,
                     ("when" | "maybe", "absent") => *word = "-",
                     ("maybe", "unknown") => *word = "yes",

@@ -2,8 +2,8 @@
 //! for ever, so it can check what a record with four tokens cannot know.
 
 use oncekey::{
-    Decision, Execution, FailCause, Millis, Policy, Record, State, StoredResponse, UnixMillis,
-    UnknownOutcome,
+    Decision, Execution, ExpiredKey, FailCause, Millis, Policy, Record, State, StoredResponse,
+    UnixMillis, UnknownOutcome,
 };
 use std::collections::BTreeSet;
 
@@ -17,8 +17,10 @@ pub(crate) enum End {
 }
 
 impl End {
-    pub(crate) fn of_status(status: u16) -> Self {
+    /// Of a number only a success counts as its answer.
+    pub(crate) fn of_status(status: u16, is_number: bool) -> Self {
         match status {
+            300..=399 | 400..=407 | 410..=499 if is_number => Self::NotExecuted,
             401 | 403 | 407 | 421 | 423 | 425 | 429 | 307 | 308 => Self::NotExecuted,
             408 | 409 => Self::Unknown,
             status if status >= 500 => Self::Unknown,
@@ -104,6 +106,10 @@ impl Witness {
         self.generation
     }
 
+    fn is_number(&self) -> bool {
+        self.policy.expired_key == ExpiredKey::Remember
+    }
+
     pub(crate) fn policy_changed(&mut self) {
         self.policy_is_constant = false;
     }
@@ -117,6 +123,9 @@ impl Witness {
         now: UnixMillis,
     ) {
         if execution.attempt == 1 {
+            if self.is_number() && self.known.iter().any(|known| known.end.is_some()) {
+                self.milestone("a number that was not bound is begun anew");
+            }
             self.generation += 1;
             self.policy = policy;
             self.begun_with_hold = policy.unknown_outcome == UnknownOutcome::Hold;
@@ -173,7 +182,7 @@ impl Witness {
         self.find(attempt).executed = true;
         let generation = self.find(attempt).generation;
         if let Some((voided, since)) = self.voided
-            && now < since.plus(Millis::from_days(30))
+            && (self.is_number() || now < since.plus(Millis::from_days(30)))
         {
             assert!(
                 generation < voided && !self.key_tells_its_time,
@@ -185,7 +194,10 @@ impl Witness {
         if holds && generation == self.generation {
             assert_eq!(executed.count(), 1, "with hold the work is done once");
         }
-        let refuses = self.policy.expired_key == oncekey::ExpiredKey::Refuse;
+        if holds && self.is_number() && self.policy_is_constant {
+            assert_eq!(self.executions, 1, "with hold a number's work is done once for ever");
+        }
+        let refuses = self.policy.expired_key == ExpiredKey::Refuse;
         if holds && refuses && self.key_tells_its_time && self.policy_is_constant {
             assert_eq!(self.executions, 1, "with hold and refuse the work is done once for ever");
         }
@@ -241,7 +253,8 @@ impl Witness {
             Decision::KeyVoided => self.milestone("a voided key is refused"),
             Decision::Mismatch => self.milestone("another request is refused"),
             Decision::InProgress => self.milestone("a key is in progress"),
-            Decision::Execute(_) | Decision::NotReplayable { .. } => {}
+            Decision::NotReplayable { .. } => self.milestone("an answer cannot be given again"),
+            Decision::Execute(_) => {}
         }
     }
 
@@ -262,6 +275,16 @@ impl Witness {
         }
         if let Some(Record { state: State::Completed { completed_at, .. }, policy, .. }) = before {
             assert!(now >= completed_at.plus(policy.retention), "an answer changes: {after:?}");
+            if self.is_number() {
+                let stripped = before.cloned().map(|mut record| {
+                    if let State::Completed { response, .. } = &mut record.state {
+                        *response = response.clone().into_status_only();
+                    }
+                    record
+                });
+                assert_eq!(after, stripped.as_ref(), "a number is never forgotten");
+                self.milestone("a number outlives its answer");
+            }
             self.milestone("an answer expires");
         }
         // A new record, or one that has expired, knows nothing of earlier attempts.
@@ -299,7 +322,9 @@ impl Witness {
     /// of those that the record knows of, if it counts.
     pub(crate) fn assert_voidable(&self, record_counts: bool) {
         let promised = |known: &&Known| {
-            self.key_tells_its_time || record_counts && known.generation == self.generation
+            self.key_tells_its_time
+                || self.is_number()
+                || record_counts && known.generation == self.generation
         };
         let executed = self.known.iter().filter(promised).find(|known| known.executed);
         let executed = executed.map(|known| known.attempt);

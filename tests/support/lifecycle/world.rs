@@ -110,6 +110,8 @@ impl World {
             unknown_outcome: unknown,
             expired_key: expired,
         };
+        // A number does not tell its time.
+        let minted = minted.filter(|_| expired != ExpiredKey::Remember);
         let minted_at = minted.map(|minutes| shifted(START, minutes * 60_000));
         Self {
             now: START,
@@ -124,6 +126,10 @@ impl World {
             copies: Vec::new(),
             witness: Witness::new(today, minted_at.is_some()),
         }
+    }
+
+    fn is_number(&self) -> bool {
+        self.today.expired_key == ExpiredKey::Remember
     }
 
     pub(crate) fn step(&mut self, op: Op) {
@@ -210,7 +216,10 @@ impl World {
             }
             Op::Redeploy { unknown, expired } => {
                 self.today.unknown_outcome = unknown;
-                self.today.expired_key = expired;
+                // No setting makes a key of a number, or a number of a key.
+                if !self.is_number() {
+                    self.today.expired_key = expired;
+                }
                 self.witness.policy_changed();
             }
             Op::AskReplica { pick, other } => self.ask_replica(pick, other),
@@ -268,7 +277,7 @@ impl World {
                 let step = self.call(Some(of), success, |record, now| {
                     lifecycle::complete(record, token(of as u8), brought, now)
                 });
-                self.ended(of, step, End::of_status(answer.status));
+                self.ended(of, step, End::of_status(answer.status, self.is_number()));
             }
             Message::Fail(of, cause) => {
                 let step = self.call(Some(of), false, |record, now| {
@@ -281,7 +290,7 @@ impl World {
                     match (completion, brought) {
                         (Completion::Recorded, Brought::Answer(own)) => {
                             let state = status.as_ref().map(|status| status.state);
-                            if End::of_status(own.status) == End::Answered
+                            if End::of_status(own.status, self.is_number()) == End::Answered
                                 || state == Some(KeyState::Completed)
                             {
                                 self.witness.saw(&own, generation);
@@ -308,7 +317,7 @@ impl World {
                 self.network.push(Message::Answer(of, answer(status, &format!("from {of}"))));
             }
             Message::Answer(of, answer) if self.gateways[of].phase == Phase::Waiting => {
-                let is_final = End::of_status(answer.status) == End::Answered;
+                let is_final = End::of_status(answer.status, self.is_number()) == End::Answered;
                 if is_final && fate % 16 == 15 {
                     // It goes out marked as not stored.
                     self.end(of, Brought::Failure(FailCause::NotStored));

@@ -1,0 +1,287 @@
+//! Business numbers: a member of a request's body as a second, permanent key.
+//!
+//! A merchant's order number names one order for ever, whatever key its request comes with. So on
+//! the routes that [`BusinessKeys`] names, the number has a record too, with the same lifecycle
+//! under [`Policy::of_numbers`](crate::Policy::of_numbers).
+//!
+//! # Two records, one attempt
+//!
+//! ```text
+//! begin key → begin number → origin → complete number → complete key
+//! ```
+//!
+//! An attempt that owns its key asks for the number, and [`pair`] says what becomes of it:
+//!
+//! | the number's `begin` | the attempt | its key | the caller gets |
+//! |---|---|---|---|
+//! | Execute | calls the origin | – | the origin's answer |
+//! | Replay | ends | completed with that answer | that answer, as a replay |
+//! | InProgress | ends | released | in progress |
+//! | Mismatch | ends | released | an error that names the number |
+//! | OutcomeUnknown | looks it up, or ends | completed with what was found, or released | what was found, or outcome unknown |
+//! | NotReplayable, same content | looks it up, or ends | completed with what was found, or released | what was found, or not replayable |
+//! | anything else | ends | released | that |
+//!
+//! Where an attempt died between the two completions, the number has its answer and the key is
+//! unknown. With `retry` the next attempt meets the number's Replay. With `hold` nobody may begin,
+//! so the number is [recalled](crate::lifecycle::recall), and [`held`] says what becomes of the key:
+//!
+//! | the number, recalled | what becomes of the key |
+//! |---|---|
+//! | Replay | settled with that answer |
+//! | InProgress | nothing: come again |
+//! | Mismatch, or not to be compared | nothing: somebody has to find out |
+//! | OutcomeUnknown, or it would execute | looked up; settled with what was found |
+//! | NotReplayable, same content | looked up; settled with what was found, else told so |
+//!
+//! When the origin has answered, the number is completed first, and [`end_of_key`] says what its
+//! key is completed with:
+//!
+//! | the number's `complete` | what becomes of the key |
+//! |---|---|
+//! | Recorded, RecordGone | completed with the attempt's answer |
+//! | LeaseLost, and the number has an answer | completed with the number's answer |
+//! | LeaseLost else, the attempt's answer is final | unknown: the number will tell |
+//! | LeaseLost else, it is not | completed with the attempt's answer |
+
+use crate::canonical::json::Document;
+use crate::canonical::{JsonPointer, MediaType, PointerError};
+use crate::decision::{Completion, Decision, Execution};
+use crate::policy::AnswerClass;
+use crate::response::StoredResponse;
+use crate::route::{Route, RouteError};
+use core::fmt;
+
+/// Which members of which requests are business numbers.
+#[derive(Clone, Debug, Default)]
+pub struct BusinessKeys(Vec<(Route, JsonPointer)>);
+
+/// A business number: which member it is, and what stands in it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Number {
+    pointer: JsonPointer,
+    value: String,
+}
+
+/// Why a list is none of business keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BusinessKeyError {
+    /// An entry is not `METHOD:/path:/pointer`.
+    NotAnEntry,
+    /// The route of an entry is none.
+    Route(RouteError),
+    /// The pointer of an entry is none.
+    Pointer(PointerError),
+}
+
+/// The body is JSON by its type, and cannot be read in one way only: it is broken or coded, or
+/// repeats a name. Nobody could tell which number counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NumberUnreadable;
+
+/// What becomes of an attempt that owns its key, or of a key that is held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pairing {
+    /// The attempt may call the origin, with both leases in its hands.
+    Dispatch(Execution),
+    /// The number has its answer: it becomes the key's, and the caller gets it as a replay.
+    Adopt(StoredResponse),
+    /// A look-up may find the answer. Where there is none, or it finds nothing, the caller is told
+    /// this.
+    LookUp(Decision),
+    /// The attempt ends, if there is one, and the caller is told this.
+    End(Decision),
+}
+
+/// What becomes of the key when the number's part of an attempt is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyEnd {
+    /// It is completed with the attempt's own answer.
+    Own,
+    /// It is completed with the number's answer, which the caller gets as a replay.
+    Adopt(StoredResponse),
+    /// Its outcome is unknown, and the caller is told how the number stands.
+    Unknown(Decision),
+}
+
+impl BusinessKeys {
+    /// Reads `METHOD:/path:/pointer,…`. Of several that fit a request, the first counts.
+    pub fn parse(list: &str) -> Result<Self, BusinessKeyError> {
+        parse_entries(list, |entry| {
+            let (route, pointer) = split_entry(entry).ok_or(BusinessKeyError::NotAnEntry)?;
+            let route = Route::parse(route).map_err(BusinessKeyError::Route)?;
+            Ok((route, JsonPointer::parse(pointer).map_err(BusinessKeyError::Pointer)?))
+        })
+        .map(Self)
+    }
+
+    /// Whether a request may have a number, by its head alone: only JSON is looked into.
+    pub fn may_name(&self, method: &str, path: &str, content_type: Option<&str>) -> bool {
+        self.pointer(method, path).is_some() && MediaType::parse(content_type).is_json()
+    }
+
+    /// The number of a request: a JSON string of 1 to 255 characters without controls, or a number
+    /// in its canonical spelling. The string `"7"` and the number `7.0` are one number. Where the
+    /// member is missing or anything else, there is none, and the origin will judge the request.
+    pub fn number(
+        &self,
+        method: &str,
+        path: &str,
+        content_type: Option<&str>,
+        body: &[u8],
+    ) -> Result<Option<Number>, NumberUnreadable> {
+        let Some(pointer) = self.pointer(method, path).filter(|_| is_json(content_type)) else {
+            return Ok(None);
+        };
+        let document = Document::parse(body).ok_or(NumberUnreadable)?;
+        Ok(text_at(&document, pointer).map(|value| Number { pointer: pointer.clone(), value }))
+    }
+
+    /// The number of this value on a route, for who knows it without a request.
+    pub fn number_of(&self, method: &str, path: &str, value: &str) -> Option<Number> {
+        let pointer = self.pointer(method, path)?.clone();
+        is_number(value).then(|| Number { pointer, value: value.to_owned() })
+    }
+
+    fn pointer(&self, method: &str, path: &str) -> Option<&JsonPointer> {
+        let found = self.0.iter().find(|(route, _)| route.matches(method, path));
+        found.map(|(_, pointer)| pointer)
+    }
+}
+
+impl Number {
+    /// Where it stands in the body.
+    pub fn pointer(&self) -> &JsonPointer {
+        &self.pointer
+    }
+
+    /// What stands there.
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+
+    /// The member's name, as errors tell it.
+    pub(crate) fn param(&self) -> String {
+        self.pointer.to_string()[1..].replace('/', ".")
+    }
+}
+
+/// What becomes of an attempt that owns its key, by what its number's `begin` was told.
+pub fn pair(key: Execution, number: Decision) -> Pairing {
+    match number {
+        Decision::Execute(number) => {
+            Pairing::Dispatch(Execution { lease: key.lease.min(number.lease), ..key })
+        }
+        other => alone(other),
+    }
+}
+
+/// What becomes of a request without a key, by what its number's `begin` was told.
+pub fn alone(number: Decision) -> Pairing {
+    match number {
+        Decision::Execute(execution) => Pairing::Dispatch(execution),
+        Decision::Replay(response) => Pairing::Adopt(response),
+        // Without a status it cannot be compared: the object may be another request's.
+        Decision::OutcomeUnknown | Decision::NotReplayable { http_status: Some(_), .. } => {
+            Pairing::LookUp(number)
+        }
+        other => Pairing::End(other),
+    }
+}
+
+/// What becomes of a key that is held, by what its number was when it was
+/// [recalled](crate::lifecycle::recall). A key without a number counts as one whose number would
+/// execute.
+pub fn held(number: Option<Decision>) -> Pairing {
+    match number.map(alone) {
+        None | Some(Pairing::Dispatch(_)) => Pairing::LookUp(Decision::OutcomeUnknown),
+        Some(Pairing::End(Decision::InProgress)) => Pairing::End(Decision::InProgress),
+        Some(Pairing::End(_)) => Pairing::End(Decision::OutcomeUnknown),
+        Some(pairing) => pairing,
+    }
+}
+
+/// What becomes of the key, by what became of the number and what the attempt has brought.
+pub fn end_of_key(number: Completion, own: &StoredResponse) -> KeyEnd {
+    match number {
+        Completion::Recorded | Completion::RecordGone => KeyEnd::Own,
+        Completion::LeaseLost(stands) => match *stands {
+            Decision::Replay(response) => KeyEnd::Adopt(response),
+            // Another attempt may bring another answer: this one must not read as the last word.
+            stands if AnswerClass::of_status(own.status) == AnswerClass::Final => {
+                KeyEnd::Unknown(stands)
+            }
+            _ => KeyEnd::Own,
+        },
+    }
+}
+
+/// What a JSON body has at a pointer, if it is fit for a number.
+pub(crate) fn text_at(document: &Document<'_>, pointer: &JsonPointer) -> Option<String> {
+    document.find(pointer.steps())?.scalar().filter(|text| is_number(text))
+}
+
+pub(crate) fn is_json(content_type: Option<&str>) -> bool {
+    MediaType::parse(content_type).is_json()
+}
+
+fn is_number(text: &str) -> bool {
+    (1..=255).contains(&text.chars().count()) && !text.contains(char::is_control)
+}
+
+/// The entries of a list that are separated by commas.
+pub(crate) fn parse_entries<T, E>(
+    list: &str,
+    parse: impl Fn(&str) -> Result<T, E>,
+) -> Result<Vec<T>, E> {
+    let mut entries = Vec::new();
+    for entry in list.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
+        entries.push(parse(entry)?);
+    }
+    Ok(entries)
+}
+
+/// Parts `METHOD:/path:REST`. A path holds no colon here; what follows may.
+pub(crate) fn split_entry(entry: &str) -> Option<(&str, &str)> {
+    let path = entry.find(':')? + 1;
+    let rest = path + entry[path..].find(':')?;
+    Some((&entry[..rest], &entry[rest + 1..]))
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} \"{}\"", self.param(), self.value)
+    }
+}
+
+impl fmt::Debug for Number {
+    /// The value belongs in no log.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Number({})", self.pointer)
+    }
+}
+
+impl fmt::Display for BusinessKeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAnEntry => f.write_str(
+                "each entry must be METHOD:/path:/pointer, for example POST:/v1/orders:/out_trade_no",
+            ),
+            Self::Route(error) => error.fmt(f),
+            Self::Pointer(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for BusinessKeyError {}
+
+impl fmt::Display for NumberUnreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "The body is JSON by its type and cannot be read in one way only; send JSON (RFC 8259) that is complete, without Content-Encoding, and names no member twice.",
+        )
+    }
+}
+
+impl core::error::Error for NumberUnreadable {}

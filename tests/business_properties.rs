@@ -1,0 +1,378 @@
+//! Two keys, or none, and one number: what always holds, checked in random histories in which
+//! gateways die between any two steps.
+//!
+//! 1. With `hold`, the work of a number is done once at most, under whatever keys it comes.
+//! 2. Within the retention all callers of a number who see a success see the same one.
+//! 3. A success is seen by those alone who sent its content.
+//! 4. No attempt calls the origin without both leases.
+//! 5. Nothing is stuck in progress.
+
+#![cfg(not(target_arch = "wasm32"))]
+
+#[path = "support/lifecycle/mod.rs"]
+mod support;
+
+use oncekey::business::{KeyEnd, Pairing, alone, end_of_key, held, pair};
+use oncekey::{
+    Attempt, Completion, Decision, Execution, ExpiredKey, FailCause, Fingerprints, Millis, Next,
+    Policy, Record, Settlement, Step, StoredResponse, UnixMillis, UnknownOutcome, lifecycle,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+use support::requests::{answer, request, token};
+
+static REQUESTS: LazyLock<[Fingerprints; 2]> =
+    LazyLock::new(|| [request("content 0", ""), request("content 1", "")]);
+
+/// The names of records: keys 0 and 1 belong to a content each, key 2 to the first one too.
+const NUMBER: usize = 9;
+
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    /// A request comes: with the key 0, 1 or 2, or without one.
+    Send { key: Option<usize>, content: usize },
+    /// A gateway makes its next step; what the origin makes of a call is its `fate`.
+    Go { pick: usize, fate: usize },
+    /// A gateway is gone.
+    Crash { pick: usize },
+    /// Time goes on.
+    Wait { time: usize },
+}
+
+#[derive(Clone, Debug)]
+enum Phase {
+    AskKey,
+    AskNumber(Execution),
+    Dispatch(Execution),
+    AtOrigin,
+    EndNumber(Brought),
+    EndKey(KeyEnd, Brought),
+    Over,
+}
+
+#[derive(Clone, Debug)]
+enum Brought {
+    Answer(StoredResponse),
+    Failure(FailCause),
+}
+
+struct Gateway {
+    key: Option<usize>,
+    content: usize,
+    sent_at: UnixMillis,
+    phase: Phase,
+}
+
+struct World {
+    now: UnixMillis,
+    policy: Policy,
+    records: BTreeMap<usize, Record>,
+    gateways: Vec<Gateway>,
+    works: u32,
+    seen: Option<StoredResponse>,
+    milestones: BTreeSet<&'static str>,
+}
+
+impl World {
+    fn new(unknown_outcome: UnknownOutcome) -> Self {
+        Self {
+            now: UnixMillis::new(1_764_000_000_000),
+            policy: Policy {
+                retention: Millis::from_days(1),
+                lease: Millis::from_seconds(10),
+                unknown_outcome,
+                expired_key: ExpiredKey::Forget,
+            },
+            records: BTreeMap::new(),
+            gateways: Vec::new(),
+            works: 0,
+            seen: None,
+            milestones: BTreeSet::new(),
+        }
+    }
+
+    fn happen(&mut self, op: Op) {
+        match op {
+            Op::Send { key, content } => {
+                let content = key.map_or(content, |key| key % 2);
+                let phase = Phase::AskKey;
+                self.gateways.push(Gateway { key, content, sent_at: self.now, phase });
+            }
+            Op::Go { pick, fate } => {
+                if let Some(of) = self.pick(pick) {
+                    self.go(of, fate);
+                }
+            }
+            Op::Crash { pick } => {
+                if let Some(of) = self.pick(pick) {
+                    self.gateways[of].phase = Phase::Over;
+                }
+            }
+            Op::Wait { time } => {
+                let times = [1, 4_000, 10_000, 10_000, 60_000];
+                self.now = self.now.plus(Millis::new(times[time % times.len()]));
+            }
+        }
+    }
+
+    fn go(&mut self, of: usize, fate: usize) {
+        let (key, content) = (self.gateways[of].key, self.gateways[of].content);
+        let first = key.unwrap_or(NUMBER);
+        self.gateways[of].phase = match self.gateways[of].phase.clone() {
+            Phase::AskKey => match (self.begin(first, of), key) {
+                (Decision::Execute(execution), Some(_)) => Phase::AskNumber(execution),
+                (Decision::OutcomeUnknown, Some(_)) => {
+                    self.found_held(of, first);
+                    Phase::Over
+                }
+                (decision, None) => match alone(decision) {
+                    Pairing::Dispatch(execution) => Phase::Dispatch(execution),
+                    Pairing::Adopt(response) => self.saw(of, &response),
+                    Pairing::LookUp(_) | Pairing::End(_) => Phase::Over,
+                },
+                (Decision::Replay(response), _) => self.saw(of, &response),
+                _ => Phase::Over,
+            },
+            Phase::AskNumber(execution) => match pair(execution, self.begin(NUMBER, of)) {
+                Pairing::Dispatch(execution) => Phase::Dispatch(execution),
+                Pairing::Adopt(response) => {
+                    self.milestones.insert("a key takes the number's answer");
+                    Phase::EndKey(KeyEnd::Adopt(response.clone()), Brought::Answer(response))
+                }
+                Pairing::LookUp(_) | Pairing::End(_) => {
+                    let failure = Brought::Failure(FailCause::NotDispatched);
+                    Phase::EndKey(KeyEnd::Own, failure)
+                }
+            },
+            Phase::Dispatch(execution) => {
+                if execution.may_dispatch(self.gateways[of].sent_at, self.now) {
+                    for name in [first, NUMBER] {
+                        let status = self.records[&name].status(self.now);
+                        let state = status.map_or("gone", |status| status.state.as_str());
+                        // An overtaken attempt may have brought its success meanwhile.
+                        let has_lease = state == "in_progress"
+                            || state == "completed"
+                                && self.policy.unknown_outcome == UnknownOutcome::Retry;
+                        assert!(has_lease, "dispatched without a lease: {state}");
+                    }
+                    Phase::AtOrigin
+                } else {
+                    Phase::EndNumber(Brought::Failure(FailCause::NotDispatched))
+                }
+            }
+            Phase::AtOrigin => {
+                let (status, works) = [
+                    (201, true),
+                    (201, true),
+                    (201, true),
+                    (400, false),
+                    (429, false),
+                    (500, true),
+                    (500, false),
+                    (307, false),
+                    (0, true),
+                    (0, false),
+                ][fate % 10];
+                if works {
+                    self.works += 1;
+                    let holds = self.policy.unknown_outcome == UnknownOutcome::Hold;
+                    assert!(self.works == 1 || !holds, "the work is done twice");
+                }
+                Phase::EndNumber(match status {
+                    0 => Brought::Failure(FailCause::TimedOut),
+                    status => {
+                        Brought::Answer(answer(status, &format!("content {content}, from {of}")))
+                    }
+                })
+            }
+            // A request without a key has one record, and the caller sees what became of it.
+            Phase::EndNumber(brought) if key.is_none() => {
+                match self.end(NUMBER, of, brought.clone()) {
+                    Completion::Recorded => self.saw_own(of, &brought),
+                    Completion::LeaseLost(decision) => match *decision {
+                        Decision::Replay(response) => self.saw(of, &response),
+                        _ => Phase::Over,
+                    },
+                    Completion::RecordGone => Phase::Over,
+                }
+            }
+            Phase::EndNumber(brought) => {
+                let completion = self.end(NUMBER, of, brought.clone());
+                match &brought {
+                    Brought::Answer(own) => Phase::EndKey(end_of_key(completion, own), brought),
+                    Brought::Failure(_) => Phase::EndKey(KeyEnd::Own, brought),
+                }
+            }
+            Phase::EndKey(end, brought) => {
+                let brought = match end {
+                    KeyEnd::Own => brought,
+                    KeyEnd::Adopt(response) => {
+                        if !matches!(&brought, Brought::Answer(own) if *own == response) {
+                            self.milestones.insert("an overtaken key takes the number's answer");
+                        }
+                        Brought::Answer(response)
+                    }
+                    KeyEnd::Unknown(_) => {
+                        self.milestones.insert("an overtaken number leaves its key unknown");
+                        Brought::Failure(FailCause::ConnectionLost)
+                    }
+                };
+                match self.end(first, of, brought.clone()) {
+                    Completion::Recorded => self.saw_own(of, &brought),
+                    Completion::LeaseLost(decision) => match *decision {
+                        Decision::Replay(response) => self.saw(of, &response),
+                        _ => Phase::Over,
+                    },
+                    Completion::RecordGone => Phase::Over,
+                }
+            }
+            Phase::Over => Phase::Over,
+        };
+    }
+
+    /// The key is held: does its number know?
+    fn found_held(&mut self, of: usize, first: usize) {
+        let (fingerprints, now) = (&REQUESTS[self.gateways[of].content], self.now);
+        let recalled =
+            self.call(NUMBER, |record| lifecycle::recall(record, fingerprints, now)).decision;
+        if let Pairing::Adopt(response) = held(recalled) {
+            let settlement = Settlement::Executed(response.clone());
+            self.call(first, |record| lifecycle::settle(record, settlement, now));
+            self.milestones.insert("a key that is held takes the number's answer");
+            self.saw(of, &response);
+        }
+    }
+
+    fn begin(&mut self, name: usize, of: usize) -> Decision {
+        let now = self.now;
+        let policy = if name == NUMBER { self.policy.of_numbers() } else { self.policy };
+        let attempt = Attempt {
+            fingerprints: &REQUESTS[self.gateways[of].content],
+            token: token(of as u8),
+            minted_at: None,
+            policy: &policy,
+        };
+        self.call(name, |record| lifecycle::begin(record, &attempt, now)).decision
+    }
+
+    fn end(&mut self, name: usize, of: usize, brought: Brought) -> Completion {
+        let (token, now) = (token(of as u8), self.now);
+        self.call(name, |record| match brought {
+            Brought::Answer(response) => lifecycle::complete(record, token, response, now),
+            Brought::Failure(cause) => lifecycle::fail(record, token, cause, now),
+        })
+        .decision
+    }
+
+    fn call<D>(&mut self, name: usize, decide: impl FnOnce(Option<Record>) -> Step<D>) -> Step<D> {
+        let step = decide(self.records.get(&name).cloned());
+        match &step.next {
+            Next::Keep => {}
+            Next::Write(record) => drop(self.records.insert(name, (**record).clone())),
+            Next::Remove => drop(self.records.remove(&name)),
+        }
+        step
+    }
+
+    fn saw_own(&mut self, of: usize, brought: &Brought) -> Phase {
+        match brought {
+            Brought::Answer(response) => self.saw(of, response),
+            Brought::Failure(_) => Phase::Over,
+        }
+    }
+
+    /// A caller sees an answer.
+    fn saw(&mut self, of: usize, response: &StoredResponse) -> Phase {
+        if response.is_success() {
+            let own = format!("content {}", self.gateways[of].content);
+            let body = String::from_utf8_lossy(response.body().expect("kept")).into_owned();
+            assert!(body.starts_with(&own), "{own} is answered with {body}");
+            let first = self.seen.get_or_insert_with(|| response.clone());
+            assert_eq!((first.body(), first.status), (response.body(), response.status));
+            self.milestones.insert("a success is seen");
+        }
+        Phase::Over
+    }
+
+    fn pick(&self, pick: usize) -> Option<usize> {
+        let alive = |of: &usize| !matches!(self.gateways[*of].phase, Phase::Over);
+        let alive: Vec<_> = (0..self.gateways.len()).filter(alive).collect();
+        (!alive.is_empty()).then(|| alive[pick % alive.len()])
+    }
+
+    /// In the end nobody does anything any more, and nothing says that somebody does.
+    fn come_to_rest(&mut self) {
+        self.now = self.now.plus(Millis::from_seconds(60));
+        for record in self.records.values() {
+            let state = record.status(self.now).map(|status| status.state.as_str());
+            assert_ne!(state, Some("in_progress"), "stuck");
+        }
+    }
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    (0..100_u8, 0..1000_usize, 0..1000_usize).prop_map(|(what, pick, choice)| match what {
+        0..20 => Op::Send {
+            key: [None, Some(0), Some(0), Some(2), Some(2), Some(1)][pick % 6],
+            content: usize::from(choice.is_multiple_of(8)),
+        },
+        20..84 => Op::Go { pick, fate: choice },
+        84..87 => Op::Crash { pick },
+        _ => Op::Wait { time: pick },
+    })
+}
+
+fn history() -> impl Strategy<Value = (UnknownOutcome, Vec<Op>)> {
+    (prop_oneof![Just(UnknownOutcome::Retry), Just(UnknownOutcome::Hold)], vec(op(), 1..80))
+}
+
+fn run((unknown, ops): (UnknownOutcome, Vec<Op>)) -> World {
+    let mut world = World::new(unknown);
+    ops.into_iter().for_each(|op| world.happen(op));
+    world.come_to_rest();
+    world
+}
+
+#[test]
+fn one_number_is_one_object_whatever_its_keys() {
+    let config = Config { cases: 6000, failure_persistence: None, ..Config::default() };
+    let result = TestRunner::new(config).run(&history(), |history| {
+        run(history);
+        Ok(())
+    });
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+}
+
+/// A property that holds of histories in which nothing happens says nothing.
+#[test]
+fn the_histories_reach_all_that_matters() {
+    let config = Config { cases: 4000, failure_persistence: None, ..Config::default() };
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
+    let reached = RefCell::new(BTreeMap::<&str, u32>::new());
+    let result = TestRunner::new_with_rng(config, rng).run(&history(), |history| {
+        for milestone in run(history).milestones {
+            *reached.borrow_mut().entry(milestone).or_default() += 1;
+        }
+        Ok(())
+    });
+    result.expect("the properties hold");
+    let reached = reached.into_inner();
+    for milestone in [
+        "a success is seen",
+        "a key takes the number's answer",
+        "an overtaken key takes the number's answer",
+        "an overtaken number leaves its key unknown",
+        "a key that is held takes the number's answer",
+    ] {
+        assert!(
+            reached.get(milestone).is_some_and(|times| *times >= 3),
+            "{milestone}: {reached:?}"
+        );
+    }
+}
