@@ -17,20 +17,24 @@
 //! 4. [`lifecycle::renew`] keeps a slow attempt alive; [`lifecycle::complete`] and
 //!    [`lifecycle::fail`] end it.
 //! 5. A [`Rejection`] turns every other decision into a status and a body.
+//! 6. [`journal`] says which of these calls are worth a row that outlives the record.
 //!
 //! The other end has its own two: [`intent`] is the life of a key in a client, which keeps it, sends
 //! it again and finds out; [`retry`] says what an attempt's end means and when to ask again.
 //!
 //! The file to read first is `lifecycle.rs`: it opens with the rules and the transition table.
 
+pub mod business;
 pub mod canonical;
 pub mod decision;
 pub mod fingerprint;
 pub mod form;
 pub mod guard;
 pub mod intent;
+pub mod journal;
 pub mod key;
 pub mod lifecycle;
+pub mod lookup;
 pub mod policy;
 pub mod problem;
 pub mod record;
@@ -40,6 +44,10 @@ pub mod retry;
 pub mod route;
 pub mod scope;
 pub mod time;
+pub mod webhook;
+pub mod webhook_target;
+
+mod base64;
 
 #[cfg(feature = "wasm")]
 pub mod wasm;
@@ -62,6 +70,9 @@ pub use record::{KeyState, KeyStatus, Record, RecordError, State, Token};
 pub use route::Route;
 
 pub use policy::{AnswerClass, ExpiredKey, Policy, UnknownOutcome};
+
+pub use business::{BusinessKeys, Number};
+pub use lookup::LookUps;
 
 pub use response::{Kept, StoredResponse};
 

@@ -1,0 +1,394 @@
+//! Which calls leave a row in the journal, and what it says: each line of the table in
+//! `src/journal.rs`, and random histories in which no life of a key has two answers.
+
+#![cfg(not(target_arch = "wasm32"))]
+
+#[path = "support/lifecycle/requests.rs"]
+mod requests;
+
+use oncekey::journal::{self, Call, JournalEntry, Kind, Note, Teller};
+use oncekey::{
+    Attempt, ExpiredKey, FailCause, Fingerprints, KeyState, Millis, Next, Policy, Record,
+    Settlement, State, Step, StoredResponse, UnixMillis, UnknownOutcome, lifecycle,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use requests::{answer, request, token};
+use std::sync::LazyLock;
+
+const START: UnixMillis = UnixMillis::new(1_764_000_000_000);
+const LEASE: Millis = Millis::from_seconds(10);
+const DAY: Millis = Millis::from_days(1);
+static REQUEST: LazyLock<Fingerprints> = LazyLock::new(|| request("one", ""));
+
+fn policy(unknown_outcome: UnknownOutcome, expired_key: ExpiredKey) -> Policy {
+    Policy { retention: DAY, lease: LEASE, unknown_outcome, expired_key }
+}
+
+/// A key, and the rows that were written about it.
+struct Key {
+    now: UnixMillis,
+    policy: Policy,
+    record: Option<Record>,
+    rows: Vec<JournalEntry>,
+}
+
+impl Key {
+    fn new(policy: Policy) -> Self {
+        Self { now: START, policy, record: None, rows: Vec::new() }
+    }
+
+    /// A key that is sent again after an unknown outcome.
+    fn retried() -> Self {
+        Self::new(policy(UnknownOutcome::Retry, ExpiredKey::Forget))
+    }
+
+    /// One step of a store. Gives the words of the row that it wrote.
+    fn call<D>(
+        &mut self,
+        call: Call<'_>,
+        teller: Teller<'_>,
+        decide: impl FnOnce(Option<Record>, UnixMillis) -> Step<D>,
+    ) -> Option<String> {
+        let note = Note::take(call, teller, self.record.as_ref(), self.now);
+        let step = decide(self.record.clone(), self.now);
+        let entry = note.entry(&step.next);
+        match step.next {
+            Next::Keep => {}
+            Next::Write(record) => self.record = Some(*record),
+            Next::Remove => self.record = None,
+        }
+        if let Some(entry) = &entry {
+            assert_eq!(entry.at, self.now);
+            self.rows.push(entry.clone());
+        }
+        entry.as_ref().map(words)
+    }
+
+    fn begin(&mut self, number: u8) -> Option<String> {
+        let policy = self.policy;
+        let token = token(number);
+        let attempt = Attempt { fingerprints: &REQUEST, token, minted_at: None, policy: &policy };
+        let teller = Teller { attempt: None, request_id: Some("req begin") };
+        self.call(Call::Begin(token), teller, |record, now| lifecycle::begin(record, &attempt, now))
+    }
+
+    fn complete(&mut self, number: u8, status: u16) -> Option<String> {
+        let response = answer(status, &number.to_string());
+        let teller = Teller { attempt: Some(number.into()), request_id: Some("req ours") };
+        self.call(Call::Complete(token(number), &response.clone()), teller, |record, now| {
+            lifecycle::complete(record, token(number), response, now)
+        })
+    }
+
+    fn fail(&mut self, number: u8, cause: FailCause) -> Option<String> {
+        let teller = Teller { attempt: Some(number.into()), request_id: Some("req fail") };
+        self.call(Call::Fail, teller, |record, now| {
+            lifecycle::fail(record, token(number), cause, now)
+        })
+    }
+
+    fn void(&mut self) -> Option<String> {
+        let policy = self.policy;
+        let teller = Teller { attempt: None, request_id: Some("req void") };
+        self.call(Call::Void, teller, |record, now| lifecycle::void(record, None, &policy, now))
+    }
+
+    fn settle(&mut self, response: Option<StoredResponse>, look_up: bool) -> Option<String> {
+        let settlement = response.clone().map_or(Settlement::NotExecuted, Settlement::Executed);
+        let call = if look_up { Call::LookUp } else { Call::Settle };
+        let teller = Teller { attempt: None, request_id: Some("req settle") };
+        self.call(call(response.as_ref()), teller, |record, now| {
+            lifecycle::settle(record, settlement, now)
+        })
+    }
+
+    fn expire(&mut self) -> Option<String> {
+        self.call(Call::Expire, Teller::default(), |record, now| {
+            let next = record.map_or(Next::Keep, |record| lifecycle::expire(record, now));
+            Step { decision: (), status: None, next }
+        })
+    }
+
+    fn wait(&mut self, length: Millis) {
+        self.now = self.now.plus(length);
+    }
+}
+
+/// operation kind attempt, request id, status, cause, state
+fn words(row: &JournalEntry) -> String {
+    let status = row.http_status.map(|status| status.to_string());
+    let rest = [
+        row.request_id.clone(),
+        status,
+        row.cause.map(str::to_owned),
+        row.state.map(|state| state.as_str().to_owned()),
+    ];
+    let rest = rest.map(|word| word.unwrap_or("-".to_owned()));
+    format!("{} {} {}, {}", row.operation, row.kind.as_str(), row.attempt, rest.join(", "))
+}
+
+fn says(row: &Option<String>, expected: &str) {
+    assert_eq!(row.as_deref(), Some(expected));
+}
+
+#[test]
+fn an_answer_has_one_row_and_what_only_asks_has_none() {
+    let mut key = Key::retried();
+    assert_eq!(key.begin(1), None);
+    assert_eq!(key.begin(1), None, "a repeated call");
+    assert_eq!(key.begin(2), None, "in progress");
+    says(&key.complete(1, 201), "complete completed 1, req 1, 201, -, completed");
+    assert_eq!(key.rows[0].created_at, Some(START));
+    assert_eq!(key.complete(1, 201), None, "a repeated call");
+    for _ in 0..3 {
+        assert_eq!(key.begin(3), None, "a replay");
+    }
+    assert_eq!(key.void(), None);
+    assert_eq!(key.settle(None, false), None);
+    key.wait(DAY);
+    assert_eq!(key.expire(), None, "that an answer goes is told by its age");
+    assert_eq!(key.record, None);
+    assert_eq!(key.rows.len(), 1);
+}
+
+#[test]
+fn each_end_of_an_attempt_has_a_row_that_says_why() {
+    let mut key = Key::retried();
+    key.begin(1);
+    says(&key.complete(1, 429), "complete released 1, req 1, 429, status, released");
+    assert_eq!(key.begin(2), None, "after an end that is known");
+    says(
+        &key.fail(2, FailCause::NotDispatched),
+        "fail released 2, req fail, -, not_dispatched, released",
+    );
+    assert_eq!(key.fail(2, FailCause::NotDispatched), None, "a repeated call");
+    key.begin(3);
+    says(&key.complete(3, 503), "complete unknown 3, req 3, 503, status, unknown");
+    key.begin(4);
+    says(&key.complete(4, 429), "complete unknown 4, req 4, 429, earlier_attempt, unknown");
+    for (number, cause, name) in [
+        (5, FailCause::TimedOut, "timed_out"),
+        (6, FailCause::ConnectionLost, "connection_lost"),
+        (7, FailCause::NotDispatched, "earlier_attempt"),
+        (8, FailCause::NotStored, "not_stored"),
+    ] {
+        assert_eq!(key.begin(number), None, "after an outcome that has its row");
+        let row = format!("fail unknown {number}, req fail, -, {name}, unknown");
+        says(&key.fail(number, cause), &row);
+    }
+}
+
+#[test]
+fn a_request_that_is_repeated_elsewhere_has_a_row_though_its_record_goes() {
+    let mut key = Key::retried();
+    key.begin(1);
+    says(&key.complete(1, 307), "complete elsewhere 1, req 1, 307, -, -");
+    assert_eq!((key.record.as_ref(), key.rows[0].created_at), (None, Some(START)));
+}
+
+#[test]
+fn an_attempt_that_was_overtaken_shows() {
+    let mut key = Key::retried();
+    key.begin(1);
+    key.wait(LEASE);
+    says(&key.begin(2), "begin overtook 2, req begin, -, lease_died, in_progress");
+    assert_eq!(key.begin(2), None);
+    says(&key.complete(1, 402), "complete late_ignored 1, req 1, 402, -, in_progress");
+    says(&key.complete(1, 201), "complete late_success 1, req 1, 201, -, completed");
+    says(&key.complete(2, 201), "complete late_ignored 2, req 2, 201, -, completed");
+    assert_eq!(key.fail(2, FailCause::TimedOut), None);
+    // One whose lease has died, and which nobody has overtaken, is the owner still.
+    let mut slow = Key::retried();
+    slow.begin(1);
+    slow.wait(LEASE);
+    says(&slow.complete(1, 201), "complete completed 1, req 1, 201, -, completed");
+}
+
+#[test]
+fn an_answer_whose_record_is_gone_shows() {
+    let mut key = Key::retried();
+    says(&key.complete(7, 201), "complete late_ignored 7, req 7, 201, -, -");
+    assert_eq!(key.rows[0].created_at, None);
+    key.begin(1);
+    key.wait(Millis::from_days(40));
+    says(&key.complete(1, 201), "complete late_ignored 1, req 1, 201, -, -");
+}
+
+#[test]
+fn decisions_about_a_key_say_whose_they_were() {
+    let mut key = Key::new(policy(UnknownOutcome::Hold, ExpiredKey::Forget));
+    key.begin(1);
+    key.fail(1, FailCause::TimedOut);
+    assert_eq!(key.begin(2), None, "held");
+    says(&key.settle(None, false), "settle settled 1, req settle, -, settled, released");
+    assert_eq!(key.settle(None, false), None);
+    key.begin(2);
+    key.complete(2, 500);
+    let found = Some(answer(201, "found"));
+    says(&key.settle(found, true), "look_up settled 2, req found, 201, -, completed");
+    let mut given_up = Key::retried();
+    says(&given_up.void(), "void voided 0, req void, -, -, voided");
+    assert_eq!(given_up.void(), None);
+    assert_eq!(given_up.begin(1), None);
+    let mut after = Key::retried();
+    after.begin(1);
+    after.fail(1, FailCause::NotDispatched);
+    says(&after.void(), "void voided 1, req void, -, -, voided");
+}
+
+#[test]
+fn an_outcome_that_nobody_found_out_shows_when_it_is_forgotten() {
+    let days_30 = Millis::from_days(30);
+    let unknown = |expired_key| {
+        let mut key = Key::new(policy(UnknownOutcome::Hold, expired_key));
+        key.begin(1);
+        key.fail(1, FailCause::TimedOut);
+        key.rows.clear();
+        key.wait(days_30);
+        key
+    };
+    let mut forgotten = unknown(ExpiredKey::Forget);
+    says(&forgotten.expire(), "expire expired 1, -, -, timed_out, -");
+    let mut refused = unknown(ExpiredKey::Refuse);
+    says(&refused.expire(), "expire expired 1, -, -, timed_out, expired");
+    assert_eq!(refused.expire(), None);
+    refused.wait(days_30);
+    assert_eq!(refused.expire(), None, "of a tombstone nothing is lost");
+    // Where the sweep was late, the next attempt says it.
+    let mut late = unknown(ExpiredKey::Forget);
+    says(&late.begin(2), "begin expired 1, -, -, timed_out, -");
+    assert_eq!(late.rows[0].created_at, Some(START), "it is about the earlier life");
+    says(&late.complete(2, 201), "complete completed 2, req 2, 201, -, completed");
+    assert_eq!(late.rows[1].created_at, Some(late.now));
+    let mut dead = Key::retried();
+    dead.begin(1);
+    dead.wait(days_30.plus(LEASE));
+    says(&dead.expire(), "expire expired 1, -, -, lease_died, -");
+}
+
+#[test]
+fn a_business_number_has_rows_of_its_own() {
+    let mut number = Key::new(policy(UnknownOutcome::Hold, ExpiredKey::Forget).of_numbers());
+    number.begin(1);
+    says(&number.complete(1, 400), "complete released 1, req 1, 400, status, released");
+    number.begin(2);
+    says(&number.complete(2, 201), "complete completed 2, req 2, 201, -, completed");
+    number.wait(DAY);
+    assert_eq!(number.expire(), None, "its content goes, and the number stays");
+    assert!(number.record.is_some());
+}
+
+#[test]
+fn a_list_tells_why_a_key_stands_where_it_does_and_since_when() {
+    let mut key = Key::retried();
+    key.begin(1);
+    let of = |key: &Key| {
+        let record = key.record.as_ref().expect("a record");
+        let why = journal::cause(record, key.now);
+        (why.map(|why| why.name), why.and_then(|why| why.http_status), journal::changed_at(record))
+    };
+    assert_eq!(of(&key), (None, None, START));
+    key.wait(LEASE);
+    assert_eq!(of(&key), (Some("lease_died"), None, START), "since its last sign of life");
+    key.complete(1, 503);
+    assert_eq!(of(&key), (Some("status"), Some(503), key.now));
+    key.settle(None, false);
+    assert_eq!(of(&key), (Some("settled"), None, key.now));
+    key.begin(2);
+    key.complete(2, 201);
+    assert_eq!(of(&key), (None, None, key.now));
+}
+
+/// What happens to a key next: which, and by whom.
+fn happen(key: &mut Key, what: u8, who: u8, choice: u8) {
+    let pick = usize::from(choice);
+    match what {
+        0..30 => drop(key.begin(who)),
+        30..60 => {
+            let status = [200, 201, 402, 503, 429, 409, 307, 404][pick % 8];
+            drop(key.complete(who, status));
+        }
+        60..70 => {
+            let causes = [
+                FailCause::NotDispatched,
+                FailCause::TimedOut,
+                FailCause::ConnectionLost,
+                FailCause::NotStored,
+            ];
+            drop(key.fail(who, causes[pick % 4]));
+        }
+        70..74 => drop(key.void()),
+        74..80 => {
+            let found = choice.is_multiple_of(2).then(|| answer(201, "found"));
+            drop(key.settle(found, choice.is_multiple_of(3)));
+        }
+        80..86 => drop(key.expire()),
+        _ => key.wait([Millis::new(1), LEASE, DAY, Millis::from_days(30)][pick % 4]),
+    }
+}
+
+fn is_answer(row: &JournalEntry) -> bool {
+    matches!(row.kind, Kind::Completed | Kind::LateSuccess)
+        || (row.kind == Kind::Settled && row.state == Some(KeyState::Completed))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_journal_tells_the_life_of_a_key(
+        hold in any::<bool>(),
+        refuse in any::<bool>(),
+        history in vec((0..100_u8, 1..6_u8, any::<u8>()), 1..80),
+    ) {
+        let unknown = if hold { UnknownOutcome::Hold } else { UnknownOutcome::Retry };
+        let expired = if refuse { ExpiredKey::Refuse } else { ExpiredKey::Forget };
+        let mut key = Key::new(policy(unknown, expired));
+        for (what, who, choice) in history {
+            let before = key.record.clone();
+            let rows = key.rows.len();
+            happen(&mut key, what, who, choice);
+            let row = key.rows.get(rows);
+            let changed = before.as_ref().map(|record| &record.state)
+                != key.record.as_ref().map(|record| &record.state);
+            // An end of an attempt, or a decision, never goes without a row.
+            if changed && !matches!(key.record.as_ref().map(|record| &record.state),
+                Some(State::InFlight { .. } | State::Expired { .. }) | None) {
+                prop_assert!(row.is_some(), "no row for {:?}", key.record);
+            }
+            // What is in the row is in the record.
+            if let (Some(row), Some(record)) = (row, &key.record)
+                && !matches!(row.kind, Kind::Expired)
+            {
+                prop_assert_eq!(row.created_at.is_some(), true);
+                let now = record.status(key.now).map(|status| status.state);
+                prop_assert_eq!(row.state, now);
+            }
+        }
+        for (at, row) in key.rows.iter().enumerate() {
+            let life = |other: &&JournalEntry| other.created_at == row.created_at && is_answer(other);
+            prop_assert!(!is_answer(row) || key.rows[..at].iter().filter(life).count() == 0);
+        }
+    }
+}
+
+/// The names are what consumers of the journal compare: none may change.
+#[test]
+fn kinds_have_their_names() {
+    let kinds = [
+        (Kind::Overtook, "overtook"),
+        (Kind::Completed, "completed"),
+        (Kind::Unknown, "unknown"),
+        (Kind::Released, "released"),
+        (Kind::Elsewhere, "elsewhere"),
+        (Kind::LateSuccess, "late_success"),
+        (Kind::LateIgnored, "late_ignored"),
+        (Kind::Voided, "voided"),
+        (Kind::Settled, "settled"),
+        (Kind::Expired, "expired"),
+    ];
+    for (kind, name) in kinds {
+        assert_eq!(kind.as_str(), name);
+    }
+}
