@@ -1,6 +1,6 @@
 // A merchant of the sandbox, as tests call it.
 import assert from "node:assert/strict";
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 
 const number = () => `ORDER_${randomUUID()}`;
 export const order = (more) => ({ out_trade_no: number(), amount: 2990, currency: "USD", subject: "Pro 年度訂閲", ...more });
@@ -43,3 +43,63 @@ export const executions = async (call, key) => {
   assert.equal(answer.status, 200, answer.text);
   return answer.json.data.count;
 };
+
+/** A door into a merchant's object, in a Worker with the wrapper merchants.mjs. */
+export function inside(worker, apiKey) {
+  const name = createHash("sha256").update(`oncekey sandbox merchant 1\0${apiKey}`).digest("hex");
+  const ask = async (what, asked = {}) => {
+    const answer = await worker.fetch(`/__test/${what}`, { method: "POST", body: JSON.stringify({ name, ...asked }) });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(text);
+    return text ? JSON.parse(text) : undefined;
+  };
+  return {
+    sql: (query, ...values) => ask("sql", { query, values }),
+    /** Rings the alarm, whether it is due or not; gives the time of the next. */
+    alarm: () => ask("alarm"),
+    /** The object goes, as the platform may let it go at any time. */
+    evict: () => ask("abort").catch(() => {}),
+    /** Sets the clock this many milliseconds ahead. */
+    clock: (ahead) => ask("clock", { ahead }),
+  };
+}
+
+export const GOOD_CARD = "4242424242424242";
+
+/** A new order. */
+export const ordered = async (call, more) => made(await call("POST", "/v1/orders", { body: order(more) }));
+
+/** Tries to pay an order. */
+export const pay = (call, order_id, { number = GOOD_CARD, ...more } = {}) =>
+  call("POST", "/v1/payments", { body: { order_id, card: { number } }, ...more });
+
+/** A new order that is paid. */
+export async function paid(call, more) {
+  const { id } = await ordered(call, more);
+  made(await pay(call, id));
+  return found(await call("GET", `/v1/orders/${id}`));
+}
+
+const refundNumber = () => `R_${randomUUID()}`;
+export const refund = (call, body, more) =>
+  call("POST", "/v1/refunds", { body: { out_refund_no: refundNumber(), ...body }, ...more });
+
+/** What a 200 found. */
+export function found(answer) {
+  assert.equal(answer.status, 200, answer.text);
+  return answer.json.data;
+}
+
+/** The ledger's entries, of one order or of all, page by page. */
+export async function entries(call, query = "") {
+  const all = [];
+  let cursor;
+  do {
+    const page = await call("GET", `/v1/ledger/entries?${query}${cursor ? `&cursor=${cursor}` : ""}`);
+    all.push(...found(page));
+    cursor = page.json.next_cursor;
+  } while (cursor);
+  return all;
+}
+
+export const balance = async (call) => found(await call("GET", "/v1/ledger/balance"));

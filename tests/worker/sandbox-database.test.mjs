@@ -51,7 +51,9 @@ describe("a merchant's database", () => {
   });
 
   test("holds no credential, and guards what is permanent", async () => {
-    made(await call("POST", "/v1/orders", { body: order(), key: randomUUID() }));
+    const { id } = made(await call("POST", "/v1/orders", { body: order(), key: randomUUID() }));
+    const card = { number: "4242424242424242" };
+    made(await call("POST", "/v1/payments", { body: { order_id: id, card }, key: randomUUID() }));
     assert.ok(!readdirSync(state, { recursive: true }).some((name) => name.includes(apiKey)));
     await meanwhile((database) => {
       for (const statement of [
@@ -60,10 +62,14 @@ describe("a merchant's database", () => {
         "UPDATE orders SET out_trade_no = 'x'",
         "DELETE FROM executions",
         "UPDATE executions SET idempotency_key = NULL",
+        "DELETE FROM ledger",
+        "UPDATE ledger SET amount = amount + 1",
+        "DELETE FROM events",
+        "UPDATE events SET data = '{}'",
       ]) {
         assert.throws(() => database.exec(statement), /permanent|append-only/, statement);
       }
-      for (const table of ["orders", "executions"]) {
+      for (const table of ["orders", "executions", "payments", "ledger", "events"]) {
         assert.ok(!JSON.stringify(database.prepare(`SELECT * FROM ${table}`).all()).includes(apiKey));
       }
     });
@@ -82,6 +88,17 @@ describe("a merchant's database", () => {
     refused(await call("GET", `/v1/orders?out_trade_no=${body.out_trade_no}`), 404);
     made(await call("POST", "/v1/orders", { body, key }));
     assert.equal(await executions(call, key), 1);
+  });
+
+  test("of code that knew only orders is brought up to date, with what is in it", async () => {
+    const first = made(await call("POST", "/v1/orders", { body: order() }));
+    const later = ["payments", "refunds", "subscriptions", "ledger", "events", "endpoints", "deliveries", "attempts", "effects", "credits"];
+    await meanwhile((database) => {
+      for (const table of later) database.exec(`DROP TABLE IF EXISTS ${table}`);
+      database.exec("DROP INDEX executions_of_numberless; UPDATE schema_version SET version = 1");
+    });
+    assert.deepEqual((await call("GET", `/v1/orders/${first.id}`)).json.data, first);
+    made(await call("POST", "/v1/payments", { body: { order_id: first.id, card: { number: "4242424242424242" } } }));
   });
 
   test("is not touched by code that is older than it", async () => {

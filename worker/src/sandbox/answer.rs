@@ -2,30 +2,38 @@
 
 use super::error::{Failure, Refusal};
 use super::input::RequestId;
-use serde::Serialize;
+use super::pages::Listed;
+use super::shown::{Shown, array};
 use worker::{Response, ResponseBuilder};
 
 /// Status and JSON body, complete with the request id.
 pub(super) struct Answer {
     status: u16,
-    allow: Option<&'static str>,
+    allow: Option<String>,
     body: Vec<u8>,
 }
 
 impl Answer {
-    /// `{"data": …, "request_id": …}`.
-    pub(super) fn data(
-        status: u16,
-        data: &impl Serialize,
-        request_id: &RequestId,
-    ) -> worker::Result<Self> {
-        #[derive(Serialize)]
-        struct Body<'a, T> {
-            data: &'a T,
-            request_id: &'a RequestId,
-        }
-        let body = serde_json::to_vec(&Body { data, request_id })?;
-        Ok(Self { status, allow: None, body })
+    /// `{"data": …, "request_id": …}`, with `data` in JSON.
+    pub(super) fn data(status: u16, data: &str, request_id: &RequestId) -> Self {
+        Self::shown(status, Shown::new().json("data", data), request_id)
+    }
+
+    /// `{"data": […], "next_cursor": …, "request_id": …}`
+    pub(super) fn list(listed: &Listed, request_id: &RequestId) -> Self {
+        let data = Shown::new().json("data", &array(&listed.items));
+        let next = listed.next.map(|next| next.to_string());
+        Self::shown(200, data.maybe("next_cursor", next.as_deref()), request_id)
+    }
+
+    fn shown(status: u16, shown: Shown, request_id: &RequestId) -> Self {
+        let body = shown.text("request_id", request_id.as_str()).finish().into_bytes();
+        Self { status, allow: None, body }
+    }
+
+    /// The text of an answer that is read here.
+    pub(super) fn lines(self) -> Option<String> {
+        String::from_utf8(self.body).ok().filter(|_| self.status == 200)
     }
 
     /// What another part has made already, passed on as it is.
@@ -42,7 +50,8 @@ impl Answer {
                 Refusal::internal()
             }
         };
-        Self { status: refusal.status, allow: refusal.allow, body: refusal.body(request_id) }
+        let body = refusal.body(request_id);
+        Self { status: refusal.status, allow: refusal.allow, body }
     }
 
     pub(super) fn into_response(self, request_id: &RequestId) -> worker::Result<Response> {
@@ -50,7 +59,7 @@ impl Answer {
             .with_status(self.status)
             .with_header("Content-Type", "application/json")?
             .with_header("X-Request-Id", request_id.as_str())?;
-        if let Some(allow) = self.allow {
+        if let Some(allow) = &self.allow {
             builder = builder.with_header("Allow", allow)?;
         }
         if self.status == 503 {

@@ -1,31 +1,47 @@
 //! Why a call did not succeed, and how that is told.
 
 use super::input::RequestId;
-use serde::Serialize;
+use super::shown::Shown;
+use std::fmt;
 
 /// Either the caller is told why (`Refused`), or something here broke (`Broken`: 500, no details).
 #[derive(Debug)]
 pub(super) enum Failure {
-    Refused(Refusal),
-    Broken(worker::Error),
+    Refused(Box<Refusal>),
+    Broken(Box<worker::Error>),
 }
 
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
+impl From<Box<Refusal>> for Failure {
+    fn from(refusal: Box<Refusal>) -> Self {
         Self::Refused(refusal)
+    }
+}
+
+impl From<&'static str> for Failure {
+    fn from(error: &'static str) -> Self {
+        Self::Broken(Box::new(error.into()))
     }
 }
 
 impl From<worker::Error> for Failure {
     fn from(error: worker::Error) -> Self {
-        Self::Broken(error)
+        Self::Broken(Box::new(error))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(refusal) => f.write_str(&refusal.message),
+            Self::Broken(error) => error.fmt(f),
+        }
     }
 }
 
 /// An answer that says no.
 ///
 /// Messages name fields and rules, never what a caller sent: a wrong value may be a card number.
-/// The one exception is `out_trade_no`, which is checked before it is named.
+/// The exceptions are the merchant's own numbers, which are checked before they are named.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: u16,
@@ -36,73 +52,121 @@ pub(super) struct Refusal {
     /// The field, parameter or header that is at fault.
     pub(super) param: Option<String>,
     /// For 405: the methods there are.
-    pub(super) allow: Option<&'static str>,
+    pub(super) allow: Option<String>,
 }
 
 const INVALID_REQUEST: &str = "invalid_request_error";
 
 impl Refusal {
-    fn new(status: u16, kind: &'static str, message: impl Into<String>) -> Self {
-        Self { status, kind, code: kind, message: message.into(), param: None, allow: None }
+    fn new(status: u16, kind: &'static str, message: &str) -> Box<Self> {
+        let message = message.to_owned();
+        Box::new(Self { status, kind, code: kind, message, param: None, allow: None })
+    }
+
+    fn code(mut self: Box<Self>, code: &'static str) -> Box<Self> {
+        self.code = code;
+        self
+    }
+
+    fn param(mut self: Box<Self>, param: &str) -> Box<Self> {
+        self.param = Some(param.to_owned());
+        self
     }
 
     /// 400: `param` is wrong. The message is the name and what it must be.
-    pub(super) fn invalid(param: &str, rule: &str) -> Self {
-        Self {
-            param: Some(param.to_owned()),
-            ..Self::new(400, INVALID_REQUEST, format!("{param} {rule}."))
-        }
+    pub(super) fn invalid(param: &str, rule: &str) -> Box<Self> {
+        Self::unreadable(&[param, " ", rule, "."].concat()).param(param)
     }
 
     /// 400: the body as a whole is wrong.
-    pub(super) fn unreadable(message: impl Into<String>) -> Self {
+    pub(super) fn unreadable(message: &str) -> Box<Self> {
         Self::new(400, INVALID_REQUEST, message)
     }
 
-    /// 400: the business number that `param` names belongs to other content.
-    pub(super) fn number_taken(param: &str, number: &str, object: &str) -> Self {
-        let message = format!(
-            "{param} {number} belongs to an {object} with other content. A number is permanent: \
-             use a new one, or send the {object} as it was."
-        );
-        Self { param: Some(param.to_owned()), ..Self::new(400, "idempotency_error", message) }
+    /// 400: the business number that `param` names belongs to other content. `object` comes with its
+    /// article.
+    pub(super) fn number_taken(param: &str, number: &str, object: &str) -> Box<Self> {
+        let message = [
+            param,
+            " ",
+            number,
+            " belongs to ",
+            object,
+            " with other content. A number is permanent: use a new one, or send what it stands for \
+             as it was.",
+        ];
+        Self::new(400, "idempotency_error", &message.concat()).param(param)
     }
 
-    pub(super) fn unauthenticated() -> Self {
+    /// 400: something with other content was made under this call's key.
+    pub(super) fn key_taken() -> Box<Self> {
+        let message = "This Idempotency-Key was used for other content; use a new one.";
+        Self::new(400, "idempotency_error", message).param("Idempotency-Key")
+    }
+
+    /// 400: an order is paid once, and `payment` has done that.
+    pub(super) fn already_paid(payment: &str) -> Box<Self> {
+        let rule = ["names an order that is paid, by ", payment];
+        Self::invalid("order_id", &rule.concat()).code("order_already_paid")
+    }
+
+    /// 400: `param` names what is not there.
+    pub(super) fn no_referent(param: &str) -> Box<Self> {
+        Self::invalid(param, "names nothing that is here").code("resource_missing")
+    }
+
+    /// 402: the card was declined, and `payment` is the record of that.
+    pub(super) fn declined(code: &'static str, payment: &str) -> Box<Self> {
+        let message = [
+            "The card was declined, and nothing was charged: ",
+            payment,
+            " is this try. Another card may pay the order.",
+        ];
+        Self::new(402, "card_error", &message.concat()).code(code)
+    }
+
+    pub(super) fn unauthenticated() -> Box<Self> {
         let message = "X-Api-Key must be a sandbox key: kuko_test_ or sandbox_ and then 1 to 200 \
              letters, digits, '-', '_', '.' or '~'.";
-        Self {
-            param: Some("X-Api-Key".to_owned()),
-            ..Self::new(401, "authentication_error", message)
-        }
+        Self::new(401, "authentication_error", message).param("X-Api-Key")
     }
 
-    pub(super) fn missing(message: &str) -> Self {
-        Self { code: "resource_missing", ..Self::new(404, INVALID_REQUEST, message) }
+    pub(super) fn missing(message: &str) -> Box<Self> {
+        Self::new(404, INVALID_REQUEST, message).code("resource_missing")
     }
 
-    pub(super) fn wrong_method(allow: &'static str) -> Self {
-        let message = format!("This call takes only {allow}.");
-        Self { allow: Some(allow), ..Self::new(405, INVALID_REQUEST, message) }
+    pub(super) fn no_such_object() -> Box<Self> {
+        Self::missing("There is no such object.")
     }
 
-    pub(super) fn too_large(limit: usize) -> Self {
-        let message = format!("The body must not be larger than {limit} bytes.");
-        Self::new(413, INVALID_REQUEST, message)
+    pub(super) fn wrong_method(allow: String) -> Box<Self> {
+        let message = ["This call takes only ", &allow, "."].concat();
+        let mut refusal = Self::new(405, INVALID_REQUEST, &message);
+        refusal.allow = Some(allow);
+        refusal
+    }
+
+    pub(super) fn too_large() -> Box<Self> {
+        Self::new(413, INVALID_REQUEST, "The body must not be larger than 65536 bytes.")
     }
 
     /// 500 that was asked for with `Sandbox-Fault`.
-    pub(super) fn injected() -> Self {
+    pub(super) fn injected() -> Box<Self> {
         Self::new(500, "api_error", "An error, as Sandbox-Fault asked for.")
     }
 
-    pub(super) fn internal() -> Self {
+    /// 500 that a test card stands for.
+    pub(super) fn answer_lost() -> Box<Self> {
+        Self::new(500, "api_error", "An error after the payment was made, as this card asks for.")
+    }
+
+    pub(super) fn internal() -> Box<Self> {
         Self::new(500, "api_error", "Something went wrong on our side.")
     }
 
     /// 503: the merchant's object could not be asked, or not understood. Whether it took effect is
     /// not known to the caller.
-    pub(super) fn unavailable() -> Self {
+    pub(super) fn unavailable() -> Box<Self> {
         Self::new(
             503,
             "api_connection_error",
@@ -112,23 +176,13 @@ impl Refusal {
 
     /// The body: `{"type", "code", "message", "param"?, "request_id"}`.
     pub(super) fn body(&self, request_id: &RequestId) -> Vec<u8> {
-        #[derive(Serialize)]
-        struct Body<'a> {
-            r#type: &'a str,
-            code: &'a str,
-            message: &'a str,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            param: Option<&'a str>,
-            request_id: &'a RequestId,
+        let mut body = Shown::new()
+            .text("type", self.kind)
+            .text("code", self.code)
+            .text("message", &self.message);
+        if let Some(param) = &self.param {
+            body = body.text("param", param);
         }
-        let body = Body {
-            r#type: self.kind,
-            code: self.code,
-            message: &self.message,
-            param: self.param.as_deref(),
-            request_id,
-        };
-        // Plain strings: there is nothing in them that could fail.
-        serde_json::to_vec(&body).unwrap_or_default()
+        body.text("request_id", request_id.as_str()).finish().into_bytes()
     }
 }

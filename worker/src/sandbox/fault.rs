@@ -27,7 +27,7 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    pub(super) fn parse(header: &str) -> Result<Self, Refusal> {
+    pub(super) fn parse(header: &str) -> Result<Self, Box<Refusal>> {
         let mut faults = Self::default();
         let known = header.split(',').all(|fault| faults.add(fault.trim()));
         known.then_some(faults).ok_or_else(|| Refusal::invalid(HEADER, RULE))
@@ -45,7 +45,7 @@ impl Faults {
     }
 
     /// Before the operation.
-    pub(super) async fn before(&self) -> Result<(), Refusal> {
+    pub(super) async fn before(&self) -> Result<(), Box<Refusal>> {
         wait(self.delay).await;
         if self.error_before {
             return Err(Refusal::injected());
@@ -54,7 +54,7 @@ impl Faults {
     }
 
     /// After the operation, however it ended.
-    pub(super) async fn after(&self) -> Result<(), Refusal> {
+    pub(super) async fn after(&self) -> Result<(), Box<Refusal>> {
         wait(self.delay_after).await;
         if self.error_after {
             return Err(Refusal::injected());
@@ -75,7 +75,7 @@ fn set_once(slot: &mut Option<Duration>, ms: &str) -> bool {
     }
 }
 
-async fn wait(time: Option<Duration>) {
+pub(super) async fn wait(time: Option<Duration>) {
     if let Some(time) = time {
         Delay::from(time).await;
     }

@@ -31,21 +31,25 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    pub(super) fn of_body(kind: BodyType, body: &[u8], known: &[&str]) -> Result<Self, Refusal> {
+    pub(super) fn of_body(
+        kind: BodyType,
+        body: &[u8],
+        known: &[&str],
+    ) -> Result<Self, Box<Refusal>> {
         match kind {
             BodyType::Json => Self::of_json(body, known),
             BodyType::Form => Self::of_form(body, known),
         }
     }
 
-    fn of_json(body: &[u8], known: &[&str]) -> Result<Self, Refusal> {
+    fn of_json(body: &[u8], known: &[&str]) -> Result<Self, Box<Refusal>> {
         match serde_json::from_slice(body) {
             Ok(Json::Object(members)) => {
                 let members = members.into_iter().map(|(name, value)| (name, Given::Json(value)));
                 Self::of(members.collect(), known)
             }
             Ok(_) => Err(Refusal::unreadable("The body must be a JSON object.")),
-            Err(error) => Err(Refusal::unreadable(format!(
+            Err(error) => Err(Refusal::unreadable(&format!(
                 "The body must be JSON in UTF-8; it can't be read at line {}, column {}.",
                 error.line(),
                 error.column()
@@ -54,7 +58,7 @@ impl Fields {
     }
 
     /// Bad UTF-8 is refused, as in JSON: it would be stored as something that nobody wrote.
-    fn of_form(body: &[u8], known: &[&str]) -> Result<Self, Refusal> {
+    fn of_form(body: &[u8], known: &[&str]) -> Result<Self, Box<Refusal>> {
         let fields = Self::of_pairs(body, known)?;
         let is_garbled =
             |given: &Given| matches!(given, Given::Text(text) if text.contains('\u{fffd}'));
@@ -64,17 +68,17 @@ impl Fields {
         }
     }
 
-    pub(super) fn of_query(query: &str, known: &[&str]) -> Result<Self, Refusal> {
+    pub(super) fn of_query(query: &str, known: &[&str]) -> Result<Self, Box<Refusal>> {
         Self::of_pairs(query.as_bytes(), known)
     }
 
-    fn of_pairs(pairs: &[u8], known: &[&str]) -> Result<Self, Refusal> {
+    fn of_pairs(pairs: &[u8], known: &[&str]) -> Result<Self, Box<Refusal>> {
         let pairs = worker::url::form_urlencoded::parse(pairs);
         let members = pairs.map(|(name, value)| (name.into_owned(), value.into_owned()));
         Self::of(members.map(|(name, value)| (name, Given::Text(value))).collect(), known)
     }
 
-    fn of(members: Vec<(String, Given)>, known: &[&str]) -> Result<Self, Refusal> {
+    fn of(members: Vec<(String, Given)>, known: &[&str]) -> Result<Self, Box<Refusal>> {
         for (place, (name, _)) in members.iter().enumerate() {
             if !known.contains(&name.as_str()) {
                 let rule = format!("is not known here; what is: {}", known.join(", "));
@@ -88,14 +92,20 @@ impl Fields {
     }
 
     /// Takes a field that must be there.
-    pub(super) fn take<T: Field>(&mut self, name: &str) -> Result<T, Refusal> {
-        let place = self.members.iter().position(|(member, _)| member == name);
-        let place = place.ok_or_else(|| Refusal::invalid(name, "is missing"))?;
+    pub(super) fn take<T: Field>(&mut self, name: &str) -> Result<T, Box<Refusal>> {
+        self.optional(name)?.ok_or_else(|| Refusal::invalid(name, "is missing"))
+    }
+
+    /// Takes a field that may be left out.
+    pub(super) fn optional<T: Field>(&mut self, name: &str) -> Result<Option<T>, Box<Refusal>> {
+        let Some(place) = self.members.iter().position(|(member, _)| member == name) else {
+            return Ok(None);
+        };
         let value = match self.members.swap_remove(place).1 {
             Given::Json(value) => T::read(value),
             Given::Text(text) => T::read_text(text),
         };
-        value.ok_or_else(|| Refusal::invalid(name, T::RULE))
+        value.map(Some).ok_or_else(|| Refusal::invalid(name, T::RULE))
     }
 }
 
@@ -107,13 +117,13 @@ fn shortened(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::input::{Amount, Currency, OutTradeNo, Subject};
+    use super::super::input::{Amount, Currency, OwnNumber, Subject};
     use super::*;
 
-    fn order(body: &str) -> Result<(), Refusal> {
+    fn order(body: &str) -> Result<(), Box<Refusal>> {
         let known = ["out_trade_no", "amount", "currency", "subject"];
         let mut fields = Fields::of_body(BodyType::Json, body.as_bytes(), &known)?;
-        fields.take::<OutTradeNo>("out_trade_no")?;
+        fields.take::<OwnNumber>("out_trade_no")?;
         fields.take::<Amount>("amount")?;
         fields.take::<Currency>("currency")?;
         fields.take::<Subject>("subject")?;

@@ -3,16 +3,15 @@
 
 use super::error::Refusal;
 use super::fields::Field;
+use super::row::{Row, Value};
 use crate::json::Json;
 use crate::random;
-use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
-use serde::Serialize;
 
 /// A text type: its name, the rule in words, and the rule itself.
 macro_rules! text {
     ($(#[$doc:meta])* $name:ident, $rule:literal, $fits:expr) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+        #[derive(Debug, Clone, PartialEq, Eq)]
         pub(super) struct $name(String);
 
         impl $name {
@@ -27,22 +26,6 @@ macro_rules! text {
             fn try_from(text: String) -> Result<Self, Self::Error> {
                 let fits: fn(&str) -> bool = $fits;
                 if fits(&text) { Ok(Self(text)) } else { Err(Self::RULE) }
-            }
-        }
-
-        impl<C> Encode<C> for $name {
-            fn encode<W: encode::Write>(
-                &self,
-                encoder: &mut Encoder<W>,
-                _: &mut C,
-            ) -> Result<(), encode::Error<W::Error>> {
-                encoder.str(&self.0)?.ok()
-            }
-        }
-
-        impl<'b, C> Decode<'b, C> for $name {
-            fn decode(decoder: &mut Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
-                Self::try_from(decoder.str()?.to_owned()).map_err(decode::Error::message)
             }
         }
 
@@ -61,8 +44,9 @@ macro_rules! text {
 pub(super) use text;
 
 text!(
-    /// The merchant's own order number. Its characters can stand in an URL as they are.
-    OutTradeNo,
+    /// The merchant's own number of an order or a refund. Its characters can stand in an URL as they
+    /// are.
+    OwnNumber,
     "must be 1 to 64 letters (A-Z, a-z), digits, '-', '_', '.' or '~'",
     |text| (1..=64).contains(&text.len()) && text.bytes().all(is_unreserved)
 );
@@ -75,7 +59,7 @@ text!(
 );
 
 text!(
-    /// What was bought, for people.
+    /// What was bought, by whom, for people.
     Subject,
     "must be 1 to 256 characters, none of them a control character",
     |text| (1..=256).contains(&text.chars().count()) && !text.chars().any(char::is_control)
@@ -109,12 +93,27 @@ text!(
     }
 );
 
+text!(
+    /// The id of anything but an order. What it begins with says of what.
+    Id,
+    "must be an id: a prefix and 32 hexadecimal digits",
+    |text| text.split_once('_').is_some_and(|(_, digits)| is_id_part(digits))
+);
+
 /// Money in minor units.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Amount(i64);
 
 impl Amount {
     const MAX: i64 = 99_999_999_999;
+
+    pub(super) fn of_row(row: &mut Row) -> Option<Self> {
+        Self::try_from(row.integer()?).ok()
+    }
+
+    pub(super) fn value(self) -> Value<'static> {
+        Value::Integer(self.0)
+    }
 }
 
 impl TryFrom<i64> for Amount {
@@ -128,22 +127,6 @@ impl TryFrom<i64> for Amount {
 impl From<Amount> for i64 {
     fn from(amount: Amount) -> Self {
         amount.0
-    }
-}
-
-impl<C> Encode<C> for Amount {
-    fn encode<W: encode::Write>(
-        &self,
-        encoder: &mut Encoder<W>,
-        _: &mut C,
-    ) -> Result<(), encode::Error<W::Error>> {
-        encoder.i64(self.0)?.ok()
-    }
-}
-
-impl<'b, C> Decode<'b, C> for Amount {
-    fn decode(decoder: &mut Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
-        Self::try_from(decoder.i64()?).map_err(decode::Error::message)
     }
 }
 
@@ -169,8 +152,20 @@ impl Field for Amount {
 }
 
 impl IdempotencyKey {
-    pub(super) fn parse(text: String, param: &str) -> Result<Self, Refusal> {
+    pub(super) fn parse(text: String, param: &str) -> Result<Self, Box<Refusal>> {
         Self::try_from(text).map_err(|rule| Refusal::invalid(param, rule))
+    }
+}
+
+impl Id {
+    /// `prefix` says of what it is the id.
+    pub(super) fn mint(prefix: &str) -> Self {
+        Self(random::id::<16>(prefix))
+    }
+
+    pub(super) fn parse(text: &str, prefix: &str) -> Option<Self> {
+        let is_of_kind = text.starts_with(prefix);
+        is_of_kind.then(|| Self::try_from(text.to_owned()).ok())?
     }
 }
 
@@ -240,6 +235,11 @@ fn hex(digit: u8) -> Option<u8> {
     u8::try_from(value).ok()
 }
 
+/// Whether a text is what an id has behind its prefix.
+pub(super) fn is_id_part(text: &str) -> bool {
+    text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~')
 }
@@ -264,9 +264,9 @@ mod tests {
         for text in ["", "0", "02990", "+1", "-1", "1.0", "1e3", " 1", "100000000000", "１"] {
             assert!(Amount::read_text(text.to_owned()).is_none(), "{text}");
         }
-        assert!(OutTradeNo::read(good(&"a".repeat(64))).is_some());
-        assert!(OutTradeNo::read(good(&"a".repeat(65))).is_none());
-        assert!(OutTradeNo::read(good("a b")).is_none());
+        assert!(OwnNumber::read(good(&"a".repeat(64))).is_some());
+        assert!(OwnNumber::read(good(&"a".repeat(65))).is_none());
+        assert!(OwnNumber::read(good("a b")).is_none());
         assert!(Currency::read(good("usd")).is_none());
         assert!(Subject::read(good(&"訂".repeat(256))).is_some());
         assert!(Subject::read(good(&"訂".repeat(257))).is_none());

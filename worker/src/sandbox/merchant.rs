@@ -2,72 +2,41 @@
 //! database, so that an operation with everything that belongs to it is one transaction.
 
 use super::answer::Answer;
+use super::command::{Command, Operation};
 use super::error::{Failure, Refusal};
-use super::executions;
-use super::input::{ApiKey, IdempotencyKey, OutTradeNo, RequestId};
-use super::orders::{self, NewOrder, OrderId};
-use super::schema;
+use super::input::{ApiKey, Id, IdempotencyKey, RequestId};
+use super::pages::Listed;
 use super::store::{self, Tx};
+use super::{
+    deliveries, effects, endpoints, events, executions, ledger, orders, payments, reconcile,
+    refunds, schema, sending, subscriptions,
+};
 use crate::object::Object;
 use crate::panic::{Panicked, contain};
 use crate::{clock, random};
-use minicbor::{Decode, Encode};
 use oncekey::UnixMillis;
+use oncekey::webhook_target::Reach;
 use sha2::{Digest, Sha256};
 use std::cell::Cell;
 use std::rc::Rc;
-use worker::{DurableObject, Env, Request, Response, State, Storage, durable_object, wasm_bindgen};
+use worker::{
+    DurableObject, Env, Request, Response, ScheduledTime, State, Storage, durable_object,
+    wasm_bindgen,
+};
 
 /// The binding of the namespace of [`Merchant`] objects.
 const BINDING: &str = "MERCHANTS";
-
-/// Changes when old code would misread a new [`Command`]. Old and new code run at once while a
-/// version is rolled out; an object that does not know the form says so with 503.
-const COMMAND_FORM: u8 = 1;
 
 /// The object's statuses, without a body, for trouble of its own: it does not know the command, so
 /// it does not know whose answer it would give; or it lost the command to a panic.
 const NOT_UNDERSTOOD: u16 = 503;
 const LOST: u16 = 500;
 
-/// What a Worker asks of the object.
-#[derive(Encode, Decode)]
-pub(super) struct Command {
-    #[n(0)]
-    form: u8,
-    #[n(1)]
-    request_id: RequestId,
-    #[n(2)]
-    idempotency_key: Option<IdempotencyKey>,
-    #[n(3)]
-    operation: Operation,
-}
-
-/// The operations, with input that has been checked. Ids are minted by the Worker.
-#[derive(Encode, Decode)]
-pub(super) enum Operation {
-    #[n(0)]
-    CreateOrder {
-        #[n(0)]
-        id: OrderId,
-        #[n(1)]
-        order: NewOrder,
-    },
-    #[n(1)]
-    GetOrder {
-        #[n(0)]
-        id: OrderId,
-    },
-    #[n(2)]
-    FindOrder {
-        #[n(0)]
-        out_trade_no: OutTradeNo,
-    },
-    #[n(3)]
-    CountExecutions {
-        #[n(0)]
-        key: IdempotencyKey,
-    },
+/// Whose object it is.
+pub(super) enum Owner {
+    Merchant(ApiKey),
+    /// Of all who send events: they are no merchants.
+    Senders,
 }
 
 /// What an operation knows of the call beside its input.
@@ -77,27 +46,11 @@ pub(super) struct Context {
     pub(super) now: UnixMillis,
 }
 
-impl Command {
-    pub(super) fn new(
-        operation: Operation,
-        idempotency_key: Option<IdempotencyKey>,
-        request_id: RequestId,
-    ) -> Self {
-        Self { form: COMMAND_FORM, request_id, idempotency_key, operation }
-    }
-}
-
 /// Sends a command to the merchant's object and passes its answer on. It is sent once: after a lost
 /// reply nobody here knows whether it took effect, and the caller, who has the key, decides.
-pub(super) async fn send(
-    env: &Env,
-    merchant: &ApiKey,
-    command: &Command,
-) -> Result<Answer, Failure> {
-    let object = Object::named(env, BINDING, &object_name(merchant))?;
-    let bytes =
-        minicbor::to_vec(command).map_err(|error| worker::Error::RustError(error.to_string()))?;
-    let (status, body) = object.post(&bytes).await.map_err(|error| {
+pub(super) async fn send(env: &Env, owner: &Owner, command: &Command) -> Result<Answer, Failure> {
+    let object = Object::named(env, BINDING, &object_name(owner))?;
+    let (status, body) = object.post(&command.encode()).await.map_err(|error| {
         worker::console_error!("merchant, {}: {error}", command.request_id.as_str());
         Refusal::unavailable()
     })?;
@@ -109,24 +62,28 @@ pub(super) async fn send(
 }
 
 /// The object's name: the credential itself must not be found in names, logs or dashboards.
-fn object_name(merchant: &ApiKey) -> String {
-    let digest = Sha256::new()
-        .chain_update(b"oncekey sandbox merchant 1\0")
-        .chain_update(merchant.as_str())
-        .finalize();
+fn object_name(owner: &Owner) -> String {
+    let (domain, name) = match owner {
+        Owner::Merchant(merchant) => ("oncekey sandbox merchant 1\0", merchant.as_str()),
+        Owner::Senders => ("oncekey sandbox senders 1\0", ""),
+    };
+    let digest = Sha256::new().chain_update(domain).chain_update(name).finalize();
     random::hex(&digest)
 }
 
 /// One merchant of the sandbox.
-#[durable_object(fetch)]
+#[durable_object(alarm)]
 pub struct Merchant {
     database: Rc<Database>,
+    env: Env,
 }
 
 impl DurableObject for Merchant {
-    fn new(state: State, _: Env) -> Self {
-        let database = Database { storage: state.storage(), schema_is_current: Cell::new(false) };
-        Self { database: Rc::new(database) }
+    fn new(state: State, env: Env) -> Self {
+        let storage = Rc::new(state.storage());
+        let schema_is_current = Cell::new(false);
+        let database = Database { storage, schema_is_current, alarm_at: Cell::new(NEVER) };
+        Self { database: Rc::new(database), env }
     }
 
     async fn fetch(&self, mut request: Request) -> worker::Result<Response> {
@@ -134,55 +91,145 @@ impl DurableObject for Merchant {
         let answer = contain(async move {
             let body = request.bytes().await?;
             // From here on nothing waits: read, decide and write are one transaction, and should
-            // anything in it trap, nothing of it is stored.
-            database.answer(&body)
+            // anything in it trap, nothing of it is stored. The alarm is set without a wait between
+            // too, and so is stored with it or not at all.
+            let (answer, due_at) = database.answer(&body)?;
+            database.wake_at(due_at).await;
+            Ok(answer)
         });
         answer.await.unwrap_or_else(|Panicked| Ok(Response::empty()?.with_status(LOST)))
+    }
+
+    /// Sends the events that are due.
+    async fn alarm(&self) -> worker::Result<Response> {
+        let database = Rc::clone(&self.database);
+        let reach = sending::reach(&self.env);
+        let sent = contain(async move { database.send_due(reach).await });
+        match sent.await {
+            Ok(Ok(())) => Response::empty(),
+            // The platform rings again after an error.
+            Ok(Err(failure)) => Err(["webhooks: ", &failure.to_string()].concat().into()),
+            Err(Panicked) => Err("webhooks: lost to an internal error".into()),
+        }
     }
 }
 
 struct Database {
-    storage: Storage,
+    storage: Rc<Storage>,
     schema_is_current: Cell<bool>,
+    /// When the next alarm is set for, or [`NEVER`] while none is known: then the next call that
+    /// finds something due sets it, whatever became of an earlier one.
+    alarm_at: Cell<UnixMillis>,
 }
 
+const NEVER: UnixMillis = UnixMillis::new(u64::MAX);
+
 impl Database {
-    fn answer(&self, body: &[u8]) -> worker::Result<Response> {
-        let command = match minicbor::decode::<Command>(body) {
-            Ok(command) if command.form == COMMAND_FORM => command,
-            _ => return Ok(Response::empty()?.with_status(NOT_UNDERSTOOD)),
+    /// The answer, and when the first event is due.
+    fn answer(&self, body: &[u8]) -> worker::Result<(Response, Option<UnixMillis>)> {
+        let Some(command) = Command::decode(body) else {
+            return Ok((Response::empty()?.with_status(NOT_UNDERSTOOD), None));
         };
         let request_id = command.request_id.clone();
-        self.execute(command)
-            .unwrap_or_else(|failure| Answer::failed(failure, &request_id))
-            .into_response(&request_id)
+        let (answer, due_at) = self
+            .execute(command)
+            .unwrap_or_else(|failure| (Answer::failed(failure, &request_id), None));
+        Ok((answer.into_response(&request_id)?, due_at))
     }
 
-    fn execute(&self, command: Command) -> Result<Answer, Failure> {
-        if !self.schema_is_current.get() {
-            schema::bring_up_to_date(&self.storage)?;
-            self.schema_is_current.set(true);
-        }
+    fn execute(&self, command: Command) -> Result<(Answer, Option<UnixMillis>), Failure> {
+        self.bring_up_to_date()?;
         let context = Context {
             request_id: command.request_id,
             idempotency_key: command.idempotency_key,
             now: clock::now(),
         };
-        store::transaction(&self.storage, |tx| apply(tx, &context, command.operation))
+        store::transaction(&self.storage, |tx| {
+            let answer = apply(tx, &context, &command.operation)?;
+            Ok((answer, deliveries::first_due(tx)?))
+        })
+    }
+
+    async fn send_due(&self, reach: Reach) -> Result<(), Failure> {
+        self.alarm_at.set(NEVER);
+        // What newer code has written is left to newer code.
+        self.bring_up_to_date()?;
+        sending::send_due(Rc::clone(&self.storage), reach).await?;
+        let due_at = store::transaction(&self.storage, deliveries::first_due)?;
+        self.wake_at(due_at).await;
+        Ok(())
+    }
+
+    /// Sets the alarm, unless one is set for then or earlier. Should that fail, the next call tries
+    /// again.
+    async fn wake_at(&self, due_at: Option<UnixMillis>) {
+        let Some(due_at) = due_at.filter(|due_at| *due_at < self.alarm_at.get()) else {
+            return;
+        };
+        let date = worker::js_sys::Date::new(&(due_at.as_u64() as f64).into());
+        match self.storage.set_alarm(ScheduledTime::new(date)).await {
+            Ok(()) => self.alarm_at.set(due_at),
+            Err(error) => worker::console_error!("webhooks: no alarm: {error}"),
+        }
+    }
+
+    fn bring_up_to_date(&self) -> Result<(), Failure> {
+        if !self.schema_is_current.get() {
+            schema::bring_up_to_date(&self.storage)?;
+            self.schema_is_current.set(true);
+        }
+        Ok(())
     }
 }
 
-fn apply(tx: &Tx, context: &Context, operation: Operation) -> Result<Answer, Failure> {
-    let id = &context.request_id;
-    let answer = match operation {
-        Operation::CreateOrder { id: new, order } => {
-            Answer::data(201, &orders::create(tx, context, new, order)?, id)
+fn apply(tx: &Tx, context: &Context, operation: &Operation) -> Result<Answer, Failure> {
+    use Operation as O;
+    let (status, data) = match operation {
+        O::CreateOrder { id, order } => (201, orders::create(tx, context, id, order)?),
+        O::GetOrder { id } => (200, orders::get(tx, id)?),
+        O::FindOrder { out_trade_no } => (200, orders::find(tx, out_trade_no)?),
+        O::CountExecutions { key } => (200, executions::count(tx, key)?),
+        O::CreatePayment { id, payment } => return payments::create(tx, context, id, payment),
+        O::ListPayments { order_id, page } => {
+            return list(context, payments::list(tx, order_id, page)?);
         }
-        Operation::GetOrder { id: wanted } => Answer::data(200, &orders::get(tx, &wanted)?, id),
-        Operation::FindOrder { out_trade_no } => {
-            Answer::data(200, &orders::find(tx, &out_trade_no)?, id)
+        O::CreateRefund { id, refund } => (201, refunds::create(tx, context, id, refund)?),
+        O::FindRefund { out_refund_no } => (200, refunds::find(tx, out_refund_no)?),
+        O::CreateSubscription { id, subscription } => {
+            (201, subscriptions::create(tx, context, id, subscription)?)
         }
-        Operation::CountExecutions { key } => Answer::data(200, &executions::count(tx, &key)?, id),
+        O::CancelSubscription { id } => (200, subscriptions::cancel(tx, context, id)?),
+        O::Get { id } => (200, get(tx, id)?),
+        O::ListEntries { order_id, page } => {
+            return list(context, ledger::entries(tx, order_id.as_ref(), page)?);
+        }
+        O::Balance => (200, ledger::balance(tx)?),
+        O::CreateEndpoint { id, endpoint } => (201, endpoints::create(tx, context, id, endpoint)?),
+        O::ListEndpoints => {
+            return list(context, endpoints::list(tx)?);
+        }
+        O::SetSecrets { id, secrets } => (200, endpoints::set_secrets(tx, context, id, secrets)?),
+        O::DeleteEndpoint { id } => (200, endpoints::delete(tx, context, id)?),
+        O::ListEvents { page } => return list(context, events::list(tx, page)?),
+        O::ResendEvent { id } => (200, events::resend(tx, context, id)?),
+        O::Reconcile { page } => return reconcile::list(tx, page),
+        O::TakeIn { event } => (200, effects::take_in(tx, context, event)?),
     };
-    Ok(answer?)
+    Ok(Answer::data(status, &data, &context.request_id))
+}
+
+fn list(context: &Context, listed: Listed) -> Result<Answer, Failure> {
+    Ok(Answer::list(&listed, &context.request_id))
+}
+
+/// By what the id begins with.
+fn get(tx: &Tx, id: &Id) -> Result<String, Failure> {
+    let id = id.as_str();
+    match id.get(..4) {
+        Some(payments::PREFIX) => payments::shown(tx, id),
+        Some(refunds::PREFIX) => refunds::shown(tx, id),
+        Some(subscriptions::PREFIX) => subscriptions::shown(tx, id),
+        Some(events::PREFIX) => events::shown(tx, id),
+        _ => Err(Refusal::no_such_object().into()),
+    }
 }

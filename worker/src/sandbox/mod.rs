@@ -6,41 +6,68 @@
 //! ```
 //!
 //! It sees a request as any origin would: with the bare `Idempotency-Key` and the gateway's
-//! `X-Request-Id`. It does **not** deduplicate by the key; that is the gateway's work. What it has
-//! of its own is permanent business numbers (`out_trade_no`) and a log of what really took effect.
+//! `X-Request-Id`. Answers are the gateway's to keep; what is here is what an API should have behind
+//! any gateway: permanent business numbers (`out_trade_no`, `out_refund_no`), one success an order,
+//! and a log of what really took effect, by which a forwarded key is recognised where there is no
+//! number. Whatever an operation does (business row, ledger, event) is one transaction.
 //!
 //! | file | |
 //! |---|---|
-//! | this one | the routes and the flow of a call |
+//! | this one | the flow of a call |
+//! | `route.rs` | the calls, and what each takes from a request |
+//! | `command.rs` | what the object is asked, and how it gets there |
 //! | `merchant.rs` | the Durable Object: a merchant's database, one transaction an operation |
-//! | `schema.rs`, `store.rs` | its tables and their versions; SQL in a transaction |
-//! | `orders.rs`, `executions.rs` | the operations |
+//! | `schema.rs`, `store.rs`, `row.rs` | its tables and their versions; SQL in a transaction; rows |
+//! | `orders.rs`, `payments.rs`, `refunds.rs`, `subscriptions.rs`, `endpoints.rs` | the operations |
+//! | `cards.rs` | test cards |
+//! | `ledger.rs`, `executions.rs` | what moved, and what took effect |
+//! | `effects.rs` | what events do that come in |
+//! | `events.rs`, `deliveries.rs`, `sending.rs` | what happened, to whom it is to be told, and telling it |
 //! | `input.rs` | what may be in a request, as types |
-//! | `fields.rs` | the members of a body, each known and none twice |
+//! | `fields.rs`, `pages.rs` | the members of a body, each known and none twice; lists |
+//! | `reconcile.rs` | whether all that belongs to a payment is there |
 //! | `fault.rs` | `Sandbox-Fault` |
-//! | `answer.rs`, `error.rs` | what the caller gets |
+//! | `answer.rs`, `error.rs`, `shown.rs` | what the caller gets |
 
 mod answer;
+mod cards;
+mod command;
+mod deliveries;
+mod effects;
+mod endpoints;
 mod error;
+mod events;
 mod executions;
 mod fault;
 mod fields;
 mod input;
+mod ledger;
 mod merchant;
 mod orders;
+mod pages;
+mod payments;
+pub(crate) mod reconcile;
+mod refunds;
+mod route;
+mod row;
 mod schema;
+mod sending;
+pub(crate) mod shown;
 mod store;
+mod subscriptions;
 
 use answer::Answer;
+use command::{Command, Operation};
 use error::{Failure, Refusal};
 use fault::Faults;
-use fields::Fields;
-use input::{ApiKey, BodyType, IdempotencyKey, OutTradeNo, RequestId};
-use merchant::{Command, Operation};
-use orders::{NewOrder, OrderId};
+use input::{ApiKey, BodyType, IdempotencyKey, RequestId};
+use merchant::Owner;
+use oncekey::webhook;
+use route::Route;
 use worker::{Env, Headers, Request, Response};
 
-/// Every body of this API is small; one beyond this is refused unread by the parser.
+/// Every body of this API is small; one beyond this is refused unread by the parser, and the refusal
+/// names this number.
 const MAX_BODY_BYTES: usize = 64 * 1024;
 
 /// Answers one request to the sandbox. An `Err` is a failure to build the answer itself.
@@ -61,17 +88,22 @@ async fn answer(
     request: &mut Request,
     request_id: &RequestId,
 ) -> Result<Answer, Failure> {
-    let merchant = header(request.headers(), "X-Api-Key")
-        .and_then(ApiKey::parse)
-        .ok_or_else(Refusal::unauthenticated)?;
+    let path = request.path();
+    let owner = match header(request.headers(), "X-Api-Key").and_then(ApiKey::parse) {
+        Some(merchant) => Owner::Merchant(merchant),
+        // The gateway has checked who sends it.
+        None if path.starts_with(webhook::PATH) => Owner::Senders,
+        None => return Err(Refusal::unauthenticated().into()),
+    };
     let faults = match header(request.headers(), "Sandbox-Fault") {
         Some(value) => Faults::parse(&value)?,
         None => Faults::default(),
     };
-    let route = Route::of(&request.inner().method(), &request.path())?;
+    let route = Route::of(&request.inner().method(), &path)?;
+    let owner = if route.is_of_senders() { Owner::Senders } else { owner };
 
     faults.before().await?;
-    let answer = perform(env, &merchant, route, request, request_id).await;
+    let answer = perform(env, &owner, route, request, request_id).await;
     // Also a refusal is lost when its answer was to be lost.
     faults.after().await?;
     answer
@@ -79,7 +111,7 @@ async fn answer(
 
 async fn perform(
     env: &Env,
-    merchant: &ApiKey,
+    owner: &Owner,
     route: Route,
     request: &mut Request,
     request_id: &RequestId,
@@ -88,66 +120,16 @@ async fn perform(
         Some(value) => Some(IdempotencyKey::parse(value, "Idempotency-Key")?),
         None => None,
     };
-    let operation = route.operation(request).await?;
+    let body = if route.takes_body() { Some(read_body(request).await?) } else { None };
+    let operation = route.operation(&request.inner().url(), body, sending::reach(env))?;
+    let delay = match &operation {
+        Operation::CreatePayment { payment, .. } => payment.card().delay(),
+        _ => None,
+    };
     let command = Command::new(operation, idempotency_key, request_id.clone());
-    merchant::send(env, merchant, &command).await
-}
-
-/// The calls there are. What is not here is answered 404, a wrong method 405.
-enum Route {
-    CreateOrder,
-    FindOrder,
-    GetOrder { id: String },
-    CountExecutions { key: String },
-}
-
-impl Route {
-    fn of(method: &str, path: &str) -> Result<Self, Refusal> {
-        let segments: Vec<&str> = path.split('/').skip(1).collect();
-        let method = if method == "HEAD" { "GET" } else { method };
-        match (method, &segments[..]) {
-            ("POST", ["v1", "orders"]) => Ok(Self::CreateOrder),
-            ("GET", ["v1", "orders"]) => Ok(Self::FindOrder),
-            (_, ["v1", "orders"]) => Err(Refusal::wrong_method("GET, HEAD, POST")),
-
-            ("GET", ["v1", "orders", id]) => Ok(Self::GetOrder { id: (*id).to_owned() }),
-            (_, ["v1", "orders", _]) => Err(Refusal::wrong_method("GET, HEAD")),
-
-            // A key may hold a slash, so all the rest of the path is the key.
-            ("GET", ["v1", "sandbox", "executions", key @ ..]) => {
-                Ok(Self::CountExecutions { key: input::percent_decoded(&key.join("/")) })
-            }
-            (_, ["v1", "sandbox", "executions", ..]) => Err(Refusal::wrong_method("GET, HEAD")),
-
-            _ => Err(Refusal::missing("There is no such call in this API.")),
-        }
-    }
-
-    /// Reads and checks what the call needs from the request.
-    async fn operation(self, request: &mut Request) -> Result<Operation, Failure> {
-        Ok(match self {
-            Self::CreateOrder => {
-                let (kind, body) = read_body(request).await?;
-                let order = NewOrder::parse(kind, &body)?;
-                Operation::CreateOrder { id: OrderId::mint(), order }
-            }
-            Self::FindOrder => Operation::FindOrder {
-                out_trade_no: out_trade_no_asked_for(&request.inner().url())?,
-            },
-            Self::GetOrder { id } => {
-                Operation::GetOrder { id: OrderId::parse(id).ok_or_else(orders::no_such_order)? }
-            }
-            Self::CountExecutions { key } => {
-                Operation::CountExecutions { key: IdempotencyKey::parse(key, "idempotency_key")? }
-            }
-        })
-    }
-}
-
-fn out_trade_no_asked_for(url: &str) -> Result<OutTradeNo, Refusal> {
-    let query = url.split_once('?').map_or("", |(_, query)| query);
-    let mut fields = Fields::of_query(query, &["out_trade_no"])?;
-    fields.take("out_trade_no")
+    let answer = merchant::send(env, owner, &command).await;
+    fault::wait(delay).await;
+    answer
 }
 
 async fn read_body(request: &mut Request) -> Result<(BodyType, Vec<u8>), Failure> {
@@ -156,7 +138,7 @@ async fn read_body(request: &mut Request) -> Result<(BodyType, Vec<u8>), Failure
         .ok_or_else(|| Refusal::invalid("Content-Type", BodyType::RULE))?;
     let body = request.bytes().await?;
     if body.len() > MAX_BODY_BYTES {
-        return Err(Refusal::too_large(MAX_BODY_BYTES).into());
+        return Err(Refusal::too_large().into());
     }
     Ok((kind, body))
 }

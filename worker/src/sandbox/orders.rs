@@ -1,20 +1,18 @@
 //! Orders. `out_trade_no` is permanent: it names one order with one content for ever.
 
 use super::error::{Failure, Refusal};
-use super::executions;
 use super::fields::{Field, Fields};
-use super::input::{Amount, BodyType, Currency, OutTradeNo, Subject, text};
+use super::input::{Amount, BodyType, Currency, OwnNumber, Subject, is_id_part, text};
 use super::merchant::Context;
-use super::store::{Row, Tx};
+use super::row::{Row, Value};
+use super::shown::time;
+use super::store::Tx;
+use super::{events, executions};
 use crate::json::Json;
-use crate::{clock, random};
-use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
-use oncekey::UnixMillis;
-use serde::Serialize;
+use crate::random;
 
 text!(OrderId, "must be the id of an order: ord_ and 32 hexadecimal digits", |text| {
-    let digits = text.strip_prefix("ord_").unwrap_or_default();
-    digits.len() == 32 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    text.strip_prefix("ord_").is_some_and(is_id_part)
 });
 
 impl OrderId {
@@ -28,20 +26,15 @@ impl OrderId {
 }
 
 /// What a caller says of an order: its content.
-#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub(super) struct NewOrder {
-    #[n(0)]
-    out_trade_no: OutTradeNo,
-    #[n(1)]
+    out_trade_no: OwnNumber,
     amount: Amount,
-    #[n(2)]
     currency: Currency,
-    #[n(3)]
     subject: Subject,
 }
 
 impl NewOrder {
-    pub(super) fn parse(kind: BodyType, body: &[u8]) -> Result<Self, Refusal> {
+    pub(super) fn parse(kind: BodyType, body: &[u8]) -> Result<Self, Box<Refusal>> {
         let known = ["out_trade_no", "amount", "currency", "subject"];
         let mut fields = Fields::of_body(kind, body, &known)?;
         Ok(Self {
@@ -51,112 +44,113 @@ impl NewOrder {
             subject: fields.take("subject")?,
         })
     }
-}
 
-/// A stored order.
-pub(super) struct Order {
-    id: OrderId,
-    content: NewOrder,
-    status: String,
-    created_at: UnixMillis,
-}
+    pub(super) fn values(&self) -> [Value<'_>; 4] {
+        [
+            self.out_trade_no.as_str().into(),
+            self.amount.value(),
+            self.currency.as_str().into(),
+            self.subject.as_str().into(),
+        ]
+    }
 
-impl Order {
-    const COLUMNS: &'static str = "id, out_trade_no, amount, currency, subject, status, created_at";
-
-    fn of_row(row: &mut Row) -> worker::Result<Self> {
-        Ok(Self {
-            id: row.parsed()?,
-            content: NewOrder {
-                out_trade_no: row.parsed()?,
-                amount: Amount::try_from(row.integer()?)?,
-                currency: row.parsed()?,
-                subject: row.parsed()?,
-            },
-            status: row.text()?,
-            created_at: row.time()?,
+    pub(super) fn of_row(row: &mut Row) -> Option<Self> {
+        Some(Self {
+            out_trade_no: row.parsed()?,
+            amount: Amount::of_row(row)?,
+            currency: row.parsed()?,
+            subject: row.parsed()?,
         })
     }
 }
 
-impl Serialize for Order {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Shown<'a> {
-            id: &'a OrderId,
-            object: &'static str,
-            out_trade_no: &'a OutTradeNo,
-            amount: Amount,
-            currency: &'a Currency,
-            subject: &'a Subject,
-            status: &'a str,
-            created_at: String,
-        }
-        Shown {
-            id: &self.id,
-            object: "order",
-            out_trade_no: &self.content.out_trade_no,
-            amount: self.content.amount,
-            currency: &self.content.currency,
-            subject: &self.content.subject,
-            status: &self.status,
-            created_at: clock::rfc3339(self.created_at),
-        }
-        .serialize(serializer)
-    }
+/// In a query of orders: what was paid.
+macro_rules! paid {
+    () => {
+        "(SELECT COALESCE(SUM(amount), 0) FROM payments
+            WHERE order_id = orders.id AND failure IS NULL)"
+    };
 }
+
+/// In a query of orders: what of that was given back.
+macro_rules! refunded {
+    () => {
+        "(SELECT COALESCE(SUM(amount), 0) FROM refunds WHERE order_id = orders.id)"
+    };
+}
+
+const SHOWN: &str = concat!(
+    "SELECT json_object('id', id, 'object', 'order', 'out_trade_no', out_trade_no,
+        'amount', amount, 'currency', currency, 'subject', subject, 'status', status,
+        'amount_paid', ",
+    paid!(),
+    ", 'amount_refunded', ",
+    refunded!(),
+    ", 'created_at', ",
+    time!("created_at"),
+    ") FROM orders WHERE ",
+);
 
 /// Makes the order, or finds it: the same number with the same content is the same order, however
 /// late. Other content is refused, and a refused try leaves nothing behind.
 pub(super) fn create(
     tx: &Tx,
     context: &Context,
-    id: OrderId,
-    content: NewOrder,
-) -> Result<Order, Failure> {
-    let number = &content.out_trade_no;
-    if let Some(existing) = with_number(tx, number)? {
-        if existing.content != content {
-            return Err(Refusal::number_taken("out_trade_no", number.as_str(), "order").into());
-        }
-        return Ok(existing);
+    id: &OrderId,
+    content: &NewOrder,
+) -> Result<String, Failure> {
+    let number = content.out_trade_no.as_str();
+    let values = content.values();
+    let is_same = tx.first(
+        "SELECT amount = ?2 AND currency = ?3 AND subject = ?4 FROM orders WHERE out_trade_no = ?1",
+        &values,
+        Row::integer,
+    )?;
+    match is_same {
+        Some(1) => return find(tx, &content.out_trade_no),
+        Some(_) => return Err(Refusal::number_taken("out_trade_no", number, "an order").into()),
+        None => {}
     }
-    let order = Order { id, content, status: "pending".to_owned(), created_at: context.now };
+    let [number, amount, currency, subject] = values;
+    let order_id = id.as_str();
     tx.run(
         "INSERT INTO orders (id, out_trade_no, amount, currency, subject, status, created_at)
-         VALUES (?, ?, ?, ?, ?, ?, ?)",
-        vec![
-            order.id.as_str().into(),
-            order.content.out_trade_no.as_str().into(),
-            i64::from(order.content.amount).into(),
-            order.content.currency.as_str().into(),
-            order.content.subject.as_str().into(),
-            order.status.as_str().into(),
-            clock::column(order.created_at),
-        ],
+         VALUES (?, ?, ?, ?, ?, 'pending', ?)",
+        &[order_id.into(), number, amount, currency, subject, context.now.into()],
     )?;
-    executions::note(tx, context, "order.create", order.id.as_str())?;
-    Ok(order)
+    let shown = get(tx, id)?;
+    events::emit(tx, context, "order.created", order_id, order_id, &shown)?;
+    executions::note(tx, context, "order.create", order_id)?;
+    Ok(shown)
 }
 
-pub(super) fn get(tx: &Tx, id: &OrderId) -> Result<Order, Failure> {
-    one(tx, "id", id.as_str())?.ok_or_else(|| no_such_order().into())
+pub(super) fn get(tx: &Tx, id: &OrderId) -> Result<String, Failure> {
+    one(tx, "id = ?", id.as_str())
 }
 
-pub(super) fn find(tx: &Tx, number: &OutTradeNo) -> Result<Order, Failure> {
-    with_number(tx, number)?.ok_or_else(|| no_such_order().into())
+pub(super) fn find(tx: &Tx, number: &OwnNumber) -> Result<String, Failure> {
+    one(tx, "out_trade_no = ?", number.as_str())
 }
 
-pub(super) fn no_such_order() -> Refusal {
+fn one(tx: &Tx, condition: &str, value: &str) -> Result<String, Failure> {
+    let found = tx.first(&[SHOWN, condition].concat(), &[value.into()], Row::text)?;
+    Ok(found.ok_or_else(no_such_order)?)
+}
+
+pub(super) fn no_such_order() -> Box<Refusal> {
     Refusal::missing("There is no such order.")
 }
 
-fn with_number(tx: &Tx, number: &OutTradeNo) -> worker::Result<Option<Order>> {
-    one(tx, "out_trade_no", number.as_str())
+/// What of an order was paid, and what of that was given back.
+pub(super) fn paid_and_refunded(tx: &Tx, id: &str) -> Result<Option<(i64, i64)>, Failure> {
+    tx.first(
+        concat!("SELECT ", paid!(), ", ", refunded!(), " FROM orders WHERE id = ?"),
+        &[id.into()],
+        |row| Some((row.integer()?, row.integer()?)),
+    )
 }
 
-fn one(tx: &Tx, column: &'static str, value: &str) -> worker::Result<Option<Order>> {
-    let query = format!("SELECT {} FROM orders WHERE {column} = ?", Order::COLUMNS);
-    let mut rows = tx.rows(&query, vec![value.into()])?;
-    rows.first_mut().map(Order::of_row).transpose()
+/// What became of an order's payment.
+pub(super) fn set_status(tx: &Tx, id: &str, status: &str) -> Result<(), Failure> {
+    tx.run("UPDATE orders SET status = ? WHERE id = ?", &[status.into(), id.into()])
 }

@@ -1,8 +1,9 @@
 //! SQL in a Durable Object. The only way to it is a transaction.
 
-use oncekey::UnixMillis;
+use super::error::{Failure, Refusal};
+use super::row::{Row, Value};
 use worker::wasm_bindgen::{self, JsCast, JsValue, prelude::wasm_bindgen};
-use worker::{SqlStorage, SqlStorageValue, Storage};
+use worker::{SqlCursor, SqlStorage, Storage};
 
 #[wasm_bindgen]
 extern "C" {
@@ -25,30 +26,40 @@ pub(super) struct Tx {
 ///
 /// It is synchronous, so nothing else of this object runs between its first read and its last
 /// write. The platform holds the answer back until what was written is safe on disk.
-pub(super) fn transaction<T, E: From<worker::Error>>(
+pub(super) fn transaction<T>(
     storage: &Storage,
-    work: impl FnOnce(&Tx) -> Result<T, E>,
-) -> Result<T, E> {
+    work: impl FnOnce(&Tx) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let mut work = Some(work);
+    let mut value = None;
+    run(storage, &mut |tx| {
+        let work = work.take().ok_or("a transaction ran twice")?;
+        value = Some(work(tx)?);
+        Ok(())
+    })?;
+    value.ok_or_else(|| "the transaction did not begin".into())
+}
+
+fn run(storage: &Storage, work: &mut dyn FnMut(&Tx) -> Result<(), Failure>) -> Result<(), Failure> {
     let raw: &JsValue = storage.as_raw();
     let tx = Tx { sql: storage.sql() };
-    let mut work = Some(work);
+    let mut began = false;
     let mut outcome = None;
     let committed = raw
         .unchecked_ref::<JsStorage>()
         .transaction_sync(&mut || {
-            let result = work.take().map(|work| work(&tx));
-            let keep = matches!(result, Some(Ok(_)));
-            outcome = result;
+            began = true;
+            let result = work(&tx);
+            let keep = result.is_ok();
+            outcome = Some(result);
             // Throwing is how a transaction is rolled back.
             if keep { Ok(()) } else { Err(JsValue::from_str("rolled back")) }
         })
         .map_err(worker::Error::from);
     match outcome {
-        Some(Ok(value)) => committed.map(|()| value).map_err(E::from),
-        Some(Err(error)) => Err(error),
-        None if work.is_some() => {
-            Err(committed.err().unwrap_or_else(|| "the transaction did not begin".into()).into())
-        }
+        Some(Ok(())) => Ok(committed?),
+        Some(Err(failure)) => Err(failure),
+        None if !began => Ok(committed?),
         // A panic in `work` has passed through `transactionSync`, which rolled back, and arrived
         // here as an exception. It goes on as the panic it was, so that it is known as one.
         None => panic!("a panic within a transaction"),
@@ -57,54 +68,55 @@ pub(super) fn transaction<T, E: From<worker::Error>>(
 
 impl Tx {
     /// A statement whose rows, if any, do not matter.
-    pub(super) fn run(&self, statement: &str, values: Vec<SqlStorageValue>) -> worker::Result<()> {
-        self.sql.exec(statement, values).map(drop)
+    pub(super) fn run(&self, statement: &str, values: &[Value]) -> Result<(), Failure> {
+        self.cursor(statement, values).map(drop)
     }
 
     /// A query's rows. Through `raw()`, since of all ways to a cursor's rows this one alone turns
     /// an exception into an error.
-    pub(super) fn rows(
+    pub(super) fn rows(&self, query: &str, values: &[Value]) -> Result<Vec<Row>, Failure> {
+        let mut rows = Vec::new();
+        for row in self.cursor(query, values)?.raw() {
+            rows.push(Row::new(row?));
+        }
+        Ok(rows)
+    }
+
+    /// What `read` reads of each row.
+    pub(super) fn all<T>(
         &self,
         query: &str,
-        values: Vec<SqlStorageValue>,
-    ) -> worker::Result<Vec<Row>> {
-        let cursor = self.sql.exec(query, values)?;
-        cursor.raw().map(|row| row.map(Row::new)).collect()
-    }
-}
-
-/// One row, read from left to right.
-pub(super) struct Row {
-    values: std::vec::IntoIter<SqlStorageValue>,
-}
-
-impl Row {
-    fn new(values: Vec<SqlStorageValue>) -> Self {
-        Self { values: values.into_iter() }
+        values: &[Value],
+        read: impl Fn(&mut Row) -> Option<T>,
+    ) -> Result<Vec<T>, Failure> {
+        let mut rows = self.rows(query, values)?;
+        let read: Option<Vec<T>> = rows.iter_mut().map(read).collect();
+        read.ok_or_else(|| UNREADABLE.into())
     }
 
-    pub(super) fn integer(&mut self) -> worker::Result<i64> {
-        match self.values.next() {
-            Some(SqlStorageValue::Integer(number)) => Ok(number),
-            _ => Err("a stored integer is missing".into()),
+    /// What `read` reads of the first row, if there is one.
+    pub(super) fn first<T>(
+        &self,
+        query: &str,
+        values: &[Value],
+        read: impl Fn(&mut Row) -> Option<T>,
+    ) -> Result<Option<T>, Failure> {
+        match self.rows(query, values)?.first_mut() {
+            Some(row) => read(row).map(Some).ok_or_else(|| UNREADABLE.into()),
+            None => Ok(None),
         }
     }
 
-    pub(super) fn time(&mut self) -> worker::Result<UnixMillis> {
-        let millis = u64::try_from(self.integer()?);
-        millis.map(UnixMillis::new).map_err(|_| "a stored time is negative".into())
+    /// What a query shows of the object with this id.
+    pub(super) fn shown(&self, query: &str, id: &str) -> Result<String, Failure> {
+        let found = self.first(query, &[id.into()], Row::text)?;
+        Ok(found.ok_or_else(Refusal::no_such_object)?)
     }
 
-    pub(super) fn text(&mut self) -> worker::Result<String> {
-        match self.values.next() {
-            Some(SqlStorageValue::String(text)) => Ok(text),
-            _ => Err("a stored text is missing".into()),
-        }
-    }
-
-    /// A text as one of the checked types. Fails on a database that was damaged, or written by
-    /// code with other rules.
-    pub(super) fn parsed<T: TryFrom<String>>(&mut self) -> worker::Result<T> {
-        T::try_from(self.text()?).map_err(|_| "a stored value breaks its rule".into())
+    fn cursor(&self, statement: &str, values: &[Value]) -> Result<SqlCursor, Failure> {
+        let values: Vec<JsValue> = values.iter().map(|value| (*value).into()).collect();
+        Ok(self.sql.exec_raw(statement, values)?)
     }
 }
+
+pub(super) const UNREADABLE: &str = "what is stored breaks its rule";

@@ -1,0 +1,212 @@
+//! The outbox: which event is to be sent to which endpoint, and what came of it. Everything here is
+//! one transaction; what is sent meanwhile is in `sending.rs`.
+//!
+//! Of the pending deliveries of one subject to one endpoint, the first alone is due; the next one
+//! becomes due when that one has ended. So an endpoint hears of a payment before it hears of its
+//! refund, and one that nobody takes holds back nothing else.
+
+use super::error::Failure;
+use super::events::event;
+use super::row::Row;
+use super::shown::time;
+use super::store::Tx;
+use oncekey::retry::{self, Doubt, Next, Outcome, Progress, RetryPolicy, RetrySettings};
+use oncekey::{Millis, UnixMillis};
+
+/// After this long without a success an event is given up, counted from when it happened or was
+/// resent.
+const GIVEN_UP_AFTER: Millis = Millis::from_days(3);
+
+/// For how long nobody else takes a delivery that is being sent. Longer than a try can last.
+const CLAIM: Millis = Millis::from_seconds(30);
+
+/// In a query of events: the deliveries of one, with the latest fifty tries of each, the newest first.
+macro_rules! shown {
+    () => {
+        concat!(
+            ", 'deliveries', (SELECT json_group_array(json_object('endpoint_id', endpoint,
+            'state', state, 'next_attempt_at', ",
+            time!("due_at"),
+            ", 'attempts', (SELECT json_group_array(json_object('at', ",
+            time!("at"),
+            ", 'duration_ms', duration, 'status', status, 'error', error)) FROM (
+                SELECT * FROM attempts WHERE delivery = deliveries.id ORDER BY id DESC LIMIT 50))
+            )) FROM (SELECT * FROM deliveries WHERE event = events.id ORDER BY id) deliveries)"
+        )
+    };
+}
+pub(super) use shown;
+
+/// A delivery that is to be sent now.
+pub(super) struct Claimed {
+    delivery: i64,
+    /// Tells this try from a later one.
+    tries: i64,
+    begun_at: UnixMillis,
+    pub(super) url: String,
+    /// With spaces between.
+    pub(super) secrets: String,
+    pub(super) event: String,
+    /// The same at each try.
+    pub(super) body: String,
+}
+
+/// How a try went.
+pub(super) struct Attempt {
+    pub(super) at: UnixMillis,
+    pub(super) duration: Millis,
+    /// Of the answer, if there was one.
+    pub(super) status: Option<u16>,
+    /// Why there was none.
+    pub(super) error: Option<&'static str>,
+}
+
+impl Attempt {
+    fn succeeded(&self) -> bool {
+        matches!(self.status, Some(200..=299))
+    }
+}
+
+/// Queues an event for each endpoint that has no delivery of it yet.
+pub(super) fn enqueue(tx: &Tx, event: &str, subject: &str, now: UnixMillis) -> Result<(), Failure> {
+    tx.run(
+        "INSERT INTO deliveries (event, endpoint, subject, state, tries, begun_at, due_at)
+         SELECT ?1, id, ?2, 'pending', 0, ?3, CASE WHEN EXISTS (
+             SELECT 1 FROM deliveries
+             WHERE endpoint = endpoints.id AND subject = ?2 AND state = 'pending'
+         ) THEN NULL ELSE ?3 END
+         FROM endpoints WHERE deleted_at IS NULL ORDER BY seq
+         ON CONFLICT (event, endpoint) DO NOTHING",
+        &[event.into(), subject.into(), now.into()],
+    )
+}
+
+/// Begins the deliveries of an event anew. One that waits for an earlier one goes on waiting.
+pub(super) fn again(tx: &Tx, event: &str, now: UnixMillis) -> Result<(), Failure> {
+    tx.run(
+        "UPDATE deliveries SET tries = 0, begun_at = ?1, state = 'pending',
+             due_at = CASE WHEN state = 'pending' AND due_at IS NULL THEN NULL ELSE ?1 END
+         WHERE event = ?2 AND endpoint IN (SELECT id FROM endpoints WHERE deleted_at IS NULL)",
+        &[now.into(), event.into()],
+    )
+}
+
+/// Gives up what is still to be sent to an endpoint.
+pub(super) fn cancel(tx: &Tx, endpoint: &str) -> Result<(), Failure> {
+    tx.run(
+        "UPDATE deliveries SET state = 'cancelled', due_at = NULL
+         WHERE endpoint = ? AND state = 'pending'",
+        &[endpoint.into()],
+    )
+}
+
+/// When the next delivery of all is due.
+pub(super) fn first_due(tx: &Tx) -> Result<Option<UnixMillis>, Failure> {
+    let query = "SELECT due_at FROM deliveries WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1";
+    tx.first(query, &[], Row::time)
+}
+
+/// The endpoints to which something is due.
+pub(super) fn endpoints_due(tx: &Tx, now: UnixMillis) -> Result<Vec<String>, Failure> {
+    let query = "SELECT id FROM endpoints WHERE EXISTS (
+        SELECT 1 FROM deliveries WHERE endpoint = endpoints.id AND due_at <= ?)";
+    tx.all(query, &[now.into()], Row::text)
+}
+
+/// Takes the next delivery to an endpoint, if one is due. Should whoever took it vanish, it is due
+/// again a little later: an event may be sent twice, and is not lost.
+pub(super) fn claim(tx: &Tx, endpoint: &str, now: UnixMillis) -> Result<Option<Claimed>, Failure> {
+    let query = concat!(
+        "SELECT deliveries.id, tries, begun_at, url, secrets, event, json_object(",
+        event!(),
+        ") FROM deliveries JOIN events ON events.id = event
+             JOIN endpoints ON endpoints.id = endpoint
+         WHERE endpoint = ? AND due_at <= ? ORDER BY due_at, deliveries.id LIMIT 1",
+    );
+    let claimed = tx.first(query, &[endpoint.into(), now.into()], |row| {
+        Some(Claimed {
+            delivery: row.integer()?,
+            tries: row.integer()? + 1,
+            begun_at: row.time()?,
+            url: row.text()?,
+            secrets: row.text()?,
+            event: row.text()?,
+            body: row.text()?,
+        })
+    })?;
+    let Some(claimed) = claimed else {
+        return Ok(None);
+    };
+    tx.run(
+        "UPDATE deliveries SET tries = ?, due_at = ? WHERE id = ?",
+        &[claimed.tries.into(), now.plus(CLAIM).into(), claimed.delivery.into()],
+    )?;
+    Ok(Some(claimed))
+}
+
+/// Notes how a try went, and says what becomes of the delivery: unless it was begun anew or
+/// cancelled meanwhile.
+pub(super) fn record(
+    tx: &Tx,
+    claimed: &Claimed,
+    attempt: &Attempt,
+    now: UnixMillis,
+    random: u32,
+) -> Result<(), Failure> {
+    tx.run(
+        "INSERT INTO attempts (delivery, at, duration, status, error) VALUES (?, ?, ?, ?, ?)",
+        &[
+            claimed.delivery.into(),
+            attempt.at.into(),
+            (attempt.duration.as_u64() as i64).into(),
+            attempt.status.map(i64::from).into(),
+            attempt.error.into(),
+        ],
+    )?;
+    let (state, due_at) = match again_after(claimed, now, random) {
+        _ if attempt.succeeded() => ("delivered", None),
+        Some(wait) => ("pending", Some(now.plus(wait))),
+        None => ("dead", None),
+    };
+    let line = tx.first(
+        "UPDATE deliveries SET state = ?, due_at = ?
+         WHERE id = ? AND state = 'pending' AND tries = ? RETURNING endpoint, subject",
+        &[state.into(), due_at.into(), claimed.delivery.into(), claimed.tries.into()],
+        |row| Some((row.text()?, row.text()?)),
+    )?;
+    let (Some((endpoint, subject)), None) = (line, due_at) else {
+        return Ok(());
+    };
+    // It has ended: the next one in its line is due.
+    tx.run(
+        "UPDATE deliveries SET due_at = ? WHERE due_at IS NULL AND id = (
+             SELECT MIN(id) FROM deliveries
+             WHERE endpoint = ? AND subject = ? AND state = 'pending')",
+        &[now.into(), endpoint.as_str().into(), subject.as_str().into()],
+    )
+}
+
+/// How long to wait before the next try, or `None` to give up.
+fn again_after(claimed: &Claimed, now: UnixMillis, random: u32) -> Option<Millis> {
+    const MINUTE: u64 = 60;
+    let policy = RetryPolicy::new(RetrySettings {
+        limit: RetryPolicy::MAX_LIMIT,
+        // The last one counts for all that follow: some thirty tries in all.
+        delays: [5, 30, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, 60 * MINUTE, 240 * MINUTE]
+            .map(Millis::from_seconds)
+            .to_vec(),
+        total_time: GIVEN_UP_AFTER,
+        ..RetrySettings::default()
+    });
+    let progress = Progress {
+        retries: u32::try_from(claimed.tries - 1).unwrap_or(u32::MAX),
+        elapsed: now.since(claimed.begun_at),
+        left: GIVEN_UP_AFTER,
+    };
+    // Whether the endpoint has taken it in is not known; if it has, it knows the event by its id.
+    let outcome = Outcome::Ambiguous(Doubt::Network);
+    match retry::next(&policy.unwrap_or_default(), &outcome, progress, None, random) {
+        Next::Again { after, .. } => Some(after),
+        Next::Stop(_) => None,
+    }
+}

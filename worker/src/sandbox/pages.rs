@@ -1,0 +1,99 @@
+//! Long lists, page by page. A cursor is the number of the last row of the page before it, so rows
+//! that are added meanwhile move nothing.
+
+use super::error::{Failure, Refusal};
+use super::fields::{Field, Fields};
+use super::row::{Row, Value};
+use super::store::Tx;
+use crate::json::Json;
+
+/// The largest number that is exact everywhere.
+const MAX_NUMBER: i64 = (1 << 53) - 1;
+
+/// Which page is asked for.
+pub(super) struct Page {
+    cursor: Option<i64>,
+    limit: i64,
+}
+
+/// A page: the rows in JSON, and the cursor of the next page, if there is one.
+pub(super) struct Listed {
+    pub(super) items: Vec<String>,
+    pub(super) next: Option<i64>,
+}
+
+impl Page {
+    pub(super) fn new(cursor: i64, limit: i64) -> Self {
+        Self { cursor: Some(cursor), limit }
+    }
+
+    /// Takes `cursor` and `limit`.
+    pub(super) fn take(fields: &mut Fields) -> Result<Self, Box<Refusal>> {
+        let cursor = fields.optional::<Cursor>("cursor")?.map(|Cursor(number)| number);
+        let limit = fields.optional::<Limit>("limit")?.map_or(50, |Limit(number)| number);
+        Ok(Self { cursor, limit })
+    }
+
+    pub(super) fn values(&self) -> [Value<'static>; 2] {
+        [self.cursor.into(), self.limit.into()]
+    }
+
+    pub(super) fn of_row(row: &mut Row) -> Option<Self> {
+        Some(Self { cursor: row.maybe(Row::integer)?, limit: row.integer()? })
+    }
+
+    /// Runs a query for this page. It gives a row's number and what is shown of it, and ends in a
+    /// condition that compares that number with the cursor, an order by it, and `LIMIT ?`. `start` is
+    /// the cursor of the first page.
+    pub(super) fn list(
+        &self,
+        tx: &Tx,
+        query: &str,
+        value: Option<&str>,
+        start: i64,
+    ) -> Result<Listed, Failure> {
+        let mut values: Vec<Value> = value.map(Value::Text).into_iter().collect();
+        values.push(self.cursor.unwrap_or(start).into());
+        // One more than the page, to know whether there is a next one.
+        values.push((self.limit + 1).into());
+        let mut rows = tx.all(query, &values, |row| Some((row.integer()?, row.text()?)))?;
+        let limit = self.limit as usize;
+        let next = (rows.len() > limit).then(|| rows[limit - 1].0);
+        rows.truncate(limit);
+        Ok(Listed { items: rows.into_iter().map(|(_, item)| item).collect(), next })
+    }
+}
+
+/// Where lists that go back in time begin.
+pub(super) const NEWEST: i64 = MAX_NUMBER;
+/// Where lists that go on in time begin.
+pub(super) const OLDEST: i64 = 0;
+
+struct Cursor(i64);
+
+impl Field for Cursor {
+    const RULE: &'static str = "must be the next_cursor of an earlier page";
+
+    fn read(value: Json) -> Option<Self> {
+        number(value, MAX_NUMBER).map(Self)
+    }
+}
+
+struct Limit(i64);
+
+impl Field for Limit {
+    const RULE: &'static str = "must be a whole number from 1 to 100";
+
+    fn read(value: Json) -> Option<Self> {
+        number(value, 100).map(Self)
+    }
+}
+
+/// From 1 to `most`, as digits.
+fn number(value: Json, most: i64) -> Option<i64> {
+    let Json::Text(text) = value else {
+        return None;
+    };
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
+    text.parse().ok().filter(|number| digits && (1..=most).contains(number))
+}

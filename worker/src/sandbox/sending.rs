@@ -1,0 +1,138 @@
+//! Sends what is due, from the object's alarm.
+//!
+//! Each endpoint has a lane of its own: one request at a time, so one endpoint that hangs delays no
+//! other, and an object never has more connections open than it may have endpoints. A lane takes a
+//! delivery in one transaction, sends it, and notes the outcome in another; nothing is held between.
+
+use super::deliveries::{self, Attempt, Claimed};
+use super::error::Failure;
+use super::store;
+use crate::panic::contain;
+use crate::{clock, random};
+use oncekey::webhook::{self, Secret};
+use oncekey::webhook_target::{Reach, check_target};
+use oncekey::{Millis, UnixMillis};
+use std::cell::Cell;
+use std::rc::Rc;
+use worker::js_sys;
+use worker::wasm_bindgen::{JsCast, JsValue};
+use worker::wasm_bindgen_futures::JsFuture;
+use worker::web_sys::{
+    AbortSignal, Request, RequestInit, RequestRedirect, Response, WorkerGlobalScope,
+};
+use worker::{Env, Headers, Storage};
+
+/// How long one try may take.
+const TIMEOUT: Millis = Millis::from_seconds(10);
+
+/// How long an alarm goes on taking deliveries; what is left gets the next alarm at once. Far less
+/// than the 15 minutes that the platform gives an alarm.
+const SHIFT: Millis = Millis::from_seconds(60);
+
+/// How often a lane without work looks again while others are at work: what happens meanwhile need
+/// not wait for the slowest endpoint.
+const IDLE: Millis = Millis::new(250);
+
+/// How far webhooks may go. Everything, loopback and plain http included, is for local development,
+/// which says so in a var; any other value of it, or none, is the Internet.
+pub(super) fn reach(env: &Env) -> Reach {
+    match env.var("WEBHOOK_TARGETS") {
+        Ok(value) if value.to_string() == "local" => Reach::Local,
+        _ => Reach::Public,
+    }
+}
+
+struct Shift {
+    storage: Rc<Storage>,
+    reach: Reach,
+    until: UnixMillis,
+    /// How many lanes wait for an endpoint.
+    busy: Cell<u32>,
+}
+
+/// Sends all that is due.
+pub(super) async fn send_due(storage: Rc<Storage>, reach: Reach) -> Result<(), Failure> {
+    let now = clock::now();
+    let endpoints = store::transaction(&storage, |tx| deliveries::endpoints_due(tx, now))?;
+    let until = now.plus(SHIFT);
+    let shift = Rc::new(Shift { storage, reach, until, busy: Cell::new(0) });
+    // Each lane runs as a task of its own: a panic in one is its own.
+    let lanes: Vec<_> =
+        endpoints.into_iter().map(|endpoint| contain(lane(Rc::clone(&shift), endpoint))).collect();
+    for lane in lanes {
+        if let Ok(Err(error)) = lane.await {
+            worker::console_error!("webhooks: {error}");
+        }
+    }
+    Ok(())
+}
+
+async fn lane(shift: Rc<Shift>, endpoint: String) -> Result<(), Failure> {
+    loop {
+        let now = clock::now();
+        if now >= shift.until {
+            return Ok(());
+        }
+        match store::transaction(&shift.storage, |tx| deliveries::claim(tx, &endpoint, now))? {
+            Some(claimed) => {
+                shift.busy.set(shift.busy.get() + 1);
+                let attempt = attempt(&claimed, shift.reach).await;
+                shift.busy.set(shift.busy.get() - 1);
+                let random = u32::from_le_bytes(random::bytes());
+                store::transaction(&shift.storage, |tx| {
+                    deliveries::record(tx, &claimed, &attempt, clock::now(), random)
+                })?;
+            }
+            None if shift.busy.get() == 0 => return Ok(()),
+            None => clock::sleep(IDLE).await,
+        }
+    }
+}
+
+async fn attempt(claimed: &Claimed, reach: Reach) -> Attempt {
+    let at = clock::now();
+    // Once more: an endpoint may have been made where the rule was another one.
+    let (status, error) = match check_target(&claimed.url, reach) {
+        Err(_) => (None, Some("target_refused")),
+        Ok(()) => match post(claimed, at).await {
+            Ok(status) => (Some(status), None),
+            Err(_) if clock::now().since(at) >= TIMEOUT => (None, Some("timed_out")),
+            Err(_) => (None, Some("no_answer")),
+        },
+    };
+    Attempt { at, duration: clock::now().since(at), status, error }
+}
+
+/// Sends an event and gives the status of the answer. Its body is not read.
+async fn post(claimed: &Claimed, now: UnixMillis) -> worker::Result<u16> {
+    let (id, body) = (claimed.event.as_str(), claimed.body.as_str());
+    let seconds = now.as_u64() / 1000;
+    let secrets = claimed.secrets.split(' ').filter_map(|secret| Secret::parse(secret).ok());
+    let signatures: Vec<_> =
+        secrets.map(|secret| webhook::sign(&secret, id, seconds, body.as_bytes())).collect();
+    let headers = Headers::new();
+    for (name, value) in [
+        ("content-type", "application/json"),
+        ("user-agent", "oncekey-sandbox"),
+        ("webhook-id", id),
+        ("webhook-timestamp", &seconds.to_string()),
+        ("webhook-signature", &signatures.join(" ")),
+    ] {
+        headers.set(name, value)?;
+    }
+    let init = RequestInit::new();
+    init.set_method("POST");
+    init.set_headers(headers.as_ref());
+    init.set_body(&JsValue::from_str(body));
+    // A redirect could lead to where the URL itself may not.
+    init.set_redirect(RequestRedirect::Manual);
+    init.set_signal(Some(&AbortSignal::timeout_with_u32(TIMEOUT.as_u64() as u32)));
+    let request = Request::new_with_str_and_init(&claimed.url, &init)?;
+    let scope: WorkerGlobalScope = js_sys::global().unchecked_into();
+    let response = JsFuture::from(scope.fetch_with_request(&request)).await?;
+    let response: Response = response.dyn_into()?;
+    if let Some(body) = response.body() {
+        let _ = JsFuture::from(body.cancel()).await;
+    }
+    Ok(response.status())
+}
