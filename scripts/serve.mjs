@@ -20,6 +20,9 @@ const settings = vars.flatMap((setting) => {
   return ["--var", `${setting.slice(0, at)}:${setting.slice(at + 1)}`];
 });
 
+// This is local development, where webhooks may go to this machine too.
+if (!vars.some((setting) => setting.startsWith("WEBHOOK_TARGETS="))) settings.push("--var", "WEBHOOK_TARGETS:local");
+
 // A server that was killed a moment ago may still hold the port: wait a little before saying so.
 async function portIsFree() {
   const listens = await new Promise((resolve) => {

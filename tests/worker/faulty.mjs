@@ -5,9 +5,9 @@ import Entry, { Merchant, Shard as BuiltShard } from "./entry.mjs";
 
 export { Merchant };
 
-const OPERATIONS = ["begin", "renew", "complete", "fail", "void", "settle", "inspect"];
+const OPERATIONS = ["begin", "renew", "complete", "fail", "void", "settle", "inspect", "recall"];
 
-const state = { rules: new Map(), calls: [], kv: { mode: "honest", puts: [] }, clock: 0 };
+const state = { rules: new Map(), calls: [], points: [], kv: { mode: "honest", puts: [] }, clock: 0 };
 
 const RealDate = Date;
 globalThis.Date = class extends RealDate {
@@ -23,9 +23,11 @@ const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const hex = (bytes) => [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 const unhex = (text) => Uint8Array.from(text.match(/../g) ?? [], (pair) => parseInt(pair, 16));
 
-/** What a call to a shard is about. Its form: [1, name, [operation, …]] in CBOR. */
+/** What a call to a shard is about. Its form: [1, name, [operation, …], told] in CBOR. */
 function read(bytes) {
-  if (bytes[0] !== 0x83 || bytes[2] !== 0x58 || bytes[3] !== 32) throw new Error("calls have another form now");
+  // What operators ask is text, and about no key alone.
+  if (bytes[0] < 0x80) return { op: "ask" };
+  if (![0x83, 0x84].includes(bytes[0]) || bytes[2] !== 0x58 || bytes[3] !== 32) throw new Error("calls have another form now");
   return { name: hex(bytes.subarray(4, 36)), op: OPERATIONS[bytes[37]] };
 }
 
@@ -150,6 +152,7 @@ const controls = {
     const found = await env.REPLICA.get(key, "arrayBuffer");
     return found && hex(new Uint8Array(found));
   },
+  points: () => state.points,
   shard: async ({ name, ...asked }, env) => {
     const stub = env.SHARDS.getByName(`v1-${parseInt(name.slice(0, 2), 16)}`);
     const answer = await stub.fetch(`https://shard/__test/${asked.do}`, {
@@ -170,6 +173,8 @@ export default class extends Entry {
     super(ctx, {
       ...env,
       SHARDS: faultyShards(env.SHARDS, keep),
+      // A dataset of Analytics Engine, which workerd does not have.
+      METRICS: { writeDataPoint: (point) => void state.points.push(point) },
       ...(env.REPLICA && { REPLICA: faultyReplica(env.REPLICA) }),
     });
     this.#env = env;

@@ -58,9 +58,8 @@ export class Origin {
     return origin;
   }
 
-  /** A new path that `handler(request, response)` answers; one that returns nothing has answered by itself. */
-  route(handler = created) {
-    const path = `/o/${randomUUID()}`;
+  /** A path, a new one by default, that `handler(request, response)` answers; one that returns nothing has answered by itself. */
+  route(handler = created, path = `/o/${randomUUID()}`) {
     this.#routes.set(path, handler);
     return path;
   }

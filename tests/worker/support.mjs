@@ -165,6 +165,10 @@ export class Gateway {
   calls(key, as) {
     return this.#control("calls", { name: recordName(key, as) });
   }
+  /** The calls that were made to shards about any key. */
+  allCalls() {
+    return this.#control("calls");
+  }
   /** Sets the isolate's clock this many milliseconds ahead. */
   clock(offset) {
     return this.#control("clock", { offset });
@@ -172,6 +176,10 @@ export class Gateway {
   /** How Workers KV behaves: honest, empty, down or hang. Gives what was written to it. */
   replica(mode) {
     return this.#control("replica", { mode });
+  }
+  /** What was written to Analytics Engine. */
+  points() {
+    return this.#control("points");
   }
   /** The copy of a key in Workers KV, in hex; `change` is {bytes} or {remove: true}. */
   copy(key, change = {}) {

@@ -4,6 +4,7 @@ use crate::clock;
 use crate::config::Config;
 use crate::cors;
 use crate::incoming::Incoming;
+use crate::metrics::Measure;
 use crate::upstream::is_taken_off;
 use oncekey::{KeyStatus, Rejection, StoredResponse};
 use std::rc::Rc;
@@ -14,6 +15,8 @@ pub(crate) struct Caller {
     pub(crate) config: Rc<Config>,
     /// The id that this request has here; an origin's own takes its place.
     pub(crate) request_id: String,
+    /// What is counted and timed of it.
+    pub(crate) measure: Rc<Measure>,
     /// The `Origin` of the page that asks, if a page asks.
     origin: Option<String>,
     accept: Option<String>,
@@ -35,11 +38,13 @@ pub(crate) enum Body {
 impl Caller {
     pub(crate) fn new(config: Rc<Config>, incoming: &Incoming, request_id: String) -> Self {
         let header = |name| incoming.header(name).map(str::to_owned);
-        Self { config, request_id, origin: header("origin"), accept: header("accept") }
+        let (origin, accept) = (header("origin"), header("accept"));
+        Self { config, request_id, measure: Rc::new(Measure::begin()), origin, accept }
     }
 
     /// The answer to a request that gets none of the origin's.
     pub(crate) fn reject(&self, rejection: &Rejection) -> Answer {
+        self.measure.refused(rejection);
         let problem =
             rejection.problem(self.config.dialect, self.accept.as_deref(), &self.request_id);
         let mut headers = vec![

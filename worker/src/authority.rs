@@ -3,11 +3,13 @@
 //! Each call may be repeated: the token makes the same attempt get the same answer, so a reply that
 //! was lost is asked for again instead of guessed.
 
+use crate::answer::Caller;
 use crate::clock;
+use crate::metrics::{self, Measure};
 use crate::object::Object;
-use crate::protocol::{Call, Operation, Reply, VERSION};
+use crate::protocol::{Call, Operation, Reply, Told, VERSION};
 use futures_util::future::{Either, select};
-use oncekey::{Millis, ScopedKey};
+use oncekey::{Decision, Millis, Scope, ScopedKey};
 use std::cell::RefCell;
 use std::pin::pin;
 use std::rc::Rc;
@@ -20,10 +22,12 @@ const LAYOUT: &str = "v1";
 /// The shard that has the authority over one key.
 pub(crate) struct Authority {
     env: Env,
-    name: ScopedKey,
+    pub(crate) name: ScopedKey,
     /// Calls through one stub arrive in the order in which they were made. A stub that failed may
     /// stay broken, so the next call takes a new one.
     stub: RefCell<Option<Rc<Object>>>,
+    told: RefCell<Told>,
+    measure: Option<Rc<Measure>>,
 }
 
 /// How long a caller waits: how often it asks, and how long each time.
@@ -63,7 +67,26 @@ impl Patience {
 
 impl Authority {
     pub(crate) fn new(env: &Env, name: ScopedKey) -> Self {
-        Self { env: env.clone(), name, stub: RefCell::new(None) }
+        let (stub, told) = (RefCell::default(), RefCell::default());
+        Self { env: env.clone(), name, stub, told, measure: None }
+    }
+
+    /// Lets the journal know who calls, and the metrics how long it takes.
+    pub(crate) fn for_caller(mut self, caller: &Caller, scope: &Scope, of: &str) -> Self {
+        let (scope, of) = (scope.hex(), of.to_owned());
+        let request_id = caller.request_id.clone();
+        self.told = RefCell::new(Told { scope, of, request_id, ..Told::default() });
+        self.measure = Some(Rc::clone(&caller.measure));
+        self
+    }
+
+    /// The caller is an operator.
+    pub(crate) fn for_operator(self, caller: &Caller) -> Self {
+        let mut told = self.told.borrow_mut();
+        told.by = "operator".to_owned();
+        told.request_id = caller.request_id.clone();
+        drop(told);
+        self
     }
 
     /// Makes a call until it is answered. A reply that says that nothing was stored, or that the
@@ -73,7 +96,23 @@ impl Authority {
         operation: Operation,
         patience: Patience,
     ) -> Result<Reply, Unavailable> {
-        let call = Call { version: VERSION, name: self.name.as_bytes().to_vec(), operation };
+        let waits = !matches!(operation, Operation::Renew { .. });
+        let began_at = clock::now();
+        let reply = self.repeat(operation, patience).await;
+        if let Some(measure) = self.measure.as_ref().filter(|_| waits) {
+            measure.waited_for_object(clock::now().since(began_at));
+        }
+        // The authority numbers the attempts; what follows says which of them it is.
+        if let Ok(Reply::Begun { decision: Decision::Execute(execution), .. }) = &reply {
+            self.told.borrow_mut().attempt = execution.attempt.to_string();
+        }
+        reply
+    }
+
+    async fn repeat(&self, operation: Operation, patience: Patience) -> Result<Reply, Unavailable> {
+        let name = self.name.as_bytes().to_vec();
+        let told = Some(self.told.borrow().encode());
+        let call = Call { version: VERSION, name, operation, told };
         let Ok(bytes) = minicbor::to_vec(&call) else {
             return Err(Unavailable);
         };
@@ -100,7 +139,9 @@ impl Authority {
     }
 
     async fn try_once(&self, bytes: &[u8]) -> worker::Result<Reply> {
+        let sent_at = clock::now();
         let (status, bytes) = self.stub()?.post(bytes).await?;
+        metrics::object_answered(clock::now().since(sent_at));
         if status != 200 {
             return Err(format!("the shard answered {status}").into());
         }
@@ -112,9 +153,13 @@ impl Authority {
         if let Some(stub) = known.as_ref() {
             return Ok(Rc::clone(stub));
         }
-        let shard = format!("{LAYOUT}-{}", self.name.shard());
-        let stub = Rc::new(Object::named(&self.env, BINDING, &shard)?);
+        let stub = Rc::new(shard(&self.env, self.name.shard())?);
         *known = Some(Rc::clone(&stub));
         Ok(stub)
     }
+}
+
+/// The object of a shard.
+pub(crate) fn shard(env: &Env, number: u8) -> worker::Result<Object> {
+    Object::named(env, BINDING, &[LAYOUT, "-", &number.to_string()].concat())
 }

@@ -2,9 +2,10 @@
 //! served. A wrong one never serves: every path answers with what is wrong and what it may be.
 
 use oncekey::canonical::JsonPointer;
+use oncekey::webhook::Sources;
 use oncekey::{
-    Dialect, ExpiredKey, FieldName, FingerprintSecrets, Millis, Policy, Route, ScopeAliases,
-    ScopeSource, UnknownOutcome,
+    BusinessKeys, Dialect, ExpiredKey, FieldName, FingerprintSecrets, LookUps, Millis, Policy,
+    Route, ScopeAliases, ScopeSource, UnknownOutcome,
 };
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -31,9 +32,17 @@ pub(crate) struct Config {
     /// In bytes.
     pub(crate) max_request: u64,
     pub(crate) cors: CorsOrigins,
+    pub(crate) business_keys: BusinessKeys,
+    /// Where unknown outcomes are looked up.
+    pub(crate) resolve: LookUps,
+    /// Where business numbers are looked up whose answer is gone.
+    pub(crate) resolve_numbers: LookUps,
     pub(crate) fingerprint_ignore: Vec<(Route, JsonPointer)>,
     pub(crate) fingerprint_secrets: FingerprintSecrets,
+    /// Who may send webhooks.
+    pub(crate) webhook_sources: Sources,
     pub(crate) admin_token: Option<AdminToken>,
+    pub(crate) journal_retention: Millis,
 }
 
 /// The API behind the gateway.
@@ -56,6 +65,14 @@ pub(crate) enum CorsOrigins {
 /// The secret of the admin calls; never shown.
 pub(crate) struct AdminToken(String);
 
+/// 90 days.
+const JOURNAL_RETENTION: Millis = Millis::from_days(90);
+
+/// The sandbox's business numbers, and where their objects are once the answers are gone.
+const SANDBOX_NUMBERS: &str = "POST:/v1/orders:/out_trade_no,POST:/v1/refunds:/out_refund_no";
+const SANDBOX_LOOK_UPS: &str = "POST:/v1/orders:/v1/orders?out_trade_no={/out_trade_no},\
+    POST:/v1/refunds:/v1/refunds?out_refund_no={/out_refund_no}";
+
 thread_local! {
     static CONFIG: OnceCell<Result<Rc<Config>, String>> = const { OnceCell::new() };
 }
@@ -69,17 +86,20 @@ pub(crate) fn load(env: &Env) -> Result<Rc<Config>, String> {
     CONFIG.with(|config| config.get_or_init(read).clone())
 }
 
+/// How long an object keeps rows of the journal. Settings that are wrong let no request through, but
+/// an alarm may ring.
+pub(crate) fn journal_retention(env: &Env) -> Millis {
+    load(env).map_or(JOURNAL_RETENTION, |config| config.journal_retention)
+}
+
 impl Config {
     /// Reads the settings through `var`. An empty one counts as left out.
     pub(crate) fn read(var: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         let vars = Vars(&var);
-        for name in ["BUSINESS_KEYS", "RESOLVE", "WEBHOOK_SECRETS"] {
-            // To take a setting and not honour it would promise what nothing keeps.
-            vars.refuse(name, "is not part of this version; leave it out")?;
-        }
         let upstream = vars.parse("UPSTREAM", Upstream::Sandbox, parse_upstream)?;
         let is_sandbox = matches!(upstream, Upstream::Sandbox);
         let unknown_outcome = if is_sandbox { UnknownOutcome::Retry } else { UnknownOutcome::Hold };
+        let resolve = vars.parse("RESOLVE", None, |text| parse_look_ups(text).map(Some))?;
         let cors = if is_sandbox { CorsOrigins::Any } else { CorsOrigins::Off };
         let policy = Policy {
             retention: vars.seconds("RETENTION_SECONDS", 86_400, 1..=31_536_000)?,
@@ -131,13 +151,31 @@ impl Config {
             max_replay: vars.number("MAX_REPLAY_BYTES", 1 << 20, 0..=1_887_436)? as usize,
             max_request: vars.number("MAX_REQUEST_BYTES", 10 << 20, 0..=33_554_432)?,
             cors: vars.parse("CORS_ORIGINS", cors, parse_cors)?,
+            business_keys: vars.parse(
+                "BUSINESS_KEYS",
+                parse_numbers(if is_sandbox { SANDBOX_NUMBERS } else { "none" })?,
+                parse_numbers,
+            )?,
+            resolve: resolve.clone().unwrap_or_default(),
+            resolve_numbers: match resolve {
+                None if is_sandbox => parse_look_ups(SANDBOX_LOOK_UPS)?,
+                resolve => resolve.unwrap_or_default(),
+            },
             fingerprint_ignore: vars.list("FINGERPRINT_IGNORE", parse_ignore)?,
             fingerprint_secrets: vars.parse(
                 "FINGERPRINT_SECRET",
                 FingerprintSecrets::default(),
                 |text| FingerprintSecrets::parse(text).map_err(|error| error.to_string()),
             )?,
+            webhook_sources: vars.parse("WEBHOOK_SECRETS", Sources::default(), |text| {
+                Sources::parse(text).map_err(|error| error.to_string())
+            })?,
             admin_token: vars.text("ADMIN_TOKEN").map(AdminToken),
+            journal_retention: vars.seconds(
+                "JOURNAL_RETENTION_SECONDS",
+                JOURNAL_RETENTION.as_u64() / 1000,
+                1..=315_360_000,
+            )?,
         })
     }
 
@@ -233,13 +271,6 @@ impl<F: Fn(&str) -> Option<String>> Vars<'_, F> {
         self.number(name, default, range).map(Millis::from_seconds)
     }
 
-    fn refuse(&self, name: &str, why: &str) -> Result<(), String> {
-        match self.text(name) {
-            None => Ok(()),
-            Some(_) => Err(format!("{name} {why}")),
-        }
-    }
-
     fn text(&self, name: &str) -> Option<String> {
         self.0(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
     }
@@ -283,6 +314,17 @@ fn parse_cors(text: &str) -> Result<CorsOrigins, String> {
     origins.collect::<Option<_>>().map(CorsOrigins::These).ok_or_else(|| {
         "must be * or origins as browsers send them, such as https://shop.example".to_owned()
     })
+}
+
+/// A list of business numbers, or `none`, which takes the sandbox's away.
+fn parse_numbers(text: &str) -> Result<BusinessKeys, String> {
+    let list = if text == "none" { "" } else { text };
+    BusinessKeys::parse(list).map_err(|error| error.to_string())
+}
+
+fn parse_look_ups(text: &str) -> Result<LookUps, String> {
+    let list = if text == "none" { "" } else { text };
+    LookUps::parse(list).map_err(|error| error.to_string())
 }
 
 fn parse_ignore(text: &str) -> Result<(Route, JsonPointer), String> {

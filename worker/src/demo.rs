@@ -1,50 +1,69 @@
-//! The demo pages: static files that lie beside the Worker, sent with a strict policy.
+//! The demo pages and the operators' console: static files that lie beside the Worker, sent with a
+//! strict policy.
 //!
-//! They live under `/_oncekey/demo/`. Where the sandbox is the API, nobody else owns `/`, and the
-//! checkout page is there too. What is no file, or a Worker without its files, is answered as if
-//! there were no demo.
+//! The demo lives under `/_oncekey/demo/`. Where the sandbox is the API, nobody else owns `/`, and
+//! the checkout page is there too. The console lives under `/_oncekey/console`, where there is an
+//! `ADMIN_TOKEN`; it holds no data, so it is shown without the token. What is no file, or a Worker
+//! without its files, is answered as if there were no pages.
 
 use crate::answer::{Answer, Body, Caller};
 use crate::config::Upstream;
 use crate::incoming::Incoming;
 use worker::{Env, Headers, Method, RequestInit, Response, ResponseBody};
 
-const FOLDER: &str = "/_oncekey/demo";
+const DEMO: &str = "/_oncekey/demo";
+const CONSOLE: &str = "/_oncekey/console";
 
 /// What a page may do: load from here alone. The one thing that may differ is wasm.
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; script-src 'self'";
 
-/// A file of the demo, where one is asked for.
+/// The same for the console, which has no wasm and no form that is sent: a token that is typed into
+/// one must reach no URL.
+const CONSOLE_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; script-src 'self'";
+
+/// A file, by its folder and name.
+struct Asked<'a> {
+    is_console: bool,
+    file: &'a str,
+}
+
+/// A file of the pages, where one is asked for.
 pub(crate) async fn answer(env: &Env, caller: &Caller, incoming: &Incoming) -> Option<Answer> {
     if !matches!(incoming.method.as_str(), "GET" | "HEAD") {
         return None;
     }
     let has_root = matches!(caller.config.upstream, Upstream::Sandbox);
-    let file = file_of(&incoming.path, has_root)?;
-    let response = fetch(env, incoming, file).await.ok()?;
+    let asked = asked(&incoming.path, has_root)?;
+    if asked.is_console && caller.config.admin_token.is_none() {
+        return None;
+    }
+    let response = fetch(env, incoming, &asked).await.ok()?;
     if !matches!(response.status_code(), 200 | 304) {
         return None;
     }
-    Some(with_policy(response, file, is_strict(incoming)))
+    Some(with_policy(response, &asked, is_strict(incoming)))
 }
 
-/// The file that a path means. All of them lie in one folder, so a name has no slash; nor has it
-/// anything else that could be read in two ways.
-fn file_of(path: &str, has_root: bool) -> Option<&str> {
-    let file = match path {
-        "/" if has_root => "",
-        path => path.strip_prefix(FOLDER)?,
+/// The file that a path means. Those of one kind lie in one folder, so a name has no slash; nor has
+/// it anything else that could be read in two ways.
+fn asked(path: &str, has_root: bool) -> Option<Asked<'_>> {
+    let (is_console, file) = match path {
+        "/" if has_root => (false, ""),
+        path => match path.strip_prefix(CONSOLE) {
+            Some(file) => (true, file),
+            None => (false, path.strip_prefix(DEMO)?),
+        },
     };
-    let name = match file {
+    let file = match file {
         "" | "/" => "index.html",
         file => file.strip_prefix('/')?,
     };
     let is_plain =
-        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
-    (is_plain && !name.starts_with('.')).then_some(name)
+        file.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
+    (is_plain && !file.starts_with('.')).then_some(Asked { is_console, file })
 }
 
-async fn fetch(env: &Env, incoming: &Incoming, file: &str) -> worker::Result<Response> {
+async fn fetch(env: &Env, incoming: &Incoming, asked: &Asked<'_>) -> worker::Result<Response> {
     let headers = Headers::new();
     if let Some(known) = incoming.header("if-none-match") {
         headers.set("if-none-match", known)?;
@@ -53,7 +72,9 @@ async fn fetch(env: &Env, incoming: &Incoming, file: &str) -> worker::Result<Res
     init.with_headers(headers);
     init.with_method(if incoming.method == "HEAD" { Method::Head } else { Method::Get });
     // Of this URL only the path counts.
-    env.assets("ASSETS")?.fetch(format!("https://demo.invalid/{file}"), Some(init)).await
+    let folder = if asked.is_console { "console/" } else { "" };
+    let url = ["https://demo.invalid/", folder, asked.file].concat();
+    env.assets("ASSETS")?.fetch(url, Some(init)).await
 }
 
 /// `?csp=strict` shows the pages under a policy that forbids wasm.
@@ -62,7 +83,7 @@ fn is_strict(incoming: &Incoming) -> bool {
     query.split('&').any(|parameter| parameter == "csp=strict")
 }
 
-fn with_policy(response: Response, file: &str, strict: bool) -> Answer {
+fn with_policy(response: Response, asked: &Asked<'_>, strict: bool) -> Answer {
     let status = response.status_code();
     let headers = response.headers().entries().collect();
     let body = match response.into_parts().1 {
@@ -71,11 +92,19 @@ fn with_policy(response: Response, file: &str, strict: bool) -> Answer {
         ResponseBody::Empty => Body::Bytes(Vec::new()),
     };
     let mut answer = Answer { status, headers, body };
-    let policy = if strict { POLICY.to_owned() } else { format!("{POLICY} 'wasm-unsafe-eval'") };
-    answer.set("content-security-policy", &policy);
     answer.set("x-content-type-options", "nosniff");
     answer.set("referrer-policy", "no-referrer");
-    if file.ends_with(".html") {
+    if asked.is_console {
+        answer.set("content-security-policy", CONSOLE_POLICY);
+        answer.set("cache-control", "no-store");
+        // A page of the API behind the gateway has the same origin: it must not open this one and
+        // look inside.
+        answer.set("cross-origin-opener-policy", "same-origin");
+        return answer;
+    }
+    let policy = if strict { POLICY.to_owned() } else { [POLICY, " 'wasm-unsafe-eval'"].concat() };
+    answer.set("content-security-policy", &policy);
+    if asked.file.ends_with(".html") {
         answer.set("cache-control", "no-cache");
     }
     answer

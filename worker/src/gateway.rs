@@ -1,26 +1,27 @@
 //! The flow of a request, top-down: scope → key → fingerprint → begin → origin → complete → answer.
+//!
+//! A business number is a second record, and what it has to say stands in `number.rs`.
 
 use crate::answer::{Answer, Caller};
 use crate::attempt::Attempting;
-use crate::authority::{Authority, Patience, Unavailable};
+use crate::authority::Authority;
 use crate::budget::Reservation;
+use crate::claim::{After, Claim};
 use crate::clock;
 use crate::incoming::Incoming;
 use crate::inspect::is_admin;
 use crate::panic;
-use crate::protocol::{Operation, Reply};
-use crate::random;
 use crate::replica;
 use crate::upstream::{self, Deadline, Outgoing};
-use futures_util::future::{Either, LocalBoxFuture, select};
+use crate::webhooks;
+use futures_util::future::{Either, select};
 use oncekey::fingerprint::RequestParts;
 use oncekey::form::{Taken, one_key};
 use oncekey::{
     Attempt, Decision, Execution, FailCause, Fingerprints, IdempotencyKey, KeyStatus, Millis,
-    Rejection, Scope, ScopeError, ScopeSource, ScopedKey, Step, Token, UnixMillis,
+    Number, Rejection, Scope, ScopeError, ScopeSource, ScopedKey, Step, StoredResponse, UnixMillis,
 };
 use std::pin::pin;
-use std::rc::Rc;
 use worker::Env;
 
 /// How long the authority may take before the replica is asked as well.
@@ -33,7 +34,7 @@ const OVERRIDDEN: &str = "A request with an idempotency key cannot carry X-HTTP-
 /// An answer, and what is left to do once it has gone out.
 pub(crate) struct Outcome {
     pub(crate) answer: Answer,
-    pub(crate) after: Option<LocalBoxFuture<'static, ()>>,
+    pub(crate) after: Option<After>,
 }
 
 impl From<Answer> for Outcome {
@@ -67,75 +68,123 @@ async fn write(env: &Env, caller: &Caller, incoming: Incoming) -> Result<Outcome
     let reservation = Reservation::of_request();
     let form = incoming.read_form(&caller.config, &reservation).await?;
     let in_form = form.as_ref().is_some_and(|form| form.key.is_some());
-    if in_form || incoming.header("idempotency-key").is_some() {
-        return keyed_write(env, caller, incoming, form, &reservation).await;
-    }
-    if caller.config.requires_key(&incoming.method, &incoming.path) {
+    let named_by = if in_form || incoming.header("idempotency-key").is_some() {
+        NamedBy::Key
+    } else if caller.config.requires_key(&incoming.method, &incoming.path) {
         return Err(Rejection::KeyMissing);
-    }
-    let read = form.map(|form| form.body);
-    Ok(pass_through(env, caller, &incoming, read.as_deref()).await.into())
+    } else if may_be_numbered(caller, &incoming)? {
+        NamedBy::Number
+    } else {
+        let read = form.map(|form| form.body);
+        return Ok(pass_through(env, caller, &incoming, read.as_deref()).await.into());
+    };
+    once(env, caller, incoming, form, named_by, &reservation).await
 }
 
-/// A write with a key: executed once, however often it comes.
-async fn keyed_write(
+/// What tells one intent from another.
+#[derive(PartialEq)]
+enum NamedBy {
+    /// The idempotency key, and the business number too where there is one.
+    Key,
+    /// The business number alone, if there is one.
+    Number,
+}
+
+/// A write that is executed once, however often it comes.
+async fn once(
     env: &Env,
     caller: &Caller,
     incoming: Incoming,
     form: Option<Taken>,
+    named_by: NamedBy,
     reservation: &Reservation,
 ) -> Result<Outcome, Rejection> {
     let config = &caller.config;
-    if incoming.header("x-http-method-override").is_some() {
-        // The fingerprint says POST, the origin would do something else.
-        return Err(Rejection::Invalid(OVERRIDDEN.to_owned()));
-    }
-    if hides_identity(caller, &incoming) {
-        return Err(Rejection::Invalid(HIDDEN.to_owned()));
+    let (method, path) = (&incoming.method, &incoming.path);
+    if named_by == NamedBy::Key {
+        caller.measure.counts();
+        no_disguise(caller, &incoming)?;
     }
     let scope = scope_of(caller, &incoming)?;
     let (in_form, read) = form.map(|form| (form.key, form.body)).unzip();
-    let key = key_of(&incoming, in_form.flatten())?;
+    let key = match named_by {
+        NamedBy::Key => Some(key_of(&incoming, in_form.flatten())?),
+        NamedBy::Number => None,
+    };
     let body = match read {
         Some(body) => body,
         None => incoming.read_body(config.max_request, reservation).await?,
     };
+    let content_type = incoming.header("content-type");
+    let number = config.business_keys.number(method, path, content_type, &body);
+    let number = number.map_err(|unreadable| Rejection::Invalid(unreadable.to_string()))?;
+    if key.is_none() {
+        if number.is_none() {
+            return Ok(pass_through(env, caller, &incoming, Some(&body)).await.into());
+        }
+        caller.measure.counts();
+        no_disguise(caller, &incoming)?;
+    }
     let fingerprints = Fingerprints::compute(
         &RequestParts {
-            method: &incoming.method,
-            path: &incoming.path,
+            method,
+            path,
             query: incoming.query.as_deref(),
-            content_type: incoming.header("content-type"),
+            content_type,
             body: &body,
-            ignore: &config.ignored(&incoming.method, &incoming.path),
+            ignore: &config.ignored(method, path),
         },
         &config.fingerprint_secrets,
     );
-    let name = ScopedKey::new(&scope, &key);
-    let write = KeyedWrite {
-        authority: Rc::new(Authority::new(env, name)),
-        name,
-        token: random::token(),
-        sent_at: clock::now(),
-        key,
-        fingerprints,
+    let authority = |name, of| Authority::new(env, name).for_caller(caller, &scope, of);
+    let of_key = key.as_ref().map(|key| {
+        let authority = authority(ScopedKey::new(&scope, key), "key");
+        Claim::new(authority, key.minted_at(), config.policy)
+    });
+    let of_number = number.as_ref().map(|number| {
+        let name = ScopedKey::of_number(&scope, method, path, number);
+        Claim::new(authority(name, "number"), None, config.policy.of_numbers())
+    });
+    let (first, second) = match (of_key, of_number) {
+        (Some(key), number) => (key, number),
+        (None, Some(number)) => (number, None),
+        (None, None) => return Err(Rejection::Internal),
     };
-    Ok(match write.begin(env, caller).await {
-        Begun::Execute(execution) => {
-            Attempting {
-                env,
-                caller,
-                incoming: &incoming,
-                body,
-                answers: Reservation::of_answer(),
-                write,
-                execution,
-            }
-            .run()
-            .await
-        }
+    let sent_at = clock::now();
+    let write = Write { first, second, key, number, is_event: false, fingerprints, sent_at };
+    let answers = Reservation::of_answer();
+    let attempt = Attempting { env, caller, incoming: &incoming, body, answers, write };
+    Ok(match attempt.write.begin(env, caller).await {
+        Begun::Execute(execution) => attempt.run(execution).await,
+        Begun::Told(decision, status) => attempt.told(decision, status).await,
         Begun::Answered(outcome) => outcome,
     })
+}
+
+/// Whether a write without a key may have a business number, and it can be told whose. Without a
+/// credential it is left to the origin.
+fn may_be_numbered(caller: &Caller, incoming: &Incoming) -> Result<bool, Rejection> {
+    let config = &caller.config;
+    let content_type = incoming.header("content-type");
+    if !config.business_keys.may_name(&incoming.method, &incoming.path, content_type) {
+        return Ok(false);
+    }
+    match Scope::derive(&config.scope, &config.scope_aliases, |of| incoming.scope_value(of)) {
+        Err(ScopeError::Missing) => Ok(false),
+        scope => scope.map(|_| true).map_err(Rejection::NoScope),
+    }
+}
+
+/// What would make the request another one at the origin than it is here.
+fn no_disguise(caller: &Caller, incoming: &Incoming) -> Result<(), Rejection> {
+    if incoming.header("x-http-method-override").is_some() {
+        // The fingerprint says POST, the origin would do something else.
+        return Err(Rejection::Invalid(OVERRIDDEN.to_owned()));
+    }
+    if hides_identity(caller, incoming) {
+        return Err(Rejection::Invalid(HIDDEN.to_owned()));
+    }
+    Ok(())
 }
 
 /// A read has no body to pass on: the platform makes no request of one that has.
@@ -205,52 +254,55 @@ pub(crate) fn answer_to(caller: &Caller, decision: Decision, status: Option<&Key
     let answer = match decision.rejection() {
         Some(rejection) => caller.reject(&rejection),
         None => match decision {
-            Decision::Replay(response) => Answer::replay(response)
-                .unwrap_or_else(|| caller.reject(&Rejection::NotReplayable(None))),
+            Decision::Replay(response) => replay(caller, response),
             _ => caller.reject(&Rejection::Internal),
         },
     };
     answer.with_key_status(status)
 }
 
-/// One attempt at a keyed write.
-pub(crate) struct KeyedWrite {
-    pub(crate) authority: Rc<Authority>,
-    pub(crate) name: ScopedKey,
-    pub(crate) token: Token,
-    /// When `begin` was first sent, by the clock here.
-    pub(crate) sent_at: UnixMillis,
-    pub(crate) key: IdempotencyKey,
+/// A stored answer, given again.
+pub(crate) fn replay(caller: &Caller, response: StoredResponse) -> Answer {
+    let gone = Rejection::NotReplayable { http_status: None, resource: None };
+    Answer::replay(response).unwrap_or_else(|| caller.reject(&gone))
+}
+
+/// A write that is executed once.
+pub(crate) struct Write {
+    /// The record that decides first: the key's, or the number's where there is no key.
+    pub(crate) first: Claim,
+    /// The number's record, where there is a key too.
+    pub(crate) second: Option<Claim>,
+    pub(crate) key: Option<IdempotencyKey>,
+    pub(crate) number: Option<Number>,
+    /// Whether it is a webhook's event: it has no answer, it is done or not.
+    pub(crate) is_event: bool,
     pub(crate) fingerprints: Fingerprints,
+    /// When the first `begin` was first sent, by the clock here.
+    pub(crate) sent_at: UnixMillis,
 }
 
 enum Begun {
     Execute(Execution),
+    /// It does not execute, and this is how the first record stands.
+    Told(Decision, Option<KeyStatus>),
     Answered(Outcome),
 }
 
-impl KeyedWrite {
+impl Write {
     /// Asks the authority, and the replica too when the authority is slow or down.
     async fn begin(&self, env: &Env, caller: &Caller) -> Begun {
         let attempt = Attempt {
             fingerprints: &self.fingerprints,
-            token: self.token,
-            minted_at: self.key.minted_at(),
-            policy: &caller.config.policy,
+            token: self.first.token,
+            minted_at: self.first.minted_at,
+            policy: &self.first.policy,
         };
-        let operation = Operation::Begin {
-            fingerprints: self.fingerprints.clone(),
-            token: self.token,
-            minted_at: attempt.minted_at,
-            policy: *attempt.policy,
-        };
-        // Past half the lease nothing may be dispatched, so there is no use in waiting for longer.
-        let patience = Patience::within(attempt.policy.lease.half());
-        let asked = pin!(self.authority.call(operation, patience));
+        let asked = pin!(self.first.begin(&self.fingerprints));
         // The replica gets its head start only where the authority is slow.
         let copied = pin!(async {
             clock::sleep(SLOW).await;
-            replica::ask(env, self.name, &attempt).await
+            replica::ask(env, self.first.name, &attempt).await
         });
         let reply = match select(asked, copied).await {
             Either::Left((reply, _)) => reply,
@@ -259,42 +311,53 @@ impl KeyedWrite {
             Either::Right((None, asked)) => asked.await,
         };
         let rejection = match reply {
-            Ok(Reply::Begun { decision: Decision::Execute(execution), .. }) => {
-                return Begun::Execute(execution);
-            }
-            Ok(Reply::Begun { decision, status }) => {
-                let answer = answer_to(caller, decision, status.as_ref());
-                // A first call may have got the key, and its reply be lost with the lease.
-                let is_late = clock::now().since(self.sent_at) >= attempt.policy.lease.half();
-                let after = is_late.then(|| self.give_up());
-                return Begun::Answered(Outcome { answer, after });
-            }
-            Ok(Reply::Unreadable) => Rejection::RecordUnreadable,
-            Ok(_) | Err(Unavailable) => Rejection::StoreUnavailable,
+            Ok((Decision::Execute(execution), _)) => return Begun::Execute(execution),
+            Ok((decision, status)) => return Begun::Told(decision, status),
+            Err(rejection) => rejection,
         };
-        match replica::ask(env, self.name, &attempt).await {
+        match replica::ask(env, self.first.name, &attempt).await {
             Some(step) => self.answered_without_authority(caller, step),
             None => Begun::Answered(Outcome {
                 answer: caller.reject(&rejection),
-                after: Some(self.give_up()),
+                after: Some(self.first.fail_later(FailCause::NotDispatched)),
             }),
         }
     }
 
     fn answered_without_authority(&self, caller: &Caller, step: Step<Decision>) -> Begun {
         Begun::Answered(Outcome {
-            answer: answer_to(caller, step.decision, step.status.as_ref()),
-            after: Some(self.give_up()),
+            answer: self.answer_to(caller, step.decision, step.status.as_ref()),
+            after: Some(self.first.fail_later(FailCause::NotDispatched)),
         })
     }
 
-    /// Tells the authority that this attempt does not execute, should its `begin` still arrive or
-    /// have arrived: otherwise the key would count as dispatched once the lease dies.
-    fn give_up(&self) -> LocalBoxFuture<'static, ()> {
-        let authority = Rc::clone(&self.authority);
-        let operation = Operation::Fail { token: self.token, cause: FailCause::NotDispatched };
-        Box::pin(async move {
-            let _ = authority.call(operation, Patience::in_background()).await;
-        })
+    /// What a caller is told who does not execute, by how the first record stands.
+    pub(crate) fn answer_to(
+        &self,
+        caller: &Caller,
+        decision: Decision,
+        status: Option<&KeyStatus>,
+    ) -> Answer {
+        let is_done = |decision: &Decision| {
+            use Decision::{NotReplayable, Replay};
+            matches!(decision, Replay(_) | NotReplayable { http_status: Some(_), .. })
+        };
+        match decision.rejection() {
+            _ if self.is_event && is_done(&decision) => {
+                webhooks::duplicate(caller).with_key_status(status)
+            }
+            Some(why) if self.key.is_none() => {
+                caller.reject(&self.of_number(why)).with_key_status(status)
+            }
+            _ => answer_to(caller, decision, status),
+        }
+    }
+
+    /// A rejection that is about the number, not the key.
+    pub(crate) fn of_number(&self, why: Rejection) -> Rejection {
+        match &self.number {
+            Some(number) => Rejection::OfNumber { why: Box::new(why), number: number.clone() },
+            None => why,
+        }
     }
 }

@@ -1,13 +1,18 @@
 //! Calls about keys and about the Worker itself: everything under `/_oncekey/`.
 
 use crate::answer::{Answer, Caller};
+use crate::ask::{self, Inquiry};
 use crate::authority::{Authority, Patience, Unavailable};
 use crate::budget::Reservation;
 use crate::clock;
 use crate::gateway::scope_of;
 use crate::incoming::Incoming;
-use crate::json::Json;
+use crate::journal::Journal;
+use crate::json::{Json, take};
+use crate::keys::{Keys, Life};
+use crate::metrics;
 use crate::protocol::{Operation, Reply};
+use crate::reconcile::Reconciliation;
 use oncekey::{
     AnswerClass, IdempotencyKey, KeyStatus, Millis, Rejection, Scope, ScopeSource, ScopedKey,
     Settlement, Settling, StoredResponse,
@@ -27,8 +32,8 @@ pub(crate) async fn handle(env: &Env, caller: &Caller, incoming: &Incoming) -> A
         ("GET" | "HEAD", "/_oncekey/health") => health(env, caller).await,
         ("GET" | "HEAD", "/_oncekey/key") => show(env, caller, incoming).await,
         ("POST", "/_oncekey/key/void") => void(env, caller, incoming).await,
-        ("POST", "/_oncekey/key/settle") if caller.config.admin_token.is_some() => {
-            settle(env, caller, incoming).await
+        (_, path) if caller.config.admin_token.is_some() && is_for_operators(path) => {
+            operate(env, caller, incoming).await
         }
         (_, "/_oncekey/health" | "/_oncekey/key" | "/_oncekey/key/void") => {
             Err(Rejection::MethodNotAllowed)
@@ -36,6 +41,35 @@ pub(crate) async fn handle(env: &Env, caller: &Caller, incoming: &Incoming) -> A
         _ => Err(Rejection::NotFound),
     };
     answer.unwrap_or_else(|rejection| caller.reject(&rejection))
+}
+
+fn is_for_operators(path: &str) -> bool {
+    let call = path.strip_prefix("/_oncekey/").unwrap_or_default();
+    matches!(call, "key/settle" | "journal" | "keys" | "metrics" | "reconcile")
+        || call.starts_with("keys/")
+}
+
+/// Answers a call of an operator.
+async fn operate(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
+    if !is_admin(caller, incoming) {
+        return Err(Rejection::NotAdmin);
+    }
+    let call = incoming.path.strip_prefix("/_oncekey/").unwrap_or_default();
+    let inquiry: Box<dyn Inquiry> = match (incoming.method.as_str(), call) {
+        ("POST", "key/settle") => return settle(env, caller, incoming).await,
+        ("GET" | "HEAD", "metrics") => return Ok(metrics::page(caller)),
+        ("GET" | "HEAD", "journal") => Box::new(Journal::asked(incoming)?),
+        ("GET" | "HEAD", "keys") => Box::new(Keys::asked(incoming)?),
+        ("GET" | "HEAD", "reconcile") => {
+            Box::new(Reconciliation::asked(env, caller, incoming).await?)
+        }
+        ("GET" | "HEAD", key) => match key.strip_prefix("keys/") {
+            Some(name) => Box::new(Life::asked(name)?),
+            None => return Err(Rejection::MethodNotAllowed),
+        },
+        _ => return Err(Rejection::MethodNotAllowed),
+    };
+    ask::find_out(env, caller, incoming, inquiry).await
 }
 
 /// Whether the Worker can serve: its settings are right (or it would not have come here) and a
@@ -70,10 +104,11 @@ async fn void(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answer,
 
 /// `POST /_oncekey/key/settle`: an operator tells what became of an unknown outcome.
 async fn settle(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
-    if !is_admin(caller, incoming) {
-        return Err(Rejection::NotAdmin);
-    }
-    let (authority, _) = meant_key(env, caller, incoming)?;
+    let authority = match incoming.header("x-oncekey-name") {
+        Some(name) => named(env, incoming, name)?,
+        None => meant_key(env, caller, incoming)?.0,
+    };
+    let authority = authority.for_operator(caller);
     let body = incoming.read_body(MAX_SETTLEMENT, &Reservation::of_request()).await?;
     let settlement = parse_settlement(&body, caller).map_err(Rejection::Invalid)?;
     match call(&authority, Operation::Settle { settlement }).await? {
@@ -86,6 +121,14 @@ async fn settle(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answe
         }
         _ => Err(Rejection::StoreUnavailable),
     }
+}
+
+/// The key that an operator names by its hash, as the journal shows it.
+fn named(env: &Env, incoming: &Incoming, name: &str) -> Result<Authority, Rejection> {
+    const MAY_BE: &str = "X-Oncekey-Name must be the hash of a key in 64 hexadecimal digits, and Idempotency-Key left out.";
+    let name = ScopedKey::from_hex(name).filter(|_| incoming.header("idempotency-key").is_none());
+    let name = name.ok_or_else(|| Rejection::Invalid(MAY_BE.to_owned()))?;
+    Ok(Authority::new(env, name))
 }
 
 /// The key that a call is about: named by the header, so that it is in no URL and no log, and of
@@ -102,7 +145,8 @@ fn meant_key(
         scope_of(caller, incoming)?
     };
     let key = IdempotencyKey::parse_header(header).map_err(Rejection::KeyMalformed)?;
-    Ok((Authority::new(env, ScopedKey::new(&scope, &key)), key))
+    let authority = Authority::new(env, ScopedKey::new(&scope, &key));
+    Ok((authority.for_caller(caller, &scope, "key"), key))
 }
 
 /// Whether the request carries the operator's token.
@@ -114,7 +158,7 @@ pub(crate) fn is_admin(caller: &Caller, incoming: &Incoming) -> bool {
 }
 
 /// Whose key an admin means. The admin's own token is nobody's scope.
-fn admin_scope(caller: &Caller, incoming: &Incoming) -> Result<Scope, Rejection> {
+pub(crate) fn admin_scope(caller: &Caller, incoming: &Incoming) -> Result<Scope, Rejection> {
     if let Some(hex) = incoming.header("x-oncekey-scope") {
         return Scope::from_hex(hex).ok_or_else(|| {
             Rejection::Invalid(
@@ -210,12 +254,6 @@ fn parse_settlement(body: &[u8], caller: &Caller) -> Result<Settlement, String> 
 /// What a header can carry and a log can show.
 fn is_request_id(text: &str) -> bool {
     (1..=128).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
-}
-
-/// Of members with one name the last one counts.
-fn take(members: &mut Vec<(String, Json)>, name: &str) -> Option<Json> {
-    let place = members.iter().rposition(|(member, _)| member == name)?;
-    Some(members.remove(place).1)
 }
 
 /// The headers, each with one value or a list of them.

@@ -19,6 +19,12 @@ pub(crate) enum Json {
     Other,
 }
 
+/// Takes a member out of an object: of several with one name the last.
+pub(crate) fn take(members: &mut Vec<(String, Json)>, name: &str) -> Option<Json> {
+    let place = members.iter().rposition(|(member, _)| member == name)?;
+    Some(members.remove(place).1)
+}
+
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(AnyJson)

@@ -4,9 +4,11 @@
 //! answers; what a key may do is decided by the `oncekey` crate. Start reading at `gateway.rs`.
 
 mod answer;
+mod ask;
 mod attempt;
 mod authority;
 mod budget;
+mod claim;
 mod clock;
 mod config;
 mod cors;
@@ -14,15 +16,21 @@ mod demo;
 mod gateway;
 mod incoming;
 mod inspect;
+mod journal;
 mod json;
+mod keys;
+mod metrics;
+mod number;
 mod object;
 mod panic;
 mod protocol;
 mod random;
+mod reconcile;
 mod replica;
 mod sandbox;
 mod shard;
 mod upstream;
+mod webhooks;
 
 use answer::{Answer, Body, Caller};
 use futures_channel::oneshot;
@@ -30,6 +38,7 @@ use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 use gateway::Outcome;
 use incoming::Incoming;
+use oncekey::webhook::is_inbound;
 use oncekey::{Dialect, Rejection};
 use std::rc::Rc;
 use worker::{Context, Env, Request, Response, Result, event};
@@ -56,6 +65,7 @@ async fn fetch(request: Request, env: Env, context: Context) -> Result<Response>
     let (env, inside) = (env.clone(), Rc::clone(&caller));
     let work = panic::contain(async move {
         let Outcome { answer, after } = respond(&env, &inside, incoming).await;
+        let answer = metrics::tell(&env, &inside, answer);
         // The caller may have gone; the rest is done all the same.
         let _ = sender.send(answer);
         if let Some(after) = after {
@@ -77,9 +87,8 @@ async fn respond(env: &Env, caller: &Caller, incoming: Incoming) -> Outcome {
         page.into()
     } else if incoming.path.starts_with("/_oncekey/") {
         inspect::handle(env, caller, &incoming).await.into()
-    } else if incoming.path.starts_with("/webhooks/") {
-        // The list of sources is closed, and empty.
-        caller.reject(&Rejection::NotFound).into()
+    } else if is_inbound(&incoming.path) {
+        webhooks::handle(env, caller, &incoming).await
     } else {
         gateway::handle(env, caller, incoming).await
     }

@@ -26,13 +26,22 @@ impl Object {
     }
 
     pub(crate) async fn post(&self, body: &[u8]) -> Result<(u16, Vec<u8>)> {
+        received(self.send(body)?).await
+    }
+
+    /// Sends a call at once, and does not wait for its answer.
+    pub(crate) fn send(&self, body: &[u8]) -> Result<JsFuture> {
         let init = RequestInit::new();
         init.set_method("POST");
         init.set_body(&Uint8Array::from(body));
         let request = Request::new_with_str_and_init("https://object/", &init)?;
-        let response = JsFuture::from(self.0.fetch(&request)?).await?;
-        let response: Response = response.dyn_into()?;
-        let body = JsFuture::from(response.array_buffer()?).await?;
-        Ok((response.status(), Uint8Array::new(&body).to_vec()))
+        Ok(JsFuture::from(self.0.fetch(&request)?))
     }
+}
+
+/// The answer to a call that was sent.
+pub(crate) async fn received(sent: JsFuture) -> Result<(u16, Vec<u8>)> {
+    let response: Response = sent.await?.dyn_into()?;
+    let body = JsFuture::from(response.array_buffer()?).await?;
+    Ok((response.status(), Uint8Array::new(&body).to_vec()))
 }

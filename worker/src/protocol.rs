@@ -1,6 +1,8 @@
 //! What the gateway and a shard say to each other. Both run the same code most of the time, and
 //! during a deploy two versions of it: so each call carries a version, and a shard says when it
 //! does not know one.
+//!
+//! What operators ask is text (`ask.rs`): a word and its parts, with tabs between.
 
 use minicbor::{Decode, Encode};
 use oncekey::{
@@ -23,6 +25,39 @@ pub(crate) struct Call {
     pub(crate) name: Vec<u8>,
     #[n(2)]
     pub(crate) operation: Operation,
+    /// Who calls, for the journal: a [`Told`] in its own form.
+    #[n(3)]
+    pub(crate) told: Option<String>,
+}
+
+/// What a shard cannot know by itself of who calls. It travels as text, part by part with tabs
+/// between, none of which can hold one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    /// Whose key it is, in hexadecimal.
+    pub(crate) scope: String,
+    /// What the record is of: `key`, `number` or `event`.
+    pub(crate) of: String,
+    pub(crate) request_id: String,
+    /// The number of the attempt, once it is known.
+    pub(crate) attempt: String,
+    /// `operator`, or nothing.
+    pub(crate) by: String,
+}
+
+impl Told {
+    pub(crate) fn encode(&self) -> String {
+        [&self.scope, &self.of, &self.request_id, &self.attempt, &self.by]
+            .map(String::as_str)
+            .join("\t")
+    }
+
+    /// A part that is missing is empty: it is not known.
+    pub(crate) fn decode(text: &str) -> Self {
+        let mut parts = text.split('\t').map(str::to_owned);
+        let mut next = || parts.next().unwrap_or_default();
+        Self { scope: next(), of: next(), request_id: next(), attempt: next(), by: next() }
+    }
 }
 
 #[derive(Debug, Encode, Decode)]
@@ -71,6 +106,12 @@ pub(crate) enum Operation {
     },
     #[n(6)]
     Inspect,
+    /// What would `begin` be told?
+    #[n(7)]
+    Recall {
+        #[n(0)]
+        fingerprints: Fingerprints,
+    },
 }
 
 /// What a shard says.
@@ -118,4 +159,9 @@ pub(crate) enum Reply {
     /// The call has a version, or a form, that this build does not know.
     #[n(7)]
     UnknownCall,
+    #[n(8)]
+    Recalled {
+        #[n(0)]
+        decision: Option<Decision>,
+    },
 }

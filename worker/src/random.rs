@@ -24,7 +24,8 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
 }
 
-fn bytes<const N: usize>() -> [u8; N] {
+/// Random bytes.
+pub(crate) fn bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     // Without randomness nothing here would be safe; the platform's source never fails, and should
     // it throw, this request ends here.

@@ -4,10 +4,16 @@
 //! between. An object runs one call at a time between two awaits, so no lock is needed, and its
 //! output gate holds the reply back until the write is durable.
 
+mod journal;
+mod keys;
+
 use crate::clock;
+use crate::config;
 use crate::panic;
-use crate::protocol::{Call, Operation, Reply, VERSION};
-use oncekey::{Attempt, Next, Record, RecordError, UnixMillis, lifecycle};
+use crate::protocol::{Call, Operation, Reply, Told, VERSION};
+use journal::Whose;
+use oncekey::journal::{Call as Change, JournalEntry, Note, Teller};
+use oncekey::{Attempt, Millis, Next, Record, RecordError, UnixMillis, lifecycle};
 use std::cell::Cell;
 use std::rc::Rc;
 use worker::{
@@ -30,17 +36,20 @@ struct Inner {
 }
 
 impl DurableObject for Shard {
-    fn new(state: State, _: Env) -> Self {
-        let store = Store { sql: state.storage().sql(), migrated: Cell::new(false) };
+    fn new(state: State, env: Env) -> Self {
+        let store = Store {
+            sql: state.storage().sql(),
+            migrated: Cell::new(false),
+            journal_retention: config::journal_retention(&env),
+        };
         Self(Rc::new(Inner { state, store, alarm_at: Cell::new(u64::MAX) }))
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
         let bytes = request.bytes().await?;
         let inner = Rc::clone(&self.0);
-        let reply = contained(async move { inner.answer(&bytes).await }).await?;
-        let bytes = minicbor::to_vec(&reply).map_err(|error| error.to_string())?;
-        Response::from_bytes(bytes)
+        let reply = contained(async move { inner.serve(&bytes).await }).await?;
+        Response::from_bytes(reply)
     }
 
     async fn alarm(&self) -> Result<Response> {
@@ -57,6 +66,17 @@ async fn contained<T: 'static>(work: impl Future<Output = Result<T>> + 'static) 
 }
 
 impl Inner {
+    async fn serve(&self, bytes: &[u8]) -> Result<Vec<u8>> {
+        // A call starts as an array of CBOR does, and a question of an operator with a letter.
+        match str::from_utf8(bytes) {
+            Ok(question) => self.store.lines(question).map(String::into_bytes),
+            Err(_) => {
+                let reply = self.answer(bytes).await?;
+                Ok(minicbor::to_vec(&reply).map_err(|error| error.to_string())?)
+            }
+        }
+    }
+
     async fn answer(&self, bytes: &[u8]) -> Result<Reply> {
         panic::point("object");
         match minicbor::decode::<Call>(bytes) {
@@ -94,6 +114,7 @@ impl Inner {
 struct Store {
     sql: SqlStorage,
     migrated: Cell<bool>,
+    journal_retention: Millis,
 }
 
 /// A stored row whose bytes are no record.
@@ -103,6 +124,17 @@ enum ReadError {
 }
 
 impl Store {
+    /// The lines that answer a question (`ask.rs`).
+    fn lines(&self, question: &str) -> Result<String> {
+        self.migrate()?;
+        let parts: Vec<_> = question.split('\t').collect();
+        match &parts[..] {
+            ["journal", parts @ ..] => journal::lines(&self.sql, parts),
+            ["keys", parts @ ..] => keys::lines(&self.sql, parts, self.now()?),
+            _ => Err("no such question".into()),
+        }
+    }
+
     /// Reads, decides, writes. Tells when the written record is due.
     fn carry_out(&self, call: Call) -> Result<(Reply, Option<UnixMillis>)> {
         self.migrate()?;
@@ -115,12 +147,15 @@ impl Store {
             Err(ReadError::Database(error)) => return Err(error),
         };
         let now = self.now()?;
+        let told = Told::decode(&call.told.unwrap_or_default());
+        let note = journal::note(&call.operation, &told, record.as_ref(), now);
         let (reply, next) = decide(call.operation, record, now);
         let due_at = match &next {
-            Next::Write(record) => Some(record.due_at()),
+            Next::Write(record) => record.due_at(),
             Next::Keep | Next::Remove => None,
         };
-        match self.write(&call.name, next, now) {
+        let entry = note.and_then(|note| note.entry(&next));
+        match self.write(&call.name, Whose::told(&told), next, entry, now) {
             Ok(()) => Ok((reply, due_at)),
             Err(error) => {
                 worker::console_error!("record not written: {error}");
@@ -142,23 +177,46 @@ impl Store {
         }
     }
 
-    fn write(&self, name: &[u8], next: Next, now: UnixMillis) -> Result<()> {
+    /// Writes what is to become of the record, and the row of the journal with it.
+    fn write(
+        &self,
+        name: &[u8],
+        whose: Whose,
+        next: Next,
+        entry: Option<JournalEntry>,
+        now: UnixMillis,
+    ) -> Result<()> {
         match next {
-            Next::Keep => return Ok(()),
+            Next::Keep if entry.is_none() => return Ok(()),
+            Next::Keep => {}
             Next::Remove => {
                 self.rows("DELETE FROM records WHERE name = ?", vec![name.to_vec().into()])?;
             }
-            Next::Write(record) => self.put(name, *record)?,
+            Next::Write(record) => self.put(name, &whose, *record)?,
+        }
+        if let Some(Err(error)) = entry.map(|entry| journal::add(&self.sql, name, whose, entry)) {
+            worker::console_error!("journal not written: {error}");
         }
         self.rows("UPDATE meta SET last_seen = ?", vec![clock::column(now)]).map(drop)
     }
 
     /// Stores a record; an answer that the database does not take is stored without its body.
-    fn put(&self, name: &[u8], record: Record) -> Result<()> {
-        const PUT: &str = "INSERT INTO records (name, record, due_at) VALUES (?, ?, ?)
-            ON CONFLICT (name) DO UPDATE SET record = excluded.record, due_at = excluded.due_at";
+    fn put(&self, name: &[u8], whose: &Whose, record: Record) -> Result<()> {
+        const PUT: &str = "INSERT INTO records (name, record, due_at, scope, of, open)
+            VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET record = excluded.record,
+            due_at = excluded.due_at, open = excluded.open,
+            scope = ifnull(excluded.scope, scope), of = ifnull(excluded.of, of)";
         let row = |record: &Record| {
-            vec![name.to_vec().into(), record.encode().into(), clock::column(record.due_at())]
+            let due_at = record.due_at().map(clock::column);
+            let bytes = record.encode();
+            vec![
+                name.to_vec().into(),
+                bytes.into(),
+                due_at.into(),
+                whose.scope.clone(),
+                whose.of.clone(),
+                keys::open(record),
+            ]
         };
         let Err(error) = self.rows(PUT, row(&record)) else {
             return Ok(());
@@ -173,22 +231,29 @@ impl Store {
         self.migrate()?;
         let now = self.now()?;
         let due = self.rows(
-            "SELECT name, record FROM records WHERE due_at <= ? ORDER BY due_at LIMIT ?",
+            "SELECT name, record, scope, of FROM records WHERE due_at <= ? ORDER BY due_at LIMIT ?",
             vec![clock::column(now), SWEEP_BATCH.into()],
         )?;
         for row in due {
-            let [SqlStorageValue::Blob(name), SqlStorageValue::Blob(bytes)] = &row[..] else {
+            let [SqlStorageValue::Blob(name), SqlStorageValue::Blob(bytes), scope, of] = &row[..]
+            else {
                 continue;
             };
             match Record::decode(bytes) {
-                Ok(record) => self.write(name, lifecycle::expire(record, now), now)?,
+                Ok(record) => {
+                    let note = Note::take(Change::Expire, Teller::default(), Some(&record), now);
+                    let next = lifecycle::expire(record, now);
+                    let entry = note.entry(&next);
+                    let whose = Whose { scope: scope.clone(), of: of.clone() };
+                    self.write(name, whose, next, entry, now)?;
+                }
                 Err(_) => {
                     let keep = "UPDATE records SET due_at = NULL WHERE name = ?";
                     self.rows(keep, vec![name.clone().into()])?;
                 }
             }
         }
-        Ok(())
+        journal::sweep(&self.sql, self.journal_retention, now)
     }
 
     fn first_due(&self) -> Result<Option<u64>> {
@@ -196,10 +261,12 @@ impl Store {
             "SELECT due_at FROM records WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1",
             vec![],
         )?;
-        Ok(match found.first().and_then(|row| row.first()) {
+        let record = match found.first().and_then(|row| row.first()) {
             Some(SqlStorageValue::Integer(due_at)) => u64::try_from(*due_at).ok(),
             _ => None,
-        })
+        };
+        let row = journal::first_due(&self.sql, self.journal_retention)?;
+        Ok(record.into_iter().chain(row).min())
     }
 
     /// The time to decide by: never earlier than any that this shard decided by before.
@@ -217,7 +284,7 @@ impl Store {
             return Ok(());
         }
         self.rows(
-            "CREATE TABLE IF NOT EXISTS records (name BLOB PRIMARY KEY, record BLOB NOT NULL, due_at INTEGER)",
+            "CREATE TABLE IF NOT EXISTS records (name BLOB PRIMARY KEY, record BLOB NOT NULL, due_at INTEGER, scope TEXT, of TEXT, open INTEGER)",
             vec![],
         )?;
         self.rows(
@@ -226,6 +293,8 @@ impl Store {
         )?;
         self.rows("CREATE TABLE IF NOT EXISTS meta (id INTEGER PRIMARY KEY CHECK (id = 1), last_seen INTEGER NOT NULL)", vec![])?;
         self.rows("INSERT OR IGNORE INTO meta (id, last_seen) VALUES (1, 0)", vec![])?;
+        keys::bring_up_to_date(&self.sql)?;
+        self.rows(journal::TABLES, vec![])?;
         self.migrated.set(true);
         Ok(())
     }
@@ -267,6 +336,10 @@ fn decide(operation: Operation, record: Option<Record>, now: UnixMillis) -> (Rep
         Operation::Settle { settlement } => {
             let step = lifecycle::settle(record, settlement, now);
             (Reply::Settled { settling: step.decision, status: step.status }, step.next)
+        }
+        Operation::Recall { fingerprints } => {
+            let step = lifecycle::recall(record, &fingerprints, now);
+            (Reply::Recalled { decision: step.decision }, step.next)
         }
         Operation::Inspect => {
             let status = record.and_then(|record| record.status(now));

@@ -9,6 +9,7 @@ use crate::sandbox;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use oncekey::response::{drop_connection_headers, is_own_header};
+use oncekey::{IdempotencyKey, ScopeSource};
 use std::pin::pin;
 use worker::js_sys::{self, Uint8Array};
 use worker::wasm_bindgen::{JsCast, JsValue};
@@ -59,19 +60,41 @@ pub(crate) enum OriginError {
 
 impl Outgoing {
     /// The request as it came, with a body that was read, and what the origin needs to deduplicate.
-    pub(crate) fn keyed(
+    pub(crate) fn once(
         incoming: &Incoming,
         body: &[u8],
-        key: &str,
+        key: Option<&IdempotencyKey>,
         attempt: u32,
         request_id: &str,
     ) -> Self {
         let mut outgoing = Self::plain(incoming, request_id);
-        // What the platform decodes. The answer is kept decoded, for callers that take other codings.
-        outgoing.set("accept-encoding", "gzip, br");
-        outgoing.set("idempotency-key", key);
+        outgoing.take_decoded();
+        if let Some(key) = key {
+            outgoing.set("idempotency-key", key.as_str());
+        }
         outgoing.set("idempotency-attempt", &attempt.to_string());
         outgoing.body = read_body(body);
+        outgoing
+    }
+
+    /// A look-up: a read in the name of a caller, with its credentials and nothing else of it.
+    pub(crate) fn look_up(
+        incoming: &Incoming,
+        target: String,
+        scope: &[ScopeSource],
+        request_id: &str,
+    ) -> Self {
+        let is_credential = |name: &str| {
+            matches!(name, "authorization" | "cookie")
+                || scope.iter().any(|source| *source == ScopeSource::Header(name.to_owned()))
+        };
+        let mut outgoing = Self::plain(incoming, request_id);
+        outgoing.method = "GET".to_owned();
+        outgoing.target = target;
+        outgoing.headers.retain(|(name, _)| {
+            is_credential(name) || matches!(name.as_str(), "accept" | "x-request-id")
+        });
+        outgoing.take_decoded();
         outgoing
     }
 
@@ -104,6 +127,11 @@ impl Outgoing {
         let mut outgoing = Self { method, target, headers, body: JsValue::UNDEFINED };
         outgoing.set("x-request-id", request_id);
         outgoing
+    }
+
+    /// What the platform decodes. An answer is kept decoded, for callers that take other codings.
+    fn take_decoded(&mut self) {
+        self.set("accept-encoding", "gzip, br");
     }
 
     fn set(&mut self, name: &str, value: &str) {

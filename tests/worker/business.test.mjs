@@ -1,0 +1,464 @@
+// Business numbers: a member of the body is a second, permanent key, whatever key a request comes with.
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { executions, made, merchant, order } from "./merchant.mjs";
+import { isError, isReplayOf, newNumber, startNumbers } from "./numbers.mjs";
+import { created, cut, eventually, gated, inTurn, newKey, startWorker } from "./support.mjs";
+
+const DAY = 86_400_000;
+
+describe("a number", () => {
+  let gateway;
+  before(async () => (gateway = await startNumbers({ vars: { LEASE_SECONDS: "3" } })));
+  after(() => gateway.dispose());
+
+  test("with the same content is the same object under any key, and under none", async () => {
+    const [path, no] = [gateway.route(), newNumber()];
+    const first = await gateway.order(path, no);
+    assert.deepEqual([first.status, first.replayed, first.state], [201, false, "completed"]);
+    for (const key of [newKey(), newKey(), null]) {
+      const again = await gateway.order(path, no, { key });
+      isReplayOf(again, first);
+      assert.equal(again.state, "completed");
+      assert.ok(Date.parse(again.get("Idempotency-Expires")) > Date.now());
+      if (key) isReplayOf(await gateway.order(path, no, { key }), first, "the key has the answer too");
+    }
+    const spelled = await gateway.call("POST", path, {
+      key: newKey(),
+      body: `{ "content": 1.0, "no": "${no}" }`,
+      headers: [["Content-Type", "application/json"]],
+    });
+    isReplayOf(spelled, first, "spelling is no content");
+    assert.equal(gateway.hits(path), 1);
+  });
+
+  test("with other content is refused by name, and the key is free", async () => {
+    const [path, no, key] = [gateway.route(), newNumber(), newKey()];
+    const first = await gateway.order(path, no);
+    const other = await gateway.order(path, no, { key, content: 2 });
+    isError(other, 400, "idempotency_error", "released");
+    assert.ok(other.json.message.includes(`no "${no}"`), other.json.message);
+    assert.equal(other.json.param, "no");
+    isError(await gateway.order(path, no, { key: null, content: 2 }), 400, "idempotency_error", "completed");
+    // The key belongs to what it was sent with, as ever.
+    isError(await gateway.order(path, newNumber(), { key, content: 2 }), 400, "idempotency_error", "released");
+    assert.equal(gateway.hits(path), 1);
+    isReplayOf(await gateway.order(path, no), first);
+  });
+
+  test("is bound only by a 2xx: what is refused burns nothing", async () => {
+    for (const refusal of [400, 402, 404, 422, 303, 401, 429, 307]) {
+      const path = gateway.route(inTurn(refusal, created));
+      const [no, key] = [newNumber(), newKey()];
+      const refused = await gateway.order(path, no, { key });
+      assert.equal(refused.status, refusal);
+      const better = await gateway.order(path, no, { content: 2 });
+      assert.deepEqual([better.status, better.replayed], [201, false], `after ${refusal}`);
+      assert.equal(gateway.origin.last(path).headers["idempotency-attempt"], "1");
+      isReplayOf(await gateway.order(path, no, { content: 2 }), better);
+      if (![401, 429, 307].includes(refusal))
+        assert.equal((await gateway.order(path, no, { key })).status, refusal, "the key keeps its own answer");
+      assert.equal(gateway.hits(path), 2);
+    }
+  });
+
+  test("under two keys at once is executed once", async () => {
+    for (const keys of [
+      [newKey(), newKey()],
+      [newKey(), null],
+      [null, null],
+    ]) {
+      const handler = gated();
+      const [path, no] = [gateway.route(handler), newNumber()];
+      const both = keys.map((key) => gateway.order(path, no, { key }));
+      const loser = await Promise.race(both);
+      assert.deepEqual([loser.status, loser.json.code, loser.get("Retry-After")], [409, "idempotency_in_progress", "1"]);
+      handler.open();
+      const winner = (await Promise.all(both)).find(({ status }) => status === 201);
+      assert.equal(gateway.hits(path), 1);
+      for (const key of keys) isReplayOf(await gateway.order(path, no, { key }), winner);
+      assert.equal(gateway.hits(path), 1);
+    }
+    const [path, no] = [gateway.route(), newNumber()];
+    const many = await Promise.all(Array.from({ length: 50 }, () => gateway.order(path, no)));
+    assert.equal(gateway.hits(path), 1);
+    const first = many.find((answer) => answer.status === 201);
+    for (const answer of many) assert.ok(answer.status === 409 || answer.text === first.text);
+  });
+
+  test("of two contents at once one gets it", async () => {
+    const [path, no] = [gateway.route(), newNumber()];
+    const all = await Promise.all(Array.from({ length: 20 }, (_, content) => gateway.order(path, no, { content })));
+    assert.equal(all.filter(({ status }) => status === 201).length, 1);
+    assert.ok(all.every((answer) => answer.status === 201 || answer.json.code === "idempotency_error"));
+    assert.equal(gateway.hits(path), 1);
+  });
+
+  test("the origin gets the key that was sent, and none that was not", async () => {
+    const [path, key] = [gateway.route(), newKey()];
+    await gateway.order(path, newNumber(), { key });
+    assert.equal(gateway.origin.last(path).headers["idempotency-key"], key);
+    await gateway.order(path, newNumber(), { key: null });
+    const { headers, body } = gateway.origin.last(path);
+    assert.deepEqual([headers["idempotency-key"], headers["idempotency-attempt"]], [undefined, "1"]);
+    assert.equal(JSON.parse(body).content, 1);
+  });
+
+  test("is the order: key, number, number, key", async () => {
+    const [path, no, key] = [gateway.route(), newNumber(), newKey()];
+    await gateway.order(path, no, { key });
+    assert.deepEqual(await gateway.numberCalls(path, no), ["begin", "complete"]);
+    await gateway.order(path, no, { key });
+    assert.deepEqual(await gateway.numberCalls(path, no), ["begin", "complete"], "a key's replay asks for no number");
+  });
+
+  test("the lease of both is kept while the origin is slow", async () => {
+    const handler = gated();
+    const [path, no, key] = [gateway.route(handler), newNumber(), newKey()];
+    const first = gateway.order(path, no, { key });
+    await handler.reached;
+    await new Promise((resolve) => setTimeout(resolve, 4500));
+    isError(await gateway.order(path, no), 409, "idempotency_in_progress", "released");
+    isError(await gateway.order(path, no, { key }), 409, "idempotency_in_progress", "in_progress");
+    handler.open();
+    assert.equal((await first).status, 201);
+  });
+
+  test("of one tenant is not that of another, nor of another route", async () => {
+    const [path, no] = [gateway.route(), newNumber()];
+    const ids = new Set();
+    for (const as of ["tenant_a", "tenant_b"]) {
+      const first = await gateway.order(path, no, { as });
+      isReplayOf(await gateway.order(path, no, { as }), first);
+      ids.add(first.json.id);
+    }
+    ids.add((await gateway.order(gateway.route(), no)).json.id);
+    assert.equal(ids.size, 3);
+    assert.equal(gateway.hits(path), 2);
+    // A key that is spelled like a number is no number.
+    assert.equal((await gateway.order(path, newNumber(), { key: no, as: "tenant_a" })).status, 201);
+  });
+
+  test("may be any text or number", async () => {
+    for (const no of ["訂單 1", "a/b?c#d", '"quoted"\\', "😀".repeat(127), "\u202eabc", " ", "7", "x".repeat(255), "%2e%2e"]) {
+      const path = gateway.route();
+      const first = await gateway.order(path, no);
+      assert.equal(first.status, 201, no);
+      isReplayOf(await gateway.order(path, no), first, no);
+      const other = await gateway.order(path, no, { content: 2 });
+      assert.equal(other.status, 400, no);
+      assert.ok(other.json.message.includes(no), other.json.message);
+    }
+    const path = gateway.route();
+    const first = await gateway.order(path, 7);
+    isReplayOf(await gateway.order(path, 7), first);
+    assert.equal((await gateway.order(path, "7")).json.code, "idempotency_error", "the text is the same number, and other content");
+  });
+
+  test("that is none is left to the origin", async () => {
+    for (const no of [null, true, {}, [], "", "x".repeat(256), "a\nb", "\u0085", undefined]) {
+      const path = gateway.route();
+      for (const key of [newKey(), newKey(), null, null]) assert.equal((await gateway.order(path, no, { key })).status, 201);
+      assert.equal(gateway.hits(path), 4, JSON.stringify(no));
+    }
+    // So is every other type of body, and a body whose root is no object.
+    const path = gateway.route();
+    for (const [type, body] of [["text/plain", '{"no":"1"}'], ["application/x-www-form-urlencoded", "no=1"], ["application/json", '["no"]']]) {
+      for (let round = 0; round < 2; round++) {
+        const answer = await gateway.call("POST", path, { body, headers: [["Content-Type", type]] });
+        assert.equal(answer.status, 201);
+      }
+    }
+    assert.equal(gateway.hits(path), 6);
+  });
+
+  test("that nobody could tell is refused", async () => {
+    const path = gateway.route();
+    for (const body of ["{", "", '{"no":"1","no":"2"}', '{"no":"1"} x', '{"no":"\\ud800"}', "\ufeff{}"]) {
+      for (const key of [newKey(), undefined]) {
+        const answer = await gateway.call("POST", path, { key, body, headers: [["Content-Type", "application/json"]] });
+        assert.deepEqual([answer.status, answer.json.code], [400, "invalid_request_error"], body);
+      }
+      const anonymous = await gateway.call("POST", path, { body, as: null, headers: [["Content-Type", "application/json"]] });
+      assert.equal(anonymous.status, 201, "without a credential it is the origin's business");
+    }
+    assert.equal(gateway.hits(path), 6);
+  });
+
+  test("needs to be somebody's", async () => {
+    const [path, no] = [gateway.route(), newNumber()];
+    for (let round = 0; round < 2; round++)
+      assert.equal((await gateway.order(path, no, { key: null, as: null })).status, 201);
+    assert.equal(gateway.hits(path), 2, "without a credential it passes through");
+    const jwt = "Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl";
+    const refused = await gateway.order(path, no, { key: null, as: null, headers: [["Authorization", jwt]] });
+    assert.deepEqual([refused.status, refused.json.code], [400, "invalid_request_error"]);
+  });
+
+  test("the number's object is down: nothing is executed, and the key is free", async () => {
+    const [path, no, key] = [gateway.route(), newNumber(), newKey()];
+    await gateway.numberFaults(path, no, { op: "begin", fault: "refuse", times: 99 });
+    const answer = await gateway.order(path, no, { key });
+    assert.deepEqual([answer.status, answer.json.code, answer.state], [503, "api_connection_error", "released"]);
+    await gateway.numberFaults(path, no);
+    assert.equal((await gateway.order(path, no, { key })).status, 201);
+    assert.equal(gateway.hits(path), 1);
+  });
+});
+
+describe("a crash between the two completions", () => {
+  for (const policy of ["retry", "hold"]) {
+    test(`with ${policy}, the key gets the number's answer`, async () => {
+      const gateway = await startNumbers({ vars: { UNKNOWN_OUTCOME: policy, LEASE_SECONDS: "2" } });
+      try {
+        const [path, no, key] = [gateway.route(), newNumber(), newKey()];
+        await gateway.faults(
+          key,
+          { op: "complete", fault: "refuse", times: 99 },
+          { op: "renew", fault: "refuse", times: 99 },
+          { op: "fail", fault: "refuse", times: 99 },
+        );
+        const first = await gateway.order(path, no, { key });
+        assert.deepEqual([first.status, first.get("Idempotency-Stored")], [201, undefined], "the number has it");
+        await gateway.faults(key);
+        await eventually(async () => assert.equal((await gateway.status(key)).state, "unknown"), 20);
+        const again = await gateway.order(path, no, { key });
+        isReplayOf(again, first);
+        assert.equal(again.state, "completed");
+        isReplayOf(await gateway.order(path, no, { key }), first);
+        isReplayOf(await gateway.order(path, no), first);
+        isError(await gateway.order(path, no, { content: 2 }), 400, "idempotency_error", "released");
+        assert.equal(gateway.hits(path), 1);
+      } finally {
+        await gateway.dispose();
+      }
+    });
+  }
+
+  test("with hold, a key whose number knows nothing either waits", async () => {
+    const gateway = await startNumbers({ vars: { LEASE_SECONDS: "2" } });
+    try {
+      const path = gateway.route(inTurn(500, created));
+      const [no, key] = [newNumber(), newKey()];
+      assert.equal((await gateway.order(path, no, { key })).state, "unknown");
+      isError(await gateway.order(path, no, { key }), 409, "idempotency_outcome_unknown", "unknown");
+      const other = await gateway.order(path, no);
+      isError(other, 409, "idempotency_outcome_unknown", "released");
+      assert.ok(other.json.message.includes(no));
+      isError(await gateway.order(path, no, { key: null }), 409, "idempotency_outcome_unknown", "unknown");
+      isError(await gateway.order(path, no, { content: 2 }), 400, "idempotency_error", "released");
+      assert.equal(gateway.hits(path), 1);
+    } finally {
+      await gateway.dispose();
+    }
+  });
+
+  test("with retry, another key may try again what is unknown", async () => {
+    const gateway = await startNumbers({ vars: { UNKNOWN_OUTCOME: "retry" } });
+    try {
+      for (const ending of [500, cut]) {
+        const path = gateway.route(inTurn(ending, created));
+        const [no, key] = [newNumber(), newKey()];
+        assert.equal((await gateway.order(path, no, { key })).state, "unknown");
+        const second = await gateway.order(path, no);
+        assert.equal(second.status, 201);
+        isReplayOf(await gateway.order(path, no, { key }), second);
+        assert.equal(gateway.hits(path), 2);
+      }
+    } finally {
+      await gateway.dispose();
+    }
+  });
+
+  test("an answer that the number could not store holds it, and the key has it", async () => {
+    const gateway = await startNumbers({ vars: { UNKNOWN_OUTCOME: "retry", LEASE_SECONDS: "5" } });
+    try {
+      const [path, no, key] = [gateway.route(), newNumber(), newKey()];
+      await gateway.numberFaults(path, no, { op: "complete", fault: "refuse", times: 4 });
+      const first = await gateway.order(path, no, { key });
+      assert.deepEqual([first.status, first.state], [201, "completed"]);
+      isReplayOf(await gateway.order(path, no, { key }), first);
+      await eventually(async () => assert.ok((await gateway.numberCalls(path, no)).includes("fail")));
+      isError(await gateway.order(path, no), 409, "idempotency_outcome_unknown", "released");
+      assert.equal(gateway.hits(path), 1, "though the policy is retry");
+    } finally {
+      await gateway.dispose();
+    }
+  });
+});
+
+describe("after the retention", () => {
+  let gateway;
+  before(async () => (gateway = await startNumbers()));
+  after(() => gateway.dispose());
+
+  test("content, status and id of a number stay, and its answer goes", async () => {
+    const [path, no, key] = [gateway.route(), newNumber(), newKey()];
+    const first = await gateway.order(path, no, { key });
+    const [before] = await gateway.numberRows(path, no);
+    const isGone = async () => {
+      for (const again of [newKey(), null]) {
+        const answer = await gateway.order(path, no, { key: again });
+        isError(answer, 409, "idempotency_not_replayable", again ? "released" : "completed");
+        assert.deepEqual([answer.json.http_status, answer.json.resource_id], [201, first.json.id]);
+        assert.ok(answer.json.message.includes(no));
+      }
+      isError(await gateway.order(path, no, { content: 2 }), 400, "idempotency_error", "released");
+    };
+    try {
+      await gateway.clock(DAY - 5000);
+      isReplayOf(await gateway.order(path, no), first);
+      await gateway.clock(DAY + 5000);
+      await isGone();
+      await gateway.sweepNumber(path, no);
+      const [after] = await gateway.numberRows(path, no);
+      assert.ok(after.size < before.size);
+      assert.equal(after.due_at, null, "it is never looked at again");
+      await isGone();
+      await gateway.clock(3650 * DAY);
+      await isGone();
+      isError(await gateway.order(path, no, { key }), 409, "idempotency_not_replayable", "released");
+      assert.equal(gateway.hits(path), 1);
+    } finally {
+      await gateway.clock(0);
+    }
+  });
+
+  test("a number that nothing was executed under is forgotten", async () => {
+    const path = gateway.route(inTurn(400, created));
+    const no = newNumber();
+    await gateway.order(path, no);
+    try {
+      await gateway.clock(DAY + 5000);
+      await gateway.sweepNumber(path, no);
+      assert.deepEqual(await gateway.numberRows(path, no), []);
+      assert.equal((await gateway.order(path, no, { content: 2 })).status, 201);
+    } finally {
+      await gateway.clock(0);
+    }
+  });
+
+  test("an unknown outcome of a number waits for as long as it takes", async () => {
+    const path = gateway.route(inTurn(500, created));
+    const no = newNumber();
+    await gateway.order(path, no);
+    try {
+      await gateway.clock(365 * DAY);
+      await gateway.sweepNumber(path, no);
+      isError(await gateway.order(path, no), 409, "idempotency_outcome_unknown", "released");
+      assert.equal(gateway.hits(path), 1);
+    } finally {
+      await gateway.clock(0);
+    }
+  });
+});
+
+test("the id of what was made is found where an API has it", async () => {
+  const gateway = await startNumbers({ vars: { RETENTION_SECONDS: "1" } });
+  const json = { "Content-Type": "application/json" };
+  try {
+    for (const [headers, body, id] of [
+      [json, { data: { id: "ord_1" }, id: "x" }, "ord_1"],
+      [json, { data: { id: "" }, id: 42 }, "42"],
+      [{ ...json, Location: "https://api.example/v1/orders/o%2F7?x=/9" }, { ok: true }, "o%2F7"],
+      [{ Location: "/orders/8/" }, "created", "8"],
+      [{ Location: "https://api.example" }, "created", undefined],
+      [json, "{", undefined],
+    ]) {
+      const text = typeof body === "string" ? body : JSON.stringify(body);
+      const path = gateway.route(() => ({ status: 201, headers, body: text }));
+      const no = newNumber();
+      assert.equal((await gateway.order(path, no)).status, 201);
+      await new Promise((resolve) => setTimeout(resolve, 1100));
+      const answer = await gateway.order(path, no);
+      assert.deepEqual([answer.status, answer.json.resource_id], [409, id], text);
+    }
+  } finally {
+    await gateway.dispose();
+  }
+});
+
+test("in the ietf dialect other content is 422", async () => {
+  const gateway = await startNumbers({ vars: { DIALECT: "ietf" } });
+  try {
+    const [path, no] = [gateway.route(), newNumber()];
+    await gateway.order(path, no);
+    const other = await gateway.order(path, no, { content: 2 });
+    assert.deepEqual([other.status, other.json.code, other.json.param], [422, "idempotency_error", "no"]);
+    assert.ok(other.json.detail.includes(no));
+  } finally {
+    await gateway.dispose();
+  }
+});
+
+test("a secret that is listed no more cannot compare a number, and tells nothing of it", async () => {
+  const state = await mkdtemp(join(tmpdir(), "oncekey-"));
+  const no = newNumber();
+  const run = async (secret, check) => {
+    const vars = { FINGERPRINT_SECRET: secret, RESOLVE: "POST:/o/*:/found?no={/no}" };
+    const gateway = await startNumbers({ state, vars });
+    try {
+      await check(gateway);
+    } finally {
+      await gateway.dispose();
+    }
+  };
+  try {
+    let path;
+    await run("k1:a", async (gateway) => {
+      path = gateway.route();
+      assert.equal((await gateway.order(path, no)).status, 201);
+    });
+    await run("k2:b", async (gateway) => {
+      const answer = await gateway.order(path, no);
+      isError(answer, 409, "idempotency_not_replayable", "released");
+      assert.deepEqual([answer.json.http_status, answer.json.resource_id], [undefined, undefined]);
+      assert.equal(gateway.origin.seen.length, 0, "nor is it looked up: it may be another request's");
+    });
+  } finally {
+    await rm(state, { recursive: true, force: true });
+  }
+});
+
+describe("the sandbox's numbers", () => {
+  let worker;
+  before(async () => (worker = await startWorker({ wrapper: "faulty.mjs" })));
+  after(() => worker.dispose());
+  const clock = (offset) => worker.fetch("/__test/clock", { method: "POST", body: JSON.stringify({ offset }) });
+
+  test("an order under another key is the first answer again", async () => {
+    const call = merchant(worker);
+    const body = order();
+    const [first, key] = [await call("POST", "/v1/orders", { body, key: newKey() }), newKey()];
+    for (const again of [await call("POST", "/v1/orders", { body, key }), await call("POST", "/v1/orders", { body })]) {
+      assert.deepEqual(
+        [again.status, again.text, again.headers.get("Idempotent-Replayed"), again.headers.get("X-Request-Id")],
+        [201, first.text, "true", first.headers.get("X-Request-Id")],
+      );
+    }
+    assert.equal(await executions(call, key), 0);
+    const other = await call("POST", "/v1/orders", { body: { ...body, amount: 1 }, key: newKey() });
+    assert.deepEqual([other.status, other.json.code, other.json.param], [400, "idempotency_error", "out_trade_no"]);
+  });
+
+  test("an order's number is not burnt by a refusal, and the same order comes back however late", async () => {
+    const call = merchant(worker);
+    const body = order();
+    assert.equal((await call("POST", "/v1/orders", { body: { ...body, amount: -1 }, key: newKey() })).status, 400);
+    const { id } = made(await call("POST", "/v1/orders", { body, key: newKey() }));
+    try {
+      await clock(400 * DAY);
+      for (const key of [newKey(), undefined]) {
+        const late = await call("POST", "/v1/orders", { body, key });
+        assert.deepEqual([late.status, late.json.data.id, late.headers.get("Idempotent-Replayed")], [200, id, "true"]);
+      }
+      const other = await call("POST", "/v1/orders", { body: { ...body, amount: 1 }, key: newKey() });
+      assert.equal(other.json.code, "idempotency_error");
+    } finally {
+      await clock(0);
+    }
+  });
+});

@@ -1,0 +1,452 @@
+// The journal: what changed a key, one row a change; and what operators see of keys.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { created, cut, eventually, gated, inTurn, newKey, recordName, scopeName, startGateway } from "./support.mjs";
+
+const TOKEN = "admin-token-0123456789";
+const admin = [["Authorization", `Bearer ${TOKEN}`]];
+const DAY = 86_400_000;
+
+/** Ways to ask a gateway as its operator. */
+const operator = (gateway) => {
+  const ask = (path, more) => gateway.get(`/_oncekey/${path}`, { headers: admin, as: null, ...more });
+  const rows = (answer) => {
+    assert.equal(answer.status, 200, answer.text);
+    assert.equal(answer.get("Content-Type"), "application/x-ndjson");
+    return answer.text.split("\n").filter(Boolean).map(JSON.parse);
+  };
+  return {
+    ask,
+    rows,
+    journal: async (query = "") => rows(await ask(`journal${query}`)),
+    /** The rows about a key. */
+    about: async (key, more = "") => rows(await ask(`journal?key=${recordName(key)}${more}`)),
+    settle: (headers, body) =>
+      gateway.call("POST", "/_oncekey/key/settle", { headers: [...admin, ...headers], body, as: null }),
+  };
+};
+
+/** What matters of a row. */
+const short = ({ operation, kind, attempt, http_status, cause, state }) =>
+  [operation, kind, attempt, http_status, cause, state].map((one) => one ?? "-").join(" ");
+
+describe("the journal", () => {
+  let gateway, about, journal, ask, rows, settle;
+  before(async () => {
+    gateway = await startGateway({
+      faults: true,
+      vars: { ADMIN_TOKEN: TOKEN, UNKNOWN_OUTCOME: "retry", LEASE_SECONDS: "2" },
+    });
+    ({ about, journal, ask, rows, settle } = operator(gateway));
+  });
+  after(() => gateway.dispose());
+
+  test("a completion is one row, and whoever only asks adds none", async () => {
+    const path = gateway.route();
+    const key = newKey();
+    const begun = Date.now();
+    const first = await gateway.post(path, key);
+    for (let again = 0; again < 5; again++) {
+      assert.ok((await gateway.post(path, key)).replayed);
+      assert.equal((await gateway.post(path, key, { other: 1 })).json.type, "idempotency_error");
+      assert.equal((await gateway.status(key)).state, "completed");
+    }
+    const [row, ...more] = await about(key);
+    assert.deepEqual(more, []);
+    const { id, at, created_at, ...rest } = row;
+    assert.deepEqual(rest, {
+      key: recordName(key),
+      of: "key",
+      scope: scopeName(),
+      operation: "complete",
+      kind: "completed",
+      attempt: 1,
+      request_id: first.get("X-Request-Id"),
+      http_status: 201,
+      cause: null,
+      state: "completed",
+    });
+    assert.match(id, new RegExp(`^${parseInt(recordName(key).slice(0, 2), 16)}-\\d+-\\d+$`));
+    assert.equal(at, (await gateway.status(key)).completed_at, "written with the record");
+    assert.ok(Date.parse(created_at) >= begun - 1000 && Date.parse(created_at) <= Date.parse(at));
+  });
+
+  test("each end of an attempt and each decision is a row that says why", async () => {
+    const path = gateway.route(inTurn(429, 503, cut, 401, created));
+    const key = newKey();
+    for (let again = 0; again < 5; again++) await gateway.post(path, key);
+    assert.deepEqual((await about(key)).map(short), [
+      "complete released 1 429 status released",
+      "complete unknown 2 503 status unknown",
+      "fail unknown 3 - connection_lost unknown",
+      "complete unknown 4 401 earlier_attempt unknown",
+      "complete completed 5 201 - completed",
+    ]);
+    const elsewhere = newKey();
+    await gateway.post(gateway.route(inTurn({ status: 307, headers: { Location: "/x" } })), elsewhere);
+    assert.deepEqual((await about(elsewhere)).map(short), ["complete elsewhere 1 307 - -"]);
+    const given = newKey();
+    for (let again = 0; again < 3; again++)
+      await gateway.call("POST", "/_oncekey/key/void", { key: given });
+    const [row, ...more] = await about(given);
+    assert.deepEqual([short(row), more], ["void voided 0 - - voided", []]);
+    assert.match(row.request_id, /^req_/);
+  });
+
+  test("a settlement is a row, by the key or by its hash alone", async () => {
+    const settlements = [
+      [{ outcome: "not_executed" }, "settle settled 1 - settled released"],
+      [{ outcome: "executed", status: 201, body: "found" }, "settle settled 1 201 - completed"],
+    ];
+    for (const [body, row] of settlements) {
+      for (const by of ["key", "hash"]) {
+        const key = newKey();
+        await gateway.post(gateway.route(inTurn(500)), key);
+        const named =
+          by === "key"
+            ? [["Idempotency-Key", key], ["X-Oncekey-Scope", scopeName()]]
+            : [["X-Oncekey-Name", recordName(key)]];
+        const told = await settle(named, body);
+        assert.equal(told.status, 200, told.text);
+        const found = await about(key);
+        assert.deepEqual(found.map(short), ["complete unknown 1 500 status unknown", row]);
+        assert.equal(found[1].request_id, told.json.request_id ?? told.get("X-Request-Id"));
+        assert.equal(found[1].scope, by === "key" ? scopeName() : found[1].scope);
+        assert.equal((await settle(named, body)).status, 409, "nothing left to settle");
+        assert.equal((await about(key)).length, 2);
+      }
+    }
+    const { key } = { key: newKey() };
+    await gateway.post(gateway.route(inTurn(500)), key);
+    for (const headers of [
+      [["X-Oncekey-Name", key]],
+      [["X-Oncekey-Name", recordName(key)], ["Idempotency-Key", key]],
+      [["X-Oncekey-Name", ""]],
+    ])
+      assert.equal((await settle(headers, { outcome: "not_executed" })).status, 400);
+    const other = await settle([["X-Oncekey-Name", recordName(newKey())]], { outcome: "not_executed" });
+    assert.equal(other.status, 404);
+    // To everybody else the header means nothing.
+    const stranger = await gateway.call("POST", "/_oncekey/key/settle", {
+      headers: [["X-Oncekey-Name", recordName(key)]],
+      body: { outcome: "not_executed" },
+    });
+    assert.equal(stranger.status, 401);
+    assert.equal((await gateway.status(key)).state, "unknown");
+  });
+
+  test("an attempt that is overtaken shows, and so does what it brings late", async () => {
+    const loseLease = async (path, key, slow) => {
+      await gateway.faults(key, { op: "renew", fault: "refuse", times: 1000 });
+      const answer = gateway.post(path, key);
+      await slow.reached;
+      await eventually(async () => assert.equal((await gateway.status(key)).state, "unknown"));
+      return { answer };
+    };
+    for (const [late, kinds] of [
+      [created, ["begin overtook 2 - lease_died in_progress", "complete late_success 1 201 - completed", "complete late_ignored 2 201 - completed"]],
+      [inTurn(422), ["begin overtook 2 - lease_died in_progress", "complete late_ignored 1 422 - in_progress", "complete completed 2 201 - completed"]],
+    ]) {
+      const [slow, other] = [gated(late), gated()];
+      const path = gateway.route(inTurn(slow, other));
+      const key = newKey();
+      const { answer } = await loseLease(path, key, slow);
+      const second = gateway.post(path, key);
+      await other.reached;
+      // The reply is lost, so the call comes twice; it is one row all the same.
+      await gateway.faults(key, { op: "complete", fault: "lose" });
+      slow.open();
+      await answer;
+      other.open();
+      await second;
+      const found = await about(key);
+      assert.deepEqual(found.map(short), kinds);
+      assert.equal(new Set(found.map((row) => row.created_at)).size, 1, "one life");
+    }
+  });
+
+  test("calls that come twice, late or to an object that has gone make no second row", async () => {
+    for (const fault of ["lose", "twice", "evict"]) {
+      const key = newKey();
+      const path = gateway.route();
+      await gateway.faults(key, { op: "begin", fault }, { op: "complete", fault });
+      assert.equal((await gateway.post(path, key)).status, 201);
+      assert.deepEqual((await about(key)).map((row) => row.kind), ["completed"], fault);
+    }
+  });
+
+  test("rows cannot be changed, replaced or taken away", async () => {
+    const key = newKey();
+    await gateway.post(gateway.route(), key);
+    const name = { hex: recordName(key) };
+    for (const query of [
+      "UPDATE journal SET http_status = 500 WHERE name = ?",
+      "DELETE FROM journal WHERE name = ?",
+      "INSERT OR REPLACE INTO journal SELECT * FROM journal WHERE name = ?",
+    ])
+      await assert.rejects(gateway.sql(key, query, name), /append-only/, query);
+    assert.equal((await about(key)).length, 1);
+  });
+
+  test("a row that the database refuses does not cost the answer", async () => {
+    const key = newKey();
+    const path = gateway.route();
+    await gateway.post(gateway.route(), key + "-");
+    await gateway.get("/_oncekey/key", { key });
+    await gateway.sql(key, "CREATE TRIGGER refuses BEFORE INSERT ON journal BEGIN SELECT RAISE(ABORT, 'no'); END");
+    try {
+      const answer = await gateway.post(path, key);
+      assert.deepEqual([answer.status, answer.state], [201, "completed"]);
+      assert.ok((await gateway.post(path, key)).replayed);
+      assert.match(gateway.worker.logs.map(({ message }) => message).join("\n"), /journal not written/);
+    } finally {
+      await gateway.sql(key, "DROP TRIGGER refuses");
+    }
+    assert.deepEqual(await about(key), []);
+  });
+
+  test("neither key, credential nor body is in it", async () => {
+    const key = `visible-${newKey()}`;
+    await gateway.post(gateway.route(inTurn({ status: 200, body: "the-answers-body" })), key, { card: "4242-in-the-body" });
+    const [row] = await gateway.sql(key, "SELECT * FROM journal WHERE name = ?", { hex: recordName(key) });
+    const shown = [row, await about(key), (await ask(`keys/${recordName(key)}`)).json, (await ask("keys")).json];
+    for (const secret of [key, "kuko_test_gateway", "the-answers-body", "4242-in-the-body"])
+      assert.ok(!JSON.stringify(shown).includes(secret), secret);
+  });
+
+  test("it is read page by page, by time, by key and by request", async () => {
+    const from = new Date().toISOString();
+    const path = gateway.route();
+    const keys = Array.from({ length: 40 }, newKey);
+    const answers = await Promise.all(keys.map((key) => gateway.post(path, key)));
+    const to = String(Date.now() + 1);
+    const window = `from=${encodeURIComponent(from)}&to=${to}`;
+    const all = await journal(`?${window}`);
+    assert.deepEqual(all.map((row) => row.key).sort(), keys.map((key) => recordName(key)).sort());
+    // From page to page by the links, which keep the question.
+    const pages = [];
+    for (let next = `journal?limit=7&${window}`; next; ) {
+      const answer = await ask(next);
+      pages.push(rows(answer));
+      next = answer.get("Link")?.match(/^<\/_oncekey\/(.*)>; rel="next"$/)[1];
+      assert.ok(pages.length < 20);
+    }
+    assert.ok(pages.slice(0, -1).every((page) => page.length === 7), "only the last one is shorter");
+    assert.deepEqual(pages.flat(), all);
+    assert.equal(new Set(all.map((row) => row.id)).size, 40);
+    const asked = answers[3].get("X-Request-Id");
+    assert.deepEqual((await journal(`?request_id=${asked}`)).map((row) => row.key), [recordName(keys[3])]);
+    assert.deepEqual(await about(keys[3], `&request_id=${answers[4].get("X-Request-Id")}`), []);
+    // A time of its own is in, the end is out.
+    const [row] = await about(keys[0]);
+    assert.equal((await about(keys[0], `&from=${row.at}`)).length, 1);
+    assert.equal((await about(keys[0], `&to=${row.at}`)).length, 0);
+    assert.equal((await about(keys[0], `&from=${encodeURIComponent("2026-01-01T00:00:00+09:00")}`)).length, 1);
+    // The rows of one key have pages too.
+    const busy = newKey();
+    const failing = gateway.route(inTurn(500));
+    for (let again = 0; again < 5; again++) await gateway.post(failing, busy);
+    const first = await ask(`journal?key=${recordName(busy)}&limit=3`);
+    const rest = await ask(first.get("Link").match(/<\/_oncekey\/(.*)>/)[1]);
+    assert.deepEqual([...rows(first), ...rows(rest)].map((row) => row.attempt), [1, 2, 3, 4, 5]);
+  });
+
+  test("a question that is not clear is refused", async () => {
+    for (const query of [
+      `key=${newKey()}`,
+      "key=zz",
+      "from=yesterday",
+      "from=2026-01-01",
+      "from=2026-01-01T00:00:00",
+      "to=-5",
+      "limit=0",
+      "limit=5001",
+      "limit=x",
+      "cursor=1-2",
+      "cursor=256-1-1",
+      "unknown=1",
+      "from=1&from=2",
+      "request_id=%ff",
+    ]) {
+      const answer = await ask(`journal?${query}`);
+      assert.deepEqual([answer.status, answer.json.code], [400, "invalid_request_error"], query);
+      assert.ok(answer.json.message.includes(query.startsWith("from=1&") ? "from" : query.split("=")[0]) || query === "unknown=1");
+    }
+    assert.equal((await gateway.call("POST", "/_oncekey/journal", { headers: admin })).status, 405);
+    assert.equal((await gateway.call("DELETE", "/_oncekey/keys", { headers: admin })).status, 405);
+    assert.equal((await ask("keys?state=lost")).status, 400);
+    assert.equal((await ask("keys?limit=201")).status, 400);
+    assert.equal((await ask("keys/nothing")).status, 404);
+  });
+
+  test("only an operator reads it", async () => {
+    for (const path of ["journal", "keys", `keys/${recordName("x")}`, "metrics", "reconcile"]) {
+      for (const headers of [[], [["Authorization", "Bearer wrong"]], [["Authorization", TOKEN]]]) {
+        const answer = await gateway.get(`/_oncekey/${path}`, { headers });
+        assert.deepEqual([answer.status, answer.json.type], [401, "authentication_error"], path);
+      }
+    }
+  });
+
+  test("keys are listed, the newest first, and by state", async () => {
+    const keys = { completed: newKey(), released: newKey(), unknown: newKey(), voided: newKey(), in_progress: newKey() };
+    const slow = gated();
+    await gateway.post(gateway.route(), keys.completed);
+    await gateway.post(gateway.route(inTurn(429)), keys.released);
+    await gateway.post(gateway.route(inTurn(503)), keys.unknown);
+    await gateway.call("POST", "/_oncekey/key/void", { key: keys.voided });
+    const first = gateway.post(gateway.route(slow), keys.in_progress);
+    await slow.reached;
+    const { data, has_more } = (await ask("keys?limit=5")).json;
+    assert.deepEqual(
+      data.map((key) => key.key),
+      Object.values(keys).map((key) => recordName(key)).reverse(),
+    );
+    assert.equal(has_more, true);
+    const { created_at, changed_at, completed_at, expires_at, request_id, ...done } = data.at(-1);
+    assert.deepEqual(done, {
+      key: recordName(keys.completed),
+      of: "key",
+      scope: scopeName(),
+      state: "completed",
+      cause: null,
+      attempts: 1,
+      http_status: 201,
+      lease_until: null,
+    });
+    assert.equal(changed_at, completed_at);
+    assert.match(request_id, /^req_/);
+    assert.ok(created_at <= changed_at && changed_at < expires_at);
+    const why = (name) => {
+      const { state, cause, http_status } = data.find((key) => key.key === recordName(keys[name]));
+      return [state, cause, http_status];
+    };
+    assert.deepEqual(why("released"), ["released", "status", 429]);
+    assert.deepEqual(why("unknown"), ["unknown", "status", 503]);
+    assert.deepEqual(why("in_progress"), ["in_progress", null, null]);
+    const lease = Date.parse(data[0].lease_until) - Date.now();
+    assert.ok(lease > -1000 && lease <= 2000, "two seconds");
+    for (const [state, key] of Object.entries(keys)) {
+      const listed = (await ask(`keys?state=${state}&limit=200`)).json.data;
+      assert.ok(listed.some((one) => one.key === recordName(key)), state);
+      assert.ok(listed.every((one) => one.state === state));
+    }
+    slow.open();
+    await first;
+    assert.ok(!(await ask("keys?state=in_progress")).json.data.some((one) => one.key === recordName(keys.in_progress)));
+    const life = (await ask(`keys/${recordName(keys.unknown)}`)).json;
+    assert.deepEqual([life.key.state, life.journal.map((row) => row.kind)], ["unknown", ["unknown"]]);
+    const none = await ask(`keys/${recordName(newKey())}`);
+    assert.deepEqual([none.status, none.json.code], [404, "idempotency_key_not_found"]);
+  });
+
+  test("a key whose attempt is gone is listed as unknown", async () => {
+    const slow = gated();
+    const key = newKey();
+    await gateway.faults(key, { op: "renew", fault: "refuse", times: 1000 });
+    const first = gateway.post(gateway.route(slow), key);
+    await slow.reached;
+    await eventually(async () => {
+      const { data } = (await ask("keys?state=unknown")).json;
+      assert.equal(data.find((one) => one.key === recordName(key))?.cause, "lease_died");
+    });
+    slow.open();
+    await first;
+  });
+
+  test("an object of an earlier version is brought up to date", async () => {
+    const key = newKey();
+    const path = gateway.route();
+    await gateway.post(path, key);
+    for (const query of [
+      "DROP TABLE journal",
+      "DROP TABLE journal_end",
+      "DROP INDEX records_open",
+      "ALTER TABLE records DROP COLUMN open",
+      "ALTER TABLE records DROP COLUMN scope",
+      "ALTER TABLE records DROP COLUMN of",
+    ])
+      await gateway.sql(key, query);
+    await gateway.evict(key);
+    assert.ok((await gateway.post(path, key)).replayed);
+    const listed = (await ask(`keys/${recordName(key)}`)).json;
+    assert.deepEqual([listed.key.scope, listed.journal], [null, []]);
+  });
+});
+
+describe("the journal's retention", () => {
+  let gateway, about;
+  before(async () => {
+    const vars = { ADMIN_TOKEN: TOKEN, UNKNOWN_OUTCOME: "hold", JOURNAL_RETENTION_SECONDS: "3456000" };
+    gateway = await startGateway({ faults: true, vars });
+    ({ about } = operator(gateway));
+  });
+  after(() => gateway.dispose());
+
+  test("rows outlive their records, and go after a retention of their own", async () => {
+    const key = newKey();
+    await gateway.post(gateway.route(), key);
+    const open = newKey();
+    await gateway.post(gateway.route(inTurn(500)), open);
+    try {
+      await gateway.clock(2 * DAY);
+      await gateway.shard(key, { do: "alarm" });
+      assert.equal(await gateway.status(key), undefined);
+      assert.equal((await about(key)).length, 1, "the record is gone, the row is not");
+      const due = await gateway.shard(key, { do: "alarm-at" });
+      assert.ok(due - Date.now() > 39.9 * DAY && due - Date.now() < 40.1 * DAY, "the object wakes for the row");
+      // What nobody found out shows when it is forgotten.
+      await gateway.clock(31 * DAY);
+      await gateway.shard(open, { do: "alarm" });
+      assert.deepEqual((await about(open)).map(short), [
+        "complete unknown 1 500 status unknown",
+        "expire expired 1 500 status -",
+      ]);
+      assert.equal((await about(open))[1].scope, scopeName());
+      await gateway.clock(40 * DAY + 2 * 3_600_000);
+      await gateway.shard(key, { do: "alarm" });
+      await gateway.shard(open, { do: "alarm" });
+      assert.deepEqual(await about(key), []);
+      assert.deepEqual((await about(open)).map((row) => row.kind), ["expired"], "the younger one stays");
+      await assert.rejects(gateway.sql(open, "DELETE FROM journal"), /append-only/);
+      await assert.rejects(gateway.sql(open, "UPDATE journal_end SET kept_from = 0"), /does not come back/);
+    } finally {
+      await gateway.clock(0);
+    }
+  });
+
+  test("more rows than one sweep takes are taken by the next ones", async () => {
+    const key = newKey();
+    await gateway.post(gateway.route(), key);
+    await gateway.sql(
+      key,
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
+      INSERT INTO journal (at, name, of, operation, kind, attempt)
+      SELECT at, name, of, operation, kind, attempt FROM journal, n WHERE name = ?`,
+      { hex: recordName(key) },
+    );
+    const count = async () => (await gateway.sql(key, "SELECT count(*) AS count FROM journal"))[0].count;
+    try {
+      assert.ok((await count()) > 1200);
+      await gateway.clock(41 * DAY);
+      for (let round = 0; round < 3; round++) await gateway.shard(key, { do: "alarm" });
+      assert.equal(await count(), 0);
+    } finally {
+      await gateway.clock(0);
+    }
+  });
+});
+
+test("without an ADMIN_TOKEN nobody reads it, and it is written all the same", async () => {
+  const gateway = await startGateway({ faults: true });
+  try {
+    const key = newKey();
+    await gateway.post(gateway.route(), key);
+    for (const path of ["journal", "keys", `keys/${recordName(key)}`, "metrics", "reconcile"])
+      for (const headers of [[], admin, [["Authorization", "Bearer "]]])
+        assert.equal((await gateway.get(`/_oncekey/${path}`, { headers })).status, 404, path);
+    assert.equal((await gateway.sql(key, "SELECT kind FROM journal"))[0].kind, "completed");
+  } finally {
+    await gateway.dispose();
+  }
+});

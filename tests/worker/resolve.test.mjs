@@ -1,0 +1,250 @@
+// Look-ups: the origin is asked what became of a request before a person has to.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { merchant, order } from "./merchant.mjs";
+import { isError, isReplayOf, newNumber, startNumbers } from "./numbers.mjs";
+import { apiKey, created, cut, eventually, inTurn, newKey, startWorker } from "./support.mjs";
+
+const DAY = 86_400_000;
+const json = { "Content-Type": "application/json" };
+
+/** Look-ups as origins answer them, and whether they prove that the request was executed. */
+const FOUND = [
+  ["an object", { body: '{"id":"ord_1"}' }],
+  ["an object in data", { body: '{"data":{"id":"ord_1"}}' }],
+  ["a list of one", { body: '[{"id":"ord_1"}]' }],
+  ["a list of one in data", { body: '{"data":[{"id":"ord_1"}],"total":1}' }],
+];
+const NOT_FOUND = [
+  ["404", { status: 404, body: '{"id":"x"}' }],
+  ["401", { status: 401, body: '{"id":"x"}' }],
+  ["an empty list", { body: " [ ] " }],
+  ["an empty list in data", { body: '{"data":[],"total":0}' }],
+  ["null in data", { body: '{"data":null}' }],
+  ["null", { body: "null" }],
+  ["a list of two", { body: '[{"id":1},{"id":2}]' }],
+  ["nothing", { status: 204, body: "" }],
+  ["a page", { body: "<html>Sign in</html>", headers: { "Content-Type": "text/html" } }],
+  ["JSON that is none", { body: '{"id":' }],
+  ["500", { status: 500, body: '{"id":"x"}' }],
+  ["a redirect", { status: 302, headers: { Location: "/elsewhere" }, body: "{}" }],
+  ["too large an answer", { body: `{"id":"${"x".repeat(3000)}"}` }],
+  ["a cut connection", cut],
+];
+const script = (answer) => (typeof answer === "function" ? answer : () => ({ status: 200, headers: json, ...answer }));
+
+const RESOLVE = "POST:/o/*:/o/{/find}?no={/no}";
+
+/** A request whose outcome is unknown, and the look-up for it. */
+async function unknown(gateway, lookUp, { no = newNumber(), as } = {}) {
+  const path = gateway.route(inTurn(500, created));
+  const find = gateway.route(script(lookUp));
+  const body = { no, content: 1, find: find.slice(3) };
+  const send = (key, more) => gateway.call("POST", path, { key: key ?? undefined, body, as, ...more });
+  const key = newKey();
+  assert.equal((await send(key)).status, 500);
+  return { path, find, no, key, send };
+}
+
+for (const numbers of [true, false]) {
+  describe(numbers ? "with business numbers" : "with keys alone", () => {
+    let gateway;
+    before(async () => {
+      const vars = { RESOLVE, MAX_REPLAY_BYTES: "2000", BUSINESS_KEYS: numbers ? "POST:/o/*:/no" : "none" };
+      gateway = await startNumbers({ vars });
+    });
+    after(() => gateway.dispose());
+
+    for (const [what, lookUp] of FOUND) {
+      test(`${what} is the answer of the key from then on`, async () => {
+        const { path, find, key, send } = await unknown(gateway, lookUp);
+        const found = await send(key);
+        assert.deepEqual([found.status, found.text, found.replayed, found.state], [200, lookUp.body, true, "completed"]);
+        assert.equal(found.get("Content-Type"), "application/json");
+        isReplayOf(await send(key), found);
+        if (numbers) for (const other of [newKey(), null]) isReplayOf(await send(other), found);
+        assert.deepEqual([gateway.hits(path), gateway.hits(find)], [1, 1], "it is asked once");
+        const status = await gateway.status(key);
+        assert.deepEqual([status.state, status.http_status], ["completed", 200]);
+      });
+    }
+
+    for (const [what, lookUp] of NOT_FOUND) {
+      test(`${what} proves nothing`, async () => {
+        const { path, find, key, send } = await unknown(gateway, lookUp);
+        for (let round = 1; round <= 2; round++) {
+          isError(await send(key), 409, "idempotency_outcome_unknown", "unknown");
+          // The platform itself repeats a read whose connection breaks.
+          if (lookUp !== cut) assert.equal(gateway.hits(find), round, "once a request");
+        }
+        if (numbers) {
+          isError(await send(newKey()), 409, "idempotency_outcome_unknown", "released");
+          isError(await send(null), 409, "idempotency_outcome_unknown", "unknown");
+        }
+        assert.equal(gateway.hits(path), 1);
+      });
+    }
+
+    test("the origin is asked with the caller's credential, and gets nothing else of the request", async () => {
+      const { find, key, send } = await unknown(gateway, FOUND[0][1], { no: "訂單 1/2&x=3#%" });
+      const headers = [["Cookie", "sid=7"], ["Authorization", "Bearer me"], ["X-Other", "1"], ["Sandbox-Fault", "x"]];
+      const found = await send(key, { headers });
+      assert.equal(found.replayed, true);
+      const asked = gateway.origin.last(find);
+      assert.deepEqual([asked.method, asked.body.length], ["GET", 0]);
+      assert.equal(asked.target, `${find}?no=%E8%A8%82%E5%96%AE%201%2F2%26x%3D3%23%25`);
+      const { host, connection, "x-request-id": id, "accept-encoding": coding, ...rest } = asked.headers;
+      assert.match(id, /^req_/);
+      const known = { "x-api-key": apiKey, cookie: "sid=7", authorization: "Bearer me" };
+      for (const name of ["user-agent", "accept", "cf-worker", "cf-connecting-ip"]) delete rest[name];
+      assert.deepEqual(rest, known, `${host} ${connection} ${coding}`);
+      assert.equal(found.get("X-Request-Id"), id, "the answer is that request's");
+    });
+
+    test("a request that lacks what the look-up needs is not looked up", async () => {
+      for (const lacking of [{}, { find: "x" }, { no: newNumber(), find: null }, { no: "", find: "x" }, { no: newNumber(), find: ".." }]) {
+        const path = gateway.route(inTurn(500, created));
+        const key = newKey();
+        const send = () => gateway.call("POST", path, { key, body: { content: 1, ...lacking } });
+        await send();
+        const asked = gateway.origin.seen.length;
+        isError(await send(), 409, "idempotency_outcome_unknown", "unknown");
+        assert.equal(gateway.origin.seen.length, asked, JSON.stringify(lacking));
+      }
+    });
+
+    test("two callers at once get one answer", async () => {
+      let count = 0;
+      const { key, send } = await unknown(gateway, () => ({ status: 200, headers: json, body: `{"id":${++count}}` }));
+      const answers = await Promise.all(Array.from({ length: 8 }, () => send(key)));
+      const last = await send(key);
+      assert.ok(last.replayed);
+      for (const answer of answers) {
+        assert.ok([200, 409].includes(answer.status), answer.text);
+        if (answer.status === 200) assert.equal(answer.text, last.text);
+      }
+    });
+  });
+}
+
+test("a look-up takes ten seconds at most, and is nobody's attempt", async () => {
+  const gateway = await startNumbers({ vars: { RESOLVE, LEASE_SECONDS: "2" } });
+  try {
+    const never = () => new Promise(() => {});
+    const { path, find, send } = await unknown(gateway, never);
+    const key = newKey();
+    const begun = Date.now();
+    const waiting = send(key);
+    // The key's lease dies meanwhile, which changes nothing: nothing is dispatched.
+    await new Promise((resolve) => setTimeout(resolve, 5000));
+    const second = await send(key);
+    isError(second, 409, "idempotency_outcome_unknown", second.state);
+    isError(await waiting, 409, "idempotency_outcome_unknown", "released");
+    const took = Date.now() - begun;
+    assert.ok(took >= 14_500 && took < 25_000, `${took}`);
+    assert.deepEqual([gateway.hits(path), gateway.hits(find)], [1, 2]);
+    assert.equal((await gateway.status(key)).state, "released");
+  } finally {
+    await gateway.dispose();
+  }
+});
+
+test("another key of a number that is unknown finds the answer for both", async () => {
+  const gateway = await startNumbers({ vars: { RESOLVE } });
+  try {
+    const { path, find, key, send } = await unknown(gateway, FOUND[1][1]);
+    const other = newKey();
+    const found = await send(other);
+    assert.deepEqual([found.status, found.replayed, found.state], [200, true, "completed"]);
+    for (const again of [other, key, null, newKey()]) isReplayOf(await send(again), found, again);
+    assert.deepEqual([gateway.hits(path), gateway.hits(find)], [1, 1]);
+  } finally {
+    await gateway.dispose();
+  }
+});
+
+test("an attempt that died before anything came back is found out too", async () => {
+  const gateway = await startNumbers({ vars: { RESOLVE, LEASE_SECONDS: "1" } });
+  try {
+    const path = gateway.route();
+    const find = gateway.route(script(FOUND[0][1]));
+    const [no, key] = [newNumber(), newKey()];
+    const send = () => gateway.call("POST", path, { key, body: { no, content: 1, find: find.slice(3) } });
+    const lost = ["complete", "renew", "fail"].map((op) => ({ op, fault: "refuse", times: 99 }));
+    await gateway.faults(null, ...lost);
+    const first = await send();
+    assert.deepEqual([first.status, first.get("Idempotency-Stored")], [201, "false"]);
+    await gateway.faults(null);
+    await eventually(async () => assert.equal((await gateway.status(key)).state, "unknown"), 20);
+    await eventually(async () => {
+      const found = await send();
+      assert.deepEqual([found.status, found.text, found.replayed], [200, FOUND[0][1].body, true]);
+    });
+    assert.equal(gateway.hits(path), 1);
+  } finally {
+    await gateway.dispose();
+  }
+});
+
+test("after the retention the origin is asked for the object, with any key and without", async () => {
+  const gateway = await startNumbers({ vars: { RESOLVE } });
+  try {
+    const path = gateway.route();
+    const find = gateway.route(script(FOUND[1][1]));
+    const body = { no: newNumber(), content: 1, find: find.slice(3) };
+    const send = (key, more) => gateway.call("POST", path, { key, body: { ...body, ...more } });
+    await send(newKey());
+    await gateway.clock(40 * DAY);
+    const key = newKey();
+    const found = await send(key);
+    assert.deepEqual([found.status, found.text, found.replayed, found.state], [200, FOUND[1][1].body, true, "completed"]);
+    isReplayOf(await send(key), found, "the key has it now");
+    const alone = await send(undefined);
+    assert.deepEqual([alone.status, alone.text, alone.replayed], [200, FOUND[1][1].body, true]);
+    isError(await send(newKey(), { content: 2 }), 400, "idempotency_error", "released");
+    assert.deepEqual([gateway.hits(path), gateway.hits(find)], [1, 2]);
+  } finally {
+    await gateway.dispose();
+  }
+});
+
+test("with retry nothing is looked up: the request itself is sent again", async () => {
+  const gateway = await startNumbers({ vars: { RESOLVE, UNKNOWN_OUTCOME: "retry" } });
+  try {
+    const { path, find, key, send } = await unknown(gateway, FOUND[0][1]);
+    assert.equal((await send(key)).status, 201);
+    assert.deepEqual([gateway.hits(path), gateway.hits(find)], [2, 0]);
+  } finally {
+    await gateway.dispose();
+  }
+});
+
+test("the sandbox's orders can be looked up", async () => {
+  const vars = { UNKNOWN_OUTCOME: "hold", RESOLVE: "POST:/v1/orders:/v1/orders?out_trade_no={/out_trade_no}" };
+  const worker = await startWorker({ vars });
+  try {
+    const call = merchant(worker);
+    for (const [fault, status] of [
+      ["error-after", 200],
+      ["error-before", 409],
+    ]) {
+      const [body, key] = [order(), newKey()];
+      assert.equal((await call("POST", "/v1/orders", { body, key, fault })).status, 500);
+      assert.equal((await call("POST", "/v1/orders", { body, key })).status, status, fault);
+      assert.equal((await call("POST", "/v1/orders", { body, key: newKey() })).status, status, fault);
+    }
+  } finally {
+    await worker.dispose();
+  }
+});
+
+test("with the sandbox's own settings an unknown outcome is not looked up", async () => {
+  const worker = await startWorker({ vars: { UNKNOWN_OUTCOME: "hold" } });
+  try {
+    const [call, body, key] = [merchant(worker), order(), newKey()];
+    assert.equal((await call("POST", "/v1/orders", { body, key, fault: "error-after" })).status, 500);
+    assert.equal((await call("POST", "/v1/orders", { body, key })).json.code, "idempotency_outcome_unknown");
+  } finally {
+    await worker.dispose();
+  }
+});

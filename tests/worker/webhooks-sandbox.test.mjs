@@ -1,0 +1,131 @@
+// What webhooks do in the sandbox: each event gives a customer credits, once.
+import assert from "node:assert/strict";
+import { createHash, randomUUID } from "node:crypto";
+import { after, before, describe, test } from "node:test";
+import { exchange } from "./client.mjs";
+import { WEBHOOK_SECRETS, deliver, event, isDuplicate, newId, newSecret } from "./sender.mjs";
+import { startWorker } from "./support.mjs";
+
+describe("into the sandbox", () => {
+  let worker;
+  before(async () => (worker = await startWorker({ vars: { WEBHOOK_SECRETS }, wrapper: "merchants.mjs" })));
+  after(() => worker.dispose());
+
+  const effects = async (id, as = "kuko_test_anybody") => {
+    const headers = as ? [["X-Api-Key", as]] : [];
+    const answer = await exchange(worker.url, { path: `/v1/sandbox/effects/${id}`, headers });
+    if (answer.status !== 200) return answer;
+    assert.deepEqual(Object.keys(answer.json.data), ["count"], "and nothing else of it");
+    return answer.json.data.count;
+  };
+  /** What a customer has after so many credits more. */
+  const balance = async (source, customer, credits, more) => {
+    const answer = await deliver(worker, source, { body: event({ customer, credits }), ...more });
+    assert.equal(answer.status, 200, answer.text);
+    return answer.json.data.balance;
+  };
+
+  test("an event takes effect once, however often and however many at once it comes", async () => {
+    const [id, customer] = [newId(), `cus_${randomUUID()}`];
+    assert.equal(await effects(id), 0);
+    const body = event({ customer, credits: 100, more: { of: ["the", "sender"] } });
+    const answers = await Promise.all(Array.from({ length: 10 }, () => deliver(worker, "s0", { id, body })));
+    for (const { status } of answers) assert.ok([200, 409].includes(status), `${status}`);
+    assert.equal(answers.filter((answer) => answer.json.data?.balance === 100).length, 1);
+    isDuplicate(await deliver(worker, "s0", { id, body }));
+    isDuplicate(await deliver(worker, "s0", { id, body: event({ customer, credits: 5000 }) }));
+    assert.equal(await effects(id), 1);
+    assert.equal(await balance("s0", customer, 1), 101);
+    assert.equal(await balance("s1", customer, 1), 1, "a source has customers of its own");
+  });
+
+  test("an event whose answer was lost is forwarded again and takes effect once", async () => {
+    for (const fault of ["error-after", "error-before"]) {
+      const [id, customer] = [newId(), `cus_${randomUUID()}`];
+      const body = event({ customer, credits: 7 });
+      const first = await deliver(worker, "s0", { id, body, headers: [["Sandbox-Fault", fault]] });
+      assert.deepEqual([first.status, first.state], [500, "unknown"]);
+      assert.equal(await effects(id), fault === "error-after" ? 1 : 0);
+      const second = await deliver(worker, "s0", { id, body });
+      assert.deepEqual([second.status, second.replayed, second.json.data.balance], [200, false, 7]);
+      isDuplicate(await deliver(worker, "s0", { id, body }));
+      assert.equal(await effects(id), 1);
+    }
+  });
+
+  test("that an event was seen and what it does are stored together or not at all", async () => {
+    const name = createHash("sha256").update("oncekey sandbox senders 1\0").digest("hex");
+    const sql = async (query) => {
+      const body = JSON.stringify({ name, query, values: [] });
+      const answer = await worker.fetch("/__test/sql", { method: "POST", body });
+      assert.equal(answer.status, 200, await answer.clone().text());
+      return answer.json();
+    };
+    const [id, customer] = [newId(), `cus_${randomUUID()}`];
+    const body = event({ customer, credits: 3 });
+    assert.equal(await effects(id), 0);
+    await sql("CREATE TRIGGER broken BEFORE INSERT ON credits BEGIN SELECT RAISE(ABORT, 'broken'); END");
+    const first = await deliver(worker, "s0", { id, body });
+    assert.deepEqual([first.status, first.state, await effects(id)], [500, "unknown", 0]);
+    assert.deepEqual(await sql(`SELECT * FROM effects WHERE event = '${id}'`), []);
+    await sql("DROP TRIGGER broken");
+    assert.equal((await deliver(worker, "s0", { id, body })).json.data.balance, 3);
+    assert.equal(await effects(id), 1);
+    for (const change of ["DELETE FROM effects", "UPDATE effects SET event = 'x'"]) {
+      await assert.rejects(sql(change), /append-only/);
+    }
+  });
+
+  test("what is no event is refused, takes no effect, and may come again corrected", async () => {
+    const wrong = [
+      "",
+      "x",
+      "[]",
+      "{}",
+      '{"type":1}',
+      event({ credits: 100 }),
+      event({ customer: "cus_1", credits: "100" }),
+      event({ customer: "cus_1", credits: 0 }),
+      event({ customer: "cus_1", credits: 1.5 }),
+      event({ customer: "", credits: 1 }),
+    ];
+    for (const body of wrong) {
+      const id = newId();
+      const answer = await deliver(worker, "s0", { id, body });
+      assert.deepEqual([answer.status, answer.json.type, answer.state], [400, "invalid_request_error", "released"], body);
+      assert.equal(await effects(id), 0);
+      assert.equal((await deliver(worker, "s0", { id })).status, 200);
+      assert.equal(await effects(id), 1);
+    }
+  });
+
+  test("an event that says nothing of credits is noted, and that is all", async () => {
+    for (const body of ['{"type":"a"}', '{"type":"a","data":null}', '{"type":"a","data":{"customer":"cus_1"}}']) {
+      const id = newId();
+      const { data } = (await deliver(worker, "s0", { id, body })).json;
+      assert.deepEqual(data, { id, object: "effect" });
+      assert.equal(await effects(id), 1);
+    }
+  });
+
+  test("effects are asked for with a sandbox key, and are no executions of any merchant", async () => {
+    const id = newId();
+    await deliver(worker, "s0", { id, headers: [["X-Api-Key", "kuko_test_anybody"]] });
+    assert.equal((await effects(id, null)).status, 401);
+    assert.equal((await effects(id, "kuko_live_a")).status, 401);
+    assert.equal((await effects("%00")).status, 400);
+    assert.equal(await effects(id, "sandbox_somebody_else"), 1);
+    const path = `/v1/sandbox/executions/${id}`;
+    const own = await exchange(worker.url, { path, headers: [["X-Api-Key", "kuko_test_anybody"]] });
+    assert.equal(own.json.data.count, 0);
+  });
+
+  test("nobody gets past the signature, with a merchant's key or without", async () => {
+    for (const headers of [[], [["X-Api-Key", "kuko_test_anybody"]]]) {
+      const id = newId();
+      const answer = await deliver(worker, "s0", { id, secret: newSecret(), headers });
+      assert.equal(answer.status, 401);
+      assert.equal(await effects(id), 0);
+    }
+  });
+});

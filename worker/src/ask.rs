@@ -1,0 +1,164 @@
+//! What operators ask: the query of a call, and questions to many shards at once.
+//!
+//! A question is text, `word<tab>part<tab>part…`, and its answer is lines. A shard that does not
+//! know the word gives an error.
+
+use crate::answer::{Answer, Caller};
+use crate::authority::shard;
+use crate::incoming::Incoming;
+use crate::object::received;
+use oncekey::{Rejection, ScopedKey};
+use worker::{Env, js_sys};
+
+/// How many questions are asked at once.
+pub(crate) const AT_ONCE: usize = 16;
+
+/// A question to a shard: which, and what.
+pub(crate) type Question = (u8, String);
+
+/// Something that takes many questions to find out.
+pub(crate) trait Inquiry {
+    /// What to ask next; nothing once it is found out.
+    fn next(&mut self) -> Vec<Question>;
+
+    /// The answers to what was asked.
+    fn answered(&mut self, texts: Vec<String>);
+
+    /// What was found out.
+    fn finish(&self, caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection>;
+}
+
+/// Asks until it is found out.
+pub(crate) async fn find_out(
+    env: &Env,
+    caller: &Caller,
+    incoming: &Incoming,
+    mut inquiry: Box<dyn Inquiry + '_>,
+) -> Result<Answer, Rejection> {
+    loop {
+        let questions = inquiry.next();
+        if questions.is_empty() {
+            return inquiry.finish(caller, incoming);
+        }
+        inquiry.answered(shards(env, questions).await?);
+    }
+}
+
+/// The members of a query, each known and none twice.
+pub(crate) struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// One that nobody knows, such as a filter in another spelling, must not widen an answer. No
+    /// value holds spaces or control characters, so each fits into a question.
+    pub(crate) fn parse(incoming: &Incoming, known: &[&str]) -> Result<Self, Rejection> {
+        let mut members: Vec<(String, String)> = Vec::new();
+        let query = incoming.query.as_deref().unwrap_or_default();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            if !known.contains(&name) || members.iter().any(|(other, _)| other == name) {
+                let known = known.join(", ");
+                return Err(invalid(&["The query may hold ", &known, ", each once."]));
+            }
+            let value = js_sys::decode_uri_component(value).ok().map(String::from);
+            let value = value.filter(|text| text.bytes().all(|byte| byte.is_ascii_graphic()));
+            let value = value.ok_or_else(|| wrong(name, "visible ASCII"))?;
+            members.push((name.to_owned(), value));
+        }
+        Ok(Self(members))
+    }
+
+    /// The value, or nothing for one that was left out or is empty.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        let found = self.0.iter().find(|(known, _)| known == name);
+        found.map_or("", |(_, value)| value.as_str())
+    }
+
+    pub(crate) fn limit(&self, default: usize, most: usize) -> Result<usize, Rejection> {
+        let limit = match self.text("limit") {
+            "" => Some(default),
+            text => text.parse().ok().filter(|number| (1..=most).contains(number)),
+        };
+        limit.ok_or_else(|| {
+            wrong("limit", &["a whole number from 1 to ", &most.to_string()].concat())
+        })
+    }
+
+    /// Milliseconds, as they came or from RFC 3339.
+    pub(crate) fn time(&self, name: &str, default: u64) -> Result<u64, Rejection> {
+        const MAY_BE: &str =
+            "a time in RFC 3339, such as 2026-11-29T00:00:00Z, or milliseconds since 1970";
+        match self.text(name) {
+            "" => Ok(default),
+            text => parse_time(text).ok_or_else(|| wrong(name, MAY_BE)),
+        }
+    }
+
+    pub(crate) fn name(&self, name: &str) -> Result<Option<ScopedKey>, Rejection> {
+        const MAY_BE: &str = "the hash of a key in 64 hexadecimal digits, never the key itself";
+        match self.text(name) {
+            "" => Ok(None),
+            text => ScopedKey::from_hex(text).map(Some).ok_or_else(|| wrong(name, MAY_BE)),
+        }
+    }
+
+    pub(crate) fn state(&self) -> Result<&str, Rejection> {
+        const STATES: &str = "in_progress, completed, unknown, released, voided or expired";
+        let state = self.text("state");
+        let is_known =
+            state.is_empty() || STATES.split([',', ' ']).any(|one| one == state && one != "or");
+        if is_known { Ok(state) } else { Err(wrong("state", STATES)) }
+    }
+}
+
+/// The platform's own reader also takes what is no RFC 3339.
+fn parse_time(text: &str) -> Option<u64> {
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return text.parse().ok().filter(|millis| *millis <= LATEST);
+    }
+    let (date, time) = text.split_once('T')?;
+    let has_zone = time.ends_with('Z') || time.get(5..)?.contains(['+', '-']);
+    let millis = js_sys::Date::parse(text);
+    (date.len() == 10 && has_zone && millis >= 0.0).then_some(millis as u64)
+}
+
+/// The latest time that clocks and databases hold exactly.
+pub(crate) const LATEST: u64 = 1 << 53;
+
+pub(crate) fn invalid(parts: &[&str]) -> Rejection {
+    Rejection::Invalid(parts.concat())
+}
+
+fn wrong(name: &str, may_be: &str) -> Rejection {
+    invalid(&[name, " must be ", may_be, "."])
+}
+
+/// A `Link` to the same question from there on.
+pub(crate) fn next_page(incoming: &Incoming, cursor: &str) -> String {
+    let query = incoming.query.as_deref().unwrap_or_default();
+    let mut link = ["<", &incoming.path, "?"].concat();
+    for pair in query.split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("cursor=")) {
+        link.extend([pair, "&"]);
+    }
+    link.extend(["cursor=", cursor, ">; rel=\"next\""]);
+    link
+}
+
+/// Asks shards, all at once, each its own question.
+async fn shards(env: &Env, questions: Vec<Question>) -> Result<Vec<String>, Rejection> {
+    let asked: worker::Result<_> = async {
+        let sent =
+            questions.iter().map(|(number, asked)| shard(env, *number)?.send(asked.as_bytes()));
+        let mut answers = Vec::new();
+        for sent in sent.collect::<Vec<_>>() {
+            let (status, bytes) = received(sent?).await?;
+            let text = String::from_utf8(bytes).ok().filter(|_| status == 200);
+            answers.push(text.ok_or("a shard does not know the question")?);
+        }
+        Ok(answers)
+    }
+    .await;
+    asked.map_err(|error| {
+        worker::console_error!("ask: {error}");
+        Rejection::StoreUnavailable
+    })
+}

@@ -1,0 +1,107 @@
+//! The keys of a shard as operators see them: what stands in a record, but for the answer itself.
+
+use crate::clock;
+use crate::random;
+use crate::sandbox::shown::Shown;
+use oncekey::{Record, ScopedKey, State, UnixMillis, journal};
+use worker::{Result, SqlStorage, SqlStorageValue};
+
+/// How many records one call looks at. What has no answer yet has an index; of the rest, the newest.
+const MOST: i64 = 2000;
+
+/// Adds what a table of an earlier version lacks, and the index of what is open.
+pub(super) fn bring_up_to_date(sql: &SqlStorage) -> Result<()> {
+    let known = "SELECT 1 FROM pragma_table_info('records') WHERE name = 'open'";
+    if sql.exec(known, None)?.raw().next().is_none() {
+        let add = "ALTER TABLE records ADD COLUMN scope TEXT;
+            ALTER TABLE records ADD COLUMN of TEXT;
+            ALTER TABLE records ADD COLUMN open INTEGER";
+        sql.exec(add, None)?;
+    }
+    let index = "CREATE INDEX IF NOT EXISTS records_open ON records (open) WHERE open = 1";
+    sql.exec(index, None).map(drop)
+}
+
+/// Keys, the newest first, as lines: a time to sort by and what is shown. The parts: a key's name,
+/// a state, and how many.
+pub(super) fn lines(sql: &SqlStorage, parts: &[&str], now: UnixMillis) -> Result<String> {
+    const LIST: &str = "SELECT name, scope, ifnull(of, 'key'), record FROM records";
+    // Rows are numbered as they come.
+    const NEWEST: &str = " ORDER BY rowid DESC LIMIT ?";
+    let [name, state, limit] = parts else {
+        return Err("no such question".into());
+    };
+    let name = ScopedKey::from_hex(name);
+    let condition = match *state {
+        _ if name.is_some() => " WHERE name = ?",
+        "in_progress" | "unknown" | "released" => " WHERE open = 1",
+        _ => "",
+    };
+    let query = [LIST, condition, if name.is_some() { "" } else { NEWEST }].concat();
+    let value = name.map_or(MOST.into(), |name| name.as_bytes().to_vec().into());
+    let (mut lines, mut left) = (String::new(), limit.parse().unwrap_or(0));
+    // One row at a time: each holds an answer.
+    for row in sql.exec(&query, vec![value])?.raw() {
+        if left == 0 {
+            break;
+        }
+        if let Some(line) = shown(&row?, state, now) {
+            lines.push_str(&line);
+            left -= 1;
+        }
+    }
+    Ok(lines)
+}
+
+/// A row as a line, unless it is as if it were not there, or has another state than the one asked
+/// for.
+fn shown(row: &[SqlStorageValue], wanted: &str, now: UnixMillis) -> Option<String> {
+    use SqlStorageValue as Value;
+    let [Value::Blob(name), scope, Value::String(of), Value::Blob(record)] = row else {
+        return None;
+    };
+    let record = Record::decode(record).ok()?;
+    let status = record.status(now)?;
+    let state = status.state.as_str();
+    if !wanted.is_empty() && wanted != state {
+        return None;
+    }
+    let scope = match scope {
+        Value::String(scope) => Some(scope.as_str()),
+        _ => None,
+    };
+    let cause = journal::cause(&record, now);
+    let http_status = status.http_status.or(cause.and_then(|cause| cause.http_status));
+    let time = |time: Option<UnixMillis>| time.map(clock::rfc3339);
+    let lease_until = match record.state {
+        State::InFlight { lease_until, .. } => Some(lease_until),
+        _ => None,
+    };
+    let created_at = clock::rfc3339(record.created_at);
+    let mut shown = Shown::new()
+        .text("key", &random::hex(name))
+        .text("of", of)
+        .maybe("scope", scope)
+        .text("state", state)
+        .maybe("cause", cause.map(|cause| cause.name))
+        .integer("attempts", status.attempts.into())
+        .json("http_status", &http_status.map_or("null".to_owned(), |status| status.to_string()))
+        .maybe("request_id", status.request_id.as_deref())
+        .text("created_at", &created_at)
+        .text("changed_at", &clock::rfc3339(journal::changed_at(&record)))
+        .maybe("lease_until", time(lease_until).as_deref())
+        .maybe("completed_at", time(status.completed_at).as_deref())
+        .maybe("expires_at", time(status.expires_at).as_deref());
+    if let State::InFlight { lease_until, .. } = record.state {
+        shown = shown.time("lease_until", lease_until);
+    }
+    Some([&created_at, "\t", &shown.finish(), "\n"].concat())
+}
+
+/// Whether a record has no answer yet and may need somebody.
+pub(super) fn open(record: &Record) -> SqlStorageValue {
+    match record.state {
+        State::InFlight { .. } | State::Unknown { .. } | State::Released { .. } => 1.into(),
+        _ => SqlStorageValue::Null,
+    }
+}
