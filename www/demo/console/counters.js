@@ -1,0 +1,60 @@
+// What the gateway decided while this page was open, from the counters of the isolates that answered it.
+//
+// An isolate counts from its own start and knows nothing of the others, so only what it has counted since this page
+// first met it is taken.
+
+/** Series of the chart and the outcomes that each of them sums up, the lowest first. */
+export const DECISIONS = {
+  executed: { words: "executed", of: ["executed"] },
+  replayed: { words: "replayed", of: ["replayed"] },
+  waiting: { words: "told to wait", of: ["in_progress"] },
+  held: { words: "held as unknown", of: ["unknown"] },
+  refused: { words: "refused", of: ["mismatched", "not_replayable", "voided", "expired", "refused"] },
+  failed: { words: "not served", of: ["store_down", "overloaded", "failed"] },
+};
+
+const SAMPLE = /^oncekey_keyed_writes_total\{isolate="([^"]*)",outcome="([^"]*)"\} (\d+)$/gm;
+
+/** How long a sample is kept. */
+const KEPT = 3_600_000;
+
+export class Counters {
+  #isolates = new Map();
+  #samples = [];
+
+  /** Takes what an isolate says of itself now. */
+  add(text, at) {
+    const counts = {};
+    let isolate;
+    for (const [, name, outcome, count] of text.matchAll(SAMPLE)) {
+      isolate = name;
+      counts[outcome] = Number(count);
+    }
+    if (isolate === undefined) return;
+    const before = this.#isolates.get(isolate);
+    this.#isolates.set(isolate, counts);
+    if (!before) return;
+    const grown = Object.entries(counts).map(([outcome, count]) => [outcome, count - (before[outcome] ?? 0)]);
+    const values = summed(Object.fromEntries(grown.filter(([, more]) => more > 0)));
+    if (Object.keys(values).length > 0) this.#samples.push({ at, values });
+    while (this.#samples[0]?.at < at - KEPT) this.#samples.shift();
+  }
+
+  /** {at, values}, the earliest first. */
+  get samples() {
+    return this.#samples;
+  }
+
+  get isolates() {
+    return this.#isolates.size;
+  }
+}
+
+function summed(outcomes) {
+  const values = {};
+  for (const [series, { of }] of Object.entries(DECISIONS)) {
+    const sum = of.reduce((sum, outcome) => sum + (outcomes[outcome] ?? 0), 0);
+    if (sum > 0) values[series] = sum;
+  }
+  return values;
+}

@@ -1,0 +1,60 @@
+// The last hour of the journal: what changed keys, whoever asked for it.
+
+export const CHANGES = {
+  completed: { words: "completed" },
+  unknown: { words: "became unknown" },
+  released: { words: "not executed" },
+  settled: { words: "settled" },
+  ended: { words: "given up or expired" },
+};
+
+const HOUR = 3_600_000;
+/** Clocks of shards may differ by this much, in milliseconds. */
+const SLACK = 10_000;
+
+const SERIES = {
+  completed: "completed",
+  late_success: "completed",
+  unknown: "unknown",
+  overtook: "unknown",
+  released: "released",
+  elsewhere: "released",
+  settled: "settled",
+  voided: "ended",
+  expired: "ended",
+};
+
+export class Hour {
+  #rows = new Map();
+  #isWhole = true;
+
+  /** From when on the journal has to be read. */
+  since(now) {
+    const latest = Math.max(...[...this.#rows.values()].map(({ at }) => at), now - HOUR);
+    return Math.max(now - HOUR, Math.min(latest, now) - SLACK);
+  }
+
+  add({ rows, isWhole }, now) {
+    this.#isWhole &&= isWhole;
+    for (const row of rows) {
+      const series = SERIES[row.kind];
+      if (series) this.#rows.set(row.id, { at: Date.parse(row.at), series, isAnswer: row.state === "completed" });
+    }
+    for (const [id, { at }] of this.#rows) if (at < now - HOUR) this.#rows.delete(id);
+  }
+
+  /** {at, values}, in no order. */
+  get samples() {
+    return [...this.#rows.values()].map(({ at, series }) => ({ at, values: { [series]: 1 } }));
+  }
+
+  /** How many keys got their answer. */
+  get completed() {
+    return [...this.#rows.values()].filter(({ isAnswer }) => isAnswer).length;
+  }
+
+  /** Whether there were not too many rows to read. */
+  get isWhole() {
+    return this.#isWhole;
+  }
+}
