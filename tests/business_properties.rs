@@ -9,9 +9,12 @@
 
 #![cfg(not(target_arch = "wasm32"))]
 
+#[path = "support/histories.rs"]
+mod histories;
 #[path = "support/lifecycle/mod.rs"]
 mod support;
 
+use histories::{play_all, reached};
 use oncekey::business::{KeyEnd, Pairing, alone, end_of_key, held, pair};
 use oncekey::{
     Attempt, Completion, Decision, Execution, ExpiredKey, FailCause, Fingerprints, Millis, Next,
@@ -19,8 +22,6 @@ use oncekey::{
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 use support::requests::{answer, request, token};
@@ -339,30 +340,13 @@ fn run((unknown, ops): (UnknownOutcome, Vec<Op>)) -> World {
 
 #[test]
 fn one_number_is_one_object_whatever_its_keys() {
-    let config = Config { cases: 6000, failure_persistence: None, ..Config::default() };
-    let result = TestRunner::new(config).run(&history(), |history| {
-        run(history);
-        Ok(())
-    });
-    if let Err(error) = result {
-        panic!("{error}");
-    }
+    play_all(&history(), 6000, |history| drop(run(history)));
 }
 
 /// A property that holds of histories in which nothing happens says nothing.
 #[test]
 fn the_histories_reach_all_that_matters() {
-    let config = Config { cases: 4000, failure_persistence: None, ..Config::default() };
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
-    let reached = RefCell::new(BTreeMap::<&str, u32>::new());
-    let result = TestRunner::new_with_rng(config, rng).run(&history(), |history| {
-        for milestone in run(history).milestones {
-            *reached.borrow_mut().entry(milestone).or_default() += 1;
-        }
-        Ok(())
-    });
-    result.expect("the properties hold");
-    let reached = reached.into_inner();
+    let reached = reached(&history(), 4000, |history| run(history).milestones);
     for milestone in [
         "a success is seen",
         "a key takes the number's answer",

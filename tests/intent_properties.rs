@@ -7,6 +7,8 @@
 
 #[path = "support/client/mod.rs"]
 mod client;
+#[path = "support/histories.rs"]
+mod histories;
 #[path = "support/client/reference.rs"]
 mod reference;
 #[path = "support/client/server.rs"]
@@ -15,13 +17,11 @@ mod server;
 mod world;
 
 use client::requests;
+use histories::{play_all, reached};
 use oncekey::{ExpiredKey, Millis, Policy, UnknownOutcome};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use server::Fate;
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use world::{Gate, Op, World};
 
 fn op() -> impl Strategy<Value = Op> {
@@ -98,32 +98,13 @@ fn run(((retry, refuse, sends_proof, key_calls, behind), ops): (Setting, Vec<Op>
 
 #[test]
 fn whatever_happens_nobody_pays_twice() {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
-    let config =
-        Config { cases: cases.unwrap_or(2000), failure_persistence: None, ..Config::default() };
-    let result = TestRunner::new(config).run(&history(), |history| {
-        run(history);
-        Ok(())
-    });
-    if let Err(error) = result {
-        panic!("{error}");
-    }
+    play_all(&history(), 2000, |history| drop(run(history)));
 }
 
 /// A property that holds of histories in which nothing happens says nothing.
 #[test]
 fn the_histories_reach_all_that_matters() {
-    let config = Config { cases: 1000, failure_persistence: None, ..Config::default() };
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
-    let reached = RefCell::new(BTreeMap::<&str, u32>::new());
-    let result = TestRunner::new_with_rng(config, rng).run(&history(), |history| {
-        for milestone in run(history).milestones.into_keys() {
-            *reached.borrow_mut().entry(milestone).or_default() += 1;
-        }
-        Ok(())
-    });
-    result.expect("the properties hold");
-    let reached = reached.into_inner();
+    let reached = reached(&history(), 1000, |history| run(history).milestones.into_keys());
     for milestone in [
         "send_fresh",
         "send_same",

@@ -5,6 +5,8 @@
 
 #![cfg(not(target_arch = "wasm32"))]
 
+#[path = "support/histories.rs"]
+mod histories;
 #[path = "support/lifecycle/observers.rs"]
 mod observers;
 #[path = "support/lifecycle/mod.rs"]
@@ -14,12 +16,10 @@ mod witness;
 #[path = "support/lifecycle/world.rs"]
 mod world;
 
+use histories::{play_all, reached};
 use oncekey::{BusinessKeys, ExpiredKey, IdempotencyKey, Scope, ScopedKey, UnknownOutcome};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use world::{Op, World};
 
 fn unknown_outcome() -> impl Strategy<Value = UnknownOutcome> {
@@ -78,30 +78,13 @@ fn run(
 
 #[test]
 fn whatever_happens_an_intent_is_executed_as_promised_and_gets_one_answer() {
-    let config = Config { cases: 2500, failure_persistence: None, ..Config::default() };
-    let result = TestRunner::new(config).run(&history(), |history| {
-        run(history);
-        Ok(())
-    });
-    if let Err(error) = result {
-        panic!("{error}");
-    }
+    play_all(&history(), 2500, |history| drop(run(history)));
 }
 
 /// A property that holds of histories in which nothing happens says nothing.
 #[test]
 fn the_histories_reach_all_that_matters() {
-    let config = Config { cases: 1000, failure_persistence: None, ..Config::default() };
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
-    let reached = RefCell::new(BTreeMap::<&str, u32>::new());
-    let result = TestRunner::new_with_rng(config, rng).run(&history(), |history| {
-        for milestone in run(history).witness.milestones() {
-            *reached.borrow_mut().entry(milestone).or_default() += 1;
-        }
-        Ok(())
-    });
-    result.expect("the properties hold");
-    let reached = reached.into_inner();
+    let reached = reached(&history(), 1000, |history| run(history).witness.milestones().clone());
     for milestone in [
         "a key is answered",
         "a number outlives its answer",
@@ -132,7 +115,7 @@ fn the_histories_reach_all_that_matters() {
 }
 
 proptest! {
-    #![proptest_config(Config { failure_persistence: None, ..Config::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_key_of_one_scope_never_meets_a_key_of_another(

@@ -136,6 +136,26 @@ pub enum Doubt {
     NoProof,
 }
 
+impl Doubt {
+    /// Its name in errors and events.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Network => "network",
+            Self::TimedOut => "timed_out",
+            Self::Aborted => "aborted",
+            Self::Cut => "cut",
+            Self::NotTheApi => "not_the_api",
+            Self::Status(_) => "status",
+            Self::Held => "held",
+            Self::NotReplayable => "not_replayable",
+            Self::Mismatch => "mismatch",
+            Self::Voided => "voided",
+            Self::Expired => "expired",
+            Self::NoProof => "no_proof",
+        }
+    }
+}
+
 /// Says what an attempt's end means. The first line that fits counts:
 ///
 /// | answer | nothing unknown before | an earlier attempt may have been executed |

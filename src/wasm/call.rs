@@ -9,7 +9,7 @@ use crate::intent::{
     Step, Stored, Waiting, Which,
 };
 use crate::key::IdempotencyKey;
-use crate::retry::{Answer, Body, Doubt, Heard, Outcome, Stop};
+use crate::retry::{Answer, Body, Heard, Outcome, Stop};
 use std::rc::Rc;
 use wasm_bindgen::prelude::*;
 
@@ -267,7 +267,7 @@ fn end_members(end: &End) -> Vec<(&'static str, JsValue)> {
         }
         End::Unknown { doubt, why } => {
             members.push(("why", text(why_name(*why))));
-            members.extend(doubt.map(|doubt| ("doubt", text(doubt_name(doubt)))));
+            members.extend(doubt.map(|doubt| ("doubt", text(doubt.as_str()))));
         }
         End::PayloadChanged { http_status } | End::AnswerGone { http_status } => {
             members.push(("httpStatus", number(*http_status)));
@@ -285,22 +285,5 @@ fn why_name(why: Ended) -> &'static str {
         Ended::Stopped(Stop::RetentionOver) | Ended::TooOld => "too_old",
         Ended::Unreadable => "unreadable",
         Ended::Overtaken => "overtaken",
-    }
-}
-
-fn doubt_name(doubt: Doubt) -> &'static str {
-    match doubt {
-        Doubt::Network => "network",
-        Doubt::TimedOut => "timed_out",
-        Doubt::Aborted => "aborted",
-        Doubt::Cut => "cut",
-        Doubt::NotTheApi => "not_the_api",
-        Doubt::Status(_) => "status",
-        Doubt::Held => "held",
-        Doubt::NotReplayable => "not_replayable",
-        Doubt::Mismatch => "mismatch",
-        Doubt::Voided => "voided",
-        Doubt::Expired => "expired",
-        Doubt::NoProof => "no_proof",
     }
 }

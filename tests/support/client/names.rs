@@ -1,7 +1,7 @@
 //! Outcomes, states and steps by the words of tables and vectors.
 
 use oncekey::intent::{End, Start, State, Stored};
-use oncekey::retry::{Doubt, Next, Outcome, Stop};
+use oncekey::retry::{Next, Outcome, Stop};
 
 pub(crate) fn outcome_name(outcome: &Outcome) -> String {
     match outcome {
@@ -10,28 +10,11 @@ pub(crate) fn outcome_name(outcome: &Outcome) -> String {
         Outcome::NotExecuted { again: true, .. } => "not_executed again".into(),
         Outcome::NotExecuted { .. } => "not_executed".into(),
         Outcome::InProgress => "in_progress".into(),
-        Outcome::Ambiguous(doubt) => format!("ambiguous {}", doubt_name(*doubt)),
-        Outcome::Unsettled(doubt) => format!("unsettled {}", doubt_name(*doubt)),
+        Outcome::Ambiguous(doubt) => format!("ambiguous {}", doubt.as_str()),
+        Outcome::Unsettled(doubt) => format!("unsettled {}", doubt.as_str()),
         Outcome::KeyReused { .. } => "key_reused".into(),
         Outcome::KeyVoided => "key_voided".into(),
         Outcome::KeyExpired => "key_expired".into(),
-    }
-}
-
-fn doubt_name(doubt: Doubt) -> &'static str {
-    match doubt {
-        Doubt::Network => "network",
-        Doubt::TimedOut => "timed_out",
-        Doubt::Aborted => "aborted",
-        Doubt::Cut => "cut",
-        Doubt::NotTheApi => "not_the_api",
-        Doubt::Status(_) => "status",
-        Doubt::Held => "held",
-        Doubt::NotReplayable => "not_replayable",
-        Doubt::Mismatch => "mismatch",
-        Doubt::Voided => "voided",
-        Doubt::Expired => "expired",
-        Doubt::NoProof => "no_proof",
     }
 }
 

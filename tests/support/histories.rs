@@ -1,0 +1,40 @@
+//! Plays random histories: that a property holds in all of them, and that they reach what matters.
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+/// Plays this many, or as many as `PROPTEST_CASES` says; `play` panics where the property fails.
+pub(crate) fn play_all<S: Strategy>(histories: &S, cases: u32, play: impl Fn(S::Value)) {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    let result = TestRunner::new(config(asked.unwrap_or(cases))).run(histories, |history| {
+        play(history);
+        Ok(())
+    });
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+}
+
+/// In how many of this many histories, always the same ones, each milestone was reached.
+pub(crate) fn reached<S: Strategy, M: IntoIterator<Item = &'static str>>(
+    histories: &S,
+    cases: u32,
+    play: impl Fn(S::Value) -> M,
+) -> BTreeMap<&'static str, u32> {
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
+    let reached = RefCell::new(BTreeMap::new());
+    let result = TestRunner::new_with_rng(config(cases), rng).run(histories, |history| {
+        for milestone in play(history) {
+            *reached.borrow_mut().entry(milestone).or_default() += 1;
+        }
+        Ok(())
+    });
+    result.expect("the property holds");
+    reached.into_inner()
+}
+
+fn config(cases: u32) -> Config {
+    Config { cases, failure_persistence: None, ..Config::default() }
+}
