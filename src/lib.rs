@@ -27,6 +27,7 @@
 pub mod business;
 pub mod canonical;
 pub mod decision;
+pub mod disguise;
 pub mod fingerprint;
 pub mod form;
 pub mod guard;
@@ -53,6 +54,8 @@ mod base64;
 pub mod wasm;
 
 pub use scope::{Scope, ScopeAliases, ScopeError, ScopeSource, ScopedKey};
+
+pub use disguise::Disguise;
 
 pub use key::{IdempotencyKey, KeyError};
 

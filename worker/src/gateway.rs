@@ -18,18 +18,14 @@ use futures_util::future::{Either, select};
 use oncekey::fingerprint::RequestParts;
 use oncekey::form::{Taken, one_key};
 use oncekey::{
-    Attempt, Decision, Execution, FailCause, Fingerprints, IdempotencyKey, KeyStatus, Millis,
-    Number, Rejection, Scope, ScopeError, ScopeSource, ScopedKey, Step, StoredResponse, UnixMillis,
+    Attempt, Decision, Disguise, Execution, FailCause, Fingerprints, IdempotencyKey, KeyStatus,
+    Millis, Number, Rejection, Scope, ScopeError, ScopedKey, Step, StoredResponse, UnixMillis,
 };
 use std::pin::pin;
 use worker::Env;
 
 /// How long the authority may take before the replica is asked as well.
 const SLOW: Millis = Millis::new(50);
-
-const HIDDEN: &str = "Connection may not name the credential, a cookie or the body's type of a request with an idempotency key.";
-
-const OVERRIDDEN: &str = "A request with an idempotency key cannot carry X-HTTP-Method-Override; send it with the method itself.";
 
 /// An answer, and what is left to do once it has gone out.
 pub(crate) struct Outcome {
@@ -177,14 +173,10 @@ fn may_be_numbered(caller: &Caller, incoming: &Incoming) -> Result<bool, Rejecti
 
 /// What would make the request another one at the origin than it is here.
 fn no_disguise(caller: &Caller, incoming: &Incoming) -> Result<(), Rejection> {
-    if incoming.header("x-http-method-override").is_some() {
-        // The fingerprint says POST, the origin would do something else.
-        return Err(Rejection::Invalid(OVERRIDDEN.to_owned()));
+    match Disguise::of(|name| incoming.header(name), &caller.config.scope) {
+        Some(disguise) => Err(Rejection::Invalid(disguise.to_string())),
+        None => Ok(()),
     }
-    if hides_identity(caller, incoming) {
-        return Err(Rejection::Invalid(HIDDEN.to_owned()));
-    }
-    Ok(())
 }
 
 /// A read has no body to pass on: the platform makes no request of one that has.
@@ -195,18 +187,6 @@ async fn no_body(incoming: &Incoming) -> Result<(), Rejection> {
     }
     let body = incoming.read_body(0, &Reservation::of_request()).await;
     body.map(drop).map_err(|_| Rejection::Invalid(NO_BODY.to_owned()))
-}
-
-/// Whether `Connection` takes away, on the way to the origin, what says whose the request is or
-/// what it is: the caller would be somebody here and somebody else there.
-fn hides_identity(caller: &Caller, incoming: &Incoming) -> bool {
-    let scope = |name: &str| {
-        caller.config.scope.iter().any(|source| *source == ScopeSource::Header(name.to_owned()))
-    };
-    let named = incoming.header("connection").unwrap_or_default().split(',');
-    named.map(|name| name.trim().to_ascii_lowercase()).any(|name| {
-        scope(&name) || matches!(name.as_str(), "cookie" | "content-type" | "content-encoding")
-    })
 }
 
 /// A request that nobody needs to remember.
