@@ -7,7 +7,7 @@ export const MESSAGES = {
   busy: "We are sending your payment.",
   retry: "We are checking your payment. Nothing will be charged twice.",
   inprogress: "Your payment is under way already, perhaps in another tab. Nothing will be charged twice.",
-  succeeded: "Paid. Thank you, your seeds are on their way.",
+  succeeded: "Your payment was accepted. We are waiting for the event that says it is paid.",
   refused: "The payment was refused, and nothing was charged. You can try again.",
   unknown: `We do not know yet whether you were charged. Press Find out or Pay: ${TWICE}.`,
 };
@@ -18,7 +18,7 @@ export const FOUND = {
   prepared: "Nothing was charged. You can pay.",
   sending: "Your payment is under way. Nothing will be charged twice.",
   unknown: `Nobody knows yet whether you were charged. Ask again in a while, or give the payment up: ${TWICE}.`,
-  succeeded: "We found out: you have paid, once.",
+  succeeded: "We found out: the payment was accepted, once. We are waiting for its event.",
   refused: "We found out: the payment was refused, and nothing was charged.",
   voided: "We found out: nothing was charged, and the old attempt cannot charge any more. You can pay.",
 };
@@ -29,20 +29,37 @@ export const NOTICES = {
   notYet: "Not yet: we do not know what became of this payment. Find that out, or give it up, first.",
   newOrder: "A new order, with a number of its own.",
   open: `A payment for this basket was sent, and we do not know how it ended. Press Find out or Pay: ${TWICE}.`,
-  paid: "This order is paid. Press Pay to see its answer once more, or New order to begin another.",
+  paid: "Paid. Thank you, your seeds are on their way.",
+  paidOnce: "We found out: you have paid, once.",
+  paidBefore: "Paid, as the event says. Press Pay to see the answer once more, or New order to begin another.",
+  paidUnderWay: "The event says that it is paid. The answer is still on its way.",
+  paidUnchanged:
+    "You changed the basket or the card, but the event says that it is paid as it was. The answer is still missing; " +
+    "press Find out.",
+  paidByEvent:
+    "The event says that it is paid. The answer is still missing; press Find out or Pay: nothing is charged twice.",
 };
 
-/** Of an error of the package; nothing where the guard has said it already. */
+/** Of an answer that is no success. */
+export function wordsForRefusal({ type, code, message }) {
+  if (type === "card_error") return "The card was declined, and nothing was charged. You can take another one.";
+  if (code === "order_already_paid") return "This order is paid already; nothing was charged again.";
+  return `The payment was refused, and nothing was charged: ${message}`;
+}
+
+/** Of an error; nothing where the guard has said it already. */
 export function wordsFor({ name, outcome, message }) {
   switch (name) {
     case "OutcomeUnknownError":
       return undefined;
+    case "OrderError":
+      return message;
     case "PayloadChangedError":
       return outcome === "succeeded"
-        ? "This order is paid already, as it was before you changed the basket. Press New order to buy more."
-        : "You changed the basket, and we do not know whether you were charged for the old one. Press Find out first.";
+        ? "You have paid already, before you changed the basket or the card. Press New order to buy more."
+        : "You changed the basket or the card, and we do not know whether you were charged before. Press Find out first.";
     case "AnswerGoneError":
-      return "This order is paid. The shop has no copy of the answer any more.";
+      return "Your payment was accepted. The shop has no copy of the answer any more.";
     case "KeyVoidedError":
       return "The payment had been given up, and nothing was charged. Press Pay again.";
     default:

@@ -1,4 +1,5 @@
-// How often the shop really charged: asked of the sandbox, for every key that the basket has had.
+// How often the shop really charged: the entries of its ledger for every order that the basket has had. The executions
+// under a key would count a declined card too, because the failed try is kept.
 
 /** In milliseconds: while something is under way, and else. */
 const SOON = 400;
@@ -7,15 +8,17 @@ const LATER = 4000;
 export class Charges {
   #journal;
   #apiKey;
+  #orders;
   #counts = new Map();
   #timer;
   #due = Infinity;
   #changed;
 
   /** `changed(sum)` is called when there are more than before. */
-  constructor(journal, apiKey, changed) {
+  constructor({ journal, apiKey, orders, changed }) {
     this.#journal = journal;
     this.#apiKey = apiKey;
+    this.#orders = orders;
     this.#changed = changed;
     journal.addEventListener("change", () => this.#plan(SOON));
     document.addEventListener("visibilitychange", () => this.#plan(SOON));
@@ -40,26 +43,24 @@ export class Charges {
   async #ask() {
     // Until it is known, nothing is due.
     this.#due = 0;
-    for (const key of this.#keys()) await this.#count(key);
+    for (const order of this.#orders.ids) await this.#count(order);
     this.#due = Infinity;
     const last = this.#journal.events.at(-1);
     this.#plan(last && Date.now() - last.at < 8000 ? SOON : LATER);
   }
 
-  #keys() {
-    return new Set(this.#journal.events.flatMap(({ what, key }) => (what === "sent" && key ? [key] : [])));
-  }
-
-  async #count(key) {
+  async #count(order) {
     try {
       const headers = { "X-Api-Key": this.#apiKey };
-      const answer = await fetch(`/v1/sandbox/executions/${encodeURIComponent(key)}`, { headers });
-      const { count } = (await answer.json()).data;
-      if (count === (this.#counts.get(key) ?? 0) || !this.#keys().has(key)) return;
-      this.#counts.set(key, count);
-      this.#changed([...this.#counts.values()].reduce((sum, one) => sum + one, 0));
-      const known = this.#journal.events.filter((event) => event.what === "charged" && event.key === key);
-      if (!known.some((event) => event.count >= count)) this.#journal.add("charged", { key, count });
+      const answer = await fetch(`/v1/ledger/entries?order_id=${order}`, { headers });
+      const { data: entries } = await answer.json();
+      const count = entries.filter(({ account, amount }) => account === "cash" && amount > 0).length;
+      if (count === (this.#counts.get(order) ?? 0) || !this.#orders.ids.includes(order)) return;
+      this.#counts.set(order, count);
+      const sum = [...this.#counts.values()].reduce((sum, one) => sum + one, 0);
+      this.#changed(sum);
+      const known = this.#journal.events.some((event) => event.what === "charged" && event.count >= sum);
+      if (!known) this.#journal.add("charged", { order, count: sum });
     } catch {
       // The next time tells.
     }

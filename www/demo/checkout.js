@@ -2,11 +2,13 @@
 
 import { createClient, guardForm } from "oncekey";
 import { Basket, money } from "./basket.js";
-import { FOUND, MESSAGES, NOTICES, wordsFor } from "./buyer.js";
+import { FOUND, MESSAGES, NOTICES, wordsFor, wordsForRefusal } from "./buyer.js";
 import { Charges } from "./charges.js";
 import { Journal } from "./journal.js";
 import { Line } from "./line.js";
 import { keepLog } from "./log.js";
+import { Orders } from "./orders.js";
+import { PaidEvent } from "./paid.js";
 import { record } from "./recorder.js";
 import { keptOrMade, randomHex, stored } from "./store.js";
 import { Timeline } from "./timeline.js";
@@ -40,56 +42,88 @@ await client.ready;
 const noteState = record(client, journal, intentName);
 const intent = () => client.intent(intentName());
 
+const orders = new Orders(client, journal, apiKey);
+const isOpen = () => ["sending", "unknown"].includes(intent().status().state);
+const paid = new PaidEvent({
+  journal,
+  apiKey,
+  orders,
+  // What has not left, and what was refused, has no such event.
+  isAwaited: () => isOpen() || intent().status().state === "succeeded",
+  arrived() {
+    showReceipt();
+    if (guard.locked) say(NOTICES.paidUnderWay);
+    else say(isOpen() ? NOTICES.paidByEvent : NOTICES.paid);
+  },
+});
+/** What the thank-you box says of the answer, if there is one. */
+let answered;
+
 const guard = guardForm(form, {
   client,
   intent: intentName,
   send: "fetch",
-  request(_, data) {
+  async request(_, data) {
     line.pressed();
     receipt.hidden = true;
-    const order = {
-      out_trade_no: `demo-${basket.id}`,
-      amount: line.amount ?? basket.amount,
+    const order_id = await orders.sure(basket.id, {
+      amount: basket.amount,
       currency: "EUR",
-      subject: `${basket.words} for ${data.get("name")}, card ${data.get("card")}`,
-    };
+      subject: `${basket.words} for ${data.get("name")}`,
+    });
     return {
-      url: "/v1/orders",
+      url: "/v1/payments",
       init: {
         method: "POST",
         headers: { "Content-Type": "application/json", "X-Api-Key": apiKey },
-        body: JSON.stringify(order),
+        body: JSON.stringify({ order_id, card: { number: data.get("card") } }),
       },
     };
   },
   async onAnswer(answer) {
     if (answer.ok) {
-      showReceipt((await answer.json()).data, answer.headers.get("Idempotent-Replayed") === "true");
+      answered = answer.headers.get("Idempotent-Replayed") === "true" ? "the first one, once more" : "the first one";
       // A shop would go to another page and leave the form locked. Here Pay may be pressed again.
       guard.release();
-      say(MESSAGES.succeeded);
+      say(paid.event ? NOTICES.paid : MESSAGES.succeeded);
+    } else {
+      say(wordsForRefusal(await answer.json()));
     }
+    showReceipt();
     showAll();
+    paid.note();
   },
   onError(error) {
-    const words = wordsFor(error);
+    const words = wordsOf(error);
     if (words) say(words);
     noteState();
     journal.add("said", { words: `The page was told: ${error.message}` });
+    showReceipt();
     showAll();
   },
   messages: MESSAGES,
 });
 
+function wordsOf(error) {
+  if (!isOpen()) return wordsFor(error);
+  if (paid.event) return error.name === "PayloadChangedError" ? NOTICES.paidUnchanged : NOTICES.paidByEvent;
+  // What counts is the earlier payment, and the guard has said it.
+  return error.name === "OrderError" ? undefined : wordsFor(error);
+}
+
 function say(words) {
   status.textContent = words;
 }
 
-function showReceipt(order, again) {
-  find("[data-receipt=order]").textContent = order.id;
-  find("[data-receipt=amount]").textContent = money(order.amount);
-  find("[data-receipt=answer]").textContent = again ? "the first one, once more" : "the first one";
-  receipt.hidden = false;
+/** The thank-you box is there when the event is, and not before. */
+function showReceipt() {
+  const { event } = paid;
+  receipt.hidden = !event;
+  if (!event) return;
+  find("[data-receipt=order]").textContent = event.order;
+  find("[data-receipt=amount]").textContent = money(event.amount);
+  find("[data-receipt=event]").textContent = event.id;
+  find("[data-receipt=answer]").textContent = answered ?? "not seen by this page yet";
 }
 
 /** Asks about the payment, by something that charges nothing. */
@@ -101,7 +135,8 @@ async function ask(question) {
   say(NOTICES.asking);
   try {
     const found = await question();
-    say(FOUND[found.state] ?? FOUND.unknown);
+    if (paid.event && isOpen()) say(NOTICES.paidByEvent);
+    else say(paid.event && found.state === "succeeded" ? NOTICES.paidOnce : (FOUND[found.state] ?? FOUND.unknown));
   } catch (error) {
     say(`We could not ask: ${error.message}`);
   }
@@ -112,10 +147,15 @@ async function ask(question) {
 const findOut = () => ask(() => intent().resolve({ lookup: lookUp }));
 const giveUp = () => ask(() => intent().abandon());
 
-/** The shop's own word, where the key's state does not tell: an order that is there was charged. */
+/** The shop's own word, where the key's state does not tell: a payment that is there and succeeded is this one. */
 async function lookUp() {
-  const answer = await line.fetch(`/v1/orders?out_trade_no=demo-${basket.id}`, { headers: { "X-Api-Key": apiKey } });
-  return answer.ok ? { state: "succeeded", httpStatus: 201 } : undefined;
+  for (const id of orders.ids) {
+    const answer = await line.fetch(`/v1/payments?order_id=${id}`, { headers: { "X-Api-Key": apiKey } });
+    if (!answer.ok) continue;
+    const { data: payments } = await answer.json();
+    if (payments.some(({ status }) => status === "succeeded")) return { state: "succeeded", httpStatus: 201 };
+  }
+  return undefined;
 }
 
 async function newOrder() {
@@ -126,6 +166,7 @@ async function newOrder() {
   }
   if (state === "prepared") await intent().abandon();
   intent().forget();
+  orders.forget();
   basket.restart();
   say(NOTICES.newOrder);
 }
@@ -141,8 +182,10 @@ function showAll() {
   find("#fact-sent").textContent = sent ? `${sent} ${sent === 1 ? "time" : "times"}` : "never";
   find("#glance-state").textContent = stateWord(state);
   find("#glance-state").className = state;
-  const isOpen = ["prepared", "sending", "unknown"].includes(state);
-  for (const button of ["#find-out", "#give-up"]) find(button).setAttribute("aria-disabled", !isOpen);
+  const canAsk = ["prepared", "sending", "unknown"].includes(state);
+  for (const button of ["#find-out", "#give-up"]) find(button).setAttribute("aria-disabled", !canAsk);
+  // Another tab has got the answer.
+  if (state === "succeeded" && status.textContent === NOTICES.paidByEvent) say(NOTICES.paidBefore);
   find("[data-amount]").textContent = money(basket.amount);
   if (!guard.locked) for (const button of payButtons) button.textContent = `Pay ${money(basket.amount)}`;
 }
@@ -152,17 +195,20 @@ function showCharges(sum) {
   find("#charges-words").textContent = sum === 1 ? "charge that really happened" : "charges that really happened";
 }
 
-/** What an earlier load of this page left undone. */
+/** What an earlier load of this page left undone, and what the event says of it. */
 function showPending() {
   const left = client.pending().find(({ intent }) => intent === intentName());
-  if (left && left.state !== "prepared") say(NOTICES.open);
-  else if (intent().status().state === "succeeded") say(NOTICES.paid);
+  const isDone = intent().status().state === "succeeded";
+  if (left && left.state !== "prepared") say(paid.event ? NOTICES.paidByEvent : NOTICES.open);
+  else if (isDone) say(paid.event ? NOTICES.paidBefore : MESSAGES.succeeded);
+  showReceipt();
 }
 
 basket.addEventListener("change", ({ detail }) => {
   if (journal.turnTo(basket.id)) {
     charges.restart();
-    receipt.hidden = true;
+    answered = undefined;
+    showReceipt();
     noteState();
   } else if (detail.here) {
     journal.add("basket", { amount: basket.amount });
@@ -173,7 +219,7 @@ journal.addEventListener("change", showAll);
 // Enter in a field clicks the button too. What the guard swallows is noted by its event.
 for (const button of payButtons) {
   button.addEventListener("click", () => {
-    if (!guard.locked && form.checkValidity()) journal.add("press", { amount: line.amount ?? basket.amount });
+    if (!guard.locked && form.checkValidity()) journal.add("press", { amount: basket.amount });
   });
 }
 find("#reload").addEventListener("click", () => location.reload());
@@ -204,8 +250,9 @@ new IntersectionObserver(([{ isIntersecting }]) => (spareButton.hidden = isInter
 
 new Timeline(find("#timeline"), journal);
 keepLog(find("#log"), journal);
-const charges = new Charges(journal, apiKey, showCharges);
+const charges = new Charges({ journal, apiKey, orders, changed: showCharges });
 const { events } = journal;
 if (events.length > 0) journal.add("opened", { again: events.some(({ tab }) => tab === journal.tab) });
 showAll();
+paid.note();
 showPending();

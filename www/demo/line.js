@@ -2,8 +2,9 @@
 // and how it ends, because nobody else can see both.
 
 /**
- * `fault`: what the sandbox is asked to do wrong. `cut`: where the line breaks in this page, before the request leaves
- * or after the shop has answered. `once`: only the first attempt after a press. `amount`: what is ordered instead.
+ * What goes wrong with a payment; the order before it always gets through. `fault`: what the sandbox is asked to do
+ * wrong. `cut`: where the line breaks in this page, before the request leaves or after the shop has answered. `once`:
+ * only the first attempt after a press.
  */
 const TROUBLES = {
   none: {},
@@ -15,7 +16,6 @@ const TROUBLES = {
   "slow-answer": { fault: "delay-after=4000", once: true },
   "always-error": { fault: "error-after" },
   "no-line": { cut: "before" },
-  refused: { amount: 0 },
 };
 
 /** Each way takes this long, so that eyes can follow. In milliseconds. */
@@ -37,15 +37,12 @@ export class Line {
     this.#sentSincePress = 0;
   }
 
-  get amount() {
-    return TROUBLES[this.#chosen()].amount;
-  }
-
   fetch = async (input, init) => {
     const request = new Request(input, init);
     const { pathname } = new URL(request.url);
-    const pays = request.method === "POST" && pathname === "/v1/orders";
-    return pays ? this.#pay(request) : this.#ask(request, pathname);
+    if (request.method === "POST" && pathname === "/v1/payments") return this.#pay(request);
+    if (request.method === "POST" && pathname === "/v1/orders") return fetch(request);
+    return this.#ask(request, pathname);
   };
 
   async #pay(request) {
@@ -73,15 +70,16 @@ export class Line {
     }
   }
 
-  /** A question about a key or an order. */
+  /** A question about a key or an order's payments. */
   async #ask(request, pathname) {
-    const about = pathname.startsWith("/v1/") ? "order" : pathname.endsWith("/void") ? "void" : "key";
+    const about = pathname.startsWith("/v1/") ? "payments" : pathname.endsWith("/void") ? "void" : "key";
     try {
       await pause(WAY);
       if (this.#chosen() === "no-line") throw new TypeError("there is no line");
       const answer = await fetch(request);
-      const { state } = about === "order" ? {} : await answer.clone().json();
-      this.#journal.add("asked", { about, status: answer.status, key: request.headers.get("Idempotency-Key"), state });
+      const { state, data } = await answer.clone().json();
+      const key = request.headers.get("Idempotency-Key");
+      this.#journal.add("asked", { about, status: answer.status, key, state, found: data?.length });
       return answer;
     } catch (error) {
       this.#journal.add("asked", { about });

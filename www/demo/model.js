@@ -8,11 +8,12 @@ const GONE = 120_000;
  * - `waits`: {tab, from, to, row}, the attempt in `row` being the one that was waited for
  * - `marks`: what somebody did, {at, tab, what}
  * - `keys`: {key, spans}, each span {state, from, to}
- * - `charges`: {at, key, count}
+ * - `charges`: {at, count}
+ * - `paid`: {at}, when the event arrived that says so
  * - `tabs`: their names by their ids, in the order in which they came
  */
 export function modelOf(events, now = Date.now()) {
-  const model = { attempts: [], waits: [], marks: [], keys: [], charges: [], tabs: new Map() };
+  const model = { attempts: [], waits: [], marks: [], keys: [], charges: [], paid: [], tabs: new Map() };
   for (const event of events) {
     const { at, tab, what } = event;
     if (!model.tabs.has(tab)) model.tabs.set(tab, letter(model.tabs.size));
@@ -28,7 +29,10 @@ export function modelOf(events, now = Date.now()) {
     } else if (what === "state") {
       spanOf(model, event.key).push({ state: event.state, from: at });
     } else if (what === "charged") {
-      model.charges.push({ at, key: event.key, count: event.count });
+      model.charges.push({ at, count: event.count });
+    } else if (what === "event") {
+      // Two tabs may have found it at once.
+      if (model.paid.length === 0) model.paid.push({ at });
     } else if (what === "left" || what === "opened") {
       leave(model, tab, at);
       if (what === "opened") model.marks.push({ at, tab, what });

@@ -1,4 +1,5 @@
-// The picture: a row for what the buyer did, one for each attempt, one for charges, one for each key.
+// The picture: a row for what the buyer did, one for each attempt, one for charges, one for the event, one for each
+// key.
 
 import { marksOf } from "./marks.js";
 import { isMoving, isWaiting } from "./model.js";
@@ -28,7 +29,7 @@ export function draw(model, now, width, tab) {
   clip.append(shape("rect", { x: gutter - 1, y: 0, width: width - gutter + 1, height }));
   const plot = shape("g", { "clip-path": "url(#plot)" });
   plot.append(...ticks(plan), ...marksOf(model, plan), ...waits(model, plan), ...bars(plan), ...coins(model, plan));
-  plot.append(...bands(plan));
+  plot.append(...letters(model, plan), ...bands(plan));
   if (isMoving(model, now)) plot.append(line("now", `M${plan.x(now)} 4V${height - FOOT}`));
   if (model.attempts.length === 0) plot.append(invitation(plan));
   svg.append(clip, ...rails(plan), plot, ...labels(plan, tab));
@@ -56,9 +57,9 @@ function planOf(model, now, width) {
     /** How many attempts are left out. */
     hidden: model.attempts.length - attempts.length,
     tabs: model.tabs,
-    /** The upper edge of a row: those of attempts, then the one of charges, then those of keys. */
+    /** The upper edge of a row: those of attempts, then the one of charges, that of the event, those of keys. */
     row,
-    height: row(rows + 1 + Math.max(keys.length, 1)) + FOOT,
+    height: row(rows + 2 + Math.max(keys.length, 1)) + FOOT,
     x: (at) => gutter + scale.x(at) * (width - gutter - MARGIN),
   };
 }
@@ -73,6 +74,7 @@ function spansOf(model, attempts, now) {
     ...model.waits.map(({ from, to }) => [from, to]),
     ...model.marks.map(point),
     ...model.charges.map(point),
+    ...model.paid.map(point),
     ...states,
   ].filter(([, to]) => to >= earliest - 2000);
 }
@@ -88,14 +90,15 @@ function labels({ attempts, keys, rows, row, tabs, isNarrow }, tab) {
     label(9, several ? `you, in tab ${tabs.get(tab)}` : "you"),
     ...attempts.map((attempt, index) => label(row(index), attemptOf(attempt))),
     label(row(rows), "charged"),
+    label(row(rows + 1), "event"),
     ...(keys.length > 0 ? keys.map(({ key }) => `key ${key.slice(-4)}`) : ["key"]).map((words, index) =>
-      label(row(rows + 1 + index), words),
+      label(row(rows + 2 + index), words),
     ),
   ];
 }
 
 function rails({ rows, row, gutter, width }) {
-  return Array.from({ length: rows + 1 }, (_, index) => line("rail", `M${gutter} ${row(index) + ROW / 2}H${width}`));
+  return Array.from({ length: rows + 2 }, (_, index) => line("rail", `M${gutter} ${row(index) + ROW / 2}H${width}`));
 }
 
 /** Times since the first event, in every stretch in which something happened, and breaks between them. */
@@ -168,10 +171,20 @@ function coins(model, { rows, row, x }) {
   ]);
 }
 
+/** The event: a letter from the shop. */
+function letters(model, { rows, row, x }) {
+  const y = row(rows + 1) + ROW / 2;
+  return model.paid.flatMap(({ at }) => [
+    shape("rect", { class: "letter", x: x(at) - 10, y: y - 7, width: 20, height: 14, rx: 1.5 }),
+    line("letter-flap", `M${x(at) - 9} ${y - 5}l9 6 9-6`),
+    text(x(at) + 16, y + 4, "paid", "end answered"),
+  ]);
+}
+
 /** How each key stood, and stands. */
 function bands({ keys, rows, row, x, now, width }) {
   return keys.flatMap(({ spans }, index) => {
-    const y = row(rows + 1 + index) + 4;
+    const y = row(rows + 2 + index) + 4;
     return spans.flatMap(({ state, from, to }, place) => {
       const word = stateWord(state);
       const room = word.length * 7 + 14;

@@ -9,6 +9,8 @@ export function record(client, journal, intentName) {
   };
   const on = (type, add) =>
     client.addEventListener(type, ({ detail }) => {
+      // The order has an intent of its own, which is not what is watched here.
+      if (detail.intent !== undefined && detail.intent !== intentName()) return;
       add?.(detail);
       note();
     });

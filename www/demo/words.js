@@ -34,15 +34,15 @@ const MEANINGS = {
 const QUESTIONS = {
   key: "The gateway was asked how the key stands",
   void: "The gateway was asked to give the key up",
-  order: "The shop was asked for the order by its number",
+  payments: "The shop was asked for the order's payments",
 };
 
 /** What a question was answered. */
-function replyOf({ about, status, state }) {
+function replyOf({ about, status, state, found }) {
   if (status === undefined) return "no answer";
   if (state) return `“${state.replaceAll("_", " ")}”`;
-  if (status === 404) return about === "order" ? "there is none" : "it knows nothing of it, which proves nothing";
-  return about === "order" && status === 200 ? "it is there" : String(status);
+  if (about === "payments" && status === 200) return found === 0 ? "none yet, which proves nothing" : `it has ${found}`;
+  return status === 404 ? "it knows nothing of it, which proves nothing" : String(status);
 }
 
 const ENDS = {
@@ -58,7 +58,10 @@ const ENDS = {
 export function sentences(events) {
   const attempts = new Map();
   const counts = new Map();
+  const isFirst = (event) => event === events.find(({ what, id }) => what === "event" && id === event.id);
   return events.flatMap((event) => {
+    // Two tabs may have found it at once.
+    if (event.what === "event" && !isFirst(event)) return [];
     if (event.what === "sent") {
       counts.set(event.key, (counts.get(event.key) ?? 0) + 1);
       attempts.set(event.id, counts.get(event.key));
@@ -86,7 +89,11 @@ function sentence(event, n) {
     case "state":
       return `Key ${shortKey(event.key)} is ${stateWord(event.state)}: ${MEANINGS[event.state] ?? ""}.`;
     case "charged":
-      return `Charged ${event.count === 1 ? "once" : `${event.count} times`} under key ${shortKey(event.key)}.`;
+      return `Charged ${event.count === 1 ? "once" : `${event.count} times`}: the shop's ledger has it.`;
+    case "ordered":
+      return `The shop has order ${shortKey(event.order)} over ${money(event.amount)}, to be paid.`;
+    case "event":
+      return `The event ${event.type} arrived: only now the order counts as paid.`;
     case "asked":
       return `${QUESTIONS[event.about]}: ${replyOf(event)}.`;
     case "basket":

@@ -1,0 +1,190 @@
+// The demo's checkout in Chromium, against the real Worker and its sandbox.
+import assert from "node:assert/strict";
+import { after, afterEach, before, beforeEach, describe, test } from "node:test";
+import { eventually, startBrowser, startWorker } from "./support.mjs";
+
+const [VISA, MASTERCARD, DECLINED] = ["4242424242424242", "5555555555554444", "4000000000000002"];
+
+describe("the demo's checkout", () => {
+  let browser, worker, context, page, problems;
+  before(async () => {
+    [browser, worker] = await Promise.all([startBrowser(), startWorker()]);
+  });
+  beforeEach(async () => {
+    context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+    page = await context.newPage();
+    problems = [];
+    page.on("pageerror", (error) => problems.push(error.stack));
+    await page.goto(`${worker.url}/`);
+    await shows("#fact-state", /nothing sent/);
+  });
+  afterEach(async () => {
+    await context.close();
+    assert.deepEqual(problems, []);
+  });
+  after(async () => {
+    await browser?.close();
+    await worker?.dispose();
+  });
+
+  const shows = (selector, words) =>
+    page.waitForFunction(([selector, words]) => new RegExp(words).test(document.querySelector(selector)?.textContent), [selector, words.source], {
+      timeout: 20_000,
+    });
+  const status = (words) => shows("[data-oncekey-status]", words);
+  const said = (words) => shows("#log", words);
+  const pay = (options) => page.locator(".sheet .pay").click(options);
+  const choose = (trouble) => page.locator(`[name=trouble][value=${trouble}]`).check();
+  const take = (card) => page.locator(`[name=card][value="${card}"]`).check();
+  const thanks = () => page.locator(".receipt").isVisible();
+  const isPaid = async () => {
+    await shows("[data-receipt=event]", /^evt_/);
+    assert.ok(await thanks());
+    await said(/The event payment\.succeeded arrived: only now the order counts as paid/);
+  };
+
+  /** The page cannot see events until it is let to. */
+  async function withoutEvents() {
+    let isOpen = false;
+    let asked = 0;
+    await context.route("**/v1/events*", (route) => {
+      asked++;
+      return isOpen ? route.continue() : route.abort();
+    });
+    return { open: () => (isOpen = true), asked: () => asked };
+  }
+  /** Asked of the sandbox itself, as the page's merchant. */
+  async function shop(path) {
+    const apiKey = await page.evaluate(() => JSON.parse(localStorage.getItem("shop:api-key")));
+    const answer = await worker.fetch(path, { headers: { "X-Api-Key": apiKey } });
+    assert.equal(answer.status, 200, path);
+    return (await answer.json()).data;
+  }
+  const key = () => page.getAttribute("#fact-key", "title");
+  const executions = async () => (await shop(`/v1/sandbox/executions/${await key()}`)).count;
+  /** Of all orders together: entries that brought money in. */
+  const charges = async () =>
+    (await shop("/v1/ledger/entries?limit=100")).filter(({ account, amount }) => account === "cash" && amount > 0).length;
+  async function chargedOnce() {
+    await shows("#charges", /^1$/);
+    assert.equal(await charges(), 1);
+  }
+
+  test("a double click pays once, and only the event makes it paid", async () => {
+    const events = await withoutEvents();
+    await pay({ clickCount: 2 });
+    await status(/accepted.*waiting for the event/);
+    await shows("#fact-state", /succeeded/);
+    await eventually(() => assert.ok(events.asked() > 1));
+    assert.equal(await thanks(), false);
+    assert.doesNotMatch(await page.textContent("[data-oncekey-status]"), /^Paid/);
+    assert.equal(await page.locator("#timeline .letter").count(), 0);
+    events.open();
+    await status(/^Paid\./);
+    await isPaid();
+    assert.equal(await page.textContent("[data-receipt=answer]"), "the first one");
+    await page.waitForSelector("#timeline .letter", { state: "attached" });
+    await chargedOnce();
+    assert.equal(await executions(), 1);
+    await said(/Another press was swallowed/);
+    assert.equal(await page.textContent("#fact-sent"), "1 time");
+    // Once more: the same answer.
+    await pay();
+    await shows("[data-receipt=answer]", /once more/);
+    await status(/^Paid\./);
+    await page.reload();
+    await status(/^Paid, as the event says/);
+    await isPaid();
+    await chargedOnce();
+  });
+
+  test("a lost answer is asked for again, and it is one charge", async () => {
+    await choose("lost-answer");
+    await pay();
+    await said(/Attempt 1 got no answer/);
+    await said(/Attempt 2 got the first answer once more: 201/);
+    await status(/^Paid\./);
+    await isPaid();
+    await chargedOnce();
+    assert.equal(await executions(), 1);
+  });
+
+  test("after a reload in mid-payment the event makes it paid, whatever became of the answer", async () => {
+    const events = await withoutEvents();
+    await choose("slow-answer");
+    await pay();
+    await shows("#charges", /^1$/);
+    await page.reload();
+    await status(/we do not know how it ended/);
+    assert.equal(await thanks(), false);
+    events.open();
+    await status(/^The event says that it is paid\. The answer is still missing; press Find out or Pay/);
+    await isPaid();
+    assert.doesNotMatch(await page.textContent("#fact-state"), /succeeded/);
+    await choose("none");
+    await pay();
+    await status(/^Paid\./);
+    await shows("#fact-state", /succeeded/);
+    await chargedOnce();
+    assert.equal(await executions(), 1);
+  });
+
+  test("Find out asks for the order's payments where the key does not tell", async () => {
+    await choose("always-error");
+    await pay();
+    await said(/Attempt 1 ended in an error: 500/);
+    await page.reload();
+    await status(/^The event says that it is paid/);
+    await choose("none");
+    await page.click("#find-out");
+    await status(/^We found out: you have paid, once/);
+    await said(/The shop was asked for the order's payments: it has 1/);
+    await chargedOnce();
+  });
+
+  test("a declined card pays nothing, and another one pays once", async () => {
+    await take(DECLINED);
+    await pay();
+    await status(/The card was declined, and nothing was charged/);
+    await shows("#fact-state", /refused/);
+    const declined = await key();
+    assert.equal(await charges(), 0);
+    assert.equal(await page.textContent("#charges"), "0");
+    assert.equal(await thanks(), false);
+    await take(MASTERCARD);
+    await pay();
+    await status(/^Paid\./);
+    await isPaid();
+    await chargedOnce();
+    assert.notEqual(await key(), declined);
+    assert.equal(await executions(), 1);
+    const order = await page.textContent("[data-receipt=order]");
+    const tries = (await shop(`/v1/payments?order_id=${order}`)).map(({ status, card }) => [status, card.last4]);
+    assert.deepEqual(tries, [["failed", DECLINED.slice(-4)], ["succeeded", MASTERCARD.slice(-4)]]);
+  });
+
+  test("a basket that is changed while the outcome is unknown costs nothing more", async () => {
+    await take(VISA);
+    await choose("always-error");
+    await pay();
+    await said(/Attempt 1 ended in an error: 500/);
+    await page.reload();
+    await status(/^The event says that it is paid/);
+    await choose("none");
+    const first = await key();
+    await page.getByLabel("One more Sweet pea").click();
+    await pay();
+    await status(/^You changed the basket or the card, but the event says that it is paid as it was/);
+    await isPaid();
+    await page.click("#find-out");
+    await status(/^We found out: you have paid, once/);
+    await pay();
+    await status(/^You have paid already, before you changed/);
+    await chargedOnce();
+    assert.equal(await key(), first);
+    assert.equal(await executions(), 1);
+    const made = (await shop("/v1/events")).filter(({ type }) => type === "order.created");
+    assert.equal(made.length, 2, "another basket is another order, and it is not paid");
+    assert.equal(await page.textContent("[data-receipt=order]"), made.at(-1).data.id);
+  });
+});
