@@ -188,6 +188,9 @@ describe("the console", () => {
     );
     assert.equal(gateway.hits(path), 1, "the origin was not asked again");
     assert.equal(await page.locator("#picture .mark.settled").count(), 1);
+    // The replay has a place in the life too.
+    await page.locator("#picture .mark.replayed").waitFor();
+    assert.match(await operator.text("#log"), /The answer was given again once since/);
   });
 
   test("nothing else can be touched", async () => {

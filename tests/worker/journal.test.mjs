@@ -313,6 +313,7 @@ describe("the journal", () => {
       attempts: 1,
       http_status: 201,
       lease_until: null,
+      replays: null,
     });
     assert.equal(changed_at, completed_at);
     assert.match(request_id, /^req_/);
@@ -338,6 +339,20 @@ describe("the journal", () => {
     assert.deepEqual([life.key.state, life.journal.map((row) => row.kind)], ["unknown", ["unknown"]]);
     const none = await ask(`keys/${recordName(newKey())}`);
     assert.deepEqual([none.status, none.json.code], [404, "idempotency_key_not_found"]);
+  });
+
+  test("a key tells how often it was answered again", async () => {
+    const path = gateway.route();
+    const key = newKey();
+    await gateway.post(path, key);
+    const of = async () => (await ask(`keys/${recordName(key)}`)).json;
+    const { journal } = await of();
+    for (let i = 0; i < 3; i++) assert.equal((await gateway.post(path, key)).replayed, true);
+    assert.equal((await gateway.post(path, key, { another: "request" })).status, 400);
+    const { key: { replays }, ...rest } = await of();
+    assert.equal(replays.count, 3, "a refusal is no replay");
+    assert.ok(Date.parse(replays.since) <= Date.parse(replays.last_at));
+    assert.deepEqual(rest.journal, journal, "and it leaves no row");
   });
 
   test("a key whose attempt is gone is listed as unknown", async () => {

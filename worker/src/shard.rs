@@ -6,6 +6,7 @@
 
 mod journal;
 mod keys;
+mod replays;
 
 use crate::clock;
 use crate::config;
@@ -13,7 +14,8 @@ use crate::panic;
 use crate::protocol::{Call, Operation, Reply, Told, VERSION};
 use journal::Whose;
 use oncekey::journal::{Call as Change, JournalEntry, Note, Teller};
-use oncekey::{Attempt, Millis, Next, Record, RecordError, UnixMillis, lifecycle};
+use oncekey::{Attempt, Decision, Millis, Next, Record, RecordError, UnixMillis, lifecycle};
+use replays::Replays;
 use std::cell::Cell;
 use std::rc::Rc;
 use worker::{
@@ -41,6 +43,7 @@ impl DurableObject for Shard {
             sql: state.storage().sql(),
             migrated: Cell::new(false),
             journal_retention: config::journal_retention(&env),
+            replays: Replays::since(clock::now()),
         };
         Self(Rc::new(Inner { state, store, alarm_at: Cell::new(u64::MAX) }))
     }
@@ -115,6 +118,7 @@ struct Store {
     sql: SqlStorage,
     migrated: Cell<bool>,
     journal_retention: Millis,
+    replays: Replays,
 }
 
 /// A stored row whose bytes are no record.
@@ -130,7 +134,7 @@ impl Store {
         let parts: Vec<_> = question.split('\t').collect();
         match &parts[..] {
             ["journal", parts @ ..] => journal::lines(&self.sql, parts),
-            ["keys", parts @ ..] => keys::lines(&self.sql, parts, self.now()?),
+            ["keys", parts @ ..] => keys::lines(&self.sql, parts, &self.replays, self.now()?),
             _ => Err("no such question".into()),
         }
     }
@@ -150,6 +154,9 @@ impl Store {
         let told = Told::decode(&call.told.unwrap_or_default());
         let note = journal::note(&call.operation, &told, record.as_ref(), now);
         let (reply, next) = decide(call.operation, record, now);
+        if matches!(reply, Reply::Begun { decision: Decision::Replay(_), .. }) {
+            self.replays.note(&call.name, now);
+        }
         let due_at = match &next {
             Next::Write(record) => record.due_at(),
             Next::Keep | Next::Remove => None,

@@ -1,5 +1,6 @@
 //! The keys of a shard as operators see them: what stands in a record, but for the answer itself.
 
+use super::replays::Replays;
 use crate::clock;
 use crate::random;
 use crate::sandbox::shown::Shown;
@@ -24,7 +25,12 @@ pub(super) fn bring_up_to_date(sql: &SqlStorage) -> Result<()> {
 
 /// Keys, the newest first, as lines: a time to sort by and what is shown. The parts: a key's name,
 /// a state, and how many.
-pub(super) fn lines(sql: &SqlStorage, parts: &[&str], now: UnixMillis) -> Result<String> {
+pub(super) fn lines(
+    sql: &SqlStorage,
+    parts: &[&str],
+    replays: &Replays,
+    now: UnixMillis,
+) -> Result<String> {
     const LIST: &str = "SELECT name, scope, ifnull(of, 'key'), record FROM records";
     // Rows are numbered as they come.
     const NEWEST: &str = " ORDER BY rowid DESC LIMIT ?";
@@ -45,7 +51,7 @@ pub(super) fn lines(sql: &SqlStorage, parts: &[&str], now: UnixMillis) -> Result
         if left == 0 {
             break;
         }
-        if let Some(line) = shown(&row?, state, now) {
+        if let Some(line) = shown(&row?, state, replays, now) {
             lines.push_str(&line);
             left -= 1;
         }
@@ -55,7 +61,12 @@ pub(super) fn lines(sql: &SqlStorage, parts: &[&str], now: UnixMillis) -> Result
 
 /// A row as a line, unless it is as if it were not there, or has another state than the one asked
 /// for.
-fn shown(row: &[SqlStorageValue], wanted: &str, now: UnixMillis) -> Option<String> {
+fn shown(
+    row: &[SqlStorageValue],
+    wanted: &str,
+    replays: &Replays,
+    now: UnixMillis,
+) -> Option<String> {
     use SqlStorageValue as Value;
     let [Value::Blob(name), scope, Value::String(of), Value::Blob(record)] = row else {
         return None;
@@ -78,7 +89,7 @@ fn shown(row: &[SqlStorageValue], wanted: &str, now: UnixMillis) -> Option<Strin
         _ => None,
     };
     let created_at = clock::rfc3339(record.created_at);
-    let mut shown = Shown::new()
+    let shown = Shown::new()
         .text("key", &random::hex(name))
         .text("of", of)
         .maybe("scope", scope)
@@ -91,10 +102,8 @@ fn shown(row: &[SqlStorageValue], wanted: &str, now: UnixMillis) -> Option<Strin
         .text("changed_at", &clock::rfc3339(journal::changed_at(&record)))
         .maybe("lease_until", time(lease_until).as_deref())
         .maybe("completed_at", time(status.completed_at).as_deref())
-        .maybe("expires_at", time(status.expires_at).as_deref());
-    if let State::InFlight { lease_until, .. } = record.state {
-        shown = shown.time("lease_until", lease_until);
-    }
+        .maybe("expires_at", time(status.expires_at).as_deref())
+        .json("replays", replays.shown(name).as_deref().unwrap_or("null"));
     Some([&created_at, "\t", &shown.finish(), "\n"].concat())
 }
 

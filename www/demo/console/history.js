@@ -21,6 +21,7 @@ export function historyOf({ key, journal }, now) {
     earlier: journal.length - rows.length,
   };
   for (const row of rows) add(history, row);
+  if (key?.replays) history.marks.push({ at: Date.parse(key.replays.last_at), what: "replayed", ...key.replays });
   if (key) endAsItStands(history, key, now);
   else turn(history, "gone", history.spans.at(-1).from);
   return history;

@@ -156,6 +156,11 @@ function lines({ key, journal }) {
     const words = `The ${causeWords(key).replace("its last", "last")}. It may have been executed. The outcome is unknown.`;
     insert(all, { at: key.changed_at, words, kind: "unknown" });
   }
+  if (key?.replays) {
+    const { count, last_at: at, since } = key.replays;
+    const times = count === 1 ? "once" : `${count} times`;
+    insert(all, { at, words: `The answer was given again ${times} since ${clock(Date.parse(since), now)}, here for the last time.`, kind: "replayed" });
+  }
   const told = all.map(({ at, words, kind, id }) =>
     element(
       "li",

@@ -175,6 +175,7 @@ const roomFor = (words) => words.length * 6.2;
 
 const MARKS = {
   voided: () => "given up",
+  replayed: ({ count }) => (count === 1 ? "given again" : `given again ${count} times`),
   late_ignored: ({ n }) => `late: ${n}`,
   expired: () => "forgotten",
   settled: ({ operation, state }) =>

@@ -1,0 +1,46 @@
+//! How often keys were answered again since this object woke, for whoever looks at the life of one.
+//!
+//! In memory only: a replay changes nothing, so it writes nothing, and a client that polls cannot
+//! fill anything. What a replica answers does not come here.
+
+use crate::sandbox::shown::Shown;
+use oncekey::UnixMillis;
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// How many keys are kept in mind; beyond that, it begins anew.
+const MOST: usize = 4096;
+
+pub(super) struct Replays {
+    since: UnixMillis,
+    of: RefCell<HashMap<Vec<u8>, Tally>>,
+}
+
+struct Tally {
+    count: u32,
+    last_at: UnixMillis,
+}
+
+impl Replays {
+    pub(super) fn since(now: UnixMillis) -> Self {
+        Self { since: now, of: RefCell::default() }
+    }
+
+    pub(super) fn note(&self, name: &[u8], now: UnixMillis) {
+        let mut of = self.of.borrow_mut();
+        if of.len() >= MOST && !of.contains_key(name) {
+            of.clear();
+        }
+        let tally = of.entry(name.to_vec()).or_insert(Tally { count: 0, last_at: now });
+        tally.count = tally.count.saturating_add(1);
+        tally.last_at = now;
+    }
+
+    /// `{"count","last_at","since"}`, if there were any.
+    pub(super) fn shown(&self, name: &[u8]) -> Option<String> {
+        let of = self.of.borrow();
+        let tally = of.get(name)?;
+        let shown = Shown::new().integer("count", tally.count.into());
+        Some(shown.time("last_at", tally.last_at).time("since", self.since).finish())
+    }
+}
