@@ -36,6 +36,7 @@ pub mod journal;
 pub mod key;
 pub mod lifecycle;
 pub mod lookup;
+pub mod percent;
 pub mod policy;
 pub mod problem;
 pub mod record;

@@ -19,6 +19,7 @@
 use crate::base64;
 use crate::fingerprint::{FingerprintSecrets, Fingerprints, RequestParts};
 use crate::key::IdempotencyKey;
+use crate::percent;
 use crate::time::{Millis, UnixMillis};
 use core::fmt;
 use hmac::{Hmac, KeyInit, Mac};
@@ -256,18 +257,8 @@ pub fn is_inbound(path: &str) -> bool {
 
 /// The bytes that a path's escapes stand for, in small letters and with slashes of one kind.
 fn as_read(path: &str) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let digit = |at: usize| tail.get(at).and_then(|&byte| char::from(byte).to_digit(16));
-        let (byte, next) = match (first, digit(0), digit(1)) {
-            (b'%', Some(high), Some(low)) => ((high << 4 | low) as u8, &tail[2..]),
-            _ => (*first, tail),
-        };
-        bytes.push(if byte == b'\\' { b'/' } else { byte.to_ascii_lowercase() });
-        rest = next;
-    }
-    bytes
+    let one_kind = |byte: u8| if byte == b'\\' { b'/' } else { byte.to_ascii_lowercase() };
+    percent::decoded(path.as_bytes()).map(one_kind).collect()
 }
 
 impl fmt::Debug for Message<'_> {

@@ -1,8 +1,9 @@
 //! The field among the pairs of `application/x-www-form-urlencoded`.
 
-use super::text::{decoded, escaped, halves};
+use super::text::{decoded, halves};
 use super::{FieldName, FormKeyError, Found};
 use crate::canonical::work::spent;
+use crate::percent::escaped;
 
 /// As browsers write pairs and the URL standard reads them (section 5.1).
 pub(super) fn find(body: &[u8], field: &FieldName) -> Result<Option<Found>, FormKeyError> {

@@ -6,6 +6,7 @@ use super::fields::Field;
 use super::row::{Row, Value};
 use crate::json::Json;
 use crate::random;
+use oncekey::percent;
 
 /// A text type: its name, the rule in words, and the rule itself.
 macro_rules! text {
@@ -214,25 +215,8 @@ impl BodyType {
 
 /// Percent-decoding as URLs have it: what is no escape stays as it is, bad UTF-8 becomes U+FFFD.
 pub(super) fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let (byte, next) = match tail {
-            [high, low, after @ ..] if *first == b'%' => match (hex(*high), hex(*low)) {
-                (Some(high), Some(low)) => (high << 4 | low, after),
-                _ => (*first, tail),
-            },
-            _ => (*first, tail),
-        };
-        bytes.push(byte);
-        rest = next;
-    }
+    let bytes: Vec<u8> = percent::decoded(text.as_bytes()).collect();
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    let value = char::from(digit).to_digit(16)?;
-    u8::try_from(value).ok()
 }
 
 /// Whether a text is what an id has behind its prefix.
