@@ -29,6 +29,7 @@ mod reconcile;
 mod replica;
 mod sandbox;
 mod shard;
+mod shown;
 mod upstream;
 mod webhooks;
 

@@ -9,7 +9,7 @@ use crate::inspect::admin_scope;
 use crate::journal;
 use crate::keys;
 use crate::sandbox::reconcile as sandbox;
-use crate::sandbox::shown::{Shown, array};
+use crate::shown::{Shown, array};
 use oncekey::{IdempotencyKey, Rejection, Scope, ScopedKey};
 use worker::Env;
 

@@ -8,8 +8,8 @@
 use super::error::Failure;
 use super::events::event;
 use super::row::Row;
-use super::shown::time;
 use super::store::Tx;
+use crate::shown::time;
 use oncekey::retry::{self, Doubt, Next, Outcome, Progress, RetryPolicy, RetrySettings};
 use oncekey::{Millis, UnixMillis};
 

@@ -12,9 +12,9 @@ use super::fields::Field;
 use super::input::{Amount, IdempotencyKey, Subject};
 use super::merchant::Context;
 use super::row::{Row, Value};
-use super::shown::Shown;
 use super::store::Tx;
 use crate::json::Json;
+use crate::shown::Shown;
 
 /// An event: who sent it, and what it says.
 pub(super) struct Inbound {

@@ -8,10 +8,10 @@ use super::input::{BodyType, Id, text};
 use super::merchant::Context;
 use super::pages::Listed;
 use super::row::{Row, Value};
-use super::shown::{Shown, time};
 use super::store::Tx;
 use crate::json::Json;
 use crate::random;
+use crate::shown::{Shown, time};
 use oncekey::webhook::Secret;
 use oncekey::webhook_target::{Reach, check_target};
 

@@ -1,7 +1,7 @@
 //! Why a call did not succeed, and how that is told.
 
 use super::input::RequestId;
-use super::shown::Shown;
+use crate::shown::Shown;
 use std::fmt;
 
 /// Either the caller is told why (`Refused`), or something here broke (`Broken`: 500, no details).

@@ -6,10 +6,10 @@ use super::input::Id;
 use super::merchant::Context;
 use super::pages::{Listed, NEWEST, Page};
 use super::row::Row;
-use super::shown::time;
 use super::store::Tx;
 use super::{deliveries, executions};
 use crate::random;
+use crate::shown::time;
 use sha2::{Digest, Sha256};
 
 /// What the ids begin with.

@@ -11,8 +11,8 @@ use super::error::{Failure, Refusal};
 use super::input::IdempotencyKey;
 use super::merchant::Context;
 use super::row::{Row, Value};
-use super::shown::Shown;
 use super::store::Tx;
+use crate::shown::Shown;
 
 /// Notes that `operation` made `object_id`.
 pub(super) fn note(

@@ -11,8 +11,8 @@
 use super::error::Failure;
 use super::orders::OrderId;
 use super::pages::{Listed, OLDEST, Page};
-use super::shown::{Shown, array, time};
 use super::store::{Tx, UNREADABLE};
+use crate::shown::{Shown, array, time};
 
 pub(super) const CASH: &str = "cash";
 pub(super) const SALES: &str = "sales";

@@ -52,7 +52,6 @@ mod route;
 mod row;
 mod schema;
 mod sending;
-pub(crate) mod shown;
 mod store;
 mod subscriptions;
 

@@ -5,11 +5,11 @@ use super::fields::{Field, Fields};
 use super::input::{Amount, BodyType, Currency, OwnNumber, Subject, is_id_part, text};
 use super::merchant::Context;
 use super::row::{Row, Value};
-use super::shown::time;
 use super::store::Tx;
 use super::{events, executions};
 use crate::json::Json;
 use crate::random;
+use crate::shown::time;
 
 text!(OrderId, "must be the id of an order: ord_ and 32 hexadecimal digits", |text| {
     text.strip_prefix("ord_").is_some_and(is_id_part)

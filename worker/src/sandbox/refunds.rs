@@ -7,9 +7,9 @@ use super::input::{Amount, BodyType, Id, OwnNumber};
 use super::merchant::Context;
 use super::orders::{self, OrderId};
 use super::row::{Row, Value};
-use super::shown::time;
 use super::store::Tx;
 use super::{events, executions, ledger};
+use crate::shown::time;
 
 /// What the ids begin with.
 pub(super) const PREFIX: &str = "rfd_";

@@ -6,9 +6,9 @@ use super::fields::Fields;
 use super::input::{Amount, BodyType, Currency, Id, Subject};
 use super::merchant::Context;
 use super::row::{Row, Value};
-use super::shown::time;
 use super::store::Tx;
 use super::{events, executions};
+use crate::shown::time;
 
 /// What the ids begin with.
 pub(super) const PREFIX: &str = "sub_";

@@ -3,7 +3,7 @@
 use super::replays::Replays;
 use crate::clock;
 use crate::random;
-use crate::sandbox::shown::Shown;
+use crate::shown::Shown;
 use oncekey::{Record, ScopedKey, State, UnixMillis, journal};
 use worker::{Result, SqlStorage, SqlStorageValue};
 

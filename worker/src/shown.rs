@@ -11,7 +11,7 @@ macro_rules! time {
         concat!("strftime('%Y-%m-%dT%H:%M:%fZ', ", $column, " / 1000.0, 'unixepoch')")
     };
 }
-pub(super) use time;
+pub(crate) use time;
 
 /// A JSON object that is being written.
 pub(crate) struct Shown(String);
