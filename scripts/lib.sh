@@ -51,6 +51,15 @@ stage() {
     printf '== %s: ok, %s s\n' "$name" "$(seconds_since "$begun")"
 }
 
+# remapped_paths: rustc flags, as a list of TOML, by which what panics tell is the same wherever the build ran, and short.
+remapped_paths() {
+    local registry
+    printf "'--remap-path-prefix=%s=.'" "$root"
+    for registry in "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*; do
+        printf ", '--remap-path-prefix=%s/='" "$registry"
+    done
+}
+
 seconds_since() {
     local now=${EPOCHREALTIME/[.,]/}
     printf '%d.%d' $(((now - $1) / 1000000)) $(((now - $1) / 100000 % 10))
