@@ -13,7 +13,7 @@ import {
 import { type KeyCalls, keyCalls } from "./key-calls.js";
 import { type Prepared, expected, prepare } from "./request.js";
 import { type Settings, read } from "./settings.js";
-import { TooLong, takeTurn } from "./turn.js";
+import { TooLong, type TurnOptions, takeTurn } from "./turn.js";
 import type {
   Client,
   ClientEvents,
@@ -147,49 +147,37 @@ export class OncekeyClient extends Events implements Client {
       const ready = await abortable(Promise.all([prepare(url, init), this.#later()]), signal);
       const client = ready[1];
       prepared = ready[0];
-      ended = await takeTurn(
-        {
-          client,
-          namespace: this.#settings.namespace,
-          intent,
-          signal,
-          longest: this.#settings.totalTime,
-          onWait: () => told("inprogress", { intent, elsewhere: true }),
-        },
-        async (turn) => {
-          // What is not sent is not in doubt.
-          signal?.throwIfAborted();
-          const earlier = this.#inMemory.get(intent);
-          const submit = submitOf(prepared, options, turn.waitedSince);
-          const call = client.submit(intent, submit, earlier?.key);
-          try {
-            return await drive({
-              call,
-              intent,
-              signal,
-              request: (key, again) => {
-                if (again) return earlier!.prepared;
-                this.#inMemory.set(intent, { key, prepared });
-                return prepared;
-              },
-              fetch: this.#settings.fetch,
-              validate: options.validate,
-              keyCalls: this.#keyCalls,
-              credential: prepared.headers,
-              keepTurn: turn.keep,
-              totalTime: this.#settings.totalTime,
-              tell: told,
-            });
-          } finally {
-            call.free();
-          }
-        },
-      );
+      ended = await takeTurn(this.#turn(client, intent, signal, told), async (turn) => {
+        // What is not sent is not in doubt.
+        signal?.throwIfAborted();
+        const earlier = this.#inMemory.get(intent);
+        const submit = submitOf(prepared, options, turn.waitedSince);
+        const call = client.submit(intent, submit, earlier?.key);
+        try {
+          return await drive({
+            call,
+            intent,
+            signal,
+            request: (key, again) => {
+              if (again) return earlier!.prepared;
+              this.#inMemory.set(intent, { key, prepared });
+              return prepared;
+            },
+            fetch: this.#settings.fetch,
+            validate: options.validate,
+            keyCalls: this.#keyCalls,
+            credential: prepared.headers,
+            keepTurn: turn.keep,
+            totalTime: this.#settings.totalTime,
+            tell: told,
+          });
+        } finally {
+          call.free();
+        }
+      });
     } catch (error) {
       // Only before and in a wait for its turn does it end like this: nothing of this call was sent.
-      if (error instanceof TooLong) throw this.#tooLong(intent, told);
-      if (!signal?.aborted) throw error;
-      throw this.#aborted(intent, signal.reason);
+      throw this.#notBegun(intent, signal, told, error);
     }
     return this.#result(intent, prepared, ended, told);
   }
@@ -224,14 +212,22 @@ export class OncekeyClient extends Events implements Client {
 
   /** What a caller looks up may be out of date while a request is under way, here or in another tab. */
   async #othersEnded(client: CoreClient, intent: string, signal: AbortSignal | undefined, told: Tell): Promise<void> {
-    const { namespace, totalTime } = this.#settings;
-    const onWait = () => told("inprogress", { intent, elsewhere: true });
     try {
-      await takeTurn({ client, namespace, intent, signal, longest: totalTime, onWait }, async () => {});
+      await takeTurn(this.#turn(client, intent, signal, told), async () => {});
     } catch (error) {
-      if (error instanceof TooLong) throw this.#tooLong(intent, told);
-      throw signal?.aborted ? this.#aborted(intent, signal.reason) : error;
+      throw this.#notBegun(intent, signal, told, error);
     }
+  }
+
+  #turn(client: CoreClient, intent: string, signal: AbortSignal | undefined, told: Tell): TurnOptions {
+    const { namespace, totalTime: longest } = this.#settings;
+    return { client, namespace, intent, signal, longest, onWait: () => told("inprogress", { intent, elsewhere: true }) };
+  }
+
+  /** Why a call ended before or in a wait for its turn. */
+  #notBegun(intent: string, signal: AbortSignal | undefined, told: Tell, error: unknown): unknown {
+    if (error instanceof TooLong) return this.#tooLong(intent, told);
+    return signal?.aborted ? this.#aborted(intent, signal.reason) : error;
   }
 
   #result(intent: string, prepared: Prepared, { end, response, cause, aborted, sent }: Ended, tell: Tell): Response {
@@ -378,7 +374,8 @@ function submitOf(prepared: Prepared, options: IntentOptions, waitedSince: numbe
   } as never;
 }
 
-function isOpen({ state }: IntentStatus): boolean {
+/** Whether something may have been executed, and nobody knows yet. */
+export function isOpen({ state }: IntentStatus): boolean {
   return state === "sending" || state === "unknown";
 }
 

@@ -44,6 +44,14 @@ export async function drive(drive: Drive): Promise<Ended> {
   let cause: unknown;
   let sent: { key: string; attempt: number } | undefined;
   let aborted = false;
+  /** The end of a call that is given up between two steps: what is stored says what is known. */
+  const givenUp = ({ reason }: AbortSignal): Ended => ({
+    end: call.stop() as EndCommand,
+    response,
+    cause: reason,
+    aborted: true,
+    sent,
+  });
   let command = call.begin() as Command;
   for (;;) {
     switch (command.do) {
@@ -78,8 +86,7 @@ export async function drive(drive: Drive): Promise<Ended> {
           await drive.keepTurn?.();
         } catch (reason) {
           if (!signal?.aborted) throw reason;
-          // What is stored says what is known; nothing was sent since.
-          return { end: stopped(call), response, cause: signal.reason, aborted: true, sent };
+          return givenUp(signal);
         }
         command = call.waited() as Command;
         break;
@@ -87,7 +94,7 @@ export async function drive(drive: Drive): Promise<Ended> {
       case "ask":
       case "void": {
         const report = await drive.keyCalls?.(command.key, command.do, signal, drive.credential);
-        if (signal?.aborted) return { end: stopped(call), response, cause: signal.reason, aborted: true, sent };
+        if (signal?.aborted) return givenUp(signal);
         command = call.reported(report?.status ?? 0, report?.state, report?.httpStatus) as Command;
         break;
       }
@@ -97,7 +104,7 @@ export async function drive(drive: Drive): Promise<Ended> {
           found = await abortable(Promise.resolve(drive.lookup?.()), signal);
         } catch (error) {
           if (!signal?.aborted) throw error;
-          return { end: stopped(call), response, cause: signal.reason, aborted: true, sent };
+          return givenUp(signal);
         }
         // What it may say is the core's affair.
         command = (found ? call.lookedUp(String(found.state), found.httpStatus) : call.reported(0)) as Command;
@@ -107,9 +114,4 @@ export async function drive(drive: Drive): Promise<Ended> {
         return { end: command, response, cause, aborted, sent };
     }
   }
-}
-
-/** The end of a call that is given up between two steps. */
-function stopped(call: CoreCall): EndCommand {
-  return call.stop() as EndCommand;
 }

@@ -2,7 +2,7 @@
 //
 // Locking, focus, labels and the live region are the core's (src/wasm/guard.rs); this is what it calls.
 
-import { OncekeyClient, type Tell, named } from "./client.js";
+import { OncekeyClient, type Tell, isOpen, named } from "./client.js";
 import type { Core } from "./core.js";
 import { AbortedError, AnswerGoneError, OutcomeUnknownError, PayloadChangedError } from "./errors.js";
 import { asNavigated, asSubmitted } from "./form-data.js";
@@ -206,9 +206,7 @@ class Guarded implements FormGuard {
 
   /** Whether an earlier submit may have been executed, whatever went wrong with this one. */
   #isOpen(intent: string | undefined): boolean {
-    if (intent === undefined) return false;
-    const { state } = this.#client.status(intent);
-    return state === "sending" || state === "unknown";
+    return intent !== undefined && isOpen(this.#client.status(intent));
   }
 
   #report(error: unknown): void {
