@@ -57,14 +57,14 @@ use core::fmt;
 pub struct BusinessKeys(Vec<(Route, JsonPointer)>);
 
 /// A business number: which member it is, and what stands in it.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Number {
     pointer: JsonPointer,
     value: String,
 }
 
 /// Why a list is none of business keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BusinessKeyError {
     /// An entry is not `METHOD:/path:/pointer`.
@@ -77,11 +77,11 @@ pub enum BusinessKeyError {
 
 /// The body is JSON by its type, and cannot be read in one way only: it is broken or coded, or
 /// repeats a name. Nobody could tell which number counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NumberUnreadable;
 
 /// What becomes of an attempt that owns its key, or of a key that is held.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Pairing {
     /// The attempt may call the origin, with both leases in its hands.
     Dispatch(Execution),
@@ -95,7 +95,7 @@ pub enum Pairing {
 }
 
 /// What becomes of the key when the number's part of an attempt is over.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum KeyEnd {
     /// It is completed with the attempt's own answer.
     Own,

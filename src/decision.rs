@@ -6,7 +6,7 @@ use crate::time::{Millis, UnixMillis};
 use minicbor::{Decode, Encode};
 
 /// What a call decided, what may be told about the key after it, and what to store.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Step<D> {
     /// What was decided.
     pub decision: D,
@@ -17,7 +17,7 @@ pub struct Step<D> {
 }
 
 /// What becomes of the stored record.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Next {
     /// It stays as it is.
     Keep,
@@ -28,7 +28,7 @@ pub enum Next {
 }
 
 /// What an attempt may do.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum Decision {
     /// Call the origin.
     #[n(0)]
@@ -64,7 +64,7 @@ pub enum Decision {
 }
 
 /// The right to call the origin once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub struct Execution {
     /// The attempt's number, from 1.
     #[n(0)]
@@ -75,7 +75,7 @@ pub struct Execution {
 }
 
 /// What became of an attempt that ended.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum Completion {
     /// It is recorded, now or by an earlier arrival of the same call: its caller gets its answer.
     #[n(0)]
@@ -89,7 +89,7 @@ pub enum Completion {
 }
 
 /// Why an attempt ended without an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(index_only)]
 pub enum FailCause {
     /// The request never left for the origin.
@@ -107,7 +107,7 @@ pub enum FailCause {
 }
 
 /// Whether an attempt still owns its key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Renewal {
     /// Its lease begins anew.
@@ -119,7 +119,7 @@ pub enum Renewal {
 }
 
 /// What an operator found out about an unknown outcome.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum Settlement {
     /// Nothing was executed.
     #[n(0)]
@@ -130,7 +130,7 @@ pub enum Settlement {
 }
 
 /// Whether a settlement was taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Settling {
     /// It was.

@@ -62,7 +62,7 @@ impl fmt::Debug for RequestParts<'_> {
 }
 
 /// All the fingerprints of one request: one under each secret that is listed, and the plain one.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub struct Fingerprints {
     #[n(0)]
     plain: Fingerprint,
@@ -105,7 +105,7 @@ impl Fingerprints {
 }
 
 /// What a record's fingerprint says of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Comparison {
     /// It is the same request.
     Same,
@@ -117,7 +117,7 @@ pub enum Comparison {
 }
 
 /// The fingerprint of a request, as a record keeps it.
-#[derive(Clone, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, PartialEq, Eq, Hash, Encode, Decode)]
 pub struct Fingerprint {
     #[n(0)]
     version: u8,
@@ -238,7 +238,7 @@ impl fmt::Debug for FingerprintSecrets {
 
 /// What is wrong with a list of secrets: with which pair, counted from 1. It never shows any of the
 /// text, which may be a secret in the wrong place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each variant says it in its message")]
 pub enum SecretsError {

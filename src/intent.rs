@@ -106,7 +106,7 @@ pub struct Submit<'a> {
 }
 
 /// What a submit does.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Start {
     /// Store the entry, and send the request with its key.
     Send {
@@ -135,7 +135,7 @@ pub enum Start {
 }
 
 /// Why an attempt must not be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SendError {
     /// The intent has no entry any more, or one with another key.

@@ -10,7 +10,7 @@ use core::fmt;
 pub struct IdempotencyKey(String);
 
 /// Why a header's value is no idempotency key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum KeyError {
     /// Nothing, or nothing between the quotes.

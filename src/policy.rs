@@ -5,7 +5,7 @@ use crate::time::Millis;
 use minicbor::{Decode, Encode};
 
 /// The settings that a record is begun under.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub struct Policy {
     /// How long a kept answer lives, from its completion; a released key too, from its release.
     #[n(0)]
@@ -22,7 +22,7 @@ pub struct Policy {
 }
 
 /// What a retry finds when an earlier attempt may have been executed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(index_only)]
 pub enum UnknownOutcome {
     /// It is executed again: right where the origin itself deduplicates by the forwarded key.
@@ -34,7 +34,7 @@ pub enum UnknownOutcome {
 }
 
 /// What becomes of a key whose answer has expired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(index_only)]
 pub enum ExpiredKey {
     /// It is as new.
@@ -91,7 +91,7 @@ impl Policy {
 }
 
 /// What an origin's status says about the operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AnswerClass {
     /// The answer of the key: kept and replayed.
     Final,

@@ -9,7 +9,7 @@ use crate::scope::ScopeError;
 use crate::webhook::WebhookError;
 
 /// How error bodies look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// `{"type","code","message","request_id"}`, the statuses of Stripe-like APIs.
     Kukopay,
@@ -18,7 +18,7 @@ pub enum Dialect {
 }
 
 /// Why a request gets no answer of the origin.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Rejection {
     /// The route asks for a key and there is none.
@@ -90,7 +90,7 @@ pub enum Rejection {
 }
 
 /// A rejection as it goes out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Problem {
     /// The HTTP status.
     pub status: u16,

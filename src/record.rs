@@ -9,7 +9,7 @@ use crc::{CRC_32_ISO_HDLC, Crc, Table};
 use minicbor::{Decode, Encode};
 
 /// Everything that is stored for a key. The lifecycle changes it; stores keep it.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub struct Record {
     /// The request that the key belongs to; `None` for a key that was voided before any came.
     #[n(0)]
@@ -35,7 +35,7 @@ pub struct Record {
 }
 
 /// Where a key stands. That there is no record at all is the state `absent`.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum State {
     /// One attempt owns the key.
     #[n(0)]
@@ -94,7 +94,7 @@ pub enum State {
 }
 
 /// Why an outcome is unknown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum UnknownCause {
     /// The origin answered with this status, which says nothing about what it did.
     #[n(0)]
@@ -114,7 +114,7 @@ pub enum UnknownCause {
 }
 
 /// Why it is sure that nothing was executed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum ReleaseCause {
     /// The origin refused with this status before doing anything.
     #[n(0)]
@@ -128,7 +128,7 @@ pub enum ReleaseCause {
 }
 
 /// What tells one attempt from every other: 16 random bytes. (Its number is for people.)
-#[derive(Clone, Copy, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(transparent)]
 pub struct Token(
     #[n(0)]
@@ -138,11 +138,11 @@ pub struct Token(
 
 /// The last attempts that own the key no more, oldest first. None of them begins again; from one
 /// that has ended nothing counts any more, from one that was overtaken only the first success.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(transparent)]
 pub struct EarlierAttempts(#[n(0)] Vec<EarlierAttempt>);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 struct EarlierAttempt {
     #[n(0)]
     token: Token,
@@ -152,7 +152,7 @@ struct EarlierAttempt {
 }
 
 /// What may be told about a key: never its answer's body.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub struct KeyStatus {
     /// Where the key stands now.
     #[n(0)]
@@ -178,7 +178,7 @@ pub struct KeyStatus {
 }
 
 /// The names that callers see in `Idempotency-State`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(index_only)]
 pub enum KeyState {
     /// An attempt is under way.
@@ -202,7 +202,7 @@ pub enum KeyState {
 }
 
 /// How a record relates to the passing of time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Life {
     /// It counts.
     Live,
@@ -400,7 +400,7 @@ impl KeyState {
 }
 
 /// Why stored bytes are no record. None of these means that the key is new.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RecordError {
     /// The bytes do not start as a record does.

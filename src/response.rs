@@ -8,7 +8,7 @@ use minicbor::{Decode, Encode};
 
 /// An origin's answer, ready to be stored: without what must never be replayed, and within the
 /// store's limit.
-#[derive(Clone, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, PartialEq, Eq, Hash, Encode, Decode)]
 pub struct StoredResponse {
     /// The HTTP status.
     #[n(0)]
@@ -28,7 +28,7 @@ pub struct StoredResponse {
 }
 
 /// What an answer was too large for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kept {
     /// All of it is kept.
     Whole,

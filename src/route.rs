@@ -3,14 +3,14 @@
 use core::fmt;
 
 /// A method and a path pattern, as in `POST:/v1/orders/*`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Route {
     method: String,
     segments: Vec<String>,
 }
 
 /// Why a text is no route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RouteError {
     /// It is not `METHOD:/path`.

@@ -7,7 +7,7 @@ use minicbor::{Decode, Encode};
 use sha2::{Digest, Sha256};
 
 /// Where a request says who is calling.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ScopeSource {
     /// The value of this header, its name in lower case.
     Header(String),
@@ -38,7 +38,7 @@ pub struct ScopedKey(
 pub struct ScopeAliases(Vec<([u8; 32], String)>);
 
 /// Why a list of aliases cannot be taken.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AliasError {
     /// An entry is not `hash:tenant`.
@@ -50,7 +50,7 @@ pub enum AliasError {
 }
 
 /// Why a request has no scope.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ScopeError {
     /// It carries none of the sources.

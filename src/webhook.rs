@@ -39,11 +39,11 @@ pub const PATH: &str = "/webhooks/";
 pub const TOLERANCE: Millis = Millis::from_seconds(300);
 
 /// A shared secret: 24 to 64 bytes. Never shown, unless it is asked for by [`Secret::expose`].
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Secret(Vec<u8>);
 
 /// A text that is no secret. It says nothing of the text, which may be one that was mistyped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SecretError;
 
 impl Secret {
@@ -100,7 +100,7 @@ pub struct Sources(Vec<(String, Vec<Secret>)>);
 
 /// What is wrong with a list of sources. It shows nothing of the text, which may be a secret in the
 /// wrong place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SourcesError {
     /// There is no colon.
@@ -152,7 +152,7 @@ pub struct Message<'a> {
 }
 
 /// Why a message is not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WebhookError {
     /// It lacks this header, or it is empty.

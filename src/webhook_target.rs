@@ -13,7 +13,7 @@
 use core::fmt;
 
 /// How far webhooks may go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reach {
     /// What anybody on the Internet can reach, by TLS.
     Public,
@@ -22,7 +22,7 @@ pub enum Reach {
 }
 
 /// Why an URL is refused. Its text is the end of a sentence that begins with the URL's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TargetError {
     /// It is no URL of the plain kind that is taken.

@@ -47,7 +47,7 @@ impl fmt::Display for JsonPointer {
 }
 
 /// Why a text is no pointer that can be used here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PointerError {
     /// The pointer is empty.

@@ -41,11 +41,11 @@ use crate::canonical::MediaType;
 use crate::key::{IdempotencyKey, KeyError};
 
 /// The name of the form field that may carry the key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FieldName(String);
 
 /// Why a text is no name for the field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FieldNameError {
     /// Too long, empty, or with a character that forms have to spell in another way.
@@ -55,7 +55,7 @@ pub enum FieldNameError {
 }
 
 /// A form, and what it says of the key.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Taken {
     /// The key in the field; `None` where there is no such field.
     pub key: Option<IdempotencyKey>,
@@ -64,7 +64,7 @@ pub struct Taken {
 }
 
 /// Why a form's key cannot be told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FormKeyError {
     /// What is in the field is no key.

@@ -41,7 +41,7 @@ fn is_field(part: &Part<'_>, field: &FieldName) -> Result<bool, FormKeyError> {
 }
 
 /// What a part's `Content-Disposition` says of its name.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Naming {
     Other,
     Field,

@@ -42,7 +42,7 @@ use crate::retry::{
 use crate::time::{Millis, UnixMillis};
 
 /// A call under way.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
     goal: Goal,
     settings: CallSettings,
@@ -55,7 +55,7 @@ pub struct Call {
 }
 
 /// What a call is for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Goal {
     /// To send a request until its outcome is known.
     Submit {
@@ -76,7 +76,7 @@ pub enum Goal {
 }
 
 /// What holds for the whole call.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CallSettings {
     /// How often and how long.
     pub retry: RetryPolicy,
@@ -105,7 +105,7 @@ pub struct Moment {
     pub in_memory: Option<IdempotencyKey>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Phase {
     Idle,
     Sent { entry: Entry, request: Which },

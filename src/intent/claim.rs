@@ -22,11 +22,11 @@ use crate::time::{Millis, UnixMillis};
 
 /// Which tab, or rather which life of a page: 64 random bits, kept in memory only (a duplicated tab
 /// would copy what the session's storage holds).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TabToken(u64);
 
 /// A tab's claim to be the only sender of an intent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Claim {
     /// Whose it is.
     pub tab: TabToken,
@@ -35,7 +35,7 @@ pub struct Claim {
 }
 
 /// What a tab that wants to send does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Claiming {
     /// Write this, wait [`Claim::CONFIRM_AFTER`], and send only if it [is held](Claim::is_held) then.
     Write(Claim),

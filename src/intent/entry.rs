@@ -9,7 +9,7 @@ use crate::retry::Context;
 use crate::time::{Millis, UnixMillis};
 
 /// What is kept for an intent: never a body, nor anything of one but its tag.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Entry {
     /// The key.
     pub key: IdempotencyKey,
@@ -32,7 +32,7 @@ pub struct Entry {
 }
 
 /// Where an intent stands. That nothing is stored is the state idle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     /// It has a key, under which nothing was executed.
     Prepared,
@@ -55,7 +55,7 @@ pub enum State {
 }
 
 /// What the store holds for an intent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Stored {
     /// Nothing.
     Nothing,

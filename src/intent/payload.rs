@@ -8,12 +8,12 @@ use sha2::{Digest, Sha256};
 
 /// What an intent sends, as far as it matters whether it is the same: the origin of the URL and the
 /// request's fingerprint. Kept in memory only.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Payload([u8; 32]);
 
 /// 32 bits of a hash over key and payload: enough to notice a change. A change that it misses is
 /// still refused by the server, which compares whole fingerprints.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Tag(pub(super) u32);
 
 impl Payload {

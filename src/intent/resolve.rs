@@ -34,7 +34,7 @@ use super::entry::{Entry, State};
 use crate::time::UnixMillis;
 
 /// What resolving is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
     /// To know.
     FindOut,
@@ -43,7 +43,7 @@ pub enum Purpose {
 }
 
 /// What the shell has to resolve with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Means {
     /// The server offers the key calls.
     pub key_calls: bool,
@@ -52,7 +52,7 @@ pub struct Means {
 }
 
 /// What to do next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResolveStep {
     /// `GET` the key's state.
     AskState,
@@ -69,7 +69,7 @@ pub enum ResolveStep {
 }
 
 /// Which call was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Asked {
     /// `GET` of the state.
     State,
@@ -78,7 +78,7 @@ pub enum Asked {
 }
 
 /// What a key call told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Report {
     /// The key has its answer.
     Completed {

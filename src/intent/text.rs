@@ -27,7 +27,7 @@ use sha2::{Digest, Sha256};
 const VERSION: &str = "1";
 
 /// Why a stored text is no entry. None of these means that nothing is stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EntryError {
     /// It does not look like one, or was changed.

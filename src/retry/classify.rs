@@ -43,7 +43,7 @@ pub struct Answer<'a> {
 }
 
 /// What became of an answer's body.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Body {
     /// It was read to its end, and is what its media type says (JSON that parses, for example).
     #[default]
@@ -71,7 +71,7 @@ pub struct Context<'a> {
 }
 
 /// What an attempt's end means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// The key's answer, a success.
     Succeeded {
@@ -108,7 +108,7 @@ pub enum Outcome {
 }
 
 /// Why an outcome is not settled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Doubt {
     /// The connection failed.
     Network,

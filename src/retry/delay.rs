@@ -12,7 +12,7 @@ pub const MAX_TIMER: Millis = Millis::new(i32::MAX as u64);
 const POLL: Millis = Millis::new(1000);
 
 /// How far a call has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Progress {
     /// The retries that were used up: as many as [`Next::Again`] said to count.
     pub retries: u32,
@@ -25,7 +25,7 @@ pub struct Progress {
 }
 
 /// What to do after an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Next {
     /// Send the same bytes again.
     Again {
@@ -39,7 +39,7 @@ pub enum Next {
 }
 
 /// Why a request is not sent again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stop {
     /// The outcome is settled, or asking again would not help.
     Outcome,

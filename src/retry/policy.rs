@@ -5,7 +5,7 @@ use crate::time::Millis;
 use core::fmt;
 
 /// What a caller may choose; the defaults are the project's.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RetrySettings {
     /// How often a request is sent again after the first time; 0 to 100.
     pub limit: u32,
@@ -23,7 +23,7 @@ pub struct RetrySettings {
 }
 
 /// How a wait is drawn from its limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Jitter {
     /// Anything from nothing to the limit, so that clients that failed together do not come again
     /// together.
@@ -33,11 +33,11 @@ pub enum Jitter {
 }
 
 /// Settings that have been checked.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RetryPolicy(RetrySettings);
 
 /// Why settings are refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RetryPolicyError {
     /// The limit is above [`RetryPolicy::MAX_LIMIT`].

@@ -19,7 +19,7 @@ pub struct Said<'a> {
 }
 
 /// What to store, and then to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
     /// To be stored before anything else is done; `None`: what is stored stays.
     pub write: Option<Entry>,
@@ -28,7 +28,7 @@ pub struct Step {
 }
 
 /// What to do next.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
     /// Send a request with this key.
     Send {
@@ -67,7 +67,7 @@ pub enum Command {
 }
 
 /// Which request is to be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Which {
     /// The call's own.
     Own,
@@ -76,7 +76,7 @@ pub enum Which {
 }
 
 /// What is waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Waiting {
     /// The next attempt.
     ToRetry,
@@ -85,7 +85,7 @@ pub enum Waiting {
 }
 
 /// How a call ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum End {
     /// The last answer is the caller's: Succeeded, Refused, or NotExecuted.
     Answered(Outcome),
@@ -118,7 +118,7 @@ pub enum End {
 }
 
 /// Why a call whose outcome is unknown is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ended {
     /// By the rules of [`next`](crate::retry::next).
     Stopped(Stop),
