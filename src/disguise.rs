@@ -7,11 +7,22 @@
 use crate::scope::ScopeSource;
 use core::fmt;
 
+/// By which a request wants to be taken for one with another method.
+const METHOD_HEADERS: [&str; 3] = ["x-http-method-override", "x-http-method", "x-method-override"];
+
+/// Whether a header (in lower case) wants a request to be taken for one with another path. Some
+/// frameworks believe it, for a proxy in front of them is to write it: here that is the gateway,
+/// which passes on the path that it has judged and nothing else.
+pub fn names_another_path(name: &str) -> bool {
+    matches!(name, "x-original-url" | "x-rewrite-url")
+}
+
 /// What would make a request another one at the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Disguise {
-    /// `X-HTTP-Method-Override`: the fingerprint says POST, the origin would do something else.
+    /// `X-HTTP-Method-Override` or one of its kind: the fingerprint says POST, the origin would do
+    /// something else.
     Method,
     /// `Connection` names a header that says whose the request is or how its body is to be read.
     /// Such a header ends here (RFC 9110 §7.6.1), so the caller would be somebody here and somebody
@@ -23,7 +34,7 @@ impl Disguise {
     /// What a request with a key is refused for. `header` gives a header's value by its name in lower
     /// case; `scope` is where the request says whose it is.
     pub fn of<'a>(header: impl Fn(&str) -> Option<&'a str>, scope: &[ScopeSource]) -> Option<Self> {
-        if header("x-http-method-override").is_some() {
+        if METHOD_HEADERS.iter().any(|name| header(name).is_some()) {
             return Some(Self::Method);
         }
         let counts = |name: &str| {
@@ -40,7 +51,7 @@ impl Disguise {
 impl fmt::Display for Disguise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Method => "A request with an idempotency key cannot carry X-HTTP-Method-Override; send it with the method itself.",
+            Self::Method => "A request with an idempotency key cannot carry X-HTTP-Method-Override or another header of its kind; send it with the method itself.",
             Self::Connection => "Connection may not name the credential, a cookie or the body's type of a request with an idempotency key.",
         })
     }
@@ -57,7 +68,9 @@ mod tests {
 
     #[test]
     fn what_changes_the_request_on_its_way_is_refused() {
-        assert_eq!(of("x-http-method-override", "DELETE"), Some(Disguise::Method));
+        for name in METHOD_HEADERS {
+            assert_eq!(of(name, "DELETE"), Some(Disguise::Method), "{name}");
+        }
         for named in ["X-Api-Key", "close, cookie", "keep-alive ,CONTENT-TYPE", "content-encoding"]
         {
             assert_eq!(of("connection", named), Some(Disguise::Connection), "{named}");

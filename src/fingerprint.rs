@@ -26,6 +26,7 @@ use minicbor::{Decode, Encode};
 use sha2::Sha256;
 
 use crate::canonical::{Body, Hashing, JsonPointer, MediaType, Sink};
+use crate::secret::are_same;
 
 const VERSION: u8 = 1;
 const DOMAIN: &[u8] = b"oncekey-fingerprint-1";
@@ -155,11 +156,7 @@ impl Fingerprint {
 
     /// In constant time, as for any code that authenticates.
     fn has_digest(&self, digest: &[u8; 32]) -> bool {
-        self.digest
-            .iter()
-            .zip(digest)
-            .fold(0, |difference, (one, other)| difference | (one ^ other))
-            == 0
+        are_same(&self.digest, digest)
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::business::{is_json, parse_entries, split_entry, text_at};
 use crate::canonical::json::Document;
 use crate::canonical::{JsonPointer, PointerError};
+use crate::path;
 use crate::route::{Route, RouteError};
 use core::fmt;
 
@@ -106,10 +107,10 @@ impl Template {
             push_encoded(&mut target, &text_at(document, pointer)?);
         }
         target.push_str(&self.rest);
-        // A value must not lead elsewhere: a URL parser goes up for `..`.
+        // A value must not lead elsewhere: a URL parser goes up for `..`, and many an origin does so
+        // for `..%2F` too.
         let path = target.split('?').next()?;
-        let leads_elsewhere = path.split('/').any(|segment| matches!(segment, "." | ".."));
-        (!leads_elsewhere).then_some(target)
+        (!path::has_dots(path)).then_some(target)
     }
 }
 

@@ -77,8 +77,8 @@ pub enum Rejection {
     NotFound,
     /// There is no record of the key that was asked about.
     NoRecord,
-    /// The path does not take this method.
-    MethodNotAllowed,
+    /// The path does not take this method, but these, as `Allow` lists them (RFC 9110 §10.2.1).
+    MethodNotAllowed(&'static str),
     /// The request is wrong in this way.
     Invalid(String),
     /// A setting is wrong: which, and what it may be.
@@ -102,6 +102,8 @@ pub struct Problem {
     pub body: String,
     /// The `Retry-After` in seconds, where the same request may succeed later.
     pub retry_after: Option<u32>,
+    /// The `Allow`, where the path takes other methods.
+    pub allow: Option<&'static str>,
 }
 
 impl Decision {
@@ -159,6 +161,10 @@ impl Rejection {
             content_type,
             body: format!("{{{}}}", fields.join(",")),
             retry_after,
+            allow: match self {
+                Self::MethodNotAllowed(allow) => Some(allow),
+                _ => None,
+            },
         }
     }
 
@@ -177,7 +183,7 @@ impl Rejection {
             Self::NoScope(_) | Self::Webhook(_) => (400, "invalid_request_error", None),
             Self::NotFound => (404, "invalid_request_error", None),
             Self::NoRecord => (404, "idempotency_key_not_found", None),
-            Self::MethodNotAllowed => (405, "invalid_request_error", None),
+            Self::MethodNotAllowed(_) => (405, "invalid_request_error", None),
             Self::BodyTooLarge(_) => (413, "invalid_request_error", None),
             Self::Mismatch => (if ietf { 422 } else { 400 }, "idempotency_error", None),
             Self::KeyExpired => (400, "idempotency_key_expired", None),
@@ -282,7 +288,7 @@ impl Rejection {
             Self::NoRecord => {
                 "There is no record of this idempotency key. That proves nothing: its request may still be on its way, or be forgotten."
             }
-            Self::MethodNotAllowed => "This path does not take this method.",
+            Self::MethodNotAllowed(allow) => return format!("This path takes only {allow}."),
             Self::Invalid(what) => return what.clone(),
             Self::Misconfigured(what) => return format!("This Worker is not set up right: {what}"),
             Self::NothingToSettle => "Only a key whose outcome is unknown can be settled.",

@@ -174,6 +174,12 @@ pub fn is_own_header(name: &str) -> bool {
     name.starts_with("idempotent-") || name.starts_with("idempotency-")
 }
 
+/// Whether a text is fit for the id of a request: 1 to 128 visible ASCII characters, which a header
+/// can carry, and a journal or a log can show.
+pub fn is_request_id(text: &str) -> bool {
+    (1..=128).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
 /// Whether a text can be shown as the id of a resource: 1 to 255 visible characters.
 fn is_id(text: &str) -> bool {
     let is_visible = |character: char| !character.is_control() && !character.is_whitespace();

@@ -1,5 +1,6 @@
 //! Which requests a setting is about: a method and a path pattern.
 
+use crate::path;
 use core::fmt;
 
 /// A method and a path pattern, as in `POST:/v1/orders/*`.
@@ -59,6 +60,18 @@ impl Route {
         }
         segments.next().is_none()
     }
+
+    /// Whether an origin that is careless with paths could take a request for one that is meant: with
+    /// escapes, capitals, slashes to spare or parameters. For rules that must not be gone past by
+    /// another spelling; the path by the letter is among them.
+    pub fn could_match(&self, method: &str, path: &str) -> bool {
+        let in_small_letters = Self {
+            segments: self.segments.iter().map(|one| one.to_ascii_lowercase()).collect(),
+            ..self.clone()
+        };
+        self.matches(method, path)
+            || path::careless(path).any(|path| in_small_letters.matches(method, &path))
+    }
 }
 
 impl fmt::Display for RouteError {
@@ -94,6 +107,19 @@ mod tests {
         assert!(matches("*:/v1/*/refund", "PATCH /v1/7/refund"));
         assert!(!matches("*:/v1/*/refund", "PATCH /v1/7/8/refund"));
         assert!(matches("*:/*", "DELETE /x"));
+    }
+
+    #[test]
+    fn another_spelling_could_match() {
+        let route = Route::parse("POST:/V1/orders").unwrap();
+        for path in ["/V1/orders", "/v1/Orders/", "//v1//orders", "/v1;x/%6frders", "/v1%2forders"]
+        {
+            assert!(route.could_match("POST", path), "{path}");
+            assert!(!route.could_match("GET", path), "{path}");
+        }
+        for path in ["/v1/orders/x", "/v1/order", "/", "/v2/orders"] {
+            assert!(!route.could_match("POST", path), "{path}");
+        }
     }
 
     #[test]

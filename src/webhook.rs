@@ -19,7 +19,7 @@
 use crate::base64;
 use crate::fingerprint::{FingerprintSecrets, Fingerprints, RequestParts};
 use crate::key::IdempotencyKey;
-use crate::percent;
+use crate::path;
 use crate::time::{Millis, UnixMillis};
 use core::fmt;
 use hmac::{Hmac, KeyInit, Mac};
@@ -33,6 +33,9 @@ const SIGNATURE_PREFIX: &str = "v1,";
 
 /// Where messages come in: the source's name follows.
 pub const PATH: &str = "/webhooks/";
+
+/// The name of that folder.
+const FOLDER: &str = "webhooks";
 
 /// How far a message's time may be from ours, either way: five minutes, as the reference
 /// implementations have it. Later, a message that somebody has listened in on is worth nothing.
@@ -238,27 +241,9 @@ pub fn fingerprints() -> Fingerprints {
 }
 
 /// Whether an origin could take a path for one where messages come in. It trusts what comes there,
-/// since it comes by way of the signature's check; so nothing may come there by another spelling:
-/// escaped, in capitals, with slashes to spare, with parameters or by way of dots.
+/// since it comes by way of the signature's check; so nothing may come there by another spelling.
 pub fn is_inbound(path: &str) -> bool {
-    let path_as_read = as_read(path);
-    let mut segments = Vec::new();
-    for segment in path_as_read.split(|&byte| byte == b'/') {
-        match segment.split(|&byte| byte == b';').next().unwrap_or_default() {
-            b".." => drop(segments.pop()),
-            b"" | b"." => {}
-            segment => segments.push(segment),
-        }
-    }
-    // Without a slash behind it, the name alone is the origin's.
-    let is_folder = segments.len() > 1 || path_as_read.ends_with(b"/");
-    path.starts_with(PATH) || (segments.first() == Some(&&b"webhooks"[..]) && is_folder)
-}
-
-/// The bytes that a path's escapes stand for, in small letters and with slashes of one kind.
-fn as_read(path: &str) -> Vec<u8> {
-    let one_kind = |byte: u8| if byte == b'\\' { b'/' } else { byte.to_ascii_lowercase() };
-    percent::decoded(path.as_bytes()).map(one_kind).collect()
+    path.starts_with(PATH) || path::lies_in(path, FOLDER)
 }
 
 impl fmt::Debug for Message<'_> {

@@ -54,6 +54,9 @@ impl Caller {
         if let Some(seconds) = problem.retry_after {
             headers.push(("retry-after".to_owned(), seconds.to_string()));
         }
+        if let Some(allow) = problem.allow {
+            headers.push(("allow".to_owned(), allow.to_owned()));
+        }
         Answer { status: problem.status, headers, body: Body::Bytes(problem.body.into_bytes()) }
     }
 
@@ -64,6 +67,13 @@ impl Caller {
             ("cache-control".to_owned(), "no-store".to_owned()),
         ];
         Answer { status, headers, body: Body::Bytes(body) }
+    }
+
+    /// What the sender of an event is told that is done.
+    pub(crate) fn duplicate(&self) -> Answer {
+        let mut answer = self.json(200, br#"{"status":"duplicate"}"#.to_vec());
+        answer.set("idempotent-replayed", "true");
+        answer
     }
 
     /// Adds what every answer carries, and makes the platform's response of it.

@@ -1,22 +1,31 @@
-//! An attempt that may execute: the origin is called once, and what came of it is stored before
-//! anybody is told.
+//! An attempt at a write. What is asked of the records and the origin, and in which order, is
+//! decided by the core (`exchange.rs`); here it is carried out.
 
 use crate::answer::{Answer, Caller};
-use crate::authority::{Patience, Unavailable};
+use crate::authority::Patience;
 use crate::budget::Reservation;
-use crate::claim::{After, Ended, both};
+use crate::claim::{Claim, Work};
 use crate::clock;
-use crate::gateway::{Outcome, Write, replay};
+use crate::gateway::Outcome;
 use crate::incoming::Incoming;
-use crate::number::{Bound, Pair};
+use crate::look_up;
 use crate::panic;
 use crate::replica;
 use crate::upstream::{self, Deadline, OriginAnswer, OriginBody, OriginError, Outgoing};
 use futures_util::future::{Either, OptionFuture, join, select};
-use oncekey::business::KeyEnd;
-use oncekey::{Completion, Execution, FailCause, KeyStatus, Rejection, StoredResponse};
+use oncekey::exchange::{
+    After, Answer as Said, Answered, Exchange, NamedBy, Of, OriginFailure, Step, Told, Write,
+};
+use oncekey::{
+    Attempt, Decision, Execution, Fingerprints, IdempotencyKey, KeyStatus, Millis, Rejection,
+    StoredResponse,
+};
+use std::convert::Infallible;
 use std::pin::pin;
 use worker::Env;
+
+/// How long the authority may take before the replica is asked as well.
+const SLOW: Millis = Millis::new(50);
 
 /// An attempt at a write.
 pub(crate) struct Attempting<'a> {
@@ -26,73 +35,131 @@ pub(crate) struct Attempting<'a> {
     pub(crate) body: Vec<u8>,
     pub(crate) answers: Reservation,
     pub(crate) write: Write,
+    pub(crate) fingerprints: Fingerprints,
+    pub(crate) key: Option<IdempotencyKey>,
+    /// The record that decides first: the key's, or the number's where there is no key.
+    pub(crate) first: Claim,
+    /// The number's record, where there is a key too.
+    pub(crate) number: Option<Claim>,
 }
 
-/// What became of the end of the first record's part.
-enum End {
-    /// It is recorded: the caller gets what this attempt brought.
-    Recorded(Option<KeyStatus>),
-    /// The caller gets this instead: what stands.
-    Overtaken(Answer),
-    /// It is not recorded.
-    NotStored,
+/// Where an attempt has got to when its records had nothing more to say.
+enum Reached {
+    Origin(Execution),
+    Answer(Answered),
 }
+
+/// The origin's answer, as it came.
+type Own = (OriginAnswer, OriginBody);
 
 impl Attempting<'_> {
-    /// The attempt owns the first record.
-    pub(crate) async fn run(&self, execution: Execution) -> Outcome {
-        let execution = match &self.write.second {
-            None => execution,
-            Some(number) => match self.pair(number, execution).await {
-                Pair::Dispatch(execution) => execution,
-                Pair::Answered(outcome) => return outcome,
-            },
-        };
-        if !execution.may_dispatch(self.write.sent_at, clock::now()) {
-            return self
-                .end_without_answer(FailCause::NotDispatched, &Rejection::TooLateToDispatch)
-                .await;
+    /// Executes the write, or finds out why not.
+    pub(crate) async fn run(&self) -> Outcome {
+        let (mut exchange, step) = Exchange::begin(self.write.clone(), clock::now());
+        match self.ask_records(&mut exchange, step).await {
+            Reached::Answer(answered) => self.outcome(answered, None),
+            Reached::Origin(execution) => {
+                // The leases are kept until the end is recorded, not only until the origin has answered.
+                let executed = pin!(self.execute(exchange, execution));
+                match select(executed, pin!(self.keep_leases(execution))).await {
+                    Either::Left((outcome, _)) => outcome,
+                    Either::Right((never, _)) => match never {},
+                }
+            }
         }
-        // The leases are kept until the end is recorded, not only until the origin has answered.
-        match select(pin!(self.execute(execution)), pin!(self.keep_leases(execution))).await {
-            Either::Left((outcome, _)) => outcome,
-            Either::Right((never, _)) => match never {},
+    }
+
+    async fn execute(&self, mut exchange: Exchange, execution: Execution) -> Outcome {
+        let (called, own) = match self.call_origin(execution).await {
+            Ok((answer, body)) => (Ok(self.stored(&answer, &body)), Some((answer, body))),
+            Err(failure) => (Err(failure), None),
+        };
+        let step = exchange.tell(Told::Called(called), clock::now());
+        match self.ask_records(&mut exchange, step).await {
+            Reached::Answer(answered) => self.outcome(answered, own),
+            Reached::Origin(_) => self.caller.reject(&Rejection::Internal).into(),
         }
     }
 
     /// Renews the leases for as long as it is polled.
-    async fn keep_leases(&self, execution: Execution) -> std::convert::Infallible {
+    async fn keep_leases(&self, execution: Execution) -> Infallible {
         let patience = Patience::within(execution.renew_after());
         loop {
             clock::sleep(execution.renew_after()).await;
-            let of_number = self.write.second.as_ref().map(|number| number.renew(patience));
-            let _ = join(self.write.first.renew(patience), OptionFuture::from(of_number)).await;
+            let of_number = self.number.as_ref().map(|number| number.renew(patience));
+            let _ = join(self.first.renew(patience), OptionFuture::from(of_number)).await;
         }
     }
 
-    async fn execute(&self, execution: Execution) -> Outcome {
+    async fn ask_records(&self, exchange: &mut Exchange, mut step: Step) -> Reached {
+        loop {
+            let told = match step {
+                Step::Begin(of) => self.begin(of).await,
+                Step::AskReplica => Told::Copied(self.ask_replica().await),
+                Step::RecallNumber => {
+                    Told::Recalled(self.claim(Of::Number).recall(&self.fingerprints).await)
+                }
+                Step::LookUp(told) => Told::LookedUp(look_up::ask(self, &told).await),
+                Step::Complete(of, response) => {
+                    Told::Ended(self.claim(of).complete(response).await.ok())
+                }
+                Step::Fail(of, cause) => Told::Ended(self.claim(of).fail(cause).await.ok()),
+                Step::Settle(of, settlement) => {
+                    Told::Settled(self.claim(of).settle(settlement).await)
+                }
+                Step::CallOrigin(execution) => return Reached::Origin(execution),
+                Step::Answer(answered) => return Reached::Answer(answered),
+            };
+            step = exchange.tell(told, clock::now());
+        }
+    }
+
+    /// Asks for the right to execute. Where the first record's authority is slow, its replica is
+    /// asked as well; events have none.
+    async fn begin(&self, of: Of) -> Told {
+        if of == Of::Number || self.write.named_by == NamedBy::Event {
+            return Told::Begun(self.claim(of).begin(&self.fingerprints).await);
+        }
+        let asked = pin!(self.first.begin(&self.fingerprints));
+        let copied = pin!(async {
+            clock::sleep(SLOW).await;
+            self.ask_replica().await
+        });
+        match select(asked, copied).await {
+            Either::Left((begun, _)) => Told::Begun(begun),
+            Either::Right((Some(copied), _)) => Told::Copied(Some(copied)),
+            Either::Right((None, asked)) => Told::Begun(asked.await),
+        }
+    }
+
+    async fn ask_replica(&self) -> Option<(Decision, Option<KeyStatus>)> {
+        let attempt = Attempt {
+            fingerprints: &self.fingerprints,
+            token: self.first.token,
+            minted_at: self.first.minted_at,
+            policy: &self.first.policy,
+        };
+        let step = replica::ask(self.env, self.first.name, &attempt).await?;
+        Some((step.decision, step.status))
+    }
+
+    async fn call_origin(&self, execution: Execution) -> Result<Own, OriginFailure> {
         let deadline = Deadline::after(self.caller.config.origin_timeout);
-        let (key, attempt) = (self.write.key.as_ref(), execution.attempt);
+        let (key, attempt) = (self.key.as_ref(), execution.attempt);
         let request_id = &self.caller.request_id;
         let outgoing = Outgoing::once(self.incoming, &self.body, key, attempt, request_id);
         let called_at = clock::now();
         let called = self.ask_origin(outgoing, &deadline).await;
         self.caller.measure.executed(clock::now().since(called_at));
         panic::point("task");
-        let (cause, rejection) = match called {
-            Ok((answer, body)) => return self.end_with_answer(answer, body).await,
-            Err(OriginError::TimedOut) => {
+        called.map_err(|error| match error {
+            OriginError::TimedOut => {
                 deadline.abort();
-                (FailCause::TimedOut, Rejection::OriginTimedOut)
+                OriginFailure::TimedOut
             }
-            Err(OriginError::NoAnswer) if self.caller.config.connect_failure_releases => {
-                (FailCause::NotDispatched, Rejection::OriginUnreachable)
-            }
-            Err(OriginError::NoAnswer | OriginError::CutOff) => {
-                (FailCause::ConnectionLost, Rejection::OriginUnreachable)
-            }
-        };
-        self.end_without_answer(cause, &rejection).await
+            OriginError::NoAnswer => OriginFailure::Unreachable,
+            OriginError::CutOff => OriginFailure::CutOff,
+        })
     }
 
     /// Calls the origin and reads as much of its answer as is kept.
@@ -100,40 +167,11 @@ impl Attempting<'_> {
         &self,
         outgoing: Outgoing,
         deadline: &Deadline,
-    ) -> Result<(OriginAnswer, OriginBody), OriginError> {
+    ) -> Result<Own, OriginError> {
         let config = &self.caller.config;
         let answer = upstream::call(self.env, config, outgoing, deadline).await?;
         let body = answer.read_body(config.max_replay, &self.answers, deadline).await?;
         Ok((answer, body))
-    }
-
-    async fn end_with_answer(&self, answer: OriginAnswer, body: OriginBody) -> Outcome {
-        let stored = self.stored(&answer, &body);
-        let Bound { end, is_bound, after } = self.bind(&stored).await;
-        match end {
-            KeyEnd::Own => {}
-            KeyEnd::Adopt(response) => return self.adopt(response).await,
-            KeyEnd::Unknown(stands) => {
-                let why = stands.rejection().unwrap_or(Rejection::Internal);
-                return self.end_first(FailCause::ConnectionLost, &self.write.of_number(why)).await;
-            }
-        }
-        match self.complete_first(stored.clone()).await {
-            End::Recorded(status) => Outcome {
-                after: both(self.copy_to_replica(&stored, status.as_ref()), after),
-                answer: answer.with_body(body).with_key_status(status.as_ref()),
-            },
-            End::Overtaken(standing) => Outcome { answer: standing, after },
-            End::NotStored => {
-                let answer = answer.with_body(body);
-                let held = self.write.first.fail_later(FailCause::NotStored);
-                Outcome {
-                    // What the number has is not lost: it becomes the key's when that comes again.
-                    answer: if is_bound { answer } else { answer.not_stored() },
-                    after: both(Some(held), after),
-                }
-            }
-        }
     }
 
     /// The answer as it is kept.
@@ -141,7 +179,9 @@ impl Attempting<'_> {
         let request_id = answer.request_id().unwrap_or(&self.caller.request_id);
         let (status, headers) = (answer.status, answer.headers_of_read_body());
         match body {
-            _ if self.write.is_event => StoredResponse::without_body(status, [], request_id),
+            _ if self.write.named_by == NamedBy::Event => {
+                StoredResponse::without_body(status, [], request_id)
+            }
             OriginBody::Whole(bytes) => {
                 let limit = self.caller.config.max_replay;
                 StoredResponse::keep(status, headers, bytes.clone(), request_id, limit).0
@@ -151,72 +191,50 @@ impl Attempting<'_> {
         }
     }
 
-    /// The attempt ends without an answer of the origin.
-    async fn end_without_answer(&self, cause: FailCause, rejection: &Rejection) -> Outcome {
-        let mut after = None;
-        if let Some(number) = &self.write.second
-            && number.fail(cause).await.is_err()
-        {
-            after = Some(number.fail_later(cause));
-        }
-        let outcome = self.end_first(cause, rejection).await;
-        Outcome { after: both(outcome.after, after), ..outcome }
+    fn outcome(&self, answered: Answered, own: Option<Own>) -> Outcome {
+        let Answered { answer, status, after } = answered;
+        let own = own.map(|(answer, body)| answer.with_body(body));
+        let answer = match (answer, own) {
+            (Said::Own, Some(own)) => own,
+            (Said::NotStored, Some(own)) => own.not_stored(),
+            (Said::Own | Said::NotStored, None) => self.caller.reject(&Rejection::Internal),
+            (Said::Replay(response), _) => Answer::replay(response).unwrap_or_else(|| {
+                self.caller.reject(&Rejection::NotReplayable { http_status: None, resource: None })
+            }),
+            (Said::Duplicate, _) => self.caller.duplicate(),
+            (Said::Rejected(rejection), _) => self.caller.reject(&rejection),
+        };
+        let work = after.into_iter().filter_map(|after| self.work(after, status.as_ref()));
+        let work: Vec<Work> = work.collect();
+        let after: Option<Work> = (!work.is_empty()).then(|| {
+            let in_order = async move {
+                for work in work {
+                    work.await;
+                }
+            };
+            Box::pin(in_order) as Work
+        });
+        Outcome { answer: answer.with_key_status(status.as_ref()), after }
     }
 
-    /// The first record's part ends without an answer.
-    pub(crate) async fn end_first(&self, cause: FailCause, rejection: &Rejection) -> Outcome {
-        let answer = self.caller.reject(rejection);
-        match self.end(self.write.first.fail(cause).await) {
-            End::Recorded(status) => answer.with_key_status(status.as_ref()).into(),
-            End::Overtaken(standing) => standing.into(),
-            End::NotStored => Outcome { answer, after: Some(self.write.first.fail_later(cause)) },
-        }
-    }
-
-    /// The first record gets an answer that is stored elsewhere already, and the caller gets it as
-    /// a replay.
-    pub(crate) async fn adopt(&self, response: StoredResponse) -> Outcome {
-        match self.complete_first(response.clone()).await {
-            End::Recorded(status) => self.replayed(response, status),
-            End::Overtaken(standing) => standing.into(),
-            End::NotStored => Outcome {
-                answer: replay(self.caller, response),
-                after: Some(self.write.first.fail_later(FailCause::NotDispatched)),
-            },
-        }
-    }
-
-    /// An answer that has just become the first record's, as a replay.
-    pub(crate) fn replayed(&self, response: StoredResponse, status: Option<KeyStatus>) -> Outcome {
-        Outcome {
-            after: self.copy_to_replica(&response, status.as_ref()),
-            answer: replay(self.caller, response).with_key_status(status.as_ref()),
-        }
-    }
-
-    async fn complete_first(&self, response: StoredResponse) -> End {
-        self.end(self.write.first.complete(response).await)
-    }
-
-    fn end(&self, ended: Ended) -> End {
-        match ended {
-            Ok((Completion::Recorded, status)) => End::Recorded(status),
-            Ok((Completion::LeaseLost(decision), status)) => {
-                End::Overtaken(self.write.answer_to(self.caller, *decision, status.as_ref()))
+    fn work(&self, after: After, status: Option<&KeyStatus>) -> Option<Work> {
+        match after {
+            After::Fail(of, cause) => Some(self.claim(of).fail_later(cause)),
+            After::Copy(response) => {
+                let (fingerprint, now) = (self.fingerprints.signing(), clock::now());
+                let shortest = replica::shortest();
+                let (record, left) =
+                    oncekey::replica::copy(fingerprint, &response, status?, shortest, now)?;
+                let (env, name) = (self.env.clone(), self.first.name);
+                Some(Box::pin(async move { replica::put(&env, name, &record, left).await }))
             }
-            Ok((Completion::RecordGone, _)) | Err(Unavailable) => End::NotStored,
         }
     }
 
-    fn copy_to_replica(
-        &self,
-        stored: &StoredResponse,
-        status: Option<&KeyStatus>,
-    ) -> Option<After> {
-        let (fingerprint, now) = (self.write.fingerprints.signing(), clock::now());
-        let (record, left) =
-            oncekey::replica::copy(fingerprint, stored, status?, replica::shortest(), now)?;
-        let (env, name) = (self.env.clone(), self.write.first.name);
-        Some(Box::pin(async move { replica::put(&env, name, &record, left).await }))
+    fn claim(&self, of: Of) -> &Claim {
+        match of {
+            Of::First => &self.first,
+            Of::Number => self.number.as_ref().unwrap_or(&self.first),
+        }
     }
 }

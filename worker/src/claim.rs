@@ -1,18 +1,17 @@
 //! What an attempt has to do with one record: its key's, or its number's.
 
 use crate::authority::{Authority, Patience, Unavailable};
-use crate::clock;
 use crate::protocol::{Operation, Reply};
 use crate::random;
 use futures_util::future::LocalBoxFuture;
 use oncekey::{
     Completion, Decision, FailCause, Fingerprints, KeyStatus, Policy, Rejection, ScopedKey,
-    StoredResponse, Token, UnixMillis,
+    Settlement, Settling, StoredResponse, Token, UnixMillis,
 };
 use std::rc::Rc;
 
 /// Work for after the answer.
-pub(crate) type After = LocalBoxFuture<'static, ()>;
+pub(crate) type Work = LocalBoxFuture<'static, ()>;
 
 /// What became of an attempt's end.
 pub(crate) type Ended = Result<(Completion, Option<KeyStatus>), Unavailable>;
@@ -51,6 +50,28 @@ impl Claim {
         }
     }
 
+    /// Asks what `begin` would be told.
+    pub(crate) async fn recall(
+        &self,
+        fingerprints: &Fingerprints,
+    ) -> Result<Option<Decision>, Rejection> {
+        match self.ask(Operation::Recall { fingerprints: fingerprints.clone() }).await? {
+            Reply::Recalled { decision } => Ok(decision),
+            _ => Err(Rejection::StoreUnavailable),
+        }
+    }
+
+    /// Tells what became of an unknown outcome.
+    pub(crate) async fn settle(
+        &self,
+        settlement: Settlement,
+    ) -> Result<(Settling, Option<KeyStatus>), Rejection> {
+        match self.ask(Operation::Settle { settlement }).await? {
+            Reply::Settled { settling, status } => Ok((settling, status)),
+            _ => Err(Rejection::StoreUnavailable),
+        }
+    }
+
     /// Brings the origin's answer.
     pub(crate) fn complete(&self, response: StoredResponse) -> impl Future<Output = Ended> {
         self.end(Operation::Complete { token: self.token, response })
@@ -71,11 +92,7 @@ impl Claim {
     }
 
     /// Tells the authority in the background how the attempt ended.
-    ///
-    /// `NotDispatched`: it does not execute, should its `begin` still arrive or have arrived;
-    /// otherwise the record would count as dispatched once the lease dies. `NotStored`: the caller
-    /// has an answer that is not stored, so no retry may make another one.
-    pub(crate) fn fail_later(&self, cause: FailCause) -> After {
+    pub(crate) fn fail_later(&self, cause: FailCause) -> Work {
         let authority = Rc::clone(&self.authority);
         let operation = Operation::Fail { token: self.token, cause };
         Box::pin(async move {
@@ -83,16 +100,9 @@ impl Claim {
         })
     }
 
-    /// For an attempt that was told that it does not execute: after a wait of half a lease a first
-    /// call may have got the record, and its reply be lost with the lease.
-    pub(crate) fn give_up_if_late(&self, sent_at: UnixMillis) -> Option<After> {
-        let is_late = clock::now().since(sent_at) >= self.policy.lease.half();
-        is_late.then(|| self.fail_later(FailCause::NotDispatched))
-    }
-
     /// Asks before anything is executed. Past half the lease nothing may be dispatched, so there is
     /// no use in waiting for longer.
-    pub(crate) async fn ask(&self, operation: Operation) -> Result<Reply, Rejection> {
+    async fn ask(&self, operation: Operation) -> Result<Reply, Rejection> {
         let patience = Patience::within(self.policy.lease.half());
         match self.authority.call(operation, patience).await {
             Ok(Reply::Unreadable) => Err(Rejection::RecordUnreadable),
@@ -106,16 +116,5 @@ impl Claim {
             Ok(Reply::Ended { completion, status }) => Ok((completion, status)),
             Ok(_) | Err(Unavailable) => Err(Unavailable),
         }
-    }
-}
-
-/// Both, one after the other.
-pub(crate) fn both(first: Option<After>, second: Option<After>) -> Option<After> {
-    match (first, second) {
-        (Some(first), Some(second)) => Some(Box::pin(async move {
-            first.await;
-            second.await;
-        })),
-        (first, second) => first.or(second),
     }
 }

@@ -4,8 +4,8 @@
 use oncekey::canonical::JsonPointer;
 use oncekey::webhook::Sources;
 use oncekey::{
-    BusinessKeys, Dialect, ExpiredKey, FieldName, FingerprintSecrets, LookUps, Millis, Policy,
-    Route, ScopeAliases, ScopeSource, UnknownOutcome,
+    BusinessKeys, Dialect, ExpiredKey, FailCause, FieldName, FingerprintSecrets, LookUps, Millis,
+    Policy, Route, ScopeAliases, ScopeSource, UnknownOutcome,
 };
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -18,8 +18,8 @@ pub(crate) struct Config {
     pub(crate) upstream: Upstream,
     pub(crate) policy: Policy,
     pub(crate) origin_timeout: Millis,
-    /// Whether a connection that broke before any answer proves that nothing was executed.
-    pub(crate) connect_failure_releases: bool,
+    /// What a connection that broke before any answer means.
+    pub(crate) unreachable: FailCause,
     pub(crate) key_required: Vec<Route>,
     /// The form field that may carry the key.
     pub(crate) key_field: Option<FieldName>,
@@ -121,10 +121,13 @@ impl Config {
             // Work given to `wait_until` ends 30 s after the caller has gone: the answer must be
             // there, and stored, before that.
             origin_timeout: vars.seconds("ORIGIN_TIMEOUT_SECONDS", 25, 1..=29)?,
-            connect_failure_releases: vars.choice(
+            unreachable: vars.choice(
                 "CONNECT_FAILURE",
-                false,
-                &[("unknown", false), ("released", true)],
+                FailCause::ConnectionLost,
+                &[
+                    ("unknown", FailCause::ConnectionLost),
+                    ("released", FailCause::NotDispatched),
+                ],
             )?,
             key_required: vars.list("KEY_REQUIRED", |text| {
                 Route::parse(text).map_err(|error| error.to_string())

@@ -6,31 +6,21 @@ use crate::answer::{Answer, Caller};
 use crate::attempt::Attempting;
 use crate::authority::Authority;
 use crate::budget::Reservation;
-use crate::claim::{After, Claim};
-use crate::clock;
+use crate::claim::{Claim, Work};
 use crate::incoming::Incoming;
 use crate::inspect::is_admin;
 use crate::panic;
-use crate::replica;
 use crate::upstream::{self, Deadline, Outgoing};
-use crate::webhooks;
-use futures_util::future::{Either, select};
+use oncekey::exchange::{NamedBy, Write};
 use oncekey::fingerprint::RequestParts;
 use oncekey::form::{Taken, one_key};
-use oncekey::{
-    Attempt, Decision, Disguise, Execution, FailCause, Fingerprints, IdempotencyKey, KeyStatus,
-    Millis, Number, Rejection, Scope, ScopeError, ScopedKey, Step, StoredResponse, UnixMillis,
-};
-use std::pin::pin;
+use oncekey::{Disguise, Fingerprints, IdempotencyKey, Rejection, Scope, ScopeError, ScopedKey};
 use worker::Env;
-
-/// How long the authority may take before the replica is asked as well.
-const SLOW: Millis = Millis::new(50);
 
 /// An answer, and what is left to do once it has gone out.
 pub(crate) struct Outcome {
     pub(crate) answer: Answer,
-    pub(crate) after: Option<After>,
+    pub(crate) after: Option<Work>,
 }
 
 impl From<Answer> for Outcome {
@@ -77,15 +67,6 @@ async fn write(env: &Env, caller: &Caller, incoming: Incoming) -> Result<Outcome
     once(env, caller, incoming, form, named_by, &reservation).await
 }
 
-/// What tells one intent from another.
-#[derive(PartialEq)]
-enum NamedBy {
-    /// The idempotency key, and the business number too where there is one.
-    Key,
-    /// The business number alone, if there is one.
-    Number,
-}
-
 /// A write that is executed once, however often it comes.
 async fn once(
     env: &Env,
@@ -105,7 +86,7 @@ async fn once(
     let (in_form, read) = form.map(|form| (form.key, form.body)).unzip();
     let key = match named_by {
         NamedBy::Key => Some(key_of(&incoming, in_form.flatten())?),
-        NamedBy::Number => None,
+        NamedBy::Number | NamedBy::Event => None,
     };
     let body = match read {
         Some(body) => body,
@@ -146,15 +127,23 @@ async fn once(
         (None, Some(number)) => (number, None),
         (None, None) => return Err(Rejection::Internal),
     };
-    let sent_at = clock::now();
-    let write = Write { first, second, key, number, is_event: false, fingerprints, sent_at };
+    let unreachable = config.unreachable;
+    let write = Write { named_by, number, lease: config.policy.lease, unreachable };
     let answers = Reservation::of_answer();
-    let attempt = Attempting { env, caller, incoming: &incoming, body, answers, write };
-    Ok(match attempt.write.begin(env, caller).await {
-        Begun::Execute(execution) => attempt.run(execution).await,
-        Begun::Told(decision, status) => attempt.told(decision, status).await,
-        Begun::Answered(outcome) => outcome,
-    })
+    let incoming = &incoming;
+    let attempting = Attempting {
+        env,
+        caller,
+        incoming,
+        body,
+        answers,
+        write,
+        fingerprints,
+        key,
+        first,
+        number: second,
+    };
+    Ok(attempting.run().await)
 }
 
 /// Whether a write without a key may have a business number, and it can be told whose. Without a
@@ -226,118 +215,5 @@ pub(crate) fn scope_of(caller: &Caller, incoming: &Incoming) -> Result<Scope, Re
     match scope {
         Err(ScopeError::Missing) if config.anonymous => Ok(Scope::anonymous()),
         scope => scope.map_err(Rejection::NoScope),
-    }
-}
-
-/// What a caller is told who does not execute.
-pub(crate) fn answer_to(caller: &Caller, decision: Decision, status: Option<&KeyStatus>) -> Answer {
-    let answer = match decision.rejection() {
-        Some(rejection) => caller.reject(&rejection),
-        None => match decision {
-            Decision::Replay(response) => replay(caller, response),
-            _ => caller.reject(&Rejection::Internal),
-        },
-    };
-    answer.with_key_status(status)
-}
-
-/// A stored answer, given again.
-pub(crate) fn replay(caller: &Caller, response: StoredResponse) -> Answer {
-    let gone = Rejection::NotReplayable { http_status: None, resource: None };
-    Answer::replay(response).unwrap_or_else(|| caller.reject(&gone))
-}
-
-/// A write that is executed once.
-pub(crate) struct Write {
-    /// The record that decides first: the key's, or the number's where there is no key.
-    pub(crate) first: Claim,
-    /// The number's record, where there is a key too.
-    pub(crate) second: Option<Claim>,
-    pub(crate) key: Option<IdempotencyKey>,
-    pub(crate) number: Option<Number>,
-    /// Whether it is a webhook's event: it has no answer, it is done or not.
-    pub(crate) is_event: bool,
-    pub(crate) fingerprints: Fingerprints,
-    /// When the first `begin` was first sent, by the clock here.
-    pub(crate) sent_at: UnixMillis,
-}
-
-enum Begun {
-    Execute(Execution),
-    /// It does not execute, and this is how the first record stands.
-    Told(Decision, Option<KeyStatus>),
-    Answered(Outcome),
-}
-
-impl Write {
-    /// Asks the authority, and the replica too when the authority is slow or down.
-    async fn begin(&self, env: &Env, caller: &Caller) -> Begun {
-        let attempt = Attempt {
-            fingerprints: &self.fingerprints,
-            token: self.first.token,
-            minted_at: self.first.minted_at,
-            policy: &self.first.policy,
-        };
-        let asked = pin!(self.first.begin(&self.fingerprints));
-        // The replica gets its head start only where the authority is slow.
-        let copied = pin!(async {
-            clock::sleep(SLOW).await;
-            replica::ask(env, self.first.name, &attempt).await
-        });
-        let reply = match select(asked, copied).await {
-            Either::Left((reply, _)) => reply,
-            // Final, so nothing that the authority could still say counts for more.
-            Either::Right((Some(step), _)) => return self.answered_without_authority(caller, step),
-            Either::Right((None, asked)) => asked.await,
-        };
-        let rejection = match reply {
-            Ok((Decision::Execute(execution), _)) => return Begun::Execute(execution),
-            Ok((decision, status)) => return Begun::Told(decision, status),
-            Err(rejection) => rejection,
-        };
-        match replica::ask(env, self.first.name, &attempt).await {
-            Some(step) => self.answered_without_authority(caller, step),
-            None => Begun::Answered(Outcome {
-                answer: caller.reject(&rejection),
-                after: Some(self.first.fail_later(FailCause::NotDispatched)),
-            }),
-        }
-    }
-
-    fn answered_without_authority(&self, caller: &Caller, step: Step<Decision>) -> Begun {
-        Begun::Answered(Outcome {
-            answer: self.answer_to(caller, step.decision, step.status.as_ref()),
-            after: Some(self.first.fail_later(FailCause::NotDispatched)),
-        })
-    }
-
-    /// What a caller is told who does not execute, by how the first record stands.
-    pub(crate) fn answer_to(
-        &self,
-        caller: &Caller,
-        decision: Decision,
-        status: Option<&KeyStatus>,
-    ) -> Answer {
-        let is_done = |decision: &Decision| {
-            use Decision::{NotReplayable, Replay};
-            matches!(decision, Replay(_) | NotReplayable { http_status: Some(_), .. })
-        };
-        match decision.rejection() {
-            _ if self.is_event && is_done(&decision) => {
-                webhooks::duplicate(caller).with_key_status(status)
-            }
-            Some(why) if self.key.is_none() => {
-                caller.reject(&self.of_number(why)).with_key_status(status)
-            }
-            _ => answer_to(caller, decision, status),
-        }
-    }
-
-    /// A rejection that is about the number, not the key.
-    pub(crate) fn of_number(&self, why: Rejection) -> Rejection {
-        match &self.number {
-            Some(number) => Rejection::OfNumber { why: Box::new(why), number: number.clone() },
-            None => why,
-        }
     }
 }

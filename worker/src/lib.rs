@@ -19,8 +19,8 @@ mod inspect;
 mod journal;
 mod json;
 mod keys;
+mod look_up;
 mod metrics;
-mod number;
 mod object;
 mod panic;
 mod protocol;
@@ -39,6 +39,7 @@ use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 use gateway::Outcome;
 use incoming::Incoming;
+use oncekey::path::leads_out;
 use oncekey::webhook::is_inbound;
 use oncekey::{Dialect, Rejection};
 use std::rc::Rc;
@@ -82,9 +83,14 @@ async fn fetch(request: Request, env: Env, context: Context) -> Result<Response>
     Ok(caller.finish(answer))
 }
 
+/// What a path is told that goes up over its start where it is read carelessly.
+const NO_WAY_OUT: &str = "The path leads out of this API; send it without dots that go up.";
+
 /// The answer to a request, and what is left to do once it has gone out.
 async fn respond(env: &Env, caller: &Caller, incoming: Incoming) -> Outcome {
-    if let Some(page) = demo::answer(env, caller, &incoming).await {
+    if leads_out(&incoming.path) {
+        caller.reject(&Rejection::Invalid(NO_WAY_OUT.to_owned())).into()
+    } else if let Some(page) = demo::answer(env, caller, &incoming).await {
         page.into()
     } else if incoming.path.starts_with("/_oncekey/") {
         inspect::handle(env, caller, &incoming).await.into()

@@ -3,16 +3,17 @@
 //! An event is a key like any other, named by its id and owned by its source, so that it goes the
 //! way of a keyed write from `begin` on. Until its signature is checked nothing is asked or stored.
 
-use crate::answer::{Answer, Caller};
+use crate::answer::Caller;
 use crate::attempt::Attempting;
 use crate::authority::Authority;
 use crate::budget::Reservation;
 use crate::claim::Claim;
 use crate::clock;
-use crate::gateway::{Outcome, Write};
+use crate::gateway::Outcome;
 use crate::incoming::Incoming;
+use oncekey::exchange::{NamedBy, Write};
 use oncekey::webhook::{self, Message};
-use oncekey::{Decision, FailCause, Rejection, Scope, ScopedKey};
+use oncekey::{Rejection, Scope, ScopedKey};
 use worker::Env;
 
 /// Answers a delivery.
@@ -26,7 +27,7 @@ async fn receive(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Outc
     let source = incoming.path.strip_prefix(webhook::PATH).unwrap_or_default();
     let secrets = config.webhook_sources.secrets_of(source).ok_or(Rejection::NotFound)?;
     if incoming.method != "POST" {
-        return Err(Rejection::MethodNotAllowed);
+        return Err(Rejection::MethodNotAllowed("POST"));
     }
     let message = Message::read(|name| incoming.header(name), clock::now());
     let message = message.map_err(Rejection::Webhook)?;
@@ -38,32 +39,22 @@ async fn receive(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Outc
     let authority = Authority::new(env, ScopedKey::new(&scope, &id));
     let authority = authority.for_caller(caller, &scope, "event");
     caller.measure.counts();
-    let write = Write {
-        first: Claim::new(authority, None, config.policy.of_events()),
-        second: None,
-        key: Some(id),
-        number: None,
-        is_event: true,
-        fingerprints: webhook::fingerprints(),
-        sent_at: clock::now(),
-    };
-    let answers = Reservation::of_answer();
-    let attempt = Attempting { env, caller, incoming, body, answers, write };
-    // No replica is asked: there are no copies of events.
-    let event = &attempt.write.first;
-    Ok(match event.begin(&attempt.write.fingerprints).await {
-        Ok((Decision::Execute(execution), _)) => attempt.run(execution).await,
-        Ok((decision, status)) => attempt.told(decision, status).await,
-        Err(rejection) => Outcome {
-            answer: caller.reject(&rejection),
-            after: Some(event.fail_later(FailCause::NotDispatched)),
+    let attempting = Attempting {
+        env,
+        caller,
+        incoming,
+        body,
+        answers: Reservation::of_answer(),
+        write: Write {
+            named_by: NamedBy::Event,
+            number: None,
+            lease: config.policy.lease,
+            unreachable: config.unreachable,
         },
-    })
-}
-
-/// What the sender of an event is told that is done.
-pub(crate) fn duplicate(caller: &Caller) -> Answer {
-    let mut answer = caller.json(200, br#"{"status":"duplicate"}"#.to_vec());
-    answer.set("idempotent-replayed", "true");
-    answer
+        fingerprints: webhook::fingerprints(),
+        key: Some(id),
+        first: Claim::new(authority, None, config.policy.of_events()),
+        number: None,
+    };
+    Ok(attempting.run().await)
 }
