@@ -1,6 +1,6 @@
 //! The flow of a request, top-down: scope → key → fingerprint → begin → origin → complete → answer.
 //!
-//! A business number is a second record, and what it has to say stands in `number.rs`.
+//! From begin to answer the order is the core's (`exchange.rs`), and `attempt.rs` carries it out.
 
 use crate::answer::{Answer, Caller};
 use crate::attempt::Attempting;
