@@ -67,6 +67,12 @@ mod tests {
     }
 
     #[test]
+    fn another_path_is_named_by_two_headers() {
+        assert!(names_another_path("x-original-url") && names_another_path("x-rewrite-url"));
+        assert!(!names_another_path("x-original-host"));
+    }
+
+    #[test]
     fn what_changes_the_request_on_its_way_is_refused() {
         for name in METHOD_HEADERS {
             assert_eq!(of(name, "DELETE"), Some(Disguise::Method), "{name}");

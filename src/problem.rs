@@ -366,6 +366,13 @@ mod tests {
     }
 
     #[test]
+    fn a_method_that_is_not_taken_names_those_that_are() {
+        let problem = Rejection::MethodNotAllowed("GET, HEAD").problem(Dialect::Kukopay, None, "");
+        assert_eq!((problem.status, problem.allow), (405, Some("GET, HEAD")));
+        assert_eq!(Rejection::NotFound.problem(Dialect::Kukopay, None, "").allow, None);
+    }
+
+    #[test]
     fn not_replayable_tells_the_first_status() {
         let problem = Rejection::NotReplayable { http_status: Some(201), resource: None }.problem(
             Dialect::Kukopay,

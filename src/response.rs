@@ -283,6 +283,52 @@ mod tests {
     }
 
     #[test]
+    fn every_byte_of_an_answer_counts() {
+        // 8 for each header, 16 for the rest, and all texts.
+        let head = "etag".len() + "123".len() + 8 + "a".len() + "12".len() + 8 + "req_1".len() + 16;
+        let headers = || pairs(&[("ETag", "123"), ("a", "12")]);
+        let keep = |limit| StoredResponse::keep(200, headers(), vec![0], "req_1", limit).1;
+        assert_eq!(keep(head + 1), Kept::Whole);
+        assert_eq!(keep(head), Kept::WithoutBody);
+        assert_eq!(keep(head - 1), Kept::StatusOnly);
+    }
+
+    #[test]
+    fn a_body_comes_out_as_it_went_in() {
+        let (kept, _) = StoredResponse::keep(200, [], b"bytes".to_vec(), "", 1000);
+        assert_eq!(kept.into_body(), Some(b"bytes".to_vec()));
+        assert_eq!(StoredResponse::without_body(200, [], "").into_body(), None);
+    }
+
+    #[test]
+    fn headers_or_body_are_content() {
+        let headers = pairs(&[("a", "b")]);
+        let (whole, _) = StoredResponse::keep(200, headers.clone(), vec![0], "", 1000);
+        let (body_alone, _) = StoredResponse::keep(200, [], Vec::new(), "", 1000);
+        assert!(whole.has_content() && body_alone.has_content());
+        assert!(StoredResponse::without_body(200, headers, "").has_content());
+        assert!(!whole.into_status_only().has_content());
+    }
+
+    #[test]
+    fn an_answer_is_told_by_status_and_request_id() {
+        let of = |status, request_id| StoredResponse::without_body(status, [], request_id);
+        assert!(of(201, "a").is_same_answer(&of(201, "a")));
+        assert!(!of(201, "a").is_same_answer(&of(201, "b")));
+        assert!(!of(201, "a").is_same_answer(&of(200, "a")));
+    }
+
+    #[test]
+    fn what_a_header_and_a_log_can_show_is_a_request_id() {
+        for id in ["r", "req_1-~!", &"x".repeat(128)] {
+            assert!(is_request_id(id), "{id}");
+        }
+        for other in ["", "a b", "a\n", "é", "a\u{7f}", &"x".repeat(129)] {
+            assert!(!is_request_id(other), "{other:?}");
+        }
+    }
+
+    #[test]
     fn an_empty_body_is_kept_as_empty() {
         let (kept, how) = StoredResponse::keep(204, [], Vec::new(), "", 1000);
         assert_eq!((kept.body(), how), (Some(&b""[..]), Kept::Whole));

@@ -99,6 +99,8 @@ mod tests {
     fn a_star_is_one_segment_and_at_the_end_all_that_follow() {
         assert!(matches("POST:/v1/orders", "POST /v1/orders"));
         assert!(!matches("POST:/v1/orders", "POST /v1/orders/"));
+        assert!(matches("POST:/v1/orders/", "POST /v1/orders/"));
+        assert!(matches("GET:/", "GET /"));
         assert!(!matches("POST:/v1/orders", "PUT /v1/orders"));
         assert!(!matches("POST:/v1/orders", "POST /v1/ordersx"));
         assert!(matches("POST:/v1/*", "POST /v1/orders/1/refund"));

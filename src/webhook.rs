@@ -269,7 +269,7 @@ impl fmt::Display for WebhookError {
         match self {
             Self::Missing(name) => write!(f, "The webhook has no {name} header."),
             Self::BadId => f.write_str(
-                "The webhook's id may hold 1 to 255 visible ASCII characters, no spaces, no full stop and no quote at its start, and must be sent once.",
+                "The webhook's id may hold 1 to 255 visible ASCII characters, no spaces, no full stop, no quote at its start and no comma at its end, and must be sent once.",
             ),
             Self::BadTime => f.write_str(
                 "The webhook's timestamp must be in whole seconds since 1970 and within five minutes of the time here; sign it anew for each try.",

@@ -365,7 +365,7 @@ describe("where webhooks may go", () => {
     await eventually(() => assert.equal(origin.hits(path), 1));
     await worker.dispose();
 
-    for (const value of [undefined, "", "public", "LOCAL", "all"]) {
+    for (const value of [undefined, "", "public"]) {
       worker = await startWorker({ state, vars: value === undefined ? {} : { WEBHOOK_TARGETS: value } });
       call = merchant(worker, apiKey);
       for (const url of [origin.url + path, "http://shop.example/", "https://127.0.0.1/", "https://localhost/", "https://[::1]/", "https://2130706433/", "https://0x7f.1/", "https://169.254.169.254/latest", "https://a.internal/", "https://user@shop.example/", "https://shop.example\\@127.0.0.1/", "ftp://shop.example/", "shop.example", "", 1, null]) {

@@ -96,7 +96,8 @@ for (const numbers of [true, false]) {
       const { host, connection, "x-request-id": id, "accept-encoding": coding, ...rest } = asked.headers;
       assert.match(id, /^req_/);
       const known = { "x-api-key": apiKey, cookie: "sid=7", authorization: "Bearer me" };
-      for (const name of ["user-agent", "accept", "cf-worker", "cf-connecting-ip"]) delete rest[name];
+      // The last two say that no cache may answer.
+      for (const name of ["user-agent", "accept", "cf-worker", "cf-connecting-ip", "cache-control", "pragma"]) delete rest[name];
       assert.deepEqual(rest, known, `${host} ${connection} ${coding}`);
       assert.equal(found.get("X-Request-Id"), id, "the answer is that request's");
     });
@@ -246,5 +247,29 @@ test("with the sandbox's own settings an unknown outcome is not looked up", asyn
     assert.equal((await call("POST", "/v1/orders", { body, key })).json.code, "idempotency_outcome_unknown");
   } finally {
     await worker.dispose();
+  }
+});
+
+test("a look-up asks no cache, and what it finds goes into none", async () => {
+  const gateway = await startNumbers({ vars: { RESOLVE, BUSINESS_KEYS: "none" } });
+  try {
+    // workerd tells an origin so when a request is made past all caches.
+    const { find, key, send } = await unknown(gateway, { body: '{"id":"ord_1"}' });
+    assert.ok((await send(key)).replayed);
+    assert.equal(gateway.origin.last(find).headers["cache-control"], "no-cache");
+    // Nor does its value lead elsewhere.
+    for (const value of ["../secret", "..", "%2e%2e/secret", "a/..;/secret"]) {
+      const { key: other, send: again } = await unknown(gateway, { body: '{"id":"ord_1"}' }, { no: newNumber() });
+      const before = gateway.origin.seen.length;
+      const path = gateway.route(inTurn(500, created));
+      const body = { no: newNumber(), find: value };
+      const held = newKey();
+      await gateway.call("POST", path, { key: held, body });
+      isError(await gateway.call("POST", path, { key: held, body }), 409, "idempotency_outcome_unknown", "unknown");
+      assert.equal(gateway.origin.seen.length, before + 1, `${value}: nothing was asked`);
+      assert.ok((await again(other)).replayed);
+    }
+  } finally {
+    await gateway.dispose();
   }
 });

@@ -29,6 +29,7 @@ const WRONG = {
   KEY_FIELD: ["a b", 'a"', "a&b", "a=b", "%6b", "a+b", "a;b", "a\\b", "clé", "x".repeat(65), "_charset_"],
   BUSINESS_KEYS: ["POST:/v1/orders", "POST:/v1/orders:no", "post:/v1:/no", "POST:/v1/orders:/no,none", "/no"],
   RESOLVE: ["POST:/v1/orders", "POST:/v1:/x", "POST:/v1:x?y={/z}", "POST:/v1:https://x/{/z}", "POST:/v1:/x/{z}"],
+  WEBHOOK_TARGETS: ["LOCAL", "all", "true", "https://shop.example"],
   WEBHOOK_SECRETS: [
     "dodo",
     "whsec_s3cr3t",

@@ -3,12 +3,14 @@
 use crate::clock;
 use crate::config::Config;
 use crate::cors;
+use crate::headers;
 use crate::incoming::Incoming;
 use crate::metrics::Measure;
 use crate::upstream::is_taken_off;
 use oncekey::{KeyStatus, Rejection, StoredResponse};
 use std::rc::Rc;
-use worker::{EncodeBody, Headers, Response, ResponseBuilder, web_sys::ReadableStream};
+use worker::web_sys::{self, ReadableStream};
+use worker::{EncodeBody, Response, ResponseBuilder};
 
 /// What every answer to one request needs to know.
 pub(crate) struct Caller {
@@ -28,6 +30,8 @@ pub(crate) struct Answer {
     /// Names in lower case.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Body,
+    /// The headers of the origin's answer that this one is, as the platform has them.
+    pub(crate) came: Option<web_sys::Headers>,
 }
 
 pub(crate) enum Body {
@@ -57,7 +61,8 @@ impl Caller {
         if let Some(allow) = problem.allow {
             headers.push(("allow".to_owned(), allow.to_owned()));
         }
-        Answer { status: problem.status, headers, body: Body::Bytes(problem.body.into_bytes()) }
+        let body = Body::Bytes(problem.body.into_bytes());
+        Answer { status: problem.status, headers, body, came: None }
     }
 
     /// A JSON body of our own.
@@ -66,7 +71,7 @@ impl Caller {
             ("content-type".to_owned(), "application/json".to_owned()),
             ("cache-control".to_owned(), "no-store".to_owned()),
         ];
-        Answer { status, headers, body: Body::Bytes(body) }
+        Answer { status, headers, body: Body::Bytes(body), came: None }
     }
 
     /// What the sender of an event is told that is done.
@@ -91,7 +96,8 @@ impl Answer {
     pub(crate) fn replay(response: StoredResponse) -> Option<Self> {
         let (status, headers) = (response.status, response.headers.clone());
         let request_id = response.request_id.clone();
-        let mut answer = Self { status, headers, body: Body::Bytes(response.into_body()?) };
+        let body = Body::Bytes(response.into_body()?);
+        let mut answer = Self { status, headers, body, came: None };
         answer.set("x-request-id", &request_id);
         answer.set("idempotent-replayed", "true");
         Some(answer)
@@ -125,11 +131,7 @@ impl Answer {
     }
 
     pub(crate) fn into_response(self) -> Response {
-        let headers = Headers::new();
-        for (name, value) in &self.headers {
-            // What came from the platform goes back to it; anything else is left out, not fatal.
-            let _ = headers.append(name, value);
-        }
+        let headers = headers::of(&self.headers, self.came.as_ref());
         // The platform's constructor throws for other statuses, and for these with a body.
         let status = if (200..=599).contains(&self.status) { self.status } else { 502 };
         let mut builder = ResponseBuilder::new().with_status(status).with_headers(headers);

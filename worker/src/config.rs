@@ -2,7 +2,9 @@
 //! served. A wrong one never serves: every path answers with what is wrong and what it may be.
 
 use oncekey::canonical::JsonPointer;
+use oncekey::secret::AdminToken;
 use oncekey::webhook::Sources;
+use oncekey::webhook_target::Reach;
 use oncekey::{
     BusinessKeys, Dialect, ExpiredKey, FailCause, FieldName, FingerprintSecrets, LookUps, Millis,
     Policy, Route, ScopeAliases, ScopeSource, UnknownOutcome,
@@ -41,6 +43,9 @@ pub(crate) struct Config {
     pub(crate) fingerprint_secrets: FingerprintSecrets,
     /// Who may send webhooks.
     pub(crate) webhook_sources: Sources,
+    /// How far the sandbox's own webhooks may go. Everything, loopback and plain http included, is
+    /// for local development.
+    pub(crate) webhook_targets: Reach,
     pub(crate) admin_token: Option<AdminToken>,
     pub(crate) journal_retention: Millis,
 }
@@ -62,9 +67,6 @@ pub(crate) enum CorsOrigins {
     These(Vec<String>),
 }
 
-/// The secret of the admin calls; never shown.
-pub(crate) struct AdminToken(String);
-
 /// 90 days.
 const JOURNAL_RETENTION: Millis = Millis::from_days(90);
 
@@ -84,6 +86,11 @@ pub(crate) fn load(env: &Env) -> Result<Rc<Config>, String> {
         Config::read(var).map(Rc::new)
     };
     CONFIG.with(|config| config.get_or_init(read).clone())
+}
+
+/// How far an object's webhooks may go. With settings that are wrong, as for anybody.
+pub(crate) fn webhook_targets(env: &Env) -> Reach {
+    load(env).map_or(Reach::Public, |config| config.webhook_targets)
 }
 
 /// How long an object keeps rows of the journal. Settings that are wrong let no request through, but
@@ -124,10 +131,7 @@ impl Config {
             unreachable: vars.choice(
                 "CONNECT_FAILURE",
                 FailCause::ConnectionLost,
-                &[
-                    ("unknown", FailCause::ConnectionLost),
-                    ("released", FailCause::NotDispatched),
-                ],
+                &[("unknown", FailCause::ConnectionLost), ("released", FailCause::NotDispatched)],
             )?,
             key_required: vars.list("KEY_REQUIRED", |text| {
                 Route::parse(text).map_err(|error| error.to_string())
@@ -173,7 +177,12 @@ impl Config {
             webhook_sources: vars.parse("WEBHOOK_SECRETS", Sources::default(), |text| {
                 Sources::parse(text).map_err(|error| error.to_string())
             })?,
-            admin_token: vars.text("ADMIN_TOKEN").map(AdminToken),
+            webhook_targets: vars.choice(
+                "WEBHOOK_TARGETS",
+                Reach::Public,
+                &[("public", Reach::Public), ("local", Reach::Local)],
+            )?,
+            admin_token: vars.text("ADMIN_TOKEN").map(|token| AdminToken::new(&token)),
             journal_retention: vars.seconds(
                 "JOURNAL_RETENTION_SECONDS",
                 JOURNAL_RETENTION.as_u64() / 1000,
@@ -182,33 +191,16 @@ impl Config {
         })
     }
 
+    /// Whether a request must carry a key, also if only an origin that is careless with paths would
+    /// take it for one that must.
     pub(crate) fn requires_key(&self, method: &str, path: &str) -> bool {
-        self.key_required.iter().any(|route| route.matches(method, path))
+        self.key_required.iter().any(|route| route.could_match(method, path))
     }
 
     /// What a route leaves out of the fingerprint.
     pub(crate) fn ignored(&self, method: &str, path: &str) -> Vec<JsonPointer> {
         let here = self.fingerprint_ignore.iter().filter(|(route, _)| route.matches(method, path));
         here.map(|(_, pointer)| pointer.clone()).collect()
-    }
-}
-
-impl AdminToken {
-    /// Whether an `Authorization` header carries it. Takes as long for a wrong one as for the right
-    /// one of that length.
-    pub(crate) fn is_carried_by(&self, authorization: &str) -> bool {
-        let Some(given) = authorization.strip_prefix("Bearer ") else {
-            return false;
-        };
-        let (ours, given) = (self.0.as_bytes(), given.as_bytes());
-        let differences = ours.iter().zip(given).fold(0, |sum, (a, b)| sum | (a ^ b));
-        ours.len() == given.len() && differences == 0
-    }
-}
-
-impl std::fmt::Debug for AdminToken {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("AdminToken")
     }
 }
 

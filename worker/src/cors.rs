@@ -17,11 +17,14 @@ pub(crate) fn preflight(cors: &CorsOrigins, incoming: &Incoming) -> Option<Answe
     if incoming.method != "OPTIONS" || matches!(cors, CorsOrigins::Off) {
         return None;
     }
-    let mut answer = Answer { status: 204, headers: Vec::new(), body: Body::Bytes(Vec::new()) };
+    let body = Body::Bytes(Vec::new());
+    let mut answer = Answer { status: 204, headers: Vec::new(), body, came: None };
     let origin = incoming.header("origin");
     apply(cors, origin, &mut answer);
     if allowed_origin(cors, origin).is_some() {
-        let headers = incoming.header("access-control-request-headers").unwrap_or(ALLOWED);
+        let asked_for = incoming.header("access-control-request-headers");
+        // Names are ASCII; anything else would be text of the caller's in the log (`headers.rs`).
+        let headers = asked_for.filter(|names| names.is_ascii()).unwrap_or(ALLOWED);
         answer.set("access-control-allow-methods", asked);
         answer.set("access-control-allow-headers", headers);
         answer.set("access-control-max-age", "7200");

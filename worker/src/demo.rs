@@ -91,7 +91,7 @@ fn with_policy(response: Response, asked: &Asked<'_>, strict: bool) -> Answer {
         ResponseBody::Body(bytes) => Body::Bytes(bytes),
         ResponseBody::Empty => Body::Bytes(Vec::new()),
     };
-    let mut answer = Answer { status, headers, body };
+    let mut answer = Answer { status, headers, body, came: None };
     answer.set("x-content-type-options", "nosniff");
     answer.set("referrer-policy", "no-referrer");
     if asked.is_console {

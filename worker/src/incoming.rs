@@ -6,6 +6,7 @@ use crate::config::Config;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use oncekey::form::{Taken, has_fields, take_key};
+use oncekey::path::normal;
 use oncekey::{Millis, Rejection, ScopeError, ScopeSource};
 use std::pin::pin;
 use web_sys::Url;
@@ -20,7 +21,7 @@ const WHOLE_BODY: Millis = Millis::from_seconds(120);
 /// A request whose body was not read.
 pub(crate) struct Incoming {
     pub(crate) method: String,
-    /// As the platform reads the request target.
+    /// As the platform reads the request target, in one spelling.
     pub(crate) path: String,
     /// Without the question mark; `None` where there is none.
     pub(crate) query: Option<String>,
@@ -32,10 +33,10 @@ pub(crate) struct Incoming {
 impl Incoming {
     pub(crate) fn new(request: Request) -> Self {
         let raw = request.inner();
-        // The platform's own reading, dot segments resolved, for that is what `fetch` sends: what
-        // is judged, compared and passed on must be one path.
+        // The platform's own reading, dot segments resolved, for that is what `fetch` sends, and in
+        // one spelling: what is judged, compared and passed on must be one path.
         let (path, query) = match Url::new(&raw.url()) {
-            Ok(url) => (url.pathname(), url.search()),
+            Ok(url) => (normal(&url.pathname()), url.search()),
             Err(_) => ("/".to_owned(), String::new()),
         };
         Self {
@@ -125,6 +126,11 @@ impl Incoming {
         }
         let body = self.read_body(config.max_request, reservation).await?;
         take_key(content_type, body, field).map(Some).map_err(Rejection::FormKey)
+    }
+
+    /// The headers as the platform has them.
+    pub(crate) fn headers_as_they_came(&self) -> worker::web_sys::Headers {
+        self.request.inner().headers()
     }
 
     /// The body as the stream that it came as, to be passed on.

@@ -13,6 +13,7 @@ use crate::keys::{Keys, Life};
 use crate::metrics;
 use crate::protocol::{Operation, Reply};
 use crate::reconcile::Reconciliation;
+use oncekey::response::is_request_id;
 use oncekey::{
     AnswerClass, IdempotencyKey, KeyStatus, Millis, Rejection, Scope, ScopeSource, ScopedKey,
     Settlement, Settling, StoredResponse,
@@ -22,6 +23,9 @@ use worker::Env;
 
 /// How long a caller waits for the authority's word on a key.
 const PATIENCE: Millis = Millis::from_seconds(6);
+
+/// The methods of calls that change nothing.
+const READS: &str = "GET, HEAD";
 
 /// Bounds of a settlement's body, in bytes: an answer of the largest size, spelt in JSON escapes.
 const MAX_SETTLEMENT: u64 = 12 << 20;
@@ -35,9 +39,8 @@ pub(crate) async fn handle(env: &Env, caller: &Caller, incoming: &Incoming) -> A
         (_, path) if caller.config.admin_token.is_some() && is_for_operators(path) => {
             operate(env, caller, incoming).await
         }
-        (_, "/_oncekey/health" | "/_oncekey/key" | "/_oncekey/key/void") => {
-            Err(Rejection::MethodNotAllowed)
-        }
+        (_, "/_oncekey/health" | "/_oncekey/key") => Err(Rejection::MethodNotAllowed(READS)),
+        (_, "/_oncekey/key/void") => Err(Rejection::MethodNotAllowed("POST")),
         _ => Err(Rejection::NotFound),
     };
     answer.unwrap_or_else(|rejection| caller.reject(&rejection))
@@ -65,9 +68,10 @@ async fn operate(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answ
         }
         ("GET" | "HEAD", key) => match key.strip_prefix("keys/") {
             Some(name) => Box::new(Life::asked(name)?),
-            None => return Err(Rejection::MethodNotAllowed),
+            None => return Err(Rejection::MethodNotAllowed("POST")),
         },
-        _ => return Err(Rejection::MethodNotAllowed),
+        (_, "key/settle") => return Err(Rejection::MethodNotAllowed("POST")),
+        _ => return Err(Rejection::MethodNotAllowed(READS)),
     };
     ask::find_out(env, caller, incoming, inquiry).await
 }
@@ -249,11 +253,6 @@ fn parse_settlement(body: &[u8], caller: &Caller) -> Result<Settlement, String> 
     let limit = caller.config.max_replay;
     let (response, _) = StoredResponse::keep(status, headers, body, &request_id, limit);
     Ok(Settlement::Executed(response))
-}
-
-/// What a header can carry and a log can show.
-fn is_request_id(text: &str) -> bool {
-    (1..=128).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// The headers, each with one value or a list of them.

@@ -14,6 +14,7 @@ mod config;
 mod cors;
 mod demo;
 mod gateway;
+mod headers;
 mod incoming;
 mod inspect;
 mod journal;
@@ -111,5 +112,5 @@ fn misconfigured(problem: String, request_id: &str) -> Response {
         ("x-request-id".to_owned(), request_id.to_owned()),
     ];
     let body = Body::Bytes(problem.body.into_bytes());
-    Answer { status: problem.status, headers, body }.into_response()
+    Answer { status: problem.status, headers, body, came: None }.into_response()
 }

@@ -4,11 +4,13 @@ use crate::answer::{Answer, Body};
 use crate::budget::Reservation;
 use crate::clock;
 use crate::config::{Config, Upstream};
+use crate::headers;
 use crate::incoming::Incoming;
 use crate::sandbox;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
-use oncekey::response::{drop_connection_headers, is_own_header};
+use oncekey::disguise::names_another_path;
+use oncekey::response::{drop_connection_headers, is_own_header, is_request_id};
 use oncekey::{IdempotencyKey, ScopeSource};
 use std::pin::pin;
 use worker::js_sys::{self, Uint8Array};
@@ -26,7 +28,11 @@ pub(crate) struct Outgoing {
     /// Path and query.
     target: String,
     headers: Vec<(String, String)>,
+    /// The caller's, of which these are made.
+    came: web_sys::Headers,
     body: JsValue,
+    /// Never from a cache, and never into one.
+    is_uncached: bool,
 }
 
 /// An origin's answer whose body was not read.
@@ -95,6 +101,8 @@ impl Outgoing {
             is_credential(name) || matches!(name.as_str(), "accept" | "x-request-id")
         });
         outgoing.take_decoded();
+        // A cache knows nothing of tenants: what it has for this URL may be another one's.
+        outgoing.is_uncached = true;
         outgoing
     }
 
@@ -118,13 +126,16 @@ impl Outgoing {
         // Host is the origin's own, and the length is the body's. The attempt is ours to tell.
         headers.retain(|(name, _)| {
             !matches!(name.as_str(), "host" | "content-length" | "idempotency-attempt")
+                && !names_another_path(name)
         });
         let target = match &incoming.query {
             None => incoming.path.clone(),
             Some(query) => format!("{}?{query}", incoming.path),
         };
         let method = incoming.method.clone();
-        let mut outgoing = Self { method, target, headers, body: JsValue::UNDEFINED };
+        let body = JsValue::UNDEFINED;
+        let came = incoming.headers_as_they_came();
+        let mut outgoing = Self { method, target, headers, came, body, is_uncached: false };
         outgoing.set("x-request-id", request_id);
         outgoing
     }
@@ -144,15 +155,15 @@ impl Outgoing {
         base: &str,
         signal: Option<&web_sys::AbortSignal>,
     ) -> worker::Result<web_sys::Request> {
-        let headers = Headers::new();
-        for (name, value) in &self.headers {
-            headers.append(name, value)?;
-        }
+        let headers = headers::of(&self.headers, Some(&self.came));
         let init = web_sys::RequestInit::new();
         init.set_method(&self.method);
         init.set_headers(headers.as_ref());
         init.set_body(&self.body);
         init.set_signal(signal);
+        if self.is_uncached {
+            init.set_cache(web_sys::RequestCache::NoStore);
+        }
         // A redirect is an answer: to follow it would send the write somewhere else.
         init.set_redirect(web_sys::RequestRedirect::Manual);
         let url = format!("{base}{}", self.target);
@@ -230,6 +241,8 @@ impl OriginAnswer {
         let mut headers: Vec<_> = Headers(response.headers()).entries().collect();
         drop_connection_headers(&mut headers);
         headers.retain(|(name, _)| !is_own_header(name));
+        // An id that could not be told again, in the journal or to the next caller, is none.
+        headers.retain(|(name, value)| name != "x-request-id" || is_request_id(value));
         Self { status, headers, response }
     }
 
@@ -292,7 +305,7 @@ impl OriginAnswer {
             OriginBody::Whole(bytes) => Body::Bytes(bytes),
             OriginBody::Stream { read, rest } => rejoin(read, rest),
         };
-        Answer { status: self.status, headers, body }
+        Answer { status: self.status, headers, body, came: Some(self.response.headers()) }
     }
 
     /// The answer with its body as it comes, coding and all.
@@ -301,7 +314,8 @@ impl OriginAnswer {
             None => Body::Bytes(Vec::new()),
             Some(stream) => Body::Stream(stream),
         };
-        Answer { status: self.status, headers: self.headers, body }
+        let came = Some(self.response.headers());
+        Answer { status: self.status, headers: self.headers, body, came }
     }
 
     fn never_ends(&self) -> bool {

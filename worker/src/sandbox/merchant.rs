@@ -103,7 +103,7 @@ impl DurableObject for Merchant {
     /// Sends the events that are due.
     async fn alarm(&self) -> worker::Result<Response> {
         let database = Rc::clone(&self.database);
-        let reach = sending::reach(&self.env);
+        let reach = crate::config::webhook_targets(&self.env);
         let sent = contain(async move { database.send_due(reach).await });
         match sent.await {
             Ok(Ok(())) => Response::empty(),

@@ -120,7 +120,8 @@ async fn perform(
         None => None,
     };
     let body = if route.takes_body() { Some(read_body(request).await?) } else { None };
-    let operation = route.operation(&request.inner().url(), body, sending::reach(env))?;
+    let operation =
+        route.operation(&request.inner().url(), body, crate::config::webhook_targets(env))?;
     let delay = match &operation {
         Operation::CreatePayment { payment, .. } => payment.card().delay(),
         _ => None,

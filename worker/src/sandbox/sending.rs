@@ -20,7 +20,7 @@ use worker::wasm_bindgen_futures::JsFuture;
 use worker::web_sys::{
     AbortSignal, Request, RequestInit, RequestRedirect, Response, WorkerGlobalScope,
 };
-use worker::{Env, Headers, Storage};
+use worker::{Headers, Storage};
 
 /// How long one try may take.
 const TIMEOUT: Millis = Millis::from_seconds(10);
@@ -32,15 +32,6 @@ const SHIFT: Millis = Millis::from_seconds(60);
 /// How often a lane without work looks again while others are at work: what happens meanwhile need
 /// not wait for the slowest endpoint.
 const IDLE: Millis = Millis::new(250);
-
-/// How far webhooks may go. Everything, loopback and plain http included, is for local development,
-/// which says so in a var; any other value of it, or none, is the Internet.
-pub(super) fn reach(env: &Env) -> Reach {
-    match env.var("WEBHOOK_TARGETS") {
-        Ok(value) if value.to_string() == "local" => Reach::Local,
-        _ => Reach::Public,
-    }
-}
 
 struct Shift {
     storage: Rc<Storage>,

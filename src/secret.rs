@@ -1,0 +1,100 @@
+//! Secrets that are compared with what a caller sends.
+//!
+//! A comparison that ends at the first difference tells by its time how much of a guess was right.
+//! So each one here goes to its end whatever it has seen, and what is compared are digests: they are
+//! of one length, and nobody can choose one.
+
+use core::fmt;
+use core::hint::black_box;
+use sha2::{Digest, Sha256};
+
+/// The token of an operator. Kept as its digest: it cannot be shown.
+#[derive(Clone)]
+pub struct AdminToken([u8; 32]);
+
+impl AdminToken {
+    /// Takes the token's text.
+    pub fn new(text: &str) -> Self {
+        Self(digest(text))
+    }
+
+    /// Whether an `Authorization` header carries it as a bearer token (RFC 6750). The scheme is
+    /// compared without case (RFC 9110 §11.1): a token must not be taken for somebody's credential,
+    /// and be passed on, for being announced as `bearer`.
+    ///
+    /// How long this takes depends on the length of the header alone.
+    pub fn is_carried_by(&self, authorization: &str) -> bool {
+        const SCHEME: &[u8] = b"bearer ";
+        let has_scheme = authorization
+            .as_bytes()
+            .get(..SCHEME.len())
+            .is_some_and(|scheme| scheme.eq_ignore_ascii_case(SCHEME));
+        // A scheme is ASCII, so this is the end of a character.
+        has_scheme
+            && are_same(&self.0, &digest(authorization[SCHEME.len()..].trim_start_matches(' ')))
+    }
+}
+
+impl fmt::Debug for AdminToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AdminToken")
+    }
+}
+
+/// Whether two digests are the same, in a time that does not depend on what they are.
+pub(crate) fn are_same(one: &[u8; 32], other: &[u8; 32]) -> bool {
+    let mut differences = 0;
+    for (one, other) in one.iter().zip(other) {
+        // Hidden from the compiler, which may otherwise see that the rest cannot change the end.
+        differences = black_box(differences | (one ^ other));
+    }
+    differences == 0
+}
+
+fn digest(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_whole_token_and_nothing_but_the_token_is_carried() {
+        let token = AdminToken::new("s3cret-tökén");
+        for carried in ["Bearer s3cret-tökén", "bearer s3cret-tökén", "BEARER  s3cret-tökén"]
+        {
+            assert!(token.is_carried_by(carried), "{carried}");
+        }
+        for other in [
+            "",
+            "Bearer",
+            "Bearer ",
+            "Bearer s3cret-tökén ",
+            "Bearer s3cret-töké",
+            "Bearer s3cret-tökénn",
+            "Bearer S3cret-tökén",
+            "Bearer\ts3cret-tökén",
+            "Basic s3cret-tökén",
+            "s3cret-tökén",
+            "Bearer s3cret-tökén, Bearer s3cret-tökén",
+            "béarer s3cret-tökén",
+            "éééé",
+        ] {
+            assert!(!token.is_carried_by(other), "{other}");
+        }
+        assert!(!format!("{token:?}").contains("s3cret"));
+    }
+
+    #[test]
+    fn digests_that_differ_in_any_bit_are_not_the_same() {
+        let own = digest("own");
+        assert!(are_same(&own, &own));
+        for bit in 0..256 {
+            let mut other = own;
+            other[bit / 8] ^= 1 << (bit % 8);
+            assert!(!are_same(&own, &other), "{bit}");
+        }
+        assert!(!are_same(&[0; 32], &[0xff; 32]));
+    }
+}

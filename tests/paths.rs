@@ -1,0 +1,138 @@
+//! Paths as an origin may read them, as a table of spellings and by chance.
+
+use oncekey::path::{careless, has_dots, leads_out, lies_in, normal};
+use oncekey::{LookUps, Route};
+use proptest::prelude::*;
+
+#[test]
+fn a_path_has_one_spelling() {
+    for (path, spelt) in [
+        ("/", "/"),
+        ("/v1/orders", "/v1/orders"),
+        ("/v1/%6frder%73", "/v1/orders"),
+        ("/%7E%2d%5F%2Ea", "/~-_.a"),
+        ("/a%2fb%2Fc", "/a%2fb%2Fc"),
+        ("/%25%36f", "/%256f"),
+        ("/%", "/%"),
+        ("/%6", "/%6"),
+        ("/%zz%41", "/%zzA"),
+        ("/%c3%a9", "/%c3%a9"),
+        ("/é%41", "/éA"),
+    ] {
+        assert_eq!(normal(path), spelt, "{path}");
+        assert_eq!(normal(spelt), spelt, "once is enough: {path}");
+    }
+}
+
+#[test]
+fn what_goes_up_over_the_start_leads_out() {
+    for path in [
+        "/..",
+        "/..%2f",
+        "/%2e%2e%2fa",
+        "/..%5ca",
+        "/..\\a",
+        "/..;/a",
+        "/..;x=1/a",
+        "/..%3b/a",
+        "/%252e%252e/a",
+        "/..%252fa",
+        "/%25252e%25252e/a",
+        "/v1/..;/..;/a",
+        "/v1/..%2f..%2fa",
+        "/a/./..;/..;/x",
+        "//..;/a",
+        // An escaped slash parts nothing for some origins, so this goes up twice from one segment.
+        "/a%2fb/..;/..;/c",
+        // A dot is no step, also where only the last round of undoing sees it.
+        "/.%2525252f..",
+    ] {
+        assert!(leads_out(path), "{path}");
+    }
+    for path in [
+        "",
+        "/",
+        "/a/..;/b",
+        "/a/b/..%2f..%2fc",
+        "/...",
+        "/..a",
+        "/a..",
+        "/.;/a",
+        "/%",
+        "/a%2fb/..;/c",
+    ] {
+        assert!(!leads_out(path), "{path}");
+    }
+}
+
+#[test]
+fn a_folder_is_found_in_every_reading() {
+    for path in [
+        "/hooks/a",
+        "/Hooks/",
+        "/%68ooks/a",
+        "/hooks%252fa",
+        "/;/hooks;x/a",
+        "/a%2fb/..;/hooks/a",
+        "/x/..%252fhooks/a",
+    ] {
+        assert!(lies_in(path, "hooks"), "{path}");
+    }
+    for path in ["/hooks", "/a/hooks/b", "/hookss/a", "/", "", "/x/../y"] {
+        assert!(!lies_in(path, "hooks"), "{path}");
+    }
+}
+
+#[test]
+fn dots_go_up_where_slashes_parameters_and_capitals_do_not_count() {
+    for path in ["/V1//orders/", "/v1/x/..;/orders", "/v1/%2e/orders;a=b", "/..;/v1%2forders"] {
+        assert!(careless(path).any(|reading| reading == "/v1/orders"), "{path}");
+    }
+    assert!(!careless("/v1/x/orders").any(|reading| reading == "/v1/orders"));
+}
+
+#[test]
+fn a_look_up_does_not_lead_where_its_value_wants() {
+    let look_ups = LookUps::parse("POST:/o:/find/{/no}?no={/no}").unwrap();
+    let target = |no: &str| {
+        let body = format!("{{\"no\":{no:?}}}");
+        look_ups.target("POST", "/o", Some("application/json"), body.as_bytes())
+    };
+    assert_eq!(
+        target("a/b?c#d&e").as_deref(),
+        Some("/find/a%2Fb%3Fc%23d%26e?no=a%2Fb%3Fc%23d%26e")
+    );
+    assert_eq!(target("a..b").as_deref(), Some("/find/a..b?no=a..b"));
+    for no in
+        ["..", ".", "../admin", "a/../../admin", "..;/admin", "%2e%2e", "%252e%252e/x", "x/.."]
+    {
+        assert_eq!(target(no), None, "{no}");
+    }
+    assert_eq!(target("..\u{5c}admin"), None);
+}
+
+proptest! {
+    #[test]
+    fn no_path_makes_it_panic_and_every_reading_holds_what_the_plain_one_does(
+        path in "(/|%2[ef5]|%5c|\\.|;|\\\\|%|[aA]|webhooks|\\PC){0,24}",
+    ) {
+        let path = format!("/{path}");
+        let spelt = normal(&path);
+        prop_assert_eq!(normal(&spelt), spelt.clone());
+        prop_assert_eq!(leads_out(&path), leads_out(&spelt));
+        let _ = (lies_in(&path, "webhooks"), has_dots(&path), careless(&path).count());
+        // A rule that is by the letter also holds for whoever reads carelessly.
+        let route = Route::parse("POST:/*").unwrap();
+        prop_assert!(!route.matches("POST", &path) || route.could_match("POST", &path));
+    }
+
+    #[test]
+    fn what_a_careless_origin_resolves_to_above_its_start_leads_out(
+        ups in 1_usize..4,
+        steps in prop::collection::vec("[a-z]{1,3}", 0..3),
+        dots in prop::sample::select(vec!["..;", "..%2f", "%2e%2e%2f", "..%5c", "%252e%252e"]),
+    ) {
+        let path = format!("/{}{}x", steps.iter().map(|one| format!("{one}/")).collect::<String>(), format!("{dots}/").repeat(ups));
+        prop_assert_eq!(leads_out(&path), ups > steps.len(), "{}", path);
+    }
+}

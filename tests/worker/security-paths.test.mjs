@@ -1,0 +1,207 @@
+// An attack on paths: whatever a request line says, what is judged here is what the origin is asked, and no spelling
+// leads past the checks. Origins read paths in ways of their own, so what could be read in two ways is tried in each.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { apiKey, created, Gateway, head, newKey, Origin, sendRaw, startGateway, startWorker } from "./support.mjs";
+import { event, secrets, sign, now, newId } from "./sender.mjs";
+
+const WEBHOOK_SECRETS = `s0:${secrets.old}`;
+
+/** A request with any request line and headers, as bytes; gives the answer and what reached the origin by it. */
+async function attack(gateway, method, target, { headers = [], body = "{}", key = newKey() } = {}) {
+  const before = gateway.origin.seen.length;
+  const pairs = [["X-Api-Key", apiKey], ["Content-Type", "application/json"], ["Content-Length", body.length], ["Connection", "close"], ...headers];
+  if (key) pairs.push(["Idempotency-Key", key]);
+  const answer = await sendRaw(gateway.url, Buffer.concat([head(method, target, pairs), Buffer.from(body)]));
+  return { ...answer, reached: gateway.origin.seen.slice(before) };
+}
+
+/** How an origin that is careless with paths would read one: decoded, without parameters, dots and slashes resolved. */
+function careless(target) {
+  let path = target.split("?")[0];
+  for (let again = path, round = 0; round < 4; round++, path = again) again = path.replace(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(parseInt(hex, 16)));
+  const segments = [];
+  for (const segment of path.replaceAll("\\", "/").split("/").map((one) => one.split(";")[0])) {
+    if (segment === "..") segments.pop();
+    else if (segment && segment !== ".") segments.push(segment.toLowerCase());
+  }
+  return `/${segments.join("/")}`;
+}
+
+describe("an origin below a path of its host", () => {
+  let gateway;
+  before(async () => {
+    const origin = await Origin.start();
+    gateway = new Gateway(await startWorker({ upstream: `${origin.url}/api`, vars: { WEBHOOK_SECRETS } }), origin);
+  });
+  after(() => gateway.dispose());
+
+  // Each is `..`, or a way to write it.
+  const UP = ["..", "%2e%2e", ".%2e", "%2E.", "..%2f", "%2e%2e%2f", "..%5c", "%2e%2e%5c", "..;", "..;x=1", "%2e%2e;", "..%3b", "%252e%252e", "..%252f", "%252e%252e%252f", "..%255c"];
+
+  test("no path leads out of it, nor to where events are believed", async () => {
+    let reached = 0;
+    for (const up of UP) {
+      for (const [method, target] of [
+        ["POST", `/${up}/admin`],
+        ["GET", `/${up}/admin`],
+        ["POST", `/v1/${up}/${up}/admin`],
+        ["POST", `/${up}/api/webhooks/s0`],
+        ["POST", `/v1/${up}/${up}/api/webhooks/s0`],
+        ["POST", `/v1/${up}/webhooks/s0`],
+        ["PUT", `//${up}//${up}/api/webhooks/s0`],
+        ["POST", `/${up}/${up}/${up}/${up}/etc`],
+      ]) {
+        for (const key of [newKey(), null]) {
+          const body = method === "GET" ? "" : "{}";
+          const answer = await attack(gateway, method, target, { key, body });
+          for (const { target: asked } of answer.reached) {
+            reached += 1;
+            assert.match(careless(asked), /^\/api(\/|$)/, `${method} ${target} went out to ${asked}`);
+            assert.doesNotMatch(careless(asked), /^\/api\/webhooks\//, `${method} ${target} is believed at ${asked}`);
+          }
+          assert.ok(answer.status < 500, `${method} ${target}: ${answer.status}`);
+        }
+      }
+    }
+    assert.ok(reached > 20, "what resolves to a path below it is passed on");
+  });
+
+  test("dots that lead nowhere else pass as they are", async () => {
+    for (const target of ["/v1/a..b", "/v1/...", "/v1/..a/x", "/v1/a%2fb", "/v1/x/..%2fy", "/v1/%25", "/v1/100%"]) {
+      const { reached } = await attack(gateway, "POST", target);
+      assert.deepEqual(reached.map(({ target: asked }) => asked), [`/api${target}`], target);
+    }
+  });
+});
+
+describe("an origin at the root of its host", () => {
+  let gateway;
+  before(async () => {
+    const vars = { WEBHOOK_SECRETS, KEY_REQUIRED: "POST:/v1/*", BUSINESS_KEYS: "POST:/v1/*:/no", ADMIN_TOKEN: "a-token-of-an-operator" };
+    gateway = await startGateway({ vars });
+  });
+  after(() => gateway.dispose());
+
+  test("no spelling of /webhooks/ reaches an origin that believes what comes there", async () => {
+    for (const target of [
+      "/webhooks/s0",
+      "/webhooks%2fs0",
+      "/webhooks%252fs0",
+      "/%77ebhooks/s0",
+      "/%2577ebhooks/s0",
+      "/%252577ebhooks/s0",
+      "/WebHooks/s0",
+      "//webhooks//s0",
+      "/./webhooks/s0",
+      "/.%2fwebhooks/s0",
+      "/%2fwebhooks/s0",
+      "/%5cwebhooks/s0",
+      "/\\webhooks\\s0",
+      "/;/webhooks/s0",
+      "/;a=b/webhooks;c=d/s0",
+      "/x/..%2fwebhooks/s0",
+      "/x/..;/webhooks/s0",
+      "/x/%252e%252e/webhooks/s0",
+      "http://evil.example/webhooks/s0",
+      "/webhooks/s0?x",
+    ]) {
+      for (const key of [newKey(), null]) {
+        const { status, reached } = await attack(gateway, "POST", target, { key, body: event() });
+        assert.deepEqual([reached.length, [400, 404].includes(status)], [0, true], `${target}: ${status}`);
+      }
+    }
+    // The signature is what opens the way: so those above were stopped by it, not by the paths being wrong.
+    gateway.origin.route(created, "/webhooks/s0");
+    const [id, stamp, body] = [newId(), String(now()), event()];
+    const headers = [["webhook-id", id], ["webhook-timestamp", stamp], ["webhook-signature", sign(secrets.old, id, stamp, body)]];
+    const signed = await attack(gateway, "POST", "/webhooks/s0", { key: null, headers, body });
+    assert.deepEqual([signed.status, signed.reached.length], [201, 1]);
+  });
+
+  test("a header that names another path does not reach the origin", async () => {
+    const path = gateway.route();
+    for (const name of ["X-Original-URL", "X-Rewrite-URL", "x-original-url"]) {
+      for (const key of [newKey(), null]) {
+        const plain = gateway.origin.route(created, "/o/plain");
+        for (const target of key ? [path] : [plain]) {
+          const { reached } = await attack(gateway, "POST", target, { key, headers: [[name, "/webhooks/s0"]], body: event() });
+          assert.equal(reached.length, 1);
+          assert.equal(reached[0].headers[name.toLowerCase()], undefined, name);
+        }
+      }
+      const { reached } = await attack(gateway, "GET", path, { key: null, headers: [[name, "/webhooks/s0"]], body: "" });
+      assert.equal(reached[0].headers[name.toLowerCase()], undefined, name);
+    }
+  });
+
+  test("a header that names another method is refused with a key, whatever it is called", async () => {
+    const path = gateway.route();
+    for (const name of ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"]) {
+      const { status, reached } = await attack(gateway, "POST", path, { headers: [[name, "DELETE"]] });
+      assert.deepEqual([status, reached.length], [400, 0], name);
+    }
+  });
+
+  test("another spelling of a path does not lead past KEY_REQUIRED", async () => {
+    for (const target of ["/v1/orders", "/v1/%6frders", "/%761/orders", "/v1//orders", "//v1/orders", "/v1/orders/", "/V1/orders", "/v1%2forders", "/v1;x/orders", "/v1/x/../orders", "/\\v1\\orders", "/x/..%2fv1/orders"]) {
+      const { status, text, reached } = await attack(gateway, "POST", target, { key: null });
+      assert.deepEqual([status, reached.length], [400, 0], target);
+      assert.match(text, /idempotency_key_missing/, target);
+    }
+    // And reads, and other paths, are asked for none.
+    for (const [method, target] of [["GET", "/v1/orders"], ["POST", "/v2/orders"]]) {
+      const { status } = await attack(gateway, method, target, { key: null, body: method === "GET" ? "" : "{}" });
+      assert.equal(status, 404, `${method} ${target} reaches the origin, which has no such path`);
+    }
+  });
+
+  test("a path that is spelt with escapes for plain letters is the same path", async () => {
+    gateway.origin.route(created, "/v1/orders");
+    const body = (no) => JSON.stringify({ no, amount: 5 });
+    const first = await attack(gateway, "POST", "/v1/orders", { body: body("A-1") });
+    assert.deepEqual([first.status, first.reached.length], [201, 1]);
+    for (const target of ["/v1/%6Frders", "/v1/order%73", "/%76%31/%6f%72%64%65%72%73"]) {
+      // A permanent number is not executed again for being sent to the same path in another spelling.
+      const again = await attack(gateway, "POST", target, { body: body("A-1") });
+      assert.deepEqual([again.status, again.reached.length], [201, 0], target);
+      assert.match(again.text, /idempotent-replayed: true/i);
+      // And a new one gets where it would have got.
+      const other = await attack(gateway, "POST", target, { body: body(newKey()) });
+      assert.deepEqual(other.reached.map(({ path }) => path), ["/v1/orders"], target);
+    }
+    // What an escape is needed for stays one.
+    const kept = await attack(gateway, "POST", "/o/a%2fb%20c%25%C3%A9%00?q=%6f", {});
+    assert.equal(kept.reached[0].target, "/o/a%2fb%20c%25%C3%A9%00?q=%6f");
+  });
+
+  test("no request line makes the gateway ask another host", async () => {
+    const path = gateway.route();
+    for (const target of [
+      `http://evil.example${path}`,
+      `https://evil.example:444${path}`,
+      `http://user:secret@evil.example${path}`,
+      `//evil.example${path}`,
+      `///evil.example${path}`,
+      `/\\evil.example${path}`,
+      `/@evil.example${path}`,
+      `/:80@evil.example${path}`,
+      `/.evil.example${path}`,
+      `${path}?url=http://evil.example`,
+    ]) {
+      const { status, reached } = await attack(gateway, "POST", target);
+      assert.ok([201, 404].includes(status), `${target}: ${status}`);
+      assert.equal(reached.length, 1, `${target} went to the origin`);
+      assert.equal(reached[0].headers.host, new URL(gateway.origin.url).host);
+      assert.ok(!JSON.stringify(reached[0].headers).includes("secret"));
+    }
+  });
+
+  test("nor does it send a caller anywhere: it makes no redirect of its own", async () => {
+    for (const target of ["/_oncekey/console", "/_oncekey//evil.example", "/_oncekey/console//evil.example", "/_oncekey/demo", "//evil.example/_oncekey/demo/..", "/_oncekey/key/"]) {
+      const { status, text } = await attack(gateway, "GET", target, { key: null, body: "" });
+      assert.ok(status < 300 || status >= 400, `${target}: ${status}`);
+      assert.doesNotMatch(text.split("\r\n\r\n")[0], /^location:/im);
+    }
+  });
+});

@@ -1,0 +1,30 @@
+//! Headers for the platform, made of ones that came from it.
+//!
+//! A value that is handed over as text and is not ASCII makes the platform write a warning, value and
+//! all, into the Worker's log. The value may be a cookie or a credential. One that came from the
+//! platform therefore goes back as the platform's own copy: it is never text on its way, and its bytes
+//! stay what they were.
+
+use worker::Headers;
+use worker::web_sys;
+
+/// The headers of this list, names in lower case. `came` is what they came with.
+pub(crate) fn of(list: &[(String, String)], came: Option<&web_sys::Headers>) -> Headers {
+    let own = came.and_then(|came| web_sys::Headers::new_with_headers(came).ok());
+    let is_own = |name: &str| {
+        let unchanged =
+            |value: &str| own.as_ref()?.get(name).ok()?.filter(|own| own.contains(value));
+        list.iter()
+            .any(|(known, value)| known == name && !value.is_ascii() && unchanged(value).is_some())
+    };
+    let made = own.clone().map_or_else(Headers::new, Headers);
+    let names: Vec<String> = made.keys().collect();
+    for name in names.iter().filter(|name| !is_own(name)) {
+        let _ = made.delete(name);
+    }
+    for (name, value) in list.iter().filter(|(name, _)| !is_own(name)) {
+        // What came from the platform goes back to it; anything else is left out, not fatal.
+        let _ = made.append(name, value);
+    }
+    made
+}
