@@ -89,7 +89,7 @@ fn an_event_is_done_once_the_origin_has_said_2xx_and_stays_so() {
 }
 
 #[test]
-fn an_event_that_the_origin_has_not_taken_is_sent_again_when_it_comes_again() {
+fn fault_38_an_event_that_the_origin_has_not_taken_is_sent_again_when_it_comes_again() {
     for status in
         [300, 301, 302, 303, 304, 307, 308, 400, 401, 404, 408, 409, 410, 422, 429, 500, 503]
     {

@@ -240,6 +240,46 @@ describe("a page's own code", () => {
     assert.equal(status, 201);
   });
 
+  describe("what ended an attempt is told by own signals, whatever an error says", () => {
+    /** As engines and wrappers of `fetch` word it, and as somebody might. */
+    const errors = {
+      Chromium: 'new TypeError("Failed to fetch")',
+      Firefox: 'new TypeError("NetworkError when attempting to fetch resource.")',
+      Safari: 'new TypeError("Load failed")',
+      "another language": 'new TypeError("網路連線中斷")',
+      "a time-out that is somebody else's": 'new DOMException("signal timed out", "TimeoutError")',
+      "an abort that is somebody else's": 'new DOMException("The user aborted a request.", "AbortError")',
+      "a text": '"timeout"',
+      nothing: "undefined",
+    };
+    for (const [what, error] of Object.entries(errors)) {
+      test(`fault 65: ${what} is a lost connection, and the key is sent again`, async () => {
+        const path = site.route();
+        const [status, end] = await run(
+          `let lost = 2;
+          const flaky = create({ retry: { ...client.retry, limit: 2 }, fetch: (...all) => lost-- > 0 ? Promise.reject(${error}) : fetch(...all) });
+          const dead = create({ fetch: () => Promise.reject(${error}) });
+          return [await end(flaky.fetch("order:1", path, init)), await end(dead.fetch("order:2", path, init))]`,
+          { path, client },
+        );
+        assert.deepEqual([status, end.error, end.reason, end.doubt], [201, "OutcomeUnknownError", "retries_used_up", "network"]);
+        assert.equal(site.hits(path), 1);
+      });
+
+      test(`fault 65: ${what} that a time-out or a caller's abort brings about is that time-out or abort`, async () => {
+        const [late, left] = await run(
+          `const heeds = (_, { signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(${error})));
+          const client = create({ fetch: heeds });
+          const controller = new AbortController();
+          client.addEventListener("attempt", ({ detail }) => detail.intent === "order:2" && setTimeout(() => controller.abort(), 20));
+          return [await end(client.fetch("order:1", "/", init)), await end(client.fetch("order:2", "/", { ...init, signal: controller.signal }))]`,
+        );
+        assert.deepEqual([late.error, late.doubt], ["OutcomeUnknownError", "timed_out"]);
+        assert.deepEqual([left.error, left.outcome], ["AbortError", "unknown"]);
+      });
+    }
+  });
+
   describe("guards a form", () => {
     const FORM = (path) => `<form method="post" action="${path}"><textarea name="note"></textarea><button id="pay">Pay</button></form>`;
     const guarded = async (path, guard = {}) => {

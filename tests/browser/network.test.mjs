@@ -44,7 +44,7 @@ describe("between a page and its server", () => {
     assert.equal((await call.abort()).error, "AbortError");
   });
 
-  describe("fault 72: a server elsewhere", () => {
+  describe("a server elsewhere", () => {
     let api;
     before(async () => (api = await Site.start()));
     after(() => api.close());
@@ -61,7 +61,7 @@ describe("between a page and its server", () => {
       ["allows nothing", {}],
       ["does not allow the key's header", { "Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "Content-Type" }],
     ]) {
-      test(`that ${what} looks dead, and the error says what may be wrong`, async () => {
+      test(`fault 72: that ${what} looks dead, and the error says what may be wrong`, async () => {
         const shop = await shown();
         const path = allowing(headers);
         const end = await shop.send("order:1", api.url + path, body);
@@ -72,7 +72,7 @@ describe("between a page and its server", () => {
       });
     }
 
-    test("that allows it is called, and a page of the same origin gets no such hint", async () => {
+    test("fault 72: that allows it is called, and a page of the same origin gets no such hint", async () => {
       const shop = await shown();
       const allow = { "Access-Control-Allow-Origin": site.url, "Access-Control-Allow-Headers": "Idempotency-Key, Content-Type" };
       const path = allowing(allow);

@@ -16,8 +16,8 @@ before(async () => {
 after(() => Promise.all([shop.close(), browser.close()]));
 
 /** Opens a page. What it throws ends the test. */
-async function open(path) {
-  const page = await browser.newPage();
+async function open(path, context = browser) {
+  const page = await context.newPage();
   page.setDefaultTimeout(10_000);
   const errors = [];
   page.on("pageerror", (error) => errors.push(error));
@@ -98,8 +98,22 @@ test("element: <once-form> guards the form in it", async () => {
   await page.close();
 });
 
+/** Bundles `name`.js with React into out-`name`/page.js. */
+const bundle = (name) =>
+  esbuild.build({
+    entryPoints: [consumer.at(`${name}.js`)],
+    outdir: consumer.at(`out-${name}`),
+    entryNames: "page",
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    // Only then does StrictMode mount twice.
+    define: { "process.env.NODE_ENV": '"development"' },
+    logLevel: "silent",
+  });
+
 for (const entry of ["oncekey", "oncekey/slim"]) {
-  test(`react, with the client of ${entry}`, async () => {
+  test(`faults 50, 51: react, with the client of ${entry}`, async () => {
     const name = entry.replace("/", "-");
     const intent = `order:${name}`;
     consumer.write(
@@ -126,17 +140,7 @@ for (const entry of ["oncekey", "oncekey/slim"]) {
       root.render(h(StrictMode, null, h(Checkout)));
       window.leave = () => root.unmount();`,
     );
-    await esbuild.build({
-      entryPoints: [consumer.at(`${name}.js`)],
-      outdir: consumer.at(`out-${name}`),
-      entryNames: "page",
-      bundle: true,
-      splitting: true,
-      format: "esm",
-      // Only then does StrictMode mount twice.
-      define: { "process.env.NODE_ENV": '"development"' },
-      logLevel: "silent",
-    });
+    await bundle(name);
     consumer.write(`out-${name}/index.html`, html('<div id="root"></div><script type="module" src="page.js"></script>'));
     shop.hold();
     const before = shop.orders.length;
@@ -171,3 +175,90 @@ for (const entry of ["oncekey", "oncekey/slim"]) {
     await page.close();
   });
 }
+
+test("fault 58: a form that a server rendered gets its key in the page that sends it, and not before", async () => {
+  consumer.write(
+    "checkout.mjs",
+    `import { createElement as h } from "react";
+    import { createClient } from "oncekey";
+    import { useFormGuard, useIntentStatus } from "oncekey/react";
+    const client = createClient(typeof document === "undefined" ? { storage: null } : {});
+    client.addEventListener("settled", ({ detail }) => (globalThis.settled = detail));
+    export function Checkout() {
+      const { state } = useIntentStatus(client, "order:58");
+      return h("form", { ref: useFormGuard({ client, intent: "order:58" }), method: "post", action: "/orders" },
+        h("button", { name: "how", value: "pay" }, "Pay"), h("output", null, state));
+    }`,
+  );
+  const rendered = await consumer.run(
+    "rendered.mjs",
+    `import { createElement as h } from "react";
+    import { renderToString } from "react-dom/server";
+    import { Checkout } from "./checkout.mjs";
+    console.log(JSON.stringify(renderToString(h(Checkout))));`,
+  );
+  consumer.write(
+    "hydrated.js",
+    `import { createElement as h } from "react";
+    import { hydrateRoot } from "react-dom/client";
+    import { Checkout } from "./checkout.mjs";
+    hydrateRoot(document.getElementById("root"), h(Checkout), { onRecoverableError: (error) => console.error(error) });
+    window.isHydrated = true;`,
+  );
+  await bundle("hydrated");
+  consumer.write("out-hydrated/index.html", html(`<div id="root">${rendered}</div><script type="module" src="page.js"></script>`));
+  const before = shop.orders.length;
+  for (const buyer of [1, 2]) {
+    // Each buyer has a browser's storage of their own.
+    const context = await browser.newContext();
+    const page = await open("/out-hydrated/index.html", context);
+    await page.waitForFunction(() => window.isHydrated && document.querySelector("output").textContent === "idle");
+    await page.waitForTimeout(200);
+    assert.deepEqual(await page.evaluate(() => ({ ...localStorage, ...sessionStorage })), {}, "nothing is minted by a render");
+    const clicked = Date.now();
+    await page.click("button");
+    await page.waitForFunction(() => window.settled);
+    const [{ key }] = shop.orders.slice(before + buyer - 1);
+    assert.ok(parseInt(key.replace("-", "").slice(0, 12), 16) >= clicked, "its time is that of the click");
+    assert.deepEqual(page.errors, []);
+    await context.close();
+  }
+  const keys = shop.orders.slice(before).map(({ key }) => key);
+  assert.deepEqual([keys.length, new Set(keys).size], [2, 2]);
+});
+
+test("fault 71: an effect that React runs twice has one key, and its second run waits for the first", async () => {
+  consumer.write(
+    "effect.js",
+    `import { StrictMode, createElement as h, useEffect } from "react";
+    import { createRoot } from "react-dom/client";
+    import { createClient } from "oncekey";
+    const client = createClient();
+    window.answers = [];
+    window.runs = 0;
+    function Buy() {
+      useEffect(() => {
+        window.runs++;
+        client.fetch("order:71", "/held", { body: "{}" }).then(async (answer) => answers.push([answer.status, await answer.text()]));
+      }, []);
+      return null;
+    }
+    createRoot(document.getElementById("root")).render(h(StrictMode, null, h(Buy)));`,
+  );
+  await bundle("effect");
+  consumer.write("out-effect/index.html", html('<div id="root"></div><script type="module" src="page.js"></script>'));
+  shop.hold();
+  const before = shop.orders.length;
+  const page = await open("/out-effect/index.html");
+  await page.waitForFunction(() => window.runs === 2);
+  await page.waitForTimeout(200);
+  assert.equal(shop.orders.length, before + 1);
+  shop.let();
+  await page.waitForFunction(() => window.answers.length === 2);
+  const answers = await page.evaluate(() => window.answers);
+  assert.deepEqual(answers, [[201, '{"id":"order"}'], [201, '{"id":"order"}']]);
+  // It asks for its answer under the same key, which a server with keys replays; this one has none.
+  assert.equal(new Set(shop.orders.slice(before).map(({ key }) => key)).size, 1);
+  assert.deepEqual(page.errors, []);
+  await page.close();
+});

@@ -28,7 +28,7 @@ async fn cancels(options: &str, before: &str, after: &str) {
 }
 
 #[wasm_bindgen_test]
-async fn a_handler_of_the_form_cancels() {
+async fn fault_49_a_handler_of_the_form_cancels() {
     for options in ["{}", NAVIGATE] {
         let script = "form.addEventListener('submit', e => e.preventDefault())";
         cancels(options, script, "").await;
@@ -43,7 +43,7 @@ async fn a_handler_of_the_form_cancels() {
 }
 
 #[wasm_bindgen_test]
-async fn a_handler_of_an_ancestor_cancels() {
+async fn fault_49_a_handler_of_an_ancestor_cancels() {
     for options in ["{}", NAVIGATE] {
         for script in [
             "root.addEventListener('submit', e => e.preventDefault())",
@@ -58,7 +58,7 @@ async fn a_handler_of_an_ancestor_cancels() {
 }
 
 #[wasm_bindgen_test]
-async fn a_handler_stops_the_event_and_cancels() {
+async fn fault_49_a_handler_stops_the_event_and_cancels() {
     for options in ["{}", NAVIGATE] {
         for stop in ["e.stopPropagation()", "e.stopImmediatePropagation()", "e.cancelBubble = true"]
         {

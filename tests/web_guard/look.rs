@@ -123,7 +123,7 @@ async fn without_a_label_nothing_is_said_on_the_button() {
 
 /// The lock is not in the page, so rendering anew does not take it away.
 #[wasm_bindgen_test]
-async fn a_framework_renders_the_form_anew() {
+async fn fault_50_a_framework_renders_the_form_anew() {
     let page = Page::new(FORM);
     let guard = page.guard("{busyLabel: 'Busy'}");
     page.click("button");

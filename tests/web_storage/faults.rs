@@ -51,7 +51,7 @@ fn one_that_works_is_used() {
 }
 
 #[wasm_bindgen_test]
-fn one_that_may_not_be_used() {
+fn fault_74_one_that_may_not_be_used() {
     let page = storage(
         "get length() { denied() }, key: denied, getItem: denied, setItem: denied, removeItem: denied",
     );
@@ -59,7 +59,7 @@ fn one_that_may_not_be_used() {
 }
 
 #[wasm_bindgen_test]
-fn a_frame_whose_storage_may_not_even_be_named() {
+fn fault_74_a_frame_whose_storage_may_not_even_be_named() {
     let page = Page::new();
     let before = run(
         &[],
@@ -80,7 +80,7 @@ fn a_frame_whose_storage_may_not_even_be_named() {
 }
 
 #[wasm_bindgen_test]
-fn a_host_that_has_none() {
+fn fault_74_a_host_that_has_none() {
     let before = run(
         &[],
         "const before = Object.getOwnPropertyDescriptor(window, 'localStorage');
@@ -94,7 +94,7 @@ fn a_host_that_has_none() {
 }
 
 #[wasm_bindgen_test]
-fn one_that_takes_nothing() {
+fn fault_74_one_that_takes_nothing() {
     works_in_memory(&storage("setItem: full").client(), "quota");
     // Firefox has an error of its own, and other storages have none.
     for error in
@@ -106,7 +106,7 @@ fn one_that_takes_nothing() {
 }
 
 #[wasm_bindgen_test]
-fn one_that_keeps_nothing() {
+fn fault_74_one_that_keeps_nothing() {
     works_in_memory(&storage("setItem() {}").client(), "unavailable");
 }
 
@@ -229,7 +229,7 @@ fn one_whose_answers_are_no_texts() {
 }
 
 #[wasm_bindgen_test]
-fn one_that_breaks_later() {
+fn fault_74_one_that_breaks_later() {
     let page = storage(
         "setItem(name, text) { this.broken ? denied() : map.set(name, text) },
          getItem(name) { return this.broken ? denied() : map.get(name) ?? null },",

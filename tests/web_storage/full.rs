@@ -23,7 +23,7 @@ fn empty() {
 }
 
 #[wasm_bindgen_test]
-fn memory_has_to_do_and_that_is_told_once() {
+fn fault_74_memory_has_to_do_and_that_is_told_once() {
     let page = Page::new();
     let client = page.client();
     fill();

@@ -1,7 +1,7 @@
 // What becomes of keys in time: they expire, are swept away or refused, and no clock that jumps confuses them.
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
-import { created, eventually, inTurn, newKey, recordName, sleep, startGateway } from "./support.mjs";
+import { after, afterEach, before, beforeEach, describe, test } from "node:test";
+import { created, eventually, gated, inTurn, newKey, recordName, sleep, startGateway } from "./support.mjs";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -49,8 +49,9 @@ describe("with a retention of two seconds", () => {
 
 describe("with a retention of a day", () => {
   let gateway;
-  before(async () => (gateway = await startGateway({ faults: true, vars: { UNKNOWN_OUTCOME: "retry" } })));
-  after(() => gateway.dispose());
+  // One each, for they set its clock.
+  beforeEach(async () => (gateway = await startGateway({ faults: true, vars: { UNKNOWN_OUTCOME: "retry" } })));
+  afterEach(() => gateway.dispose());
   const at = (offset) => gateway.clock(offset);
 
   /** Keys of one shard, in the states that end at different times. */
@@ -80,24 +81,20 @@ describe("with a retention of a day", () => {
     };
     await sweep(gateway, keys.completed);
     assert.deepEqual(await left(), Object.keys(keys), "nothing is due");
-    try {
-      await at(DAY - 5000);
-      await sweep(gateway, keys.completed);
-      assert.deepEqual(await left(), Object.keys(keys));
-      await at(DAY + 5000);
-      await sweep(gateway, keys.completed);
-      assert.deepEqual(await left(), ["unknown", "voided", "damaged"]);
-      assert.equal((await row(gateway, keys.damaged)).due_at, null, "it is not looked at again");
-      assert.equal((await gateway.get("/_oncekey/key", { key: keys.damaged })).status, 500);
-      await at(30 * DAY - 60_000);
-      await sweep(gateway, keys.completed);
-      assert.deepEqual(await left(), ["unknown", "voided", "damaged"]);
-      await at(30 * DAY + 60_000);
-      await sweep(gateway, keys.completed);
-      assert.deepEqual(await left(), ["damaged"]);
-    } finally {
-      await at(0);
-    }
+    await at(DAY - 5000);
+    await sweep(gateway, keys.completed);
+    assert.deepEqual(await left(), Object.keys(keys));
+    await at(DAY + 5000);
+    await sweep(gateway, keys.completed);
+    assert.deepEqual(await left(), ["unknown", "voided", "damaged"]);
+    assert.equal((await row(gateway, keys.damaged)).due_at, null, "it is not looked at again");
+    assert.equal((await gateway.get("/_oncekey/key", { key: keys.damaged })).status, 500);
+    await at(30 * DAY - 60_000);
+    await sweep(gateway, keys.completed);
+    assert.deepEqual(await left(), ["unknown", "voided", "damaged"]);
+    await at(30 * DAY + 60_000);
+    await sweep(gateway, keys.completed);
+    assert.deepEqual(await left(), ["damaged"]);
   });
 
   test("the alarm is set for the record that is due first, again and again", async () => {
@@ -105,18 +102,14 @@ describe("with a retention of a day", () => {
     const key = keys.completed;
     const dues = await gateway.sql(key, "SELECT due_at FROM records WHERE due_at IS NOT NULL ORDER BY due_at");
     assert.equal(await gateway.shard(key, { do: "alarm-at" }), dues[0].due_at);
-    try {
-      await at(DAY + 5000);
-      await sweep(gateway, key);
-      const [{ due_at }] = await gateway.sql(
-        key,
-        "SELECT due_at FROM records WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1",
-      );
-      assert.ok(due_at > dues[0].due_at);
-      assert.equal(await gateway.shard(key, { do: "alarm-at" }), due_at);
-    } finally {
-      await at(0);
-    }
+    await at(DAY + 5000);
+    await sweep(gateway, key);
+    const [{ due_at }] = await gateway.sql(
+      key,
+      "SELECT due_at FROM records WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1",
+    );
+    assert.ok(due_at > dues[0].due_at);
+    assert.equal(await gateway.shard(key, { do: "alarm-at" }), due_at);
   });
 
   test("more rows than one sweep takes are taken by the next ones", async () => {
@@ -130,71 +123,79 @@ describe("with a retention of a day", () => {
       INSERT INTO records (name, record, due_at) SELECT CAST('copy' || i AS BLOB), record, due_at FROM records, n WHERE name = ?`,
       { hex: recordName(key) },
     );
-    try {
-      await at(DAY + 5000);
-      const next = await sweep(gateway, key);
-      assert.equal(next, due, "there is more to do, and it is past due");
-      const count = async () => (await gateway.sql(key, "SELECT count(*) AS count FROM records"))[0].count;
-      // The clock of alarms is the platform's own, so it is not yet time for the next one there.
-      for (let round = 0; round < 3; round++) await sweep(gateway, key);
-      assert.equal(await count(), 0);
-    } finally {
-      await at(0);
-    }
+    await at(DAY + 5000);
+    const next = await sweep(gateway, key);
+    assert.equal(next, due, "there is more to do, and it is past due");
+    const count = async () => (await gateway.sql(key, "SELECT count(*) AS count FROM records"))[0].count;
+    // The clock of alarms is the platform's own, so it is not yet time for the next one there.
+    for (let round = 0; round < 3; round++) await sweep(gateway, key);
+    assert.equal(await count(), 0);
   });
 
   test("fault 10: a request at the moment of the sweep sees the real state", async () => {
     const path = gateway.route();
     const key = newKey();
     await gateway.post(path, key);
-    try {
-      await at(DAY + 5000);
-      const [, answer] = await Promise.all([sweep(gateway, key), gateway.post(path, key)]);
-      assert.deepEqual([answer.status, answer.replayed], [201, false]);
-      await sweep(gateway, key);
-      assert.ok((await gateway.post(path, key)).replayed);
-      assert.equal(gateway.hits(path), 2);
-    } finally {
-      await at(0);
+    await at(DAY + 5000);
+    const [, answer] = await Promise.all([sweep(gateway, key), gateway.post(path, key)]);
+    assert.deepEqual([answer.status, answer.replayed], [201, false]);
+    await sweep(gateway, key);
+    assert.ok((await gateway.post(path, key)).replayed);
+    assert.equal(gateway.hits(path), 2);
+  });
+
+  test("fault 25: whatever the clocks say, who has to wait is told to wait for a second or two", async () => {
+    const slow = gated();
+    const path = gateway.route(slow);
+    const key = newKey();
+    await at(2 * HOUR);
+    const first = gateway.post(path, key);
+    await slow.reached;
+    // To a gateway whose clock is behind, the lease ends hours ahead.
+    for (const offset of [2 * HOUR, 0, HOUR, 2 * HOUR + 1000]) {
+      await at(offset);
+      const waiting = await gateway.post(path, key);
+      assert.deepEqual([waiting.status, waiting.json.type], [409, "idempotency_in_progress"]);
+      assert.match(waiting.get("Retry-After"), /^[12]$/, `${offset}`);
     }
+    slow.open();
+    assert.equal((await first).status, 201);
+    assert.ok((await gateway.post(path, key)).replayed);
+    assert.equal(gateway.hits(path), 1);
   });
 
   test("a clock that jumps back neither revives nor ends anything", async () => {
     const path = gateway.route();
     const key = newKey();
-    try {
-      await at(2 * HOUR);
-      const first = await gateway.post(path, key);
-      await at(0);
-      const again = await gateway.post(path, key);
-      assert.deepEqual([again.replayed, again.get("Idempotency-Expires")], [true, first.get("Idempotency-Expires")]);
-      // An attempt by the clock of before is not overtaken, and none begins in the past.
-      const next = newKey();
-      let neighbour = next;
-      while (recordName(neighbour).slice(0, 2) !== recordName(key).slice(0, 2)) neighbour = newKey();
-      const later = await gateway.post(path, neighbour);
-      assert.ok(
-        Date.parse(later.get("Idempotency-Expires")) >= Date.parse(first.get("Idempotency-Expires")),
-        "time in a shard never goes back",
-      );
-      assert.equal(gateway.hits(path), 2);
-      // Not even when the object is a new one.
-      await gateway.evict(key);
-      const { created_at } = await gateway.status(neighbour);
-      assert.ok(Date.parse(created_at) >= Date.now() + HOUR);
-    } finally {
-      await at(0);
-    }
+    await at(2 * HOUR);
+    const first = await gateway.post(path, key);
+    await at(0);
+    const again = await gateway.post(path, key);
+    assert.deepEqual([again.replayed, again.get("Idempotency-Expires")], [true, first.get("Idempotency-Expires")]);
+    // An attempt by the clock of before is not overtaken, and none begins in the past.
+    const next = newKey();
+    let neighbour = next;
+    while (recordName(neighbour).slice(0, 2) !== recordName(key).slice(0, 2)) neighbour = newKey();
+    const later = await gateway.post(path, neighbour);
+    assert.ok(
+      Date.parse(later.get("Idempotency-Expires")) >= Date.parse(first.get("Idempotency-Expires")),
+      "time in a shard never goes back",
+    );
+    assert.equal(gateway.hits(path), 2);
+    // Not even when the object is a new one.
+    await gateway.evict(key);
+    const { created_at } = await gateway.status(neighbour);
+    assert.ok(Date.parse(created_at) >= Date.now() + HOUR);
   });
 });
 
 describe("with EXPIRED_KEY=refuse and a retention of an hour", () => {
   let gateway;
-  before(
+  beforeEach(
     async () =>
       (gateway = await startGateway({ faults: true, vars: { EXPIRED_KEY: "refuse", RETENTION_SECONDS: "3600" } })),
   );
-  after(() => gateway.dispose());
+  afterEach(() => gateway.dispose());
 
   function isRefused(answer) {
     assert.deepEqual([answer.status, answer.json.type, answer.state], [400, "idempotency_key_expired", "expired"]);
@@ -204,24 +205,20 @@ describe("with EXPIRED_KEY=refuse and a retention of an hour", () => {
     const path = gateway.route();
     const key = newKey();
     await gateway.post(path, key);
-    try {
-      await gateway.clock(HOUR + 1000);
-      isRefused(await gateway.post(path, key));
-      isRefused(await gateway.post(path, key, { a: 2 }));
-      const before = await gateway.status(key);
-      await sweep(gateway, key);
-      isRefused(await gateway.post(path, key));
-      assert.deepEqual(await gateway.status(key), before, "whether the sweep has been there does not show");
-      assert.equal(before.state, "expired");
-      await gateway.clock(30 * DAY);
-      await sweep(gateway, key);
-      isRefused(await gateway.post(path, key));
-      await gateway.clock(30 * DAY + HOUR + 5000);
-      assert.equal((await gateway.post(path, key)).status, 201);
-      assert.equal(gateway.hits(path), 2);
-    } finally {
-      await gateway.clock(0);
-    }
+    await gateway.clock(HOUR + 1000);
+    isRefused(await gateway.post(path, key));
+    isRefused(await gateway.post(path, key, { a: 2 }));
+    const before = await gateway.status(key);
+    await sweep(gateway, key);
+    isRefused(await gateway.post(path, key));
+    assert.deepEqual(await gateway.status(key), before, "whether the sweep has been there does not show");
+    assert.equal(before.state, "expired");
+    await gateway.clock(30 * DAY);
+    await sweep(gateway, key);
+    isRefused(await gateway.post(path, key));
+    await gateway.clock(30 * DAY + HOUR + 5000);
+    assert.equal((await gateway.post(path, key)).status, 201);
+    assert.equal(gateway.hits(path), 2);
   });
 
   test("a UUIDv7 that is older than the retention is refused without any record", async () => {

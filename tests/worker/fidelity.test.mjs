@@ -1,6 +1,6 @@
 // What comes back is what the origin said: headers, bytes, codings, redirects.
 import assert from "node:assert/strict";
-import { gunzipSync, gzipSync } from "node:zlib";
+import { brotliCompressSync, gunzipSync, gzipSync } from "node:zlib";
 import { after, before, describe, test } from "node:test";
 import { head, newKey, sendRaw, startGateway } from "./support.mjs";
 
@@ -24,10 +24,12 @@ describe("an origin's answer", () => {
     return answers;
   }
 
-  test("fault 27, 28: headers come back verbatim, repeated ones in their order", async () => {
+  test("faults 27, 28: headers come back verbatim, repeated ones in their order", async () => {
     const headers = {
       "Content-Disposition": `attachment; filename="a,b.txt"; filename*=UTF-8''%e2%82%ac`,
-      Link: ["<a>; rel=next", "<b,c>; rel=prev"],
+      Link: ["<a>; rel=next", '<b,c>; rel=prev; title="d, e"', "<f>; rel=last"],
+      "WWW-Authenticate": 'Basic realm="a, b", Bearer scope="c,d"',
+      "Content-Security-Policy": "script-src 'self', img-src a, b",
       Location: "/things/1?x=a,b#c",
       "Content-Type": 'text/plain; charset=UTF-8; x="a, b"',
       ETag: 'W/"x,y"',
@@ -40,8 +42,9 @@ describe("an origin's answer", () => {
     };
     const [first, second] = await twice(() => ({ status: 201, headers, body: "ok" }));
     for (const [name, value] of Object.entries(headers)) {
+      // The platform joins what came on several lines, which means the same; one line stays one.
       const wanted = [value].flat().join(", ");
-      assert.deepEqual([first.all(name).join(", "), second.all(name).join(", ")], [wanted, wanted], name);
+      assert.deepEqual([first.all(name), second.all(name)], [[wanted], [wanted]], name);
     }
   });
 
@@ -113,38 +116,51 @@ describe("an origin's answer", () => {
     }
   });
 
-  test("fault 31: a 204 is kept, empty", async () => {
-    const [first, second] = await twice(() => ({ status: 204, headers: { "X-A": "1" } }));
-    assert.deepEqual([first.status, second.status, second.body.length, second.get("X-A")], [204, 204, 0, "1"]);
-    assert.equal(second.get("Content-Type"), undefined);
+  test("fault 31: an answer without a body is kept, empty, whatever its status", async () => {
+    const chunked = { "Transfer-Encoding": "chunked" };
+    for (const [status, more] of [[204], [200], [201], [202], [205], [303], [404], [200, chunked], [201, chunked]]) {
+      const answers = await twice(() => ({ status, headers: { "X-A": "1", ...more } }));
+      for (const answer of answers) {
+        assert.deepEqual([answer.status, answer.body.length, answer.get("X-A")], [status, 0, "1"]);
+        assert.equal(answer.get("Content-Type"), undefined, `${status}`);
+      }
+    }
   });
 
   test("fault 32: the length is the body's own, whatever the origin's coding was", async () => {
-    const text = JSON.stringify({ text: "x".repeat(5000) });
+    // More bytes than characters.
+    const text = JSON.stringify({ text: "\u00e9\u6b3e\ud83d\udcb3".repeat(1000) });
+    const length = String(Buffer.byteLength(text));
     const gzip = { ...json, "Content-Encoding": "gzip" };
     for (const handler of [
       () => ({ headers: json, body: text }),
+      () => ({ headers: { ...json, "Content-Encoding": "br" }, body: brotliCompressSync(text) }),
       () => ({ headers: { ...json, "Transfer-Encoding": "chunked" }, body: text }),
       () => ({ headers: { ...gzip, "Transfer-Encoding": "chunked" }, body: gzipSync(text) }),
       () => ({ headers: gzip, body: gzipSync(text) }),
     ]) {
       for (const answer of await twice(handler)) {
         assert.equal(answer.text, text);
-        assert.equal(answer.get("Content-Length"), String(text.length));
+        assert.deepEqual(answer.all("Content-Length"), [length]);
       }
     }
   });
 
   test("fault 33: a compressed answer is readable by a caller that takes no coding", async () => {
     const text = JSON.stringify({ text: "x".repeat(5000) });
-    const path = gateway.route(() => ({ headers: { ...json, "Content-Encoding": "gzip" }, body: gzipSync(text) }));
-    const key = newKey();
-    assert.equal((await gateway.post(path, key, { a: 1 }, { headers: [["Accept-Encoding", "gzip"]] })).status, 200);
-    const plain = await gateway.post(path, key);
-    assert.deepEqual([plain.replayed, plain.get("Content-Encoding"), plain.text], [true, undefined, text]);
+    for (const [coding, compress] of [["gzip", gzipSync], ["br", brotliCompressSync]]) {
+      const path = gateway.route(() => ({ headers: { ...json, "Content-Encoding": coding }, body: compress(text) }));
+      const key = newKey();
+      const taking = (codings) => (codings ? { headers: [["Accept-Encoding", codings]] } : {});
+      assert.equal((await gateway.post(path, key, { a: 1 }, taking(coding))).status, 200);
+      for (const codings of [undefined, "identity", `${coding};q=0`, "zstd"]) {
+        const plain = await gateway.post(path, key, { a: 1 }, taking(codings));
+        assert.deepEqual([plain.replayed, plain.get("Content-Encoding"), plain.text], [true, undefined, text], codings);
+      }
+    }
   });
 
-  test("fault 34, 35: a 5xx is not replayed, and what is replayed says so", async () => {
+  test("faults 34, 35: a 5xx is not replayed, and what is replayed says so", async () => {
     const path = gateway.route(() => ({ status: 500, headers: json, body: '{"first":true}' }));
     const key = newKey();
     const [first, second] = [await gateway.post(path, key), await gateway.post(path, key)];
@@ -155,7 +171,7 @@ describe("an origin's answer", () => {
     assert.deepEqual(replay.all("Idempotent-Replayed"), ["true"]);
   });
 
-  test("redirects are answers and nobody follows them; 307 and 308 leave no record", async () => {
+  test("fault 28: redirects are answers and nobody follows them; 307 and 308 leave no record", async () => {
     const target = gateway.route();
     for (const status of [301, 302, 303, 307, 308]) {
       const path = gateway.route(() => ({ status, headers: { Location: target } }));
@@ -163,7 +179,8 @@ describe("an origin's answer", () => {
       const first = await gateway.post(path, key);
       assert.deepEqual([first.status, first.get("Location")], [status, target]);
       if (status < 307) {
-        assert.ok((await gateway.post(path, key)).replayed);
+        const again = await gateway.post(path, key);
+        assert.deepEqual([again.replayed, again.status, again.all("Location")], [true, status, [target]]);
         continue;
       }
       assert.equal(first.state, undefined);

@@ -42,7 +42,7 @@ describe("a lease of two seconds, with UNKNOWN_OUTCOME=retry", { concurrency: tr
     return { answer };
   }
 
-  test("fault 6, 8: soon after an attempt is gone a retry may run", async () => {
+  test("faults 6, 8: soon after an attempt is gone a retry may run", async () => {
     const slow = gated();
     const path = gateway.route(inTurn(slow, created));
     const key = newKey();
@@ -173,7 +173,7 @@ describe("with UNKNOWN_OUTCOME=hold and a lease of one second", () => {
   });
 });
 
-test("fault 6, 13: a power cut loses no answer, and a request that it cut is found out again", async () => {
+test("faults 6, 13: a power cut loses no answer, and a request that it cut is found out again", async () => {
   const state = mkdtempSync(join(tmpdir(), "oncekey-test-"));
   const vars = { LEASE_SECONDS: "2", UNKNOWN_OUTCOME: "retry" };
   const [done, cut] = [newKey(), newKey()];

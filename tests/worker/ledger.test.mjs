@@ -23,7 +23,7 @@ describe("the ledger", () => {
   before(async () => (worker = await startWorker({ wrapper: "merchants.mjs", vars: { BUSINESS_KEYS: "none" } })));
   after(() => worker.dispose());
 
-  test("whatever is done, in whatever order and with whatever faults, it adds up", async () => {
+  test("fault 39: whatever is done, in whatever order and with whatever faults, it adds up", async () => {
     const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 32));
     const random = randomOf(seed);
     const apiKey = `kuko_test_${randomUUID()}`;

@@ -123,7 +123,7 @@ describe("payments", () => {
     assert.deepEqual([rest.json.data, rest.json.next_cursor], [tries.slice(1), null]);
   });
 
-  test("a lost answer: the retry finds the payment by its key, and nothing is paid twice", async () => {
+  test("fault 39: a lost answer: the retry finds the payment by its key, and nothing is paid twice", async () => {
     const call = merchant(worker);
     for (const how of [{ number: ANSWER_LOST }, { number: GOOD_CARD, fault: "error-after" }, { number: GOOD_CARD, fault: "error-before" }]) {
       const { id } = await ordered(call);
@@ -252,7 +252,7 @@ describe("payments", () => {
     assert.doesNotMatch(JSON.stringify(worker.logs), /4242424242424242|4000000000000002|4111111111111111/);
   });
 
-  test("merchants never meet", async () => {
+  test("fault 23: merchants never meet", async () => {
     const [one, other] = [merchant(worker), merchant(worker)];
     const order = await paid(one);
     refused(await pay(other, order.id), 400, "order_id");

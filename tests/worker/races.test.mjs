@@ -10,7 +10,7 @@ describe("requests at the same time", () => {
   before(async () => (gateway = await startGateway({ faults: true })));
   after(() => gateway.dispose());
 
-  test("fault 1, 2: of two first requests one runs, and the loser gets 409", async () => {
+  test("faults 1, 2: of two first requests one runs, and the loser gets 409", async () => {
     for (let round = 0; round < 5; round++) {
       const handler = gated();
       const path = gateway.route(handler);
@@ -26,7 +26,7 @@ describe("requests at the same time", () => {
     }
   });
 
-  test("fault 1, 9: a thousand requests at once with one key are one call to the origin", async () => {
+  test("faults 1, 9: a thousand requests at once with one key are one call to the origin", async () => {
     const handler = gated();
     const path = gateway.route(handler);
     const key = newKey();
@@ -70,7 +70,7 @@ describe("requests at the same time", () => {
     }
   });
 
-  test("a steady stream of requests over the end of the first sees 409 and then only its answer", async () => {
+  test("fault 4: a steady stream of requests over the end of the first sees 409 and then only its answer", async () => {
     const handler = gated();
     const path = gateway.route(handler);
     const key = newKey();

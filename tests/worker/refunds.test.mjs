@@ -45,7 +45,7 @@ describe("refunds", () => {
     });
   });
 
-  test("a number refunds once, with any key and however late; other content is refused and names it", async () => {
+  test("fault 40: a number refunds once, with any key and however late; other content is refused and names it", async () => {
     const call = merchant(worker);
     const [order, other] = [await paid(call), await paid(call)];
     const body = { out_refund_no: `R_${randomUUID()}`, order_id: order.id, amount: 2990 };
@@ -105,7 +105,7 @@ describe("refunds", () => {
     assert.equal((await balance(call)).sum, 0);
   });
 
-  test("lost answers refund once", async () => {
+  test("fault 39: lost answers refund once", async () => {
     const call = merchant(worker);
     const order = await paid(call);
     for (const fault of ["error-before", "error-after"]) {
@@ -116,6 +116,7 @@ describe("refunds", () => {
       assert.equal(await executions(call, key), 1);
     }
     assert.equal(found(await call("GET", `/v1/orders/${order.id}`)).amount_refunded, 200);
+    assert.equal((await entries(call, `order_id=${order.id}`)).length, 6, "a pair of the payment, and one a refund");
   });
 
   test("what is no refund is refused by name", async () => {

@@ -31,7 +31,7 @@ describe("with the limits that there are by default", () => {
     assert.equal(gateway.hits(path), 2);
   });
 
-  test("a byte more is refused before the origin, however it is sent", async () => {
+  test("fault 37: a byte more is refused before the origin, however it is sent", async () => {
     const path = gateway.route();
     const full = Buffer.concat([
       Buffer.from(`${(10 * MiB).toString(16)}\r\n`),
@@ -62,7 +62,7 @@ describe("with the limits that there are by default", () => {
     assert.equal((await gateway.post(path, undefined, Buffer.alloc(12 * MiB), bytes)).text, String(12 * MiB));
   });
 
-  test("more bodies at once than the isolate has room for are refused before begin, and the room comes back", async (test) => {
+  test("fault 37: more bodies at once than the isolate has room for are refused before begin, and the room comes back", async (test) => {
     const slow = gated();
     const path = gateway.route(slow);
     const body = Buffer.alloc(10 * MiB);

@@ -92,7 +92,7 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
   });
 
   for (const fault of ["refuse", "hang"]) {
-    test(`when the store ${fault === "hang" ? "does not answer" : "is down"} the origin is not called, and the key can be used afterwards`, async () => {
+    test(`fault 36: when the store ${fault === "hang" ? "does not answer" : "is down"} the origin is not called, and the key can be used afterwards`, async () => {
       const path = gateway.route();
       const key = newKey();
       await gateway.faults(key, { op: "begin", fault, times: 1000 });

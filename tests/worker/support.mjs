@@ -1,13 +1,16 @@
 // Starts the built Worker on workerd, for tests. What it is bound to is read from worker/wrangler.toml, so that
 // tests run what `wrangler dev` and `wrangler deploy` run.
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { getTestContext } from "node:test";
 import { Miniflare, convertV4MiniflareOptions } from "miniflare";
 import { exchange } from "./client.mjs";
+import { apiKey, recordName } from "./names.mjs";
 import { Origin } from "./origin.mjs";
 
 export { Answer, head, sendRaw, startRaw } from "./client.mjs";
+export { apiKey, recordName, scopeName } from "./names.mjs";
 export { created, cut, gated, inTurn, Origin } from "./origin.mjs";
 
 const worker = new URL("../../worker/", import.meta.url).pathname;
@@ -116,10 +119,12 @@ export async function startGateway({ faults = false, ...options } = {}) {
 }
 
 export const newKey = () => randomUUID();
-export const apiKey = "kuko_test_gateway";
 
 /** Short ways to call a gateway, to script its origin, and to ask for faults. */
 export class Gateway {
+  /** The test that has set the clock. */
+  #owner;
+
   constructor(worker, origin) {
     this.worker = worker;
     this.origin = origin;
@@ -128,6 +133,7 @@ export class Gateway {
 
   /** `as`: the X-Api-Key, or null for none; `headers`: pairs. */
   call(method, path, { body, key, headers = [], as = apiKey, ...more } = {}) {
+    this.#admit();
     const all = [...headers];
     if (as !== null) all.push(["X-Api-Key", as]);
     if (key !== undefined) all.push(["Idempotency-Key", key]);
@@ -152,7 +158,13 @@ export class Gateway {
     return this.origin.hits(path);
   }
 
+  /** A shard's time never goes back: what one test has set ahead would be the present of another. */
+  #admit() {
+    if (this.#owner && this.#owner !== getTestContext())
+      throw new Error(`the clock of this Worker is that of "${this.#owner.name}": give that test a Worker of its own`);
+  }
   async #control(what, asked = {}) {
+    this.#admit();
     const answer = await exchange(this.url, { method: "POST", path: `/__test/${what}`, body: asked });
     if (answer.status !== 200) throw new Error(`/__test/${what}: ${answer.text}`);
     return answer.json;
@@ -169,8 +181,9 @@ export class Gateway {
   allCalls() {
     return this.#control("calls");
   }
-  /** Sets the isolate's clock this many milliseconds ahead. */
+  /** Sets the isolate's clock this many milliseconds ahead. The Worker answers no other test from then on. */
   clock(offset) {
+    this.#owner = getTestContext();
     return this.#control("clock", { offset });
   }
   /** How Workers KV behaves: honest, empty, down or hang. Gives what was written to it. */
@@ -202,22 +215,6 @@ export class Gateway {
     await this.origin.close();
   }
 }
-
-/** SHA-256 over parts that carry their lengths: how scopes and records are named (src/scope.rs). */
-function named(domain, ...parts) {
-  const hash = createHash("sha256");
-  for (const part of [domain, ...parts].map((one) => Buffer.from(one))) {
-    const length = Buffer.alloc(8);
-    length.writeBigUInt64BE(BigInt(part.length));
-    hash.update(length).update(part);
-  }
-  return hash.digest();
-}
-
-/** The scope of a caller with an X-Api-Key, and the name that a key's record has there; both in hex. */
-export const scopeName = (as = apiKey) => named("oncekey scope 1", "header", "x-api-key", as).toString("hex");
-export const recordName = (key, as = apiKey) =>
-  named("oncekey key 1", Buffer.from(scopeName(as), "hex"), key).toString("hex");
 
 /** Waits until `check` stops throwing. */
 export async function eventually(check, seconds = 15) {

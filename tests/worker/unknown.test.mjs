@@ -122,7 +122,7 @@ describe("with UNKNOWN_OUTCOME=retry", () => {
   );
   after(() => gateway.dispose());
 
-  test("fault 7, 13: a retry finds out, with a higher attempt number, however the first one ended", async () => {
+  test("faults 7, 13: a retry finds out, with a higher attempt number, however the first one ended", async () => {
     for (const ending of [...UNKNOWN, ...RELEASED, 307, 308, cut, cutOff, gated()]) {
       const path = gateway.route(inTurn(ending, created));
       const key = newKey();

@@ -39,7 +39,7 @@ describe("into the sandbox", () => {
     assert.equal(await balance("s1", customer, 1), 1, "a source has customers of its own");
   });
 
-  test("an event whose answer was lost is forwarded again and takes effect once", async () => {
+  test("fault 38: an event whose answer was lost is forwarded again and takes effect once", async () => {
     for (const fault of ["error-after", "error-before"]) {
       const [id, customer] = [newId(), `cus_${randomUUID()}`];
       const body = event({ customer, credits: 7 });
@@ -53,7 +53,7 @@ describe("into the sandbox", () => {
     }
   });
 
-  test("that an event was seen and what it does are stored together or not at all", async () => {
+  test("fault 38: that an event was seen and what it does are stored together or not at all", async () => {
     const name = createHash("sha256").update("oncekey sandbox senders 1\0").digest("hex");
     const sql = async (query) => {
       const body = JSON.stringify({ name, query, values: [] });
