@@ -1,0 +1,69 @@
+// The books of the other side, when all is quiet: our origin's charges, or the sandbox's ledger.
+import { ADMIN_TOKEN } from "./setups.mjs";
+
+/** What is wrong with them. */
+export async function booksOf(run) {
+  return run.origin ? charges(run) : ledger(run);
+}
+
+/** Every charge is that of an intent, and none has two, whatever keys there were. */
+function charges(run) {
+  const problems = [];
+  const intents = new Map(run.intents.map((intent) => [intent.order, intent]));
+  for (const [order, made] of Map.groupBy(run.origin.charges, ({ order }) => order)) {
+    if (made.length > 1) problems.push(`${order} was charged ${made.length} times: ${JSON.stringify(made)}`);
+    if (!intents.has(order)) problems.push(`${order} was charged, and nobody wanted it`);
+  }
+  for (const { order, told } of intents.values()) {
+    if (told?.status !== 201) continue;
+    const named = JSON.parse(told.text).charge;
+    if (!run.origin.charges.some(({ id, order: of }) => id === named && of === order)) problems.push(`a buyer was told of ${named} for ${order}, which is not in the books`);
+  }
+  run.tally.note("charges", run.origin.charges.length);
+  return problems;
+}
+
+/** The ledger is 0 in all, agrees with each order, and lacks nothing that the journal has. */
+async function ledger(run) {
+  const problems = [];
+  const asked = { apiKey: run.merchant, key: "none" };
+  const must = (holds, problem) => holds || problems.push(problem);
+  const { sum } = (await run.insist("GET", "/v1/ledger/balance", asked)).json.data;
+  must(sum === 0, `the ledger's sum is ${sum}`);
+  const entries = await pages(run, asked, "/v1/ledger/entries?limit=100");
+  const byOrder = Map.groupBy(entries, ({ order_id }) => order_id);
+  const bought = Map.groupBy(run.intents, ({ order }) => order);
+  for (const intents of bought.values()) {
+    const of = (thing) => intents.find((intent) => intent.makes === thing && intent.told?.status === 201);
+    const placed = of("order")?.told.json.data;
+    if (!placed) continue;
+    const paid = of("payment") ? placed.amount : 0;
+    const refunded = of("refund") ? JSON.parse(of("refund").body).amount : 0;
+    const order = (await run.insist("GET", `/v1/orders/${placed.id}`, asked)).json.data;
+    must(order.amount_paid === paid && order.amount_refunded === refunded, `its buyer paid ${paid} and got back ${refunded}, and the order says ${JSON.stringify(order)}`);
+    const mine = byOrder.get(placed.id) ?? [];
+    const cash = mine.filter(({ account }) => account === "cash").map(({ amount }) => amount);
+    const due = [...(paid ? [paid] : []), ...(refunded ? [-refunded] : [])];
+    must(JSON.stringify(cash) === JSON.stringify(due), `the order's cash moved by ${cash}, and not by ${due}: ${placed.id}`);
+    must(mine.reduce((all, { amount }) => all + amount, 0) === 0, `the entries of an order are not 0 in all: ${placed.id}`);
+    run.tally.note("charges", cash.filter((amount) => amount > 0).length);
+    run.tally.note("refunds", cash.filter((amount) => amount < 0).length);
+  }
+  const headers = { Authorization: `Bearer ${ADMIN_TOKEN}` };
+  for (let path = "/_oncekey/reconcile?limit=100"; path; ) {
+    const answer = await run.insist("GET", path, asked, { headers });
+    for (const lacking of answer.json.lacking) problems.push(`reconciliation lacks something: ${JSON.stringify(lacking)}`);
+    path = answer.get("Link")?.match(/^<(.*)>; rel="next"$/)[1];
+  }
+  return problems;
+}
+
+async function pages(run, asked, path) {
+  const all = [];
+  for (let cursor = ""; cursor !== null; ) {
+    const { data, next_cursor } = (await run.insist("GET", path + (cursor && `&cursor=${cursor}`), asked)).json;
+    all.push(...data);
+    cursor = next_cursor ?? null;
+  }
+  return all;
+}

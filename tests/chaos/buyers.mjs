@@ -1,0 +1,110 @@
+// Buyers, who have one intent each and come again with the same key and bytes until they have an answer. Some hang up,
+// some send twice at once, some give up and void their key, some are pages that use the npm package.
+import { join } from "node:path";
+
+const root = new URL("../../", import.meta.url).pathname;
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Pursues an intent to its end. `run` is what it goes through: see run.mjs. */
+export async function pursue(run, intent, random) {
+  run.intents.push(intent);
+  if (intent.key) await insist(run, intent, random.of("plain"));
+  else await visit(run, intent, random.of("package"));
+  // Some ask again, now or after the next kill.
+  for (let again = 0; intent.state === "done" && !run.calm && random.chance(35) && again < 3; again++) {
+    await sleep(random.below(1200));
+    await run.send(intent).catch(() => {});
+  }
+}
+
+/** A plain retry loop. */
+async function insist(run, intent, random) {
+  for (let number = 0; intent.state === "open" && !run.isOver; number++) {
+    const now = random.of("try", number);
+    if (intent.waits) await run.isUp();
+    if (number > 0 && !run.calm && now.chance(3)) await giveUp(run, intent);
+    if (intent.state !== "open") return;
+    const copies = run.calm ? 1 : now.weighted({ 1: 80, 2: 14, 4: 6 });
+    const sends = Array.from({ length: copies }, () => run.send(intent, quitOf(run, now)));
+    for (const { value: answer } of await Promise.allSettled(sends)) if (answer) settle(run, intent, answer);
+    if (intent.state === "open") await sleep(now.between(20, 200));
+  }
+}
+
+/** How a caller hangs up, if he does. */
+function quitOf(run, random) {
+  if (run.calm || !random.chance(16)) return undefined;
+  return { how: random.one(["reset", "close", "half"]), after: random.one([0, 5, 20, 100, 400]) };
+}
+
+/** What an answer means to its buyer. */
+function settle(run, intent, answer) {
+  if ([201, 402].includes(answer.status)) {
+    intent.told ??= answer;
+    intent.state = "done";
+  } else if (intent.hasGivenUp && answer.status === 409 && answer.json.code === "idempotency_key_voided") {
+    // The answer to the call that gave it up was lost.
+    intent.state = "voided";
+  } else if (run.setup.hold && answer.status === 409 && answer.json.code === "idempotency_outcome_unknown" && intent.state === "open") {
+    intent.state = "held";
+  }
+}
+
+/** Gives the key up. That it is voided is a promise that nothing was executed and nothing will be. */
+async function giveUp(run, intent) {
+  intent.hasGivenUp = true;
+  const answer = await run.ask("POST", "/_oncekey/key/void", intent).catch(() => undefined);
+  run.tally.note("keys given up");
+  if (answer?.status === 200 && answer.json.state === "voided") {
+    run.tally.note("of these voided");
+    intent.state = "voided";
+  }
+}
+
+/** A page with the npm package. It may be left and opened again: what is stored stays. */
+async function visit(run, intent, random) {
+  const { createClient } = await import(join(root, "www/dist/index.js"));
+  const storage = storageOf(new Map());
+  for (let visits = 0; intent.state === "open" && !run.isOver; visits++) {
+    const now = random.of("visit", visits);
+    let tries = 0;
+    const client = createClient({
+      storage,
+      retry: { limit: 20, delays: [50, 100, 200, 400], attemptTimeout: 8000, totalTime: 30_000, maxRetryAfter: 500 },
+      fetch: (_, init) => sendOf(run, intent, init, now.of("try", tries++)),
+    });
+    const leaves = !run.calm && now.chance(30) ? AbortSignal.timeout(now.between(20, 900)) : undefined;
+    try {
+      const { headers, body } = intent;
+      const response = await client.intent(`order:${intent.number}`).fetch(run.server.url + intent.path, { headers, body, signal: leaves });
+      await response.arrayBuffer();
+      intent.state = "done";
+    } catch (error) {
+      if (error.name === "AbortError") run.tally.note("pages left");
+      else if (error.name !== "OutcomeUnknownError") throw error;
+      else if (run.setup.hold && (await error.response?.clone().json().catch(() => ({})))?.code === "idempotency_outcome_unknown") intent.state = "held";
+    }
+    if (intent.state === "open") await sleep(now.between(20, 200));
+  }
+}
+
+/** Sends what the package sends. It has one key for an intent. */
+async function sendOf(run, intent, init, random) {
+  const key = new Headers(init.headers).get("idempotency-key");
+  if (intent.key && intent.key !== key) run.problem(`the package sent another key than before: ${intent.name}`);
+  intent.key = key;
+  const answer = await run.send(intent, quitOf(run, random));
+  if ([201, 402].includes(answer.status)) intent.told ??= answer;
+  return new Response(answer.body, { status: answer.status, headers: answer.pairs });
+}
+
+/** What a page's storage is. */
+const storageOf = (entries) => ({
+  get length() {
+    return entries.size;
+  },
+  key: (index) => [...entries.keys()][index] ?? null,
+  getItem: (name) => entries.get(name) ?? null,
+  setItem: (name, text) => void entries.set(name, text),
+  removeItem: (name) => void entries.delete(name),
+});

@@ -1,0 +1,36 @@
+// One request of a caller, who may hang up in the middle.
+import { request as send } from "node:http";
+import { Answer } from "../worker/client.mjs";
+
+/**
+ * Sends a request on a connection of its own; fails when there is no whole answer. `quit`: {how, after} - the caller
+ * resets or closes the connection after so many milliseconds, or sends half of the body and resets. `bus` is told when
+ * the request is out and when an answer comes.
+ */
+export function call(url, { method = "POST", path, headers, body = "", quit, bus, timeout = 10_000 }) {
+  const { hostname, port } = new URL(url);
+  const bytes = Buffer.from(body);
+  const all = { ...headers, Connection: "close", ...(method === "POST" && { "Content-Length": bytes.length }) };
+  return new Promise((resolve, reject) => {
+    const request = send({ hostname, port, method, path, headers: all, agent: false, timeout }, (response) => {
+      bus?.emit("received");
+      const chunks = [];
+      const pairs = response.rawHeaders.flatMap((name, at, raw) => (at % 2 ? [] : [[name, raw[at + 1]]]));
+      response.on("data", (chunk) => chunks.push(chunk));
+      response.on("end", () => resolve(new Answer(response.statusCode, pairs, Buffer.concat(chunks))));
+      response.on("error", reject).on("aborted", () => reject(new Error("the answer was cut")));
+    });
+    request.on("error", reject).on("timeout", () => request.destroy(new Error("no answer in time")));
+    const hangUp = () => {
+      const { socket } = request;
+      if (quit.how === "close" || !socket) request.destroy(new Error("hung up"));
+      else socket.resetAndDestroy();
+    };
+    if (quit) {
+      const timer = setTimeout(hangUp, quit.after);
+      request.once("close", () => clearTimeout(timer));
+    }
+    if (quit?.how === "half") request.write(bytes.subarray(0, bytes.length / 2));
+    else request.end(bytes, () => bus?.emit("sent"));
+  });
+}

@@ -1,0 +1,77 @@
+// What is killed: the Worker before an origin of our own, or with the sandbox, under settings that invite trouble.
+// Leases are short, so that dead ones are met often.
+import { Intent } from "./intents.mjs";
+import { Origin } from "./origin.mjs";
+
+export const ADMIN_TOKEN = "chaos-admin-0123456789";
+const vars = { ADMIN_TOKEN, LEASE_SECONDS: 1, ORIGIN_TIMEOUT_SECONDS: 2 };
+
+/** One payment a buyer at our own origin. The third part of the buyers are pages with the npm package. */
+async function* payments(run, random, number) {
+  const order = `order-${number}`;
+  const declined = random.chance(12);
+  const isPage = random.chance(33);
+  yield new Intent({
+    number,
+    apiKey: "chaos-tenant",
+    key: isPage ? undefined : random.key(),
+    path: "/pay",
+    body: { order, amount: random.between(1, 99999), card: declined ? "declined" : "good" },
+    declined,
+    effects: declined ? 0 : 1,
+    order,
+    waits: !isPage && random.chance(70),
+  });
+}
+
+/** An order at the sandbox, its payment, and often a refund. */
+async function* purchases(run, random, number) {
+  const apiKey = run.merchant;
+  const isPage = random.chance(25);
+  const waits = !isPage && random.chance(75);
+  const amount = random.between(1, 99999);
+  const intent = (of, path, body, more) =>
+    new Intent({ number: `${number}-${of}`, apiKey, key: isPage ? undefined : random.key(), path, body, makes: of, order: number, waits, ...more });
+  const placed = yield intent("order", "/v1/orders", { out_trade_no: `T${number}`, amount, currency: "USD", subject: "chaos" });
+  if (!placed) return;
+  const order_id = placed.json.data.id;
+  const declined = random.chance(12);
+  const card = { number: declined ? "4000000000000002" : "4242424242424242" };
+  const paid = yield intent("payment", "/v1/payments", { order_id, card }, { declined });
+  if (!paid || declined || random.chance(50)) return;
+  yield intent("refund", "/v1/refunds", { out_refund_no: `R${number}`, order_id, amount: random.between(1, amount) });
+}
+
+const FAULTS = { none: 55, "error-before": 7, "error-after": 12, "delay": 13, "delay-after": 13 };
+
+const atOrigin = (kind) => ({
+  buys: payments,
+  open: (run) => Origin.start({ kind, random: run.random.of("origin"), slow: 1600, bus: run.bus }),
+  /** How many it had. */
+  effects: (run, intent) => run.origin.charges.filter(({ order }) => order === intent.order).length,
+});
+
+export const SETUPS = {
+  /** Charges with every call. The default with an upstream: what is not known is held. */
+  naive: { ...atOrigin("naive"), hold: true, vars, replica: false },
+  /** Knows the forwarded key, so that an unknown outcome may be tried again. */
+  deduplicating: { ...atOrigin("deduplicating"), hold: false, vars: { ...vars, UNKNOWN_OUTCOME: "retry" }, replica: true },
+  /** Orders, payments and refunds in the sandbox's ledger. */
+  sandbox: {
+    buys: purchases,
+    open: () => undefined,
+    hold: false,
+    vars,
+    replica: true,
+    /** What the sandbox shall do with one request. */
+    headers(random) {
+      const fault = random.weighted(FAULTS);
+      if (fault === "none") return {};
+      return { "Sandbox-Fault": fault.startsWith("delay") ? `${fault}=${random.below(1500)}` : fault };
+    },
+    async effects(run, intent) {
+      const answer = await run.insist("GET", `/v1/sandbox/executions/${intent.key}`, intent);
+      return answer.json.data.count;
+    },
+  },
+};
