@@ -14,7 +14,9 @@
 //! 3. An attempt that does not execute says so, at once or after the answer, wherever a `begin` of
 //!    its may have arrived.
 //! 4. A caller gets the attempt's own answer where that was recorded, and else what stands.
-//!    An answer that nothing could record goes out marked as that, and the key is held.
+//!    An answer that nothing could record goes out marked as that, and the key is held: a retry must
+//!    not make another answer. An answer that is none yet, a 503 or a 429, holds nothing, and an
+//!    event's sender has no answer that could differ.
 //! 5. A replica is asked where the authority is slow or silent; that it has nothing means nothing.
 //!
 //! # The order
@@ -39,6 +41,7 @@ pub use step::{After, Answer, Answered, NamedBy, Of, OriginFailure, Step, Told, 
 
 use crate::business::{self, KeyEnd, Pairing};
 use crate::decision::{Completion, Decision, Execution, FailCause, Settlement, Settling};
+use crate::policy::AnswerClass;
 use crate::problem::Rejection;
 use crate::record::KeyStatus;
 use crate::response::StoredResponse;
@@ -346,7 +349,7 @@ impl Exchange {
         ended: Option<(Completion, Option<KeyStatus>)>,
     ) -> Step {
         let Some((completion, _)) = ended else {
-            self.after.push(After::Fail(Of::Number, FailCause::NotStored));
+            self.after.push(After::Fail(Of::Number, self.cause_of_unstored(Of::Number, &own)));
             return self.complete_first(own, false);
         };
         let is_bound = completion == Completion::Recorded && own.is_success();
@@ -378,10 +381,28 @@ impl Exchange {
             }
             Some((Completion::LeaseLost(stands), status)) => self.answer_by(*stands, status),
             Some((Completion::RecordGone, _)) | None => {
-                self.after.insert(0, After::Fail(Of::First, FailCause::NotStored));
+                let cause = self.cause_of_unstored(Of::First, &own);
+                self.after.insert(0, After::Fail(Of::First, cause));
                 // What the number has is not lost: it becomes the key's when that comes again.
                 self.answer(if is_bound { Answer::Own } else { Answer::NotStored }, None)
             }
+        }
+    }
+
+    /// What it means for a record that the origin's answer could not be stored.
+    fn cause_of_unstored(&self, of: Of, own: &StoredResponse) -> FailCause {
+        let is_bound_by_success = of == Of::Number || self.write.named_by != NamedBy::Key;
+        match AnswerClass::of_status(own.status) {
+            AnswerClass::Final if is_bound_by_success && !own.is_success() => {
+                FailCause::NotDispatched
+            }
+            // Nobody stands there who could find out; its receiver knows it by its id.
+            AnswerClass::Final if self.write.named_by == NamedBy::Event => {
+                FailCause::ConnectionLost
+            }
+            AnswerClass::Final => FailCause::NotStored,
+            AnswerClass::Unknown => FailCause::ConnectionLost,
+            AnswerClass::NotExecuted | AnswerClass::RepeatElsewhere => FailCause::NotDispatched,
         }
     }
 

@@ -61,7 +61,9 @@
 //! once it is too old; until then its key stays, or is voided, because a browser may send one
 //! request twice and the other copy may still arrive. The limit of this is such a copy that was
 //! executed, while nobody asked for as long as the server remembered it, or could ask. To lock out
-//! everybody who comes back to a checkout on the day after a 401 would be the greater harm.
+//! everybody who comes back to a checkout on the day after a 401 would be the greater harm. The same
+//! copy has another limit: a first try that is told `expired` means a wrong clock here, and gets a
+//! key without time; while gateways run under two settings, another one may execute the copy.
 //!
 //! # What cannot be read
 //!

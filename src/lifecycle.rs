@@ -42,7 +42,10 @@
 //!
 //! By its status ([`AnswerClass`]): final → Completed; not executed → Released, or Unknown when
 //! `maybe_executed`; unknown → Unknown; repeat elsewhere → absent, or Unknown when `maybe_executed`.
-//! An attempt that has ended or was overtaken is told what stands when its `begin` comes late.
+//! An attempt that has ended or was overtaken is told what stands when its `begin` comes late. One
+//! that the record does not know is told to come again (InProgress), whatever stands: it may be of
+//! another request. So is one that ended before a number went to another request told Recorded, and
+//! nothing more.
 
 use crate::decision::{
     Completion, Decision, Execution, FailCause, Next, Renewal, Settlement, Settling, Step,
@@ -178,7 +181,7 @@ pub fn complete(
         record.state = completed(&record, response, now);
         return write(Completion::Recorded, record, now);
     }
-    lease_lost(record, now)
+    overtaken(record, token, now)
 }
 
 /// An attempt ends without an answer.
@@ -193,7 +196,7 @@ pub fn fail(
         Err(step) => return step,
     };
     if !owns(&record, token) {
-        return lease_lost(record, now);
+        return overtaken(record, token, now);
     }
     record.earlier.note_ended(token);
     let unknown = |cause| State::Unknown { cause, since: now };
@@ -314,7 +317,7 @@ fn is_unbound(record: &Record) -> bool {
 
 /// Another request gets a number that nothing was executed under.
 fn begin_anew(mut record: Record, attempt: &Attempt<'_>, now: UnixMillis) -> Step<Decision> {
-    record.earlier.forget_overtaken();
+    record.earlier.leave_to_another();
     execute(Record { earlier: record.earlier, ..new_record(attempt, now) }, attempt, now)
 }
 
@@ -428,6 +431,10 @@ fn not_ended(
     match unless_gone(record, now) {
         None => Err(untouched(Completion::RecordGone, None, now)),
         Some(record) if record.life(now) == Life::Expired => Err(lease_lost(record, now)),
+        // What stands is another request's, and nothing of it is this one's to tell.
+        Some(record) if record.earlier.was_of_another(token) => {
+            Err(untouched(Completion::Recorded, None, now))
+        }
         Some(record) if record.earlier.has_ended(token) => Err(repeated(record, brought, now)),
         Some(record) => Ok(record),
     }
@@ -445,6 +452,16 @@ fn repeated(record: Record, brought: Option<&StoredResponse>, now: UnixMillis) -
         }
         _ => keep(Completion::Recorded, &record, now),
     }
+}
+
+/// An attempt that is not the owner is told what stands. One that the record does not know may be of
+/// another request: it comes again, and `begin` compares the requests.
+fn overtaken(record: Record, token: Token, now: UnixMillis) -> Step<Completion> {
+    let is_for_all = matches!(record.state, State::Voided { .. });
+    if is_for_all || record.earlier.contains(token) {
+        return lease_lost(record, now);
+    }
+    untouched(Completion::LeaseLost(Box::new(Decision::InProgress)), None, now)
 }
 
 fn lease_lost(record: Record, now: UnixMillis) -> Step<Completion> {

@@ -149,6 +149,10 @@ struct EarlierAttempt {
     /// What it brought is recorded; otherwise it was overtaken.
     #[n(1)]
     ended: bool,
+    /// It was an attempt at another request, which the record belonged to before. Without a value, it
+    /// was not: readers that do not know this field skip it.
+    #[n(2)]
+    of_another: Option<bool>,
 }
 
 /// What may be told about a key: never its answer's body.
@@ -360,17 +364,26 @@ impl EarlierAttempts {
         self.0.iter().any(|attempt| attempt.token == token && attempt.ended)
     }
 
-    /// Forgets those that were overtaken: what they may still bring is of another request.
-    pub(crate) fn forget_overtaken(&mut self) {
+    /// Whether the attempt with this token was at another request.
+    pub(crate) fn was_of_another(&self, token: Token) -> bool {
+        self.0.iter().any(|attempt| attempt.token == token && attempt.of_another == Some(true))
+    }
+
+    /// The record goes to another request. Those that were overtaken are forgotten, for what they may
+    /// still bring is not of that.
+    pub(crate) fn leave_to_another(&mut self) {
         self.0.retain(|attempt| attempt.ended);
+        for attempt in &mut self.0 {
+            attempt.of_another = Some(true);
+        }
     }
 
     pub(crate) fn note_ended(&mut self, token: Token) {
-        self.note(EarlierAttempt { token, ended: true });
+        self.note(EarlierAttempt { token, ended: true, of_another: None });
     }
 
     pub(crate) fn note_overtaken(&mut self, token: Token) {
-        self.note(EarlierAttempt { token, ended: false });
+        self.note(EarlierAttempt { token, ended: false, of_another: None });
     }
 
     fn note(&mut self, attempt: EarlierAttempt) {

@@ -346,7 +346,7 @@ fn one_number_is_one_object_whatever_its_keys() {
 /// A property that holds of histories in which nothing happens says nothing.
 #[test]
 fn the_histories_reach_all_that_matters() {
-    let reached = reached(&history(), 4000, |history| run(history).milestones);
+    let reached = reached(&history(), 12_000, |history| run(history).milestones);
     for milestone in [
         "a success is seen",
         "a key takes the number's answer",

@@ -174,6 +174,37 @@ fn an_answer_that_nothing_could_record_says_so_and_holds_the_key() {
 }
 
 #[test]
+fn an_answer_that_is_none_yet_holds_nothing_when_it_could_not_be_recorded() {
+    use FailCause::{ConnectionLost, NotDispatched, NotStored};
+    for (named_by, status, cause) in [
+        (NamedBy::Key, 201, NotStored),
+        (NamedBy::Key, 402, NotStored),
+        (NamedBy::Key, 503, ConnectionLost),
+        (NamedBy::Key, 429, NotDispatched),
+        (NamedBy::Key, 307, NotDispatched),
+        // Only a success binds a number or an event, and an event is sent again.
+        (NamedBy::Number, 201, NotStored),
+        (NamedBy::Number, 402, NotDispatched),
+        (NamedBy::Event, 200, ConnectionLost),
+        (NamedBy::Event, 400, NotDispatched),
+        (NamedBy::Event, 500, ConnectionLost),
+    ] {
+        let number = Some(number()).filter(|_| named_by == NamedBy::Number);
+        let mut walk = Walk::at_origin(named_by, number);
+        walk.hears(Told::Called(Ok(answer(status))));
+        walk.hears(Told::Ended(None));
+        walk.ends(Answer::NotStored, None, &[After::Fail(Of::First, cause)]);
+    }
+    // The number beside a key, by its own rule.
+    let mut walk = Walk::at_origin(NamedBy::Key, Some(number()));
+    walk.hears(Told::Called(Ok(answer(402))));
+    walk.hears(Told::Ended(None));
+    walk.hears(Told::Ended(None));
+    let after = [After::Fail(Of::First, NotStored), After::Fail(Of::Number, NotDispatched)];
+    walk.ends(Answer::NotStored, None, &after);
+}
+
+#[test]
 fn the_number_is_completed_before_its_key() {
     let mut walk = Walk::at_origin(NamedBy::Key, Some(number()));
     walk.hears(Told::Called(Ok(answer(201))));

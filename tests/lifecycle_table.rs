@@ -25,8 +25,10 @@ mod outcome;
 #[path = "support/lifecycle/mod.rs"]
 mod support;
 
+use oncekey::record::EarlierAttempts;
 use oncekey::{
-    Attempt, Completion, Decision, FailCause, Next, Renewal, Settlement, Settling, State, lifecycle,
+    Attempt, Completion, Decision, FailCause, Next, Record, Renewal, Settlement, Settling, State,
+    lifecycle,
 };
 use outcome::{Outcome, check, completion_words, decision_words, written_words};
 use support::requests::answer;
@@ -98,6 +100,7 @@ const COMPLETE: &str = "
     *            | after            | refuse          | *       | *     | *         | *      => lease_lost key_expired | kept            | same  | same     | expired
     tombstone    | in_time          | *               | *       | *     | *         | *      => lease_lost key_expired | kept            | same  | same     | expired
     in_flight/dead/unknown/released/voided | in_time          | *               | *       | *     | finished  | *      => recorded               | kept            | same  | same     | stands
+    in_flight/dead/unknown/released/completed/bodiless | in_time | *            | *       | *     | new       | *      => lease_lost in_progress | kept            | same  | same     | nothing
     *            | in_time          | *               | *       | *     | owner     | 200    => recorded               | completed       | same  | same     | completed
     *            | in_time          | remember        | *       | no    | owner     | 402    => recorded               | released 402    | no    | same     | released
     *            | in_time          | remember        | *       | yes   | owner     | 402    => recorded               | unknown earlier | yes   | same     | unknown
@@ -129,6 +132,7 @@ const FAIL: &str = "
     *            | after            | refuse          | *       | *     | *        | *               => lease_lost key_expired | kept              | same  | same     | expired
     tombstone    | in_time          | *               | *       | *     | *        | *               => lease_lost key_expired | kept              | same  | same     | expired
     in_flight/dead/unknown/released/voided | in_time          | *               | *       | *     | finished | *               => recorded               | kept              | same  | same     | stands
+    in_flight/dead/unknown/released/completed/bodiless | in_time | *            | *       | *     | new      | *               => lease_lost in_progress | kept              | same  | same     | nothing
     *            | in_time          | *               | *       | no    | owner    | not_dispatched  => recorded               | released not_dispatched | no    | same     | released
     *            | in_time          | *               | *       | yes   | owner    | not_dispatched  => recorded               | unknown earlier   | yes   | same     | unknown
     *            | in_time          | *               | *       | *     | owner    | timed_out       => recorded               | unknown timed_out | yes   | same     | unknown
@@ -241,6 +245,16 @@ fn begin_does_what_its_table_says() {
             assert_eq!(token, attempt.token);
             let Decision::Execute(execution) = &step.decision else { panic!("begin begins") };
             assert_eq!(execution.lease, record.policy.lease);
+            let known = situation.record().filter(|known| known.status(NOW).is_some());
+            if known.is_some() && execution.attempt == 1 {
+                // A number begun anew: what has ended stays known, and what was overtaken would
+                // bring the answer of another request.
+                assert!(record.earlier.has_ended(token_of("finished")));
+                let late = answer(200, "of the request before");
+                let number = Some((**record).clone());
+                let step = lifecycle::complete(number, token_of("overtaken"), late, NOW);
+                assert!(matches!(step.decision, Completion::LeaseLost(_)));
+            }
         }
         Outcome::of(step, decision_words)
     });
@@ -337,6 +351,9 @@ fn the_sweep_does_what_its_table_says_and_nobody_can_tell_that_it_came() {
             Next::Write(after) => (written_words(after, Some(&record)), Some((**after).clone())),
         };
         assert_eq!(stored, table.expect(&situation.0)[0].1, "{:?}", situation.0);
+        if let Some(Record { state: State::Expired { .. }, fingerprint, earlier, .. }) = &after {
+            assert_eq!((fingerprint, earlier), (&None, &EarlierAttempts::default()), "a tombstone");
+        }
         assert_eq!(
             after.as_ref().and_then(|r| r.status(NOW)),
             record.status(NOW),

@@ -129,8 +129,9 @@ pub enum After {
     /// Tell the record, more patiently, how the attempt ended.
     ///
     /// `NotDispatched`: it does not execute, should its `begin` still arrive or have arrived;
-    /// otherwise the record would count as dispatched once the lease dies. `NotStored`: the caller
-    /// has an answer that is not stored, so no retry may make another one.
+    /// otherwise the record would count as dispatched once the lease dies. So too where the origin
+    /// has said, and it could not be recorded, that it executed nothing. `NotStored`: the caller has
+    /// an answer that is not stored, so no retry may make another one.
     Fail(Of, FailCause),
     /// Copy the answer, which the first record has, to the replica.
     Copy(StoredResponse),

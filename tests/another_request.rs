@@ -1,0 +1,106 @@
+//! An attempt whose end is told once more, because the reply was lost, after its record went to another request.
+//! What that one was answered is not this one's to tell. Found by the simulation (`docs/simulation.md`).
+
+use oncekey::fingerprint::RequestParts;
+use oncekey::{
+    Attempt, Completion, Decision, ExpiredKey, FailCause, FingerprintSecrets, Fingerprints, Millis,
+    Next, Policy, Record, Step, StoredResponse, Token, UnixMillis, UnknownOutcome, lifecycle,
+};
+
+const NOW: UnixMillis = UnixMillis::new(1_764_000_000_000);
+const FIRST: Token = Token::new([1; 16]);
+const OTHER: Token = Token::new([2; 16]);
+
+fn policy() -> Policy {
+    Policy {
+        retention: Millis::from_days(1),
+        lease: Millis::from_seconds(15),
+        unknown_outcome: UnknownOutcome::Hold,
+        expired_key: ExpiredKey::Forget,
+    }
+}
+
+fn request(amount: u32) -> Fingerprints {
+    let body = format!("{{\"out_trade_no\":\"A1\",\"amount\":{amount}}}");
+    let parts = RequestParts {
+        method: "POST",
+        path: "/v1/orders",
+        query: None,
+        content_type: Some("application/json"),
+        body: body.as_bytes(),
+        ignore: &[],
+    };
+    Fingerprints::compute(&parts, &FingerprintSecrets::none())
+}
+
+fn answer(status: u16, id: &str) -> StoredResponse {
+    StoredResponse::keep(status, [], b"{}".to_vec(), id, 1000).0
+}
+
+fn stored<D>(record: Option<Record>, step: Step<D>) -> (D, Option<Record>) {
+    let record = match step.next {
+        Next::Keep => record,
+        Next::Write(record) => Some(*record),
+        Next::Remove => None,
+    };
+    (step.decision, record)
+}
+
+fn begin(record: Option<Record>, token: Token, amount: u32, policy: Policy) -> Option<Record> {
+    let fingerprints = request(amount);
+    let attempt = Attempt { fingerprints: &fingerprints, token, minted_at: None, policy: &policy };
+    let (decision, record) = stored(record.clone(), lifecycle::begin(record, &attempt, NOW));
+    assert!(matches!(decision, Decision::Execute(_)), "{decision:?}");
+    record
+}
+
+fn complete(
+    record: Option<Record>,
+    token: Token,
+    response: StoredResponse,
+) -> (Completion, Option<Record>) {
+    stored(record.clone(), lifecycle::complete(record, token, response, NOW))
+}
+
+/// The first request ends like this, its reply is lost, and another request gets the record and succeeds.
+fn given_to_another(policy: Policy, status: u16) -> Option<Record> {
+    let record = begin(None, FIRST, 100, policy);
+    let (ended, record) = complete(record, FIRST, answer(status, "first"));
+    assert_eq!(ended, Completion::Recorded);
+    let record = begin(record, OTHER, 101, policy);
+    let (ended, record) = complete(record, OTHER, answer(201, "other"));
+    assert_eq!(ended, Completion::Recorded);
+    record
+}
+
+fn tells_another_s_answer(completion: &Completion) -> bool {
+    let Completion::LeaseLost(stands) = completion else { return false };
+    matches!(&**stands, Decision::Replay(response) if response.request_id == "other")
+}
+
+#[test]
+fn a_number_that_went_to_another_order_does_not_tell_its_answer() {
+    let record = given_to_another(policy().of_numbers(), 402);
+    let (again, _) = complete(record, FIRST, answer(402, "first"));
+    assert!(!tells_another_s_answer(&again), "{again:?}");
+}
+
+#[test]
+fn neither_when_the_first_attempt_had_failed() {
+    let record = begin(None, FIRST, 100, policy().of_numbers());
+    let fail = |record: Option<Record>| {
+        stored(record.clone(), lifecycle::fail(record, FIRST, FailCause::NotDispatched, NOW))
+    };
+    let (_, record) = fail(record);
+    let record = begin(record, OTHER, 101, policy().of_numbers());
+    let (_, record) = complete(record, OTHER, answer(201, "other"));
+    let (again, _) = fail(record);
+    assert!(!tells_another_s_answer(&again), "{again:?}");
+}
+
+#[test]
+fn a_key_whose_record_was_removed_does_not_tell_the_next_one_s_answer() {
+    let record = given_to_another(policy(), 307);
+    let (again, _) = complete(record, FIRST, answer(307, "first"));
+    assert!(!tells_another_s_answer(&again), "{again:?}");
+}
