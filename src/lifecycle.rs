@@ -178,6 +178,8 @@ pub fn complete(
     );
     if has_no_answer && response.is_success() && record.earlier.contains(token) {
         record.earlier.note_ended(token);
+        // Who owns the key is overtaken by this, and will be told what stands.
+        dispossess(&mut record);
         record.state = completed(&record, response, now);
         return write(Completion::Recorded, record, now);
     }

@@ -104,3 +104,21 @@ fn a_key_whose_record_was_removed_does_not_tell_the_next_one_s_answer() {
     let (again, _) = complete(record, FIRST, answer(307, "first"));
     assert!(!tells_another_s_answer(&again), "{again:?}");
 }
+
+#[test]
+fn an_owner_that_a_late_success_comes_before_is_told_that_success() {
+    let policy = Policy { unknown_outcome: UnknownOutcome::Retry, ..policy() };
+    let later = NOW.plus(policy.lease);
+    let record = begin(None, FIRST, 100, policy);
+    let request = request(100);
+    let attempt =
+        Attempt { fingerprints: &request, token: OTHER, minted_at: None, policy: &policy };
+    let (_, record) = stored(record.clone(), lifecycle::begin(record, &attempt, later));
+    let (ended, record) = complete(record, FIRST, answer(201, "first"));
+    assert_eq!(ended, Completion::Recorded);
+    for status in [201, 402, 503] {
+        let (ended, _) = complete(record.clone(), OTHER, answer(status, "other"));
+        let Completion::LeaseLost(stands) = ended else { panic!("{ended:?}") };
+        assert_eq!(*stands, Decision::Replay(answer(201, "first")));
+    }
+}
