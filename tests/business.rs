@@ -208,6 +208,7 @@ fn an_error_names_the_number() {
             assert!(problem.body.contains(r#"order.no \"A\"1\""#), "{}", problem.body);
             assert!(problem.body.contains(r#""param":"order.no""#));
             assert!(!problem.body.contains("this idempotency key"), "{}", problem.body);
+            assert_eq!(problem.body.contains("other content"), code == "idempotency_error");
             assert_eq!(problem.body.contains("resource_id"), code == "idempotency_not_replayable");
         }
     }
@@ -263,7 +264,8 @@ fn a_look_up_is_filled_from_the_body() {
     let list = "POST:/v1/orders:/v1/{/a}{/b}/state";
     for (a, b, expected) in [
         ("x", "y", Some("/v1/xy/state")),
-        ("../..", "/", Some("/v1/..%2F..%2F/state")),
+        ("a/..b", "/", Some("/v1/a%2F..b%2F/state")),
+        ("../..", "/", None),
         (".", ".", None),
         ("..", "x", Some("/v1/..x/state")),
     ] {
@@ -310,6 +312,7 @@ fn one_object_proves_execution() {
         (r#"{"data":[[1,2]]}"#, true),
         (" [ ] ", false),
         ("[1,2]", false),
+        ("[1,2,3]", false),
         ("[[],[]]", false),
         (r#"{"data":[ ]}"#, false),
         (r#"{"data":[{},{}]}"#, false),
