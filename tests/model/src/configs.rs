@@ -1,0 +1,330 @@
+//! The bounded worlds that are searched.
+
+mod numbers;
+mod pages;
+
+pub use pages::limits;
+
+use crate::config::{Bounds, Caller, Clock, Config, Fate, Gateway, LEASE, Recognises, Secrets};
+use oncekey::Millis;
+
+/// The worlds of the default run.
+pub fn all(large: bool) -> Vec<Config> {
+    let large = u8::from(large);
+    vec![
+        hold(large),
+        hold_and_time(large),
+        retry(large),
+        retry_thrice(large),
+        two_settings(large),
+        replica(large),
+        replica_over_time(large),
+        refused_when_expired(large),
+        two_requests(large),
+        lives(large),
+        clocks(large),
+        secrets(large),
+        tenants(large),
+        voids(large),
+        numbers::numbers_held(large),
+        numbers::numbers_retried(large),
+        numbers::numbers_looked_up(large),
+        numbers::number_alone(large),
+        numbers::events(large),
+        pages::page(large),
+        pages::page_without_proof(large),
+        pages::page_gives_up(large),
+        pages::page_comes_back(large),
+    ]
+}
+
+const PLAIN: Config = Config {
+    name: "",
+    callers: Vec::new(),
+    page: None,
+    gateways: Vec::new(),
+    secrets: &[],
+    recognises: Recognises::Nothing,
+    fates: &[],
+    looks_up: false,
+    replica: false,
+    wire: false,
+    jumps: &[],
+    bounds: NOTHING_WRONG,
+};
+
+const NOTHING_WRONG: Bounds = Bounds {
+    losses: 0,
+    doubles: 0,
+    lates: 0,
+    crashes: 0,
+    evictions: 0,
+    fates: 0,
+    half_leases: 0,
+    leases: 0,
+    retentions: 0,
+    months: 0,
+    jumps: 0,
+    rotations: 0,
+    settlements: 0,
+    voids: 0,
+    sweeps: 0,
+    stale_reads: 0,
+    reloads: 0,
+    gates: 0,
+};
+
+const LIES: &[Fate] = &[Fate::ErrorAfter, Fate::ErrorBefore, Fate::Denied, Fate::Refused];
+
+/// One key, an origin that charges each time, and `hold`: nothing is charged twice, whatever the origin does.
+fn hold(large: u8) -> Config {
+    Config {
+        name: "hold",
+        callers: vec![Caller::with_key(0, 1, 0, 2), Caller::with_key(0, 1, 1, large)],
+        gateways: vec![Gateway::HOLD],
+        fates: &[Fate::ErrorAfter, Fate::Denied, Fate::Refused, Fate::Moved],
+        bounds: Bounds { losses: 1, doubles: 1, crashes: 1, fates: 1, leases: 1, ..NOTHING_WRONG },
+        ..PLAIN
+    }
+}
+
+/// The same with more of time, and an operator; each record goes through its stored form.
+fn hold_and_time(large: u8) -> Config {
+    Config {
+        name: "hold, and time",
+        callers: vec![Caller::with_key(0, 1, 0, 2)],
+        gateways: vec![Gateway::HOLD],
+        fates: LIES,
+        wire: true,
+        bounds: Bounds {
+            lates: 1 + large,
+            evictions: 1,
+            fates: 1,
+            half_leases: 1 + large,
+            leases: 1,
+            settlements: 1,
+            ..NOTHING_WRONG
+        },
+        ..PLAIN
+    }
+}
+
+/// One key, an origin that recognises it, and `retry`.
+fn retry(large: u8) -> Config {
+    Config {
+        name: "retry",
+        callers: vec![Caller::with_key(0, 1, 0, 2), Caller::with_key(0, 1, 1, large)],
+        gateways: vec![Gateway::RETRY],
+        recognises: Recognises::Key,
+        fates: LIES,
+        bounds: Bounds { losses: 1, doubles: 1, crashes: 1, fates: 1, leases: 1, ..NOTHING_WRONG },
+        ..PLAIN
+    }
+}
+
+/// Three attempts of one key, of which each may be overtaken.
+fn retry_thrice(large: u8) -> Config {
+    Config {
+        name: "retry, three times",
+        callers: vec![Caller::with_key(0, 1, 0, 3)],
+        gateways: vec![Gateway::RETRY],
+        recognises: Recognises::Key,
+        fates: &[Fate::ErrorAfter, Fate::Refused, Fate::Busy],
+        bounds: Bounds {
+            doubles: large,
+            fates: 1,
+            half_leases: 1,
+            leases: 1 + large,
+            ..NOTHING_WRONG
+        },
+        ..PLAIN
+    }
+}
+
+/// Two settings at once: one gateway holds and has other times, the other one executes again.
+fn two_settings(large: u8) -> Config {
+    Config {
+        name: "two settings",
+        callers: vec![Caller::with_key(0, 1, 0, 2)],
+        gateways: vec![
+            Gateway::RETRY,
+            Gateway::HOLD.with_times(Millis::from_seconds(20), Millis::from_days(2)),
+        ],
+        recognises: Recognises::Key,
+        fates: LIES,
+        bounds: Bounds {
+            losses: large,
+            lates: 1,
+            crashes: 1,
+            fates: 1,
+            leases: 1 + large,
+            ..NOTHING_WRONG
+        },
+        ..PLAIN
+    }
+}
+
+/// A replica that is stale, has nothing, or is asked because the object is silent.
+fn replica(_: u8) -> Config {
+    Config {
+        name: "replica",
+        callers: vec![Caller::with_key(0, 1, 0, 2), Caller::with_key(0, 1, 1, 1)],
+        gateways: vec![Gateway::RETRY],
+        recognises: Recognises::Key,
+        fates: &[Fate::Refused],
+        replica: true,
+        bounds: Bounds { losses: 2, lates: 1, fates: 1, stale_reads: 1, ..NOTHING_WRONG },
+        ..PLAIN
+    }
+}
+
+/// The replica when answers expire, and keys have more than one life.
+fn replica_over_time(_: u8) -> Config {
+    Config {
+        name: "replica, over time",
+        callers: vec![Caller::with_key(0, 1, 0, 3)],
+        gateways: vec![Gateway::HOLD],
+        replica: true,
+        bounds: Bounds {
+            losses: 1,
+            lates: 1,
+            retentions: 2,
+            sweeps: 1,
+            stale_reads: 2,
+            ..NOTHING_WRONG
+        },
+        ..PLAIN
+    }
+}
+
+/// Expired keys are refused: by tombstones, and by the keys' own time.
+fn refused_when_expired(large: u8) -> Config {
+    Config {
+        name: "refused when expired",
+        callers: vec![Caller::with_key(0, 1, 0, 2).timed(), Caller::with_key(0, 2, 0, large)],
+        gateways: vec![Gateway::HOLD.refusing()],
+        fates: &[Fate::Refused, Fate::ErrorAfter],
+        wire: true,
+        bounds: Bounds {
+            losses: large,
+            crashes: 1,
+            fates: 1,
+            retentions: 2,
+            months: 1 + large,
+            voids: 1,
+            sweeps: 2,
+            ..NOTHING_WRONG
+        },
+        ..PLAIN
+    }
+}
+
+/// Two requests with one key, of which the first may be released, and be gone.
+fn two_requests(large: u8) -> Config {
+    Config {
+        name: "two requests",
+        callers: vec![Caller::with_key(0, 1, 0, 1 + large), Caller::with_key(0, 1, 1, 1)],
+        gateways: vec![Gateway::HOLD],
+        fates: &[Fate::ErrorAfter, Fate::Denied, Fate::Moved],
+        replica: true,
+        bounds: Bounds { losses: 1, crashes: 1, lates: 1, fates: 1, leases: 1, ..NOTHING_WRONG },
+        ..PLAIN
+    }
+}
+
+/// Answers expire, and the key begins anew.
+fn lives(large: u8) -> Config {
+    Config {
+        name: "several lives",
+        callers: vec![Caller::with_key(0, 1, 0, 2), Caller::with_key(0, 1, 1, large)],
+        gateways: vec![Gateway::HOLD, Gateway::HOLD.with_times(LEASE, Millis::from_days(2))],
+        fates: &[Fate::ErrorAfter, Fate::Refused, Fate::Denied],
+        bounds: Bounds {
+            crashes: 1,
+            fates: 1,
+            retentions: 2,
+            months: 1,
+            sweeps: 2,
+            ..NOTHING_WRONG
+        },
+        ..PLAIN
+    }
+}
+
+/// Clocks that jump: the objects', and the gateway's.
+fn clocks(large: u8) -> Config {
+    const HOURS: i64 = 2 * 3600 * 1000;
+    Config {
+        name: "clocks that jump",
+        callers: vec![Caller::with_key(0, 1, 0, 2)],
+        gateways: vec![Gateway::HOLD],
+        fates: &[Fate::ErrorAfter, Fate::Denied],
+        jumps: &[
+            (Clock::Objects, HOURS),
+            (Clock::Objects, -HOURS),
+            (Clock::Gateway(0), HOURS),
+            (Clock::Gateway(0), -HOURS),
+        ],
+        bounds: Bounds {
+            losses: large,
+            doubles: 1,
+            fates: 1,
+            leases: 1,
+            jumps: 1 + large,
+            ..NOTHING_WRONG
+        },
+        ..PLAIN
+    }
+}
+
+/// Secrets that are rotated, on one gateway before the other.
+fn secrets(large: u8) -> Config {
+    Config {
+        name: "secrets that rotate",
+        callers: vec![Caller::with_key(0, 1, 0, 2), Caller::with_key(0, 1, 1, large)],
+        gateways: vec![Gateway::HOLD, Gateway::HOLD],
+        secrets: &[Secrets::Old, Secrets::Both, Secrets::New],
+        fates: &[Fate::ErrorAfter, Fate::Refused],
+        bounds: Bounds { crashes: 1, fates: 1, leases: 1, rotations: 2 + large, ..NOTHING_WRONG },
+        ..PLAIN
+    }
+}
+
+/// Two tenants with the same key, the same and another request.
+fn tenants(large: u8) -> Config {
+    Config {
+        name: "two tenants",
+        callers: vec![
+            Caller::with_key(0, 1, 0, 1),
+            Caller::with_key(1, 1, 0, 1),
+            Caller::with_key(1, 1, 1, large),
+        ],
+        gateways: vec![Gateway::HOLD],
+        fates: &[Fate::ErrorAfter],
+        replica: true,
+        bounds: Bounds { losses: 1, crashes: 1, fates: 1, leases: 1, ..NOTHING_WRONG },
+        ..PLAIN
+    }
+}
+
+/// A key is voided at any moment, before and after its request arrives.
+fn voids(large: u8) -> Config {
+    Config {
+        name: "voids",
+        callers: vec![Caller::with_key(0, 1, 0, 2)],
+        gateways: vec![Gateway::RETRY],
+        recognises: Recognises::Key,
+        fates: &[Fate::ErrorAfter, Fate::Denied, Fate::Moved],
+        bounds: Bounds {
+            losses: 1,
+            doubles: 1,
+            lates: large,
+            crashes: large,
+            fates: 1 + large,
+            leases: 1,
+            voids: 1 + large,
+            ..NOTHING_WRONG
+        },
+        ..PLAIN
+    }
+}

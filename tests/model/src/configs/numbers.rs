@@ -1,0 +1,115 @@
+//! Worlds with business numbers, and with events.
+
+use super::{NOTHING_WRONG, PLAIN};
+use crate::config::{Bounds, Caller, Config, Fate, Gateway, Recognises};
+
+/// Two keys and one business number, with `hold` and an origin that charges each time.
+pub(super) fn numbers_held(large: u8) -> Config {
+    Config {
+        name: "numbers, held",
+        callers: vec![
+            Caller::with_key(0, 1, 0, 1).numbered(0),
+            Caller::with_key(0, 2, 0, 1).numbered(0),
+        ],
+        gateways: vec![Gateway::HOLD],
+        fates: &[Fate::ErrorAfter, Fate::Refused, Fate::Busy],
+        bounds: Bounds {
+            losses: large,
+            doubles: large,
+            lates: 1,
+            crashes: 1,
+            fates: 1,
+            leases: 1,
+            ..NOTHING_WRONG
+        },
+        ..PLAIN
+    }
+}
+
+/// The same with `retry`, and an origin that recognises the number.
+pub(super) fn numbers_retried(large: u8) -> Config {
+    Config {
+        name: "numbers, retried",
+        callers: vec![
+            Caller::with_key(0, 1, 0, 1 + large).numbered(0),
+            Caller::with_key(0, 2, 0, 1).numbered(0),
+        ],
+        gateways: vec![Gateway::RETRY],
+        recognises: Recognises::Number,
+        fates: &[Fate::ErrorAfter, Fate::Refused],
+        bounds: Bounds { losses: large, crashes: 1, fates: 1, leases: 1, ..NOTHING_WRONG },
+        ..PLAIN
+    }
+}
+
+/// Numbers that are looked up, also after the retention; other content under the same number.
+pub(super) fn numbers_looked_up(large: u8) -> Config {
+    Config {
+        name: "numbers, looked up",
+        callers: vec![
+            Caller::with_key(0, 1, 0, 1 + large).numbered(0),
+            Caller::with_key(0, 2, 0, 1).numbered(0),
+            Caller::with_key(0, 3, 1, large).numbered(0),
+        ],
+        gateways: vec![Gateway::HOLD],
+        fates: &[Fate::ErrorAfter],
+        looks_up: true,
+        bounds: Bounds {
+            crashes: 1,
+            fates: 1,
+            lates: 1,
+            retentions: 1,
+            sweeps: 1,
+            settlements: 1,
+            ..NOTHING_WRONG
+        },
+        ..PLAIN
+    }
+}
+
+/// A number without a key beside one with a key.
+pub(super) fn number_alone(large: u8) -> Config {
+    Config {
+        name: "a number alone",
+        callers: vec![
+            Caller::number_alone(0, 0, 1 + large),
+            Caller::with_key(0, 1, 0, 1).numbered(0),
+        ],
+        gateways: vec![Gateway::HOLD],
+        fates: &[Fate::ErrorAfter, Fate::Refused],
+        replica: true,
+        bounds: Bounds {
+            losses: 1,
+            crashes: 1,
+            fates: 1,
+            retentions: 1,
+            leases: large,
+            ..NOTHING_WRONG
+        },
+        ..PLAIN
+    }
+}
+
+/// A webhook's event, which is kept for good.
+pub(super) fn events(large: u8) -> Config {
+    Config {
+        name: "events",
+        callers: vec![Caller::event(1, 2 + large)],
+        gateways: vec![Gateway::HOLD],
+        recognises: Recognises::Key,
+        fates: &[Fate::ErrorAfter, Fate::ErrorBefore, Fate::Refused],
+        wire: true,
+        bounds: Bounds {
+            losses: 1,
+            doubles: 1,
+            crashes: 1,
+            fates: 1,
+            leases: 1,
+            retentions: 1,
+            months: 1,
+            sweeps: 1,
+            ..NOTHING_WRONG
+        },
+        ..PLAIN
+    }
+}

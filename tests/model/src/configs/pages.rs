@@ -1,0 +1,114 @@
+//! Worlds with a page.
+
+use super::{NOTHING_WRONG, PLAIN};
+use crate::config::{Bounds, Clock, Config, Fate, Gateway, Page, Recognises};
+
+const DAY: i64 = 24 * 3600 * 1000;
+
+const TWO_TABS: Page =
+    Page { submits: &[(0, 0), (1, 0)], sends: 3, key_calls: true, proof: true, gives_up: false };
+
+/// A page in two tabs, with the key calls, before an origin that recognises the key.
+pub(super) fn page(large: u8) -> Config {
+    Config {
+        name: "a page",
+        page: Some(Page { submits: &[(0, 0), (1, 1)], ..TWO_TABS }),
+        gateways: vec![Gateway::RETRY],
+        recognises: Recognises::Key,
+        fates: &[Fate::ErrorAfter, Fate::Refused],
+        bounds: Bounds {
+            losses: 1,
+            doubles: large,
+            lates: large,
+            fates: 1,
+            reloads: 1,
+            ..NOTHING_WRONG
+        },
+        ..PLAIN
+    }
+}
+
+/// A page that cannot read what proves, without the key calls, before an origin that charges each time.
+pub(super) fn page_without_proof(_: u8) -> Config {
+    Config {
+        name: "a page without proof",
+        page: Some(Page { submits: &[(0, 0), (0, 1)], key_calls: false, proof: false, ..TWO_TABS }),
+        gateways: vec![Gateway::HOLD],
+        fates: &[Fate::ErrorAfter, Fate::Denied],
+        bounds: Bounds { losses: 1, lates: 1, fates: 1, gates: 1, reloads: 1, ..NOTHING_WRONG },
+        ..PLAIN
+    }
+}
+
+/// A page that gives the intent up, and takes another payload.
+pub(super) fn page_gives_up(large: u8) -> Config {
+    Config {
+        name: "a page that gives up",
+        page: Some(Page { submits: &[(0, 0), (0, 1)], sends: 3, gives_up: true, ..TWO_TABS }),
+        gateways: vec![Gateway::RETRY],
+        recognises: Recognises::Key,
+        fates: &[Fate::ErrorAfter, Fate::Busy],
+        bounds: Bounds {
+            losses: 1,
+            doubles: 1,
+            fates: 1,
+            leases: large,
+            reloads: large,
+            ..NOTHING_WRONG
+        },
+        ..PLAIN
+    }
+}
+
+/// A page that comes back on another day.
+pub(super) fn page_comes_back(_: u8) -> Config {
+    Config {
+        name: "a page that comes back",
+        page: Some(Page { submits: &[(0, 0), (1, 0), (0, 1)], sends: 3, ..TWO_TABS }),
+        gateways: vec![Gateway::HOLD],
+        fates: &[Fate::ErrorAfter, Fate::Refused],
+        jumps: &[(Clock::Page, DAY)],
+        bounds: Bounds { losses: 1, fates: 1, retentions: 1, jumps: 1, ..NOTHING_WRONG },
+        ..PLAIN
+    }
+}
+
+/// The stated limits of the client: worlds in which something is charged twice, or may be, and by what that takes.
+/// A search has to find it there. Should one of them hold some day, it is no limit any more.
+pub fn limits() -> Vec<Config> {
+    vec![
+        // A refusal that could not be stored is taken at its word. The browser's second copy of that request comes
+        // when the lease is over and before the gateway's word that the key is held: it is executed.
+        Config {
+            name: "limit: refused, unstored",
+            page: Some(Page { submits: &[(0, 0), (0, 1)], key_calls: false, ..TWO_TABS }),
+            gateways: vec![Gateway::RETRY],
+            recognises: Recognises::Key,
+            fates: &[Fate::Refused],
+            bounds: Bounds { losses: 1, doubles: 1, fates: 1, leases: 1, ..NOTHING_WRONG },
+            ..PLAIN
+        },
+        // Without the key calls nobody can void what the browser sent twice, when one copy was refused with 401.
+        Config {
+            name: "limit: two copies",
+            page: Some(Page {
+                submits: &[(0, 0), (0, 1)],
+                key_calls: false,
+                proof: false,
+                ..TWO_TABS
+            }),
+            gateways: vec![Gateway::HOLD],
+            bounds: Bounds { doubles: 1, gates: 1, ..NOTHING_WRONG },
+            ..PLAIN
+        },
+        // A page's clock that went back by as much as the time that has passed.
+        Config {
+            name: "limit: a clock goes back",
+            page: Some(TWO_TABS),
+            gateways: vec![Gateway::HOLD],
+            jumps: &[(Clock::Page, -DAY)],
+            bounds: Bounds { losses: 1, retentions: 1, jumps: 1, ..NOTHING_WRONG },
+            ..PLAIN
+        },
+    ]
+}

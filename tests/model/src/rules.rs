@@ -1,0 +1,365 @@
+//! The calls of the core, as a world makes them: each as it is, or with one deliberate fault.
+//!
+//! Without a [`Mutant`] every function here is the core's own and nothing else. A world that makes all its calls
+//! through these can be run with any mutant, and has to notice.
+
+mod client;
+
+use crate::mutants::Mutant as M;
+use oncekey::exchange::{self, Answer, Answered, Exchange, Of, Told, Write};
+use oncekey::fingerprint::Comparison;
+use oncekey::record::{EarlierAttempts, ReleaseCause};
+use oncekey::{
+    Attempt, Completion, Decision, Execution, FailCause, Fingerprint, Fingerprints, IdempotencyKey,
+    KeyStatus, Millis, Next, Policy, Record, Renewal, Scope, ScopedKey, Settlement, Settling,
+    State, Step, StoredResponse, Token, UnixMillis, lifecycle, replica,
+};
+
+pub use client::Ordered;
+
+/// The rules, with or without a fault.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Rules {
+    /// The fault.
+    pub mutant: Option<M>,
+}
+
+/// A record's own calls.
+impl Rules {
+    /// [`ScopedKey::new`].
+    pub fn name(self, scope: &Scope, key: &IdempotencyKey) -> ScopedKey {
+        if self.has(M::ScopeLeftOut) {
+            return ScopedKey::new(&Scope::anonymous(), key);
+        }
+        ScopedKey::new(scope, key)
+    }
+
+    /// [`UnixMillis::never_before`]: the time that a shard decides by.
+    pub fn time(self, clock: UnixMillis, last_seen: UnixMillis) -> UnixMillis {
+        if self.has(M::TimeGoesBack) { clock } else { clock.never_before(last_seen) }
+    }
+
+    /// [`Policy::of_numbers`].
+    pub fn of_numbers(self, policy: Policy) -> Policy {
+        if self.has(M::NumberForgotten) { policy } else { policy.of_numbers() }
+    }
+
+    /// [`Policy::of_events`].
+    pub fn of_events(self, policy: Policy) -> Policy {
+        let kept = policy.of_events();
+        if self.has(M::EventForgotten) {
+            return Policy { expired_key: policy.expired_key, ..kept };
+        }
+        kept
+    }
+
+    /// [`lifecycle::begin`].
+    pub fn begin(
+        self,
+        record: Option<Record>,
+        attempt: &Attempt<'_>,
+        now: UnixMillis,
+    ) -> Step<Decision> {
+        let is_in_flight = record.as_ref().is_some_and(|record| is_alive(record, now));
+        let mut step = lifecycle::begin(self.begun(record, attempt, now), attempt, now);
+        if self.has(M::FingerprintAfterInProgress)
+            && is_in_flight
+            && step.decision == Decision::Mismatch
+        {
+            step.decision = Decision::InProgress;
+        }
+        self.replayed(step)
+    }
+
+    fn begun(
+        self,
+        record: Option<Record>,
+        attempt: &Attempt<'_>,
+        now: UnixMillis,
+    ) -> Option<Record> {
+        let mut record = record?;
+        let Some(mutant) = self.mutant else { return Some(record) };
+        let is_other = |token| token != attempt.token;
+        match (mutant, record.state.clone()) {
+            (M::LeaseNotChecked, State::InFlight { token, .. }) if is_other(token) => {
+                record.state = State::InFlight { token, lease_until: now };
+            }
+            (M::LeaseNeverDies, State::InFlight { token, .. }) if is_other(token) => {
+                let lease_until = now.plus(record.policy.lease);
+                record.state = State::InFlight { token, lease_until };
+            }
+            (M::DeadLeaseCountsAsReleased, State::InFlight { lease_until, .. })
+                if lease_until <= now =>
+            {
+                record.state = released(now);
+            }
+            (M::HoldTreatedAsRetry, _) => {
+                record.policy.unknown_outcome = oncekey::UnknownOutcome::Retry;
+            }
+            (M::LateBeginOwnsAgain, _) => record.earlier = EarlierAttempts::default(),
+            (M::FingerprintNotCompared, _) => {
+                record.fingerprint = Some(attempt.fingerprints.signing().clone());
+            }
+            (M::UnlistedSecretIsNew, _) => {
+                let stored = record.fingerprint.as_ref();
+                let compared = stored.map(|stored| attempt.fingerprints.compare(stored));
+                if compared == Some(Comparison::Unlisted) {
+                    return None;
+                }
+            }
+            _ => {}
+        }
+        Some(record)
+    }
+
+    /// [`lifecycle::recall`].
+    pub fn recall(
+        self,
+        record: Option<Record>,
+        fingerprints: &Fingerprints,
+        now: UnixMillis,
+    ) -> Step<Option<Decision>> {
+        lifecycle::recall(record, fingerprints, now)
+    }
+
+    /// [`lifecycle::renew`].
+    pub fn renew(self, record: Option<Record>, token: Token, now: UnixMillis) -> Step<Renewal> {
+        let record = record.map(|mut record| {
+            if self.has(M::RenewalTakesOver) && matches!(record.state, State::InFlight { .. }) {
+                record.state = State::InFlight { token, lease_until: now };
+            }
+            record
+        });
+        lifecycle::renew(record, token, now)
+    }
+
+    /// [`lifecycle::complete`].
+    pub fn complete(
+        self,
+        record: Option<Record>,
+        token: Token,
+        response: StoredResponse,
+        now: UnixMillis,
+    ) -> Step<Completion> {
+        let (status, mut token) = (response.status, token);
+        let record = record.map(|mut record| {
+            let owner = State::InFlight { token, lease_until: now };
+            match (self.mutant, &record.state) {
+                (Some(M::NoAttemptCheckInComplete), State::InFlight { token: owner, .. }) => {
+                    token = *owner;
+                }
+                (Some(M::CompletedIsOverwritten), State::Completed { .. }) => {
+                    (record.state, record.earlier) = (owner, EarlierAttempts::default());
+                }
+                (Some(M::OvertakenMayBringFailure), state)
+                    if !response.is_success()
+                        && record.earlier.contains(token)
+                        && !matches!(state, State::Completed { .. }) =>
+                {
+                    (record.state, record.earlier) = (owner, EarlierAttempts::default());
+                }
+                (Some(M::MaybeExecutedForgotten), _) => record.maybe_executed = false,
+                _ => {}
+            }
+            record
+        });
+        let mut step = lifecycle::complete(record, token, response, now);
+        match (self.mutant, &mut step.next) {
+            (Some(M::ReleaseOn5xx), Next::Write(record))
+                if status >= 500 && matches!(record.state, State::Unknown { .. }) =>
+            {
+                (record.state, record.maybe_executed) = (released(now), false);
+            }
+            (Some(M::ReleaseForgetsFingerprint), Next::Write(record))
+                if matches!(record.state, State::Released { .. }) =>
+            {
+                step.next = Next::Remove;
+            }
+            _ => {}
+        }
+        step
+    }
+
+    /// [`lifecycle::fail`].
+    pub fn fail(
+        self,
+        record: Option<Record>,
+        token: Token,
+        cause: FailCause,
+        now: UnixMillis,
+    ) -> Step<Completion> {
+        let cause = match cause {
+            FailCause::TimedOut if self.has(M::TimeOutReleases) => FailCause::NotDispatched,
+            cause => cause,
+        };
+        let record = record.map(|mut record| {
+            record.maybe_executed &= !self.has(M::MaybeExecutedForgotten);
+            record
+        });
+        lifecycle::fail(record, token, cause, now)
+    }
+
+    /// [`lifecycle::void`].
+    pub fn void(
+        self,
+        record: Option<Record>,
+        minted_at: Option<UnixMillis>,
+        policy: &Policy,
+        now: UnixMillis,
+    ) -> Step<()> {
+        let record = record.map(|mut record| {
+            if self.has(M::VoidOfInFlight) && matches!(record.state, State::InFlight { .. }) {
+                record.state = released(now);
+            }
+            record
+        });
+        lifecycle::void(record, minted_at, policy, now)
+    }
+
+    /// [`lifecycle::settle`].
+    pub fn settle(
+        self,
+        record: Option<Record>,
+        settlement: Settlement,
+        now: UnixMillis,
+    ) -> Step<Settling> {
+        lifecycle::settle(record, settlement, now)
+    }
+
+    /// [`lifecycle::expire`].
+    pub fn expire(self, record: Record, now: UnixMillis) -> Next {
+        if self.has(M::SweepRemovesLiveRecord) {
+            return Next::Remove;
+        }
+        lifecycle::expire(record, now)
+    }
+}
+
+/// The replica.
+impl Rules {
+    /// [`replica::copy`].
+    pub fn copy(
+        self,
+        fingerprint: &Fingerprint,
+        response: &StoredResponse,
+        status: &KeyStatus,
+        shortest: Millis,
+        now: UnixMillis,
+    ) -> Option<(Record, Millis)> {
+        replica::copy(fingerprint, response, status, shortest, now)
+    }
+
+    /// [`replica::believe`].
+    pub fn believe(
+        self,
+        mut copy: Record,
+        attempt: &Attempt<'_>,
+        now: UnixMillis,
+    ) -> Option<Step<Decision>> {
+        if self.has(M::ReplicaExpiryIgnored) {
+            copy.policy.retention = Millis::from_days(100_000);
+        }
+        if self.has(M::ReplicaFingerprintIgnored) {
+            copy.fingerprint = Some(attempt.fingerprints.signing().clone());
+        }
+        replica::believe(copy, attempt, now).map(|step| self.replayed(step))
+    }
+}
+
+/// The flow of a write through a gateway.
+impl Rules {
+    /// [`Exchange::begin`].
+    pub fn set_out(self, write: Write, now: UnixMillis) -> (Exchange, exchange::Step) {
+        let number = write.number.clone().filter(|_| !self.has(M::NumberNotAsked));
+        Exchange::begin(Write { number, ..write }, now)
+    }
+
+    /// [`Exchange::tell`]. `write` is what it set out with.
+    pub fn tell(
+        self,
+        exchange: &mut Exchange,
+        write: &Write,
+        told: Told,
+        now: UnixMillis,
+    ) -> exchange::Step {
+        let now = if self.has(M::DispatchAfterHalfLease) { UnixMillis::new(0) } else { now };
+        let told = match told {
+            Told::Ended(Some((Completion::LeaseLost(_), status)))
+                if self.has(M::OvertakenGivesItsOwn) =>
+            {
+                Told::Ended(Some((Completion::Recorded, status)))
+            }
+            Told::Copied(None) if self.has(M::ReplicaNothingBelieved) => {
+                *exchange = self.set_out(write.clone(), now).0;
+                let execution = Execution { attempt: 1, lease: write.lease };
+                Told::Begun(Ok((Decision::Execute(execution), None)))
+            }
+            told => told,
+        };
+        match exchange.tell(told, now) {
+            exchange::Step::Complete(of, response) if self.swaps(write) => {
+                exchange::Step::Complete(other(of), response)
+            }
+            exchange::Step::Answer(Answered { answer: Answer::NotStored, status, after })
+                if self.has(M::NotStoredGoesUnmarked) =>
+            {
+                exchange::Step::Answer(Answered { answer: Answer::Own, status, after })
+            }
+            step => step,
+        }
+    }
+
+    /// The answer that leaves before the step is carried out: none, without a fault. The one that comes after it
+    /// then goes nowhere.
+    pub fn leaves_early(self, step: &exchange::Step) -> Option<Answered> {
+        match step {
+            exchange::Step::Complete(..) if self.has(M::AnswerBeforeStored) => {
+                Some(Answered { answer: Answer::Own, status: None, after: Vec::new() })
+            }
+            _ => None,
+        }
+    }
+
+    fn swaps(self, write: &Write) -> bool {
+        let has_both = write.named_by == exchange::NamedBy::Key && write.number.is_some();
+        self.has(M::KeyBeforeNumber) && has_both
+    }
+}
+
+impl Rules {
+    /// The core as it is.
+    pub const PLAIN: Self = Self { mutant: None };
+
+    /// The core with a fault.
+    pub const fn with(mutant: M) -> Self {
+        Self { mutant: Some(mutant) }
+    }
+
+    fn has(self, mutant: M) -> bool {
+        self.mutant == Some(mutant)
+    }
+
+    fn replayed(self, mut step: Step<Decision>) -> Step<Decision> {
+        if let (true, Decision::Replay(response)) = (self.has(M::ReplayLosesBody), &step.decision) {
+            let (status, id) = (response.status, &response.request_id);
+            let (shorter, _) = StoredResponse::keep(status, [], Vec::new(), id, 1000);
+            step.decision = Decision::Replay(shorter);
+        }
+        step
+    }
+}
+
+fn is_alive(record: &Record, now: UnixMillis) -> bool {
+    matches!(record.state, State::InFlight { lease_until, .. } if now < lease_until)
+}
+
+fn released(now: UnixMillis) -> State {
+    State::Released { cause: ReleaseCause::NotDispatched, since: now }
+}
+
+fn other(of: Of) -> Of {
+    match of {
+        Of::First => Of::Number,
+        Of::Number => Of::First,
+    }
+}

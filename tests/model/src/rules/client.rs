@@ -1,0 +1,102 @@
+//! The client's calls.
+
+use super::{M, Rules};
+use oncekey::Millis;
+use oncekey::intent::{Call, Command, Entry, Moment, Report, Said, State, Step, Stored};
+use oncekey::retry::{self, Heard};
+
+const JSON: Option<&str> = Some("application/json");
+
+/// A step of a call, in the order in which a page carries it out.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Ordered {
+    /// What is stored first.
+    pub write: Option<Entry>,
+    /// What is done then.
+    pub command: Command,
+    /// What is stored after that; nothing, without a fault.
+    pub write_after: Option<Entry>,
+}
+
+/// A client's call.
+impl Rules {
+    /// [`Call::begin`].
+    pub fn begin_call(self, call: &mut Call, moment: &Moment) -> Ordered {
+        let mut moment = self.moment(moment);
+        if let (Some(M::NewKeyOnReload), Stored::Entry(entry)) = (self.mutant, &moment.stored)
+            && matches!(entry.state, State::Sending | State::Unknown)
+        {
+            moment.stored = Stored::Nothing;
+        }
+        let step = call.clone().begin(&moment);
+        if self.has(M::NewKeyForChangedPayload) && makes_room(&step.command) {
+            moment.stored = Stored::Nothing;
+        }
+        self.ordered(call.begin(&moment))
+    }
+
+    /// [`Call::hear`].
+    pub fn hear(
+        self,
+        call: &mut Call,
+        heard: &Heard<'_>,
+        said: &Said<'_>,
+        moment: &Moment,
+    ) -> Ordered {
+        let mut moment = self.moment(moment);
+        if let (Some(M::RefusalAfterUnknownSettles), Stored::Entry(entry)) =
+            (self.mutant, &mut moment.stored)
+        {
+            entry.maybe_executed = false;
+        }
+        let paid = retry::Answer { status: 200, content_type: JSON, ..retry::Answer::default() };
+        match heard {
+            Heard::TimedOut if self.has(M::TimeOutCountsAsSuccess) => {
+                self.ordered(call.hear(&Heard::Answer(&paid), said, &moment))
+            }
+            heard => self.ordered(call.hear(heard, said, &moment)),
+        }
+    }
+
+    /// [`Call::waited`].
+    pub fn waited(self, call: &mut Call, moment: &Moment) -> Ordered {
+        self.ordered(call.waited(&self.moment(moment)))
+    }
+
+    /// [`Call::report`].
+    pub fn report(self, call: &mut Call, report: Report, moment: &Moment) -> Ordered {
+        let report = match report {
+            Report::Absent if self.has(M::AbsentProvesNotExecuted) => Report::Voided,
+            report => report,
+        };
+        self.ordered(call.report(report, &self.moment(moment)))
+    }
+
+    fn moment(self, moment: &Moment) -> Moment {
+        let mut moment = moment.clone();
+        if let (Some(M::OldKeyIsSentAgain), Stored::Entry(entry)) =
+            (self.mutant, &mut moment.stored)
+        {
+            entry.safe_until = moment.now.plus(Millis::from_days(1));
+        }
+        moment
+    }
+
+    fn ordered(self, step: Step) -> Ordered {
+        let Step { write, command } = step;
+        if self.has(M::KeyStoredAfterSending) && matches!(command, Command::Send { .. }) {
+            return Ordered { write: None, command, write_after: write };
+        }
+        Ordered { write, command, write_after: None }
+    }
+}
+
+/// The step of a submit whose payload was changed while the outcome of the earlier one is unknown.
+fn makes_room(command: &Command) -> bool {
+    use oncekey::intent::{End, Which};
+    match command {
+        Command::AskState { .. } | Command::Void { .. } | Command::End(End::NotResolved) => true,
+        Command::Send { request, .. } => *request == Which::Earlier,
+        _ => false,
+    }
+}

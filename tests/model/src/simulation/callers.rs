@@ -1,0 +1,227 @@
+//! Those who send by themselves: programs with a key, with a business number alone, and senders of webhooks.
+
+use super::answers::shown;
+use super::coverage::Met;
+use super::message::{Event, Kind, Request, Said, To};
+use super::requests::{self, EVENT, SOURCE};
+use super::settings::PAUSES;
+use super::world::{START, World};
+use oncekey::exchange::NamedBy;
+use oncekey::{IdempotencyKey, KeyState, UnixMillis};
+use std::rc::Rc;
+
+/// How long they wait for an answer.
+const PATIENCE: u64 = 40_000;
+
+pub(super) struct Caller {
+    tenant: u8,
+    key: Option<IdempotencyKey>,
+    content: u8,
+    named_by: NamedBy,
+    asks_left: u16,
+    /// Which request it is that it waits for.
+    number: u32,
+    waits: bool,
+    /// How often it asks again by itself, in a round of rest.
+    pub(super) more: u8,
+    /// What it heard last.
+    pub(super) heard: Option<Rc<Said>>,
+}
+
+impl World<'_> {
+    /// Draws who is there, and what they are about to do.
+    pub(super) fn people(&mut self) {
+        let mut keys = Vec::new();
+        for number in 0..1 + self.choices.below(3) {
+            let text = format!("k-{number}");
+            // Some keys tell when they were made; some were made a while ago, or by a clock that is ahead.
+            let made =
+                self.choices.pick(&[0_i64, 1, 0, -5_400_000, -86_400_000, -172_800_000, 3_600_000]);
+            let at = UnixMillis::new(START.saturating_add_signed(made));
+            let random = [number as u8 + 1; 10];
+            keys.push(if made == 0 {
+                requests::key(&text)
+            } else {
+                IdempotencyKey::mint(at, random)
+            });
+        }
+        for number in 0..1 + self.choices.below(4) {
+            let kind = self.choices.pick(&[0, 0, 0, 0, 1, 2]);
+            let tenant = self.choices.pick(&[0, 0, 0, 1]);
+            let content = self.choices.pick(&[0, 0, 0, 1, 4]);
+            let key = keys[usize::from(self.choices.below(keys.len() as u16))].clone();
+            let (tenant, key, content, named_by) = match kind {
+                1 if self.settings.numbers => (tenant, None, content, NamedBy::Number),
+                2 => (SOURCE, Some(requests::key("msg-1")), EVENT, NamedBy::Event),
+                _ => (tenant, Some(key), content, NamedBy::Key),
+            };
+            let asks_left = self.choices.below(4);
+            let (number_of_ask, waits, heard) = (0, false, None);
+            self.callers.push(Caller {
+                tenant,
+                key,
+                content,
+                named_by,
+                asks_left,
+                number: number_of_ask,
+                waits,
+                more: 0,
+                heard,
+            });
+            let caller = usize::from(number);
+            let after = self.pause();
+            self.later(after, Event::Ask(caller));
+            if named_by == NamedBy::Key && self.choices.chance(250) {
+                let kind = self.choices.pick(&[Kind::State, Kind::Void]);
+                let after = self.pause();
+                self.later(after, Event::KeyCall { caller, kind });
+            }
+        }
+        self.pages();
+        if self.settings.weather.machines > 0 {
+            let mut after = 0;
+            for _ in 0..self.choices.below(10) {
+                after += self.pause();
+                self.later(after, Event::Mischief);
+            }
+        }
+        let horizon = match self.settings.pace {
+            0..=6 => 240_000,
+            7..=8 => 4_000_000,
+            9 => 25_000_000,
+            10 => 400_000_000,
+            _ => 9_000_000_000,
+        };
+        self.later(horizon, Event::Rest(0));
+    }
+
+    /// How long somebody does nothing.
+    pub(super) fn pause(&mut self) -> u64 {
+        PAUSES[usize::from(self.choices.below(self.settings.pace + 1))]
+    }
+
+    pub(super) fn ask(&mut self, caller: usize) {
+        let asking = &mut self.callers[caller];
+        if asking.waits {
+            return;
+        }
+        asking.number += 1;
+        asking.waits = true;
+        let number = asking.number;
+        let gateway =
+            if self.calm { number as usize % 2 } else { usize::from(self.choices.below(2)) };
+        self.tell(|_| {
+            format!("caller {caller} asks, for the {number}. time, by gateway {gateway}")
+        });
+        let to = To::Caller { caller, number };
+        let request = self.request_of(caller, to, Kind::Write, gateway);
+        self.send(request, true);
+        self.later(PATIENCE, Event::GivesUp { caller, number });
+    }
+
+    pub(super) fn key_call(&mut self, caller: usize, kind: Kind) {
+        self.tell(|_| format!("caller {caller} makes a key call: {kind:?}"));
+        let to = To::Caller { caller, number: 0 };
+        let request = self.request_of(caller, to, kind, 0);
+        self.send(request, true);
+    }
+
+    fn request_of(&self, caller: usize, to: To, kind: Kind, gateway: usize) -> Request {
+        let Caller { tenant, ref key, content, named_by, .. } = self.callers[caller];
+        Request { to, kind, tenant, key: key.clone(), content, named_by, gateway }
+    }
+
+    /// Sends a request to a gateway: it may be lost, late, or sent twice.
+    pub(super) fn send(&mut self, request: Request, may_double: bool) {
+        let after = self.transit();
+        if !self.goes_wrong(self.settings.weather.front) {
+            return self.later(after, Event::Arrive(Box::new(request)));
+        }
+        match self.choices.below(if may_double { 3 } else { 2 }) {
+            0 => {
+                self.note(Met::RequestLost);
+                self.tell(|_| "  this request is lost".to_owned());
+            }
+            1 => {
+                self.note(Met::RequestLate);
+                self.tell(|_| "  this request will be late".to_owned());
+                let after = self.lateness();
+                self.later(after, Event::Arrive(Box::new(request)));
+            }
+            _ => {
+                self.note(Met::RequestDoubled);
+                self.tell(|_| "  this request arrives twice".to_owned());
+                let again = self.lateness();
+                let mut other = request.clone();
+                other.gateway = usize::from(self.choices.below(2));
+                self.later(after, Event::Arrive(Box::new(request)));
+                self.later(again, Event::Arrive(Box::new(other)));
+            }
+        }
+    }
+
+    pub(super) fn gives_up(&mut self, caller: usize, number: u32) {
+        let asking = &self.callers[caller];
+        if asking.waits && asking.number == number {
+            self.ends_asking(caller, None);
+        }
+    }
+
+    pub(super) fn caller_hears(&mut self, caller: usize, number: u32, said: &Said) {
+        if said.report.is_some() {
+            self.note(Met::Inspected);
+            return;
+        }
+        let Some(asking) = self.callers.get(caller) else { return };
+        if asking.waits && asking.number == number {
+            self.tell(|_| format!("caller {caller} hears {}", shown(said)));
+            self.ends_asking(caller, Some(Rc::new(said.clone())));
+        }
+    }
+
+    fn ends_asking(&mut self, caller: usize, heard: Option<Rc<Said>>) {
+        let asking = &mut self.callers[caller];
+        asking.waits = false;
+        asking.heard = heard;
+        if asking.asks_left > 0 && !self.calm {
+            asking.asks_left -= 1;
+            let after = self.pause();
+            self.later(after, Event::Ask(caller));
+        } else if self.calm && !self.callers[caller].is_served() {
+            // Whoever asks at the same time may be in the way for a moment.
+            let more = self.callers[caller].more;
+            if more > 0 {
+                self.callers[caller].more -= 1;
+                self.later(2_500, Event::Ask(caller));
+            }
+        }
+    }
+}
+
+impl Caller {
+    /// Whether what it heard is an answer that asking again would not change.
+    pub(super) fn is_served(&self) -> bool {
+        let Some(said) = &self.heard else { return false };
+        if said.cut || said.failed {
+            return false;
+        }
+        match said.code {
+            None => match said.status {
+                401 | 409 | 429 | 307 | 500.. => said.state == Some(KeyState::Completed),
+                _ => true,
+            },
+            Some("idempotency_in_progress" | "api_connection_error" | "api_error") => false,
+            Some(_) => true,
+        }
+    }
+
+    /// Whether it was told that nobody knows.
+    pub(super) fn is_unknown(&self) -> bool {
+        let code = self.heard.as_ref().and_then(|said| said.code);
+        code == Some("idempotency_outcome_unknown")
+    }
+
+    pub(super) fn heard(&self) -> String {
+        self.heard.as_ref().map_or("nothing".to_owned(), |said| shown(said))
+    }
+}

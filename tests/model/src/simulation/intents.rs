@@ -1,0 +1,153 @@
+//! What is checked of intents: one open key, a success that was paid once, and that whoever goes on asking is told.
+
+use super::coverage::Met;
+use super::message::Event;
+use super::page::{PageMoment, What};
+use super::requests::FIRST_OF_PAGES;
+use super::world::World;
+use crate::rules::Ordered;
+use oncekey::IdempotencyKey;
+use oncekey::intent::{End, Ended, State, Stored};
+use oncekey::retry::{Doubt, Outcome};
+
+impl World<'_> {
+    /// The limit that `intent.rs` states: a key whose attempts were all told "not executed" gives way without a
+    /// word of the server, while what the browser sent twice is under way.
+    pub(super) fn note_limit(&mut self, at: PageMoment, before: &Stored, ordered: &Ordered) {
+        let (Stored::Entry(before), Some(after)) = (before, &ordered.write) else { return };
+        let gives_way = after.key != before.key || after.state == State::Voided;
+        // Whether a key counts as too old, servers with other settings see in another way.
+        let is_reminted = after.key != before.key && before.state == State::Sending;
+        if is_reminted && !self.settings.is_uniform() {
+            self.intent(at).beyond = true;
+        }
+        if before.state == State::Prepared && before.attempts > 0 && gives_way {
+            self.intent(at).beyond = true;
+        }
+    }
+
+    /// No second key goes out while something was, or may be, executed under the first.
+    pub(super) fn check_one_key(&mut self, at: PageMoment, key: &IdempotencyKey, content: u8) {
+        if self.intent(at).beyond || !self.settings.charges_once() {
+            return;
+        }
+        let is_other =
+            |of: Option<&IdempotencyKey>, what: u8| what / 4 == content / 4 && of != Some(key);
+        let charged = self
+            .origin
+            .answers
+            .iter()
+            .any(|given| given.charged && is_other(given.key.as_ref(), given.content));
+        // What comes to an origin that has refused its key is refused once more.
+        let comes = self.origin.coming.iter().any(|coming| {
+            is_other(coming.key.as_ref(), coming.content) && !self.is_decided(coming)
+        });
+        if charged || comes {
+            let what = format!("{} goes out after another one was executed", key.as_str());
+            self.breaks("client: no intent has two keys with unknown outcomes", what);
+        }
+    }
+
+    pub(super) fn check_end_of_call(&mut self, at: PageMoment, end: &End) {
+        let (content, beyond) = (self.intent(at).content, self.intent(at).beyond);
+        let charged = self.charges_of(content);
+        let is_success = matches!(
+            end,
+            End::Answered(Outcome::Succeeded { .. })
+                | End::AnswerGone { .. }
+                | End::Found(Some(State::Succeeded { .. }))
+                | End::PayloadChanged { .. }
+        );
+        let is_refusal = matches!(end, End::Answered(Outcome::Refused { .. }));
+        let once = self.settings.charges_once() && !beyond;
+        let what = format!("page {}, intent {}: {end:?}, {charged} charges", at.device, at.intent);
+        if is_success && (charged == 0 || (once && charged > 1)) {
+            self.breaks("client: a success was paid, once", what);
+        } else if is_refusal && once && charged > 0 {
+            self.breaks("client: what is refused was not paid", what);
+        }
+    }
+
+    fn charges_of(&self, content: u8) -> usize {
+        let is_its = |given: &&super::origin::Given| {
+            given.charged
+                && given.content >= FIRST_OF_PAGES
+                && given.content / 4 == content / 4
+                && given.content < super::requests::CONTENTS
+        };
+        self.origin.answers.iter().filter(is_its).count()
+    }
+
+    /// Whether more may be charged for this than is promised.
+    pub(super) fn is_beyond_the_limit(&self, content: u8) -> bool {
+        let mut intents = self.devices.iter().flat_map(|device| &device.intents);
+        intents.any(|intent| intent.content / 4 == content / 4 && intent.beyond)
+    }
+
+    /// Whoever has submitted and is not served submits again.
+    pub(super) fn pages_ask_again(&mut self, round: u8) {
+        for device in 0..self.devices.len() {
+            for intent in 0..self.devices[device].intents.len() {
+                let of_intent = &self.devices[device].intents[intent];
+                let Some(submitted) = of_intent.submitted else { continue };
+                if of_intent.end.as_ref().is_some_and(is_done) {
+                    continue;
+                }
+                let version = match of_intent.end {
+                    Some(End::NotResolved) => of_intent.sent,
+                    _ => submitted,
+                };
+                self.note(Met::RestAsked);
+                let (tab, life, number, what) = (0, 0, 0, What::Submit(version));
+                let moment = PageMoment { device, tab, life, intent, number, what };
+                if round == 1 {
+                    self.page(moment);
+                } else {
+                    // First it finds out, by the key calls and by its own means.
+                    let what =
+                        if round == 2 { What::GiveUp } else { What::FindOut { looks_up: true } };
+                    self.page(PageMoment { what, ..moment });
+                    self.later(100_000, Event::Page(moment));
+                }
+            }
+        }
+    }
+
+    pub(super) fn check_pages(&mut self) {
+        for device in 0..self.devices.len() {
+            for intent in 0..self.devices[device].intents.len() {
+                let of_intent = &self.devices[device].intents[intent];
+                let end = of_intent.end.clone();
+                if of_intent.submitted.is_none() {
+                    continue;
+                }
+                // Without the key calls a page may not find out: it says so.
+                let may_ask = self.settings.key_calls;
+                let is_told = |end: &End| is_done(end) || is_honest(end, may_ask);
+                if !end.as_ref().is_some_and(is_told) {
+                    let what = format!("page {device}, intent {intent}: {end:?}");
+                    return self.breaks("5: no intent is stuck", what);
+                }
+            }
+        }
+    }
+}
+
+fn is_done(end: &End) -> bool {
+    match end {
+        End::Answered(Outcome::Succeeded { .. } | Outcome::Refused { .. }) => true,
+        End::PayloadChanged { .. } | End::AnswerGone { .. } => true,
+        End::Unknown { why, .. } => matches!(why, Ended::TooOld | Ended::Unreadable),
+        _ => false,
+    }
+}
+
+/// The outcome is not known, and the page says so.
+fn is_honest(end: &End, may_ask: bool) -> bool {
+    use Doubt::{Expired, Mismatch, NotReplayable, Voided};
+    match end {
+        End::Unknown { doubt: Some(NotReplayable | Expired), .. } | End::KeyReused => true,
+        End::Unknown { doubt: Some(Voided | Mismatch), .. } | End::NotResolved => !may_ask,
+        _ => false,
+    }
+}

@@ -1,0 +1,530 @@
+//! The book that the simulation keeps for itself, and what it checks at each step. It is filled by what is sent
+//! and by what is stored, and never asks the core what should be.
+
+use super::coverage::Met;
+use super::gateway::Claim;
+use super::message::Said;
+use super::requests::{self, EVENT, FIRST_OF_PAGES, SOURCE};
+use super::settings::{Recognises, SHARDS};
+use super::shard::{Operation, Reply};
+use super::world::{Clock, World};
+use oncekey::exchange::{Answer, NamedBy, Of};
+use oncekey::journal::JournalEntry;
+use oncekey::{
+    Completion, Decision, ExpiredKey, IdempotencyKey, KeyState, KeyStatus, Policy, Record,
+    Rejection, ScopedKey, Settling, State, StoredResponse, Token, UnixMillis,
+};
+use std::collections::BTreeMap;
+
+/// How far the clocks of servers may jump in all.
+const SLACK: u64 = 1_800_000;
+
+#[derive(Default)]
+pub(super) struct Ledger {
+    pub(super) names: Vec<Name>,
+    by_name: BTreeMap<[u8; 32], usize>,
+    /// What was voided: tenant, key, when.
+    voided: Vec<(u8, IdempotencyKey, u64)>,
+}
+
+/// What is known of a record.
+pub(super) struct Name {
+    pub(super) label: String,
+    pub(super) shard: usize,
+    pub(super) tenant: u8,
+    pub(super) key: Option<IdempotencyKey>,
+    pub(super) number: Option<u8>,
+    pub(super) rows: Vec<JournalEntry>,
+    /// Who owns it, and until when.
+    lease: Option<(Token, UnixMillis)>,
+    granted: Vec<Token>,
+    /// Whose answers were stored.
+    recorded: Vec<Token>,
+    /// Who has ended.
+    ended: Vec<Token>,
+    /// Which content executes, or did so last.
+    pub(super) content: Option<u8>,
+    /// When that began.
+    content_at: u64,
+    /// The answers that it had, the last one last.
+    kept: Vec<Kept>,
+}
+
+/// An answer that was stored.
+#[derive(Clone, Debug)]
+struct Kept {
+    response: StoredResponse,
+    at: UnixMillis,
+    /// When it goes; `None` for what is never forgotten.
+    until: Option<UnixMillis>,
+    content_until: UnixMillis,
+}
+
+impl Name {
+    /// The answer that has to stand at this time.
+    fn stands(&self, now: UnixMillis) -> Option<&Kept> {
+        self.kept.last().filter(|kept| kept.until.is_none_or(|until| now < until))
+    }
+}
+
+impl World<'_> {
+    pub(super) fn name_of_key(&mut self, tenant: u8, key: &IdempotencyKey) -> usize {
+        let scoped = self.rules.name(requests::scope(tenant), key);
+        let label = || {
+            let what = if tenant == SOURCE { "event" } else { "key" };
+            format!("{what} {} of {tenant}", key.as_str())
+        };
+        self.name(scoped, label, tenant, Some(key), None)
+    }
+
+    pub(super) fn name_of_number(&mut self, tenant: u8, content: u8) -> usize {
+        let number = requests::number(content);
+        let (method, path) = (requests::METHOD, requests::PATH);
+        let scoped = ScopedKey::of_number(requests::scope(tenant), method, path, number);
+        let label = || format!("number {} of {tenant}", requests::number_of(content));
+        self.name(scoped, label, tenant, None, Some(requests::number_of(content)))
+    }
+
+    fn name(
+        &mut self,
+        scoped: ScopedKey,
+        label: impl FnOnce() -> String,
+        tenant: u8,
+        key: Option<&IdempotencyKey>,
+        number: Option<u8>,
+    ) -> usize {
+        let names = &mut self.ledger.names;
+        *self.ledger.by_name.entry(*scoped.as_bytes()).or_insert_with(|| {
+            names.push(Name {
+                label: label(),
+                shard: usize::from(scoped.shard()) % SHARDS,
+                tenant,
+                key: key.cloned(),
+                number,
+                rows: Vec::new(),
+                lease: None,
+                granted: Vec::new(),
+                recorded: Vec::new(),
+                ended: Vec::new(),
+                content: None,
+                content_at: 0,
+                kept: Vec::new(),
+            });
+            names.len() - 1
+        })
+    }
+
+    /// A step of a shard was carried out and stored.
+    pub(super) fn check_step(
+        &mut self,
+        name: usize,
+        operation: &Operation,
+        reply: &Reply,
+        before: Option<&Record>,
+        after: Option<&Record>,
+        now: UnixMillis,
+    ) {
+        match (operation, reply) {
+            (Operation::Begin { content, token, .. }, Reply::Begun(decision, _)) => {
+                self.check_begin(name, *content, *token, decision, after, now);
+            }
+            (Operation::Renew { token }, _) => {
+                if let Some(State::InFlight { token: owner, lease_until }) = after.map(|r| &r.state)
+                {
+                    let of_name = &mut self.ledger.names[name];
+                    let other =
+                        of_name.lease.filter(|(known, until)| known != owner && now < *until);
+                    if owner == token {
+                        of_name.lease = Some((*owner, *lease_until));
+                        if other.is_some() {
+                            self.breaks(
+                                "1: one attempt at a time",
+                                "a renewal takes a key over".into(),
+                            );
+                        }
+                    }
+                }
+            }
+            (
+                Operation::Complete { token, .. } | Operation::Fail { token, .. },
+                Reply::Ended(completion, _),
+            ) => {
+                self.check_end(name, operation, *token, completion, before);
+                let is_elsewhere = matches!(operation, Operation::Complete { response, .. } if response.status == 307);
+                if is_elsewhere && before.is_some() && after.is_none() {
+                    // The caller goes elsewhere with the key: here it is as if nothing had been.
+                    let of_name = &mut self.ledger.names[name];
+                    of_name.content = None;
+                    of_name.ended.clear();
+                }
+            }
+            (Operation::Void { .. }, Reply::Stands(status)) => {
+                self.check_void(name, status.as_ref(), now)
+            }
+            (Operation::Settle { .. }, Reply::Settled(settling, _)) => {
+                self.note(match settling {
+                    Settling::Settled => Met::Settled,
+                    Settling::NotUnknown => Met::NotUnknown,
+                });
+                if *settling == Settling::Settled {
+                    self.ledger.names[name].lease = None;
+                }
+            }
+            (Operation::Recall { .. }, Reply::Recalled(decision)) => self.note(match decision {
+                None => Met::RecalledNothing,
+                Some(_) => Met::RecalledSomething,
+            }),
+            _ => {}
+        }
+        self.check_kept(name, after, now);
+    }
+
+    fn check_begin(
+        &mut self,
+        name: usize,
+        content: u8,
+        token: Token,
+        decision: &Decision,
+        after: Option<&Record>,
+        now: UnixMillis,
+    ) {
+        self.note(match decision {
+            Decision::Execute(execution) if execution.attempt > 1 => Met::ExecuteAgain,
+            Decision::Execute(_) => Met::Execute,
+            Decision::Replay(_) => Met::Replay,
+            Decision::NotReplayable { http_status: None, .. } => Met::NotComparable,
+            Decision::NotReplayable { .. } => Met::NotReplayable,
+            Decision::InProgress => Met::InProgress,
+            Decision::OutcomeUnknown => Met::OutcomeUnknown,
+            Decision::Mismatch => Met::Mismatch,
+            Decision::KeyVoided => Met::KeyVoided,
+            Decision::KeyExpired => Met::KeyExpired,
+        });
+        let of_name = &mut self.ledger.names[name];
+        let is_other = of_name.content.is_some_and(|known| known != content);
+        let alive = of_name.lease.is_some_and(|(owner, until)| owner != token && now < until);
+        let has_answer = of_name.stands(now).is_some();
+        if let Decision::Execute(_) = decision {
+            if alive {
+                let what = format!("{}: another attempt's lease lives", of_name.label);
+                return self.breaks("1: one attempt at a time", what);
+            }
+            if has_answer {
+                let what = format!("{}: executes though it has its answer", of_name.label);
+                return self.breaks("3: a completed record never changes", what);
+            }
+            let until = match after.map(|record| &record.state) {
+                Some(State::InFlight { lease_until, .. }) => *lease_until,
+                _ => now,
+            };
+            let now_right = self.now;
+            let is_key = of_name.key.is_some();
+            let known_for = self.settings.shortest() - SLACK;
+            if is_key && is_other && now_right - of_name.content_at < known_for {
+                let what = format!("{}: another request executes", of_name.label);
+                return self.breaks("begin: a key belongs to one request", what);
+            }
+            let again = of_name.granted.contains(&token);
+            let after_it =
+                of_name.granted.iter().rev().take_while(|other| **other != token).count();
+            if again && of_name.ended.contains(&token) && after_it < 3 {
+                let what = format!("{}: an attempt that has ended begins again", of_name.label);
+                return self.breaks("1: an attempt that has ended changes nothing", what);
+            }
+            of_name.content_at = now_right;
+            if !again {
+                of_name.granted.push(token);
+            }
+            (of_name.lease, of_name.content) = (Some((token, until)), Some(content));
+            if again {
+                self.note(Met::BegunTwice);
+            }
+        } else if is_other
+            && matches!(
+                decision,
+                Decision::Replay(_) | Decision::InProgress | Decision::OutcomeUnknown
+            )
+        {
+            let what = format!("{}: another request is told {decision:?}", of_name.label);
+            self.breaks("begin: a key belongs to one request", what);
+        }
+    }
+
+    fn check_end(
+        &mut self,
+        name: usize,
+        operation: &Operation,
+        token: Token,
+        completion: &Completion,
+        before: Option<&Record>,
+    ) {
+        let is_complete = matches!(operation, Operation::Complete { .. });
+        let of_name = &mut self.ledger.names[name];
+        let again = of_name.ended.contains(&token);
+        let owned = of_name.lease.is_some_and(|(owner, _)| owner == token);
+        let met = match completion {
+            Completion::Recorded if again => Met::RecordedAgain,
+            Completion::Recorded if is_complete && !owned => Met::LateSuccess,
+            Completion::Recorded => Met::Recorded,
+            Completion::LeaseLost(_) => Met::LeaseLost,
+            Completion::RecordGone => Met::RecordGone,
+        };
+        if *completion == Completion::Recorded {
+            if is_complete && !again {
+                of_name.recorded.push(token);
+            }
+            of_name.ended.push(token);
+            if owned || !matches!(before.map(|record| &record.state), Some(State::InFlight { .. }))
+            {
+                of_name.lease = None;
+            }
+            if let (Operation::Complete { response, .. }, false, false) = (operation, owned, again)
+                && !response.is_success()
+            {
+                let label = of_name.label.clone();
+                self.breaks("3: a stale attempt adds the first success, nothing else", label);
+            } else if !owned && is_complete && !again {
+                self.ledger.names[name].lease = None;
+            }
+        }
+        self.note(met);
+    }
+
+    fn check_void(&mut self, name: usize, status: Option<&KeyStatus>, now: UnixMillis) {
+        let is_voided = status.is_some_and(|status| status.state == KeyState::Voided);
+        self.note(if is_voided { Met::Voided } else { Met::VoidRefused });
+        let of_name = &self.ledger.names[name];
+        let (Some(key), true) = (of_name.key.clone(), is_voided) else { return };
+        let tenant = of_name.tenant;
+        if of_name.lease.is_some_and(|(_, until)| now < until) {
+            return self
+                .breaks("void: only what was not executed is voided", "it is in flight".into());
+        }
+        let recent = self.settings.shortest().saturating_sub(2 * SLACK);
+        let charged = self.origin.answers.iter().any(|given| {
+            given.charged
+                && given.tenant == tenant
+                && given.key.as_ref() == Some(&key)
+                && self.now - given.at < recent
+        });
+        if charged {
+            return self
+                .breaks("void: only what was not executed is voided", "it was charged".into());
+        }
+        self.ledger.voided.push((tenant, key, self.now));
+    }
+
+    /// What has its answer keeps it.
+    pub(super) fn check_kept(&mut self, name: usize, after: Option<&Record>, now: UnixMillis) {
+        let of_name = &mut self.ledger.names[name];
+        let found = match after.map(|record| (&record.state, record.policy)) {
+            Some((State::Completed { response, completed_at }, policy)) => {
+                Some((response, *completed_at, policy))
+            }
+            _ => None,
+        };
+        match (of_name.stands(now), found) {
+            (None, None) => {}
+            (None, Some((response, at, policy))) => {
+                let forever = policy.expired_key == ExpiredKey::Remember;
+                let end = at.plus(policy.retention);
+                let until = (!forever).then_some(end);
+                of_name.lease = None;
+                if until.is_some_and(|until| until <= now) {
+                    return;
+                }
+                of_name.kept.push(Kept {
+                    response: response.clone(),
+                    at,
+                    until,
+                    content_until: end,
+                });
+            }
+            (Some(kept), found) => {
+                let is_same = found.is_some_and(|(response, at, _)| {
+                    let is_over = kept.content_until <= now;
+                    let same_body = response.body() == kept.response.body()
+                        || (is_over && response.body().is_none());
+                    at == kept.at && response.status == kept.response.status && same_body
+                });
+                if !is_same {
+                    let what =
+                        format!("{}: {:?}", of_name.label, after.map(|record| &record.state));
+                    self.breaks("3: a completed record never changes", what);
+                }
+            }
+        }
+    }
+
+    /// A gateway is about to call the origin.
+    pub(super) fn check_dispatch(&mut self, exchange: u32) {
+        let Some(running) = &self.exchanges[exchange as usize] else { return };
+        let (claims, since) = ([Some(running.first), running.number], running.since());
+        let named_by_key = running.request.named_by == NamedBy::Key;
+        for Claim { name, token, .. } in claims.into_iter().flatten() {
+            let of_name = &self.ledger.names[name];
+            let label = of_name.label.clone();
+            if !of_name.granted.contains(&token) {
+                return self.breaks("6: nobody executes without the authority's word", label);
+            }
+            let jumped = self.jumped_at >= since;
+            let now = self.time(Clock::Shard(of_name.shard));
+            // Without one, an answer was brought or settled since: what is dispatched now changes nothing of it.
+            let is_alive = of_name.lease.is_none_or(|(owner, until)| owner == token && now < until);
+            if !jumped && !is_alive {
+                return self.breaks("1: who calls the origin holds its leases", label);
+            }
+        }
+        let Some(running) = &self.exchanges[exchange as usize] else { return };
+        if named_by_key && self.settings.numbers && running.number.is_none() {
+            self.breaks("number: it is asked", format!("exchange {exchange}"));
+        }
+    }
+
+    /// The number's record gets the answer before its key's.
+    pub(super) fn check_order(&mut self, exchange: u32, of: Of) {
+        let Some(running) = &self.exchanges[exchange as usize] else { return };
+        let is_own = running.has_own();
+        if of == Of::Number && running.number.is_some() {
+            let first = running.first;
+            if is_own && self.ledger.names[first.name].recorded.contains(&first.token) {
+                self.breaks(
+                    "number: it is completed before its key",
+                    format!("exchange {exchange}"),
+                );
+            }
+        }
+    }
+
+    /// What the replica gave.
+    pub(super) fn check_copy(&mut self, name: usize, decision: &Decision, now: UnixMillis) {
+        let Decision::Replay(response) = decision else { return };
+        let of_name = &self.ledger.names[name];
+        let kept =
+            of_name.kept.iter().rev().find(|kept| kept.response.request_id == response.request_id);
+        let label = of_name.label.clone();
+        match kept {
+            None => self.breaks("6: what the replica gives is the authority's answer", label),
+            Some(kept) if self.jumped_at == 0 && kept.until.is_some_and(|until| until <= now) => {
+                self.breaks("6: what the replica gives has not expired", label);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// An answer leaves.
+    pub(super) fn check_answer(
+        &mut self,
+        exchange: u32,
+        answer: &Answer,
+        said: &Said,
+        status: Option<&KeyStatus>,
+    ) {
+        let Some(running) = &self.exchanges[exchange as usize] else { return };
+        let (request, first) = (&running.request, running.first);
+        let (tenant, content) = (request.tenant, request.content);
+        if let Some(given) = said.answer.map(|number| &self.origin.answers[number])
+            && (given.tenant, given.content) != (tenant, content)
+        {
+            let what = format!(
+                "exchange {exchange}: an answer of tenant {}, content {}",
+                given.tenant, given.content
+            );
+            return self.breaks("4: nobody sees another's answer", what);
+        }
+        let has_recorded =
+            |claim: Claim| self.ledger.names[claim.name].recorded.contains(&claim.token);
+        match answer {
+            Answer::Own => {
+                let is_stored = has_recorded(first) || running.number.is_some_and(has_recorded);
+                if !is_stored {
+                    let what =
+                        format!("exchange {exchange}: its answer goes out, and is not stored");
+                    return self.breaks("answer: what is not stored is marked", what);
+                }
+                self.check_first_answer(first.name, said, status);
+            }
+            Answer::Replay(response) => {
+                // A number may give its answer while its key's record takes none.
+                let of = [Some(first), running.number].into_iter().flatten();
+                let has_it = |claim: Claim| {
+                    let kept = &self.ledger.names[claim.name].kept;
+                    kept.iter().any(|kept| kept.response.request_id == response.request_id)
+                };
+                if !of.into_iter().any(has_it) {
+                    let what = format!("exchange {exchange}: {}", response.status);
+                    return self.breaks("2: every replay is the stored answer", what);
+                }
+                self.check_first_answer(first.name, said, status);
+            }
+            Answer::Duplicate => {
+                let key = request.key.clone();
+                let done = |given: &super::origin::Given| given.charged && given.key == key;
+                if !self.origin.answers.iter().any(done) {
+                    self.breaks("event: a duplicate was done", format!("exchange {exchange}"));
+                }
+            }
+            Answer::Rejected(Rejection::Internal) => {
+                self.breaks("gateway: no fault of its own", format!("exchange {exchange}"));
+            }
+            Answer::NotStored | Answer::Rejected(_) => {}
+        }
+    }
+
+    /// What goes out as the key's answer is the one that was stored.
+    fn check_first_answer(&mut self, name: usize, said: &Said, status: Option<&KeyStatus>) {
+        let is_kept = status.is_some_and(|status| status.state == KeyState::Completed);
+        let of_name = &self.ledger.names[name];
+        let Some(number) = said.answer.filter(|_| is_kept) else { return };
+        let is_it = |kept: &Kept| kept.response.request_id == format!("r{number}");
+        if !of_name.kept.iter().any(is_it) {
+            let what =
+                format!("{}: the origin's answer {number} goes out as the kept one", of_name.label);
+            self.breaks("2: one kept answer", what);
+        }
+    }
+
+    /// The origin has charged.
+    pub(super) fn check_charge(&mut self, number: usize) {
+        let given = &self.origin.answers[number];
+        let (tenant, content, key) = (given.tenant, given.content, given.key.clone());
+        let of_key = |(whose, voided, _): &&(u8, IdempotencyKey, u64)| {
+            *whose == tenant && Some(voided) == key.as_ref()
+        };
+        let voided = self.ledger.voided.iter().find(of_key);
+        let month = Policy::LONG_RETENTION.as_u64() - SLACK;
+        if voided.is_some_and(|(_, _, at)| self.now - at < month) {
+            return self
+                .breaks("void: what is voided is never executed", format!("answer {number}"));
+        }
+        if content == EVENT || !self.settings.charges_once() {
+            return;
+        }
+        let refuses =
+            |gateway: &super::settings::Gateway| gateway.policy.expired_key == ExpiredKey::Refuse;
+        let recognises = self.settings.recognises == Recognises::KeyAndNumber;
+        let month = if self.settings.gateways.iter().all(refuses) { month } else { 0 };
+        let known_for = self.settings.shortest() + month - SLACK;
+        let others = self.origin.answers[..number]
+            .iter()
+            .filter(|other| other.charged && other.tenant == tenant);
+        for other in others {
+            let same_key = other.key.is_some() && other.key == key;
+            let same_number = self.settings.numbers
+                && other.content != EVENT
+                && requests::number_of(other.content) == requests::number_of(content);
+            let again =
+                same_number || (same_key && (recognises || self.now - other.at < known_for));
+            let intent =
+                |content: u8| content.checked_sub(FIRST_OF_PAGES).map(|content| content / 4);
+            let same_intent = intent(content).is_some() && intent(other.content) == intent(content);
+            let beyond = same_intent && self.is_beyond_the_limit(content);
+            if (again || same_intent) && !beyond {
+                let what = format!(
+                    "key {key:?}, content {content}: answer {number} takes money once more"
+                );
+                return self.breaks("nothing is charged twice", what);
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The simulation: the real core in a world in which everything fails now and then, in virtual time, one schedule
+//! after the other. A seed is a schedule, and repeats it exactly.
+//!
+//! `docs/simulation.md` says what is simulated and what is checked.
+
+mod answers;
+mod callers;
+mod calls;
+mod choices;
+mod coverage;
+mod date;
+mod gateway;
+mod intents;
+mod ledger;
+mod message;
+mod origin;
+mod page;
+mod replica;
+mod requests;
+mod rest;
+mod settings;
+mod shard;
+mod shrink;
+mod soak;
+mod storage;
+mod tabs;
+mod turn;
+mod world;
+
+pub use soak::{Plan, Report, soak};
+pub use world::Broken;
+
+use crate::rules::Rules;
+use choices::Choices;
+use coverage::Coverage;
+use world::World;
+
+/// How one schedule ended.
+struct Outcome {
+    events: u64,
+    made: Vec<u16>,
+    broken: Option<Broken>,
+    story: Vec<String>,
+}
+
+fn play_seed(rules: Rules, seed: u64, coverage: &mut Coverage, tells: bool) -> Outcome {
+    run(rules, Choices::of_seed(seed), coverage, tells)
+}
+
+fn play(rules: Rules, list: &[u16], tells: bool) -> Outcome {
+    run(rules, Choices::given(list), &mut Coverage::default(), tells)
+}
+
+fn run(rules: Rules, choices: Choices, coverage: &mut Coverage, tells: bool) -> Outcome {
+    let (events, made, broken, story) = World::new(choices, coverage, rules, tells).run();
+    Outcome { events, made, broken, story }
+}
+
+/// The shrunk story of a seed that fails; `None` where it does not.
+pub fn story(rules: Rules, seed: u64) -> Option<(Broken, Vec<String>)> {
+    let Outcome { made, broken, .. } = play_seed(rules, seed, &mut Coverage::default(), false);
+    let property = broken?.property;
+    let smaller = shrink::shrink(rules, made, property, 20_000);
+    let Outcome { broken, story, .. } = play(rules, &smaller, true);
+    broken.map(|broken| (broken, story))
+}
+
+/// The whole story of a seed, and what was broken.
+pub fn whole_story(rules: Rules, seed: u64) -> (Option<Broken>, Vec<String>) {
+    let Outcome { broken, story, .. } = play_seed(rules, seed, &mut Coverage::default(), true);
+    (broken, story)
+}

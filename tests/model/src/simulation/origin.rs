@@ -1,0 +1,267 @@
+//! The origin: it charges, refuses, fails, hangs and lies, and keeps its own book.
+
+use super::coverage::Met;
+use super::message::{Came, Event};
+use super::requests::{self, EVENT};
+use super::settings::Recognises;
+use super::world::World;
+use oncekey::exchange::{NamedBy, OriginFailure};
+use oncekey::{IdempotencyKey, StoredResponse};
+
+#[derive(Default)]
+pub(super) struct Origin {
+    /// Every answer that it ever gave.
+    pub(super) answers: Vec<Given>,
+    /// The requests that are on their way to it.
+    pub(super) coming: Vec<Coming>,
+}
+
+/// An answer.
+pub(super) struct Given {
+    pub(super) tenant: u8,
+    pub(super) key: Option<IdempotencyKey>,
+    pub(super) content: u8,
+    pub(super) status: u16,
+    /// Money was taken, or an event took effect.
+    pub(super) charged: bool,
+    pub(super) at: u64,
+    request_id: String,
+    /// A repeated request gets it again.
+    sticks: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Coming {
+    pub(super) exchange: u32,
+    pub(super) tenant: u8,
+    pub(super) key: Option<IdempotencyKey>,
+    pub(super) content: u8,
+}
+
+/// A request that arrives.
+pub(super) struct AtOrigin {
+    coming: Coming,
+    step: u8,
+    fate: Fate,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Done,
+    Refused,
+    Busy,
+    Denied,
+    Conflict,
+    Moved,
+    ErrorBefore,
+    ErrorAfter,
+    Cut,
+    Large,
+    Slow,
+    Hangs,
+    HangsIdle,
+    Unreachable,
+    Late,
+}
+
+const FATES: [(Fate, Met); 14] = [
+    (Fate::Refused, Met::FateRefused),
+    (Fate::Busy, Met::FateBusy),
+    (Fate::Denied, Met::FateDenied),
+    (Fate::Conflict, Met::FateConflict),
+    (Fate::Moved, Met::FateMoved),
+    (Fate::ErrorBefore, Met::FateErrorBefore),
+    (Fate::ErrorAfter, Met::FateErrorAfter),
+    (Fate::Cut, Met::FateCut),
+    (Fate::Large, Met::FateLarge),
+    (Fate::Slow, Met::FateSlow),
+    (Fate::Hangs, Met::FateHangs),
+    (Fate::HangsIdle, Met::FateHangs),
+    (Fate::Unreachable, Met::FateUnreachable),
+    (Fate::Late, Met::OriginCallLate),
+];
+
+impl Origin {
+    /// Which answer it is, byte for byte.
+    pub(super) fn answer_of(&self, response: &StoredResponse) -> Option<usize> {
+        let number = response.request_id.strip_prefix('r')?.parse::<usize>().ok()?;
+        let given = self.answers.get(number)?;
+        let is_same = given.status == response.status && response.body() == Some(&body(number)[..]);
+        is_same.then_some(number)
+    }
+
+    /// What an operator brings who has looked into the origin's book.
+    pub(super) fn in_the_book(&self, number: usize) -> StoredResponse {
+        let given = &self.answers[number];
+        stored(given.status, number, &given.request_id, true)
+    }
+
+    fn known(&self, coming: &Coming, numbers: bool) -> Option<usize> {
+        let is_known = |given: &&Given| {
+            let is_number =
+                numbers && given.charged && given.content != EVENT && coming.content != EVENT;
+            let same_number =
+                requests::number_of(given.content) == requests::number_of(coming.content);
+            given.sticks
+                && given.tenant == coming.tenant
+                && ((given.key.is_some() && given.key == coming.key) || (is_number && same_number))
+        };
+        let known: Vec<_> =
+            self.answers.iter().enumerate().filter(|(_, given)| is_known(given)).collect();
+        let charged = known.iter().find(|(_, given)| given.charged);
+        charged.or(known.first()).map(|(number, _)| *number)
+    }
+}
+
+impl World<'_> {
+    pub(super) fn call_origin(&mut self, exchange: u32, step: u8) {
+        let Some(running) = &self.exchanges[exchange as usize] else { return };
+        let request = &running.request;
+        let (tenant, key, content) = (request.tenant, request.key.clone(), request.content);
+        let timeout = self.settings.gateways[request.gateway].origin_timeout;
+        let fail = |failure| Event::Called { exchange, step, called: Box::new(Err(failure)) };
+        self.later(timeout, fail(OriginFailure::TimedOut));
+        let fate = if self.goes_wrong(self.settings.weather.origin) {
+            let (fate, met) = self.choices.pick(&FATES);
+            self.note(met);
+            fate
+        } else {
+            Fate::Done
+        };
+        if fate == Fate::Unreachable {
+            return self.later(5, fail(OriginFailure::Unreachable));
+        }
+        let after = if fate == Fate::Late { self.lateness() } else { self.transit() };
+        let coming = Coming { exchange, tenant, key, content };
+        self.origin.coming.push(coming.clone());
+        self.later(after, Event::AtOrigin(Box::new(AtOrigin { coming, step, fate })));
+    }
+
+    pub(super) fn at_origin(&mut self, arrived: AtOrigin) {
+        let AtOrigin { coming, step, fate } = arrived;
+        if let Some(at) = self.origin.coming.iter().position(|other| *other == coming) {
+            self.origin.coming.swap_remove(at);
+        }
+        let answer = self.decide(&coming, fate);
+        let exchange = coming.exchange;
+        let given = &self.origin.answers[answer];
+        let (status, charged) = (given.status, given.charged);
+        self.tell(|_| {
+            let Coming { tenant, key, content, .. } = &coming;
+            let key = key.as_ref().map_or("none", IdempotencyKey::as_str);
+            let what = if charged { "charged" } else { "not charged" };
+            format!("origin: tenant {tenant}, key {key}, content {content}: {fate:?}: {what}, answer {answer}: {status}")
+        });
+        let after = match fate {
+            Fate::Hangs | Fate::HangsIdle => return,
+            Fate::Slow if self.calm => 100,
+            Fate::Slow => self.choices.pick(&[3_000, 9_000, 20_000, 31_000]),
+            _ if self.calm => 50,
+            _ => self.choices.pick(&[50, 300, 2_500]),
+        };
+        let called = Box::new(if fate == Fate::Cut {
+            Err(OriginFailure::CutOff)
+        } else {
+            let given = &self.origin.answers[answer];
+            let id = &given.request_id;
+            let keeps = fate != Fate::Large && coming.content != EVENT;
+            Ok(Came { answer, stored: stored(status, answer, id, keeps) })
+        });
+        self.later(after, Event::Called { exchange, step, called });
+    }
+
+    /// Whether the origin will recognise it.
+    pub(super) fn is_decided(&self, coming: &Coming) -> bool {
+        let recognises = self.settings.recognises == Recognises::KeyAndNumber;
+        recognises && self.origin.known(coming, self.settings.numbers).is_some()
+    }
+
+    fn decide(&mut self, coming: &Coming, fate: Fate) -> usize {
+        let recognises = self.settings.recognises == Recognises::KeyAndNumber;
+        let numbers = self.settings.numbers;
+        let known = self.origin.known(coming, numbers).filter(|_| recognises);
+        let (status, charges) = match (fate, known) {
+            (Fate::ErrorBefore, _) => (500, false),
+            (Fate::Busy, _) => (429, false),
+            (Fate::Denied, _) => (401, false),
+            (Fate::Conflict, _) => (409, false),
+            (Fate::Moved, _) => (307, false),
+            (Fate::HangsIdle, _) => (503, false),
+            (_, Some(known)) => {
+                self.note(Met::Recognised);
+                if self.origin.answers[known].content != coming.content {
+                    (400, false)
+                } else if fate == Fate::ErrorAfter {
+                    (500, false)
+                } else {
+                    return known;
+                }
+            }
+            (Fate::ErrorAfter, None) => {
+                // What it did is what a repeated request is told; this one is told 500.
+                self.give(coming, 201, true);
+                (500, false)
+            }
+            (Fate::Refused, None) => (402, false),
+            (_, None) => (201, true),
+        };
+        self.give(coming, status, charges)
+    }
+
+    fn give(&mut self, coming: &Coming, status: u16, charged: bool) -> usize {
+        let number = self.origin.answers.len();
+        self.origin.answers.push(Given {
+            tenant: coming.tenant,
+            key: coming.key.clone(),
+            content: coming.content,
+            status,
+            charged,
+            at: self.now,
+            request_id: format!("r{number}"),
+            sticks: charged || status == 402,
+        });
+        if charged {
+            self.note(Met::Charged);
+            self.check_charge(number);
+        }
+        number
+    }
+
+    /// Asks the origin what became of a request.
+    pub(super) fn look_up(&mut self, exchange: u32, step: u8) {
+        let Some(running) = &self.exchanges[exchange as usize] else { return };
+        let (tenant, content) = (running.request.tenant, running.request.content);
+        let is_asked = self.settings.looks_up && self.settings.numbers;
+        let is_asked = is_asked && running.request.named_by != NamedBy::Event;
+        let fails = is_asked && self.goes_wrong(self.settings.weather.origin);
+        let of_number = |given: &&Given| {
+            given.charged
+                && given.tenant == tenant
+                && given.content != EVENT
+                && requests::number_of(given.content) == requests::number_of(content)
+        };
+        let mut found = self.origin.answers.iter().filter(of_number);
+        let found = match (found.next(), found.next()) {
+            (Some(given), None) if is_asked && !fails => {
+                let number = given.request_id[1..].parse().unwrap_or(0);
+                Some(Box::new(stored(given.status, number, &given.request_id, true)))
+            }
+            _ => None,
+        };
+        let after = if is_asked { self.transit() } else { 0 };
+        self.later(after, Event::FoundOut { exchange, step, found });
+    }
+}
+
+fn body(number: usize) -> Vec<u8> {
+    format!("{{\"data\":{{\"id\":\"x{number}\"}}}}").into_bytes()
+}
+
+fn stored(status: u16, number: usize, request_id: &str, keeps: bool) -> StoredResponse {
+    let json = [("content-type".to_owned(), "application/json".to_owned())];
+    if keeps {
+        StoredResponse::keep(status, json, body(number), request_id, 100_000).0
+    } else {
+        StoredResponse::without_body(status, json, request_id)
+    }
+}

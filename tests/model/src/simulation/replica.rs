@@ -1,0 +1,80 @@
+//! The replica: eventually consistent, slow, wrong about what it does not have. What it holds is bytes.
+
+use super::coverage::Met;
+use super::message::Event;
+use super::world::World;
+use oncekey::{Millis, Record};
+use std::rc::Rc;
+
+/// How long a read may take before nobody waits for it.
+const PATIENCE: u64 = 1_000;
+/// For how long a place may give what has expired.
+const STALE: u64 = 1_200_000;
+
+#[derive(Default)]
+pub(super) struct Replica(Vec<Copy>);
+
+struct Copy {
+    name: usize,
+    bytes: Rc<[u8]>,
+    until: u64,
+}
+
+impl World<'_> {
+    pub(super) fn put_copy(&mut self, name: usize, record: &Record, left: Millis) {
+        let (bytes, left) = (record.encode().into(), left.as_u64() / 1000 * 1000);
+        if self.goes_wrong(self.settings.weather.replica) {
+            if self.choices.below(2) == 0 {
+                self.note(Met::CopyLost);
+                return;
+            }
+            let after = self.lateness();
+            self.later(after, Event::CopyArrives { name, bytes, left });
+        } else {
+            self.later(20, Event::CopyArrives { name, bytes, left });
+        }
+    }
+
+    pub(super) fn copy_arrives(&mut self, name: usize, bytes: Rc<[u8]>, left: u64) {
+        let until = self.now + left;
+        self.tell(|world| format!("the replica has a copy of {}", world.ledger.names[name].label));
+        match self.replica.0.iter_mut().find(|copy| copy.name == name) {
+            Some(copy) => (copy.bytes, copy.until) = (bytes, until),
+            None => self.replica.0.push(Copy { name, bytes, until }),
+        }
+    }
+
+    pub(super) fn ask_replica(&mut self, exchange: u32, step: u8, name: usize) {
+        let (mut after, mut is_stale) = (self.transit(), false);
+        if !self.settings.replica {
+            return self.later(0, Event::Copied { exchange, step, bytes: None });
+        }
+        if self.goes_wrong(self.settings.weather.replica) {
+            match self.choices.below(4) {
+                0 => {
+                    self.note(Met::KvNegative);
+                    return self.later(after, Event::Copied { exchange, step, bytes: None });
+                }
+                1 => {
+                    self.note(Met::KvSlow);
+                    return self.later(PATIENCE, Event::Copied { exchange, step, bytes: None });
+                }
+                2 => {
+                    self.note(Met::KvDown);
+                    after = 1;
+                    return self.later(after, Event::Copied { exchange, step, bytes: None });
+                }
+                _ => is_stale = true,
+            }
+        }
+        let now = self.now;
+        let copy = self.replica.0.iter().find(|copy| copy.name == name);
+        let alive = copy.filter(|copy| now < copy.until + if is_stale { STALE } else { 0 });
+        let has_expired = alive.is_some_and(|copy| copy.until <= now);
+        let bytes = alive.map(|copy| Rc::clone(&copy.bytes));
+        if has_expired {
+            self.note(Met::KvStale);
+        }
+        self.later(after, Event::Copied { exchange, step, bytes });
+    }
+}

@@ -1,0 +1,96 @@
+//! What is asked: contents, names, fingerprints. They are few and made once.
+
+use oncekey::business::Number;
+use oncekey::fingerprint::RequestParts;
+use oncekey::intent::Payload;
+use oncekey::{BusinessKeys, Fingerprints, IdempotencyKey, Rejection, Scope, webhook};
+use std::sync::LazyLock;
+
+pub(super) const METHOD: &str = "POST";
+pub(super) const PATH: &str = "/v1/orders";
+
+/// Contents of requests. The first ones are of programs, the others of pages; four in a row are versions of one
+/// thing, and have one business number.
+pub(super) const CONTENTS: u8 = 40;
+pub(super) const FIRST_OF_PAGES: u8 = 16;
+/// The content of an event: whatever.
+pub(super) const EVENT: u8 = CONTENTS;
+
+struct Made {
+    fingerprints: Vec<[Fingerprints; 3]>,
+    event: Fingerprints,
+    payloads: Vec<Payload>,
+    numbers: Vec<Number>,
+    scopes: [Scope; 2],
+    source: Scope,
+}
+
+static MADE: LazyLock<Made> = LazyLock::new(|| {
+    let keys = BusinessKeys::parse("POST:/v1/orders:/no").unwrap_or_else(|why| panic!("{why}"));
+    let bodies: Vec<_> = (0..CONTENTS).map(|content| body(content).into_bytes()).collect();
+    let number = |body: &Vec<u8>| {
+        let found = keys.number(METHOD, PATH, Some("application/json"), body);
+        found.ok().flatten().expect("there is a number in each body")
+    };
+    let secrets = &*super::settings::SECRETS;
+    let prints = |body: &Vec<u8>| {
+        std::array::from_fn(|list| Fingerprints::compute(&parts(body), &secrets[list]))
+    };
+    Made {
+        fingerprints: bodies.iter().map(prints).collect(),
+        event: webhook::fingerprints(),
+        payloads: bodies.iter().map(|b| Payload::of("https://api.example", &parts(b))).collect(),
+        numbers: bodies.iter().map(number).collect(),
+        scopes: [Scope::of_tenant("one"), Scope::of_tenant("two")],
+        source: Scope::of_source("mail"),
+    }
+});
+
+/// The name of an event's source.
+pub(super) const SOURCE: u8 = 2;
+
+fn parts(body: &[u8]) -> RequestParts<'_> {
+    RequestParts {
+        method: METHOD,
+        path: PATH,
+        query: None,
+        content_type: Some("application/json"),
+        body,
+        ignore: &[],
+    }
+}
+
+fn body(content: u8) -> String {
+    format!("{{\"no\":\"A{}\",\"amount\":{}}}", content / 4, 100 + content)
+}
+
+/// The business number of a content, as the origin sees it.
+pub(super) fn number_of(content: u8) -> u8 {
+    content / 4
+}
+
+pub(super) fn number(content: u8) -> &'static Number {
+    &MADE.numbers[usize::from(content)]
+}
+
+pub(super) fn payload(content: u8) -> &'static Payload {
+    &MADE.payloads[usize::from(content)]
+}
+
+pub(super) fn fingerprints(content: u8, secrets: usize) -> &'static Fingerprints {
+    if content == EVENT { &MADE.event } else { &MADE.fingerprints[usize::from(content)][secrets] }
+}
+
+pub(super) fn scope(tenant: u8) -> &'static Scope {
+    if tenant == SOURCE { &MADE.source } else { &MADE.scopes[usize::from(tenant)] }
+}
+
+pub(super) fn key(text: &str) -> IdempotencyKey {
+    IdempotencyKey::parse_bare(text).unwrap_or_else(|why| panic!("{text}: {why}"))
+}
+
+/// Status and code of a rejection, as callers see them.
+pub(super) fn told(rejection: &Rejection) -> (u16, &'static str, Option<u32>) {
+    let problem = rejection.problem(oncekey::Dialect::Kukopay, None, "");
+    (problem.status, problem.code, problem.retry_after)
+}

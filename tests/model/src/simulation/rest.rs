@@ -1,0 +1,248 @@
+//! Mischief, and what has to be so when it is over: everybody who goes on asking is served, what is unknown can
+//! be settled, and the journal, the records and the origin's book agree.
+
+use super::coverage::Met;
+use super::message::Event;
+use super::requests::EVENT;
+use super::shard::Operation;
+use super::world::{Clock, World};
+use oncekey::journal::Kind;
+use oncekey::{KeyState, Settlement, State};
+
+/// How long the world is left alone between two rounds: longer than any call takes.
+const ROUND: u64 = 400_000;
+/// The last round.
+const LAST: u8 = 5;
+/// How long a shard's time may stand still after its clock went back.
+const CLOCKS: u64 = 1_200_000;
+
+impl World<'_> {
+    /// Something breaks.
+    pub(super) fn mischief(&mut self) {
+        if self.calm {
+            return;
+        }
+        match self.choices.below(12) {
+            0 => {}
+            1 | 2 => {
+                let gateway = usize::from(self.choices.below(2));
+                self.crash(gateway);
+            }
+            3 => {
+                let shard = self.choices.below(self.shards.len() as u16);
+                self.note(Met::Evicted);
+                self.tell(|_| format!("object {shard} is evicted"));
+                self.shards[usize::from(shard)].forget_all(self.now);
+            }
+            4 => self.set_clock(),
+            5 => {
+                let gateway = usize::from(self.choices.below(2));
+                let secrets = &mut self.settings.gateways[gateway].secrets;
+                *secrets = (*secrets + 1).min(2);
+                let list = *secrets;
+                self.note(Met::Rotated);
+                self.tell(|_| {
+                    format!("gateway {gateway} has the list {list} of secrets from now on")
+                });
+            }
+            6 => self.break_record(),
+            7 => {
+                let pick = self.choices.below(8);
+                self.reset(pick);
+            }
+            8 => self.settle_all(),
+            _ => self.page_mischief(),
+        }
+    }
+
+    fn set_clock(&mut self) {
+        let by = self.choices.pick(&[-540_000, -20_000, 20_000, 540_000]);
+        let which = self.choices.below(4);
+        self.jumped_at = self.now;
+        let (met, text) = if which < 3 {
+            self.shards[usize::from(which)].clock = by;
+            (Met::ShardClock, format!("the clock of shard {which} is {by} ms off"))
+        } else {
+            let gateway = usize::from(self.choices.below(2));
+            self.clocks[gateway] = by;
+            (Met::GatewayClock, format!("the clock of gateway {gateway} is {by} ms off"))
+        };
+        self.note(met);
+        self.tell(|_| text);
+    }
+
+    fn set_clocks_right(&mut self) {
+        self.clocks = [0; 2];
+        self.shards.iter_mut().for_each(|shard| shard.clock = 0);
+    }
+
+    /// From the first round on nothing goes wrong.
+    pub(super) fn rest(&mut self, round: u8) {
+        self.tell(|_| format!("--- rest, round {round}"));
+        self.calm = true;
+        match round {
+            0 => {
+                self.thaw();
+                self.set_clocks_right();
+                return self.later(CLOCKS + ROUND, Event::Rest(1));
+            }
+            LAST => return self.check_end_of_all(),
+            _ => {
+                if round == 3 {
+                    self.check_known(false);
+                    self.settle_all();
+                }
+                for caller in 0..self.callers.len() {
+                    self.callers[caller].more = 6;
+                    if !self.callers[caller].is_served()
+                        || (round == 3 && self.callers[caller].is_unknown())
+                    {
+                        self.note(Met::RestAsked);
+                        self.ask(caller);
+                    }
+                }
+                self.pages_ask_again(round);
+            }
+        }
+        self.later(ROUND, Event::Rest(round + 1));
+    }
+
+    /// Whether everything has been checked.
+    pub(super) fn over(&self) -> bool {
+        self.is_over
+    }
+
+    /// An operator looks into the origin's book for every outcome that is unknown. What is still under way is left
+    /// alone.
+    pub(super) fn settle_all(&mut self) {
+        for name in 0..self.ledger.names.len() {
+            let of_name = &self.ledger.names[name];
+            let now = self.time(Clock::Shard(of_name.shard));
+            let record = self.read(name).ok().flatten();
+            let status = record.as_ref().and_then(|record| record.status(now));
+            // What was executed in an earlier life of the key is another matter.
+            let begun =
+                record.map_or(0, |record| record.created_at.as_u64().saturating_sub(1_200_000));
+            if status.is_none_or(|status| status.state != KeyState::Unknown) || self.is_busy(name) {
+                continue;
+            }
+            let of_name = &self.ledger.names[name];
+            let is_its = |given: &super::origin::Given| {
+                let same_number = given.content != EVENT
+                    && of_name.number == Some(super::requests::number_of(given.content));
+                let same_key = of_name.key.is_some() && given.key == of_name.key;
+                let is_same =
+                    Some(given.content) == of_name.content && given.tenant == of_name.tenant;
+                given.charged && is_same && begun <= given.at && (same_key || same_number)
+            };
+            let found = self.origin.answers.iter().position(is_its);
+            let settlement = match found {
+                Some(number) => Settlement::Executed(self.origin.in_the_book(number)),
+                None => Settlement::NotExecuted,
+            };
+            self.note(Met::RestSettled);
+            let operation = Operation::Settle { settlement, by_operator: true };
+            let reply = self.carry_out(name, &operation);
+            self.tell(|world| {
+                let executed = if found.is_some() { "executed" } else { "not executed" };
+                format!("operator: {}: {executed}: {reply:?}", world.ledger.names[name].label)
+            });
+        }
+    }
+
+    /// Whether something under way may still execute for this record.
+    fn is_busy(&self, name: usize) -> bool {
+        let of_name = &self.ledger.names[name];
+        let runs = self.exchanges.iter().flatten().any(|running| {
+            let claims = [Some(running.first), running.number];
+            claims.into_iter().flatten().any(|claim| claim.name == name)
+        });
+        let comes = self.origin.coming.iter().any(|coming| {
+            let same_number = coming.content != EVENT
+                && of_name.number == Some(super::requests::number_of(coming.content));
+            coming.tenant == of_name.tenant && (coming.key == of_name.key || same_number)
+        });
+        runs || comes
+    }
+
+    /// Everybody was served, or told honestly that nobody knows.
+    fn check_known(&mut self, after_settling: bool) {
+        for caller in 0..self.callers.len() {
+            let asking = &self.callers[caller];
+            if !asking.is_served() || (after_settling && asking.is_unknown()) {
+                let what =
+                    format!("caller {caller} asks for long, and last heard {}", asking.heard());
+                return self.breaks("5: no key is stuck", what);
+            }
+        }
+    }
+
+    fn check_end_of_all(&mut self) {
+        self.is_over = true;
+        self.check_known(true);
+        self.check_pages();
+        for name in 0..self.ledger.names.len() {
+            self.check_account(name);
+        }
+        for number in 0..self.origin.answers.len() {
+            self.check_booked(number);
+        }
+    }
+
+    /// What the journal says of a record is what the record says.
+    fn check_account(&mut self, name: usize) {
+        let of_name = &self.ledger.names[name];
+        let label = of_name.label.clone();
+        let is_answer = |row: &&oncekey::journal::JournalEntry| {
+            matches!(row.kind, Kind::Completed | Kind::LateSuccess)
+                || (row.kind == Kind::Settled && row.state == Some(KeyState::Completed))
+        };
+        let answers: Vec<_> = of_name.rows.iter().filter(is_answer).collect();
+        for (at, row) in answers.iter().enumerate() {
+            if answers[..at].iter().any(|other| other.created_at == row.created_at) {
+                return self.breaks("journal: one answer in a life", label);
+            }
+        }
+        let Ok(Some(record)) = self.read(name) else { return };
+        let State::Completed { response, .. } = &record.state else { return };
+        let is_booked = answers.iter().any(|row| {
+            row.created_at == Some(record.created_at)
+                && row.http_status == Some(response.status)
+                && row.request_id.as_ref() == Some(&response.request_id)
+        });
+        if !is_booked {
+            self.breaks("journal: each answer has its row", label);
+        }
+    }
+
+    /// What the origin has charged is on record, for as long as it has to be.
+    fn check_booked(&mut self, number: usize) {
+        let given = &self.origin.answers[number];
+        let known_for = self.settings.shortest().saturating_sub(3_600_000);
+        if !given.charged || self.now - given.at > known_for {
+            return;
+        }
+        let is_its = |name: &&super::ledger::Name| {
+            let same_number = given.content != EVENT
+                && name.number == Some(super::requests::number_of(given.content));
+            let same_key = name.key.is_some() && name.key == given.key;
+            name.tenant == given.tenant && (same_key || same_number)
+        };
+        let names = 0..self.ledger.names.len();
+        let booked =
+            names.into_iter().filter(|name| is_its(&&self.ledger.names[*name])).any(|name| {
+                let state = self.read(name).map(|record| record.map(|record| record.state));
+                match state {
+                    Err(()) => true,
+                    Ok(None) => false,
+                    Ok(Some(state)) => {
+                        !matches!(state, State::Released { .. } | State::Voided { .. })
+                    }
+                }
+            });
+        if !booked {
+            let what = format!("answer {number} took money, and no record knows of it");
+            self.breaks("journal: what was charged is on record", what);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What a schedule is drawn with: who runs with which settings, and how bad the weather is.
+
+use super::choices::Choices;
+use super::coverage::{Coverage, Met};
+use oncekey::{ExpiredKey, FailCause, FingerprintSecrets, Millis, Policy, UnknownOutcome};
+use std::sync::LazyLock;
+
+/// What the origin recognises a repeated request by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Recognises {
+    /// Nothing: it charges each time.
+    Nothing,
+    /// The forwarded key, and the business number where there is one.
+    KeyAndNumber,
+}
+
+/// The settings of one gateway.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gateway {
+    pub(super) policy: Policy,
+    pub(super) unreachable: FailCause,
+    pub(super) origin_timeout: u64,
+    /// Which list of secrets it has: 0, 1, 2.
+    pub(super) secrets: usize,
+}
+
+/// How likely what is, in a thousand.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Weather {
+    /// Between client and gateway.
+    pub(super) front: u16,
+    /// Between gateway and shard.
+    pub(super) calls: u16,
+    pub(super) storage: u16,
+    pub(super) origin: u16,
+    pub(super) replica: u16,
+    /// Deaths, evictions, clocks, pages.
+    pub(super) machines: u16,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    pub(super) gateways: Vec<Gateway>,
+    pub(super) recognises: Recognises,
+    /// Requests carry business numbers.
+    pub(super) numbers: bool,
+    pub(super) looks_up: bool,
+    pub(super) replica: bool,
+    /// What pages know of the server.
+    pub(super) key_calls: bool,
+    pub(super) proof: bool,
+    pub(super) retention: Millis,
+    /// The longest pause between two things that somebody does, as a place in [`PAUSES`].
+    pub(super) pace: u16,
+    pub(super) weather: Weather,
+}
+
+/// Milliseconds.
+pub(super) const PAUSES: [u64; 12] = [
+    0,
+    3,
+    40,
+    300,
+    1_500,
+    6_000,
+    20_000,
+    70_000,
+    1_200_000,
+    // A little more than two hours, and than a day: retentions are over by then, and copies may not be.
+    7_300_000,
+    86_500_000,
+    2_700_000_000,
+];
+
+/// Shards that there are; the records' own 256 are spread over them.
+pub(super) const SHARDS: usize = 3;
+
+impl Settings {
+    pub(super) fn draw(choices: &mut Choices, coverage: &mut Coverage) -> Self {
+        let (recognises, first, second) = match choices.pick(&[0, 1, 0, 1, 2, 3]) {
+            0 => (Recognises::Nothing, UnknownOutcome::Hold, UnknownOutcome::Hold),
+            1 => (Recognises::KeyAndNumber, UnknownOutcome::Retry, UnknownOutcome::Retry),
+            2 => (Recognises::KeyAndNumber, UnknownOutcome::Hold, UnknownOutcome::Retry),
+            _ => (Recognises::Nothing, UnknownOutcome::Retry, UnknownOutcome::Retry),
+        };
+        coverage.note(match (recognises, first) {
+            (Recognises::Nothing, UnknownOutcome::Hold) => Met::NaiveHold,
+            _ => Met::RecognisesRetry,
+        });
+        let gateway = |choices: &mut Choices, unknown_outcome| Gateway {
+            policy: Policy {
+                retention: choices.pick(&[24, 2, 168].map(|h| Millis::from_seconds(h * 3600))),
+                lease: choices.pick(&[15, 4, 60].map(Millis::from_seconds)),
+                unknown_outcome,
+                expired_key: choices.pick(&[ExpiredKey::Forget, ExpiredKey::Refuse]),
+            },
+            unreachable: choices.pick(&[FailCause::ConnectionLost, FailCause::NotDispatched]),
+            origin_timeout: choices.pick(&[25_000, 8_000]),
+            secrets: usize::from(choices.below(2)),
+        };
+        let one = gateway(choices, first);
+        let mut gateways = vec![one, one];
+        if choices.chance(400) {
+            coverage.note(Met::TwoSettings);
+            gateways[1] = gateway(choices, second);
+        }
+        let retention = gateways.iter().map(|gateway| gateway.policy.retention).min();
+        let pace = choices.pick(&[6, 6, 6, 6, 8, 9, 10, 11]);
+        if pace >= 10 {
+            coverage.note(if pace == 10 { Met::Days } else { Met::Months });
+        }
+        let mut rate = || choices.pick(&[0, 0, 15, 60, 200]);
+        let weather = Weather {
+            front: rate(),
+            calls: rate(),
+            storage: rate(),
+            origin: rate() * 2,
+            replica: rate() * 3,
+            machines: rate() * 2,
+        };
+        Self {
+            gateways,
+            recognises,
+            numbers: choices.chance(500),
+            looks_up: choices.chance(400),
+            replica: choices.chance(700),
+            key_calls: !choices.chance(400),
+            proof: !choices.chance(400),
+            retention: retention.unwrap_or(Millis::from_days(1)),
+            pace,
+            weather,
+        }
+    }
+
+    /// Whether nothing may be charged twice, events apart.
+    pub(super) fn charges_once(&self) -> bool {
+        self.recognises == Recognises::KeyAndNumber || self.holds()
+    }
+
+    pub(super) fn holds(&self) -> bool {
+        let holds = |gateway: &Gateway| gateway.policy.unknown_outcome == UnknownOutcome::Hold;
+        self.gateways.iter().all(holds)
+    }
+
+    /// Whether all gateways take the same key for too old.
+    pub(super) fn is_uniform(&self) -> bool {
+        let of = |gateway: &Gateway| (gateway.policy.retention, gateway.policy.expired_key);
+        self.gateways.windows(2).all(|pair| of(&pair[0]) == of(&pair[1]))
+    }
+
+    /// For how long at least a key that was executed is known.
+    pub(super) fn shortest(&self) -> u64 {
+        let of = |gateway: &Gateway| gateway.policy.retention.as_u64();
+        self.gateways.iter().map(of).min().unwrap_or(0)
+    }
+}
+
+/// The lists of secrets, from the oldest to the newest.
+pub(super) static SECRETS: LazyLock<[FingerprintSecrets; 3]> = LazyLock::new(|| {
+    let (a, b) = ("a:0123456789abcdef0123456789abcdef", "b:fedcba9876543210fedcba9876543210");
+    [a.to_owned(), format!("{b},{a}"), b.to_owned()]
+        .map(|list| FingerprintSecrets::parse(&list).unwrap_or_else(|error| panic!("{error}")))
+});

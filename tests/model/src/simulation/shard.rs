@@ -1,0 +1,417 @@
+//! The objects: each reads, decides and writes in one step. What is stored is bytes.
+
+use super::coverage::Met;
+use super::message::Event;
+use super::world::{Clock, World};
+use oncekey::journal::{self, JournalEntry, Note, Teller};
+use oncekey::{
+    Attempt, Completion, Decision, FailCause, Fingerprints, KeyStatus, Next, Policy, Record,
+    Renewal, Settlement, Settling, StoredResponse, Token, UnixMillis,
+};
+use std::rc::Rc;
+
+/// An object. Its records are kept by their names ([`Ledger::names`](super::ledger::Ledger)).
+#[derive(Default)]
+pub(super) struct Shard {
+    pub(super) clock: i64,
+    last_seen: u64,
+    /// When it lost its memory for the last time.
+    evicted_at: u64,
+    /// When the alarm rings by the object's clock, as far as the object knows.
+    alarm_at: Option<u64>,
+    alarms: u32,
+    rows: Vec<Row>,
+}
+
+/// A stored record.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) name: usize,
+    pub(super) bytes: Rc<[u8]>,
+    due_at: Option<u64>,
+}
+
+/// A call.
+#[derive(Clone, Debug)]
+pub(super) enum Operation {
+    Begin {
+        content: u8,
+        prints: &'static Fingerprints,
+        token: Token,
+        minted_at: Option<UnixMillis>,
+        policy: Policy,
+    },
+    Renew {
+        token: Token,
+    },
+    Complete {
+        token: Token,
+        response: StoredResponse,
+    },
+    Fail {
+        token: Token,
+        cause: FailCause,
+    },
+    Void {
+        minted_at: Option<UnixMillis>,
+        policy: Policy,
+    },
+    Settle {
+        settlement: Settlement,
+        by_operator: bool,
+    },
+    Recall {
+        prints: &'static Fingerprints,
+    },
+    Inspect,
+}
+
+/// What it says.
+#[derive(Clone, Debug)]
+pub(super) enum Reply {
+    Begun(Decision, Option<KeyStatus>),
+    Renewed,
+    Ended(Completion, Option<KeyStatus>),
+    Stands(Option<KeyStatus>),
+    Settled(Settling, Option<KeyStatus>),
+    Recalled(Option<Decision>),
+    Unreadable,
+    NotStored,
+}
+
+/// A call on its way.
+#[derive(Clone, Debug)]
+pub(super) struct Letter {
+    pub(super) call: u32,
+    pub(super) attempt: u8,
+    pub(super) name: usize,
+    pub(super) operation: Rc<Operation>,
+    pub(super) sent_at: u64,
+}
+
+impl Shard {
+    /// Its memory is gone, and what was on its way to it; what it has stored is not.
+    pub(super) fn forget_all(&mut self, now: u64) {
+        (self.evicted_at, self.alarm_at) = (now, None);
+    }
+}
+
+impl World<'_> {
+    pub(super) fn at_shard(&mut self, letter: Letter) {
+        let Letter { call, attempt, name, operation, sent_at } = letter;
+        let shard = self.ledger.names[name].shard;
+        if sent_at < self.shards[shard].evicted_at {
+            self.note(Met::EvictedCall);
+            self.later(1, Event::Reply { call, attempt, reply: None });
+            return;
+        }
+        let reply = self.carry_out(name, &operation);
+        self.tell(|world| {
+            let name = &world.ledger.names[name].label;
+            format!("shard {shard}: {name}: {} -> {}", shown(&operation), replied(&reply))
+        });
+        let reply = Some(Rc::new(reply));
+        if self.goes_wrong(self.settings.weather.calls) {
+            if self.choices.below(2) == 0 {
+                self.note(Met::ReplyLost);
+                self.tell(|_| "  this reply is lost".to_owned());
+                return;
+            }
+            self.note(Met::ReplyLate);
+            let after = self.lateness();
+            self.later(after, Event::Reply { call, attempt, reply });
+        } else {
+            let after = self.transit();
+            self.later(after, Event::Reply { call, attempt, reply });
+        }
+    }
+
+    /// Reads, decides, writes.
+    pub(super) fn carry_out(&mut self, name: usize, operation: &Operation) -> Reply {
+        let shard = self.ledger.names[name].shard;
+        let record = match self.read(name) {
+            Ok(record) => record,
+            Err(()) => {
+                self.note(Met::Unreadable);
+                return Reply::Unreadable;
+            }
+        };
+        let now = self.shard_time(shard);
+        let note = note(operation, record.as_ref(), now);
+        let before = record.clone();
+        let rules = self.rules;
+        let (reply, next) = match operation {
+            Operation::Begin { prints, token, minted_at, policy, .. } => {
+                let (token, minted_at) = (*token, *minted_at);
+                let attempt = Attempt { fingerprints: prints, token, minted_at, policy };
+                let step = rules.begin(record, &attempt, now);
+                (Reply::Begun(step.decision, step.status), step.next)
+            }
+            Operation::Renew { token } => {
+                let step = rules.renew(record, *token, now);
+                let met =
+                    if step.decision == Renewal::Renewed { Met::Renewed } else { Met::RenewalLost };
+                self.note(met);
+                (Reply::Renewed, step.next)
+            }
+            Operation::Complete { token, response } => {
+                let step = rules.complete(record, *token, response.clone(), now);
+                (Reply::Ended(step.decision, step.status), step.next)
+            }
+            Operation::Fail { token, cause } => {
+                let step = rules.fail(record, *token, *cause, now);
+                (Reply::Ended(step.decision, step.status), step.next)
+            }
+            Operation::Void { minted_at, policy } => {
+                let step = rules.void(record, *minted_at, policy, now);
+                (Reply::Stands(step.status), step.next)
+            }
+            Operation::Settle { settlement, .. } => {
+                let step = rules.settle(record, settlement.clone(), now);
+                (Reply::Settled(step.decision, step.status), step.next)
+            }
+            Operation::Recall { prints } => {
+                let step = rules.recall(record, prints, now);
+                (Reply::Recalled(step.decision), step.next)
+            }
+            Operation::Inspect => {
+                (Reply::Stands(record.and_then(|record| record.status(now))), Next::Keep)
+            }
+        };
+        let row = note.and_then(|note| note.entry(&next));
+        let Ok(after) = self.write(name, next, row, now) else {
+            self.tell(|_| "  storage takes no write".to_owned());
+            return Reply::NotStored;
+        };
+        let after = after.unwrap_or_else(|| before.clone());
+        self.check_step(name, operation, &reply, before.as_ref(), after.as_ref(), now);
+        reply
+    }
+
+    pub(super) fn read(&self, name: usize) -> Result<Option<Record>, ()> {
+        let shard = &self.shards[self.ledger.names[name].shard];
+        match shard.rows.iter().find(|row| row.name == name) {
+            None => Ok(None),
+            Some(row) => Record::decode(&row.bytes).map(Some).map_err(drop),
+        }
+    }
+
+    /// The time to decide by.
+    pub(super) fn shard_time(&mut self, shard: usize) -> UnixMillis {
+        let last_seen = UnixMillis::new(self.shards[shard].last_seen);
+        let now = self.rules.time(self.time(Clock::Shard(shard)), last_seen);
+        if now < last_seen {
+            self.breaks("time: a shard's time never goes back", format!("shard {shard}"));
+        }
+        now
+    }
+
+    /// What is stored after it: `Some(None)` for nothing, `None` where it did not change.
+    fn write(
+        &mut self,
+        name: usize,
+        next: Next,
+        row: Option<JournalEntry>,
+        now: UnixMillis,
+    ) -> Result<Option<Option<Record>>, ()> {
+        if next == Next::Keep && row.is_none() {
+            return Ok(None);
+        }
+        let shard = self.ledger.names[name].shard;
+        let mut record = match next {
+            Next::Keep => None,
+            Next::Remove => Some(None),
+            Next::Write(record) => Some(Some(*record)),
+        };
+        if self.goes_wrong(self.settings.weather.storage) {
+            let smaller = match &record {
+                Some(Some(record)) if self.choices.below(2) == 1 => {
+                    record.clone().without_answer_body()
+                }
+                _ => None,
+            };
+            let Some(smaller) = smaller else {
+                self.note(Met::WriteRefused);
+                return Err(());
+            };
+            self.note(Met::BodyRefused);
+            self.tell(|_| "  storage takes only what is left without the body".to_owned());
+            record = Some(Some(smaller));
+        }
+        let of_shard = &mut self.shards[shard];
+        of_shard.last_seen = now.as_u64();
+        let rows = &mut of_shard.rows;
+        match &record {
+            None => {}
+            Some(None) => rows.retain(|row| row.name != name),
+            Some(Some(record)) => {
+                let bytes = record.encode().into();
+                let due_at = record.due_at().map(UnixMillis::as_u64);
+                match rows.iter_mut().find(|row| row.name == name) {
+                    Some(row) => (row.bytes, row.due_at) = (bytes, due_at),
+                    None => rows.push(Row { name, bytes, due_at }),
+                }
+                self.set_alarm(shard);
+            }
+        }
+        if let Some(row) = row {
+            self.note(Met::JournalRow);
+            self.ledger.names[name].rows.push(row);
+        }
+        Ok(record)
+    }
+
+    fn set_alarm(&mut self, shard: usize) {
+        let of_shard = &self.shards[shard];
+        let Some(due_at) = of_shard.rows.iter().filter_map(|row| row.due_at).min() else { return };
+        if of_shard.alarm_at.is_some_and(|alarm_at| alarm_at <= due_at) {
+            return;
+        }
+        let after = due_at.saturating_sub(self.time(Clock::Shard(shard)).as_u64());
+        let of_shard = &mut self.shards[shard];
+        of_shard.alarm_at = Some(due_at);
+        of_shard.alarms += 1;
+        let number = of_shard.alarms;
+        self.later(after, Event::Alarm { shard, number });
+    }
+
+    /// The sweep.
+    pub(super) fn alarm(&mut self, shard: usize, number: u32) {
+        if self.shards[shard].alarms != number || self.over() {
+            return;
+        }
+        self.shards[shard].alarm_at = None;
+        let now = self.shard_time(shard);
+        let is_due = |row: &&Row| row.due_at.is_some_and(|due_at| due_at <= now.as_u64());
+        let due: Vec<_> =
+            self.shards[shard].rows.iter().filter(is_due).map(|row| row.name).collect();
+        for name in due {
+            let Ok(Some(record)) = self.read(name) else {
+                let rows = &mut self.shards[shard].rows;
+                rows.iter_mut().filter(|row| row.name == name).for_each(|row| row.due_at = None);
+                continue;
+            };
+            let note = Note::take(journal::Call::Expire, Teller::default(), Some(&record), now);
+            let next = self.rules.expire(record, now);
+            match next {
+                Next::Keep => {}
+                Next::Write(_) => self.note(Met::SweptToRest),
+                Next::Remove => self.note(Met::SweptAway),
+            }
+            let row = note.entry(&next);
+            self.tell(|world| format!("shard {shard}: sweeps {}", world.ledger.names[name].label));
+            match self.write(name, next, row, now) {
+                Ok(Some(after)) => self.check_kept(name, after.as_ref(), now),
+                Ok(None) => {}
+                // The platform rings again, a little later.
+                Err(()) => {
+                    self.shards[shard].alarm_at = Some(0);
+                    self.shards[shard].alarms += 1;
+                    let number = self.shards[shard].alarms;
+                    self.later(2_000, Event::Alarm { shard, number });
+                    return;
+                }
+            }
+        }
+        self.set_alarm(shard);
+    }
+
+    pub(super) fn mend(&mut self, name: usize, bytes: &Rc<[u8]>) {
+        let shard = self.ledger.names[name].shard;
+        if let Some(row) = self.shards[shard].rows.iter_mut().find(|row| row.name == name) {
+            row.bytes = Rc::clone(bytes);
+            row.due_at =
+                Record::decode(bytes).ok().and_then(|r| r.due_at()).map(UnixMillis::as_u64);
+        }
+        self.set_alarm(shard);
+        self.tell(|world| format!("{} can be read again", world.ledger.names[name].label));
+    }
+
+    /// Bytes are changed, or were written by a build that is not served any more; later they can be read again.
+    pub(super) fn break_record(&mut self) {
+        let names = self.ledger.names.len() as u16;
+        if names == 0 {
+            return;
+        }
+        let name = usize::from(self.choices.below(names));
+        let shard = self.ledger.names[name].shard;
+        let Some(row) = self.shards[shard].rows.iter_mut().find(|row| row.name == name) else {
+            return;
+        };
+        if Record::decode(&row.bytes).is_err() {
+            return;
+        }
+        let whole = Rc::clone(&row.bytes);
+        let mut bytes = whole.to_vec();
+        let at = bytes.len() / 2;
+        bytes[at] ^= 0x40;
+        row.bytes = bytes.into();
+        self.note(Met::Broken);
+        self.tell(|world| format!("{} cannot be read from now on", world.ledger.names[name].label));
+        let after = self.choices.pick(&[1_000, 20_000, 90_000]);
+        self.later(after, Event::Mend { name, bytes: whole });
+    }
+}
+
+fn note(operation: &Operation, record: Option<&Record>, now: UnixMillis) -> Option<Note> {
+    let call = match operation {
+        Operation::Begin { token, .. } => journal::Call::Begin(*token),
+        Operation::Complete { token, response } => journal::Call::Complete(*token, response),
+        Operation::Fail { .. } => journal::Call::Fail,
+        Operation::Void { .. } => journal::Call::Void,
+        Operation::Settle { settlement, by_operator } => {
+            let answer = match settlement {
+                Settlement::Executed(response) => Some(response),
+                Settlement::NotExecuted => None,
+            };
+            if *by_operator { journal::Call::Settle(answer) } else { journal::Call::LookUp(answer) }
+        }
+        Operation::Renew { .. } | Operation::Recall { .. } | Operation::Inspect => return None,
+    };
+    Some(Note::take(call, Teller::default(), record, now))
+}
+
+fn shown(operation: &Operation) -> String {
+    match operation {
+        Operation::Begin { content, token, .. } => format!("begin {token:?} content {content}"),
+        Operation::Renew { token } => format!("renew {token:?}"),
+        Operation::Complete { token, response } => {
+            format!("complete {token:?} with {}", response.status)
+        }
+        Operation::Fail { token, cause } => format!("fail {token:?} {cause:?}"),
+        Operation::Void { .. } => "void".to_owned(),
+        Operation::Settle { settlement: Settlement::NotExecuted, .. } => {
+            "settle: not executed".to_owned()
+        }
+        Operation::Settle { .. } => "settle: executed".to_owned(),
+        Operation::Recall { .. } => "recall".to_owned(),
+        Operation::Inspect => "inspect".to_owned(),
+    }
+}
+
+fn replied(reply: &Reply) -> String {
+    let stands = |status: &Option<KeyStatus>| status.as_ref().map(|status| status.state);
+    match reply {
+        Reply::Begun(decision, status) => format!("{} ({:?})", decided(decision), stands(status)),
+        Reply::Ended(Completion::LeaseLost(what), status) => {
+            format!("lease lost: {} ({:?})", decided(what), stands(status))
+        }
+        Reply::Ended(completion, status) => format!("{completion:?} ({:?})", stands(status)),
+        Reply::Stands(status) => format!("{:?}", stands(status)),
+        Reply::Settled(settling, status) => format!("{settling:?} ({:?})", stands(status)),
+        Reply::Recalled(decision) => {
+            decision.as_ref().map_or("it would execute".to_owned(), decided)
+        }
+        Reply::Renewed => "done".to_owned(),
+        Reply::Unreadable => "the record cannot be read".to_owned(),
+        Reply::NotStored => "not stored".to_owned(),
+    }
+}
+
+fn decided(decision: &Decision) -> String {
+    match decision {
+        Decision::Replay(response) => format!("Replay of a {}", response.status),
+        Decision::Execute(execution) => format!("Execute, attempt {}", execution.attempt),
+        other => format!("{other:?}"),
+    }
+}

@@ -1,0 +1,117 @@
+//! Many schedules, on all cores.
+
+use super::coverage::{Coverage, Met};
+use super::{Broken, Outcome, play_seed};
+use crate::rules::Rules;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// What to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// The core, with or without a fault.
+    pub rules: Rules,
+    /// The first seed; the others follow.
+    pub seed: u64,
+    /// How many.
+    pub schedules: u64,
+    /// When to stop at the latest.
+    pub longest: Option<Duration>,
+    /// Threads.
+    pub threads: usize,
+    /// How often progress is printed.
+    pub tells: Option<Duration>,
+}
+
+/// What came of it.
+pub struct Report {
+    /// Schedules that were run.
+    pub schedules: u64,
+    /// What happened in them.
+    pub events: u64,
+    /// How long it took.
+    pub took: Duration,
+    /// The lowest seed that failed.
+    pub failed: Option<(u64, Broken)>,
+    coverage: Coverage,
+}
+
+impl Report {
+    /// The counts, each with what it counts.
+    pub fn counts(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        Met::ALL.iter().map(|met| (met.text(), self.coverage.count(*met)))
+    }
+
+    /// What a long run has to meet, and did not.
+    pub fn missing(&self) -> Vec<&'static str> {
+        let is_missing = |met: &&Met| self.coverage.count(**met) == 0;
+        Met::ALL.iter().filter(is_missing).map(|met| met.text()).collect()
+    }
+}
+
+/// Runs schedules until one fails, or all are done.
+pub fn soak(plan: &Plan) -> Report {
+    let begun = Instant::now();
+    let (next, events, stop) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
+    let failed = Mutex::new(None::<(u64, Broken)>);
+    let all = Mutex::new(Coverage::default());
+    let done = AtomicU64::new(0);
+    let work = || {
+        let mut coverage = Coverage::default();
+        while !stop.load(Ordering::Relaxed) {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= plan.schedules || plan.longest.is_some_and(|most| begun.elapsed() > most) {
+                break;
+            }
+            let seed = plan.seed.wrapping_add(number);
+            let Outcome { events: happened, broken, .. } =
+                play_seed(plan.rules, seed, &mut coverage, false);
+            events.fetch_add(happened, Ordering::Relaxed);
+            done.fetch_add(1, Ordering::Relaxed);
+            if let Some(broken) = broken {
+                stop.store(true, Ordering::Relaxed);
+                let mut failed = failed.lock().unwrap_or_else(|lock| lock.into_inner());
+                if failed.as_ref().is_none_or(|(known, _)| seed < *known) {
+                    *failed = Some((seed, broken));
+                }
+            }
+        }
+        all.lock().unwrap_or_else(|lock| lock.into_inner()).add(&coverage);
+    };
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..plan.threads.max(1)).map(|_| scope.spawn(work)).collect();
+        if let Some(every) = plan.tells {
+            let (done, events, is_over) = (&done, &events, &is_over);
+            scope.spawn(move || {
+                let mut told = Instant::now();
+                while !is_over.load(Ordering::Relaxed) {
+                    std::thread::sleep(Duration::from_millis(50));
+                    if told.elapsed() >= every {
+                        told = Instant::now();
+                        let (done, events) =
+                            (done.load(Ordering::Relaxed), events.load(Ordering::Relaxed));
+                        let rate = done as f64 / begun.elapsed().as_secs_f64();
+                        println!("{done} schedules, {events} events, {rate:.0} schedules/s");
+                    }
+                }
+            });
+        }
+        for worker in workers {
+            if let Err(panic) = worker.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    let took = begun.elapsed();
+    let value = |lock: Mutex<Coverage>| lock.into_inner().unwrap_or_else(|lock| lock.into_inner());
+    Report {
+        schedules: done.into_inner(),
+        events: events.into_inner(),
+        took,
+        failed: failed.into_inner().unwrap_or_else(|lock| lock.into_inner()),
+        coverage: value(all),
+    }
+}

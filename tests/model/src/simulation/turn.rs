@@ -1,0 +1,133 @@
+//! Whose turn it is to send for an intent, as `www/src/turn.ts` finds it: by Web Locks, else by a lease in storage.
+
+use super::coverage::Met;
+use super::message::Event;
+use super::page::{PageMoment, What, tab_token};
+use super::world::{Clock, World};
+use oncekey::intent::{Claim, Claiming};
+
+/// How long a lock is held after the last write, so that others have seen it.
+const SEEN_AFTER: u64 = 100;
+
+impl World<'_> {
+    pub(super) fn take_turn(&mut self, at: PageMoment) {
+        if !self.devices[at.device].web_locks {
+            return self.claim(at);
+        }
+        let intent = self.intent(at);
+        match intent.lock {
+            None => intent.lock = Some(at.tab),
+            Some(owner) if owner == at.tab => {}
+            Some(_) => {
+                intent.waiting = Some(at.tab);
+                return self.waits(at);
+            }
+        }
+        self.go(at);
+    }
+
+    /// Before each attempt but the first: whether it is still this call's turn.
+    pub(super) fn keep_turn(&mut self, at: PageMoment) {
+        if self.devices[at.device].web_locks || self.holds_claim(at) || !self.is_submit(at) {
+            self.go(at);
+        } else {
+            self.claim(at);
+        }
+    }
+
+    pub(super) fn leave_turn(&mut self, at: PageMoment) {
+        if self.devices[at.device].web_locks {
+            let what = What::LockIsFree;
+            self.later(SEEN_AFTER, Event::Page(PageMoment { what, ..at }));
+        } else if Claim::is_of(self.found(at).as_ref(), tab_token(self.with_life(at))) {
+            let now = self.now;
+            self.intent(at).claim.write(at.tab, None, now);
+        }
+    }
+
+    /// The lock goes to who waits for it, unless its owner has taken it again.
+    pub(super) fn lock_is_free(&mut self, at: PageMoment) {
+        if self.is_submit(at) {
+            return;
+        }
+        let intent = self.intent(at);
+        if intent.lock != Some(at.tab) {
+            return;
+        }
+        intent.lock = intent.waiting.take();
+        let Some(tab) = intent.lock else { return };
+        let next = self.with_life(PageMoment { tab, ..at });
+        self.go(next);
+    }
+
+    pub(super) fn claim(&mut self, at: PageMoment) {
+        let at = self.with_life(at);
+        let now = self.time(Clock::Device(at.device));
+        let claiming = Claim::claim(self.found(at).as_ref(), tab_token(at), now);
+        let (after, what) = match claiming {
+            Claiming::Mine => {
+                return self.go(at);
+            }
+            Claiming::Write(claim) => {
+                let now = self.now;
+                self.intent(at).claim.write(at.tab, Some(claim.encode()), now);
+                (Claim::CONFIRM_AFTER, What::Confirm)
+            }
+            Claiming::Wait(after) => {
+                self.waits(at);
+                (after, What::LookAgain)
+            }
+        };
+        let Some(running) = self.call_of(at) else { return };
+        running.number += 1;
+        let number = running.number;
+        self.later(after.as_u64(), Event::Page(PageMoment { number, what, ..at }));
+    }
+
+    pub(super) fn confirm_claim(&mut self, at: PageMoment) {
+        if !self.holds_claim(at) {
+            return self.claim(at);
+        }
+        self.later(
+            Claim::RENEW_AFTER.as_u64(),
+            Event::Page(PageMoment { what: What::Renew, ..at }),
+        );
+        self.go(at);
+    }
+
+    pub(super) fn renew_claim(&mut self, at: PageMoment) {
+        let now = self.time(Clock::Device(at.device));
+        let renewed = Claim::renew(self.found(at).as_ref(), tab_token(at), now);
+        if let Some(claim) = renewed {
+            let now = self.now;
+            self.intent(at).claim.write(at.tab, Some(claim.encode()), now);
+            self.later(Claim::RENEW_AFTER.as_u64(), Event::Page(at));
+        }
+    }
+
+    fn waits(&mut self, at: PageMoment) {
+        let since = self.time(Clock::Device(at.device));
+        self.note(Met::WaitsForTurn);
+        if let Some(running) = self.call_of(at) {
+            running.waited_since.get_or_insert(since);
+        }
+    }
+
+    fn holds_claim(&self, at: PageMoment) -> bool {
+        let now = self.time(Clock::Device(at.device));
+        Claim::is_held(self.found(at).as_ref(), tab_token(self.with_life(at)), now)
+    }
+
+    fn is_submit(&mut self, at: PageMoment) -> bool {
+        self.call_of(at).is_some_and(|running| running.submits())
+    }
+
+    fn found(&self, at: PageMoment) -> Option<Claim> {
+        let text = self.devices[at.device].intents[at.intent].claim.read(at.tab, self.now);
+        text.and_then(Claim::decode)
+    }
+
+    fn with_life(&self, at: PageMoment) -> PageMoment {
+        PageMoment { life: self.devices[at.device].tabs[at.tab].life, ..at }
+    }
+}

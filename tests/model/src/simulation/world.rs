@@ -1,0 +1,252 @@
+//! The world: everything that there is, and the queue of what is about to happen.
+
+use super::callers::Caller;
+use super::calls::Call;
+use super::choices::Choices;
+use super::coverage::{Coverage, Met};
+use super::gateway::Running;
+use super::ledger::Ledger;
+use super::message::{Event, Said};
+use super::origin::Origin;
+use super::page::Device;
+use super::replica::Replica;
+use super::settings::{SHARDS, Settings};
+use super::shard::Shard;
+use crate::rules::Rules;
+use oncekey::{Token, UnixMillis};
+use std::collections::BinaryHeap;
+
+/// When every world begins.
+pub(super) const START: u64 = 1_764_000_000_000;
+
+/// Whose clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Clock {
+    Shard(usize),
+    Gateway(usize),
+    Device(usize),
+}
+
+pub(super) struct World<'a> {
+    pub(super) choices: Choices,
+    pub(super) coverage: &'a mut Coverage,
+    pub(super) rules: Rules,
+    pub(super) settings: Settings,
+    /// Milliseconds, by the clock that is right.
+    pub(super) now: u64,
+    queue: BinaryHeap<Queued>,
+    queued: u32,
+    pub(super) events: u64,
+    /// Nothing goes wrong any more.
+    pub(super) calm: bool,
+    /// Everything has been checked.
+    pub(super) is_over: bool,
+    /// When a clock was last set.
+    pub(super) jumped_at: u64,
+    pub(super) shards: [Shard; SHARDS],
+    pub(super) clocks: [i64; 2],
+    pub(super) exchanges: Vec<Option<Box<Running>>>,
+    pub(super) calls: Vec<Option<Box<Call>>>,
+    pub(super) replica: Replica,
+    pub(super) origin: Origin,
+    pub(super) callers: Vec<Caller>,
+    pub(super) devices: Vec<Device>,
+    pub(super) ledger: Ledger,
+    tokens: u64,
+    story: Option<Vec<String>>,
+    pub(super) broken: Option<Broken>,
+}
+
+/// A property that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// Which.
+    pub property: &'static str,
+    /// In which way.
+    pub what: String,
+}
+
+struct Queued {
+    at: u64,
+    number: u32,
+    event: Event,
+}
+
+impl PartialEq for Queued {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for Queued {}
+
+impl PartialOrd for Queued {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Queued {
+    /// The earliest is the greatest: it comes out of the heap first.
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (other.at, other.number).cmp(&(self.at, self.number))
+    }
+}
+
+impl<'a> World<'a> {
+    pub(super) fn new(
+        mut choices: Choices,
+        coverage: &'a mut Coverage,
+        rules: Rules,
+        tells: bool,
+    ) -> Self {
+        let settings = Settings::draw(&mut choices, coverage);
+        Self {
+            choices,
+            coverage,
+            rules,
+            settings,
+            now: START,
+            queue: BinaryHeap::with_capacity(64),
+            queued: 0,
+            events: 0,
+            calm: false,
+            is_over: false,
+            jumped_at: 0,
+            shards: Default::default(),
+            clocks: [0; 2],
+            exchanges: Vec::new(),
+            calls: Vec::new(),
+            replica: Replica::default(),
+            origin: Origin::default(),
+            callers: Vec::new(),
+            devices: Vec::new(),
+            ledger: Ledger::default(),
+            tokens: 0,
+            story: tells.then(Vec::new),
+            broken: None,
+        }
+    }
+
+    /// Plays all of it.
+    pub(super) fn run(mut self) -> (u64, Vec<u16>, Option<Broken>, Vec<String>) {
+        self.tell(|world| format!("the settings: {:#?}", world.settings));
+        self.people();
+        while let Some(Queued { at, event, .. }) = self.queue.pop() {
+            self.now = self.now.max(at);
+            self.events += 1;
+            self.happen(event);
+            if self.broken.is_some() || self.is_over || self.events > 20_000 {
+                break;
+            }
+        }
+        if self.events > 20_000 {
+            self.breaks("5: no key is stuck", "the schedule does not end".to_owned());
+        }
+        (self.events, self.choices.made(), self.broken, self.story.unwrap_or_default())
+    }
+
+    pub(super) fn later(&mut self, after: u64, event: Event) {
+        self.queued += 1;
+        self.queue.push(Queued { at: self.now + after, number: self.queued, event });
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Ask(caller) => self.ask(caller),
+            Event::GivesUp { caller, number } => self.gives_up(caller, number),
+            Event::KeyCall { caller, kind } => self.key_call(caller, kind),
+            Event::Arrive(request) => self.arrive(*request),
+            Event::Hear(to, said) => self.hear(to, &said),
+            Event::AtShard(letter) => self.at_shard(*letter),
+            Event::Reply { call, attempt, reply } => self.replied(call, attempt, reply),
+            Event::TryIsOver { call, attempt } => self.try_is_over(call, attempt),
+            Event::TryAgain { call, attempt } => self.try_again(call, attempt),
+            Event::Slow { exchange, step } => self.slow(exchange, step),
+            Event::Copied { exchange, step, bytes } => self.copied(exchange, step, bytes),
+            Event::CopyArrives { name, bytes, left } => self.copy_arrives(name, bytes, left),
+            Event::AtOrigin(at_origin) => self.at_origin(*at_origin),
+            Event::Called { exchange, step, called } => self.called(exchange, step, *called),
+            Event::FoundOut { exchange, step, found } => self.found_out(exchange, step, found),
+            Event::Renew { exchange } => self.renew(exchange),
+            Event::Outlived { exchange } => self.outlived(exchange),
+            Event::Alarm { shard, number } => self.alarm(shard, number),
+            Event::Mischief => self.mischief(),
+            Event::Mend { name, bytes } => self.mend(name, &bytes),
+            Event::Page(moment) => self.page(moment),
+            Event::Rest(round) => self.rest(round),
+        }
+    }
+
+    /// Notes that a property does not hold. The first one counts.
+    pub(super) fn breaks(&mut self, property: &'static str, what: String) {
+        if self.broken.is_none() {
+            self.tell(|_| format!("BROKEN: {property}: {what}"));
+            self.broken = Some(Broken { property, what });
+        }
+    }
+
+    pub(super) fn note(&mut self, met: Met) {
+        self.coverage.note(met);
+    }
+
+    pub(super) fn tell(&mut self, line: impl FnOnce(&Self) -> String) {
+        if self.story.is_some() {
+            let text = line(self);
+            let at = self.now - START;
+            let (days, millis) = (at / 86_400_000, at % 86_400_000);
+            let (hours, minutes) = (millis / 3_600_000, millis / 60_000 % 60);
+            let (seconds, millis) = (millis / 1000 % 60, millis % 1000);
+            let when = format!("{days}d {hours:02}:{minutes:02}:{seconds:02}.{millis:03}");
+            self.story.get_or_insert_default().push(format!("{when}  {text}"));
+        }
+    }
+
+    /// Whether something goes wrong.
+    pub(super) fn goes_wrong(&mut self, per_mille: u16) -> bool {
+        !self.calm && self.choices.chance(per_mille)
+    }
+
+    /// How long a message takes where nothing is wrong.
+    pub(super) fn transit(&mut self) -> u64 {
+        if self.calm { 2 } else { self.choices.pick(&[2, 9, 30]) }
+    }
+
+    /// How long one takes that is late.
+    pub(super) fn lateness(&mut self) -> u64 {
+        self.choices.pick(&[200, 1_000, 3_000, 7_000, 16_000, 40_000, 130_000])
+    }
+
+    pub(super) fn time(&self, clock: Clock) -> UnixMillis {
+        let offset = match clock {
+            Clock::Shard(shard) => self.shards[shard].clock,
+            Clock::Gateway(gateway) => self.clocks[gateway],
+            Clock::Device(device) => self.devices[device].clock,
+        };
+        UnixMillis::new(self.now.saturating_add_signed(offset))
+    }
+
+    pub(super) fn token(&mut self) -> Token {
+        self.tokens += 1;
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.tokens.to_le_bytes());
+        Token::new(bytes)
+    }
+
+    /// Random bytes for a key: no two are the same.
+    pub(super) fn random(&mut self) -> [u8; 16] {
+        self.tokens += 1;
+        let mixed = (u128::from(self.tokens) << 64 | u128::from(self.tokens.reverse_bits()))
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15_bf58_476d_1ce4_e5b9);
+        mixed.to_be_bytes()
+    }
+
+    pub(super) fn hear(&mut self, to: super::message::To, said: &Said) {
+        match to {
+            super::message::To::Caller { caller, number } => {
+                self.caller_hears(caller, number, said)
+            }
+            super::message::To::Page(moment) => self.page_hears(moment, said),
+        }
+    }
+}

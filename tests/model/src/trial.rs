@@ -1,0 +1,71 @@
+//! The trial of the mutants: a search that finds nothing proves something only if it finds a fault.
+
+use crate::config::Config;
+use crate::configs;
+use crate::explore::{Explored, How, explore};
+use crate::mutants::Mutant;
+use crate::rules::Rules;
+
+/// What became of a mutant.
+#[derive(Debug)]
+pub struct Verdict {
+    /// Which one.
+    pub mutant: Mutant,
+    /// The search that caught it.
+    pub caught: Option<Explored>,
+}
+
+/// Searches for a mutant until it is caught: where it is suspected first, then everywhere.
+pub fn try_mutant(mutant: Mutant, how: How) -> Verdict {
+    let all = configs::all(false);
+    let is_suspected = |config: &&Config| config.name == suspected(mutant);
+    let first = all.iter().filter(is_suspected);
+    let others = all.iter().filter(|config| !is_suspected(config));
+    let searches =
+        first.chain(others).map(|config| explore(config.clone(), Rules::with(mutant), how));
+    let caught = { searches }.find(|explored| explored.broken.is_some());
+    Verdict { mutant, caught }
+}
+
+/// The world in which the fault should show.
+pub const fn suspected(mutant: Mutant) -> &'static str {
+    use Mutant as M;
+    match mutant {
+        M::LeaseNeverDies
+        | M::DeadLeaseCountsAsReleased
+        | M::HoldTreatedAsRetry
+        | M::ReleaseOn5xx
+        | M::ReplayLosesBody
+        | M::AnswerBeforeStored
+        | M::NotStoredGoesUnmarked => "hold",
+        M::TimeOutReleases => "hold, and time",
+        M::NoAttemptCheckInComplete
+        | M::LeaseNotChecked
+        | M::OvertakenMayBringFailure
+        | M::LateBeginOwnsAgain
+        | M::CompletedIsOverwritten
+        | M::DispatchAfterHalfLease
+        | M::OvertakenGivesItsOwn => "retry",
+        M::RenewalTakesOver => "retry, three times",
+        M::ReleaseForgetsFingerprint
+        | M::FingerprintAfterInProgress
+        | M::FingerprintNotCompared => "two requests",
+        M::UnlistedSecretIsNew => "secrets that rotate",
+        M::MaybeExecutedForgotten | M::VoidOfInFlight => "voids",
+        M::SweepRemovesLiveRecord => "several lives",
+        M::TimeGoesBack => "clocks that jump",
+        M::ScopeLeftOut => "two tenants",
+        M::ReplicaNothingBelieved | M::ReplicaFingerprintIgnored => "replica",
+        M::ReplicaExpiryIgnored => "replica, over time",
+        M::KeyBeforeNumber => "numbers, retried",
+        M::NumberNotAsked => "numbers, held",
+        M::NumberForgotten => "numbers, looked up",
+        M::EventForgotten => "events",
+        M::KeyStoredAfterSending
+        | M::NewKeyOnReload
+        | M::NewKeyForChangedPayload
+        | M::AbsentProvesNotExecuted => "a page",
+        M::RefusalAfterUnknownSettles | M::TimeOutCountsAsSuccess => "a page without proof",
+        M::OldKeyIsSentAgain => "a page that comes back",
+    }
+}

@@ -1,0 +1,416 @@
+//! The gateways: each write is an exchange, which dies when its gateway dies.
+
+use super::network::Message;
+use super::object::{Call, What, silence};
+use super::page::{Said, To};
+use super::requests::{self, Asked};
+use super::{Action, World};
+use crate::config::{Clock, Scene, Secrets};
+use crate::reached::Event;
+use oncekey::exchange::{
+    After, Answer, Answered, Exchange, NamedBy, Of, OriginFailure, Step, Told, Write,
+};
+use oncekey::{Decision, FailCause, IdempotencyKey, Millis, Rejection, StoredResponse, UnixMillis};
+use std::sync::Arc;
+
+/// The shortest time that the replica keeps a thing.
+const SHORTEST: Millis = Millis::from_seconds(60);
+
+/// A write on its way through a gateway.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Running {
+    /// Which write of all that ever set out.
+    pub(super) number: u8,
+    /// Who waits for its answer; `None` for a caller who is not a page.
+    to: Option<To>,
+    pub(super) asked: Asked,
+    business_number: Option<u8>,
+    /// Where its records are.
+    pub(super) first: u8,
+    pub(super) beside: Option<u8>,
+    machine: Exchange,
+    pub(super) doing: Step,
+    /// The number of the step that it waits for.
+    pub(super) step: u8,
+    /// Whether the origin has been called, so that its leases are to be kept.
+    executes: bool,
+    /// What the origin answered.
+    own: Option<StoredResponse>,
+    /// What a look-up has found.
+    pub(super) found: Option<StoredResponse>,
+    /// Whether its caller has an answer already.
+    answered: bool,
+    /// When it set out, by the objects' clock.
+    pub(super) since: UnixMillis,
+}
+
+/// What sets out.
+pub(super) struct Sent<'a> {
+    pub(super) to: Option<To>,
+    pub(super) tenant: u8,
+    pub(super) key: Option<&'a IdempotencyKey>,
+    pub(super) content: u8,
+    pub(super) number: Option<u8>,
+    pub(super) named_by: NamedBy,
+    pub(super) gateway: u8,
+}
+
+impl Running {
+    /// Whether it waits for this record's object.
+    pub(super) fn waits_for(&self, shelf: u8) -> bool {
+        match &self.doing {
+            Step::Begin(of) | Step::Complete(of, _) | Step::Fail(of, _) | Step::Settle(of, _) => {
+                self.shelf(*of) == shelf
+            }
+            Step::RecallNumber => self.shelf(Of::Number) == shelf,
+            _ => false,
+        }
+    }
+
+    /// Whether it may still call the origin, or has done so and does not know what came of it.
+    pub(super) fn may_execute(&self) -> bool {
+        let is_early = matches!(self.doing, Step::Begin(_) | Step::AskReplica);
+        is_early || self.executes
+    }
+
+    pub(super) fn to(&self) -> Option<To> {
+        self.to
+    }
+
+    pub(super) fn is_of(&self, shelf: u8) -> bool {
+        self.first == shelf || self.beside == Some(shelf)
+    }
+
+    /// What it does, for the story.
+    pub(super) fn doing(&self) -> &Step {
+        &self.doing
+    }
+
+    fn shelf(&self, of: Of) -> u8 {
+        match of {
+            Of::First => self.first,
+            Of::Number => self.beside.unwrap_or(self.first),
+        }
+    }
+}
+
+impl World {
+    pub(super) fn asks(&self, scene: &Scene, actions: &mut Vec<Action>) {
+        for (at, caller) in scene.config.callers.iter().enumerate() {
+            if self.asked[at] < caller.asks {
+                let gateways = 0..scene.config.gateways.len() as u8;
+                actions.extend(gateways.map(|gateway| Action::Ask { caller: at as u8, gateway }));
+            }
+        }
+    }
+
+    pub(super) fn ask(&mut self, scene: &Scene, caller: u8, gateway: u8) {
+        self.asked[usize::from(caller)] += 1;
+        let caller = &scene.config.callers[usize::from(caller)];
+        let minted_at = caller.timed.then_some(super::START);
+        let key = caller.key.map(|key| requests::key(key, minted_at));
+        let &crate::config::Caller { tenant, content, number, named_by, .. } = caller;
+        let key = key.as_ref();
+        self.set_out(scene, Sent { to: None, tenant, key, content, number, named_by, gateway });
+    }
+
+    /// The record that decides first for a caller.
+    pub(super) fn shelf_of(&mut self, scene: &Scene, caller: u8) -> u8 {
+        let caller = &scene.config.callers[usize::from(caller)];
+        let minted_at = caller.timed.then_some(super::START);
+        let key = caller.key.map(|key| requests::key(key, minted_at));
+        let scope = requests::scope(caller.tenant);
+        let name = match (&key, caller.number) {
+            (Some(key), _) => scene.rules.name(scope, key),
+            (None, number) => requests::number_name(scope, number.unwrap_or(0)),
+        };
+        self.shelf(name, caller.key.is_none())
+    }
+
+    pub(super) fn set_out(&mut self, scene: &Scene, sent: Sent<'_>) {
+        let Sent { to, tenant, key, content, number, named_by, gateway } = sent;
+        let list = self.secrets[usize::from(gateway)];
+        let secrets = scene.config.secrets.get(usize::from(list)).copied();
+        let asked = Asked {
+            tenant,
+            content,
+            gateway,
+            secrets: secrets.unwrap_or(Secrets::None),
+            named_by,
+            minted_at: key.and_then(IdempotencyKey::minted_at),
+        };
+        let of_number = number.map(|number| {
+            let name = requests::number_name(asked.scope(), number);
+            self.shelf(name, true)
+        });
+        let of_key = key.map(|key| {
+            let name = scene.rules.name(asked.scope(), key);
+            self.shelf(name, named_by == NamedBy::Event)
+        });
+        let (first, beside) = match (of_key, of_number) {
+            (Some(key), number) => (key, number),
+            (None, number) => (number.expect("what has no key has a number"), None),
+        };
+        let write = write(scene, &asked, number);
+        let now = self.time_at(Clock::Gateway(gateway));
+        let (machine, doing) = scene.rules.set_out(write, now);
+        let number_of_write = self.begun;
+        self.begun += 1;
+        let since = self.object_time(scene, first);
+        self.running.push(Running {
+            number: number_of_write,
+            to,
+            asked,
+            business_number: number,
+            first,
+            beside,
+            machine,
+            doing: doing.clone(),
+            step: 0,
+            executes: false,
+            own: None,
+            found: None,
+            answered: false,
+            since,
+        });
+        self.carry_out(scene, self.running.len() - 1, doing);
+    }
+
+    /// Whether a write waits for what comes of this step.
+    pub(super) fn awaits(&self, number: u8, step: u8) -> bool {
+        self.running.iter().any(|running| (running.number, running.step) == (number, step))
+    }
+
+    pub(super) fn tell(&mut self, scene: &Scene, number: u8, told: Told) {
+        let Some(at) = self.running.iter().position(|running| running.number == number) else {
+            return;
+        };
+        if let (Step::LookUp(_), Told::LookedUp(found)) = (&self.running[at].doing, &told) {
+            let is_found = found.is_some();
+            scene.reached.note(if is_found { Event::LookedUp } else { Event::LookedUpNothing });
+        }
+        if let (Step::Begin(Of::Number), Told::Begun(Ok((Decision::Replay(_), _)))) =
+            (&self.running[at].doing, &told)
+        {
+            scene.reached.note(Event::AdoptedNumber);
+        }
+        let now = self.time_at(Clock::Gateway(self.running[at].asked.gateway));
+        let running = &mut self.running[at];
+        if let Told::Called(Ok(own)) = &told {
+            running.own = Some(own.clone());
+        }
+        if let Told::LookedUp(found) = &told {
+            running.found.clone_from(found);
+        }
+        running.step += 1;
+        let write = write(scene, &running.asked, running.business_number);
+        let step = scene.rules.tell(&mut running.machine, &write, told, now);
+        running.doing = step.clone();
+        self.carry_out(scene, at, step);
+    }
+
+    fn carry_out(&mut self, scene: &Scene, at: usize, step: Step) {
+        if let Some(answered) = scene.rules.leaves_early(&step) {
+            self.goes_out(scene, at, &answered);
+        }
+        match step {
+            Step::Begin(of) => self.call(at, of, What::Begin),
+            Step::RecallNumber => self.call(at, Of::Number, What::Recall),
+            Step::Complete(of, response) => self.call(at, of, What::Complete(response)),
+            Step::Fail(of, cause) => self.call(at, of, What::Fail(cause)),
+            Step::Settle(of, settlement) => self.call(at, of, What::Settle(settlement)),
+            Step::CallOrigin(_) => {
+                self.running[at].executes = true;
+                let Running { number, step, asked, first, beside, .. } = self.running[at];
+                self.witness_dispatch(scene, number, first, beside);
+                let number_beside = beside.or_else(|| {
+                    let is_number = asked.named_by == NamedBy::Number;
+                    is_number.then_some(first)
+                });
+                self.net.push(Message::ToOrigin {
+                    running: number,
+                    step,
+                    asked,
+                    first,
+                    number: number_beside,
+                });
+            }
+            // Answered by actions of their own.
+            Step::AskReplica | Step::LookUp(_) => {
+                if matches!(step, Step::AskReplica) && !scene.config.replica {
+                    self.tell(scene, self.running[at].number, Told::Copied(None));
+                } else if matches!(step, Step::LookUp(_)) && !scene.config.looks_up {
+                    self.tell(scene, self.running[at].number, Told::LookedUp(None));
+                }
+            }
+            Step::Answer(answered) => {
+                self.goes_out(scene, at, &answered);
+                self.work_on(scene, at, answered);
+                self.running.remove(at);
+            }
+        }
+    }
+
+    fn call(&mut self, at: usize, of: Of, what: What) {
+        let running = &self.running[at];
+        self.net.push(Message::Call(Call {
+            running: running.number,
+            step: running.step,
+            shelf: running.shelf(of),
+            of,
+            asked: running.asked,
+            what,
+        }));
+    }
+
+    /// The leases of all who execute are renewed.
+    pub(super) fn renew(&mut self) {
+        for at in 0..self.running.len() {
+            if !self.running[at].executes {
+                continue;
+            }
+            for of in [Some(Of::First), self.running[at].beside.map(|_| Of::Number)] {
+                let Some(of) = of else { continue };
+                let number = self.running[at].number;
+                let is_under_way = self.net.iter().any(|message| {
+                    matches!(message, Message::Call(Call { running, what: What::Renew, of: its, .. })
+                        if *running == number && *its == of)
+                });
+                if !is_under_way {
+                    self.call(at, of, What::Renew);
+                }
+            }
+        }
+    }
+
+    fn goes_out(&mut self, scene: &Scene, at: usize, answered: &Answered) {
+        if self.running[at].answered {
+            return;
+        }
+        self.running[at].answered = true;
+        scene.reached.note(match &answered.answer {
+            Answer::Own => Event::OwnAnswer,
+            Answer::NotStored => Event::NotStoredAnswer,
+            Answer::Replay(_) => Event::ReplayAnswer,
+            Answer::Duplicate => Event::DuplicateAnswer,
+            Answer::Rejected(Rejection::OfNumber { .. }) => Event::RejectedNumber,
+            Answer::Rejected(Rejection::StoreUnavailable) => Event::StoreDown,
+            Answer::Rejected(Rejection::TooLateToDispatch) => Event::TooLate,
+            Answer::Rejected(_) => Event::Rejected,
+        });
+        let running = &self.running[at];
+        let (to, own) = (running.to, running.own.clone());
+        self.witness_answer(scene, at, &answered.answer, own.as_ref());
+        if let Some(to) = to {
+            let said = Said::of(answered, own.as_ref());
+            self.net.push(Message::Answer { to, said });
+        }
+        if let Some(heard) = &mut self.heard {
+            heard.push(answered.answer.clone());
+        }
+    }
+
+    /// What is left to do when the answer is out.
+    fn work_on(&mut self, scene: &Scene, at: usize, answered: Answered) {
+        for after in answered.after {
+            match after {
+                After::Fail(of, cause) => {
+                    self.call(at, of, What::Fail(cause));
+                    if let Some(Message::Call(call)) = self.net.last_mut() {
+                        call.step = u8::MAX;
+                    }
+                }
+                After::Copy(response) => {
+                    let running = &self.running[at];
+                    let now = self.time_at(Clock::Gateway(running.asked.gateway));
+                    let fingerprint = running.asked.fingerprints().signing();
+                    let shelf = running.first;
+                    let Some(status) = answered.status.as_ref().filter(|_| scene.config.replica)
+                    else {
+                        continue;
+                    };
+                    let copy = scene.rules.copy(fingerprint, &response, status, SHORTEST, now);
+                    if let Some((copy, _)) = copy {
+                        self.net.push(Message::Copy { shelf, copy: Arc::new(copy) });
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn at_gateways(&self, scene: &Scene, actions: &mut Vec<Action>) {
+        for (at, running) in self.running.iter().enumerate() {
+            let at = at as u8;
+            match &running.doing {
+                Step::AskReplica => self.readings(scene, at, true, actions),
+                Step::LookUp(_) => {
+                    actions.push(Action::LookUp { running: at, finds: true });
+                    if self.left.lates > 0 {
+                        actions.push(Action::LookUp { running: at, finds: false });
+                    }
+                }
+                _ => {
+                    // The replica is asked as well where the first record is slow.
+                    if matches!(running.doing, Step::Begin(Of::First))
+                        && running.asked.named_by != NamedBy::Event
+                    {
+                        self.readings(scene, at, false, actions);
+                    }
+                    if self.left.lates > 0 || !self.is_answered_for(running) {
+                        actions.push(Action::GiveUp(at));
+                    }
+                }
+            }
+            if self.left.crashes > 0 {
+                actions.push(Action::Crash(at));
+            }
+        }
+    }
+
+    /// Whether something is under way that a write waits for.
+    pub(super) fn is_answered_for(&self, running: &Running) -> bool {
+        self.net.iter().any(|message| message.is_of(running.number, running.step))
+    }
+
+    pub(super) fn give_up(&mut self, scene: &Scene, at: u8) {
+        let running = &self.running[usize::from(at)];
+        let may_still_arrive = self.is_answered_for(running);
+        if may_still_arrive {
+            self.left.lates -= 1;
+            scene.reached.note(Event::GivenUp);
+        }
+        let told = match &running.doing {
+            Step::Begin(_) => silence(&What::Begin),
+            Step::RecallNumber => silence(&What::Recall),
+            Step::CallOrigin(_) if may_still_arrive => Told::Called(Err(OriginFailure::TimedOut)),
+            Step::CallOrigin(_) => Told::Called(Err(OriginFailure::CutOff)),
+            Step::Settle(_, settlement) => silence(&What::Settle(settlement.clone())),
+            _ => Told::Ended(None),
+        };
+        let (number, step) = (running.number, running.step);
+        // Nobody waits for the reply any more. What was called may still arrive.
+        self.net.retain(|message| {
+            !(matches!(message, Message::Reply { .. }) && message.is_of(number, step))
+        });
+        self.tell(scene, number, told);
+    }
+
+    pub(super) fn crash(&mut self, scene: &Scene, at: u8) {
+        self.left.crashes -= 1;
+        scene.reached.note(Event::Crashed);
+        let running = self.running.remove(usize::from(at));
+        self.net.retain(|message| {
+            !(matches!(message, Message::Reply { .. })
+                && message.is_of(running.number, running.step))
+        });
+    }
+}
+
+fn write(scene: &Scene, asked: &Asked, number: Option<u8>) -> Write {
+    Write {
+        named_by: asked.named_by,
+        number: number.map(|of| requests::number(of).clone()),
+        lease: scene.config.gateways[usize::from(asked.gateway)].policy.lease,
+        unreachable: FailCause::ConnectionLost,
+    }
+}

@@ -1,0 +1,222 @@
+//! What is under way: it may be lost, late, doubled, and overtaken by what was sent after it.
+
+use super::object::{Call, What};
+use super::page::{Said, To};
+use super::requests::Asked;
+use super::{Action, World};
+use crate::config::{Config, Fate, Recognises, Scene};
+use crate::reached::Event;
+use oncekey::exchange::Told;
+use oncekey::intent::Report;
+use oncekey::{IdempotencyKey, Record};
+use std::sync::Arc;
+
+/// Something that is under way.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Message {
+    /// A page's request.
+    Request {
+        /// Who waits for its answer.
+        to: To,
+        /// Its key.
+        key: IdempotencyKey,
+        /// Its payload.
+        payload: u8,
+    },
+    /// A page asks about a key, or voids it.
+    KeyCall {
+        /// Which tab.
+        tab: u8,
+        /// Which page in it.
+        life: u8,
+        /// The key.
+        key: IdempotencyKey,
+        /// Whether it is to be voided.
+        voids: bool,
+    },
+    /// A gateway's call to an object.
+    Call(Call),
+    /// What came of a step of a write.
+    Reply {
+        /// Whose write.
+        running: u8,
+        /// Of which step.
+        step: u8,
+        /// What came of it.
+        told: Told,
+    },
+    /// A request to the origin.
+    ToOrigin {
+        /// Whose write.
+        running: u8,
+        /// Of which step.
+        step: u8,
+        /// What is in it.
+        asked: Asked,
+        /// The record of its key, or what stands first.
+        first: u8,
+        /// The record of its number beside it.
+        number: Option<u8>,
+    },
+    /// A copy on its way to the replica.
+    Copy {
+        /// Of which record.
+        shelf: u8,
+        /// The copy.
+        copy: Arc<Record>,
+    },
+    /// An answer on its way to a page.
+    Answer {
+        /// Who waits for it.
+        to: To,
+        /// What it says.
+        said: Said,
+    },
+    /// The answer to a key call.
+    KeyReply {
+        /// Which tab.
+        tab: u8,
+        /// Which page in it.
+        life: u8,
+        /// What it says.
+        report: Report,
+    },
+}
+
+impl Message {
+    /// The order that messages are kept in, so that worlds with the same ones are one.
+    pub(super) fn rank(&self) -> (u8, u8, u8, u8) {
+        match self {
+            Self::Request { to, .. } => (0, to.tab, to.life, to.key * 16 + to.attempt),
+            Self::KeyCall { tab, life, voids, .. } => (1, *tab, *life, u8::from(*voids)),
+            Self::Call(call) => (2, call.running, call.step, call.what.rank() * 2 + call.of as u8),
+            Self::Reply { running, step, .. } => (3, *running, *step, 0),
+            Self::ToOrigin { running, step, .. } => (4, *running, *step, 0),
+            Self::Copy { shelf, .. } => (5, *shelf, 0, 0),
+            Self::Answer { to, .. } => (6, to.tab, to.life, to.key * 16 + to.attempt),
+            Self::KeyReply { tab, life, .. } => (7, *tab, *life, 0),
+        }
+    }
+
+    /// Whether its loss changes anything.
+    fn matters(&self) -> bool {
+        !matches!(self, Self::KeyReply { .. } | Self::Call(Call { what: What::Renew, .. }))
+    }
+
+    fn can_be_doubled(&self, config: &Config) -> bool {
+        match self {
+            Self::Request { .. } => true,
+            Self::Call(call) => !matches!(call.what, What::Renew | What::Recall),
+            // Nobody repeats a POST on its way to the origin, unless that recognises it. Nor can an origin be
+            // believed that nothing was executed if the same request comes once more.
+            Self::ToOrigin { .. } => {
+                let is_voided = config.bounds.voids > 0 || config.page.is_some();
+                config.recognises != Recognises::Nothing && !is_voided
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether it belongs to this step of a write.
+    pub(super) fn is_of(&self, of: u8, at: u8) -> bool {
+        match self {
+            Self::Call(Call { running, step, .. })
+            | Self::Reply { running, step, .. }
+            | Self::ToOrigin { running, step, .. } => (*running, *step) == (of, at),
+            _ => false,
+        }
+    }
+}
+
+impl World {
+    pub(super) fn deliveries(&self, scene: &Scene, actions: &mut Vec<Action>) {
+        let config = &scene.config;
+        for (at, message) in self.net.iter().enumerate() {
+            // Of two that are alike, one is enough.
+            if at > 0 && self.net[at - 1] == *message {
+                continue;
+            }
+            let at = at as u8;
+            let arrives = |gateway, fate| Action::Deliver { message: at, gateway, fate };
+            match message {
+                Message::Request { .. } => {
+                    let gateways = 0..config.gateways.len() as u8;
+                    actions.extend(gateways.map(|gateway| arrives(gateway, Fate::Done)));
+                    if self.left.gates > 0 {
+                        actions.push(Action::Gate(at));
+                    }
+                }
+                Message::ToOrigin { .. } => {
+                    actions.push(arrives(0, Fate::Done));
+                    if self.left.fates > 0 {
+                        actions.extend(config.fates.iter().map(|fate| arrives(0, *fate)));
+                    }
+                }
+                _ => actions.push(arrives(0, Fate::Done)),
+            }
+            if self.left.losses > 0 && message.matters() {
+                actions.push(Action::Lose(at));
+            }
+            if self.left.doubles > 0 && message.can_be_doubled(config) {
+                actions.push(Action::Double(at));
+            }
+        }
+    }
+
+    pub(super) fn deliver(&mut self, scene: &Scene, at: u8, gateway: u8, fate: Fate) {
+        match self.net.remove(usize::from(at)) {
+            Message::Request { to, key, payload } => {
+                self.receive(scene, to, &key, payload, gateway);
+            }
+            Message::KeyCall { tab, life, key, voids } => {
+                let report = self.key_call(scene, &key, voids);
+                self.net.push(Message::KeyReply { tab, life, report });
+            }
+            Message::Call(call) => {
+                if !self.awaits(call.running, call.step) && !call.is_unasked() {
+                    scene.reached.note(Event::ArrivedLate);
+                }
+                let told = self.at_object(scene, &call);
+                let (running, step) = (call.running, call.step);
+                if let Some(told) = told.filter(|_| self.awaits(running, step)) {
+                    self.net.push(Message::Reply { running, step, told });
+                }
+            }
+            Message::Reply { running, step, told } => {
+                if self.awaits(running, step) {
+                    self.tell(scene, running, told);
+                }
+            }
+            Message::ToOrigin { running, step, asked, first, number } => {
+                let told = self.at_origin(scene, running, &asked, (first, number), fate);
+                if self.awaits(running, step) {
+                    self.net.push(Message::Reply { running, step, told });
+                }
+            }
+            Message::Copy { shelf, copy } => {
+                scene.reached.note(Event::Copied);
+                let copies = &mut self.shelves[usize::from(shelf)].copies;
+                if !copies.contains(&copy) {
+                    copies.push(copy);
+                }
+            }
+            Message::Answer { to, said } => self.hear(scene, to, &said),
+            Message::KeyReply { tab, life, report } => self.report(scene, tab, life, report),
+        }
+    }
+
+    pub(super) fn lose(&mut self, scene: &Scene, at: u8) {
+        self.left.losses -= 1;
+        scene.reached.note(Event::Dropped);
+        if let Message::KeyCall { tab, life, .. } = self.net.remove(usize::from(at)) {
+            let report = Report::NoAnswer;
+            self.net.push(Message::KeyReply { tab, life, report });
+        }
+    }
+
+    pub(super) fn double(&mut self, scene: &Scene, at: u8) {
+        self.left.doubles -= 1;
+        scene.reached.note(Event::Doubled);
+        self.net.push(self.net[usize::from(at)].clone());
+    }
+}

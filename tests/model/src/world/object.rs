@@ -1,0 +1,295 @@
+//! The objects: one record each, on a shelf of its own, and the time that it was last written at.
+
+use super::requests::{Asked, token};
+use super::witness::{Brought, Change, Witness};
+use super::{Action, World};
+use crate::config::{Clock, Scene};
+use crate::property::Property;
+use crate::reached::Event;
+use oncekey::exchange::{NamedBy, Of, Told};
+use oncekey::{
+    Attempt, Completion, Decision, FailCause, KeyState, KeyStatus, Next, Record, Rejection,
+    Renewal, ScopedKey, Settlement, Settling, StoredResponse, UnixMillis,
+};
+use std::sync::Arc;
+
+/// What is stored under one name, and what its replica may have.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Shelf {
+    pub(super) name: ScopedKey,
+    pub(super) record: Option<Arc<Record>>,
+    pub(super) last_seen: UnixMillis,
+    /// Whether it is a number's or an event's, which are never forgotten.
+    pub(super) for_good: bool,
+    /// Every copy that was ever written: a stale place may still have any of them.
+    pub(super) copies: Vec<Arc<Record>>,
+    pub(super) witness: Witness,
+}
+
+/// A gateway's call.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Call {
+    pub(super) running: u8,
+    pub(super) step: u8,
+    pub(super) shelf: u8,
+    pub(super) of: Of,
+    pub(super) asked: Asked,
+    pub(super) what: What,
+}
+
+/// What is called.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum What {
+    Begin,
+    Renew,
+    Recall,
+    Complete(StoredResponse),
+    Fail(FailCause),
+    Settle(Settlement),
+}
+
+impl What {
+    pub(super) fn rank(&self) -> u8 {
+        match self {
+            Self::Begin => 0,
+            Self::Renew => 1,
+            Self::Recall => 2,
+            Self::Complete(_) => 3,
+            Self::Fail(_) => 4,
+            Self::Settle(_) => 5,
+        }
+    }
+}
+
+impl Call {
+    /// Whether nobody waits for its reply, even when all is well.
+    pub(super) fn is_unasked(&self) -> bool {
+        matches!(self.what, What::Renew) || self.step == u8::MAX
+    }
+}
+
+impl World {
+    /// The shelf of this name.
+    pub(super) fn shelf(&mut self, name: ScopedKey, for_good: bool) -> u8 {
+        let known = self.shelves.iter().position(|shelf| shelf.name == name);
+        let at = known.unwrap_or_else(|| {
+            let (copies, witness) = (Vec::new(), Witness::default());
+            let last_seen = UnixMillis::new(0);
+            self.shelves.push(Shelf { name, record: None, last_seen, for_good, copies, witness });
+            self.shelves.len() - 1
+        });
+        at as u8
+    }
+
+    pub(super) fn at_object(&mut self, scene: &Scene, call: &Call) -> Option<Told> {
+        let (rules, reached) = (scene.rules, &scene.reached);
+        let policy = scene.config.gateways[usize::from(call.asked.gateway)].policy;
+        let token = token(call.running, call.of);
+        let now = self.object_time(scene, call.shelf);
+        let record = self.record(call.shelf);
+        match &call.what {
+            What::Begin => {
+                let policy = match (call.asked.named_by, call.of) {
+                    (NamedBy::Event, _) => rules.of_events(policy),
+                    (NamedBy::Key, Of::First) => policy,
+                    (NamedBy::Number, _) | (NamedBy::Key, Of::Number) => rules.of_numbers(policy),
+                };
+                let fingerprints = call.asked.fingerprints();
+                let minted_at = call.asked.minted_at.filter(|_| call.of == Of::First);
+                let attempt = Attempt { fingerprints, token, minted_at, policy: &policy };
+                let step = rules.begin(record, &attempt, now);
+                reached.note(decided(&step.decision));
+                let change = Change::Begun(&call.asked, call.running, &step.decision);
+                self.change(scene, call.shelf, step.next, change, now);
+                Some(Told::Begun(Ok((step.decision, step.status))))
+            }
+            What::Renew => {
+                let step = rules.renew(record, token, now);
+                let is_lost = step.decision == Renewal::Lost;
+                reached.note(if is_lost { Event::RenewalLost } else { Event::Renewed });
+                let change = Change::ByAttempt(call.running, token, Brought::Renewal);
+                self.change(scene, call.shelf, step.next, change, now);
+                None
+            }
+            What::Recall => {
+                let step = rules.recall(record, call.asked.fingerprints(), now);
+                Some(Told::Recalled(Ok(step.decision)))
+            }
+            What::Complete(response) => {
+                let step = rules.complete(record, token, response.clone(), now);
+                let change = Change::ByAttempt(call.running, token, Brought::Answer(response));
+                self.change(scene, call.shelf, step.next, change, now);
+                Some(ended(scene, step.decision, step.status))
+            }
+            What::Fail(cause) => {
+                let step = rules.fail(record, token, *cause, now);
+                let change = Change::ByAttempt(call.running, token, Brought::Failure(*cause));
+                self.change(scene, call.shelf, step.next, change, now);
+                Some(ended(scene, step.decision, step.status))
+            }
+            What::Settle(settlement) => {
+                let step = rules.settle(record, settlement.clone(), now);
+                let settling = step.decision;
+                reached.note(match settling {
+                    Settling::Settled => Event::Settled,
+                    Settling::NotUnknown => Event::NotUnknown,
+                });
+                self.change(scene, call.shelf, step.next, Change::Settled, now);
+                Some(Told::Settled(Ok((settling, step.status))))
+            }
+        }
+    }
+
+    /// A caller, or a page, gives a key up: how it stands then.
+    pub(super) fn void_key(
+        &mut self,
+        scene: &Scene,
+        shelf: u8,
+        minted_at: Option<UnixMillis>,
+    ) -> Option<KeyStatus> {
+        let now = self.object_time(scene, shelf);
+        let record = self.record(shelf);
+        let policy = &scene.config.gateways[0].policy;
+        let step = scene.rules.void(record, minted_at, policy, now);
+        let is_voided = step.status.as_ref().is_some_and(|s| s.state == KeyState::Voided);
+        scene.reached.note(if is_voided { Event::Voided } else { Event::VoidRefused });
+        self.change(scene, shelf, step.next, Change::Voided(is_voided), now);
+        step.status
+    }
+
+    /// How a key stands.
+    pub(super) fn inspect(&mut self, scene: &Scene, shelf: u8) -> Option<KeyStatus> {
+        let now = self.object_time(scene, shelf);
+        self.record(shelf).and_then(|record| record.status(now))
+    }
+
+    pub(super) fn sweep(&mut self, scene: &Scene, shelf: u8) {
+        self.left.sweeps -= 1;
+        let now = self.object_time(scene, shelf);
+        let Some(record) = self.record(shelf) else { return };
+        let next = scene.rules.expire(record, now);
+        scene.reached.note(match next {
+            Next::Remove => Event::Swept,
+            _ => Event::SweptToTombstone,
+        });
+        self.change(scene, shelf, next, Change::Swept, now);
+    }
+
+    /// Evicted: what is in its memory goes, and so do the calls and replies that are under way.
+    pub(super) fn evict(&mut self, scene: &Scene, shelf: u8) {
+        use super::Message;
+        self.left.evictions -= 1;
+        scene.reached.note(Event::Evicted);
+        let hit: Vec<_> = self
+            .running
+            .iter()
+            .filter(|running| running.waits_for(shelf))
+            .map(|running| (running.number, running.step))
+            .collect();
+        self.net.retain(|message| match message {
+            Message::Call(call) => call.shelf != shelf,
+            Message::Reply { running, step, .. } => !hit.contains(&(*running, *step)),
+            _ => true,
+        });
+    }
+
+    pub(super) fn sweeps_and_evictions(&self, scene: &Scene, actions: &mut Vec<Action>) {
+        for (at, shelf) in self.shelves.iter().enumerate() {
+            let at = at as u8;
+            if let Some(record) = shelf.record.as_ref().filter(|_| self.left.sweeps > 0) {
+                let now = scene.rules.time(self.time_at(Clock::Objects), shelf.last_seen);
+                let next = scene.rules.expire((**record).clone(), now);
+                if next != Next::Keep {
+                    actions.push(Action::Sweep(at));
+                }
+            }
+            let is_hit = |message: &super::Message| match message {
+                super::Message::Call(call) => call.shelf == at,
+                super::Message::Reply { running, step, .. } => self
+                    .running
+                    .iter()
+                    .any(|r| (r.number, r.step) == (*running, *step) && r.waits_for(at)),
+                _ => false,
+            };
+            if self.left.evictions > 0 && self.net.iter().any(is_hit) {
+                actions.push(Action::Evict(at));
+            }
+        }
+    }
+
+    fn record(&self, shelf: u8) -> Option<Record> {
+        self.shelves[usize::from(shelf)].record.as_deref().cloned()
+    }
+
+    /// The time that a shelf's object decides by.
+    pub(super) fn object_time(&mut self, scene: &Scene, shelf: u8) -> UnixMillis {
+        let last_seen = self.shelves[usize::from(shelf)].last_seen;
+        let now = scene.rules.time(self.time_at(Clock::Objects), last_seen);
+        if now < last_seen {
+            self.breaks(Property::TimeGoesOn);
+        }
+        now
+    }
+
+    pub(super) fn change(
+        &mut self,
+        scene: &Scene,
+        at: u8,
+        next: Next,
+        change: Change<'_>,
+        now: UnixMillis,
+    ) {
+        let before = self.shelves[usize::from(at)].record.clone();
+        self.witness(scene, at, before.as_deref(), &next, &change, now);
+        let shelf = &mut self.shelves[usize::from(at)];
+        match next {
+            Next::Keep => return,
+            Next::Remove => shelf.record = None,
+            Next::Write(record) => {
+                let record = if scene.config.wire {
+                    Record::decode(&record.encode()).expect("what was stored is read again")
+                } else {
+                    *record
+                };
+                shelf.record = Some(Arc::new(record));
+            }
+        }
+        shelf.last_seen = now;
+    }
+}
+
+fn ended(scene: &Scene, completion: Completion, status: Option<KeyStatus>) -> Told {
+    scene.reached.note(match &completion {
+        Completion::Recorded => Event::Recorded,
+        Completion::RecordGone => Event::RecordGone,
+        Completion::LeaseLost(stands) if matches!(**stands, Decision::Replay(_)) => {
+            Event::LeaseLostReplay
+        }
+        Completion::LeaseLost(_) => Event::LeaseLost,
+    });
+    Told::Ended(Some((completion, status)))
+}
+
+fn decided(decision: &Decision) -> Event {
+    match decision {
+        Decision::Execute(execution) if execution.attempt > 1 => Event::ExecuteAgain,
+        Decision::Execute(_) => Event::Execute,
+        Decision::Replay(_) => Event::Replay,
+        Decision::NotReplayable { .. } => Event::NotReplayable,
+        Decision::InProgress => Event::InProgress,
+        Decision::OutcomeUnknown => Event::OutcomeUnknown,
+        Decision::Mismatch => Event::Mismatch,
+        Decision::KeyVoided => Event::KeyVoided,
+        Decision::KeyExpired => Event::KeyExpired,
+    }
+}
+
+/// What a call is told that nobody answers.
+pub(super) fn silence(what: &What) -> Told {
+    match what {
+        What::Begin | What::Renew => Told::Begun(Err(Rejection::StoreUnavailable)),
+        What::Recall => Told::Recalled(Err(Rejection::StoreUnavailable)),
+        What::Complete(_) | What::Fail(_) => Told::Ended(None),
+        What::Settle(_) => Told::Settled(Err(Rejection::StoreUnavailable)),
+    }
+}

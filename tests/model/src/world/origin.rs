@@ -1,0 +1,129 @@
+//! The origin: it executes, may fail before or after, and may recognise what it has done before.
+
+use super::requests::{self, Asked, answer};
+use super::{Action, World};
+use crate::config::{Fate, Recognises, Scene};
+use crate::reached::Event;
+use oncekey::StoredResponse;
+use oncekey::exchange::Told;
+
+/// Something that was executed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Charge {
+    pub(super) first: u8,
+    pub(super) number: Option<u8>,
+    pub(super) asked: Asked,
+}
+
+impl World {
+    pub(super) fn at_origin(
+        &mut self,
+        scene: &Scene,
+        running: u8,
+        asked: &Asked,
+        (first, number): (u8, Option<u8>),
+        fate: Fate,
+    ) -> Told {
+        if fate != Fate::Done {
+            self.left.fates -= 1;
+        }
+        let refuses = |status| answer(asked, status, 0, running);
+        let response = match fate {
+            Fate::Done => {
+                let made_by = self.execute(scene, asked, first, number);
+                answer(asked, 201, made_by, running)
+            }
+            Fate::ErrorAfter => {
+                scene.reached.note(Event::ErrorAfter);
+                self.execute(scene, asked, first, number);
+                refuses(500)
+            }
+            Fate::ErrorBefore => {
+                scene.reached.note(Event::ErrorBefore);
+                refuses(500)
+            }
+            Fate::Refused => {
+                scene.reached.note(Event::Refused);
+                // What was done is not refused: an origin that recognises a request knows its answer.
+                match self.recognised(scene, asked, first, number) {
+                    Some(made_by) => answer(asked, 201, made_by, running),
+                    None => {
+                        self.witness_refusal(first);
+                        refuses(402)
+                    }
+                }
+            }
+            Fate::Denied => {
+                scene.reached.note(Event::Denied);
+                refuses(401)
+            }
+            Fate::Busy => {
+                scene.reached.note(Event::Denied);
+                refuses(429)
+            }
+            Fate::Moved => {
+                scene.reached.note(Event::Moved);
+                refuses(307)
+            }
+        };
+        Told::Called(Ok(response))
+    }
+
+    /// Executes, unless it is recognised: which execution it is.
+    fn execute(&mut self, scene: &Scene, asked: &Asked, first: u8, number: Option<u8>) -> u8 {
+        if let Some(made_by) = self.recognised(scene, asked, first, number) {
+            scene.reached.note(Event::Deduplicated);
+            self.witness_execution(first, number, made_by);
+            return made_by;
+        }
+        self.charges.push(Charge { first, number, asked: *asked });
+        self.witness_charge(scene, first, number);
+        let made_by = self.charges.len() as u8;
+        self.witness_execution(first, number, made_by);
+        made_by
+    }
+
+    fn recognised(
+        &self,
+        scene: &Scene,
+        asked: &Asked,
+        first: u8,
+        number: Option<u8>,
+    ) -> Option<u8> {
+        let known = |charge: &Charge| match scene.config.recognises {
+            Recognises::Nothing => false,
+            Recognises::Number if number.is_some() => charge.number == number,
+            Recognises::Key | Recognises::Number => charge.first == first,
+        };
+        let at = self
+            .charges
+            .iter()
+            .position(|charge| known(charge) && charge.asked.tenant == asked.tenant);
+        at.map(|at| at as u8 + 1)
+    }
+
+    /// What a look-up finds of a record: what was executed under it, if anything.
+    pub(super) fn found(&self, shelf: u8) -> Option<StoredResponse> {
+        let made_by = self.executed(shelf)?;
+        let asked = &self.charges[usize::from(made_by) - 1].asked;
+        Some(requests::answer(asked, 200, made_by, u8::MAX))
+    }
+
+    pub(super) fn look_up(&mut self, scene: &Scene, at: u8, finds: bool) {
+        let running = &self.running[usize::from(at)];
+        let (number, first, beside) = (running.number, running.first, running.beside);
+        let found = match beside {
+            Some(beside) => self.found(beside),
+            None => self.found(first),
+        };
+        if !finds {
+            self.left.lates -= 1;
+        }
+        self.tell(scene, number, Told::LookedUp(found.filter(|_| finds)));
+    }
+
+    pub(super) fn by_operators(&self, scene: &Scene, actions: &mut Vec<Action>) {
+        self.settlements(scene, actions);
+        self.sweeps_and_evictions(scene, actions);
+    }
+}

@@ -1,0 +1,42 @@
+//! What of an answer a page gets.
+
+use oncekey::exchange::{Answer, Answered};
+use oncekey::{Dialect, KeyState, StoredResponse};
+
+/// What of an answer counts.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(in crate::world) struct Said {
+    pub(super) status: u16,
+    pub(super) code: Option<&'static str>,
+    pub(super) state: Option<KeyState>,
+    pub(super) is_replay: bool,
+    pub(super) is_not_stored: bool,
+}
+
+impl Said {
+    pub(in crate::world) fn of(answered: &Answered, own: Option<&StoredResponse>) -> Self {
+        let state = answered.status.as_ref().map(|status| status.state);
+        let of = |status, is_replay, is_not_stored| Self {
+            status,
+            code: None,
+            state,
+            is_replay,
+            is_not_stored,
+        };
+        match &answered.answer {
+            Answer::Own => of(own.map_or(500, |own| own.status), false, false),
+            Answer::NotStored => of(own.map_or(500, |own| own.status), false, true),
+            Answer::Replay(response) => of(response.status, true, false),
+            Answer::Duplicate => of(200, false, false),
+            Answer::Rejected(rejection) => {
+                let problem = rejection.problem(Dialect::Kukopay, None, "");
+                Self { code: Some(problem.code), ..of(problem.status, false, false) }
+            }
+        }
+    }
+
+    pub(super) fn sign_in() -> Self {
+        let (state, code) = (None, Some("authentication_error"));
+        Self { status: 401, code, state, is_replay: false, is_not_stored: false }
+    }
+}

@@ -1,0 +1,64 @@
+//! The replica: a read gives any copy that was ever written, or nothing.
+
+use super::requests;
+use super::{Action, World};
+use crate::config::{Clock, Scene};
+use crate::reached::Event;
+use oncekey::exchange::{NamedBy, Of, Step, Told};
+use oncekey::{Attempt, Decision};
+
+impl World {
+    pub(super) fn readings(&self, scene: &Scene, at: u8, nothing: bool, actions: &mut Vec<Action>) {
+        if !scene.config.replica {
+            return;
+        }
+        let copies = self.shelves[usize::from(self.running[usize::from(at)].first)].copies.len();
+        let newest = copies.checked_sub(1).map(|newest| newest as u8);
+        if nothing && (newest.is_none() || self.left.stale_reads > 0) {
+            actions.push(Action::HearReplica { running: at, copy: None });
+        }
+        for copy in 0..copies as u8 {
+            if Some(copy) == newest || self.left.stale_reads > 0 {
+                actions.push(Action::HearReplica { running: at, copy: Some(copy) });
+            }
+        }
+    }
+
+    pub(super) fn hear_replica(&mut self, scene: &Scene, at: u8, copy: Option<u8>) {
+        let running = &self.running[usize::from(at)];
+        let shelf = &self.shelves[usize::from(running.first)];
+        let is_stale = copy.map_or(0, |copy| usize::from(copy) + 1) < shelf.copies.len();
+        let policy = scene.config.gateways[usize::from(running.asked.gateway)].policy;
+        let policy = match running.asked.named_by {
+            NamedBy::Number => scene.rules.of_numbers(policy),
+            _ => policy,
+        };
+        let attempt = Attempt {
+            fingerprints: running.asked.fingerprints(),
+            token: requests::token(running.number, Of::First),
+            minted_at: running.asked.minted_at,
+            policy: &policy,
+        };
+        let now = self.time_at(Clock::Gateway(running.asked.gateway));
+        let heard = copy.map(|copy| (*shelf.copies[usize::from(copy)]).clone());
+        let step = heard.and_then(|copy| scene.rules.believe(copy, &attempt, now));
+        scene.reached.note(match (&step, copy) {
+            (Some(_), _) => Event::ReplicaGave,
+            (None, Some(_)) => Event::ReplicaNotBelieved,
+            (None, None) => Event::ReplicaHadNothing,
+        });
+        let (number, waits) = (running.number, matches!(running.doing, Step::Begin(_)));
+        if let Some(Decision::Replay(response)) = step.as_ref().map(|step| &step.decision) {
+            self.witness_copy(scene, usize::from(at), response);
+        }
+        self.left.stale_reads -= u8::from(is_stale && self.left.stale_reads > 0);
+        match step {
+            Some(step) => {
+                self.tell(scene, number, Told::Copied(Some((step.decision, step.status))));
+            }
+            // The object is still waited for.
+            None if waits => {}
+            None => self.tell(scene, number, Told::Copied(None)),
+        }
+    }
+}

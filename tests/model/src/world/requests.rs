@@ -1,0 +1,129 @@
+//! The requests that are sent in every world, made once.
+
+use crate::config::Secrets;
+use oncekey::exchange::{NamedBy, Of};
+use oncekey::fingerprint::RequestParts;
+use oncekey::{
+    BusinessKeys, FingerprintSecrets, Fingerprints, IdempotencyKey, Number, Scope, StoredResponse,
+    Token, UnixMillis, webhook,
+};
+use std::sync::LazyLock;
+
+const PATH: &str = "/v1/orders";
+
+/// What a request is, as far as its records are concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Asked {
+    pub(super) tenant: u8,
+    pub(super) content: u8,
+    pub(super) gateway: u8,
+    pub(super) secrets: Secrets,
+    pub(super) named_by: NamedBy,
+    /// When its key was made, where it tells.
+    pub(super) minted_at: Option<UnixMillis>,
+}
+
+static FINGERPRINTS: LazyLock<Vec<[Fingerprints; 4]>> = LazyLock::new(|| {
+    let secrets = |list| FingerprintSecrets::parse(list).expect("a list of secrets");
+    let lists =
+        [FingerprintSecrets::none(), secrets("old:1"), secrets("new:2,old:1"), secrets("new:2")];
+    let of = |content: u8| {
+        lists.each_ref().map(|list| Fingerprints::compute(&parts(&body(content)), list))
+    };
+    (0..4).map(of).collect()
+});
+
+static OF_EVENTS: LazyLock<Fingerprints> = LazyLock::new(webhook::fingerprints);
+
+static NUMBERS: LazyLock<Vec<Number>> = LazyLock::new(|| {
+    let keys = BusinessKeys::parse("POST:/v1/orders:/out_trade_no").expect("a list");
+    let number = |value: u8| keys.number_of("POST", PATH, &value.to_string()).expect("a number");
+    (0..3).map(number).collect()
+});
+
+static SCOPES: LazyLock<[Scope; 2]> =
+    LazyLock::new(|| [Scope::of_tenant("0"), Scope::of_tenant("1")]);
+
+static SOURCE: LazyLock<Scope> = LazyLock::new(|| Scope::of_source("source"));
+
+impl Asked {
+    pub(super) fn fingerprints(&self) -> &'static Fingerprints {
+        if self.named_by == NamedBy::Event {
+            return &OF_EVENTS;
+        }
+        &FINGERPRINTS[usize::from(self.content)][self.secrets as usize]
+    }
+
+    pub(super) fn scope(&self) -> &'static Scope {
+        if self.named_by == NamedBy::Event { &SOURCE } else { &SCOPES[usize::from(self.tenant)] }
+    }
+}
+
+/// The scope of a tenant.
+pub(super) fn scope(tenant: u8) -> &'static Scope {
+    &SCOPES[usize::from(tenant)]
+}
+
+pub(super) fn body(content: u8) -> String {
+    format!("{{\"content\":{content}}}")
+}
+
+pub(super) fn parts(body: &str) -> RequestParts<'_> {
+    RequestParts {
+        method: "POST",
+        path: PATH,
+        query: None,
+        content_type: Some("application/json"),
+        body: body.as_bytes(),
+        ignore: &[],
+    }
+}
+
+pub(super) fn number(number: u8) -> &'static Number {
+    &NUMBERS[usize::from(number)]
+}
+
+pub(super) fn number_name(scope: &Scope, of: u8) -> oncekey::ScopedKey {
+    oncekey::ScopedKey::of_number(scope, "POST", PATH, number(of))
+}
+
+/// The key with this number.
+pub(super) fn key(number: u8, minted_at: Option<UnixMillis>) -> IdempotencyKey {
+    match minted_at {
+        Some(minted_at) => IdempotencyKey::mint(minted_at, [number; 10]),
+        None => IdempotencyKey::parse_bare(&format!("key-{number}")).expect("a key"),
+    }
+}
+
+/// The token of a write's attempt at one of its records.
+pub(super) const fn token(running: u8, of: Of) -> Token {
+    let beside = matches!(of, Of::Number) as u8;
+    Token::new([running * 2 + beside + 1; 16])
+}
+
+/// The request id of what a look-up finds.
+pub(super) const FOUND: &str = "r255";
+
+/// An answer of the origin. Its body tells whose request it was made for, and which execution made it.
+pub(super) fn answer(asked: &Asked, status: u16, made_by: u8, request: u8) -> StoredResponse {
+    let id = format!("r{request}");
+    if asked.named_by == NamedBy::Event {
+        return StoredResponse::without_body(status, [], &id);
+    }
+    let body = format!("{}x{made_by}", made_for(asked));
+    let headers = [("content-type".to_owned(), "text/plain".to_owned())];
+    StoredResponse::keep(status, headers, body.into_bytes(), &id, 1000).0
+}
+
+/// How the body of an answer to this request begins.
+pub(super) fn made_for(asked: &Asked) -> String {
+    format!("t{}c{}", asked.tenant, asked.content)
+}
+
+/// Whether two answers are the same to whoever sees them.
+pub(super) fn is_same(one: &StoredResponse, other: &StoredResponse) -> bool {
+    one.status == other.status
+        && one.headers == other.headers
+        && one.body() == other.body()
+        && one.request_id == other.request_id
+}

@@ -1,0 +1,216 @@
+//! At rest: nothing is under way any more. Then nothing may be stuck, and who asks is answered.
+//!
+//! Every action uses something up that is bounded: a message, a step of a write, an ask, a fault, a tick. So the
+//! worlds of a bounded configuration form a finite graph without a cycle, and every run without faults, in whatever
+//! order, ends in a world at rest. The search finds all of those, and this is asked of each. What it does goes
+//! beyond the bounds, with nothing going wrong.
+
+use super::{Action, Clocks, World};
+use crate::config::{Bounds, Clock, Fate, Scene, Tick};
+use crate::property::Property;
+use crate::reached::Event;
+use oncekey::exchange::{Answer, NamedBy};
+use oncekey::{KeyState, Rejection};
+
+/// How many steps one request takes at most when nothing goes wrong.
+const PATIENCE: usize = 60;
+
+impl World {
+    /// Whether an action is no fault, nor anybody's new request: something that is under way goes on.
+    pub fn is_quiet(&self, action: Action) -> bool {
+        match action {
+            Action::Deliver { fate, .. } => fate == Fate::Done,
+            Action::GiveUp(at) => !self.is_answered_for(&self.running[usize::from(at)]),
+            Action::TimeOut(tab) => !self.tab_may_be_answered(tab),
+            Action::HearReplica { running, .. } => !self.waits_for_object(running),
+            Action::LookUp { finds, .. } => finds,
+            Action::GoOn(_) | Action::StoreLate(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether nothing is under way.
+    pub fn is_at_rest(&self) -> bool {
+        self.net.is_empty()
+            && self.running.is_empty()
+            && self.browser.as_ref().is_none_or(|browser| !browser.is_busy())
+    }
+
+    /// What does not hold when the world comes to rest here, and why.
+    pub(crate) fn unrest(&self, scene: &Scene) -> Option<(Property, String)> {
+        let (world, stuck) = self.come_to_rest(scene);
+        match (world.broken, stuck) {
+            (Some(broken), _) => Some((broken, "when it comes to rest".to_owned())),
+            (None, stuck) => stuck.map(|why| (Property::NothingStuck, why)),
+        }
+    }
+
+    fn come_to_rest(&self, scene: &Scene) -> (Self, Option<String>) {
+        scene.reached.note(Event::AtRest);
+        let mut world = self.clone();
+        world.left = Bounds::default();
+        // The servers' clocks are set right again. A shard whose clock was ahead waits for the true time to catch
+        // up. (That a page's clock went back, and has caught up since, is what no page can notice.)
+        world.clocks = Clocks { page: world.clocks.page, ..Clocks::default() };
+        let last_seen = world.shelves.iter().map(|shelf| shelf.last_seen).max();
+        world.now = last_seen.unwrap_or(world.now).max(world.now);
+        // The leases of the dead die.
+        world.go_forward(scene, Tick::Lease);
+        world.go_forward(scene, Tick::Lease);
+        for shelf in 0..world.shelves.len() as u8 {
+            let status = world.inspect(scene, shelf);
+            if status.is_some_and(|status| status.state == KeyState::InProgress) {
+                let why = format!("record {shelf} is in progress, and nobody is at it");
+                return (world, Some(why));
+            }
+        }
+        for caller in 0..scene.config.callers.len() as u8 {
+            if self.asked[usize::from(caller)] > 0
+                && let Some(why) = world.asks_on(scene, caller)
+            {
+                return (world, Some(why));
+            }
+        }
+        let stuck = world.pays_on(scene);
+        (world, stuck)
+    }
+
+    /// A caller asks until it is answered.
+    fn asks_on(&mut self, scene: &Scene, caller: u8) -> Option<String> {
+        let is_settled = |answer: &Answer| match answer {
+            Answer::Own | Answer::NotStored | Answer::Replay(_) | Answer::Duplicate => true,
+            Answer::Rejected(rejection) => is_last_word(rejection),
+        };
+        for _ in 0..4 {
+            let answer = self.asks_once(scene, caller);
+            match answer {
+                Some(answer) if is_settled(&answer) => return None,
+                Some(Answer::Rejected(rejection)) if is_unknown(&rejection) => {
+                    return self.is_settled_by_operator(scene, caller);
+                }
+                Some(_) => self.go_forward(scene, Tick::Lease),
+                None => return Some(format!("caller {caller} gets no answer")),
+            }
+        }
+        Some(format!("caller {caller} asks on and on, and is told to come again"))
+    }
+
+    /// What is held says so; an operator finds out, and then there is an answer.
+    fn is_settled_by_operator(&mut self, scene: &Scene, caller: u8) -> Option<String> {
+        scene.reached.note(Event::SettledAtRest);
+        let named_by = scene.config.callers[usize::from(caller)].named_by;
+        if !self.settle_all(scene) && named_by != NamedBy::Event {
+            return Some(format!("caller {caller} is told unknown, and nothing can be settled"));
+        }
+        let answer = self.asks_once(scene, caller);
+        match answer {
+            Some(Answer::Rejected(rejection)) if is_unknown(&rejection) => {
+                Some(format!("caller {caller} is told unknown of what is settled"))
+            }
+            Some(_) => None,
+            None => Some(format!("caller {caller} gets no answer after it is settled")),
+        }
+    }
+
+    /// Whether there was anything to settle.
+    fn settle_all(&mut self, scene: &Scene) -> bool {
+        let mut is_settled = false;
+        for shelf in 0..self.shelves.len() as u8 {
+            if self.is_unknown(scene, shelf) {
+                is_settled |= self.settle_truly(scene, shelf);
+            }
+        }
+        is_settled
+    }
+
+    fn asks_once(&mut self, scene: &Scene, caller: u8) -> Option<Answer> {
+        self.heard = Some(Vec::new());
+        self.asked[usize::from(caller)] = 0;
+        self.ask(scene, caller, 0);
+        self.runs(scene);
+        self.heard.take().unwrap_or_default().pop()
+    }
+
+    /// All that is under way goes on to its end.
+    fn runs(&mut self, scene: &Scene) {
+        let mut actions = Vec::new();
+        for _ in 0..PATIENCE {
+            actions.clear();
+            self.deliveries(scene, &mut actions);
+            self.at_gateways(scene, &mut actions);
+            self.in_the_page(scene, &mut actions);
+            let wanted = actions.iter().copied().find(|action| match action {
+                Action::Deliver { gateway, fate, .. } => *gateway == 0 && *fate == Fate::Done,
+                Action::GiveUp(_) | Action::LookUp { .. } | Action::GoOn(_) => true,
+                Action::HearReplica { running, .. } => !self.waits_for_object(*running),
+                Action::StoreLate(_) | Action::TimeOut(_) => true,
+                _ => false,
+            });
+            match wanted {
+                Some(action) => self.apply(scene, action),
+                None => return,
+            }
+        }
+    }
+
+    fn waits_for_object(&self, running: u8) -> bool {
+        let running = &self.running[usize::from(running)];
+        running.waits_for(running.first)
+    }
+
+    /// The buyer comes again with the same payload.
+    fn pays_on(&mut self, scene: &Scene) -> Option<String> {
+        let page = scene.config.page.as_ref()?;
+        let browser = self.browser.as_mut()?;
+        if browser.is_new() {
+            return None;
+        }
+        browser.is_left();
+        browser.has_again(page.sends + 6);
+        let payload = browser.payload();
+        for time in 0..6 {
+            self.submits(scene, 0, payload);
+            self.runs(scene);
+            let now = self.time_at(Clock::Page);
+            match self.browser.as_ref()?.ended(now) {
+                None => return Some("the page waits for ever".to_owned()),
+                Some(is_known) if is_known || !page.proof => return None,
+                Some(_) => {}
+            }
+            self.browser.as_mut()?.is_left();
+            self.go_forward(scene, Tick::Lease);
+            // What is held says so, and an operator finds out; what is voided, the key calls tell.
+            if time == 2 {
+                self.settle_all(scene);
+                if page.key_calls {
+                    self.finds_out(scene, 0);
+                    self.runs(scene);
+                    if self.browser.as_ref()?.ended(now) == Some(true) {
+                        return None;
+                    }
+                    self.browser.as_mut()?.is_left();
+                }
+            }
+        }
+        Some("the buyer comes again and again, and the outcome stays unknown".to_owned())
+    }
+}
+
+/// Whether a caller need not ask again.
+fn is_last_word(rejection: &Rejection) -> bool {
+    match rejection {
+        Rejection::OfNumber { why, .. } => is_last_word(why),
+        Rejection::Mismatch
+        | Rejection::NotReplayable { .. }
+        | Rejection::KeyVoided
+        | Rejection::KeyExpired => true,
+        _ => false,
+    }
+}
+
+fn is_unknown(rejection: &Rejection) -> bool {
+    match rejection {
+        Rejection::OfNumber { why, .. } => is_unknown(why),
+        rejection => *rejection == Rejection::OutcomeUnknown,
+    }
+}

@@ -1,0 +1,166 @@
+//! The world in words, for stories.
+
+use super::network::Message;
+use super::object::What;
+use super::{Action, World};
+use crate::config::{Clock, Scene};
+use oncekey::exchange::Told;
+use oncekey::{Record, State};
+
+impl World {
+    /// What an action is.
+    pub fn describe(&self, scene: &Scene, action: Action) -> String {
+        match action {
+            Action::Ask { caller, gateway } => {
+                let c = &scene.config.callers[usize::from(caller)];
+                format!(
+                    "caller {caller} (tenant {}, key {:?}, number {:?}, content {}) asks gateway {gateway}",
+                    c.tenant, c.key, c.number, c.content
+                )
+            }
+            Action::Deliver { message, gateway, fate } => match self.message(message) {
+                Some(it @ Message::Request { .. }) => {
+                    format!("gateway {gateway} gets {}", show(it))
+                }
+                Some(it @ Message::ToOrigin { .. }) => {
+                    format!("the origin gets {}: {fate:?}", show(it))
+                }
+                Some(it) => format!("arrives: {}", show(it)),
+                None => "nothing arrives".to_owned(),
+            },
+            Action::Gate(message) => {
+                format!("somebody before the gateway answers {} with 401", self.shown(message))
+            }
+            Action::Lose(message) => format!("lost: {}", self.shown(message)),
+            Action::Double(message) => format!("doubled: {}", self.shown(message)),
+            Action::GiveUp(at) => format!("{} waits no longer", self.write(at)),
+            Action::HearReplica { running, copy } => {
+                format!("{} hears from the replica: copy {copy:?}", self.write(running))
+            }
+            Action::LookUp { running, finds } => {
+                format!(
+                    "{} looks it up; the origin {}",
+                    self.write(running),
+                    if finds { "tells" } else { "finds nothing" }
+                )
+            }
+            Action::Crash(at) => format!("the gateway of {} dies", self.write(at)),
+            Action::Evict(shelf) => format!("the object of record {shelf} is evicted"),
+            Action::Pass(tick) => format!("time passes: {tick:?}"),
+            Action::Jump(jump) => {
+                let (clock, millis) = scene.config.jumps[usize::from(jump)];
+                format!("the clock of {clock:?} jumps by {} s", millis / 1000)
+            }
+            Action::Rotate(gateway) => format!("gateway {gateway} gets the next list of secrets"),
+            Action::Sweep(shelf) => format!("the sweep looks at record {shelf}"),
+            Action::Settle(shelf) => format!("an operator settles record {shelf}"),
+            Action::Void(caller) => format!("caller {caller} voids its key"),
+            Action::Submit(submit) => match &scene.config.page {
+                Some(page) => {
+                    let (tab, payload) = page.submits[usize::from(submit)];
+                    format!("payload {payload} is submitted in tab {tab}")
+                }
+                None => "nothing is submitted".to_owned(),
+            },
+            Action::GoOn(tab) => format!("tab {tab} has waited"),
+            Action::StoreLate(tab) => format!("tab {tab} stores, late"),
+            Action::TimeOut(tab) => format!("tab {tab} has no answer in time"),
+            Action::Reload(tab) => format!("tab {tab} is reloaded"),
+            Action::GiveUpIntent(tab) => format!("tab {tab} gives the intent up"),
+        }
+    }
+
+    /// What stands in each record, in the storage, and what each write waits for.
+    pub fn records(&self, scene: &Scene) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (at, shelf) in self.shelves.iter().enumerate() {
+            let now = scene.rules.time(self.time_at(Clock::Objects), shelf.last_seen);
+            let state = shelf.record.as_deref().map_or("absent".to_owned(), |r| state(r, now));
+            lines.push(format!("record {at}: {state}"));
+        }
+        for running in &self.running {
+            lines.push(format!("write {}: {}", running.number, doing(running.doing())));
+        }
+        if let Some(browser) = &self.browser {
+            lines.push(format!("storage: {}", browser.store.as_deref().unwrap_or("nothing")));
+        }
+        lines
+    }
+
+    fn message(&self, at: u8) -> Option<&Message> {
+        self.net.get(usize::from(at))
+    }
+
+    fn shown(&self, at: u8) -> String {
+        self.message(at).map_or_else(|| "nothing".to_owned(), show)
+    }
+
+    fn write(&self, at: u8) -> String {
+        let running = self.running.get(usize::from(at));
+        running.map_or_else(|| "nobody".to_owned(), |running| format!("write {}", running.number))
+    }
+}
+
+fn show(message: &Message) -> String {
+    match message {
+        Message::Request { to, key, payload } => {
+            format!(
+                "tab {}'s request, attempt {}, key {}, payload {payload}",
+                to.tab,
+                to.attempt,
+                key.as_str()
+            )
+        }
+        Message::KeyCall { tab, voids, .. } => {
+            format!("tab {tab} {} its key", if *voids { "voids" } else { "asks about" })
+        }
+        Message::Call(call) => {
+            let what = match &call.what {
+                What::Complete(response) => format!("complete with {}", response.status),
+                What::Fail(cause) => format!("fail, {cause:?}"),
+                what => format!("{what:?}").to_lowercase(),
+            };
+            format!("write {} at record {}: {what}", call.running, call.shelf)
+        }
+        Message::Reply { running, told, .. } => {
+            format!("write {running} is told {}", show_told(told))
+        }
+        Message::ToOrigin { running, .. } => format!("write {running}'s request"),
+        Message::Copy { shelf, .. } => format!("a copy of record {shelf} at the replica"),
+        Message::Answer { to, said } => {
+            format!("tab {}'s answer to attempt {}: {said:?}", to.tab, to.attempt)
+        }
+        Message::KeyReply { tab, report, .. } => format!("tab {tab} is told {report:?}"),
+    }
+}
+
+fn show_told(told: &Told) -> String {
+    match told {
+        Told::Begun(Ok((decision, _))) => format!("{decision:?}"),
+        Told::Ended(Some((completion, _))) => format!("{completion:?}"),
+        told => format!("{told:?}"),
+    }
+}
+
+fn doing(step: &oncekey::exchange::Step) -> String {
+    format!("{step:?}").chars().take(90).collect()
+}
+
+fn state(record: &Record, now: oncekey::UnixMillis) -> String {
+    let shown = match &record.state {
+        State::InFlight { lease_until, .. } if *lease_until <= now => {
+            "in flight, its lease is dead".to_owned()
+        }
+        State::InFlight { token, .. } => format!("in flight, {token:?}"),
+        State::Completed { response, .. } => {
+            let body = response.body().map(String::from_utf8_lossy).unwrap_or_default();
+            format!("completed, {} {body}", response.status)
+        }
+        State::Unknown { cause, .. } => format!("unknown, {cause:?}"),
+        State::Released { cause, .. } => format!("released, {cause:?}"),
+        State::Voided { .. } => "voided".to_owned(),
+        State::Expired { .. } => "a tombstone".to_owned(),
+    };
+    let may = if record.maybe_executed { ", may have been executed" } else { "" };
+    format!("{shown}, {} attempts{may}", record.attempts)
+}

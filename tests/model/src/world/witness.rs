@@ -1,0 +1,326 @@
+//! What everybody saw, kept beside the world: the properties are judged by this, never by asking the core.
+
+mod seen;
+
+use super::object::Shelf;
+use super::requests::{Asked, is_same};
+use super::{World, requests};
+use crate::config::{Scene, Secrets};
+use crate::property::Property;
+use crate::reached::Event;
+use oncekey::exchange::Of;
+use oncekey::{
+    AnswerClass, Decision, ExpiredKey, FailCause, KeyState, Next, Policy, Record, State,
+    StoredResponse, Token, UnixMillis,
+};
+
+/// What was seen of one record.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Witness {
+    attempts: Vec<Attempt>,
+    /// Whose it is: tenant and content.
+    belongs_to: Option<(u8, u8)>,
+    /// From when on it may be as if it had never been.
+    forgotten_from: Option<UnixMillis>,
+    /// Its kept answers, one after the other.
+    answers: Vec<Kept>,
+    /// How often something was executed under it, and which execution came first.
+    charges: u8,
+    executed: Option<u8>,
+    /// Of a number: the first success that anybody saw, and until when everybody sees the same.
+    seen: Option<(StoredResponse, UnixMillis)>,
+    /// The origin itself has refused it for good.
+    is_refused: bool,
+    is_voided: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Attempt {
+    running: u8,
+    /// It was told to execute.
+    is_granted: bool,
+    /// Its request left for the origin.
+    is_dispatched: bool,
+    /// Its outcome is recorded, or its lease had died when another one took over.
+    is_free: bool,
+    /// It surely was not executed, by the origin's own word or an operator's.
+    is_clear: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Kept {
+    answer: StoredResponse,
+    /// `None`: for good.
+    until: Option<UnixMillis>,
+    /// Until when its content is kept.
+    content_until: Option<UnixMillis>,
+}
+
+/// What changes a record, as far as that matters here.
+pub(super) enum Change<'a> {
+    Begun(&'a Asked, u8, &'a Decision),
+    ByAttempt(u8, Token, Brought<'a>),
+    Voided(bool),
+    Settled,
+    Swept,
+}
+
+pub(super) enum Brought<'a> {
+    Answer(&'a StoredResponse),
+    Failure(FailCause),
+    Renewal,
+}
+
+impl Brought<'_> {
+    fn is_success(&self) -> bool {
+        matches!(self, Self::Answer(response) if response.is_success())
+    }
+
+    /// Whether it says that nothing was executed.
+    fn clears(&self, policy: &Policy) -> bool {
+        match self {
+            Self::Answer(response) => matches!(
+                policy.class_of(response.status),
+                AnswerClass::NotExecuted | AnswerClass::RepeatElsewhere
+            ),
+            Self::Failure(cause) => *cause == FailCause::NotDispatched,
+            Self::Renewal => false,
+        }
+    }
+}
+
+impl World {
+    /// A record is about to be changed.
+    pub(super) fn witness(
+        &mut self,
+        scene: &Scene,
+        shelf: u8,
+        before: Option<&Record>,
+        next: &Next,
+        change: &Change<'_>,
+        now: UnixMillis,
+    ) {
+        let after = match next {
+            Next::Keep => before,
+            Next::Remove => None,
+            Next::Write(record) => Some(&**record),
+        };
+        let Shelf { witness, for_good, .. } = &mut self.shelves[usize::from(shelf)];
+        let for_good = *for_good;
+        if witness.forgotten_from.is_some_and(|from| from <= now) {
+            witness.forget();
+        }
+        let mut broken = Vec::new();
+        if let Change::Begun(asked, running, decision) = change {
+            witness.begun(asked, *running, decision, &mut broken);
+        }
+        if let Change::Voided(true) = change {
+            witness.is_voided = true;
+            if witness.charges > 0 {
+                broken.push(Property::VoidedProves);
+            }
+        }
+        if !matches!(next, Next::Keep) {
+            broken.extend(completed_changes(before, after, now));
+            broken.extend(stale_changes(scene, before, after, change));
+            broken.extend(witness.takes(before, after, for_good, now));
+            broken.extend(witness.begins_again(change));
+            witness.frees(before, after, change, now);
+            witness.remember(before, after, for_good, change);
+        }
+        for property in broken {
+            self.breaks(property);
+        }
+    }
+}
+
+impl Witness {
+    /// It is as if it had never been.
+    fn forget(&mut self) {
+        let answers = core::mem::take(&mut self.answers);
+        *self = Self { answers, ..Self::default() };
+    }
+
+    fn attempt(&mut self, running: u8) -> &mut Attempt {
+        let known = self.attempts.iter().position(|attempt| attempt.running == running);
+        let at = known.unwrap_or_else(|| {
+            let (is_granted, is_dispatched) = (false, false);
+            let (is_free, is_clear) = (false, false);
+            self.attempts.push(Attempt { running, is_granted, is_dispatched, is_free, is_clear });
+            self.attempts.len() - 1
+        });
+        &mut self.attempts[at]
+    }
+
+    fn begun(
+        &mut self,
+        asked: &Asked,
+        running: u8,
+        decision: &Decision,
+        broken: &mut Vec<Property>,
+    ) {
+        let asker = (asked.tenant, asked.content);
+        let refuses = match decision {
+            Decision::Mismatch | Decision::KeyVoided | Decision::KeyExpired => true,
+            // Under a secret that a gateway does not list, a record's status is all that it may tell.
+            Decision::NotReplayable { http_status, .. } => {
+                http_status.is_none() || asked.secrets != Secrets::None
+            }
+            _ => false,
+        };
+        match self.belongs_to {
+            Some((tenant, _)) if tenant != asked.tenant && !refuses => {
+                broken.push(Property::ScopesApart);
+            }
+            Some(owner) if owner != asker && !refuses => broken.push(Property::OneRequest),
+            _ => {}
+        }
+        if matches!(decision, Decision::Execute(_)) {
+            self.belongs_to.get_or_insert(asker);
+            self.attempt(running).is_granted = true;
+        }
+    }
+
+    /// A first answer may be kept, and another one when that has expired.
+    fn takes(
+        &mut self,
+        before: Option<&Record>,
+        after: Option<&Record>,
+        for_good: bool,
+        now: UnixMillis,
+    ) -> Option<Property> {
+        let answer = |record: Option<&Record>| match record.map(|record| &record.state) {
+            Some(State::Completed { response, .. }) => Some(response.clone()),
+            _ => None,
+        };
+        let kept = answer(after)?;
+        if answer(before).is_some() {
+            return None;
+        }
+        let has_expired = |last: &Kept| last.until.is_some_and(|until| until <= now);
+        let is_first = self.answers.last().is_none_or(has_expired);
+        let content_until = after.and_then(Record::expires_at);
+        let until = content_until.filter(|_| !for_good);
+        self.answers.push(Kept { answer: kept, until, content_until });
+        (!is_first).then_some(Property::OneAnswer)
+    }
+
+    /// Who need not be waited for any more.
+    fn frees(
+        &mut self,
+        before: Option<&Record>,
+        after: Option<&Record>,
+        change: &Change<'_>,
+        now: UnixMillis,
+    ) {
+        if let Change::Settled = change {
+            for attempt in &mut self.attempts {
+                (attempt.is_free, attempt.is_clear) = (true, true);
+            }
+        }
+        if let Change::ByAttempt(running, _, brought) = change
+            && !matches!(brought, Brought::Renewal)
+        {
+            let clears = before.is_some_and(|record| brought.clears(&record.policy));
+            let attempt = self.attempt(*running);
+            attempt.is_free = true;
+            attempt.is_clear |= clears;
+        }
+        let Some(State::InFlight { token, lease_until }) = before.map(|record| &record.state)
+        else {
+            return;
+        };
+        let goes_on = matches!(after.map(|r| &r.state), Some(State::InFlight { token: owner, .. }) if owner == token);
+        let has_answer = matches!(after.map(|r| &r.state), Some(State::Completed { .. }));
+        if !goes_on && (*lease_until <= now || has_answer) {
+            for attempt in &mut self.attempts {
+                let is_owner = [Of::First, Of::Number]
+                    .map(|of| requests::token(attempt.running, of))
+                    .contains(token);
+                attempt.is_free |= is_owner;
+            }
+        }
+    }
+
+    /// What is to be remembered of what stands now, and for how long.
+    fn remember(
+        &mut self,
+        before: Option<&Record>,
+        after: Option<&Record>,
+        for_good: bool,
+        change: &Change<'_>,
+    ) {
+        let Some(record) = after else {
+            // What is to be repeated elsewhere leaves nothing. The sweep takes what may be forgotten.
+            let leaves_nothing = matches!(
+                change,
+                Change::ByAttempt(_, _, Brought::Answer(response))
+                    if AnswerClass::of_status(response.status) == AnswerClass::RepeatElsewhere
+            );
+            if leaves_nothing && before.is_some_and(|record| !record.maybe_executed) {
+                // With the record its attempts are forgotten, too.
+                self.belongs_to = None;
+                self.forgotten_from = None;
+                self.attempts.clear();
+            }
+            return;
+        };
+        let is_released = matches!(record.state, State::Released { .. });
+        if for_good && is_released && !record.maybe_executed {
+            self.belongs_to = None;
+        }
+        let long = |from: UnixMillis| from.plus(record.policy.long_retention());
+        self.forgotten_from = match (record.policy.expired_key, &record.state) {
+            (_, State::Released { .. }) if for_good => record.due_at(),
+            _ if for_good => None,
+            (ExpiredKey::Refuse, State::Voided { .. } | State::Expired { .. }) => record.due_at(),
+            (ExpiredKey::Refuse, _) => record.due_at().map(long),
+            (ExpiredKey::Forget | ExpiredKey::Remember, _) => record.due_at(),
+        };
+    }
+
+    /// An attempt that has ended, or was overtaken, does not begin again.
+    fn begins_again(&self, change: &Change<'_>) -> Option<Property> {
+        let Change::Begun(_, running, _) = change else { return None };
+        let is_over = self.attempts.iter().any(|a| a.running == *running && a.is_free);
+        is_over.then_some(Property::StaleAddsOnlySuccess)
+    }
+}
+
+/// 3. What is completed stays, as long as it counts.
+fn completed_changes(
+    before: Option<&Record>,
+    after: Option<&Record>,
+    now: UnixMillis,
+) -> Option<Property> {
+    let before = before?;
+    let State::Completed { response, .. } = &before.state else { return None };
+    let is_alive = before.due_at().is_none_or(|due| now < due)
+        && before.status(now).is_some_and(|status| status.state == KeyState::Completed);
+    let stays = matches!(
+        after.map(|record| &record.state),
+        Some(State::Completed { response: after, .. }) if is_same(response, after)
+    );
+    (is_alive && !stays).then_some(Property::CompletedStays)
+}
+
+/// 3. An attempt that does not own the key adds the first success, and nothing else.
+fn stale_changes(
+    scene: &Scene,
+    before: Option<&Record>,
+    after: Option<&Record>,
+    change: &Change<'_>,
+) -> Option<Property> {
+    let Change::ByAttempt(_, token, brought) = change else { return None };
+    let state = before.map(|record| &record.state);
+    if matches!(state, Some(State::InFlight { token: owner, .. }) if owner == token) {
+        return None;
+    }
+    let has_answer = matches!(state, Some(State::Completed { .. } | State::Voided { .. }) | None);
+    let adds = matches!(after.map(|record| &record.state), Some(State::Completed { .. }));
+    let is_first_success = !has_answer && brought.is_success() && adds;
+    if is_first_success {
+        scene.reached.note(Event::LateSuccess);
+    }
+    (!is_first_success && before != after).then_some(Property::StaleAddsOnlySuccess)
+}

@@ -1,0 +1,188 @@
+//! What is seen at the origin and by callers, and judged by what was recorded.
+
+use super::Kept;
+use crate::config::{Clock, Scene};
+use crate::property::Property;
+use crate::world::World;
+use crate::world::requests::{self, Asked, FOUND, is_same, made_for};
+use oncekey::exchange::{Answer, NamedBy, Of};
+use oncekey::{AnswerClass, State, StoredResponse, UnixMillis, UnknownOutcome, replica};
+
+impl World {
+    /// A write calls the origin.
+    pub(in crate::world) fn witness_dispatch(
+        &mut self,
+        scene: &Scene,
+        running: u8,
+        first: u8,
+        beside: Option<u8>,
+    ) {
+        let no_clock_was_set = self.left.jumps == scene.config.bounds.jumps;
+        for (of, shelf) in [(Of::First, Some(first)), (Of::Number, beside)] {
+            let Some(shelf) = shelf else { continue };
+            let now = self.object_time(scene, shelf);
+            let shelf = &mut self.shelves[usize::from(shelf)];
+            let record = shelf.record.as_deref();
+            let token = requests::token(running, of);
+            let witness = &mut shelf.witness;
+            let mut broken = Vec::new();
+            if !witness.attempt(running).is_granted {
+                broken.push(Property::AuthorityDecides);
+            }
+            let holds_lease = match record.map(|record| &record.state) {
+                Some(State::InFlight { token: owner, lease_until }) => {
+                    *owner == token && now < *lease_until
+                }
+                // An attempt that was overtaken has brought its success meanwhile.
+                Some(State::Completed { .. }) => true,
+                _ => false,
+            };
+            if no_clock_was_set && !holds_lease {
+                broken.push(Property::DispatchedWithLease);
+            }
+            let holds = record.is_some_and(|r| r.policy.unknown_outcome == UnknownOutcome::Hold);
+            for other in witness.attempts.iter().filter(|other| other.running != running) {
+                if other.is_dispatched && !other.is_free {
+                    broken.push(Property::OneAtATime);
+                }
+                if other.is_dispatched && !other.is_clear && holds {
+                    broken.push(Property::HeldIsHeld);
+                }
+            }
+            witness.attempt(running).is_dispatched = true;
+            for property in broken {
+                self.breaks(property);
+            }
+        }
+    }
+
+    /// The origin executes, or knows that it has done so: which execution it is.
+    pub(in crate::world) fn witness_execution(
+        &mut self,
+        first: u8,
+        number: Option<u8>,
+        made_by: u8,
+    ) {
+        for shelf in [Some(first), number].into_iter().flatten() {
+            self.shelves[usize::from(shelf)].witness.executed.get_or_insert(made_by);
+        }
+    }
+
+    /// The origin refuses for good.
+    pub(in crate::world) fn witness_refusal(&mut self, first: u8) {
+        self.shelves[usize::from(first)].witness.is_refused = true;
+    }
+
+    /// Something new is executed.
+    pub(in crate::world) fn witness_charge(
+        &mut self,
+        scene: &Scene,
+        first: u8,
+        number: Option<u8>,
+    ) {
+        let number = number.filter(|number| *number != first);
+        for shelf in [Some(first), number].into_iter().flatten() {
+            let witness = &mut self.shelves[usize::from(shelf)].witness;
+            witness.charges += 1;
+            let (charges, is_voided) = (witness.charges, witness.is_voided);
+            if charges > 1 && scene.config.charges_once() {
+                self.breaks(Property::ChargedOnce);
+            }
+            if is_voided {
+                self.breaks(Property::VoidedProves);
+            }
+        }
+        if scene.config.page.is_some() && self.charges.len() > 1 && scene.config.charges_once() {
+            self.breaks(Property::ChargedOnce);
+        }
+    }
+
+    /// An answer goes out.
+    pub(in crate::world) fn witness_answer(
+        &mut self,
+        scene: &Scene,
+        at: usize,
+        answer: &Answer,
+        own: Option<&StoredResponse>,
+    ) {
+        let running = &self.running[at];
+        let policy = scene.config.gateways[usize::from(running.asked.gateway)].policy;
+        let policy = match running.asked.named_by {
+            NamedBy::Key => policy,
+            NamedBy::Number => policy.of_numbers(),
+            NamedBy::Event => policy.of_events(),
+        };
+        let kept = match answer {
+            Answer::Replay(response) => Some(response),
+            Answer::Own => own.filter(|own| policy.class_of(own.status) == AnswerClass::Final),
+            Answer::NotStored | Answer::Duplicate | Answer::Rejected(_) => None,
+        };
+        let Some(kept) = kept else { return };
+        let (since, asked) = (running.since, running.asked);
+        let number = match asked.named_by {
+            NamedBy::Number => Some(running.first),
+            _ => running.beside,
+        };
+        let is_known = [Some(running.first), running.beside].into_iter().flatten().any(|shelf| {
+            let answers = &self.shelves[usize::from(shelf)].witness.answers;
+            let counts = |known: &&Kept| known.until.is_none_or(|until| since < until);
+            answers.iter().filter(counts).any(|known| is_same(&known.answer, kept))
+        });
+        // What a look-up has found, and could not be stored, is no kept answer.
+        let is_found = running.found.as_ref().is_some_and(|found| is_same(found, kept));
+        if !is_known && !is_found {
+            self.breaks(Property::OneAnswer);
+        }
+        if let Some(number) = number.filter(|_| kept.is_success() && kept.request_id != FOUND) {
+            let seen = &mut self.shelves[usize::from(number)].witness.seen;
+            let (first, until) =
+                seen.get_or_insert_with(|| (kept.clone(), since.plus(policy.retention)));
+            if since < *until && !is_same(first, kept) {
+                self.breaks(Property::OneAnswer);
+            }
+        }
+        let Some(body) = kept.body().filter(|body| !body.is_empty()) else { return };
+        let of = |asked: &Asked| [made_for(asked), "x".to_owned()].concat();
+        if !body.starts_with(of(&asked).as_bytes()) {
+            let is_tenants = body.starts_with(format!("t{}", asked.tenant).as_bytes());
+            self.breaks(if is_tenants { Property::OneRequest } else { Property::ScopesApart });
+        }
+    }
+
+    /// The replica gives an answer.
+    pub(in crate::world) fn witness_copy(
+        &mut self,
+        scene: &Scene,
+        at: usize,
+        response: &StoredResponse,
+    ) {
+        let running = &self.running[at];
+        let shelf = &self.shelves[usize::from(running.first)];
+        let no_clock_was_set = self.left.jumps == scene.config.bounds.jumps;
+        let now = self.time_at(Clock::Objects);
+        let is_alive =
+            |until: UnixMillis| !no_clock_was_set || now.plus(replica::HEAD_START) < until;
+        let is_its = |known: &Kept| {
+            is_same(&known.answer, response) && known.content_until.is_some_and(is_alive)
+        };
+        if !shelf.witness.answers.iter().any(is_its) {
+            self.breaks(Property::ReplicaIsFinal);
+        }
+    }
+
+    /// How often something was executed, of all that is not forgotten.
+    pub(in crate::world) fn charged(&self, shelf: u8) -> u8 {
+        self.shelves[usize::from(shelf)].witness.charges
+    }
+
+    /// Which execution there was, of all that is not forgotten.
+    pub(in crate::world) fn executed(&self, shelf: u8) -> Option<u8> {
+        self.shelves[usize::from(shelf)].witness.executed
+    }
+
+    /// Whether it is settled that nothing is to be executed under it.
+    pub(in crate::world) fn is_given_up(&self, shelf: u8) -> bool {
+        let witness = &self.shelves[usize::from(shelf)].witness;
+        witness.is_voided || witness.is_refused
+    }
+}

@@ -1,0 +1,125 @@
+//! A part of the proof, for every run of the tests. `make proof` is the whole.
+
+use oncekey_model::config::{Config, Scene};
+use oncekey_model::configs;
+use oncekey_model::explore::{How, explore};
+use oncekey_model::mutants::Mutant;
+use oncekey_model::reached::Reached;
+use oncekey_model::rules::Rules;
+use oncekey_model::trial::{suspected, try_mutant};
+use oncekey_model::world::{Action, World};
+use std::collections::HashMap;
+
+fn named(name: &str) -> Config {
+    configs::all(false).into_iter().find(|config| config.name == name).expect("a world")
+}
+
+#[test]
+fn the_first_steps_of_every_world_hold() {
+    for config in configs::all(false) {
+        let how = How { threads: 2, transitions: Some(2500) };
+        let explored = explore(config, Rules::PLAIN, how);
+        let broken = explored.broken.map(|broken| broken.story);
+        assert_eq!(broken, None, "{}", explored.name);
+        assert!(explored.states > 300, "{}: {}", explored.name, explored.states);
+    }
+}
+
+#[test]
+fn a_whole_world_holds() {
+    let how = How { threads: 2, transitions: None };
+    let explored = explore(named("a number alone"), Rules::PLAIN, how);
+    assert_eq!(explored.broken.map(|broken| broken.story), None);
+}
+
+/// The trial's own trial: faults that show early are caught early. `make proof` tries all.
+#[test]
+fn mutants_are_caught() {
+    let how = How { threads: 2, transitions: Some(20_000) };
+    for mutant in [
+        Mutant::LeaseNotChecked,
+        Mutant::HoldTreatedAsRetry,
+        Mutant::FingerprintAfterInProgress,
+        Mutant::SweepRemovesLiveRecord,
+        Mutant::ScopeLeftOut,
+        Mutant::ReplicaNothingBelieved,
+        Mutant::DispatchAfterHalfLease,
+        Mutant::AnswerBeforeStored,
+        Mutant::NumberNotAsked,
+        Mutant::KeyStoredAfterSending,
+    ] {
+        let verdict = try_mutant(mutant, how);
+        let caught = verdict.caught.unwrap_or_else(|| panic!("{} is not caught", mutant.name()));
+        assert_eq!(caught.name, suspected(mutant), "{}", mutant.name());
+        let story = caught.broken.expect("it is caught").story;
+        assert!(story.contains("broken: "), "{story}");
+    }
+}
+
+#[test]
+fn every_mutant_is_suspected_in_a_world_that_there_is() {
+    let worlds = configs::all(false);
+    for mutant in Mutant::ALL {
+        assert!(worlds.iter().any(|config| config.name == suspected(*mutant)), "{}", mutant.name());
+        assert_eq!(Mutant::named(mutant.name()), Some(*mutant));
+        assert!(!mutant.fault().is_empty());
+    }
+}
+
+#[test]
+fn the_stated_limits_are_where_they_are_said_to_be() {
+    let how = How { threads: 2, transitions: Some(60_000) };
+    for config in configs::limits().into_iter().skip(1) {
+        let name = config.name;
+        assert!(explore(config, Rules::PLAIN, how).broken.is_some(), "{name}");
+    }
+}
+
+/// What is asked of worlds at rest says something of all worlds only if every run comes to rest: no run comes back
+/// to where it was, and one that is not at rest can always go on without a fault.
+#[test]
+fn every_run_comes_to_rest() {
+    for name in ["two requests", "a number alone"] {
+        let mut config = named(name);
+        config.bounds.losses = 0;
+        config.bounds.fates = 0;
+        config.callers.truncate(2);
+        let scene = Scene { config, rules: Rules::PLAIN, reached: Reached::default() };
+        let states = walk(&scene);
+        assert!(states > 500, "{name}: {states}");
+    }
+}
+
+/// Depth first, each state once; a state that is met while it is on the way is a cycle.
+fn walk(scene: &Scene) -> usize {
+    let mut done = HashMap::<World, bool>::new();
+    let mut way = vec![(World::new(scene), None::<Vec<Action>>)];
+    while let Some((world, left)) = way.last_mut() {
+        let left = left.get_or_insert_with(|| {
+            let mut actions = Vec::new();
+            world.actions(scene, &mut actions);
+            assert!(
+                world.is_at_rest() || actions.iter().any(|action| world.is_quiet(*action)),
+                "nothing can happen, and yet something is under way: {world:?}"
+            );
+            done.insert(world.clone(), false);
+            actions
+        });
+        let Some(action) = left.pop() else {
+            done.insert(world.clone(), true);
+            way.pop();
+            continue;
+        };
+        let mut next = world.clone();
+        next.apply(scene, action);
+        if next == *world && matches!(action, Action::HearReplica { .. }) {
+            continue;
+        }
+        match done.get(&next) {
+            Some(true) => {}
+            Some(false) => panic!("a cycle by {action:?}"),
+            None => way.push((next, None)),
+        }
+    }
+    done.len()
+}
