@@ -1,4 +1,4 @@
-// Checks every crate of both lock files against deny.toml: its licence is allowed, it is not banned, it comes from
+// Checks every crate of all lock files against deny.toml: its licence is allowed, it is not banned, it comes from
 // the crates registry. cargo-deny does this and more; it takes minutes to compile, this takes a second.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -37,7 +37,7 @@ function permits(expression) {
 
 const problems = [];
 let count = 0;
-for (const manifest of ["Cargo.toml", "scripts/wasm-bindgen-cli/Cargo.toml"]) {
+for (const manifest of ["Cargo.toml", "scripts/wasm-bindgen-cli/Cargo.toml", "fuzz/Cargo.toml"]) {
   const metadata = execFileSync("cargo", ["metadata", "--locked", "--format-version", "1", "--all-features", "--manifest-path", manifest], {
     maxBuffer: 1 << 28,
     stdio: ["ignore", "pipe", "inherit"],

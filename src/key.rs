@@ -3,7 +3,8 @@
 use crate::time::UnixMillis;
 use core::fmt;
 
-/// A valid idempotency key: 1 to 255 visible ASCII characters, without quotes around it.
+/// A valid idempotency key: 1 to 255 visible ASCII characters, without quotes around it, without a
+/// quote at its start or a comma at its end.
 ///
 /// Its text may identify a customer's operation, so `Debug` shows its length only.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -17,8 +18,8 @@ pub enum KeyError {
     Empty,
     /// More than [`IdempotencyKey::MAX_LENGTH`] characters.
     TooLong,
-    /// A space, a control character or something outside ASCII. Two header lines arrive joined by
-    /// a comma and a space, so this is also how a key that was sent twice is noticed.
+    /// A space, a control character, something outside ASCII, or a comma at the end. Two header lines
+    /// arrive joined by a comma and a space, so this is also how a key that was sent twice is noticed.
     NotVisibleAscii,
     /// It starts with a quote and is no RFC 8941 string.
     BrokenString,
@@ -37,8 +38,6 @@ impl IdempotencyKey {
         let value = value.trim_matches([' ', '\t']);
         match value.strip_prefix('"') {
             Some(rest) => Self::parse_bare(&unquote(rest)?),
-            // Two headers, the second of them empty.
-            None if value.ends_with(',') => Err(KeyError::NotVisibleAscii),
             None => Self::parse_bare(value),
         }
     }
@@ -57,6 +56,10 @@ impl IdempotencyKey {
         // Sent on as it is, such a key would read as the start of a string at the origin.
         if text.starts_with('"') {
             return Err(KeyError::BrokenString);
+        }
+        // And such a one as two headers, the second of them empty.
+        if text.ends_with(',') {
+            return Err(KeyError::NotVisibleAscii);
         }
         Ok(Self(text.to_owned()))
     }
@@ -164,6 +167,7 @@ mod tests {
             (", b", KeyError::NotVisibleAscii),
             ("a,", KeyError::NotVisibleAscii),
             ("\"a\",", KeyError::BrokenString),
+            ("\"a,\"", KeyError::NotVisibleAscii),
             ("a\tb", KeyError::NotVisibleAscii),
             ("a\u{7f}b", KeyError::NotVisibleAscii),
             ("a\0b", KeyError::NotVisibleAscii),

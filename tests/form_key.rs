@@ -203,6 +203,8 @@ fn a_part_that_some_readers_take_for_the_field_is_refused() {
         "Content-Disposition: form-data; name=\"key\"; name=\"key\"",
         "Content-Disposition: form-data; name*=utf-8''k%65y",
         "Content-Disposition: form-data; name*0=ke; name*1=y",
+        "Content-Disposition: form-data; name=\"key\"; name*=utf-8''other",
+        "Content-Disposition: form-data; name*=utf-8''other; name=\"key\"",
         "Content-Disposition: form-data; name=\"a\"; filename=\"\\\"; name=\"key\"",
         "Content-Disposition: attachment; name=\"key\"",
         "Content-Disposition: form-data name=\"x\"; name=\"key\"",
@@ -345,7 +347,7 @@ proptest! {
     fn a_pair_that_was_put_in_comes_out(
         pairs in vec("[a-jl-z+=%;0-9]{0,6}", 0..6),
         place: prop::sample::Index,
-        key in "[!#-~][!-~]{0,20}",
+        key in "[!#-~][!-~]{0,20}[!-+\\--~]",
         choices: u64,
     ) {
         let field = format!("{}={}", spelled("key", choices), spelled(&key, choices.reverse_bits()));
@@ -362,7 +364,7 @@ proptest! {
         contents in vec(noise(&["\r\n", "\r", "\n", "--", "--A", "key", "\0", "name=\"key\""]), 0..5),
         preamble in prop::option::of(noise(&["\r\n", "--", "-", "C", "x"])),
         place: prop::sample::Index,
-        key in "[!#-~][!-~]{0,20}",
+        key in "[!#-~][!-~]{0,20}[!-+\\--~]",
     ) {
         // A delimiter in there would make other parts of the form, or end it before the field.
         let mut pieces = contents.iter().chain(&preamble);

@@ -120,7 +120,9 @@ fn point(year: u64, month: u64, day: u64, weekday: u64, seconds: u64) -> Option<
     let days = days_before(year) + (0..month).map(|m| days_in(year, m)).sum::<u64>() + day - 1;
     // The first day of 1970 was a Thursday.
     let is_that_day = (days + 4) % 7 == weekday;
-    is_that_day.then_some(UnixMillis::new((days * 86_400 + seconds) * 1000))
+    // Only a clock that is wrong by ages leads to a year that is too large.
+    let millis = (days * 86_400 + seconds).checked_mul(1000)?;
+    is_that_day.then_some(UnixMillis::new(millis))
 }
 
 /// Days from the epoch to the first of January, from 1970 on.
@@ -141,9 +143,23 @@ fn days_in(year: u64, month: u64) -> u64 {
 
 /// The year that ends in these two digits and is at most 50 years ahead.
 fn nearest_year(two_digits: u64, now: UnixMillis) -> u64 {
-    const MEAN_YEAR: u64 = 31_556_952_000;
-    let last = 1970 + now.as_u64() / MEAN_YEAR + 50;
+    let last = year_of(now) + 50;
     last - (last - two_digits) % 100
+}
+
+fn year_of(now: UnixMillis) -> u64 {
+    const MEAN_YEAR: u64 = 31_556_952_000;
+    const DAY: u64 = 86_400_000;
+    // The mean may be a day ahead of the calendar or behind it.
+    let year = 1970 + now.as_u64() / MEAN_YEAR;
+    let today = now.as_u64() / DAY;
+    if today < days_before(year) {
+        year - 1
+    } else if today >= days_before(year + 1) {
+        year + 1
+    } else {
+        year
+    }
 }
 
 #[cfg(test)]
@@ -212,6 +228,26 @@ mod tests {
         ] {
             let now = UnixMillis::new((days_before(now) + 100) * 86_400_000);
             assert_eq!(nearest_year(digits, now), year, "{digits}");
+        }
+    }
+
+    #[test]
+    fn the_present_year_is_that_of_the_calendar() {
+        for year in 1970..2370 {
+            for (day, expected) in [(days_before(year), year), (days_before(year + 1) - 1, year)] {
+                let noon = UnixMillis::new(day * 86_400_000 + 43_200_000);
+                assert_eq!(year_of(noon), expected, "{day}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_clock_at_the_end_of_time_does_no_harm() {
+        let end = UnixMillis::new(u64::MAX);
+        for day in LONG_DAYS {
+            // A year that is further ahead than a number can tell.
+            let value = format!("{day}, 06-Nov-60 08:49:37 GMT");
+            assert_eq!(parse_http_date(&value, end), None);
         }
     }
 

@@ -5,7 +5,8 @@ use oncekey::fingerprint::{
 use proptest::prelude::*;
 
 use crate::support::form;
-use crate::support::spelling::{Choices, spell, value};
+use crate::support::random::{form, value};
+use crate::support::spelling::{Choices, spell};
 
 const REQUEST: RequestParts<'_> = RequestParts {
     method: "POST",
@@ -40,7 +41,7 @@ proptest! {
     }
 
     #[test]
-    fn a_form_with_two_boundaries_is_one_request(form in form::form(), one: u64, other: u64) {
+    fn a_form_with_two_boundaries_is_one_request(form in form(), one: u64, other: u64) {
         let [one, other] = [one, other].map(|seed| {
             let (content_type, body) = form::spell(&form, &mut Choices(seed));
             plain(&RequestParts { body: &body, content_type: Some(&content_type), ..REQUEST })
@@ -193,6 +194,7 @@ fn the_wire_form_holds() {
         assert_eq!(bytes[..2], [0x83, 1]);
         bytes[1] = 2;
         let later = minicbor::decode::<Fingerprint>(&bytes).unwrap();
+        assert_eq!((fingerprint.version(), later.version()), (1, 2));
         assert_eq!(
             Fingerprints::compute(&REQUEST, &secrets("k1:s")).compare(&later),
             Comparison::Unlisted
@@ -241,6 +243,7 @@ fn nothing_secret_is_shown() {
     let request = RequestParts { query: Some("token=hunter2"), body: b"hunter2", ..REQUEST };
     let fingerprints = Fingerprints::compute(&request, &listed);
     let shown = format!("{listed:?} {request:?} {fingerprints:?}");
+    assert_eq!(format!("{listed:?}"), r#"["k1"]"#);
     assert!(shown.contains("k1") && shown.contains("/v1/orders"), "{shown}");
     assert!(!shown.contains("hunter") && !shown.contains("104, 117"), "{shown}");
     assert!(!shown.contains(&fingerprints.signing().digest_hex()));

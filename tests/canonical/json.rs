@@ -2,8 +2,10 @@ use oncekey::canonical::JsonPointer;
 use oncekey::canonical::json::{MAX_DEPTH, canonicalize};
 use proptest::prelude::*;
 
-use crate::support::reference::{self, Decimal, Value, utf16};
-use crate::support::spelling::{Choices, spell, text, value};
+use crate::support::change::{change_value, without_one};
+use crate::support::random::{text, value};
+use crate::support::reference::{self, Value, utf16};
+use crate::support::spelling::{Choices, spell};
 
 fn form(text: &str) -> Option<Vec<u8>> {
     canonicalize(text.as_bytes(), &[])
@@ -31,7 +33,7 @@ proptest! {
     #[test]
     fn one_change_makes_another_form(value in value(), change: u64, one: u64, other: u64) {
         let mut changed = value.clone();
-        change_somewhere(&mut changed, &mut Choices(change));
+        change_value(&mut changed, &mut Choices(change));
         prop_assert_ne!(&changed, &value);
         let [one, other] = [(&value, one), (&changed, other)]
             .map(|(value, seed)| form(&spell(value, &mut Choices(seed))));
@@ -115,70 +117,6 @@ fn a_value_at_the_greatest_depth() {
     }
 }
 
-/// Changes one digit, character, member, or the order of an array.
-fn change_somewhere(value: &mut Value, choices: &mut Choices) {
-    match value {
-        Value::Array(elements) if !elements.is_empty() => {
-            let pick = choices.below(elements.len());
-            match choices.below(4) {
-                0 => drop(elements.remove(pick)),
-                1 => elements.insert(pick, elements[pick].clone()),
-                2 if elements[pick] != elements[0] => elements.swap(0, pick),
-                _ => change_somewhere(&mut elements[pick], choices),
-            }
-        }
-        Value::Object(members) if !members.is_empty() => {
-            let name = members.keys().nth(choices.below(members.len())).unwrap().clone();
-            match choices.below(4) {
-                0 => drop(members.remove(&name)),
-                1 => {
-                    let member = members.remove(&name).unwrap();
-                    let mut renamed = name.clone();
-                    // Longer than any other name, so it is none of them.
-                    renamed.extend(members.keys().flatten().copied().chain([0x78]));
-                    members.insert(renamed, member);
-                }
-                _ => change_somewhere(members.get_mut(&name).unwrap(), choices),
-            }
-        }
-        Value::Array(elements) => elements.push(Value::Object(Default::default())),
-        Value::Object(_) => *value = Value::Array(Vec::new()),
-        Value::Null => *value = Value::String("null".into()),
-        Value::Bool(is_true) => *is_true = !*is_true,
-        Value::Number(number) => change_number(number, choices),
-        Value::String(text) => {
-            let mut characters: Vec<char> = text.chars().collect();
-            let pick = choices.below(characters.len() + 1);
-            match characters.get(pick) {
-                Some(&character) if choices.below(2) == 0 => {
-                    characters[pick] = if character == 'b' { 'a' } else { 'b' }
-                }
-                Some(_) => drop(characters.remove(pick)),
-                None => characters.push('\u{0}'),
-            }
-            *text = characters.into_iter().collect();
-        }
-    }
-}
-
-fn change_number(number: &mut Decimal, choices: &mut Choices) {
-    if number.digits.is_empty() {
-        *number = Decimal::new(choices.below(2) == 0, "1", choices.below(40) as i64 - 20);
-        return;
-    }
-    match choices.below(3) {
-        0 => number.negative = !number.negative,
-        1 => number.exponent += if choices.below(2) == 0 { 1 } else { -1 },
-        _ => {
-            let pick = choices.below(number.digits.len());
-            let digit = number.digits.as_bytes()[pick];
-            let other =
-                if digit == b'9' { "1".to_owned() } else { char::from(digit + 1).to_string() };
-            number.digits.replace_range(pick..=pick, &other);
-        }
-    }
-}
-
 fn damage(bytes: &mut Vec<u8>, choices: &mut Choices) {
     const PIECES: [&[u8]; 24] = [
         b"[",
@@ -218,45 +156,4 @@ fn damage(bytes: &mut Vec<u8>, choices: &mut Choices) {
         }
         _ => bytes.insert(at, PIECES[choices.below(PIECES.len())][0]),
     }
-}
-
-/// The value without one of its members or elements, or with another in its place, and the way to
-/// it.
-fn without_one(
-    value: &Value,
-    choices: &mut Choices,
-    steps: &mut Vec<String>,
-    substitute: Option<&Value>,
-) -> Option<Value> {
-    let mut value = value.clone();
-    match &mut value {
-        Value::Array(elements) if !elements.is_empty() => {
-            let pick = choices.below(elements.len());
-            steps.push(pick.to_string());
-            if choices.below(2) == 0
-                && let Some(inner) = without_one(&elements[pick], choices, steps, substitute)
-            {
-                elements[pick] = inner;
-            } else if let Some(substitute) = substitute {
-                elements[pick] = substitute.clone();
-            } else {
-                elements.remove(pick);
-            }
-        }
-        Value::Object(members) if !members.is_empty() => {
-            let name = members.keys().nth(choices.below(members.len())).unwrap().clone();
-            steps.push(String::from_utf16(&name).unwrap());
-            if choices.below(2) == 0
-                && let Some(inner) = without_one(&members[&name], choices, steps, substitute)
-            {
-                members.insert(name, inner);
-            } else if let Some(substitute) = substitute {
-                members.insert(name, substitute.clone());
-            } else {
-                members.remove(&name);
-            }
-        }
-        _ => return None,
-    }
-    Some(value)
 }

@@ -1,7 +1,9 @@
 use oncekey::canonical::multipart::{MAX_FIELDS, canonicalize};
 use proptest::prelude::*;
 
-use crate::support::form::{self, Form, Part, form, spell};
+use crate::support::change::change_form;
+use crate::support::form::{self, spell};
+use crate::support::random::form;
 use crate::support::spelling::Choices;
 
 const TYPE: &str = "multipart/form-data; boundary=B";
@@ -29,7 +31,7 @@ proptest! {
     #[test]
     fn one_change_makes_another_form(form in form(), change: u64, one: u64, other: u64) {
         let mut changed = form.clone();
-        change_somewhere(&mut changed, &mut Choices(change));
+        change_form(&mut changed, &mut Choices(change));
         prop_assume!(changed != form);
         let [one, other] = [(&form, one), (&changed, other)].map(|(form, seed)| {
             let (content_type, body) = spell(form, &mut Choices(seed));
@@ -141,23 +143,5 @@ fn the_order_of_parts_matters_and_so_does_where_one_ends() {
         for other in &bodies[index + 1..] {
             assert_ne!(canonical(one), canonical(other), "{one:?} {other:?}");
         }
-    }
-}
-
-fn change_somewhere(form: &mut Form, choices: &mut Choices) {
-    let count = form.parts.len();
-    let pick = choices.below(count.max(1));
-    match choices.below(7) {
-        0 => form.parts.insert(pick, Part { fields: Vec::new(), content: Vec::new() }),
-        1 if count > 0 => drop(form.parts.remove(pick)),
-        2 if count > 0 => form.parts.swap(0, pick),
-        3 if count > 0 => form.parts[pick].content.push(b'x'),
-        4 if count > 0 => drop(form.parts[pick].content.pop()),
-        5 if count > 0 => form.parts[pick].fields.push(("y".into(), Vec::new())),
-        6 if count > 0 => match form.parts[pick].fields.first_mut() {
-            Some(field) => field.1.push(b'x'),
-            None => form.epilogue.push(b'x'),
-        },
-        _ => form.preamble.push(b'x'),
     }
 }

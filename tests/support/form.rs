@@ -1,7 +1,4 @@
-//! Random multipart bodies, ways to write the same one, and a plain reader of them.
-
-use proptest::collection::vec;
-use proptest::prelude::*;
+//! What a multipart body says, random ways to write it, and a plain reader of it.
 
 use super::spelling::Choices;
 
@@ -18,41 +15,6 @@ pub(crate) struct Form {
 pub(crate) struct Part {
     pub(crate) fields: Vec<(String, Vec<u8>)>,
     pub(crate) content: Vec<u8>,
-}
-
-pub(crate) fn form() -> impl Strategy<Value = Form> {
-    // Content likes to look like a delimiter of any boundary that is used here.
-    let piece = prop::sample::select(vec![
-        "\r\n",
-        "\r",
-        "\n",
-        "-",
-        "--",
-        "--b",
-        "--B",
-        "x",
-        ": ",
-        "\0",
-        "é",
-        "{\"a\":1}",
-        "--\r\n",
-    ]);
-    let content = vec(piece, 0..8).prop_map(|pieces| pieces.concat().into_bytes());
-    let field = (
-        prop::sample::select(vec!["content-disposition", "content-type", "x-a", "x"]),
-        "([a-z\";=/]([ a-z\";=/é]{0,8}[a-z])?)?",
-    );
-    let fields = vec(field.prop_map(|(name, value)| (name.to_owned(), value.into_bytes())), 0..4);
-    let part = (fields, content.clone()).prop_map(|(mut fields, content)| {
-        fields.sort_by(|one, other| one.0.cmp(&other.0));
-        Part { fields, content }
-    });
-    let around = prop_oneof![4 => Just(Vec::new()), 1 => content];
-    (around.clone(), vec(part, 0..4), around).prop_map(|(preamble, parts, epilogue)| Form {
-        preamble,
-        parts,
-        epilogue,
-    })
 }
 
 /// Content type and body of a form, spelled in one of many ways.

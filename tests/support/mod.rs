@@ -1,6 +1,8 @@
 //! What several tests share.
 
+pub(crate) mod change;
 pub(crate) mod form;
+pub(crate) mod random;
 pub(crate) mod reference;
 pub(crate) mod spelling;
 

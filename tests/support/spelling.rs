@@ -1,9 +1,6 @@
-//! Random JSON values, and random ways to write the same one.
+//! Random ways to write a JSON value.
 
-use proptest::collection::{btree_map, vec};
-use proptest::prelude::*;
-
-use super::reference::{Decimal, Value, utf16};
+use super::reference::{Decimal, Value};
 
 /// Choices that a seed determines (SplitMix64).
 pub(crate) struct Choices(pub(crate) u64);
@@ -26,44 +23,6 @@ impl Choices {
             list.swap(last, self.below(last + 1));
         }
     }
-}
-
-/// What is written in a way of its own, or sorted so.
-const SPECIAL: [&str; 14] = [
-    "\"", "\\", "/", "\u{0}", "\u{1f}", "\n", "\u{7f}", "\u{80}", "é", "\u{d7ff}", "\u{e000}",
-    "\u{ffff}", "😀", "\\u0061",
-];
-
-pub(crate) fn text() -> impl Strategy<Value = String> {
-    let character = prop_oneof![
-        4 => "[a-c0-1]",
-        2 => any::<char>().prop_map(String::from),
-        1 => prop::sample::select(SPECIAL.to_vec()).prop_map(String::from),
-    ];
-    vec(character, 0..6).prop_map(|characters| characters.concat())
-}
-
-pub(crate) fn decimal() -> impl Strategy<Value = Decimal> {
-    let exponent =
-        prop_oneof![6 => -30i64..30, 1 => -999_999_999_999_999_000..999_999_999_999_999_000i64];
-    let digits = prop_oneof![6 => "[0-9]{1,3}", 2 => "[1-9][0-9]{0,40}"];
-    (any::<bool>(), digits, exponent)
-        .prop_map(|(negative, digits, exponent)| Decimal::new(negative, &digits, exponent))
-}
-
-pub(crate) fn value() -> impl Strategy<Value = Value> {
-    let scalar = prop_oneof![
-        1 => Just(Value::Null),
-        1 => any::<bool>().prop_map(Value::Bool),
-        4 => decimal().prop_map(Value::Number),
-        3 => text().prop_map(Value::String),
-    ];
-    scalar.prop_recursive(5, 40, 5, |value| {
-        prop_oneof![
-            vec(value.clone(), 0..5).prop_map(Value::Array),
-            btree_map(text().prop_map(|name| utf16(&name)), value, 0..5).prop_map(Value::Object),
-        ]
-    })
 }
 
 /// Writes a value in one of its many spellings.

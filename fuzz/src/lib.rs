@@ -1,0 +1,31 @@
+//! The properties of `tests/support/fuzz`, for the fuzzer's binaries: one function a target, so that a
+//! binary holds what its own target needs and the fuzzer has less to count.
+
+#[path = "../../tests/support/fuzz/mod.rs"]
+mod properties;
+
+macro_rules! targets {
+    ($($target:ident)*) => {
+        $(
+            /// Panics when the property of this target does not hold for an input.
+            pub fn $target(bytes: &[u8]) {
+                properties::$target::check(bytes);
+            }
+        )*
+    };
+}
+
+targets! {
+    form_field
+    intent_entry
+    json_body
+    key_header
+    multipart_body
+    path
+    record
+    record_fields
+    retry_after
+    settings
+    shard_call
+    webhook
+}

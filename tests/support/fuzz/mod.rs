@@ -1,0 +1,47 @@
+//! What has to hold of whatever bytes come in: one property a target, which panics where it does not.
+//!
+//! The fuzzer (`fuzz/`) calls them with inputs that it makes up, and `tests/fuzz_corpus.rs` with all
+//! that are committed. Wherever there can be one, the core is compared with a second implementation
+//! that is slow and plain, and was written from the rules and not from the code.
+#![allow(dead_code, reason = "what is shared with other tests is not all used here")]
+
+#[path = "../change.rs"]
+mod change;
+#[path = "../form.rs"]
+mod form;
+#[path = "../reference.rs"]
+mod reference;
+#[path = "../spelling.rs"]
+mod spelling;
+
+pub(crate) mod form_field;
+mod input;
+pub(crate) mod intent_entry;
+pub(crate) mod json_body;
+pub(crate) mod key_header;
+pub(crate) mod multipart_body;
+pub(crate) mod path;
+pub(crate) mod record;
+pub(crate) mod record_fields;
+pub(crate) mod retry_after;
+pub(crate) mod settings;
+pub(crate) mod shard_call;
+pub(crate) mod webhook;
+
+pub(crate) type Property = fn(&[u8]);
+
+/// The targets, each with its property.
+pub(crate) const TARGETS: [(&str, Property); 12] = [
+    ("form_field", form_field::check),
+    ("intent_entry", intent_entry::check),
+    ("json_body", json_body::check),
+    ("key_header", key_header::check),
+    ("multipart_body", multipart_body::check),
+    ("path", path::check),
+    ("record", record::check),
+    ("record_fields", record_fields::check),
+    ("retry_after", retry_after::check),
+    ("settings", settings::check),
+    ("shard_call", shard_call::check),
+    ("webhook", webhook::check),
+];

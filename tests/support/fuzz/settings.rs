@@ -1,0 +1,156 @@
+//! Settings: any text is a list or an error that shows nothing of it, and what a list says is what
+//! plain splitting finds in it. The first line of an input is the setting, the rest a JSON body.
+
+use super::input::line;
+use super::reference;
+use oncekey::canonical::JsonPointer;
+use oncekey::form::FieldName;
+use oncekey::webhook::{Secret, Sources};
+use oncekey::webhook_target::{Reach, check_target};
+use oncekey::{BusinessKeys, FingerprintSecrets, LookUps, Route, ScopeAliases};
+
+pub(crate) fn check(bytes: &[u8]) {
+    let Some((text, body)) = line(bytes) else { return };
+    check_secrets(text);
+    check_sources(text);
+    check_aliases(text);
+    check_pointer(text);
+    check_look_ups(text, body);
+    check_url(text);
+    let entries = || text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
+    let is_number = |entry: &str| {
+        let mut parts = entry.splitn(3, ':');
+        let (method, path, pointer) = (parts.next(), parts.next(), parts.next());
+        let route = format!("{}:{}", method.unwrap_or_default(), path.unwrap_or_default());
+        let pointer = pointer.map(JsonPointer::parse);
+        Route::parse(&route).is_ok() && matches!(pointer, Some(Ok(_)))
+    };
+    assert_eq!(BusinessKeys::parse(text).is_ok(), entries().all(is_number));
+    let is_name = (1..=64).contains(&text.len())
+        && text.chars().all(|c| ('!'..='~').contains(&c) && !"\"&=%+;\\".contains(c))
+        && text.to_lowercase() != "_charset_";
+    assert_eq!(FieldName::parse(text).is_ok(), is_name);
+}
+
+fn check_secrets(text: &str) {
+    let pairs: Vec<&str> = text.split(',').map(str::trim_ascii).collect();
+    let ids: Option<Vec<&str>> = pairs
+        .iter()
+        .map(|pair| {
+            let (id, secret) = pair.split_once(':')?;
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+            let fits = (1..=32).contains(&id.len()) && id.chars().all(is_plain);
+            (fits && !secret.is_empty()).then_some(id)
+        })
+        .collect();
+    let is_unique = |ids: &Vec<&str>| (1..ids.len()).all(|at| !ids[..at].contains(&ids[at]));
+    match FingerprintSecrets::parse(text) {
+        Ok(secrets) => {
+            assert_eq!(Some(secrets.ids().collect()), ids.filter(is_unique));
+            assert_eq!(format!("{secrets:?}"), format!("{:?}", secrets.ids().collect::<Vec<_>>()));
+        }
+        Err(error) => {
+            assert!(!ids.is_some_and(|ids| is_unique(&ids)), "{error}");
+            shows_nothing(&error.to_string(), text);
+        }
+    }
+}
+
+fn check_sources(text: &str) {
+    match Sources::parse(text) {
+        Ok(sources) => {
+            for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
+                let (name, secret) = entry.split_once(':').expect("a pair");
+                let secret = Secret::parse(secret).expect("a secret");
+                let known = sources.secrets_of(name).expect("it is listed");
+                assert!(known.contains(&secret));
+                // Base64 may come without its padding.
+                let text = entry.split_once(':').map_or("", |(_, text)| text);
+                assert!(secret.expose().trim_end_matches('=') == text.trim_end_matches('='));
+            }
+        }
+        Err(error) => shows_nothing(&error.to_string(), text),
+    }
+}
+
+fn check_aliases(text: &str) {
+    let entries: Vec<&str> =
+        text.split(',').map(str::trim).filter(|entry| !entry.is_empty()).collect();
+    let hashes: Option<Vec<String>> = entries
+        .iter()
+        .map(|entry| {
+            let (hash, tenant) = entry.split_once(':')?;
+            let is_hash = hash.len() == 64 && hash.chars().all(|c| c.is_ascii_hexdigit());
+            (is_hash && !tenant.is_empty()).then(|| hash.to_lowercase())
+        })
+        .collect();
+    let fits = hashes
+        .is_some_and(|hashes| (1..hashes.len()).all(|at| !hashes[..at].contains(&hashes[at])));
+    assert_eq!(ScopeAliases::parse(text).is_ok(), fits);
+}
+
+fn check_pointer(text: &str) {
+    let broken = text.split('~').skip(1).any(|rest| !rest.starts_with(['0', '1']));
+    let expected = (text.starts_with('/') && !broken).then(|| {
+        let steps = text[1..].split('/').map(|step| step.replace("~1", "/").replace("~0", "~"));
+        steps.collect::<Vec<String>>()
+    });
+    let found = JsonPointer::parse(text).ok();
+    assert_eq!(found.as_ref().map(|pointer| pointer.steps().to_vec()), expected, "{text:?}");
+    if let Some(pointer) = found {
+        assert_eq!(pointer.to_string(), text);
+    }
+}
+
+/// Whatever a body says, what is asked is a path on the origin, and the body's value is in it.
+fn check_look_ups(text: &str, body: &[u8]) {
+    let Ok(look_ups) = LookUps::parse(text) else { return };
+    let Some(entry) = text.split(',').map(str::trim).find(|entry| !entry.is_empty()) else {
+        return;
+    };
+    let mut parts = entry.splitn(3, ':');
+    let (method, path) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let template = parts.next().unwrap_or_default();
+    let (method, path) = (method.replace('*', "POST"), path.replace('*', "x"));
+    let Some(target) = look_ups.target(&method, &path, Some("application/json"), body) else {
+        return;
+    };
+    assert!(reference::read(body).is_some(), "a body that cannot be read names nothing");
+    let plain = |c: char| ('!'..='~').contains(&c) && !"#{}\"<>\\^`|".contains(c);
+    assert!(target.starts_with('/') && !target.starts_with("//") && target.chars().all(plain));
+    let before = template.split('{').next().unwrap_or_default();
+    assert!(target.starts_with(before), "{target} by {template}");
+    let path = target.split('?').next().unwrap_or_default();
+    assert!(!path.split('/').any(|step| [".", ".."].contains(&step)), "{target}");
+    // A value brings no divider of its own.
+    for divider in ['/', '?', '&', ';', '='] {
+        let pointers = template.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
+        let literal = before.to_owned() + &pointers.map(|(_, rest)| rest).collect::<String>();
+        assert_eq!(target.matches(divider).count(), literal.matches(divider).count(), "{target}");
+    }
+}
+
+/// An URL that is taken leads by TLS to a name that is no address and none of a private network.
+fn check_url(text: &str) {
+    let local = check_target(text, Reach::Local);
+    if check_target(text, Reach::Public).is_err() {
+        return;
+    }
+    assert!(local.is_ok());
+    let rest = text.strip_prefix("https://").expect("TLS");
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let host = authority.split(':').next().unwrap_or_default().to_lowercase();
+    assert!(!authority.contains(['@', '[', '%']) && host.contains('.') && host.is_ascii());
+    let last = host.rsplit('.').next().unwrap_or_default();
+    assert!(last.chars().next().is_some_and(|c| c.is_ascii_alphabetic()), "{host}");
+    for private in ["localhost", "local", "internal", "lan", "home", "corp", "test", "onion"] {
+        assert_ne!(last, private);
+    }
+}
+
+/// An error may be logged, and a setting may hold a secret in the wrong place.
+fn shows_nothing(error: &str, text: &str) {
+    for piece in text.split([',', ':', ' ']).filter(|piece| piece.len() >= 12) {
+        assert!(!error.contains(piece), "{error}");
+    }
+}
