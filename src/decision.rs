@@ -155,9 +155,17 @@ impl Execution {
     }
 }
 
-impl Decision {
-    /// Whether it is the key's answer, which no later call changes; replicas may serve it.
-    pub fn is_final(&self) -> bool {
-        matches!(self, Self::Replay(_))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_origin_is_called_in_the_first_half_of_a_lease_alone() {
+        let execution = Execution { attempt: 1, lease: Millis::from_seconds(10) };
+        let sent_at = UnixMillis::new(1_764_000_000_000);
+        let after = |millis| sent_at.plus(Millis::new(millis));
+        assert!(execution.may_dispatch(sent_at, after(4_999)));
+        assert!(!execution.may_dispatch(sent_at, after(5_000)));
+        assert_eq!(execution.renew_after(), Millis::new(5_000));
     }
 }

@@ -244,10 +244,7 @@ impl Exchange {
 
     fn carry_out(&mut self, pairing: Pairing, stands: Stands) -> Step {
         match pairing {
-            // The number has it: only the first record may still be unknown.
-            Pairing::Adopt(response) => {
-                self.settle_with(response, Stands { number_is_unknown: false, ..stands })
-            }
+            Pairing::Adopt(response) => self.settle_with(response, stands),
             Pairing::LookUp(decision) => {
                 self.phase = Phase::LookUp(decision.clone(), stands);
                 Step::LookUp(decision)

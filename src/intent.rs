@@ -64,6 +64,8 @@
 //! everybody who comes back to a checkout on the day after a 401 would be the greater harm. The same
 //! copy has another limit: a first try that is told `expired` means a wrong clock here, and gets a
 //! key without time; while gateways run under two settings, another one may execute the copy.
+//! And a third: a refusal that the server could not store (`Idempotency-Stored: false`) makes room
+//! for a new key, while the copy may yet be executed by an origin that has forgotten its refusal.
 //!
 //! # What cannot be read
 //!

@@ -326,6 +326,14 @@ mod tests {
     }
 
     #[test]
+    fn a_hash_is_told_in_bytes_and_in_digits() {
+        let scope = Scope::of_tenant("a");
+        let name = ScopedKey::new(&scope, &IdempotencyKey::parse_bare("k").expect("a key"));
+        assert_eq!((hex(scope.as_bytes()), hex(name.as_bytes())), (scope.hex(), name.hex()));
+        assert_eq!(name.shard(), name.as_bytes()[0]);
+    }
+
+    #[test]
     fn a_refreshed_token_is_refused_unless_an_alias_names_its_tenant() {
         let token = "Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl";
         let none = ScopeAliases::default();

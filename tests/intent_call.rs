@@ -233,6 +233,17 @@ fn the_total_time_is_over_whatever_the_retries() {
 }
 
 #[test]
+fn the_wait_is_drawn_from_the_random_bytes() {
+    for (bytes, wait) in [(0, 0), (0xc0, 753), (0xff, 1000)] {
+        let mut page = Page::new();
+        let (mut call, _) = page.submit("a");
+        let moment = Moment { random: [bytes; 16], ..page.moment() };
+        let step = call.hear(&Heard::NetworkError, &Said::default(), &moment);
+        assert_eq!(waits(&page.take(step)), (wait, Waiting::ToRetry));
+    }
+}
+
+#[test]
 fn retry_after_wins() {
     let mut page = Page::new();
     let (mut call, _) = page.submit("a");
@@ -332,6 +343,13 @@ fn a_key_of_a_wrong_clock_gives_way_to_one_without_time() {
     let again = page.hear(&mut call, &error(400, "idempotency_key_expired"));
     let why = Ended::Stopped(Stop::Outcome);
     assert_eq!(*ended(&again), End::Unknown { doubt: Some(Doubt::Expired), why });
+
+    let mut page = Page::new();
+    let (mut call, _) = page.submit("a");
+    page.ticks += 180_000;
+    let late = page.hear(&mut call, &error(400, "idempotency_key_expired"));
+    let why = Ended::Stopped(Stop::TimeUsedUp);
+    assert_eq!(*ended(&late), End::Unknown { doubt: Some(Doubt::Expired), why });
 }
 
 #[test]
@@ -438,6 +456,16 @@ fn the_old_payload_goes_again_while_it_is_in_memory() {
     page.in_memory = Some(old);
     let (mut call, _) = page.submit("b");
     assert_eq!(*ended(&page.lose(&mut call)), End::NotResolved);
+
+    // Another tab voids the old key meanwhile: then its successor's turn has come.
+    let mut page = Page::new();
+    let old = page.leave_unknown("a");
+    page.in_memory = Some(old.clone());
+    let (mut call, _) = page.submit("b");
+    page.lose(&mut call);
+    page.text = Some(Entry { state: State::Voided, ..page.entry() }.encode());
+    let (key, attempt, request, rotated) = sent(&page.wait(&mut call));
+    assert!(key != old && (attempt, request, rotated) == (1, Which::Own, true));
 }
 
 #[test]

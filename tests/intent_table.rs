@@ -163,6 +163,9 @@ fn the_end_of_an_attempt() {
         let found = after.clone().unwrap_or_else(|| entry.clone());
         assert_eq!(state_name(&Stored::Entry(found.clone())), state, "{words:?}");
         assert_eq!(found.maybe_executed, maybe == "yes", "{words:?}");
+        if state == state_name(&before) {
+            assert_eq!(found.state, entry.state, "the answer that is there stays: {words:?}");
+        }
         let unchanged = Entry {
             state: entry.state,
             maybe_executed: entry.maybe_executed,
@@ -218,6 +221,14 @@ fn what_is_pending() {
     for name in ALL {
         let is_pending = ["sending", "unknown", "damaged", "newer"].contains(name);
         assert_eq!(stored(name, "in_time", "no").is_pending(), is_pending, "{name}");
+    }
+}
+
+#[test]
+fn what_full_storage_may_lose() {
+    for name in ALL {
+        let is_spent = ["prepared", "refused", "voided"].contains(name);
+        assert_eq!(stored(name, "in_time", "no").is_spent(), is_spent, "{name}");
     }
 }
 

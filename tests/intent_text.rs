@@ -22,7 +22,7 @@ const STATES: [State; 6] = [
 
 fn entry() -> impl Strategy<Value = Entry> {
     let numbers = (any::<u32>(), any::<u64>(), any::<u64>(), any::<u64>());
-    ("[!#-~]{1,255}", 0..6_usize, any::<bool>(), any::<bool>(), numbers).prop_map(
+    ("[!#-+\\--~]{1,255}", 0..6_usize, any::<bool>(), any::<bool>(), numbers).prop_map(
         |(text, state, maybe, own_key, (attempts, created, updated, safe))| {
             let entry = entry_in(STATES[state], &payload("this"), NOW);
             Entry {
@@ -95,6 +95,7 @@ fn what_the_lifecycle_cannot_lead_to_is_damaged() {
         Entry { state: State::Prepared, ..good.clone() },
         Entry { state: State::Sending, attempts: 0, ..good.clone() },
         Entry { state: succeeded, attempts: 0, ..good.clone() },
+        Entry { state: State::Refused { http_status: 402 }, attempts: 0, ..good.clone() },
         Entry { state: State::Succeeded { http_status: 402 }, ..good.clone() },
         Entry { state: State::Refused { http_status: 201 }, ..good.clone() },
         Entry { state: State::Refused { http_status: 500 }, ..good.clone() },

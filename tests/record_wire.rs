@@ -114,6 +114,33 @@ fn record() -> impl Strategy<Value = Record> {
     )
 }
 
+/// What a store does not take is tried once more, smaller.
+#[test]
+fn an_answer_can_leave_its_body_out_once() {
+    let at = UnixMillis::new(1_764_000_000_000);
+    let of = |state| Record {
+        fingerprint: None,
+        policy: Policy {
+            retention: Millis::from_days(1),
+            lease: Millis::from_seconds(15),
+            unknown_outcome: UnknownOutcome::Hold,
+            expired_key: ExpiredKey::Forget,
+        },
+        state,
+        attempts: 1,
+        maybe_executed: false,
+        earlier: EarlierAttempts::default(),
+        created_at: at,
+    };
+    let completed = |response| of(State::Completed { response, completed_at: at });
+    let response = answer(201, "what was bought");
+    let smaller = completed(response.clone()).without_answer_body().expect("it has a body");
+    assert_eq!(smaller, completed(response.into_status_only()));
+    assert_eq!(smaller.without_answer_body(), None, "there is nothing left to leave out");
+    let unknown = State::Unknown { cause: UnknownCause::NotStored, since: at };
+    assert_eq!(of(unknown).without_answer_body(), None);
+}
+
 /// Puts a fitting head before a body that may be anything.
 fn with_head(body: &[u8]) -> Vec<u8> {
     let sum = crc32fast::hash(body).to_le_bytes();

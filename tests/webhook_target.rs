@@ -23,6 +23,17 @@ fn public_names_are_taken() {
 }
 
 #[test]
+fn an_url_may_be_as_long_as_it_says() {
+    let url = |length: usize| format!("https://shop.example/{:a>1$}", "", length - 21);
+    // 253 characters make the longest name.
+    let name = |last: usize| format!("https://{}{}.example", "a.".repeat(100), "a".repeat(last));
+    for (fits, too_long) in [(url(2048), url(2049)), (name(45), name(46))] {
+        assert_eq!(check_target(&fits, Reach::Public), Ok(()), "{fits}");
+        assert_eq!(check_target(&too_long, Reach::Public), Err(TargetError::NotAnUrl));
+    }
+}
+
+#[test]
 fn addresses_are_refused_in_every_spelling() {
     for host in [
         // IPv4: loopback, private, link-local, shared, this network, broadcast, a public one

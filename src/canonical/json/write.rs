@@ -78,9 +78,9 @@ impl<'w, S: Sink> Walk<'w, S> {
         None
     }
 
-    fn enter_object(&mut self) -> Kind {
+    /// Its first member, or its end where none is left, says which object comes next.
+    fn enter_object(&self) -> Kind {
         let object = self.next_object;
-        self.next_object += 1;
         let (first, count) = (
             self.document.objects[object].first as usize,
             self.document.objects[object].count as usize,

@@ -1,0 +1,49 @@
+//! An error says what is wrong, or what would be right: each one by a word of its own.
+
+#![cfg(not(target_arch = "wasm32"))]
+
+use oncekey::business::NumberUnreadable;
+use oncekey::form::FieldNameError;
+use oncekey::intent::{EntryError, SendError};
+use oncekey::scope::AliasError;
+use oncekey::webhook::{SecretError, SourcesError, WebhookError};
+use oncekey::webhook_target::TargetError;
+use oncekey::{Disguise, IdempotencyKey, RecordError};
+use std::fmt::Display;
+
+#[test]
+fn every_error_says_what_is_wrong() {
+    let key = IdempotencyKey::parse_bare("order-1042").expect("a key");
+    let errors: &[(&dyn Display, &str)] = &[
+        (&Disguise::Method, "X-HTTP-Method-Override"),
+        (&Disguise::Connection, "Connection"),
+        (&NumberUnreadable, "names no member twice"),
+        (&FieldNameError::NotAName, "1 to "),
+        (&FieldNameError::FilledInByBrowsers, "_charset_"),
+        (&EntryError::Damaged, "damaged"),
+        (&EntryError::NewerVersion { key }, "newer version"),
+        (&SendError::Overtaken, "another key"),
+        (&SendError::Voided, "given up"),
+        (&SendError::TooOld, "forgotten"),
+        (&AliasError::NotAPair, "HASH:TENANT"),
+        (&AliasError::NotAHash, "64 hexadecimal digits"),
+        (&AliasError::GivenTwice, "twice"),
+        (&SecretError, "24 to 64 bytes in base64"),
+        (&SourcesError::NotAPair, "SOURCE:SECRET"),
+        (&SourcesError::BadName, "1 to 64 letters"),
+        (&SourcesError::BadSecret, "24 to 64 bytes in base64"),
+        (&WebhookError::Missing("webhook-id"), "webhook-id"),
+        (&WebhookError::BadId, "255 visible ASCII"),
+        (&WebhookError::BadTime, "five minutes"),
+        (&WebhookError::BadSignature, "v1 signature"),
+        (&TargetError::NotAnUrl, "2048"),
+        (&TargetError::NotHttps, "https"),
+        (&TargetError::Address, "not an IP address"),
+        (&TargetError::PrivateName, "private network"),
+        (&RecordError::NotARecord, "not a record"),
+        (&RecordError::Damaged, "damaged"),
+    ];
+    for (error, words) in errors {
+        assert!(error.to_string().contains(words), "{words}: {error}");
+    }
+}
