@@ -6,11 +6,11 @@ VARS ?=
 
 # VARS goes on unchanged: make must not look for its own $ in it, nor export it a second time.
 export ONCEKEY_VARS := $(value VARS)
-export PORT STATE
+export PORT STATE KILLS SEED ONLY
 unexport VARS
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help setup start build test lint test-core test-wasm test-worker test-www test-browser deny bench clean
+.PHONY: help setup start build test lint test-core test-wasm test-worker test-www test-browser test-chaos chaos deny bench proof soak fuzz mutants clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -48,11 +48,29 @@ test-www: ## the npm package: build, types, every host and bundler
 test-browser: ## the npm package in real pages, against the Worker and servers that fail
 	@scripts/test browser
 
+test-chaos: ## the Worker, killed 20 times under load
+	@scripts/test chaos
+
+chaos: ## the Worker, killed many times: make chaos [KILLS=220] [SEED=n] [ONLY=SETUP/SERVER] [VARS="NAME=value …"]
+	@scripts/chaos
+
 deny: ## licences and sources of all dependencies
 	@scripts/test deny
 
 bench: ## how fast the core is
 	@cargo bench -p oncekey
+
+proof: ## every state of bounded worlds, and faults that must be found there: make proof [LARGE=1]
+	@scripts/proof $(if $(LARGE),--large)
+
+soak: ## schedules with faults by the million, from a seed: make soak [SCHEDULES=n | MINUTES=n] [SEED=n]
+	@scripts/soak $(if $(SCHEDULES),--schedules $(SCHEDULES)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
+
+mutants: ## small faults in the core that no test notices: make mutants [FILES="src/key.rs …"]
+	@scripts/mutants $(FILES)
+
+fuzz: ## inputs that break a property: make fuzz [TARGET=name] [RUNS=1000000]
+	@scripts/fuzz "$(TARGET)" $(RUNS)
 
 clean: ## forget builds and installed tools
 	rm -rf target node_modules worker/build worker/build-test worker/.wrangler www/build www/dist www/demo/dist
