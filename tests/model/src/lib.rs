@@ -1,5 +1,8 @@
 //! The proof of **oncekey**: the real core in a model of its world, searched by machines that try to break it.
 
+#[macro_use]
+mod named;
+
 pub mod config;
 pub mod configs;
 pub mod explore;

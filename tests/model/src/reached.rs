@@ -3,101 +3,82 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-macro_rules! events {
-    ($($name:ident = $text:literal,)+) => {
-        /// A thing worth meeting.
-        #[expect(missing_docs, reason = "each says in its text what it is")]
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Event {
-            $($name,)+
-        }
-
-        impl Event {
-            /// All of them.
-            pub const ALL: &[Self] = &[$(Self::$name,)+];
-
-            /// Its name in reports.
-            pub const fn text(self) -> &'static str {
-                match self {
-                    $(Self::$name => $text,)+
-                }
-            }
-        }
-    };
-}
-
-events! {
-    Execute = "decision: execute",
-    ExecuteAgain = "decision: execute, a later attempt",
-    Replay = "decision: replay",
-    NotReplayable = "decision: not replayable",
-    InProgress = "decision: in progress",
-    OutcomeUnknown = "decision: outcome unknown",
-    Mismatch = "decision: mismatch",
-    KeyVoided = "decision: key voided",
-    KeyExpired = "decision: key expired",
-    Recorded = "completion: recorded",
-    LeaseLostReplay = "completion: lease lost, another's answer stands",
-    LeaseLost = "completion: lease lost",
-    RecordGone = "completion: record gone",
-    LateSuccess = "completion: an overtaken attempt brings the first success",
-    Renewed = "renewal: renewed",
-    RenewalLost = "renewal: lost",
-    Settled = "settling: settled",
-    NotUnknown = "settling: not unknown",
-    Voided = "void: voided",
-    VoidRefused = "void: what stands, stands",
-    Swept = "sweep: removed",
-    SweptToTombstone = "sweep: something is left",
-    Copied = "replica: a copy is written",
-    ReplicaGave = "replica: an answer is given from a copy",
-    ReplicaHadNothing = "replica: nothing is there, or is said to be",
-    ReplicaNotBelieved = "replica: a copy is not believed",
-    OwnAnswer = "answer: the attempt's own",
-    NotStoredAnswer = "answer: the attempt's own, not stored",
-    ReplayAnswer = "answer: a replay",
-    DuplicateAnswer = "answer: the event was done before",
-    Rejected = "answer: a rejection",
-    RejectedNumber = "answer: a rejection for a business number",
-    StoreDown = "answer: the store is down",
-    TooLate = "answer: too late to dispatch",
-    AdoptedNumber = "pair: a key takes its number's answer",
-    LookedUp = "look-up: found",
-    LookedUpNothing = "look-up: nothing found",
-    Dropped = "fault: a message is lost",
-    Doubled = "fault: a message is doubled",
-    GivenUp = "fault: a call is given up, and may still arrive",
-    ArrivedLate = "fault: a call arrives that was given up",
-    Crashed = "fault: a gateway dies",
-    Evicted = "fault: an object is evicted",
-    LeaseDied = "fault: a lease dies",
-    ClockJumped = "fault: a clock jumps",
-    Rotated = "fault: a secret is rotated",
-    ErrorAfter = "fault: the origin executes, then fails",
-    ErrorBefore = "fault: the origin fails, nothing executed",
-    Denied = "fault: the origin refuses with 401 or 429",
-    Refused = "fault: the origin refuses for good",
-    Moved = "fault: the origin sends elsewhere",
-    Deduplicated = "origin: recognises a repeated request",
-    DayPassed = "time: a retention passes",
-    MonthPassed = "time: thirty days pass",
-    Reloaded = "fault: a page is reloaded",
-    SentBeforeReload = "fault: a page is reloaded with a request under way",
-    Gated = "fault: somebody before the gateway answers",
-    TwoTabs = "client: two tabs are at it",
-    ClientSucceeded = "client: answered, a success",
-    ClientRefused = "client: answered, a refusal",
-    ClientUnknown = "client: unknown",
-    ClientPayloadChanged = "client: the payload was changed after the success",
-    ClientNotResolved = "client: not resolved",
-    ClientAnswerGone = "client: the answer is gone",
-    ClientFound = "client: found out, or given up",
-    ClientTooOld = "client: too old to be sent",
-    ClientRotated = "client: a new key takes an old one's place",
-    ClientVoids = "client: asks to void a key",
-    ClientSendsEarlier = "client: sends the earlier payload again",
-    AtRest = "rest: the world comes to rest",
-    SettledAtRest = "rest: an operator settles what is unknown",
+named! {
+    /// A thing worth meeting.
+    #[expect(missing_docs, reason = "each says in its name what it is")]
+    pub enum Event {
+        Execute = "decision: execute",
+        ExecuteAgain = "decision: execute, a later attempt",
+        Replay = "decision: replay",
+        NotReplayable = "decision: not replayable",
+        InProgress = "decision: in progress",
+        OutcomeUnknown = "decision: outcome unknown",
+        Mismatch = "decision: mismatch",
+        KeyVoided = "decision: key voided",
+        KeyExpired = "decision: key expired",
+        Recorded = "completion: recorded",
+        LeaseLostReplay = "completion: lease lost, another's answer stands",
+        LeaseLost = "completion: lease lost",
+        RecordGone = "completion: record gone",
+        LateSuccess = "completion: an overtaken attempt brings the first success",
+        Renewed = "renewal: renewed",
+        RenewalLost = "renewal: lost",
+        Settled = "settling: settled",
+        NotUnknown = "settling: not unknown",
+        Voided = "void: voided",
+        VoidRefused = "void: what stands, stands",
+        Swept = "sweep: removed",
+        SweptToTombstone = "sweep: something is left",
+        Copied = "replica: a copy is written",
+        ReplicaGave = "replica: an answer is given from a copy",
+        ReplicaHadNothing = "replica: nothing is there, or is said to be",
+        ReplicaNotBelieved = "replica: a copy is not believed",
+        OwnAnswer = "answer: the attempt's own",
+        NotStoredAnswer = "answer: the attempt's own, not stored",
+        ReplayAnswer = "answer: a replay",
+        DuplicateAnswer = "answer: the event was done before",
+        Rejected = "answer: a rejection",
+        RejectedNumber = "answer: a rejection for a business number",
+        StoreDown = "answer: the store is down",
+        TooLate = "answer: too late to dispatch",
+        AdoptedNumber = "pair: a key takes its number's answer",
+        LookedUp = "look-up: found",
+        LookedUpNothing = "look-up: nothing found",
+        Dropped = "fault: a message is lost",
+        Doubled = "fault: a message is doubled",
+        GivenUp = "fault: a call is given up, and may still arrive",
+        ArrivedLate = "fault: a call arrives that was given up",
+        Crashed = "fault: a gateway dies",
+        Evicted = "fault: an object is evicted",
+        LeaseDied = "fault: a lease dies",
+        ClockJumped = "fault: a clock jumps",
+        Rotated = "fault: a secret is rotated",
+        ErrorAfter = "fault: the origin executes, then fails",
+        ErrorBefore = "fault: the origin fails, nothing executed",
+        Denied = "fault: the origin refuses with 401 or 429",
+        Refused = "fault: the origin refuses for good",
+        Moved = "fault: the origin sends elsewhere",
+        Deduplicated = "origin: recognises a repeated request",
+        DayPassed = "time: a retention passes",
+        MonthPassed = "time: thirty days pass",
+        Reloaded = "fault: a page is reloaded",
+        SentBeforeReload = "fault: a page is reloaded with a request under way",
+        Gated = "fault: somebody before the gateway answers",
+        TwoTabs = "client: two tabs are at it",
+        ClientSucceeded = "client: answered, a success",
+        ClientRefused = "client: answered, a refusal",
+        ClientUnknown = "client: unknown",
+        ClientPayloadChanged = "client: the payload was changed after the success",
+        ClientNotResolved = "client: not resolved",
+        ClientAnswerGone = "client: the answer is gone",
+        ClientFound = "client: found out, or given up",
+        ClientTooOld = "client: too old to be sent",
+        ClientRotated = "client: a new key takes an old one's place",
+        ClientVoids = "client: asks to void a key",
+        ClientSendsEarlier = "client: sends the earlier payload again",
+        AtRest = "rest: the world comes to rest",
+        SettledAtRest = "rest: an operator settles what is unknown",
+    }
 }
 
 /// The events that were met, by all threads of a search.

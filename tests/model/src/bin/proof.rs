@@ -95,7 +95,7 @@ fn search(wanted: &Wanted) -> bool {
         states += explored.states;
         seconds += explored.took.as_secs_f64();
         if wanted.world.is_some() {
-            explored.events.iter().for_each(|event| println!("    {}", event.text()));
+            explored.events.iter().for_each(|event| println!("    {}", event.name()));
         }
         met.extend(explored.events);
         if let Some(broken) = explored.broken {
@@ -106,8 +106,8 @@ fn search(wanted: &Wanted) -> bool {
     let missed: Vec<_> = Event::ALL.iter().filter(|event| !met.contains(event)).collect();
     if wanted.world.is_none() {
         println!("met: {} of {}", met.len(), Event::ALL.len());
-        met.iter().for_each(|event| println!("  {}", event.text()));
-        missed.iter().for_each(|event| println!("  NEVER MET: {}", event.text()));
+        met.iter().for_each(|event| println!("  {}", event.name()));
+        missed.iter().for_each(|event| println!("  NEVER MET: {}", event.name()));
         holds &= missed.is_empty() && limits(wanted);
     }
     println!("{seconds:.0} s");

@@ -40,13 +40,13 @@ pub struct Report {
 impl Report {
     /// The counts, each with what it counts.
     pub fn counts(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        Met::ALL.iter().map(|met| (met.text(), self.coverage.count(*met)))
+        Met::ALL.iter().map(|met| (met.name(), self.coverage.count(*met)))
     }
 
     /// What a long run has to meet, and did not.
     pub fn missing(&self) -> Vec<&'static str> {
         let is_missing = |met: &&Met| self.coverage.count(**met) == 0;
-        Met::ALL.iter().filter(is_missing).map(|met| met.text()).collect()
+        Met::ALL.iter().filter(is_missing).map(|met| met.name()).collect()
     }
 }
 
