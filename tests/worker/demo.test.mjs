@@ -112,6 +112,12 @@ describe("with the sandbox", () => {
     assert.deepEqual(policyOf(again), POLICY);
   });
 
+  test("an escape for a plain letter is that letter", async () => {
+    const answer = await worker.fetch("/_oncekey/demo/%69ndex.html");
+    assert.equal(await answer.text(), await (await worker.fetch("/_oncekey/demo/index.html")).text());
+    assert.equal(answer.status, 200);
+  });
+
   test("what is no file is 404", async () => {
     for (const path of [
       "/_oncekey/demo/nothing.js",
@@ -120,7 +126,7 @@ describe("with the sandbox", () => {
       "/_oncekey/demo//index.html",
       "/_oncekey/demo/index.html/",
       "/_oncekey/demo/a/index.html",
-      "/_oncekey/demo/%69ndex.html",
+      "/_oncekey/demo/%2569ndex.html",
       "/_oncekey/demo/.key",
       "/_oncekey/demonstration",
     ]) {
