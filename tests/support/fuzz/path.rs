@@ -26,7 +26,8 @@ pub(crate) fn check(bytes: &[u8]) {
     let expected = path.starts_with('/') && fits(&pattern[1..], &segments[1..]);
     assert_eq!(route.matches(method, path), expected, "{pattern:?} {path:?}");
     assert!(!expected || route.could_match(method, path), "the letter is one of the readings");
-    assert!(!route.could_match("NO", path) || rest.starts_with(b"*"));
+    // A method of small letters is no route's own.
+    assert!(!route.could_match("no", path) || rest.starts_with(b"*"));
 }
 
 fn fits(pattern: &[&str], path: &[&str]) -> bool {
