@@ -6,9 +6,9 @@ use super::page::{PageMoment, What};
 use super::requests::FIRST_OF_PAGES;
 use super::world::World;
 use crate::rules::Ordered;
-use oncekey::IdempotencyKey;
 use oncekey::intent::{End, Ended, State, Stored};
 use oncekey::retry::{Doubt, Outcome};
+use oncekey::{ExpiredKey, IdempotencyKey, Policy};
 
 impl World<'_> {
     /// The limit that `intent.rs` states: a key whose attempts were all told "not executed" gives way without a
@@ -123,13 +123,27 @@ impl World<'_> {
                 }
                 // Without the key calls a page may not find out: it says so.
                 let may_ask = self.settings.key_calls;
-                let is_told = |end: &End| is_done(end) || is_honest(end, may_ask);
+                let is_told = |end: &End| {
+                    is_done(end)
+                        || is_honest(end, may_ask)
+                        || (*end == End::NotResolved && self.is_refused_as_expired(device))
+                };
                 if !end.as_ref().is_some_and(is_told) {
                     let what = format!("page {device}, intent {intent}: {end:?}");
                     return self.breaks("5: no intent is stuck", what);
                 }
             }
         }
+    }
+
+    /// The clock of this page is so slow that gateways take its keys for expired from the first: once
+    /// somebody before them has left a doubt, neither they nor the key calls can take it away.
+    fn is_refused_as_expired(&self, device: usize) -> bool {
+        self.settings.gateways.iter().any(|gateway| {
+            let Policy { retention, expired_key, .. } = gateway.policy;
+            let slow = u64::try_from(-self.devices[device].base).unwrap_or_default();
+            expired_key == ExpiredKey::Refuse && slow > retention.as_u64()
+        })
     }
 }
 
