@@ -10,6 +10,8 @@ use worker::web_sys;
 
 /// The headers of this list, names in lower case. `came` is what they came with.
 pub(crate) fn of(list: &[(String, String)], came: Option<&web_sys::Headers>) -> Headers {
+    // Nearly always all is ASCII, and then nothing of what came is needed.
+    let came = came.filter(|_| list.iter().any(|(_, value)| !value.is_ascii()));
     let own = came.and_then(|came| web_sys::Headers::new_with_headers(came).ok());
     let is_own = |name: &str| {
         let unchanged =
