@@ -9,6 +9,8 @@
 //! 1. The first submit always goes.
 //! 2. While one is out, every other is swallowed, whichever button or key it came from and however
 //!    long it takes. There is no time after which a second one gets through.
+//!    A double click and a held key are one submit, even when the first one has failed before the
+//!    second one comes: see [`Presses`].
 //! 3. What ends without a success unlocks, an unknown outcome too: the same intent is sent with the
 //!    same key, so the next submit asks for the first one's answer.
 //! 4. A success stays locked until the page goes: a redirect takes its time, and a click that comes
@@ -22,6 +24,7 @@
 //! | event | Free | Held | Waiting | Resending | Done |
 //! |---|---|---|---|---|---|
 //! | Submit | Go → Held | Swallow | Swallow | Go → Held | Swallow |
+//! | Repeat | Swallow | Swallow | Swallow | Go → Held | Swallow |
 //! | KeyPending | – | → Waiting | – | – | – |
 //! | Resubmit | – | – | Resend → Resending | – | – |
 //! | Succeeded | – | → Done | → Done | → Done | – |
@@ -30,6 +33,10 @@
 //!
 //! A dash is [`Decision::Keep`], and the state stays; so is the decision where only a state is
 //! named.
+
+mod press;
+
+pub use press::{Press, Presses};
 
 /// What a form is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +58,8 @@ pub enum State {
 pub enum Event {
     /// A submit.
     Submit,
+    /// A submit by a press that has submitted before: see [`Presses`].
+    Repeat,
     /// The submit that went needs a key that is not there yet.
     KeyPending,
     /// The key is there.
@@ -96,8 +105,10 @@ impl Event {
 /// The form's next state, and what to do.
 pub const fn next(state: State, event: Event) -> (State, Decision) {
     match (state, event) {
-        (State::Free | State::Resending, Event::Submit) => (State::Held, Decision::Go),
-        (_, Event::Submit) => (state, Decision::Swallow),
+        (State::Free | State::Resending, Event::Submit) | (State::Resending, Event::Repeat) => {
+            (State::Held, Decision::Go)
+        }
+        (_, Event::Submit | Event::Repeat) => (state, Decision::Swallow),
         (State::Held, Event::KeyPending) => (State::Waiting, Decision::Keep),
         (State::Waiting, Event::Resubmit) => (State::Resending, Decision::Resend),
         (State::Free | State::Done, Event::Succeeded | Event::Failed | Event::Cancelled) => {

@@ -2,13 +2,15 @@
 
 #![cfg(not(target_arch = "wasm32"))]
 
-use oncekey::guard::{Decision, Event, State, next};
+use oncekey::guard::{Decision, Event, Press, Presses, State, next};
+use oncekey::time::Millis;
 
 const STATES: [State; 5] =
     [State::Free, State::Held, State::Waiting, State::Resending, State::Done];
 
 const TABLE: &str = "
     Submit     | Go Held | Swallow      | Swallow          | Go Held      | Swallow
+    Repeat     | Swallow | Swallow      | Swallow          | Go Held      | Swallow
     KeyPending | Keep    | Keep Waiting | Keep             | Keep         | Keep
     Resubmit   | Keep    | Keep         | Resend Resending | Keep         | Keep
     Succeeded  | Keep    | Keep Done    | Keep Done        | Keep Done    | Keep
@@ -18,8 +20,9 @@ const TABLE: &str = "
     Release    | Keep    | Restore Free | Restore Free     | Restore Free | Restore Free
 ";
 
-const EVENTS: [Event; 8] = [
+const EVENTS: [Event; 9] = [
     Event::Submit,
+    Event::Repeat,
     Event::KeyPending,
     Event::Resubmit,
     Event::Succeeded,
@@ -92,4 +95,84 @@ fn the_words_for_an_end() {
     }
     assert_eq!(Event::of_outcome("Succeeded"), None);
     assert_eq!(Event::of_outcome(""), None);
+}
+
+/// Which of a row of presses, each with the submit that follows it in its task, is a repeat.
+fn repeats(presses: &[Press]) -> Vec<bool> {
+    let mut known = Presses::default();
+    presses.iter().map(|press| {
+        known.pressed(*press);
+        let event = known.submit();
+        known.over();
+        event == Event::Repeat
+    }).collect()
+}
+
+fn click(detail: i32) -> Press {
+    Press::Click { detail, tapped_before: None }
+}
+
+#[test]
+fn of_the_clicks_of_a_double_click_only_the_first_is_a_submit() {
+    assert_eq!(repeats(&[click(1), click(2), click(3)]), [false, true, true]);
+    assert_eq!(repeats(&[click(1), click(1), click(2)]), [false, false, true]);
+    // Clicks that assistive technology makes have no count.
+    assert_eq!(repeats(&[click(0), click(0)]), [false, false]);
+    let scripted = |detail| Press::Scripted { detail };
+    assert_eq!(repeats(&[scripted(0), scripted(0), scripted(1), scripted(2)]), [false, false, false, true]);
+}
+
+#[test]
+fn two_taps_in_a_row_are_a_double_tap() {
+    let tap = |before| Press::Click { detail: 1, tapped_before: Some(Millis::new(before)) };
+    assert_eq!(repeats(&[click(1), tap(300), tap(500), tap(501)]), [false, true, true, false]);
+}
+
+#[test]
+fn of_the_repeats_of_a_held_key_only_the_first_is_a_submit() {
+    let key = |repeat| Press::KeyDown { repeat };
+    assert_eq!(repeats(&[key(false), key(true), key(true), key(false)]), [false, true, true, false]);
+    // The submit comes with the key's press, its release, or a click of the button.
+    assert_eq!(repeats(&[key(false), Press::Key, Press::Key]), [false, true, true]);
+    let mut presses = Presses::default();
+    presses.pressed(key(false));
+    presses.pressed(click(0));
+    assert_eq!(presses.submit(), Event::Submit);
+    presses.pressed(key(true));
+    presses.pressed(click(0));
+    assert_eq!(presses.submit(), Event::Repeat);
+}
+
+#[test]
+fn a_second_click_is_a_submit_where_the_first_one_was_none() {
+    let mut presses = Presses::default();
+    presses.pressed(click(1));
+    presses.over();
+    presses.pressed(click(2));
+    assert_eq!(presses.submit(), Event::Submit);
+    presses.over();
+    presses.pressed(click(3));
+    assert_eq!(presses.submit(), Event::Repeat);
+}
+
+#[test]
+fn what_a_handler_clicks_belongs_to_the_click_that_it_handles() {
+    let mut presses = Presses::default();
+    let mut both = |detail| {
+        presses.pressed(click(detail));
+        presses.pressed(Press::Scripted { detail: 0 });
+        let event = presses.submit();
+        presses.over();
+        event
+    };
+    assert_eq!([both(1), both(2), both(1)], [Event::Submit, Event::Repeat, Event::Submit]);
+}
+
+#[test]
+fn a_submit_after_its_press_belongs_to_none() {
+    let mut presses = Presses::default();
+    presses.pressed(click(1));
+    assert_eq!(presses.submit(), Event::Submit);
+    presses.over();
+    assert_eq!([presses.submit(), presses.submit()], [Event::Submit; 2]);
 }

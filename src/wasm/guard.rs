@@ -27,6 +27,9 @@
 //! | an inline `onsubmit` of an ancestor returns false | with `fetch` this cannot be heard: it is sent |
 //! | the form posts to another window, or its answer is a download | the page stays, and the form locked, until it is released |
 //!
+//! Of a double click and of a held key only the first submit goes, even when that has ended before
+//! the second one comes. Clicks and keys are noted by capturing listeners on the window.
+//!
 //! The form's values are read by `new FormData(form, submitter)`, so its `formdata` event is seen
 //! once more than without a guard.
 
@@ -35,6 +38,7 @@ mod flight;
 mod guarded;
 mod lock;
 mod options;
+mod press;
 mod region;
 mod steps;
 

@@ -254,6 +254,82 @@ describe("a guarded form", () => {
     assert.deepEqual(JSON.parse(String(site.at(path)[0].body)), [["amount", "2990"], ["note", ""], ["how", "bank"], "bank"]);
   });
 
+  /** A page whose form cannot be sent: each submit that goes fails at once. */
+  async function failing() {
+    const { shop, path } = await shown(paid, { guard: null });
+    await shop.page.evaluate(() => {
+      const request = () => Promise.reject(new Error("no card token"));
+      window.shop.guard = window.shop.guardForm({ request });
+      window.submits = 0;
+      addEventListener("submit", () => (window.submits += 1), true);
+    });
+    /** The submits that the browser fired, once there are so many, and those of them that went. */
+    const counted = async (submits) => {
+      await shop.page.waitForFunction((submits) => window.submits >= submits, submits);
+      return shop.page.evaluate(() => [window.submits, window.shop.ends.length]);
+    };
+    /** Waits until the failure of the submit that went last was reported, and the form is free. */
+    const failed = async (times) => {
+      await shop.end(times);
+      assert.equal(await shop.page.evaluate(() => window.shop.guard.locked), false);
+    };
+    return { shop, path, counted, failed, at: await shop.page.locator("#card").boundingBox() };
+  }
+
+  test("fault 42: the second click of a double click is no submit of its own when the first one has failed", async () => {
+    const { shop, counted, failed, at } = await failing();
+    const { mouse } = shop.page;
+    const click = async (clickCount) => {
+      await mouse.move(at.x + 5, at.y + 5);
+      await mouse.down({ clickCount });
+      await mouse.up({ clickCount });
+    };
+    await click(1);
+    await failed(1);
+    await click(2);
+    await click(3);
+    assert.deepEqual(await counted(3), [3, 1]);
+    await click(1);
+    await failed(2);
+    assert.deepEqual(await counted(4), [4, 2]);
+    assert.ok((await shop.told("blocked")).length >= 2);
+  });
+
+  for (const [where, field] of [["a button", "#card"], ["a field", "#note"]]) {
+    test(`fault 42: an Enter that is held on ${where} is one submit when that has failed`, async () => {
+      const { shop, counted, failed } = await failing();
+      const { keyboard } = shop.page;
+      await shop.page.focus(field);
+      await keyboard.down("Enter");
+      await failed(1);
+      for (let time = 0; time < 3; time++) await keyboard.down("Enter");
+      assert.deepEqual(await counted(4), [4, 1]);
+      await keyboard.up("Enter");
+      await keyboard.press("Enter");
+      await failed(2);
+      assert.deepEqual(await counted(5), [5, 2]);
+    });
+  }
+
+  test("fault 42: what a script submits for a double click is one submit; a later try of the script is another", async () => {
+    const { shop, counted, failed, at } = await failing();
+    await shop.page.evaluate(() => {
+      const pay = document.querySelector("#card");
+      pay.type = "button";
+      pay.addEventListener("click", () => pay.form.requestSubmit());
+    });
+    const { mouse } = shop.page;
+    await mouse.click(at.x + 5, at.y + 5);
+    await failed(1);
+    await mouse.move(at.x + 5, at.y + 5);
+    await mouse.down({ clickCount: 2 });
+    await mouse.up({ clickCount: 2 });
+    assert.deepEqual(await counted(2), [2, 1]);
+    await shop.page.evaluate(() => setTimeout(() => document.querySelector("form").requestSubmit()));
+    await failed(2);
+    assert.deepEqual(await counted(3), [3, 2]);
+  });
+
   test("the end of a submit that was released does not unlock the one that came after it", async () => {
     const [first, second] = [gated(() => error(402, "card_error")), gated(paid)];
     const { shop, path } = await shown(inTurn(first, second));

@@ -195,9 +195,9 @@ async fn controls_whose_names_hide_the_form_s_own_properties() {
     }
 }
 
-/// Either of them would keep every page of the site out of the browser's cache for Back.
+/// `unload` or `beforeunload` would keep every page of the site out of the browser's cache for Back.
 #[wasm_bindgen_test]
-fn the_guard_listens_to_submit_and_pageshow_alone() {
+fn the_guard_listens_to_submit_pageshow_clicks_and_keys_alone() {
     let page = Page::new(FORM);
     page.js("root.real = EventTarget.prototype.addEventListener;
          EventTarget.prototype.addEventListener = function (kind, ...rest) {
@@ -209,6 +209,8 @@ fn the_guard_listens_to_submit_and_pageshow_alone() {
     page.js("EventTarget.prototype.addEventListener = root.real");
     let mut listened = page.events();
     listened.retain(|event| !event.starts_with("sent") && !event.starts_with("entries"));
-    assert_eq!(listened, ["form submit", "window pageshow", "form submit"]);
+    let presses = ["window click", "window keydown", "window keypress", "window keyup"];
+    let submit = ["form submit", "window pageshow", "form submit"];
+    assert_eq!(listened, [&presses[..], &submit].concat());
     guard.detach();
 }

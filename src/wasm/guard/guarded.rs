@@ -4,9 +4,10 @@ use super::dom;
 use super::flight::{self, Flight, Phase};
 use super::lock::{self, Lock};
 use super::options::Options;
+use super::press::PRESSES;
 use super::region::Region;
 use super::steps::Place;
-use crate::guard::{Decision, Event as Happening, State, next};
+use crate::guard::{Decision, Event as Happening, Presses, State, next};
 use js_sys::{Function, Reflect, Symbol};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -27,6 +28,11 @@ pub(super) struct Guarded {
     pub(super) flight: RefCell<Option<Flight>>,
     pub(super) lock: RefCell<Lock>,
     pub(super) timer: Cell<i32>,
+    pub(super) presses: Cell<Presses>,
+    /// The last tap: what was tapped, and when.
+    pub(super) tapped: RefCell<Option<(EventTarget, f64)>>,
+    /// Tells when the task of a press is over.
+    pub(super) press_timer: Cell<i32>,
     /// An error of the callback, until it can be thrown where no other handler is disturbed.
     pub(super) failure: RefCell<Option<JsValue>>,
     pub(super) region: Region,
@@ -45,6 +51,8 @@ pub(super) struct Listeners {
     pub(super) stopped: Listener,
     pub(super) stopped_now: Listener,
     pub(super) prevented: Listener,
+    pub(super) pressed: Listener,
+    pub(super) press_over: Listener,
 }
 
 impl Guarded {
@@ -63,6 +71,9 @@ impl Guarded {
             flight: RefCell::default(),
             lock: RefCell::default(),
             timer: Cell::new(0),
+            presses: Cell::default(),
+            tapped: RefCell::default(),
+            press_timer: Cell::new(0),
             failure: RefCell::default(),
             region: Region::default(),
             listeners: RefCell::default(),
@@ -118,7 +129,19 @@ impl Guarded {
                 Ok(())
             }),
             prevented: listener(Self::prevented),
+            pressed: listener(|guarded, event| {
+                guarded.pressed(event.unchecked_ref());
+                Ok(())
+            }),
+            press_over: listener(|guarded, _| {
+                guarded.press_is_over();
+                Ok(())
+            }),
         };
+        // A button may be anywhere in the page, and a handler may stop a click before it gets there.
+        for kind in PRESSES {
+            dom::listen(&self.window, kind, function(&listeners.pressed), true);
+        }
         dom::listen(&self.form, "submit", function(&listeners.first), true);
         dom::listen(&self.window, "pageshow", function(&listeners.shown), false);
         self.listeners.replace(Some(Rc::new(listeners)));
@@ -190,6 +213,10 @@ impl Guarded {
         dom::unlisten(&self.form, "submit", function(&listeners.first), true);
         dom::unlisten(&self.form, "submit", function(&listeners.last), false);
         dom::unlisten(&self.window, "pageshow", function(&listeners.shown), false);
+        for kind in PRESSES {
+            dom::unlisten(&self.window, kind, function(&listeners.pressed), true);
+        }
+        dom::clear_timeout(self.press_timer.get());
         dom::clear_timeout(self.timer.get());
         self.apply(Happening::Release);
         self.region.remove();

@@ -31,7 +31,10 @@ impl Guarded {
             }
             return Ok(());
         }
-        match self.apply(Happening::Submit) {
+        let mut presses = self.presses.get();
+        let submit = presses.submit();
+        self.presses.set(presses);
+        match self.apply(submit) {
             Decision::Go => self.go(event),
             _ => {
                 event.prevent_default();

@@ -1,0 +1,56 @@
+//! Clicks and keys, as [`Presses`](crate::guard::Presses) has to know them.
+
+use super::dom;
+use super::guarded::{Guarded, function};
+use crate::guard::Press;
+use crate::time::Millis;
+use js_sys::Reflect;
+use wasm_bindgen::prelude::JsValue;
+use web_sys::Event;
+
+/// The events that a submit may follow.
+pub(super) const PRESSES: [&str; 4] = ["click", "keydown", "keypress", "keyup"];
+
+impl Guarded {
+    /// Notes a click or a key before anybody else hears of it.
+    pub(super) fn pressed(&self, event: &Event) {
+        let press = match event.type_().as_str() {
+            "click" => self.click(event),
+            // What a script makes of a key submits nothing.
+            _ if !event.is_trusted() => return,
+            "keydown" => Press::KeyDown { repeat: get(event, "repeat") == JsValue::TRUE },
+            _ => Press::Key,
+        };
+        let mut presses = self.presses.get();
+        presses.pressed(press);
+        self.presses.set(presses);
+        let Some(listeners) = self.listeners() else { return };
+        dom::clear_timeout(self.press_timer.get());
+        self.press_timer.set(dom::set_timeout(function(&listeners.press_over), 0, 0));
+    }
+
+    /// Notes that what the press led to at once is over.
+    pub(super) fn press_is_over(&self) {
+        let mut presses = self.presses.get();
+        presses.over();
+        self.presses.set(presses);
+    }
+
+    fn click(&self, event: &Event) -> Press {
+        let detail = get(event, "detail").as_f64().unwrap_or_default() as i32;
+        if !event.is_trusted() {
+            return Press::Scripted { detail };
+        }
+        let is_tap = get(event, "pointerType").as_string().as_deref() == Some("touch");
+        let now = event.target().filter(|_| is_tap).map(|target| (target, event.time_stamp()));
+        let before = self.tapped.replace(now.clone());
+        let tapped_before = now.zip(before).and_then(|((target, at), (earlier, then))| {
+            (target == earlier).then(|| Millis::new((at - then) as u64))
+        });
+        Press::Click { detail, tapped_before }
+    }
+}
+
+fn get(event: &Event, name: &str) -> JsValue {
+    Reflect::get(event, &JsValue::from_str(name)).unwrap_or_default()
+}
