@@ -100,12 +100,15 @@ fn the_words_for_an_end() {
 /// Which of a row of presses, each with the submit that follows it in its task, is a repeat.
 fn repeats(presses: &[Press]) -> Vec<bool> {
     let mut known = Presses::default();
-    presses.iter().map(|press| {
-        known.pressed(*press);
-        let event = known.submit();
-        known.over();
-        event == Event::Repeat
-    }).collect()
+    presses
+        .iter()
+        .map(|press| {
+            known.pressed(*press);
+            let event = known.submit();
+            known.over();
+            event == Event::Repeat
+        })
+        .collect()
 }
 
 fn click(detail: i32) -> Press {
@@ -119,7 +122,10 @@ fn of_the_clicks_of_a_double_click_only_the_first_is_a_submit() {
     // Clicks that assistive technology makes have no count.
     assert_eq!(repeats(&[click(0), click(0)]), [false, false]);
     let scripted = |detail| Press::Scripted { detail };
-    assert_eq!(repeats(&[scripted(0), scripted(0), scripted(1), scripted(2)]), [false, false, false, true]);
+    assert_eq!(
+        repeats(&[scripted(0), scripted(0), scripted(1), scripted(2)]),
+        [false, false, false, true]
+    );
 }
 
 #[test]
@@ -131,7 +137,10 @@ fn two_taps_in_a_row_are_a_double_tap() {
 #[test]
 fn of_the_repeats_of_a_held_key_only_the_first_is_a_submit() {
     let key = |repeat| Press::KeyDown { repeat };
-    assert_eq!(repeats(&[key(false), key(true), key(true), key(false)]), [false, true, true, false]);
+    assert_eq!(
+        repeats(&[key(false), key(true), key(true), key(false)]),
+        [false, true, true, false]
+    );
     // The submit comes with the key's press, its release, or a click of the button.
     assert_eq!(repeats(&[key(false), Press::Key, Press::Key]), [false, true, true]);
     let mut presses = Presses::default();
