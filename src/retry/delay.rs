@@ -1,11 +1,8 @@
 //! Whether and when a request is sent again.
 
 use super::classify::Outcome;
-use super::policy::{Jitter, RetryPolicy};
+use super::policy::{Jitter, MAX_TIMER, RetryPolicy};
 use crate::time::Millis;
-
-/// The longest that a browser's timer can wait; beyond it `setTimeout` fires at once.
-pub const MAX_TIMER: Millis = Millis::new(i32::MAX as u64);
 
 /// The shortest wait before a request that is in progress is asked for again. What is drawn comes
 /// on top of it, up to as much again.

@@ -27,7 +27,7 @@ mod policy;
 mod retry_after;
 
 pub use classify::{Answer, Body, Context, Doubt, Heard, Outcome, classify};
-pub use delay::{MAX_TIMER, Next, Progress, Stop, attempt_timeout, next};
+pub use delay::{Next, Progress, Stop, attempt_timeout, next};
 pub use http_date::parse_http_date;
-pub use policy::{Jitter, RetryPolicy, RetryPolicyError, RetrySettings};
+pub use policy::{Jitter, MAX_TIMER, RetryPolicy, RetryPolicyError, RetrySettings};
 pub use retry_after::{expires_at, retry_after};

@@ -1,8 +1,10 @@
 //! How often, how long and how fast a request is sent again.
 
-use super::delay::MAX_TIMER;
 use crate::time::Millis;
 use core::fmt;
+
+/// The longest that a browser's timer can wait; beyond it `setTimeout` fires at once.
+pub const MAX_TIMER: Millis = Millis::new(i32::MAX as u64);
 
 /// What a caller may choose; the defaults are the project's.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -2,9 +2,9 @@
 //! before anything is stored. A number never leaves this file; brand and last four digits stand for
 //! the card everywhere else.
 
+use super::body_type::BodyType;
 use super::error::Refusal;
 use super::fields::{Field, Fields};
-use super::input::BodyType;
 use crate::json::Json;
 use std::time::Duration;
 

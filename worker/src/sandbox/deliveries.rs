@@ -5,8 +5,8 @@
 //! becomes due when that one has ended. So an endpoint hears of a payment before it hears of its
 //! refund, and one that nobody takes holds back nothing else.
 
+use super::columns::event;
 use super::error::Failure;
-use super::events::event;
 use super::row::Row;
 use super::store::Tx;
 use crate::shown::time;

@@ -6,11 +6,11 @@
 //! sandbox itself, since an event comes from a source and not from a merchant. Merchants are told
 //! how often an event took effect, and nothing else of it.
 
+use super::context::Context;
 use super::error::{Failure, Refusal};
 use super::executions;
 use super::fields::Field;
 use super::input::{Amount, IdempotencyKey, Subject};
-use super::merchant::Context;
 use super::row::{Row, Value};
 use super::store::Tx;
 use crate::json::Json;

@@ -1,11 +1,12 @@
 //! Webhook endpoints: where a merchant wants to hear of events.
 
+use super::body_type::BodyType;
+use super::context::Context;
 use super::deliveries;
 use super::error::{Failure, Refusal};
 use super::executions;
 use super::fields::{Field, Fields};
-use super::input::{BodyType, Id, text};
-use super::merchant::Context;
+use super::input::{Id, text};
 use super::pages::Listed;
 use super::row::{Row, Value};
 use super::store::Tx;

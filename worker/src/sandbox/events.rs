@@ -1,9 +1,10 @@
 //! Events: what happened, written in the transaction in which it happened, with one delivery for
 //! each endpoint there is. An event's id is made of what it tells, so one fact has one id.
 
+use super::columns::event;
+use super::context::Context;
 use super::error::{Failure, Refusal};
 use super::input::Id;
-use super::merchant::Context;
 use super::pages::{Listed, NEWEST, Page};
 use super::row::Row;
 use super::store::Tx;
@@ -14,18 +15,6 @@ use sha2::{Digest, Sha256};
 
 /// What the ids begin with.
 pub(super) const PREFIX: &str = "evt_";
-
-/// In a query of events: the members of an event, without the parentheses round them.
-macro_rules! event {
-    () => {
-        concat!(
-            "'id', events.id, 'type', type, 'created_at', ",
-            time!("events.created_at"),
-            ", 'data', json(data)"
-        )
-    };
-}
-pub(super) use event;
 
 /// An event as callers see it. Of its deliveries the state is shown that needs most attention.
 macro_rules! shown {

@@ -7,9 +7,9 @@
 //! that the gateway forwards: a retry after a lost answer finds here what was made under it. The
 //! gateway remembers a key for its retention, and this log for good.
 
+use super::context::Context;
 use super::error::{Failure, Refusal};
 use super::input::IdempotencyKey;
-use super::merchant::Context;
 use super::row::{Row, Value};
 use super::store::Tx;
 use crate::shown::Shown;

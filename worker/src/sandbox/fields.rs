@@ -1,8 +1,8 @@
 //! The members of a JSON body, the fields of a form, or the parameters of a query, taken out one by
 //! one as checked types.
 
+use super::body_type::BodyType;
 use super::error::Refusal;
-use super::input::BodyType;
 use crate::json::Json;
 
 /// A value that a field of a request can have.

@@ -186,33 +186,6 @@ impl RequestId {
     }
 }
 
-/// What a body may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BodyType {
-    /// `application/json` and the `+json` family.
-    Json,
-    /// A form as browsers send it.
-    Form,
-}
-
-impl BodyType {
-    pub(super) const RULE: &'static str =
-        "must be application/json or application/x-www-form-urlencoded";
-
-    /// By essence.
-    pub(super) fn of(media_type: &str) -> Option<Self> {
-        let essence = media_type.split(';').next().unwrap_or_default().trim();
-        let essence = essence.to_ascii_lowercase();
-        let is_json = essence == "application/json"
-            || (essence.starts_with("application/") && essence.ends_with("+json"));
-        match essence.as_str() {
-            _ if is_json => Some(Self::Json),
-            "application/x-www-form-urlencoded" => Some(Self::Form),
-            _ => None,
-        }
-    }
-}
-
 /// Percent-decoding as URLs have it: what is no escape stays as it is, bad UTF-8 becomes U+FFFD.
 pub(super) fn percent_decoded(text: &str) -> String {
     let bytes: Vec<u8> = percent::decoded(text.as_bytes()).collect();
@@ -267,17 +240,5 @@ mod tests {
         assert_eq!(percent_decoded("%2"), "%2");
         assert_eq!(percent_decoded("%zz%41"), "%zzA");
         assert_eq!(percent_decoded("%ff"), "\u{fffd}");
-    }
-
-    #[test]
-    fn body_types() {
-        for yes in ["application/json", "Application/JSON; charset=utf-8", "application/x+json"] {
-            assert_eq!(BodyType::of(yes), Some(BodyType::Json), "{yes}");
-        }
-        let form = "Application/X-WWW-Form-URLEncoded;charset=utf-8";
-        assert_eq!(BodyType::of(form), Some(BodyType::Form));
-        for no in ["", "text/plain", "application/jsonp", "text/x+json", ";application/json"] {
-            assert_eq!(BodyType::of(no), None, "{no}");
-        }
     }
 }

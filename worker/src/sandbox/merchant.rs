@@ -2,74 +2,27 @@
 //! database, so that an operation with everything that belongs to it is one transaction.
 
 use super::answer::Answer;
+use super::client::{LOST, NOT_UNDERSTOOD};
 use super::command::{Command, Operation};
+use super::context::Context;
 use super::error::{Failure, Refusal};
-use super::input::{ApiKey, Id, IdempotencyKey, RequestId};
+use super::input::Id;
 use super::pages::Listed;
 use super::store::{self, Tx};
 use super::{
     deliveries, effects, endpoints, events, executions, ledger, orders, payments, reconcile,
     refunds, schema, sending, subscriptions,
 };
-use crate::object::Object;
+use crate::clock;
 use crate::panic::{Panicked, contain};
-use crate::{clock, random};
 use oncekey::UnixMillis;
 use oncekey::webhook_target::Reach;
-use sha2::{Digest, Sha256};
 use std::cell::Cell;
 use std::rc::Rc;
 use worker::{
     DurableObject, Env, Request, Response, ScheduledTime, State, Storage, durable_object,
     wasm_bindgen,
 };
-
-/// The binding of the namespace of [`Merchant`] objects.
-const BINDING: &str = "MERCHANTS";
-
-/// The object's statuses, without a body, for trouble of its own: it does not know the command, so
-/// it does not know whose answer it would give; or it lost the command to a panic.
-const NOT_UNDERSTOOD: u16 = 503;
-const LOST: u16 = 500;
-
-/// Whose object it is.
-pub(super) enum Owner {
-    Merchant(ApiKey),
-    /// Of all who send events: they are no merchants.
-    Senders,
-}
-
-/// What an operation knows of the call beside its input.
-pub(super) struct Context {
-    pub(super) request_id: RequestId,
-    pub(super) idempotency_key: Option<IdempotencyKey>,
-    pub(super) now: UnixMillis,
-}
-
-/// Sends a command to the merchant's object and passes its answer on. It is sent once: after a lost
-/// reply nobody here knows whether it took effect, and the caller, who has the key, decides.
-pub(super) async fn send(env: &Env, owner: &Owner, command: &Command) -> Result<Answer, Failure> {
-    let object = Object::named(env, BINDING, &object_name(owner))?;
-    let (status, body) = object.post(&command.encode()).await.map_err(|error| {
-        worker::console_error!("merchant, {}: {error}", command.request_id.as_str());
-        Refusal::unavailable()
-    })?;
-    match status {
-        _ if !body.is_empty() => Ok(Answer::ready(status, body)),
-        NOT_UNDERSTOOD => Err(Refusal::unavailable().into()),
-        _ => Err(Refusal::internal().into()),
-    }
-}
-
-/// The object's name: the credential itself must not be found in names, logs or dashboards.
-fn object_name(owner: &Owner) -> String {
-    let (domain, name) = match owner {
-        Owner::Merchant(merchant) => ("oncekey sandbox merchant 1\0", merchant.as_str()),
-        Owner::Senders => ("oncekey sandbox senders 1\0", ""),
-    };
-    let digest = Sha256::new().chain_update(domain).chain_update(name).finalize();
-    random::hex(&digest)
-}
 
 /// One merchant of the sandbox.
 #[durable_object(alarm)]

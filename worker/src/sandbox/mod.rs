@@ -16,22 +16,29 @@
 //! | this one | the flow of a call |
 //! | `route.rs` | the calls, and what each takes from a request |
 //! | `command.rs` | what the object is asked, and how it gets there |
+//! | `client.rs` | sends a command to a merchant's object |
 //! | `merchant.rs` | the Durable Object: a merchant's database, one transaction an operation |
-//! | `schema.rs`, `store.rs`, `row.rs` | its tables and their versions; SQL in a transaction; rows |
+//! | `context.rs` | what an operation knows of the call |
+//! | `schema.rs`, `store.rs`, `row.rs`, `columns.rs` | its tables and their versions; SQL in a transaction; rows; columns that several queries show |
 //! | `orders.rs`, `payments.rs`, `refunds.rs`, `subscriptions.rs`, `endpoints.rs` | the operations |
 //! | `cards.rs` | test cards |
 //! | `ledger.rs`, `executions.rs` | what moved, and what took effect |
 //! | `effects.rs` | what events do that come in |
 //! | `events.rs`, `deliveries.rs`, `sending.rs` | what happened, to whom it is to be told, and telling it |
 //! | `input.rs` | what may be in a request, as types |
+//! | `body_type.rs` | which bodies an operation takes |
 //! | `fields.rs`, `pages.rs` | the members of a body, each known and none twice; lists |
 //! | `reconcile.rs` | whether all that belongs to a payment is there |
 //! | `fault.rs` | `Sandbox-Fault` |
 //! | `answer.rs`, `error.rs`, `shown.rs` | what the caller gets |
 
 mod answer;
+mod body_type;
 mod cards;
+mod client;
+mod columns;
 mod command;
+mod context;
 mod deliveries;
 mod effects;
 mod endpoints;
@@ -56,11 +63,12 @@ mod store;
 mod subscriptions;
 
 use answer::Answer;
+use body_type::BodyType;
+use client::Owner;
 use command::{Command, Operation};
 use error::{Failure, Refusal};
 use fault::Faults;
-use input::{ApiKey, BodyType, IdempotencyKey, RequestId};
-use merchant::Owner;
+use input::{ApiKey, IdempotencyKey, RequestId};
 use oncekey::webhook;
 use route::Route;
 use worker::{Env, Headers, Request, Response};
@@ -127,7 +135,7 @@ async fn perform(
         _ => None,
     };
     let command = Command::new(operation, idempotency_key, request_id.clone());
-    let answer = merchant::send(env, owner, &command).await;
+    let answer = client::send(env, owner, &command).await;
     fault::wait(delay).await;
     answer
 }

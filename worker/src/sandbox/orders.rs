@@ -1,9 +1,10 @@
 //! Orders. `out_trade_no` is permanent: it names one order with one content for ever.
 
+use super::body_type::BodyType;
+use super::context::Context;
 use super::error::{Failure, Refusal};
 use super::fields::{Field, Fields};
-use super::input::{Amount, BodyType, Currency, OwnNumber, Subject, is_id_part, text};
-use super::merchant::Context;
+use super::input::{Amount, Currency, OwnNumber, Subject, is_id_part, text};
 use super::row::{Row, Value};
 use super::store::Tx;
 use super::{events, executions};

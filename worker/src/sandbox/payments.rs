@@ -2,11 +2,12 @@
 //! as a failed try, and another card may follow.
 
 use super::answer::Answer;
+use super::body_type::BodyType;
 use super::cards::{Card, Fate};
+use super::context::Context;
 use super::error::{Failure, Refusal};
 use super::fields::Fields;
-use super::input::{BodyType, Id};
-use super::merchant::Context;
+use super::input::Id;
 use super::orders::{self, OrderId};
 use super::pages::{Listed, OLDEST, Page};
 use super::row::{Row, Value};

@@ -3,10 +3,10 @@
 //! it is the gateway's part (`../reconcile.rs`).
 
 use super::answer::Answer;
+use super::client::{self, Owner};
 use super::command::{Command, Operation};
 use super::error::Failure;
 use super::input::{ApiKey, RequestId};
-use super::merchant::{self, Owner};
 use super::pages::{OLDEST, Page};
 use super::store::Tx;
 use oncekey::Rejection;
@@ -57,7 +57,7 @@ pub(crate) async fn page(
     let request_id = RequestId::parse(request_id.to_owned()).ok_or(Rejection::Internal)?;
     let operation = Operation::Reconcile { page: Page::new(cursor, limit as i64) };
     let command = Command::new(operation, None, request_id);
-    let answer = merchant::send(env, &Owner::Merchant(merchant), &command).await;
+    let answer = client::send(env, &Owner::Merchant(merchant), &command).await;
     let lines = answer.ok().and_then(|answer| answer.lines());
     lines.ok_or(Rejection::StoreUnavailable)
 }

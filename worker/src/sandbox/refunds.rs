@@ -1,10 +1,11 @@
 //! Refunds. `out_refund_no` is permanent: it names one refund with one content for ever. All refunds
 //! of an order together never exceed what was paid.
 
+use super::body_type::BodyType;
+use super::context::Context;
 use super::error::{Failure, Refusal};
 use super::fields::Fields;
-use super::input::{Amount, BodyType, Id, OwnNumber};
-use super::merchant::Context;
+use super::input::{Amount, Id, OwnNumber};
 use super::orders::{self, OrderId};
 use super::row::{Row, Value};
 use super::store::Tx;

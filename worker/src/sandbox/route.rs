@@ -1,12 +1,13 @@
 //! The calls there are: method and path, and what each takes from the request.
 
+use super::body_type::BodyType;
 use super::command::Operation;
 use super::effects::Inbound;
 use super::endpoints::{self, NewEndpoint, Secrets};
 use super::error::Refusal;
 use super::events;
 use super::fields::Fields;
-use super::input::{self, BodyType, Id, IdempotencyKey};
+use super::input::{self, Id, IdempotencyKey};
 use super::orders::{self, NewOrder, OrderId};
 use super::pages::Page;
 use super::payments::{self, NewPayment};

@@ -1,10 +1,11 @@
 //! Subscriptions: that a customer is to be charged again and again. Nothing is charged here, so they
 //! move nothing in the ledger.
 
+use super::body_type::BodyType;
+use super::context::Context;
 use super::error::{Failure, Refusal};
 use super::fields::Fields;
-use super::input::{Amount, BodyType, Currency, Id, Subject};
-use super::merchant::Context;
+use super::input::{Amount, Currency, Id, Subject};
 use super::row::{Row, Value};
 use super::store::Tx;
 use super::{events, executions};
