@@ -16,6 +16,10 @@
 //! gives, 2 for what [`multipart::canonicalize`] gives. See [`canonical`](crate::canonical) for
 //! which body has which form.
 //!
+//! Of a form, the fields that [do not count](crate::canonical::fields) are left out of `form`. Earlier
+//! releases left none out. A record that one of them made is compared with the whole form as well,
+//! so it stays comparable while the same form is sent.
+//!
 //! [`json::canonicalize`]: crate::canonical::json::canonicalize
 //! [`multipart::canonicalize`]: crate::canonical::multipart::canonicalize
 
@@ -46,7 +50,10 @@ pub struct RequestParts<'a> {
     pub content_type: Option<&'a str>,
     /// The body as it came: one that the caller coded is compared in its coding.
     pub body: &'a [u8],
-    /// What of a JSON body is left out. Bodies that have no canonical JSON form are compared whole.
+    /// What of a body is left out: members of JSON, and in forms the [fields] that a pointer of one
+    /// step names. What has neither form is compared whole.
+    ///
+    /// [fields]: crate::canonical::fields
     pub ignore: &'a [JsonPointer],
 }
 
@@ -69,18 +76,37 @@ pub struct Fingerprints {
     plain: Fingerprint,
     #[n(1)]
     keyed: Vec<Fingerprint>,
+    /// Of a form that fields were left out of: the fingerprints of the whole form, plain and keyed.
+    #[n(2)]
+    whole: Option<Vec<Fingerprint>>,
 }
 
 impl Fingerprints {
     /// Never fails: a body that breaks the rules of its media type is compared by its raw bytes.
     pub fn compute(request: &RequestParts<'_>, secrets: &FingerprintSecrets) -> Self {
-        let plain = Fingerprint::plain(request);
-        let keyed = secrets.secrets.iter().map(|secret| Fingerprint {
-            version: VERSION,
-            secret_id: Some(secret.id.clone()),
-            digest: secret.mac.clone().chain_update(plain.digest).finalize().into_bytes().into(),
+        let keyed = |plain: &Fingerprint| -> Vec<Fingerprint> {
+            let keyed = secrets.secrets.iter().map(|secret| Fingerprint {
+                version: VERSION,
+                secret_id: Some(secret.id.clone()),
+                digest: secret
+                    .mac
+                    .clone()
+                    .chain_update(plain.digest)
+                    .finalize()
+                    .into_bytes()
+                    .into(),
+            });
+            keyed.collect()
+        };
+        let (digest, whole) = digests(request);
+        let plain = Fingerprint::of_digest(digest);
+        let whole = whole.map(|digest| {
+            let plain = Fingerprint::of_digest(digest);
+            let mut whole = keyed(&plain);
+            whole.push(plain);
+            whole
         });
-        Self { keyed: keyed.collect(), plain }
+        Self { keyed: keyed(&plain), plain, whole }
     }
 
     /// What a new record gets: the fingerprint under the first secret, or the plain one where none
@@ -93,14 +119,16 @@ impl Fingerprints {
     /// the secret that the record names. A record without one stays comparable after secrets were
     /// listed; one whose secret is listed no more does not.
     pub fn compare(&self, recorded: &Fingerprint) -> Comparison {
-        let ours =
-            self.keyed.iter().chain([&self.plain]).find(|ours| {
-                ours.version == recorded.version && ours.secret_id == recorded.secret_id
-            });
-        match ours {
-            None => Comparison::Unlisted,
-            Some(ours) if ours.has_digest(&recorded.digest) => Comparison::Same,
-            Some(_) => Comparison::Different,
+        let is_comparable = |ours: &&Fingerprint| {
+            ours.version == recorded.version && ours.secret_id == recorded.secret_id
+        };
+        let ours = self.keyed.iter().chain([&self.plain]).find(is_comparable);
+        let Some(ours) = ours else { return Comparison::Unlisted };
+        let mut all = self.whole.iter().flatten().filter(is_comparable).chain([ours]);
+        if all.any(|ours| ours.has_digest(&recorded.digest)) {
+            Comparison::Same
+        } else {
+            Comparison::Different
         }
     }
 }
@@ -131,7 +159,11 @@ pub struct Fingerprint {
 impl Fingerprint {
     /// The fingerprint of a request without any secret.
     pub fn plain(request: &RequestParts<'_>) -> Self {
-        Self { version: VERSION, secret_id: None, digest: plain_digest(request) }
+        Self::of_digest(digests(request).0)
+    }
+
+    fn of_digest(digest: [u8; 32]) -> Self {
+        Self { version: VERSION, secret_id: None, digest }
     }
 
     /// Which rules the fingerprint was made by; this crate makes version 1.
@@ -271,18 +303,29 @@ impl fmt::Display for SecretsError {
 
 impl std::error::Error for SecretsError {}
 
-fn plain_digest(request: &RequestParts<'_>) -> [u8; 32] {
+/// The digest of a request, and that of its whole form where fields were left out.
+fn digests(request: &RequestParts<'_>) -> ([u8; 32], Option<[u8; 32]>) {
     let media_type = MediaType::parse(request.content_type);
-    let mut hashing = Hashing::new();
-    for part in [
-        DOMAIN,
-        request.method.as_bytes(),
-        request.path.as_bytes(),
-        request.query.unwrap_or("").as_bytes(),
-        media_type.essence().as_bytes(),
-    ] {
-        hashing.put_sized(part);
-    }
-    Body::read(&media_type, request.body).write(request.ignore, &mut hashing);
-    hashing.finish()
+    let head = || {
+        let mut hashing = Hashing::new();
+        for part in [
+            DOMAIN,
+            request.method.as_bytes(),
+            request.path.as_bytes(),
+            request.query.unwrap_or("").as_bytes(),
+            media_type.essence().as_bytes(),
+        ] {
+            hashing.put_sized(part);
+        }
+        hashing
+    };
+    let body = Body::read(&media_type, request.body);
+    let mut hashing = head();
+    let is_part = body.write(request.ignore, &mut hashing);
+    let whole = is_part.then(|| {
+        let mut hashing = head();
+        body.write_whole(&mut hashing);
+        hashing.finish()
+    });
+    (hashing.finish(), whole)
 }

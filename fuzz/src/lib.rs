@@ -17,6 +17,7 @@ macro_rules! targets {
 
 targets! {
     form_field
+    form_ignored
     intent_entry
     json_body
     key_header

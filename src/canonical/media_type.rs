@@ -35,6 +35,12 @@ impl<'a> MediaType<'a> {
         self.names().is_some_and(|names| names.0 == "multipart")
     }
 
+    /// A form as pairs. The second type is what a page notes a multipart form as that the browser
+    /// itself sends, and whose boundary it does not know.
+    pub(crate) fn is_pairs(&self) -> bool {
+        matches!(self.essence(), "application/x-www-form-urlencoded" | "application/x-form")
+    }
+
     /// The boundary of a multipart type: 1 to 70 characters of a small set (RFC 2046 §5.1.1), given
     /// once, in well-formed parameters. Many clients leave out the quotes where the set goes beyond
     /// a token (`=`, `/`), so an unquoted value may hold them.

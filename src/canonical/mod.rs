@@ -10,16 +10,21 @@
 //! | `multipart/*` | [`multipart`] | the boundary, order and case of a part's header names |
 //! | anything else | raw bytes | nothing |
 //!
+//! Of forms, `multipart/form-data` and `application/x-www-form-urlencoded`, some [`fields`] do not
+//! count.
+//!
 //! A body that does not keep to the rules of its media type is compared by its raw bytes. That is
-//! never wrong, only stricter. Forms (`application/x-www-form-urlencoded`) are compared by their
+//! never wrong, only stricter. The pairs of `application/x-www-form-urlencoded` are compared by their
 //! raw bytes too: browsers serialise them in one way, and the order of fields means something to
 //! many servers.
 //!
 //! A tag byte leads each form, so that a body of one form is never equal to a body of another.
 
+pub mod fields;
 pub mod json;
 pub mod multipart;
 
+pub(crate) mod disposition;
 mod media_type;
 mod number;
 mod pointer;
@@ -32,11 +37,15 @@ pub use pointer::{JsonPointer, PointerError};
 pub(crate) use media_type::{MediaType, is_token};
 pub(crate) use sink::{Hashing, Sink};
 
+use fields::LeftOut;
+
 /// A body, read by the rules of its media type.
 pub(crate) enum Body<'a> {
     Raw(&'a [u8]),
+    Pairs(&'a [u8]),
     Json(json::Document<'a>),
-    Multipart(multipart::Message<'a>),
+    /// The flag: whether it is a form, which some fields do not count in.
+    Multipart(multipart::Message<'a>, bool),
 }
 
 impl<'a> Body<'a> {
@@ -44,27 +53,54 @@ impl<'a> Body<'a> {
         let read = if media_type.is_json() {
             json::Document::parse(body).map(Body::Json)
         } else if media_type.is_multipart() {
-            multipart::Message::parse(media_type, body).map(Body::Multipart)
+            let is_form = media_type.essence() == "multipart/form-data";
+            let message = multipart::Message::parse(media_type, body);
+            message.map(|message| Body::Multipart(message, is_form))
+        } else if media_type.is_pairs() && fields::are_pairs(body) {
+            Some(Body::Pairs(body))
         } else {
             None
         };
         read.unwrap_or(Body::Raw(body))
     }
 
-    /// Writes tag and form. The form has no length before it: nothing may follow it.
-    pub(crate) fn write(&self, ignore: &[JsonPointer], sink: &mut impl Sink) {
+    /// Writes tag and form. The form has no length before it: nothing may follow it. Returns whether
+    /// fields of a form were left out.
+    pub(crate) fn write(&self, ignore: &[JsonPointer], sink: &mut impl Sink) -> bool {
         match self {
             Body::Raw(bytes) => {
                 sink.put(b"\x00");
                 sink.put(bytes);
+                false
+            }
+            Body::Pairs(bytes) => {
+                sink.put(b"\x00");
+                fields::write_pairs(bytes, LeftOut::new(ignore), sink)
             }
             Body::Json(document) => {
                 sink.put(b"\x01");
                 document.write(ignore, sink);
+                false
             }
-            Body::Multipart(message) => {
+            Body::Multipart(message, is_form) => {
                 sink.put(b"\x02");
-                message.write(sink);
+                message.write(is_form.then(|| LeftOut::new(ignore)), sink)
+            }
+        }
+    }
+
+    /// Writes tag and form of a form with all of its fields.
+    pub(crate) fn write_whole(&self, sink: &mut impl Sink) {
+        match self {
+            Body::Pairs(bytes) => {
+                Body::Raw(bytes).write(&[], sink);
+            }
+            Body::Multipart(message, _) => {
+                sink.put(b"\x02");
+                message.write(None, sink);
+            }
+            Body::Raw(_) | Body::Json(_) => {
+                self.write(&[], sink);
             }
         }
     }

@@ -35,6 +35,7 @@
 
 use core::ops::Range;
 
+use super::fields::LeftOut;
 use super::media_type::{MediaType, is_token};
 use super::sink::Sink;
 use super::work::spent;
@@ -59,7 +60,7 @@ pub const MAX_FIELDS: usize = 16;
 pub fn canonicalize(content_type: &str, body: &[u8]) -> Option<Vec<u8>> {
     let media_type = MediaType::parse(Some(content_type));
     let mut form = Vec::new();
-    media_type.is_multipart().then(|| Message::parse(&media_type, body))??.write(&mut form);
+    media_type.is_multipart().then(|| Message::parse(&media_type, body))??.write(None, &mut form);
     Some(form)
 }
 
@@ -84,15 +85,22 @@ impl<'a> Message<'a> {
         Some(message)
     }
 
-    pub(crate) fn write(&self, sink: &mut impl Sink) {
+    /// Writes the form without the fields that do not count. Returns whether there were any.
+    pub(crate) fn write(&self, left_out: Option<LeftOut<'_>>, sink: &mut impl Sink) -> bool {
         sink.put_sized(self.preamble);
+        let mut is_whole = true;
         let mut parts = self.parts;
         while let Some(part) = parts.next() {
+            if left_out.is_some_and(|left_out| left_out.has_part(&part)) {
+                is_whole = false;
+                continue;
+            }
             sink.put(b"\x01");
             part.write(sink);
         }
         sink.put(b"\x00");
         sink.put_sized(parts.rest());
+        !is_whole
     }
 
     /// The parts, each with the bytes that it takes up: the line of the delimiter before it, and

@@ -32,7 +32,6 @@
 
 mod pairs;
 mod parts;
-mod text;
 
 use core::fmt;
 use core::ops::Range;

@@ -1,7 +1,8 @@
 //! The field among the pairs of `application/x-www-form-urlencoded`.
 
-use super::text::{decoded, halves};
 use super::{FieldName, FormKeyError, Found};
+use crate::canonical::disposition::halves;
+use crate::canonical::fields::decoded;
 use crate::canonical::work::spent;
 use crate::percent::escaped;
 

@@ -1,10 +1,11 @@
 //! The field among the parts of `multipart/form-data`.
 
-use super::text::{decoded, halves};
 use super::{FieldName, FormKeyError, Found};
+use crate::canonical::MediaType;
+use crate::canonical::disposition::{halves, has_doubtful_quote, parameter, starts_with};
+use crate::canonical::fields::decoded;
 use crate::canonical::multipart::{Message, Part, trim};
 use crate::canonical::work::spent;
-use crate::canonical::{MediaType, is_token};
 
 /// As browsers write parts (HTML, "multipart/form-data") and RFC 7578 has them read.
 pub(super) fn find(
@@ -82,8 +83,7 @@ struct Disposition {
 
 impl Disposition {
     fn read(disposition: &[u8], field: &FieldName) -> Option<Self> {
-        // By RFC 2183 the value goes on after such a quote; to a browser it is the end of it.
-        if disposition.windows(2).any(|pair| pair == b"\\\"") {
+        if has_doubtful_quote(disposition) {
             return None;
         }
         let (kind, mut rest) = halves(disposition, b';');
@@ -112,31 +112,10 @@ impl Disposition {
     }
 }
 
-/// The first parameter of the list: name, value, and what comes after it. A quoted value ends at
-/// the next quote: browsers write one inside it as `%22`.
-fn parameter(list: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
-    let equals = list.iter().position(|&byte| byte == b'=')?;
-    let (name, value) = (&list[..equals], &list[equals + 1..]);
-    if !is_token(name) {
-        return None;
-    }
-    if let Some(quoted) = value.strip_prefix(b"\"") {
-        let end = quoted.iter().position(|&byte| byte == b'"')?;
-        let (between, later) = halves(&quoted[end + 1..], b';');
-        return trim(between).is_empty().then_some((name, &quoted[..end], later));
-    }
-    let (value, later) = halves(value, b';');
-    (!value.contains(&b'"')).then_some((name, value, later))
-}
-
 /// What a generous reader may make of a name: no spaces around it, no backslashes, no escapes.
 fn loosened(text: &[u8]) -> Vec<u8> {
     let plain: Vec<u8> = trim(text).iter().copied().filter(|&byte| byte != b'\\').collect();
     decoded(&plain).collect()
-}
-
-fn starts_with(name: &[u8], start: &[u8]) -> bool {
-    name.get(..start.len()).is_some_and(|found| found.eq_ignore_ascii_case(start))
 }
 
 fn is_in(field: &FieldName, text: &[u8]) -> bool {

@@ -6,6 +6,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod fields;
 mod fingerprint;
 mod json;
 mod multipart;

@@ -206,6 +206,40 @@ describe("the same request", () => {
   });
 });
 
+describe("a token against cross-site requests is new with each page load", () => {
+  let gateway;
+  before(async () => (gateway = await startGateway({ vars: { KEY_FIELD: "idempotency_key" } })));
+  after(() => gateway.dispose());
+
+  const urlencoded = typed("application/x-www-form-urlencoded");
+  const names = ["authenticity_token", "csrfmiddlewaretoken", "_token", "__RequestVerificationToken", "_csrf"];
+
+  for (const name of names) {
+    test(`${name} does not count in a form, and the rest does`, async () => {
+      const form = (token, amount) => [`${name}=${token}&amount=${amount}`, urlencoded];
+      assert.equal(await compare(gateway, form("a%2B1%3D", 5), form("b%2F2%3D", 5)), "replayed");
+      assert.equal(await compare(gateway, form("a", 5), ["amount=5", urlencoded]), "replayed");
+      assert.equal(await compare(gateway, form("a", 5), form("a", 6)), "idempotency_error");
+      const json = (token) => [JSON.stringify({ [name]: token, amount: 5 })];
+      assert.equal(await compare(gateway, json("a"), json("b")), "idempotency_error");
+    });
+  }
+
+  test("a form that the browser posts, with its key in a field and a fresh token, is executed once", async () => {
+    const path = gateway.route();
+    const key = newKey();
+    const post = (token, boundary) => {
+      const part = (name, value) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
+      const body = `${part("csrfmiddlewaretoken", token)}${part("amount", 5)}${part("idempotency_key", key)}--${boundary}--\r\n`;
+      return gateway.call("POST", path, { body, ...typed(`multipart/form-data; boundary=${boundary}`) });
+    };
+    assert.equal((await post("one", "b1")).status, 201);
+    const again = await post("two", "b2");
+    assert.ok(again.replayed, JSON.stringify(again.json));
+    assert.equal(gateway.hits(path), 1);
+  });
+});
+
 describe("FINGERPRINT_IGNORE", () => {
   let gateway;
   before(
@@ -220,6 +254,23 @@ describe("FINGERPRINT_IGNORE", () => {
     assert.equal(await compare(gateway, body(1, 1, 5), body(1, 1, 6)), "idempotency_error");
     assert.equal(await compare(gateway, body(1, 1, 5), ['{"amount":5,"meta":{"who":"me"}}']), "replayed");
     assert.equal(await compare(gateway, body(1, 1, 5), ['{"amount":5,"meta":{"who":"you"}}']), "idempotency_error");
+  });
+
+  test("a pointer of one step names a field of a form, of both types", async () => {
+    const pairs = (nonce, amount) => [`nonce=${nonce}&amount=${amount}`, typed("application/x-www-form-urlencoded")];
+    const parts = (nonce, amount, boundary = `b${nonce}`) => {
+      const part = (name, value) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
+      return [
+        `${part("nonce", nonce)}${part("amount", amount)}--${boundary}--\r\n`,
+        typed(`multipart/form-data; boundary=${boundary}`),
+      ];
+    };
+    for (const form of [pairs, parts]) {
+      assert.equal(await compare(gateway, form(1, 5), form(2, 5)), "replayed");
+      assert.equal(await compare(gateway, form(1, 5), form(1, 6)), "idempotency_error");
+    }
+    const deep = (value) => [`meta=${value}&amount=5`, typed("application/x-www-form-urlencoded")];
+    assert.equal(await compare(gateway, deep(1), deep(2)), "idempotency_error");
   });
 
   test("another route leaves out nothing of the sort", async () => {

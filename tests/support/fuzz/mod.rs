@@ -15,6 +15,7 @@ mod reference;
 mod spelling;
 
 pub(crate) mod form_field;
+pub(crate) mod form_ignored;
 mod input;
 pub(crate) mod intent_entry;
 pub(crate) mod json_body;
@@ -31,8 +32,9 @@ pub(crate) mod webhook;
 pub(crate) type Property = fn(&[u8]);
 
 /// The targets, each with its property.
-pub(crate) const TARGETS: [(&str, Property); 12] = [
+pub(crate) const TARGETS: [(&str, Property); 13] = [
     ("form_field", form_field::check),
+    ("form_ignored", form_ignored::check),
     ("intent_entry", intent_entry::check),
     ("json_body", json_body::check),
     ("key_header", key_header::check),

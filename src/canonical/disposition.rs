@@ -1,0 +1,69 @@
+//! `Content-Disposition` of a form's part (RFC 7578 §4.2), read as browsers write it.
+
+use super::is_token;
+use super::multipart::{Part, trim};
+use super::work::spent;
+
+/// The name of a part that is plainly a field: one disposition, `form-data`, with one `name` and no
+/// file. `None` where it is a file, or where one reader may find another name than the next.
+pub(crate) fn field_name<'a>(part: &Part<'a>) -> Option<&'a [u8]> {
+    let mut dispositions = part.values("content-disposition");
+    let (Some(disposition), None) = (dispositions.next(), dispositions.next()) else {
+        return None;
+    };
+    spent(disposition.len());
+    if has_doubtful_quote(disposition) {
+        return None;
+    }
+    let (kind, mut rest) = halves(disposition, b';');
+    if !trim(kind).eq_ignore_ascii_case(b"form-data") {
+        return None;
+    }
+    let mut found = None;
+    while let Some(start) = rest.iter().position(|byte| !b" \t;".contains(byte)) {
+        let (name, value, later) = parameter(&rest[start..])?;
+        rest = later;
+        if name.eq_ignore_ascii_case(b"name") {
+            if found.replace(value).is_some() {
+                return None;
+            }
+        } else if starts_with(name, b"name*") || starts_with(name, b"filename") {
+            return None;
+        }
+    }
+    found
+}
+
+/// By RFC 2183 the value goes on after such a quote; to a browser it is the end of it.
+pub(crate) fn has_doubtful_quote(disposition: &[u8]) -> bool {
+    disposition.windows(2).any(|pair| pair == b"\\\"")
+}
+
+/// The first parameter of the list: name, value, and what comes after it. A quoted value ends at
+/// the next quote: browsers write one inside it as `%22`.
+pub(crate) fn parameter(list: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let equals = list.iter().position(|&byte| byte == b'=')?;
+    let (name, value) = (&list[..equals], &list[equals + 1..]);
+    if !is_token(name) {
+        return None;
+    }
+    if let Some(quoted) = value.strip_prefix(b"\"") {
+        let end = quoted.iter().position(|&byte| byte == b'"')?;
+        let (between, later) = halves(&quoted[end + 1..], b';');
+        return trim(between).is_empty().then_some((name, &quoted[..end], later));
+    }
+    let (value, later) = halves(value, b';');
+    (!value.contains(&b'"')).then_some((name, value, later))
+}
+
+/// Up to the first `divider` and behind it.
+pub(crate) fn halves(text: &[u8], divider: u8) -> (&[u8], &[u8]) {
+    match text.iter().position(|&byte| byte == divider) {
+        None => (text, &[]),
+        Some(at) => (&text[..at], &text[at + 1..]),
+    }
+}
+
+pub(crate) fn starts_with(name: &[u8], start: &[u8]) -> bool {
+    name.get(..start.len()).is_some_and(|found| found.eq_ignore_ascii_case(start))
+}
