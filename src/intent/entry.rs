@@ -96,6 +96,16 @@ impl Stored {
         }
     }
 
+    /// Whether the outcome is known, and older than the server's memory of it: such an entry is
+    /// removed in time. One whose outcome is open stays, however old, and so does one that cannot be
+    /// read.
+    pub fn is_over(&self, retention: Millis, now: UnixMillis) -> bool {
+        match self {
+            Self::Nothing | Self::Unreadable(_) => false,
+            Self::Entry(entry) => entry.is_over(retention, now),
+        }
+    }
+
     /// The entry, if this is its key.
     pub(super) fn with_key(&self, key: &IdempotencyKey) -> Option<&Entry> {
         match self {
@@ -168,6 +178,17 @@ impl Entry {
         if let Some(expires_at) = expires_at {
             self.safe_until = self.safe_until.min(expires_at.minus(tolerance(retention)));
         }
+    }
+
+    /// Whether it is settled, and neither the retention since its last change nor the time that the
+    /// server surely knows its key is left. Where the clock went back there is always time left.
+    fn is_over(&self, retention: Millis, now: UnixMillis) -> bool {
+        let is_settled = match self.state {
+            State::Succeeded { .. } | State::Refused { .. } | State::Voided => true,
+            State::Prepared | State::Sending | State::Unknown => false,
+        };
+        let kept_until = self.updated_at.plus(retention).max(self.safe_until);
+        is_settled && kept_until <= now
     }
 
     /// The entry is changed now. Its time never goes back, or a clock that did would be noticed

@@ -42,6 +42,10 @@ pub enum EntryError {
 impl Entry {
     /// The text to store: about 120 characters.
     pub fn encode(&self) -> String {
+        seal(self.unsealed())
+    }
+
+    fn unsealed(&self) -> String {
         let mut text = String::with_capacity(VERSION.len() + self.key.as_str().len() + 96);
         text.push_str(VERSION);
         put(&mut text, self.key.as_str());
@@ -67,7 +71,7 @@ impl Entry {
         put_number(&mut text, self.created_at.as_u64());
         put_number(&mut text, self.updated_at.as_u64());
         put_number(&mut text, self.safe_until.as_u64());
-        seal(text)
+        text
     }
 
     /// Reads what [`Entry::encode`] wrote, and nothing else.
@@ -79,7 +83,7 @@ impl Entry {
         }
         let entry = read(fields).ok_or(EntryError::Damaged)?;
         // One entry has one text.
-        if entry.is_possible() && entry.encode() == text {
+        if entry.is_possible() && entry.unsealed() == sealed {
             Ok(entry)
         } else {
             Err(EntryError::Damaged)

@@ -16,6 +16,11 @@ use wasm_bindgen::prelude::*;
 /// Entries are kept under this and the intent's name.
 const ENTRY: &str = "i:";
 
+/// How many names of the storage are looked at, and how many entries removed at most, when a call
+/// of the page has written something.
+const LOOKED_AT: u32 = 32;
+const REMOVED_AT_ONCE: usize = 8;
+
 #[wasm_bindgen]
 extern "C" {
     /// A client's settings, all of them given; lengths in milliseconds.
@@ -143,12 +148,32 @@ impl Client {
 
     /// The intents whose outcome is not known, each with its name and what is known.
     pub fn pending(&self) -> js_sys::Array {
-        let names = self.shared.store.names(ENTRY).into_iter();
-        let intents = names.map(|intent| (self.stored(&intent), intent));
-        intents
-            .filter(|(stored, _)| stored.is_pending())
-            .map(|(stored, intent)| status_of(&stored, &[("intent", JsValue::from_str(&intent))]))
+        let open = self.shared.store.open_ones(ENTRY).into_iter();
+        open.map(|(intent, stored)| status_of(&stored, &[("intent", JsValue::from_str(&intent))]))
             .collect()
+    }
+
+    /// Settled intents that are older than the retention: all of them, or those among the next few
+    /// names of the storage. Whoever has the intent's turn may [`remove`](Self::remove_over) them.
+    pub fn over(&self, all: bool) -> Vec<String> {
+        let count = (!all).then_some(LOOKED_AT);
+        let Shared { store, settings, .. } = &*self.shared;
+        let mut over = store.over(ENTRY, count, settings.retention, host::now());
+        if !all {
+            over.truncate(REMOVED_AT_ONCE);
+        }
+        over
+    }
+
+    /// Removes what is kept for an intent that is settled and older than the retention, if it is so
+    /// still. Whether it was.
+    #[wasm_bindgen(js_name = removeOver)]
+    pub fn remove_over(&self, intent: &str) -> bool {
+        let is_over = self.stored(intent).is_over(self.shared.settings.retention, host::now());
+        if is_over {
+            self.forget(intent);
+        }
+        is_over
     }
 
     /// Removes what is kept for an intent.

@@ -5,8 +5,11 @@
 //! more than what storage still holds under that name: it is newer. That the page may lose it is
 //! said once, by [`Store::take_loss`]. One that works, but not for this name in this moment, may hold
 //! anything there: that is read as an entry that cannot be read.
+//!
+//! What is kept for an intent is removed once it [is over](Stored::is_over): see [`Store::over`].
 
 use crate::intent::Stored;
+use crate::time::{Millis, UnixMillis};
 use std::cell::Cell;
 use wasm_bindgen::prelude::*;
 use web_sys::Storage;
@@ -22,6 +25,20 @@ pub(super) struct Store {
     taken: js_sys::Map,
     loss: Cell<Option<Loss>>,
     told: Cell<bool>,
+    /// Where [`Store::over`] looks next.
+    looked_up_to: Cell<u32>,
+    /// Texts of entries whose outcome is known, by their full names: see [`Store::open_ones`].
+    settled: js_sys::Map,
+}
+
+#[wasm_bindgen]
+extern "C" {
+    /// A storage, asked for texts that stay on the host's side.
+    type Texts;
+    #[wasm_bindgen(method, catch, js_name = key)]
+    fn name_at(this: &Texts, index: u32) -> Result<JsValue, JsValue>;
+    #[wasm_bindgen(method, catch, js_name = getItem)]
+    fn text_of(this: &Texts, name: &JsValue) -> Result<JsValue, JsValue>;
 }
 
 /// Why something would not survive a reload.
@@ -46,8 +63,16 @@ impl Store {
             given if given.is_null() => (None, None),
             given => (Some(given.clone().unchecked_into()), None),
         };
-        let (memory, taken) = (js_sys::Map::new(), js_sys::Map::new());
-        Self { prefix, storage, memory, taken, loss: Cell::new(loss), told: Cell::new(false) }
+        Self {
+            prefix,
+            storage,
+            memory: js_sys::Map::new(),
+            taken: js_sys::Map::new(),
+            loss: Cell::new(loss),
+            told: Cell::new(false),
+            looked_up_to: Cell::new(0),
+            settled: js_sys::Map::new(),
+        }
     }
 
     /// Whether other tabs may see what is kept.
@@ -126,6 +151,77 @@ impl Store {
             names.extend(stored.filter(|name| !self.memory.has(&JsValue::from_str(name))));
         }
         names.iter().filter_map(|name| name.strip_prefix(&start)).map(str::to_owned).collect()
+    }
+
+    /// The entries under `start` that are not settled, each with its name without `start`.
+    ///
+    /// A page asks for them often, and most entries of a busy till are settled. The text of one is
+    /// read once; while storage holds that very text, it is not looked into again.
+    pub(super) fn open_ones(&self, start: &str) -> Vec<(String, Stored)> {
+        let full_start = self.full(start);
+        let mut open = Vec::new();
+        let mut look = |name: &str| {
+            let stored = Stored::read(self.read(&[start, name].concat()).as_deref());
+            let is_pending = stored.is_pending();
+            if is_pending {
+                open.push((name.to_owned(), stored));
+            }
+            is_pending
+        };
+        for name in js_sys::Array::from(&self.memory.keys()).iter() {
+            if let Some(name) =
+                name.as_string().as_deref().and_then(|n| n.strip_prefix(&full_start))
+            {
+                look(name);
+            }
+        }
+        let Some(storage) = &self.storage else { return open };
+        let texts: &Texts = storage.unchecked_ref();
+        for index in 0..storage.length().unwrap_or(0) {
+            let Ok(full) = texts.name_at(index) else { continue };
+            let text = texts.text_of(&full).ok().filter(JsValue::is_string);
+            if text.is_some() && text.as_ref() == Some(&self.settled.get(&full)) {
+                continue;
+            }
+            let is_kept = self.memory.has(&full);
+            let name = full.as_string().filter(|_| !is_kept);
+            let Some(name) = name.as_deref().and_then(|name| name.strip_prefix(&full_start)) else {
+                continue;
+            };
+            match text {
+                Some(text) if !look(name) => drop(self.settled.set(&full, &text)),
+                Some(_) => {}
+                None => drop(look(name)),
+            }
+        }
+        open
+    }
+
+    /// Entries under `start` that [are over](Stored::is_over), by their names without `start`: those
+    /// among the next `count` names of the storage, or all of them.
+    pub(super) fn over(
+        &self,
+        start: &str,
+        count: Option<u32>,
+        retention: Millis,
+        now: UnixMillis,
+    ) -> Vec<String> {
+        let names = match (count, &self.storage) {
+            (Some(count), Some(storage)) => {
+                let length = storage.length().unwrap_or(0);
+                let from = self.looked_up_to.get().checked_rem(length).unwrap_or(0);
+                let next = (from..from + length.min(count)).map(|index| index % length);
+                self.looked_up_to.set(from + count);
+                let full_start = self.full(start);
+                let names = next.filter_map(|index| storage.key(index).ok().flatten());
+                names.filter_map(|name| name.strip_prefix(&full_start).map(str::to_owned)).collect()
+            }
+            _ => self.names(start),
+        };
+        let is_over = |name: &String| {
+            Stored::read(self.read(&[start, name].concat()).as_deref()).is_over(retention, now)
+        };
+        names.into_iter().filter(is_over).collect()
     }
 
     /// That something would not survive the page; told once.
