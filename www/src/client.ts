@@ -11,6 +11,7 @@ import {
   PayloadChangedError,
 } from "./errors.js";
 import { type KeyCalls, keyCalls } from "./key-calls.js";
+import { ABANDON, INTENT, RESOLVE, checkInit, checkOptions } from "./options.js";
 import { type Prepared, expected, prepare } from "./request.js";
 import { type Settings, read } from "./settings.js";
 import { TooLong, type TurnOptions, takeTurn } from "./turn.js";
@@ -61,6 +62,7 @@ export class OncekeyClient extends Events implements Client {
   }
 
   intent(name: string, options: IntentOptions = {}): Intent {
+    checkOptions("intent", options, INTENT);
     return new NamedIntent(this, named(name), options);
   }
 
@@ -72,6 +74,40 @@ export class OncekeyClient extends Events implements Client {
     const pending = this.core().pending() as PendingIntent[];
     this.#tellLoss();
     return pending;
+  }
+
+  async prune(): Promise<number> {
+    const client = await this.#later();
+    const over = client.over(true);
+    let removed = 0;
+    while (over.length > 0) {
+      const some = over.splice(0, 50).map((intent) => this.#remove(client, intent));
+      removed += (await Promise.all(some)).filter(Boolean).length;
+    }
+    this.#tellLoss();
+    return removed;
+  }
+
+  /** After a write: a few of the settled intents that are older than the retention go. */
+  #pruneSome(): void {
+    const client = this.#core?.client;
+    for (const intent of client?.over(false) ?? []) void this.#remove(client!, intent);
+  }
+
+  /**
+   * Removes an intent that is settled and old, unless a call is under way for it, here or in another tab: that one
+   * may be about to write a new key there.
+   */
+  async #remove(client: CoreClient, intent: string): Promise<boolean> {
+    const controller = new AbortController();
+    const { signal } = controller;
+    const onWait = () => controller.abort();
+    const { namespace, totalTime: longest } = this.#settings;
+    try {
+      return await takeTurn({ client, namespace, intent, signal, longest, onWait }, async () => client.removeOver(intent));
+    } catch {
+      return false;
+    }
   }
 
   /** @internal */
@@ -120,7 +156,10 @@ export class OncekeyClient extends Events implements Client {
       const command = call.begin() as Command;
       const told = this.#telling(tell);
       this.#tellLoss(tell);
-      if (command.do === "send") return { key: command.key };
+      if (command.do === "send") {
+        this.#pruneSome();
+        return { key: command.key };
+      }
       if (command.do !== "end" || command.end === "not_resolved") return {};
       this.#result(intent, prepared, { end: command, response: undefined, cause: undefined, aborted: false, sent: undefined }, told);
       return {};
@@ -139,6 +178,7 @@ export class OncekeyClient extends Events implements Client {
     options: IntentOptions,
     tell: Tell,
   ): Promise<Response> {
+    checkInit(init, this.#settings.isOwnFetch);
     const signal = init?.signal ?? undefined;
     const told = this.#telling(tell);
     let prepared: Prepared;
@@ -179,6 +219,7 @@ export class OncekeyClient extends Events implements Client {
       // Only before and in a wait for its turn does it end like this: nothing of this call was sent.
       throw this.#notBegun(intent, signal, told, error);
     }
+    this.#pruneSome();
     return this.#result(intent, prepared, ended, told);
   }
 
@@ -335,11 +376,13 @@ class NamedIntent implements Intent {
     return this.#client.send(this.name, url, init, this.#options, this.#client.tell);
   }
 
-  resolve(options: ResolveOptions = {}): Promise<IntentStatus> {
+  async resolve(options: ResolveOptions = {}): Promise<IntentStatus> {
+    checkOptions("resolve", options, RESOLVE);
     return this.#client.findOut(this.name, options, false, this.#client.tell);
   }
 
-  abandon(options: { signal?: AbortSignal } = {}): Promise<IntentStatus> {
+  async abandon(options: { signal?: AbortSignal } = {}): Promise<IntentStatus> {
+    checkOptions("abandon", options, ABANDON);
     return this.#client.findOut(this.name, options, true, this.#client.tell);
   }
 

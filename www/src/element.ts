@@ -3,7 +3,8 @@
 //   <once-form intent="order:1042" key-url="/_oncekey/key"><form method="post" action="/v1/orders">…</form></once-form>
 
 import { type Client, type FormGuard, createClient } from "oncekey";
-import { guardByMarkup } from "./markup.js";
+import { guardByMarkup, tellWrong } from "./markup.js";
+import { ELEMENT, wrongAttributes } from "./options.js";
 
 /**
  * Defines the element. `client`: the client of all of them; without it each has one of its own, with the attribute
@@ -36,6 +37,7 @@ export function defineElement(name = "once-form", client?: Client): void {
     #guardForm(): void {
       const form = this.#guard ? null : this.querySelector("form");
       if (!form) return;
+      tellWrong(this, wrongAttributes(this, ELEMENT, ""));
       const keyUrl = this.getAttribute("key-url");
       this.#guard = guardByMarkup(form, client ?? createClient({ keyUrl }), (attribute) => this.getAttribute(attribute));
     }

@@ -6,6 +6,7 @@ import { OncekeyClient, type Tell, isOpen, named } from "./client.js";
 import type { Core } from "./core.js";
 import { AbortedError, AnswerGoneError, OutcomeUnknownError, PayloadChangedError } from "./errors.js";
 import { asNavigated, asSubmitted } from "./form-data.js";
+import { GUARD, checkOptions } from "./options.js";
 import type { ClientEvents, FormGuard, GuardMessages, GuardOptions } from "./types.js";
 
 const MESSAGES: GuardMessages = {
@@ -22,8 +23,10 @@ const MESSAGES: GuardMessages = {
 type CoreGuard = InstanceType<Core["FormGuard"]>;
 
 export function guardForm(form: HTMLFormElement, options: GuardOptions): FormGuard {
-  const { client } = options;
+  checkOptions("guardForm", options ?? null, GUARD);
+  const { client, intent } = options;
   if (!(client instanceof OncekeyClient)) throw new TypeError("guardForm needs the client that createClient made.");
+  if (intent === undefined) throw new TypeError('guardForm needs an intent: its name, such as "order:1042", or a function that gives it.');
   const guarded = new Guarded(form, options, client);
   const core = client.loadedNow();
   if (core) guarded.attach(core);

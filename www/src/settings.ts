@@ -1,5 +1,6 @@
 // What a caller may leave out, filled in. Numbers are checked by the core.
 
+import { CLIENT, checkOptions } from "./options.js";
 import { base } from "./request.js";
 import type { ClientOptions } from "./types.js";
 
@@ -9,6 +10,8 @@ export interface Settings {
   headers: ClientOptions["headers"];
   credentials: RequestCredentials | undefined;
   fetch: typeof fetch;
+  /** Whether `fetch` is the page's own. */
+  isOwnFetch: boolean;
   totalTime: number;
   /** For the core: see JsSettings in src/wasm/client.rs. */
   core: object;
@@ -18,6 +21,7 @@ const SECOND = 1000;
 const HOUR = 3_600_000;
 
 export function read(options: ClientOptions): Settings {
+  checkOptions("createClient", options, CLIENT);
   const { retry = {}, namespace = "oncekey", keyUrl, storage } = options;
   if (retry.jitter !== undefined && retry.jitter !== "full" && retry.jitter !== "none") {
     throw new RangeError('retry.jitter may be "full" or "none"');
@@ -30,6 +34,7 @@ export function read(options: ClientOptions): Settings {
     credentials: options.credentials,
     // Looked up at each call: pages and tests put their own in its place.
     fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
+    isOwnFetch: options.fetch !== undefined,
     totalTime,
     core: {
       retention: options.retention ?? 24 * HOUR,

@@ -9,22 +9,45 @@ export type WasmSource = string | URL | Response | PromiseLike<Response> | Buffe
 
 let source: (() => WasmSource) | undefined;
 
+const FIRST = "oncekey/slim: call init() with the wasm of oncekey/wasm first.";
+/** What every wasm begins with. */
+const MAGIC = "0,97,115,109";
+
 /** Says where the wasm is; it is loaded when it is needed. A function is called again after a failure. */
 export function init(wasm: WasmSource | (() => WasmSource)): void {
+  if (wasm === undefined || wasm === null) throw new TypeError("oncekey/slim: init() needs the wasm of oncekey/wasm: its URL, a response, its bytes or the module.");
   source = typeof wasm === "function" ? (wasm as () => WasmSource) : () => wasm as WasmSource;
 }
 
-const { createClient, mintKey }: EntryPoint = /* @__PURE__ */ entryPoint({
+async function compile(bytes: BufferSource, from: string): Promise<WebAssembly.Module> {
+  const view = ArrayBuffer.isView(bytes) ? bytes : new Uint8Array(bytes);
+  const start = new Uint8Array(view.buffer, view.byteOffset, Math.min(4, view.byteLength));
+  // Else it would look like a page that forbids wasm, and the translation would be loaded in its place.
+  if (start.join() !== MAGIC) throw new TypeError(`oncekey/slim: what init() was given is no wasm (${from}).`);
+  return WebAssembly.compile(bytes);
+}
+
+const slim: EntryPoint = /* @__PURE__ */ entryPoint({
   later: async () => {
-    if (!source) throw new Error("oncekey/slim: call init() with the wasm of oncekey/wasm first.");
-    const wasm = source();
-    if (wasm instanceof WebAssembly.Module) return wasm;
-    if (wasm instanceof ArrayBuffer || ArrayBuffer.isView(wasm)) return WebAssembly.compile(wasm as BufferSource);
-    const response = await (typeof wasm === "string" || wasm instanceof URL ? fetch(wasm) : wasm);
+    const wasm = source!();
+    if (typeof WebAssembly !== "undefined" && wasm instanceof WebAssembly.Module) return wasm;
+    if (wasm instanceof ArrayBuffer || ArrayBuffer.isView(wasm)) return compile(wasm as BufferSource, "bytes");
+    const response = await (typeof wasm === "string" || wasm instanceof URL ? fetch(wasm) : (wasm as Response | PromiseLike<Response>));
+    if (typeof response?.arrayBuffer !== "function") throw new TypeError("oncekey/slim: what init() was given is no wasm.");
     if (!response.ok) throw new Error(`oncekey/slim: the wasm could not be loaded (${response.status}).`);
-    return WebAssembly.compile(await response.arrayBuffer());
+    return compile(await response.arrayBuffer(), response.headers.get("content-type") ?? "of no media type");
   },
   translated: () => import("oncekey:translated"),
 });
 
-export { createClient, mintKey };
+/** As `createClient` of `oncekey`. Throws before `init`. */
+export const createClient: EntryPoint["createClient"] = (options) => {
+  if (!source) throw new Error(FIRST);
+  return slim.createClient(options);
+};
+
+/** As `mintKey` of `oncekey`. Rejects before `init`. */
+export const mintKey: EntryPoint["mintKey"] = async () => {
+  if (!source) throw new Error(FIRST);
+  return slim.mintKey();
+};

@@ -41,7 +41,7 @@ const held = new Map<string, () => () => void>();
 
 /** Runs when it is the call's turn; the next one has to wait until that has ended. */
 export async function takeTurn<T>(given: TurnOptions, run: (turn: Turn) => Promise<T>): Promise<T> {
-  const name = `${given.namespace}:${given.intent}`;
+  const name = lockName(given.namespace, given.intent);
   const { options, begin, end } = patient(given);
   const since = Date.now();
   let waited = false;
@@ -78,6 +78,15 @@ export async function takeTurn<T>(given: TurnOptions, run: (turn: Turn) => Promi
       if (tails.get(name) === tail) tails.delete(name);
     });
   }
+}
+
+/**
+ * One name for each pair: a colon in the namespace is none between the two. Without one the name is that of earlier
+ * releases, which may be open in another tab.
+ */
+function lockName(namespace: string, intent: string): string {
+  if (!namespace.includes(":")) return `oncekey:${namespace}:${intent}`;
+  return `oncekey ${namespace.length}:${namespace}:${intent}`;
 }
 
 /** Gives the options a signal that aborts as the caller's does, or when it has been waited too long. */
@@ -132,7 +141,7 @@ async function amongTabs<T>(
 function acquire(locks: LockManager, name: string, options: LockOptions): Promise<(() => void) | undefined> {
   return new Promise((resolve, reject) => {
     const got = (lock: Lock | null) => (lock ? new Promise<void>((release) => resolve(release)) : resolve(undefined));
-    locks.request(`oncekey:${name}`, options, got).catch((error: unknown) => {
+    locks.request(name, options, got).catch((error: unknown) => {
       // It may have been stolen while nobody used it.
       held.delete(name);
       reject(error);

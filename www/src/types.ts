@@ -30,7 +30,10 @@ export interface ClientOptions {
   retention?: number;
   /** Where keys are kept. Default `localStorage` where there is one; null: in memory only, so a reload forgets. */
   storage?: StorageLike | null;
-  /** Prefix of what is stored. Default "oncekey". */
+  /**
+   * Prefix of what is stored. Default "oncekey". On a machine that several people use, one for each login keeps their
+   * intents apart.
+   */
   namespace?: string;
   retry?: RetryOptions;
   /** Where a key's state is asked, and voided under `…/void`. Default null: the server has no such calls. */
@@ -47,7 +50,10 @@ export interface ClientOptions {
 }
 
 export interface IntentOptions {
-  /** JSON pointers into the body (`/nonce`) that do not make it another payload. */
+  /**
+   * JSON pointers into the body (`/nonce`) that do not make it another payload. In a form, one of a single step names
+   * a field. Tokens against cross-site requests (`_token`, `csrfmiddlewaretoken` and the like) need not be named there.
+   */
   ignore?: string[];
   /**
    * The media types that the API answers with; anything else is taken for a captive portal's page. Default: the
@@ -208,6 +214,11 @@ export interface Client {
   fetch(intent: string, url: string | URL, init?: IntentInit, options?: IntentOptions): Promise<Response>;
   /** The intents without a known outcome. */
   pending(): PendingIntent[];
+  /**
+   * Removes what is stored for settled intents that are older than the retention, and gives their number. Calls of the
+   * client do the same, a few at a time. An intent whose outcome is open stays.
+   */
+  prune(): Promise<number>;
   addEventListener<K extends keyof ClientEvents>(
     type: K,
     listener: ((event: ClientEvent<K>) => void) | null,

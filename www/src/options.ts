@@ -1,0 +1,211 @@
+// The names of all options, and what each may be: the one list of them. A name that is not on it is an error at once,
+// since a misspelt option would be one that silently does nothing.
+
+type Check = { is: (value: unknown) => boolean; what: string } | Options;
+/** The options of one place, each with what it may be. */
+interface Options {
+  [name: string]: Check;
+}
+
+const check = (what: string, is: (value: unknown) => boolean) => ({ is, what });
+const aNumber = check("a number", (value) => typeof value === "number");
+const aText = check("a string", (value) => typeof value === "string");
+const aFunction = check("a function", (value) => typeof value === "function");
+const anything = check("", () => true);
+const oneOf = (...values: string[]) =>
+  check(`one of ${values.map((value) => `"${value}"`).join(", ")}`, (value) => values.includes(value as string));
+const anObject = (value: unknown) => typeof value === "object" && value !== null;
+const aList = (what: string, is: (value: unknown) => boolean) =>
+  check(`a list of ${what}`, (value) => (Array.isArray(value) || ArrayBuffer.isView(value)) && Array.from(value as never, is).every(Boolean));
+const anUrl = check("a string, a URL or null", (value) => value === null || typeof value === "string" || value instanceof URL);
+
+const RETRY: Options = {
+  limit: aNumber,
+  delays: aList("numbers", (value) => typeof value === "number"),
+  jitter: anything,
+  attemptTimeout: aNumber,
+  totalTime: aNumber,
+  maxRetryAfter: aNumber,
+};
+
+/** `createClient`. */
+export const CLIENT: Options = {
+  retention: aNumber,
+  storage: check("an object with the methods of localStorage, or null", (value) => value === null || anObject(value)),
+  namespace: aText,
+  retry: RETRY,
+  keyUrl: anUrl,
+  headers: check('a function that gives the headers, such as () => ({ "X-Api-Key": key })', aFunction.is),
+  credentials: oneOf("omit", "same-origin", "include"),
+  fetch: aFunction,
+};
+
+/** `client.intent` and the last argument of `client.fetch`. */
+export const INTENT: Options = {
+  ignore: aList("JSON pointers", (value) => typeof value === "string"),
+  expects: aText,
+  validate: aFunction,
+};
+
+/** `intent.resolve` and `intent.abandon`. */
+export const RESOLVE: Options = { signal: check("an AbortSignal", anObject), lookup: aFunction };
+export const ABANDON: Options = { signal: RESOLVE.signal! };
+
+const MESSAGES: Options = Object.fromEntries(
+  ["busy", "retry", "inprogress", "succeeded", "refused", "failed", "changed", "unknown"].map((name) => [name, aText]),
+);
+
+/** `guardForm` and `useFormGuard`. */
+export const GUARD: Options = {
+  client: anything,
+  intent: check("a name such as order:1042, or a function that gives one", (value) => typeof value === "function" || (typeof value === "string" && value !== "")),
+  send: oneOf("fetch", "navigate"),
+  keyField: aText,
+  disable: oneOf("aria", "native"),
+  busyLabel: aText,
+  messages: MESSAGES,
+  request: aFunction,
+  options: INTENT,
+  onAnswer: aFunction,
+  onError: aFunction,
+};
+
+/** What `fetch` takes: by the standard, and in the hosts that have more. */
+const INIT: Options = Object.fromEntries(
+  (
+    "method headers body signal mode credentials cache redirect referrer referrerPolicy integrity keepalive duplex priority window " +
+    "attributionReporting browsingTopics sharedStorageWritable adAuctionHeaders privateToken targetAddressSpace " +
+    "cf encodeResponseBody dispatcher next client proxy tls unix verbose decompress"
+  )
+    .split(" ")
+    .map((name) => [name, anything]),
+);
+
+/** Attributes of <once-form>. */
+export const ELEMENT = ["intent", "send", "key-field", "expects", "next", "key-url"];
+/** What follows `data-oncekey-`: on <html>, on a form, and on what is in the form. */
+export const DATA = { html: ["key-url"], form: ["send", "key-field", "expects", "next"], inside: ["busy", "done", "status"] };
+
+/** Other words for an option, as other libraries have them. */
+const WORDS: Record<string, string> = {
+  retries: "retry",
+  maxretries: "retry",
+  timeout: "retry",
+  onsuccess: "onAnswer",
+  onresponse: "onAnswer",
+  oncomplete: "onAnswer",
+  onfailure: "onError",
+  key: "intent",
+  name: "intent",
+  mode: "send",
+  url: "keyUrl",
+  endpoint: "keyUrl",
+  ttl: "retention",
+  prefix: "namespace",
+  data: "body",
+  json: "body",
+};
+
+/** Throws a TypeError that names what is wrong with the options of `where`, and the right spelling. */
+export function checkOptions(where: string, given: unknown, options: Options): void {
+  if (given === undefined) return;
+  if (!anObject(given)) throw new TypeError(`${where}: the options are an object, not ${shown(given)}.`);
+  for (const [name, value] of Object.entries(given as object)) {
+    const known = Object.hasOwn(options, name) ? options[name] : undefined;
+    if (!known) throw unknownName(where, name, Object.keys(options));
+    if (value === undefined) continue;
+    if (!isCheck(known)) checkOptions(`${where}: ${name}`, value, known);
+    else if (!known.is(value)) throw new TypeError(`${where}: ${name} has to be ${known.what}, not ${shown(value)}.`);
+  }
+}
+
+/** Checks what is given to `fetch`. With a `fetch` of the page's own, other names may mean something. */
+export function checkInit(init: unknown, isOwnFetch: boolean): void {
+  if (init === undefined) return;
+  if (!anObject(init)) throw new TypeError(`fetch: init is an object, not ${shown(init)}.`);
+  for (const name of Object.keys(init as object)) {
+    if (Object.hasOwn(INIT, name)) continue;
+    if (Object.hasOwn(INTENT, name)) throw new TypeError(`fetch: "${name}" is an option of the intent: client.intent(name, { ${name} }).`);
+    if (!isOwnFetch || spelling(name, Object.keys(INIT))) throw unknownName("fetch", name, Object.keys(INIT).slice(0, 15));
+  }
+  checkHeaders((init as RequestInit).headers);
+}
+
+const CREDENTIALS = /^(authorization|.*api-?key|.*token)$/i;
+
+/** A header made of a variable that was not set would be sent as the text "undefined". */
+function checkHeaders(headers: unknown): void {
+  if (!anObject(headers)) return;
+  const isPairs = typeof (headers as Iterable<unknown>)[Symbol.iterator] === "function";
+  const pairs = (isPairs ? [...(headers as Iterable<unknown>)] : Object.entries(headers as object)) as [unknown, unknown][];
+  for (const pair of pairs) {
+    if (!Array.isArray(pair)) continue;
+    const [name, value] = pair;
+    const text = String(value).trim();
+    const isMissing = value === undefined || value === null;
+    const isEmpty = CREDENTIALS.test(String(name)) && (text === "" || /(^|\s)(undefined|null|Bearer)$/i.test(text));
+    if (isMissing || isEmpty) {
+      throw new TypeError(`fetch: the header ${String(name)} has no value${isMissing ? ` but ${String(value)}` : ""}. Set it, or leave it out.`);
+    }
+  }
+}
+
+/** What is wrong with the attributes of a guarded form, or of the element round it. Nothing of it stops the guard. */
+export function wrongAttributes(element: Element, known: string[], prefix: string): TypeError[] {
+  const wrong: TypeError[] = [];
+  for (const { name } of Array.from(element.attributes)) {
+    if (!name.startsWith(prefix) || known.includes(name.slice(prefix.length))) continue;
+    const found = spelling(name.slice(prefix.length), known);
+    // An element may have attributes of any framework; the prefix is ours.
+    if (prefix === "" && !found) continue;
+    const others = known.map((name) => prefix + name);
+    wrong.push(unknownName(`<${element.localName}>`, name, others, "attribute", found && prefix + found));
+  }
+  return wrong;
+}
+
+function unknownName(where: string, name: string, known: string[], word = "option", found = spelling(name, known)): TypeError {
+  const right = found ? `Did you mean "${found}"?` : `It may be ${known.join(", ")}.`;
+  return new TypeError(`${where}: there is no ${word} "${name}". ${right}`);
+}
+
+/** The known name that was meant, if one is near. */
+function spelling(name: string, known: string[]): string | undefined {
+  const plain = (text: string) => text.toLowerCase().replace(/[-_]/g, "");
+  const word = WORDS[plain(name)];
+  if (word !== undefined && known.includes(word)) return word;
+  let nearest: string | undefined;
+  let least = Math.min(2, Math.floor(name.length / 3)) + 1;
+  for (const other of known) {
+    const steps = distance(plain(name), plain(other));
+    if (steps < least) [nearest, least] = [other, steps];
+  }
+  return nearest;
+}
+
+/** How many letters have to be changed, put in, left out, or swapped with the next. */
+function distance(one: string, other: string): number {
+  let [before, last]: [number[], number[]] = [[], Array.from({ length: other.length + 1 }, (_, at) => at)];
+  for (let row = 1; row <= one.length; row++) {
+    const next = [row];
+    for (let at = 1; at <= other.length; at++) {
+      const same = one[row - 1] === other[at - 1];
+      next[at] = Math.min(last[at]! + 1, next[at - 1]! + 1, last[at - 1]! + (same ? 0 : 1));
+      const isSwap = row > 1 && at > 1 && one[row - 1] === other[at - 2] && one[row - 2] === other[at - 1];
+      if (isSwap) next[at] = Math.min(next[at]!, before[at - 2]! + 1);
+    }
+    [before, last] = [last, next];
+  }
+  return last[other.length]!;
+}
+
+function isCheck(known: Check): known is { is: (value: unknown) => boolean; what: string } {
+  return typeof known.is === "function";
+}
+
+/** A value may be a credential: its type is told, and no more. */
+function shown(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  return { string: "a string", number: "a number", function: "a function", boolean: "a boolean" }[typeof value as string] ?? `an ${typeof value}`;
+}
