@@ -5,10 +5,10 @@
 #[path = "support/client/mod.rs"]
 mod client;
 
-use client::requests::{NOW, entry_in, key, parts, payload};
+use client::requests::{NOW, RETENTION, entry_in, key, parts, payload};
 use oncekey::fingerprint::RequestParts;
 use oncekey::intent::{Claim, Entry, EntryError, Payload, State, Stored, TabToken};
-use oncekey::{IdempotencyKey, UnixMillis};
+use oncekey::{IdempotencyKey, Millis, UnixMillis};
 use proptest::prelude::*;
 
 const STATES: [State; 6] = [
@@ -143,6 +143,34 @@ fn nothing_of_a_body_is_stored_but_32_bits() {
     assert!(!text.contains("4242"), "{text}");
     assert!(text.len() < 130, "{}", text.len());
     assert_eq!(format!("{card:?}"), "Payload(…)");
+}
+
+#[test]
+fn what_is_settled_and_old_is_over_and_nothing_else_is() {
+    let of = |state, updated_at, safe_until| {
+        let mut entry = entry_in(state, &payload("{}"), NOW);
+        (entry.updated_at, entry.safe_until) = (updated_at, safe_until);
+        Stored::Entry(entry)
+    };
+    let settled =
+        [State::Succeeded { http_status: 201 }, State::Refused { http_status: 402 }, State::Voided];
+    let end = NOW.plus(RETENTION);
+    let just_before = end.minus(Millis::new(1));
+    let years_later = NOW.plus(Millis::from_days(400));
+    for state in settled {
+        assert!(!of(state, NOW, NOW).is_over(RETENTION, just_before));
+        assert!(of(state, NOW, NOW).is_over(RETENTION, end));
+        assert!(of(state, NOW, NOW).is_over(RETENTION, years_later));
+        // The server knows it for longer than the client was told: an older setting.
+        assert!(!of(state, NOW, years_later).is_over(RETENTION, end));
+        // The clock went back: nobody can say how old it is.
+        assert!(!of(state, years_later, NOW).is_over(RETENTION, end));
+    }
+    for state in [State::Prepared, State::Sending, State::Unknown] {
+        assert!(!of(state, NOW, NOW).is_over(RETENTION, years_later), "{state:?}");
+    }
+    assert!(!Stored::Nothing.is_over(RETENTION, years_later));
+    assert!(!Stored::read(Some("damaged")).is_over(RETENTION, years_later));
 }
 
 #[test]

@@ -1,0 +1,184 @@
+// Options that are misspelt or of a wrong type: errors at once, which name the right spelling. And names that could be
+// taken for one another.
+import assert from "node:assert/strict";
+import { after, before, beforeEach, describe, test } from "node:test";
+import { Site, gated, open, paid, startBrowser } from "./support.mjs";
+
+let browser;
+let site;
+let context;
+before(async () => {
+  browser = await startBrowser();
+  site = await Site.start();
+});
+after(async () => {
+  await browser.close();
+  await site.close();
+});
+beforeEach(async () => {
+  context = await browser.newContext();
+  return () => context.close();
+});
+
+const FORM = '<form method="post" action="/nowhere"><input name="amount" value="10"><button id="pay">Pay</button></form>';
+
+/** What a script in the page throws: the error's name and message. */
+const thrown = (shop, script) =>
+  shop.page.evaluate(async (script) => {
+    const { createClient, guardForm } = window.shop.oncekey;
+    const form = document.querySelector("form");
+    try {
+      await new Function("createClient", "guardForm", "form", "client", `return ${script}`)(createClient, guardForm, form, window.shop.client);
+      return "nothing";
+    } catch ({ name, message }) {
+      return `${name}: ${message}`;
+    }
+  }, script);
+
+describe("an option", () => {
+  const CASES = [
+    ['createClient({ keyURL: "/k" })', /TypeError: createClient: .*"keyURL".*"keyUrl"/],
+    ["createClient({ retries: 3 })", /TypeError: .*"retries".*"retry"/],
+    ["createClient({ retrys: {} })", /"retrys".*"retry"/],
+    ["createClient({ nameSpace: 'a' })", /"nameSpace".*"namespace"/],
+    ["createClient({ colour: 1 })", /"colour".*retention.*keyUrl/],
+    ['createClient({ retry: "3" })', /TypeError: .*retry.*object.*a string/],
+    ["createClient({ retry: { limits: 3 } })", /retry.*"limits".*"limit"/],
+    ['createClient({ retry: { limit: "3" } })', /limit has to be a number, not a string/],
+    ["createClient({ retry: { delays: 1000 } })", /delays has to be a list/],
+    ['createClient({ headers: { "X-Api-Key": "k" } })', /headers has to be a function/],
+    ['createClient({ credentials: "includes" })', /credentials has to be one of .*"include"/],
+    ["createClient({ storage: 5 })", /storage has to be/],
+    ['createClient({ retention: "1 day" })', /retention has to be a number/],
+    ['createClient("/k")', /createClient: the options are an object, not a string/],
+    ['client.intent("order:1", { ingore: ["/nonce"] })', /"ingore".*"ignore"/],
+    ['client.intent("order:1", { ignore: "/nonce" })', /ignore has to be a list/],
+    ['client.fetch("order:1", "/r/x", { headres: {} })', /fetch: .*"headres".*"headers"/],
+    ['client.fetch("order:1", "/r/x", { json: {} })', /"json".*"body"/],
+    ['client.fetch("order:1", "/r/x", { ignore: ["/a"] })', /"ignore" is an option of the intent/],
+    ['client.fetch("order:1", "/r/x", {}, { expect: "text/html" })', /"expect".*"expects"/],
+    ['client.fetch("order:1", "/r/x", { headers: { "X-Api-Key": undefined } })', /header X-Api-Key has no value/],
+    ['client.fetch("order:1", "/r/x", { headers: { Authorization: `Bearer ${undefined}` } })', /header Authorization has no value/],
+    ['client.intent("order:1").resolve({ lookUp: () => {} })', /"lookUp".*"lookup"/],
+    ['client.intent("order:1").abandon({ lookup: () => {} })', /"lookup".*signal/],
+    ['guardForm(form, { client, intent: "order:1", onSuccess() {} })', /guardForm: .*"onSuccess".*"onAnswer"/],
+    ['guardForm(form, { client, intent: "order:1", onanswer() {} })', /"onanswer".*"onAnswer"/],
+    ['guardForm(form, { client, intent: "order:1", send: "post" })', /send has to be one of "fetch", "navigate"/],
+    ['guardForm(form, { client, intent: "order:1", options: { ignored: [] } })', /options.*"ignored".*"ignore"/],
+    ['guardForm(form, { client, intent: "order:1", messages: { bussy: "" } })', /messages.*"bussy".*"busy"/],
+    ["guardForm(form, { client })", /guardForm needs an intent/],
+    ["guardForm(form)", /guardForm: the options are an object/],
+    ['guardForm(form, { intent: "order:1" })', /guardForm needs the client/],
+  ];
+
+  test("that there is none of, or of a wrong type, is an error that names the right one, and nothing is sent", async () => {
+    const shop = await open(context, site.url + site.page({ body: FORM }));
+    const before = site.seen.length;
+    for (const [script, expected] of CASES) assert.match(await thrown(shop, script), expected, script);
+    assert.equal(site.seen.length, before);
+    assert.equal(await shop.stored(), "{}");
+    assert.equal(await thrown(shop, 'guardForm(form, { client, intent: "order:1", onAnswer() {} })'), "nothing");
+  });
+
+  test("that is spelt right passes, and so do those of fetch", async () => {
+    const shop = await open(context, site.url + site.page());
+    const path = site.route();
+    const init = '{ method: "POST", headers: [["X-Api-Key", "k"]], mode: "cors", cache: "no-store", priority: "high", referrerPolicy: "origin", redirect: "follow", integrity: "" }';
+    assert.equal(await thrown(shop, `client.fetch("order:1", ${JSON.stringify(path)}, ${init})`), "nothing");
+    const all = '{ retention: 1e6, storage: null, namespace: "n", retry: { limit: 1, delays: [1], jitter: "none" }, keyUrl: null, headers: () => ({}), credentials: "omit", fetch }';
+    assert.equal(await thrown(shop, `createClient(${all})`), "nothing");
+    // What a `fetch` of the page's own may take besides passes through; a slip does not.
+    const own = 'createClient({ fetch: (url, init) => fetch(url, init), storage: null })';
+    assert.equal(await thrown(shop, `${own}.fetch("order:2", ${JSON.stringify(path)}, { traceId: 1 })`), "nothing");
+    assert.match(await thrown(shop, `${own}.fetch("order:2", ${JSON.stringify(path)}, { methd: "PUT" })`), /"methd".*"method"/);
+    assert.equal(site.hits(path), 2);
+  });
+});
+
+describe("an attribute", () => {
+  /** The errors that a page of markup reports, and the events at its elements. */
+  async function told(html, attributes = "") {
+    const listen = site.script('window.told = []; addEventListener("oncekey:error", ({ target, detail }) => told.push([target.localName, detail.error.message]))');
+    const path = site.route(() => ({
+      headers: { "Content-Type": "text/html" },
+      body: `<!doctype html><html ${attributes}><script src="${listen}"></script><body>${html}<script type="module">
+        import "/oncekey/auto.js"; import { defineElement } from "/oncekey/element.js"; defineElement(); window.done = true;</script>`,
+    }));
+    const page = await context.newPage();
+    const errors = [];
+    page.on("pageerror", ({ message }) => errors.push(message));
+    await page.goto(site.url + path);
+    await page.waitForFunction(() => window.done);
+    await page.waitForFunction(() => document.querySelector("form"));
+    return { errors, events: await page.evaluate(() => window.told), page };
+  }
+
+  test("of a form that there is none of is told by an event and an error, and the form is guarded", async () => {
+    const path = site.route();
+    const { errors, events, page } = await told(
+      `<form method="post" action="${path}" data-oncekey="order:1" data-oncekey-keyfield="k" data-oncekey-sent="x">
+        <button data-oncekey-bussy="Wait">Pay</button></form>`,
+      'data-oncekey-keyurl="/k"',
+    );
+    const expected = [
+      ["html", /data-oncekey-keyurl.*data-oncekey-key-url/],
+      ["form", /data-oncekey-keyfield.*data-oncekey-key-field/],
+      ["form", /data-oncekey-sent.*data-oncekey-send/],
+      ["form", /data-oncekey-bussy.*data-oncekey-busy/],
+    ];
+    assert.deepEqual(events.map(([name]) => name), expected.map(([name]) => name));
+    for (const [at, [, pattern]] of expected.entries()) {
+      assert.match(events[at][1], pattern);
+      assert.match(errors[at], pattern);
+    }
+    await page.click("button");
+    await page.waitForFunction(() => document.querySelector("form").hasAttribute("aria-busy") || localStorage.length > 0);
+    assert.equal(site.keys(path).length, 1);
+  });
+
+  test("of the element is told where it looks like one of its own", async () => {
+    const { events } = await told(
+      '<once-form intent="order:1" keyurl="/k" class="big" v-if="x" data-x="1" sned="fetch"><form method="post" action="/x"><button>Pay</button></form></once-form>',
+    );
+    assert.equal(events.length, 2);
+    assert.match(events[0][1], /"keyurl".*"key-url"/);
+    assert.match(events[1][1], /"sned".*"send"/);
+  });
+
+  test("with a value that means nothing is told", async () => {
+    const { events } = await told('<form method="post" action="/x" data-oncekey="order:1" data-oncekey-send="navigat"><button>Pay</button></form>');
+    assert.match(events[0][1], /send has to be "fetch" or "navigate"/);
+  });
+
+  test("that is right tells nothing", async () => {
+    const { errors, events } = await told(
+      `<form method="post" action="/x" data-oncekey="order:1" data-oncekey-send="fetch" data-oncekey-key-field="k" data-oncekey-expects="text/html" data-oncekey-next="/t">
+        <button data-oncekey-busy="Wait" data-oncekey-done="Paid">Pay</button><output data-oncekey-status></output></form>`,
+      'data-oncekey-key-url="/k"',
+    );
+    assert.deepEqual([errors, events], [[], []]);
+  });
+});
+
+test("a namespace with a colon and an intent with one do not wait for each other, and share no key", async () => {
+  const gate = gated(paid);
+  const [slow, fast] = [site.route(gate), site.route()];
+  const pages = [
+    ["app", "order:1"],
+    ["app:order", "1"],
+    ["app:", "order:1"],
+    ["app", ":order:1"],
+  ];
+  const shops = [];
+  for (const [namespace] of pages) shops.push(await open(context, site.url + site.page({ client: { namespace } })));
+  const first = await shops[0].start(pages[0][1], slow);
+  await gate.reached;
+  for (const at of [1, 2, 3]) {
+    const end = await shops[at].send(pages[at][1], fast);
+    assert.equal(end.status, 201, pages[at].join());
+    assert.deepEqual(await shops[at].told("inprogress"), []);
+  }
+  gate.open();
+  assert.equal((await first.result()).status, 201);
+  assert.equal(new Set([...site.keys(slow), ...site.keys(fast)]).size, 4);
+});
