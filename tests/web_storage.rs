@@ -9,6 +9,8 @@ mod entries;
 mod faults;
 #[path = "web_storage/full.rs"]
 mod full;
+#[path = "web_storage/over.rs"]
+mod over;
 #[path = "web_storage/page.rs"]
 mod page;
 #[path = "web_storage/versions.rs"]

@@ -8,6 +8,7 @@
 //!
 //! What is kept for an intent is removed once it [is over](Stored::is_over): see [`Store::over`].
 
+use super::host;
 use crate::intent::Stored;
 use crate::time::{Millis, UnixMillis};
 use std::cell::Cell;
@@ -25,8 +26,8 @@ pub(super) struct Store {
     taken: js_sys::Map,
     loss: Cell<Option<Loss>>,
     told: Cell<bool>,
-    /// Where [`Store::over`] looks next.
-    looked_up_to: Cell<u32>,
+    /// Where [`Store::over`] looks next: anywhere at first, since many a page makes one call.
+    looked_up_to: Cell<Option<u32>>,
     /// Texts of entries whose outcome is known, by their full names: see [`Store::open_ones`].
     settled: js_sys::Map,
 }
@@ -70,7 +71,7 @@ impl Store {
             taken: js_sys::Map::new(),
             loss: Cell::new(loss),
             told: Cell::new(false),
-            looked_up_to: Cell::new(0),
+            looked_up_to: Cell::new(None),
             settled: js_sys::Map::new(),
         }
     }
@@ -177,8 +178,10 @@ impl Store {
         }
         let Some(storage) = &self.storage else { return open };
         let texts: &Texts = storage.unchecked_ref();
-        for index in 0..storage.length().unwrap_or(0) {
-            let Ok(full) = texts.name_at(index) else { continue };
+        // Before any is read, since a look may write.
+        let length = storage.length().unwrap_or(0);
+        let names: Vec<_> = (0..length).filter_map(|index| texts.name_at(index).ok()).collect();
+        for full in names {
             let text = texts.text_of(&full).ok().filter(JsValue::is_string);
             if text.is_some() && text.as_ref() == Some(&self.settled.get(&full)) {
                 continue;
@@ -209,9 +212,10 @@ impl Store {
         let names = match (count, &self.storage) {
             (Some(count), Some(storage)) => {
                 let length = storage.length().unwrap_or(0);
-                let from = self.looked_up_to.get().checked_rem(length).unwrap_or(0);
+                let from = self.looked_up_to.get().unwrap_or_else(anywhere);
+                let from = from.checked_rem(length).unwrap_or(0);
                 let next = (from..from + length.min(count)).map(|index| index % length);
-                self.looked_up_to.set(from + count);
+                self.looked_up_to.set(Some(from + count));
                 let full_start = self.full(start);
                 let names = next.filter_map(|index| storage.key(index).ok().flatten());
                 names.filter_map(|name| name.strip_prefix(&full_start).map(str::to_owned)).collect()
@@ -272,6 +276,10 @@ impl Loss {
             Self::Unavailable => "unavailable",
         }
     }
+}
+
+fn anywhere() -> u32 {
+    host::random().map_or(0, |[a, b, c, ..]| u32::from_be_bytes([0, a, b, c]))
 }
 
 /// A sandboxed frame throws at the mere name.

@@ -1,0 +1,129 @@
+//! What is settled and older than the retention is found and removed; what is open stays.
+
+use crate::page::{Page, get, local_storage, run, send, state, text};
+use oncekey::Millis;
+use oncekey::intent::{Entry, State, Stored};
+use wasm_bindgen::JsValue;
+use wasm_bindgen_test::wasm_bindgen_test;
+
+/// Makes an entry as old as this many days, by what is stored for it.
+fn age(page: &Page, intent: &str, days: u64, state: Option<State>) {
+    let stored = page.stored(intent).expect("an entry");
+    let Stored::Entry(mut entry) = Stored::read(Some(&stored)) else {
+        panic!("{stored}");
+    };
+    let days = Millis::from_days(days);
+    entry.created_at = entry.created_at.minus(days);
+    entry.updated_at = entry.updated_at.minus(days);
+    entry.safe_until = entry.safe_until.minus(days);
+    entry.state = state.unwrap_or(entry.state);
+    page.store(intent, &Entry::encode(&entry));
+}
+
+#[wasm_bindgen_test]
+fn a_settled_intent_goes_after_the_retention_and_an_open_one_stays() {
+    let page = Page::new();
+    let client = page.client();
+    for (intent, status) in [("done", 201), ("refused", 402), ("young", 201)] {
+        send(&client, intent, "{}").answered(status);
+    }
+    send(&client, "voided", "{}");
+    send(&client, "lost", "{}");
+    send(&client, "unknown", "{}").failed();
+    for intent in ["done", "refused", "lost", "unknown"] {
+        age(&page, intent, 400, None);
+    }
+    age(&page, "voided", 400, Some(State::Voided));
+    page.store("damaged", "?");
+    let mut over = page.client().over(true);
+    over.sort();
+    assert_eq!(over, ["done", "refused", "voided"]);
+    for intent in ["young", "lost", "unknown", "damaged", "nothing"] {
+        assert!(!client.remove_over(intent), "{intent}");
+    }
+    for intent in over {
+        assert!(client.remove_over(&intent));
+        assert_eq!((page.stored(&intent), state(&client, &intent)), (None, "idle".into()));
+    }
+    assert!(client.over(true).is_empty());
+    assert_eq!(client.pending().length(), 3);
+}
+
+#[wasm_bindgen_test]
+fn what_was_sent_again_meanwhile_is_not_removed() {
+    let page = Page::new();
+    let client = page.client();
+    send(&client, "order:1", "{}").answered(402);
+    age(&page, "order:1", 2, None);
+    assert_eq!(client.over(true), ["order:1"]);
+    let again = send(&page.client(), "order:1", "{}");
+    assert!(!client.remove_over("order:1"));
+    assert_eq!(text(&client.status("order:1"), "key"), again.key);
+}
+
+#[wasm_bindgen_test]
+fn a_call_looks_at_a_few_and_in_time_at_all() {
+    let page = Page::new();
+    let client = page.client();
+    send(&client, "order:0", "{}").answered(201);
+    age(&page, "order:0", 2, None);
+    let old = page.stored("order:0").expect("an entry");
+    for number in 1..200 {
+        page.store(&format!("order:{number}"), &old);
+    }
+    for number in 0..100 {
+        local_storage().set_item(&format!("mine:{number}"), "x").expect("storage");
+    }
+    let mut rounds = 0;
+    while !client.over(true).is_empty() {
+        let over = client.over(false);
+        assert!(over.len() <= 8);
+        for intent in over {
+            client.remove_over(&intent);
+        }
+        rounds += 1;
+        assert!(rounds < 200, "{} are left", client.over(true).len());
+    }
+    assert_eq!(local_storage().length().expect("storage"), 100);
+}
+
+#[wasm_bindgen_test]
+fn what_is_settled_is_seen_when_it_opens_again() {
+    let page = Page::new();
+    let client = page.client();
+    send(&client, "order:1", "{}").answered(402);
+    for _ in 0..3 {
+        assert_eq!(client.pending().length(), 0);
+    }
+    // Another tab tries again, and gets no answer.
+    let again = send(&page.client(), "order:1", "{}");
+    let list = client.pending();
+    assert_eq!(list.length(), 1);
+    assert_eq!(text(&list.get(0), "key"), again.key);
+    page.store("order:1", "?");
+    assert_eq!(text(&client.pending().get(0), "state"), "unknown");
+}
+
+#[wasm_bindgen_test]
+fn storage_that_breaks_does_not_hide_what_is_open() {
+    let page = Page::with_storage(
+        "const map = new Map();
+        return {
+            broken: false,
+            get length() { return map.size },
+            key: (index) => [...map.keys()][index] ?? null,
+            getItem(name) { if (this.broken) throw new Error(); return map.get(name) ?? null },
+            setItem: (name, text) => void map.set(name, String(text)),
+            removeItem: (name) => void map.delete(name),
+        }",
+    );
+    let client = page.client();
+    send(&client, "order:1", "{}").answered(201);
+    send(&client, "order:2", "{}");
+    assert_eq!(client.pending().length(), 1);
+    run(&[("storage", &page.storage)], "storage.broken = true");
+    let other = page.client();
+    let intents: Vec<_> = other.pending().iter().map(|known| text(&known, "intent")).collect();
+    assert_eq!(intents, ["order:1", "order:2"], "what cannot be read counts as unknown");
+    assert_eq!(get(&client.pending().get(0), "intent"), JsValue::from("order:2"));
+}
