@@ -1,6 +1,6 @@
 //! `Content-Disposition` of a form's part (RFC 7578 §4.2), read as browsers write it.
 
-use super::is_token;
+use super::media_type::is_token;
 use super::multipart::{Part, trim};
 use super::work::spent;
 

@@ -84,7 +84,8 @@ impl<'a> Body<'a> {
             }
             Body::Multipart(message, is_form) => {
                 sink.put(b"\x02");
-                message.write(is_form.then(|| LeftOut::new(ignore)), sink)
+                let left_out = LeftOut::new(ignore);
+                message.write(|part| *is_form && left_out.has_part(part), sink)
             }
         }
     }
@@ -97,7 +98,7 @@ impl<'a> Body<'a> {
             }
             Body::Multipart(message, _) => {
                 sink.put(b"\x02");
-                message.write(None, sink);
+                message.write(|_| false, sink);
             }
             Body::Raw(_) | Body::Json(_) => {
                 self.write(&[], sink);

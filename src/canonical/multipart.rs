@@ -35,7 +35,6 @@
 
 use core::ops::Range;
 
-use super::fields::LeftOut;
 use super::media_type::{MediaType, is_token};
 use super::sink::Sink;
 use super::work::spent;
@@ -60,7 +59,10 @@ pub const MAX_FIELDS: usize = 16;
 pub fn canonicalize(content_type: &str, body: &[u8]) -> Option<Vec<u8>> {
     let media_type = MediaType::parse(Some(content_type));
     let mut form = Vec::new();
-    media_type.is_multipart().then(|| Message::parse(&media_type, body))??.write(None, &mut form);
+    media_type
+        .is_multipart()
+        .then(|| Message::parse(&media_type, body))??
+        .write(|_| false, &mut form);
     Some(form)
 }
 
@@ -85,13 +87,17 @@ impl<'a> Message<'a> {
         Some(message)
     }
 
-    /// Writes the form without the fields that do not count. Returns whether there were any.
-    pub(crate) fn write(&self, left_out: Option<LeftOut<'_>>, sink: &mut impl Sink) -> bool {
+    /// Writes the form without the parts that are left out. Returns whether there were any.
+    pub(crate) fn write(
+        &self,
+        is_left_out: impl Fn(&Part<'_>) -> bool,
+        sink: &mut impl Sink,
+    ) -> bool {
         sink.put_sized(self.preamble);
         let mut is_whole = true;
         let mut parts = self.parts;
         while let Some(part) = parts.next() {
-            if left_out.is_some_and(|left_out| left_out.has_part(&part)) {
+            if is_left_out(&part) {
                 is_whole = false;
                 continue;
             }
