@@ -1,30 +1,71 @@
-//! Look-ups: how an origin is asked what became of a request, and what its answer proves.
+//! Look-ups: how an origin is asked what became of a request, and which response proves that the
+//! request was executed.
+//!
+//! # What proves it
+//!
+//! Many an API answers "there is none" with a 200: `[]`, `{"orders":[]}`, `{"id":0}`, `{"error":…}`. So
+//! a rule names, as the fragment of its look-up, the member that only an object which exists has:
+//!
+//! ```text
+//! POST:/v1/orders:/v1/orders?out_trade_no={/out_trade_no}#/data/id
+//! ```
+//!
+//! A response proves the execution if all of these hold, and settles nothing otherwise:
+//!
+//! - its status is 2xx;
+//! - its body is JSON that has one reading (see [`canonical::json`](crate::canonical::json)), without
+//!   a `Content-Encoding`, and its `Content-Type`, if there is one, says so and names no charset but
+//!   UTF-8;
+//! - the pointer (RFC 6901) leads to a text that says something, or to a number other than zero.
+//!
+//! A text says nothing if it has no letter and no digit, or if it is the UUID of zeros. A number that
+//! a reader may round to zero (below 1e-99) is zero.
 
 use crate::business::{is_json, parse_entries, split_entry, text_at};
-use crate::canonical::json::Document;
-use crate::canonical::{JsonPointer, PointerError};
+use crate::canonical::json::{Document, Value};
+use crate::canonical::{JsonPointer, MediaType, PointerError};
 use crate::path;
+use crate::response::StoredResponse;
 use crate::route::{Route, RouteError};
 use core::fmt;
 
-/// Which requests can be looked up, and where.
+/// Which requests can be looked up, where, and what proves that they were executed.
 #[derive(Clone, Debug, Default)]
-pub struct LookUps(Vec<(Route, Template)>);
+pub struct LookUps(Vec<(Route, Rule)>);
+
+/// The look-up of one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LookUp<'a> {
+    /// The path and query to ask for what became of the request.
+    pub target: String,
+    proof: &'a JsonPointer,
+}
 
 /// Why a list is none of look-ups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LookUpError {
-    /// An entry is not `METHOD:/path:TEMPLATE`.
+    /// An entry is not `METHOD:/path:LOOK-UP#/json/pointer`.
     NotAnEntry,
     /// The route of an entry is none.
     Route(RouteError),
     /// The pointer of a placeholder is none.
     Pointer(PointerError),
-    /// The template is no path with placeholders.
+    /// The look-up is no path with placeholders and a fragment.
     NotATemplate,
     /// There is no placeholder: every request would be looked up at one place.
     NoPlaceholder,
+    /// There is no fragment: nothing says which response proves an execution.
+    NoProof,
+    /// The fragment is no pointer.
+    Proof(PointerError),
+}
+
+#[derive(Clone, Debug)]
+struct Rule {
+    template: Template,
+    /// Where the proof is in the response.
+    proof: JsonPointer,
 }
 
 /// A path and query with placeholders.
@@ -36,54 +77,97 @@ struct Template {
 }
 
 impl LookUps {
-    /// Reads `METHOD:/path:TEMPLATE,…`, where a template is a path and query with JSON pointers in
-    /// braces: `POST:/v1/orders:/v1/orders?out_trade_no={/out_trade_no}`. Of several that fit a
+    /// Reads `METHOD:/path:LOOK-UP#/json/pointer,…`. A look-up is a path and query with JSON pointers
+    /// in braces; the pointer in its fragment leads to the proof in the response:
+    /// `POST:/v1/orders:/v1/orders?out_trade_no={/out_trade_no}#/data/id`. Of several that fit a
     /// request, the first counts.
     pub fn parse(list: &str) -> Result<Self, LookUpError> {
         parse_entries(list, |entry| {
-            let (route, template) = split_entry(entry).ok_or(LookUpError::NotAnEntry)?;
+            let (route, look_up) = split_entry(entry).ok_or(LookUpError::NotAnEntry)?;
             let route = Route::parse(route).map_err(LookUpError::Route)?;
-            Ok((route, Template::parse(template)?))
+            Ok((route, Rule::parse(look_up)?))
         })
         .map(Self)
     }
 
-    /// The path and query to ask for what became of a request; `None` where there is no look-up for
-    /// it, or its body does not have what the look-up needs.
-    pub fn target(
+    /// Returns the look-up for a request; `None` where there is none for its route, or its body does
+    /// not have what the look-up needs.
+    pub fn find(
         &self,
         method: &str,
         path: &str,
         content_type: Option<&str>,
         body: &[u8],
-    ) -> Option<String> {
-        let (_, template) = self.0.iter().find(|(route, _)| route.matches(method, path))?;
-        is_json(content_type).then(|| template.fill(&Document::parse(body)?))?
+    ) -> Option<LookUp<'_>> {
+        let (_, rule) = self.0.iter().find(|(route, _)| route.matches(method, path))?;
+        let target =
+            is_json(content_type).then(|| rule.template.fill(&Document::parse(body)?))??;
+        Some(LookUp { target, proof: &rule.proof })
     }
 }
 
-/// Whether the answer of a look-up proves that the request was executed, and is then its answer: a
-/// 2xx in JSON that holds one object. An empty list (`[]`, or in the member `data`) and `null` say
-/// that there is none, and of several nobody knows which.
-pub fn proves_execution(status: u16, body: &[u8]) -> bool {
-    if !(200..300).contains(&status) {
-        return false;
+impl LookUp<'_> {
+    /// Returns whether a response proves that the request was executed. It is then the request's own.
+    pub fn is_proved_by(&self, response: &StoredResponse) -> bool {
+        let header = |name| response.header(name);
+        let media_type = MediaType::parse(header("content-type"));
+        let is_json = media_type.essence().is_empty() || media_type.is_json();
+        let is_plain = header("content-encoding").is_none_or(|coding| {
+            let coding = coding.trim();
+            coding.is_empty() || coding.eq_ignore_ascii_case("identity")
+        });
+        let has_proof = |body| {
+            let document = Document::parse(body)?;
+            document.find(self.proof.steps()).map(says_something)
+        };
+        response.is_success()
+            && is_json
+            && media_type.is_utf8()
+            && is_plain
+            && response.body().and_then(has_proof) == Some(true)
     }
-    let Some(document) = Document::parse(body) else {
+}
+
+fn says_something(value: Value<'_>) -> bool {
+    let Some(text) = value.scalar() else {
         return false;
     };
-    let root = document.root();
-    let found = root.member("data").unwrap_or(root);
-    !found.is_null() && found.elements().is_none_or(|count| count == 1)
+    if value.is_number() {
+        let is_tiny = text.split_once("e-").is_some_and(|(_, exponent)| exponent.len() > 2);
+        return text != "0" && !is_tiny;
+    }
+    text.chars().any(char::is_alphanumeric) && !is_nil_uuid(&text)
+}
+
+/// Returns whether a text is how programs say "no UUID".
+fn is_nil_uuid(text: &str) -> bool {
+    let digits = || text.bytes().filter(|byte| !b"-{}".contains(byte));
+    digits().count() == 32 && digits().all(|byte| byte == b'0')
+}
+
+impl Rule {
+    fn parse(look_up: &str) -> Result<Self, LookUpError> {
+        let (template, fragment) = Template::parse(look_up)?;
+        let fragment = fragment.ok_or(LookUpError::NoProof)?;
+        if !is_plain(fragment) {
+            return Err(LookUpError::Proof(PointerError::BadFragment));
+        }
+        let proof = JsonPointer::parse_fragment(fragment).map_err(LookUpError::Proof)?;
+        Ok(Self { template, proof })
+    }
 }
 
 impl Template {
-    fn parse(text: &str) -> Result<Self, LookUpError> {
-        let is_plain = |text: &str| {
-            text.bytes().all(|byte| byte.is_ascii_graphic() && !b"#{}\"<>\\^`|".contains(&byte))
-        };
-        let (mut placeholders, mut rest) = (Vec::<(String, _)>::new(), text);
-        while let Some((before, after)) = rest.split_once('{') {
+    /// Reads a template up to its fragment, which comes back as it is.
+    fn parse(text: &str) -> Result<(Self, Option<&str>), LookUpError> {
+        let (mut placeholders, mut rest, mut fragment) = (Vec::<(String, _)>::new(), text, None);
+        // A pointer in braces may hold a `#`.
+        while let Some(at) = rest.find(['{', '#']) {
+            let (before, after) = (&rest[..at], &rest[at + 1..]);
+            if rest[at..].starts_with('#') {
+                (rest, fragment) = (before, Some(after));
+                break;
+            }
             let (pointer, later) = after.split_once('}').ok_or(LookUpError::NotATemplate)?;
             let pointer = JsonPointer::parse(pointer).map_err(LookUpError::Pointer)?;
             placeholders.push((before.to_owned(), pointer));
@@ -97,7 +181,7 @@ impl Template {
         if placeholders.is_empty() {
             return Err(LookUpError::NoPlaceholder);
         }
-        Ok(Self { placeholders, rest: rest.to_owned() })
+        Ok((Self { placeholders, rest: rest.to_owned() }, fragment))
     }
 
     fn fill(&self, document: &Document<'_>) -> Option<String> {
@@ -114,6 +198,11 @@ impl Template {
     }
 }
 
+/// Returns whether a text is of characters that stand for themselves in an URI.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_graphic() && !b"#{}\"<>\\^`|".contains(&byte))
+}
+
 /// Percent-encodes all but the unreserved characters (RFC 3986 §2.3).
 fn push_encoded(target: &mut String, value: &str) {
     for byte in value.bytes() {
@@ -126,21 +215,27 @@ fn push_encoded(target: &mut String, value: &str) {
     }
 }
 
+/// What a rule looks like, for those that do not.
+const EXAMPLE: &str = "POST:/v1/orders:/v1/orders?out_trade_no={/out_trade_no}#/data/id";
+
 impl fmt::Display for LookUpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotAnEntry => {
-                "each entry must be METHOD:/path:TEMPLATE, for example POST:/v1/orders:/v1/orders?out_trade_no={/out_trade_no}"
-            }
-            Self::Route(error) => return error.fmt(f),
-            Self::Pointer(error) => return error.fmt(f),
-            Self::NotATemplate => {
-                "a look-up is a path and query in visible ASCII, with JSON pointers in braces: /v1/orders?out_trade_no={/out_trade_no}"
-            }
-            Self::NoPlaceholder => {
-                "a look-up needs a JSON pointer in braces, or it would find the same for every request"
-            }
-        })
+        match self {
+            Self::NotAnEntry => f.write_str("each entry must be METHOD:/path:LOOK-UP#/json/pointer"),
+            Self::Route(error) => error.fmt(f),
+            Self::Pointer(error) => error.fmt(f),
+            Self::NotATemplate => f.write_str(
+                "a look-up is a path and query in visible ASCII, with JSON pointers in braces and one in its fragment",
+            ),
+            Self::NoPlaceholder => f.write_str(
+                "a look-up needs a JSON pointer in braces, or it would find the same for every request",
+            ),
+            Self::NoProof => f.write_str(
+                "a look-up must end in a fragment, a JSON pointer to what proves in the response that the request was executed, such as the object's id",
+            ),
+            Self::Proof(error) => write!(f, "the fragment of a look-up must be a JSON pointer: {error}"),
+        }?;
+        write!(f, "; for example {EXAMPLE}")
     }
 }
 

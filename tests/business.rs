@@ -8,7 +8,7 @@ mod support;
 
 use oncekey::business::{BusinessKeyError, KeyEnd, Pairing, alone, end_of_key, held, pair};
 use oncekey::canonical::PointerError;
-use oncekey::lookup::{LookUpError, proves_execution};
+use oncekey::lookup::LookUpError;
 use oncekey::route::RouteError;
 use oncekey::{
     BusinessKeys, Completion, Decision, Dialect, Execution, LookUps, Millis, Rejection, Scope,
@@ -239,7 +239,8 @@ fn names_differ_in_every_part() {
 }
 
 fn target(list: &str, body: &str) -> Option<String> {
-    LookUps::parse(list).unwrap().target("POST", "/v1/orders", JSON, body.as_bytes())
+    let look_ups = LookUps::parse(&format!("{list}#/id")).unwrap();
+    look_ups.find("POST", "/v1/orders", JSON, body.as_bytes()).map(|look_up| look_up.target)
 }
 
 #[test]
@@ -272,9 +273,9 @@ fn a_look_up_is_filled_from_the_body() {
         let body = format!(r#"{{"a":"{a}","b":"{b}"}}"#);
         assert_eq!(target(list, &body).as_deref(), expected, "{body}");
     }
-    let ups = LookUps::parse("POST:/v1/orders:/x?{/no}").unwrap();
-    assert_eq!(ups.target("PUT", "/v1/orders", JSON, br#"{"no":1}"#), None);
-    assert_eq!(ups.target("POST", "/v1/orders", Some("text/plain"), br#"{"no":1}"#), None);
+    let ups = LookUps::parse("POST:/v1/orders:/x?{/no}#/id").unwrap();
+    assert_eq!(ups.find("PUT", "/v1/orders", JSON, br#"{"no":1}"#), None);
+    assert_eq!(ups.find("POST", "/v1/orders", Some("text/plain"), br#"{"no":1}"#), None);
 }
 
 #[test]
@@ -288,7 +289,20 @@ fn a_look_up_that_is_none_says_why() {
         ("POST:/v1:{/a}", LookUpError::NotATemplate),
         ("POST:/v1:/x/{/a", LookUpError::NotATemplate),
         ("POST:/v1:/x/{/a}}", LookUpError::NotATemplate),
-        ("POST:/v1:/x/{/a}#f", LookUpError::NotATemplate),
+        ("POST:/v1:/x/{/a}", LookUpError::NoProof),
+        ("POST:/v1:/x?y={/a}&z=%23", LookUpError::NoProof),
+        ("POST:/v1:/x?y={/a#b}", LookUpError::NoProof),
+        ("POST:/v1:/x/{/a}#", LookUpError::Proof(PointerError::WholeDocument)),
+        ("POST:/v1:/x/{/a}#f", LookUpError::Proof(PointerError::NoSlash)),
+        ("POST:/v1:/x/{/a}#$.data.id", LookUpError::Proof(PointerError::NoSlash)),
+        ("POST:/v1:/x/{/a}#/a~2", LookUpError::Proof(PointerError::LoneTilde)),
+        ("POST:/v1:/x/{/a}#/a%2", LookUpError::Proof(PointerError::BadFragment)),
+        ("POST:/v1:/x/{/a}#/%ff", LookUpError::Proof(PointerError::BadFragment)),
+        ("POST:/v1:/x/{/a}#/a#/b", LookUpError::Proof(PointerError::BadFragment)),
+        ("POST:/v1:/x/{/a}#/{/b}", LookUpError::Proof(PointerError::BadFragment)),
+        ("POST:/v1:/x/{/a}#/é", LookUpError::Proof(PointerError::BadFragment)),
+        ("POST:/v1:/x#/a?y={/a}", LookUpError::NoPlaceholder),
+        ("POST:/v1:/x/{/a}#/id,POST:/v2:/x/{/a}", LookUpError::NoProof),
         ("POST:/v1:/x y/{/a}", LookUpError::NotATemplate),
         ("POST:/v1:/\\x/{/a}", LookUpError::NotATemplate),
         ("POST:/v1:/é/{/a}", LookUpError::NotATemplate),
@@ -297,36 +311,120 @@ fn a_look_up_that_is_none_says_why() {
         ("POST:/v1:/x/{a}", LookUpError::Pointer(PointerError::NoSlash)),
     ] {
         assert_eq!(LookUps::parse(list).unwrap_err(), error, "{list}");
-        assert!(!error.to_string().is_empty());
+        let right = "POST:/v1/orders:/v1/orders?out_trade_no={/out_trade_no}#/data/id";
+        assert!(error.to_string().ends_with(&format!("for example {right}")), "{error}");
     }
 }
 
+fn is_proved(proof: &str, status: u16, headers: &[(&str, &str)], body: &str) -> bool {
+    let look_ups = LookUps::parse(&format!("POST:/v1/orders:/x?no={{/no}}#{proof}")).unwrap();
+    let look_up = look_ups.find("POST", "/v1/orders", JSON, br#"{"no":1}"#).unwrap();
+    let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let body = body.as_bytes().to_vec();
+    look_up.is_proved_by(&StoredResponse::keep(status, headers, body, "req_1", 100_000).0)
+}
+
 #[test]
-fn one_object_proves_execution() {
-    for (body, proves) in [
-        ("{}", true),
-        (r#"{"id":1}"#, true),
-        (r#"{"data":{}}"#, true),
-        (r#"{"data":"x"}"#, true),
-        (r#"[{"a":[1,2],"b":"],["}]"#, true),
-        (r#"{"data":[[1,2]]}"#, true),
-        (" [ ] ", false),
-        ("[1,2]", false),
-        ("[1,2,3]", false),
-        ("[[],[]]", false),
-        (r#"{"data":[ ]}"#, false),
-        (r#"{"data":[{},{}]}"#, false),
-        (r#"{"data":null,"id":1}"#, false),
-        ("null", false),
-        ("", false),
-        ("<html>", false),
-        (r#"{"id":1,"id":1}"#, false),
+fn a_text_or_a_number_at_the_pointer_proves_execution() {
+    let json = [("Content-Type", "application/json")];
+    for (proof, body) in [
+        ("/id", r#"{"id":"ord_1"}"#),
+        ("/id", r#" {"x":{"id":0},"\u0069d":"7"} "#),
+        ("/id", r#"{"id":"0"}"#),
+        ("/id", r#"{"id":"訂"}"#),
+        ("/id", r#"{"id":42}"#),
+        ("/id", r#"{"id":-1}"#),
+        ("/id", r#"{"id":0.5}"#),
+        ("/id", r#"{"id":0.1e-20}"#),
+        ("/id", r#"{"id":9007199254740993}"#),
+        ("/id", r#"{"id":1e400}"#),
+        ("/data/id", r#"{"data":{"id":"a"},"id":""}"#),
+        ("/0/id", r#"[{"id":"a"}]"#),
+        ("/data/0/id", r#"{"data":[{"id":"a"}]}"#),
+        ("/data/2/id", r#"{"data":[[{"id":0},"]",{}],{"id":[{"a":{}}]},{"b":{"c":1},"id":"a"}]}"#),
+        ("/data/1/1/id", r#"{"data":[{"x":{"y":{}}},[{"z":[{}]}, {"id" : 1}]]}"#),
+        ("/data/0/id", r#"{"data":{"0":{"id":"a"}}}"#),
+        ("/a~1b/m~0n", r#"{"a/b":{"m~n":"x"}}"#),
+        ("/a%2Cb/%E8%A8%82", r#"{"a,b":{"訂":"x"}}"#),
+        ("/a%23b", r#"{"a#b":"x"}"#),
+        ("/", r#"{"":"x"}"#),
     ] {
-        assert_eq!(proves_execution(200, body.as_bytes()), proves, "{body}");
-        for status in [100, 199, 300, 404, 500] {
-            assert!(!proves_execution(status, body.as_bytes()));
+        for status in [200, 201, 202, 299] {
+            assert!(is_proved(proof, status, &json, body), "{proof} {status} {body}");
+        }
+        for status in [100, 199, 300, 302, 404, 500] {
+            assert!(!is_proved(proof, status, &json, body), "{proof} {status} {body}");
         }
     }
+    for (proof, body) in [
+        ("/id", "false"),
+        ("/id", "0"),
+        ("/id", r#""""#),
+        ("/id", r#""not found""#),
+        ("/0", "[null]"),
+        ("/0/id", "[]"),
+        ("/id", "{}"),
+        ("/orders/0/id", r#"{"orders":[]}"#),
+        ("/id", r#"{"error":{"message":"not found"}}"#),
+        ("/data/id", r#"{"data":null,"id":1}"#),
+        ("/id", r#"{"id":null}"#),
+        ("/id", r#"{"id":true}"#),
+        ("/id", r#"{"id":{"id":"a"}}"#),
+        ("/id", r#"{"id":["a"]}"#),
+        ("/id", r#"{"id":""}"#),
+        ("/id", r#"{"id":" \t\n"}"#),
+        ("/id", r#"{"id":"\u00a0\u200b\ufeff\u2060"}"#),
+        ("/id", r#"{"id":"-"}"#),
+        ("/id", r#"{"id":"00000000-0000-0000-0000-000000000000"}"#),
+        ("/id", r#"{"id":"{00000000000000000000000000000000}"}"#),
+        ("/id", r#"{"id":0}"#),
+        ("/id", r#"{"id":-0}"#),
+        ("/id", r#"{"id":0.0}"#),
+        ("/id", r#"{"id":0e5}"#),
+        ("/id", r#"{"id":-0.00E-7}"#),
+        ("/id", r#"{"id":1e-400}"#),
+        ("/id", r#"{"ID":"a"}"#),
+        ("/data/id", r#"{"data":[{"id":"a"}]}"#),
+        ("/data/-/id", r#"{"data":[{"id":"a"}]}"#),
+        ("/data/00/id", r#"{"data":[{"id":"a"}]}"#),
+        ("/data/+0/id", r#"{"data":[{"id":"a"}]}"#),
+        ("/data/1/id", r#"{"data":[{"id":"a"}]}"#),
+        ("/data/99999999999999999999999/id", r#"{"data":[{"id":"a"}]}"#),
+        ("/data//id", r#"{"data":[{"id":"a"}]}"#),
+        ("/id/0", r#"{"id":"a"}"#),
+        ("/id", r#"{"id":"a","id":"a"}"#),
+        ("/id", r#"{"id":"a","x":{"b":1,"\u0062":2}}"#),
+        ("/id", r#"{"id":"a"} x"#),
+        ("/id", "\u{feff}{\"id\":\"a\"}"),
+        ("/id", r#"{"id":"a",}"#),
+        ("/id", r#"{"id":"a"/**/}"#),
+        ("/id", r#"{"id":"\ud800"}"#),
+        ("/id", ""),
+        ("/id", "<html>id</html>"),
+    ] {
+        assert!(!is_proved(proof, 200, &json, body), "{proof} {body}");
+    }
+    let huge = format!(r#"{{"id":"a","x":"{}"}}"#, "x".repeat(100_000));
+    assert!(!is_proved("/id", 200, &json, &huge), "what is not kept proves nothing");
+}
+
+#[test]
+fn a_look_up_s_response_is_json_by_its_type_too() {
+    let is_proved = |headers: &[(&str, &str)]| is_proved("/id", 200, headers, r#"{"id":"a"}"#);
+    for content_type in ["application/json", "Application/HAL+JSON; charset=\"UTF-8\"", ""] {
+        assert!(is_proved(&[("Content-Type", content_type)]), "{content_type}");
+    }
+    assert!(is_proved(&[]), "a type is not asked for");
+    assert!(is_proved(&[("Content-Encoding", "identity")]));
+    for content_type in [
+        "text/html",
+        "text/plain; charset=utf-8",
+        "application/json, text/html",
+        "application/json; charset=utf-16",
+    ] {
+        assert!(!is_proved(&[("Content-Type", content_type)]), "{content_type}");
+    }
+    assert!(!is_proved(&[("Content-Encoding", "zstd")]), "the body is something else, decoded");
 }
 
 #[test]
@@ -369,7 +467,7 @@ proptest! {
     fn nothing_panics(body in ".{0,60}", json in r#"[\[\]{}:,"0-9a-z \\-]{0,40}"#) {
         for text in [&body, &json] {
             let _ = keys().number("POST", "/v1/orders", JSON, text.as_bytes());
-            let _ = proves_execution(200, text.as_bytes());
+            let _ = is_proved("/a/0", 200, &[], text);
             let _ = LookUps::parse(text);
             let _ = BusinessKeys::parse(text);
         }

@@ -118,9 +118,9 @@ impl<'a> Document<'a> {
         Value { document: self, at: self.skip_space(0), object: 0 }
     }
 
-    /// The value that these names lead to, through objects alone.
-    pub(crate) fn find(&self, names: &[impl AsRef<str>]) -> Option<Value<'_>> {
-        names.iter().try_fold(self.root(), |value, name| value.member(name.as_ref()))
+    /// Returns the value that the steps of a pointer lead to (RFC 6901 §4).
+    pub(crate) fn find(&self, steps: &[impl AsRef<str>]) -> Option<Value<'_>> {
+        steps.iter().try_fold(self.root(), |value, step| value.step(step.as_ref()))
     }
 
     fn name(&self, member: &Member) -> &[u8] {
@@ -192,37 +192,80 @@ impl<'d> Value<'d> {
         String::from_utf8(written).ok()
     }
 
-    /// Whether it is `null`.
-    pub(crate) fn is_null(self) -> bool {
-        self.document.source[self.at] == b'n'
+    /// Returns whether this is a number.
+    pub(crate) fn is_number(self) -> bool {
+        matches!(self.document.source[self.at], b'-' | b'0'..=b'9')
     }
 
-    /// How many elements it has, if it is an array.
-    pub(crate) fn elements(self) -> Option<usize> {
-        let source = self.document.source;
-        if source[self.at] != b'[' {
-            return None;
-        }
-        if self.document.end_of_empty(self.at).is_some() {
-            return Some(0);
-        }
-        let (mut at, mut depth, mut count) = (self.at + 1, 0_usize, 1);
-        loop {
-            at = match source[at] {
-                b'"' => text::skip(source, at),
-                b']' | b'}' if depth == 0 => return Some(count),
-                byte => {
-                    match byte {
-                        b'[' | b'{' => depth += 1,
-                        b']' | b'}' => depth -= 1,
-                        b',' if depth == 0 => count += 1,
-                        _ => {}
-                    }
-                    at + 1
-                }
-            };
+    /// Returns what one step of a pointer leads to: a member, or an element by its index.
+    fn step(self, step: &str) -> Option<Self> {
+        match self.document.source[self.at] {
+            b'[' => self.element(array_index(step)?),
+            _ => self.member(step),
         }
     }
+
+    fn element(self, index: usize) -> Option<Self> {
+        let Self { document, at, object } = self;
+        if document.end_of_empty(at).is_some() {
+            return None;
+        }
+        let mut element = Self { document, at: document.skip_space(at + 1), object };
+        for _ in 0..index {
+            let (end, object) = element.end();
+            let comma_or_end = document.skip_space(end);
+            if document.source[comma_or_end] == b']' {
+                return None;
+            }
+            element = Self { document, at: document.skip_space(comma_or_end + 1), object };
+        }
+        Some(element)
+    }
+
+    /// Returns where the value ends, and how many objects were opened before that.
+    fn end(self) -> (usize, usize) {
+        let document = self.document;
+        let source = document.source;
+        let (mut at, mut object, mut depth) = (self.at, self.object, 0_usize);
+        loop {
+            at = document.skip_space(at);
+            at = match source[at] {
+                b'{' => document.end_of_empty(at).unwrap_or_else(|| {
+                    let opened = &document.objects[object];
+                    object = opened.objects_before_end as usize;
+                    opened.end as usize
+                }),
+                b'[' => {
+                    depth += 1;
+                    at + 1
+                }
+                b']' => {
+                    depth -= 1;
+                    at + 1
+                }
+                b',' => at + 1,
+                b'"' => text::skip(source, at),
+                b'-' | b'0'..=b'9' => number::skip(source, at),
+                _ => skip_word(source, at),
+            };
+            // A comma is met within an array only, so the depth is not nought after it.
+            if depth == 0 {
+                return (at, object);
+            }
+        }
+    }
+}
+
+/// Returns where `true`, `false` or `null` ends.
+fn skip_word(source: &[u8], at: usize) -> usize {
+    at + if source[at] == b'f' { 5 } else { 4 }
+}
+
+/// Reads a decimal index without leading zeros.
+fn array_index(step: &str) -> Option<usize> {
+    let is_index =
+        step.bytes().all(|byte| byte.is_ascii_digit()) && (step == "0" || !step.starts_with('0'));
+    is_index.then(|| step.parse().ok())?
 }
 
 #[cfg(test)]

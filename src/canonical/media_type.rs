@@ -61,6 +61,35 @@ impl<'a> MediaType<'a> {
         found.filter(|boundary| is_boundary(boundary.as_bytes()))
     }
 
+    /// Returns whether every reader takes the body for UTF-8: no charset is named, or this one is,
+    /// once. The parameters of a JSON type have to be well formed too, for readers disagree on what
+    /// others say. (Of other types many clients write a boundary without the quotes that it needs.)
+    pub(crate) fn is_utf8(&self) -> bool {
+        let (mut rest, mut has_charset) = (self.parameters, false);
+        loop {
+            rest = rest.trim_start_matches([' ', '\t', ';']);
+            if rest.is_empty() {
+                return true;
+            }
+            let is_quoted = rest.split_once('=').is_some_and(|(_, value)| value.starts_with('"'));
+            let Some((name, value, later)) = parameter(rest) else {
+                return !self.is_json() && !rest.to_ascii_lowercase().contains("charset");
+            };
+            // RFC 2231 continues and encodes a parameter under names like `charset*`.
+            let is_charset = name.split('*').next().unwrap_or("").eq_ignore_ascii_case("charset");
+            let is_utf8 = ["utf-8", "utf8"].iter().any(|one| value.eq_ignore_ascii_case(one));
+            if is_charset && (has_charset || !is_utf8 || name.contains('*')) {
+                return false;
+            }
+            // Two header lines arrive joined by a comma.
+            if self.is_json() && !is_quoted && !is_token(value) {
+                return false;
+            }
+            has_charset |= is_charset;
+            rest = later;
+        }
+    }
+
     fn names(&self) -> Option<(&str, &str)> {
         self.essence.split_once('/').filter(|(kind, subtype)| is_token(kind) && is_token(subtype))
     }
@@ -150,6 +179,52 @@ mod tests {
             "a/b/c+json",
         ] {
             assert!(!MediaType::parse(Some(no)).is_json(), "{no}");
+        }
+    }
+
+    #[test]
+    fn utf_8_is_what_nobody_could_take_for_another_charset() {
+        for parameters in [
+            "",
+            ";",
+            "; charset=utf-8",
+            ";charset=UTF8 ;",
+            "; Charset=\"Utf-8\"; v=1",
+            "; a=\"charset=utf-7, b\"",
+        ] {
+            for kind in ["application/json", "text/plain"] {
+                let content_type = format!("{kind}{parameters}");
+                assert!(MediaType::parse(Some(&content_type)).is_utf8(), "{content_type}");
+            }
+        }
+        for parameters in [
+            "charset=utf-7",
+            "charset=\"utf-16\"",
+            "charset=utf-16le",
+            "charset=iso-8859-1",
+            "charset=us-ascii",
+            "charset=",
+            "charset=\"utf\\-8\"",
+            "charset=utf-8; charset=utf-8",
+            "charset=utf-8; charset=utf-7",
+            "charset*=utf-8''utf-7",
+            "charset*0=utf-8",
+            "charset = utf-7",
+            "charset",
+            "charset=utf-8, application/json",
+            "a=b; charset=utf-32",
+            "a=\"b; charset=utf-7",
+        ] {
+            for kind in ["application/json", "application/x+json", "text/plain", ""] {
+                let content_type = format!("{kind};{parameters}");
+                assert!(!MediaType::parse(Some(&content_type)).is_utf8(), "{content_type}");
+            }
+        }
+        for parameters in ["boundary", "a b", "a=b c", "a=b, text/plain", "=", "a=\"b"] {
+            let content_type = format!("application/json;{parameters}");
+            assert!(!MediaType::parse(Some(&content_type)).is_utf8(), "{content_type}");
+            let content_type = format!("multipart/form-data;{parameters}");
+            assert!(MediaType::parse(Some(&content_type)).is_utf8(), "{content_type}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! JSON pointers (RFC 6901): which members a fingerprint leaves out.
 
+use crate::percent;
 use std::fmt;
 use std::str::FromStr;
 
@@ -22,6 +23,17 @@ impl JsonPointer {
         }
         let steps = pointer.strip_prefix('/').ok_or(PointerError::NoSlash)?;
         Ok(Self { steps: steps.split('/').map(unescape).collect::<Result<_, _>>()? })
+    }
+
+    /// Reads a pointer as the fragment of an URI has it (RFC 6901 §6): `/data/0/id`, percent-encoded,
+    /// without its `#`.
+    pub fn parse_fragment(fragment: &str) -> Result<Self, PointerError> {
+        let mut escapes = fragment.split('%').skip(1);
+        if escapes.any(|rest| percent::escaped(rest.as_bytes()).is_none()) {
+            return Err(PointerError::BadFragment);
+        }
+        let decoded = percent::decoded(fragment.as_bytes()).collect();
+        Self::parse(&String::from_utf8(decoded).map_err(|_| PointerError::BadFragment)?)
     }
 
     /// The names and indexes on the way, unescaped. There is at least one.
@@ -56,6 +68,8 @@ pub enum PointerError {
     NoSlash,
     /// A tilde stands before something that is neither `0` nor `1`.
     LoneTilde,
+    /// A percent sign of a fragment begins no escape, or the escapes are not UTF-8.
+    BadFragment,
 }
 
 impl fmt::Display for PointerError {
@@ -66,6 +80,9 @@ impl fmt::Display for PointerError {
             }
             Self::NoSlash => "a JSON pointer begins with a slash: write `/nonce`, not `nonce`",
             Self::LoneTilde => "in a JSON pointer `~` is written `~0`, and a slash in a name `~1`",
+            Self::BadFragment => {
+                "a fragment writes other characters as percent-encoded UTF-8, and `%` as `%25`"
+            }
         })
     }
 }
@@ -183,6 +200,37 @@ mod tests {
             let pointer = JsonPointer::parse(text).unwrap();
             assert_eq!(pointer.steps(), steps);
             assert_eq!(pointer.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn fragments_of_rfc_6901() {
+        // RFC 6901 §6, without the whole document.
+        for (fragment, pointer) in [
+            ("/foo/0", "/foo/0"),
+            ("/", "/"),
+            ("/a~1b", "/a~1b"),
+            ("/c%25d", "/c%d"),
+            ("/e%5Ef", "/e^f"),
+            ("/k%22l", "/k\"l"),
+            ("/%20", "/ "),
+            ("/m~0n", "/m~0n"),
+            ("/%7e1", "/~1"),
+            ("%2Fa%2Cb", "/a,b"),
+            ("/%e8%a8%82", "/訂"),
+        ] {
+            assert_eq!(JsonPointer::parse_fragment(fragment), JsonPointer::parse(pointer));
+        }
+        for (fragment, error) in [
+            ("", PointerError::WholeDocument),
+            ("a", PointerError::NoSlash),
+            ("/%", PointerError::BadFragment),
+            ("/%2", PointerError::BadFragment),
+            ("/%zz", PointerError::BadFragment),
+            ("/%ff", PointerError::BadFragment),
+            ("/%7e", PointerError::LoneTilde),
+        ] {
+            assert_eq!(JsonPointer::parse_fragment(fragment), Err(error), "{fragment}");
         }
     }
 

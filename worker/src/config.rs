@@ -72,8 +72,8 @@ const JOURNAL_RETENTION: Millis = Millis::from_days(90);
 
 /// The sandbox's business numbers, and where their objects are once the answers are gone.
 const SANDBOX_NUMBERS: &str = "POST:/v1/orders:/out_trade_no,POST:/v1/refunds:/out_refund_no";
-const SANDBOX_LOOK_UPS: &str = "POST:/v1/orders:/v1/orders?out_trade_no={/out_trade_no},\
-    POST:/v1/refunds:/v1/refunds?out_refund_no={/out_refund_no}";
+const SANDBOX_LOOK_UPS: &str = "POST:/v1/orders:/v1/orders?out_trade_no={/out_trade_no}#/data/id,\
+    POST:/v1/refunds:/v1/refunds?out_refund_no={/out_refund_no}#/data/id";
 
 thread_local! {
     static CONFIG: OnceCell<Result<Rc<Config>, String>> = const { OnceCell::new() };

@@ -3,7 +3,7 @@
 use super::super::pointer::{Ignored, JsonPointer, Place};
 use super::super::sink::Sink;
 use super::super::{number, text};
-use super::{Document, Member};
+use super::{Document, Member, Value, skip_word};
 
 pub(super) fn walk(document: &Document<'_>, ignore: &[JsonPointer], sink: &mut impl Sink) {
     let ignored = Ignored::new(ignore);
@@ -162,38 +162,7 @@ impl<'w, S: Sink> Walk<'w, S> {
 
     /// Goes past a value without writing it.
     fn skip_value(&mut self) {
-        let source = self.document.source;
-        let mut depth = 0;
-        loop {
-            let at = self.document.skip_space(self.at);
-            self.at = match source[at] {
-                b'{' => self.document.end_of_empty(at).unwrap_or_else(|| {
-                    let object = &self.document.objects[self.next_object];
-                    self.next_object = object.objects_before_end as usize;
-                    object.end as usize
-                }),
-                b'[' => {
-                    depth += 1;
-                    at + 1
-                }
-                b']' => {
-                    depth -= 1;
-                    at + 1
-                }
-                b',' => at + 1,
-                b'"' => text::skip(source, at),
-                b'-' | b'0'..=b'9' => number::skip(source, at),
-                _ => skip_word(source, at),
-            };
-            // A comma is met within an array only, so the depth is not nought after it.
-            if depth == 0 {
-                return;
-            }
-        }
+        let value = Value { document: self.document, at: self.at, object: self.next_object };
+        (self.at, self.next_object) = value.end();
     }
-}
-
-/// Where `true`, `false` or `null` ends.
-fn skip_word(source: &[u8], at: usize) -> usize {
-    at + if source[at] == b'f' { 5 } else { 4 }
 }

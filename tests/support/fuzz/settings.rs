@@ -1,13 +1,13 @@
 //! Settings: any text is a list or an error that shows nothing of it, and what a list says is what
 //! plain splitting finds in it. The first line of an input is the setting, the rest a JSON body.
 
-use super::input::line;
-use super::reference;
+use super::input::{line, unescaped};
+use super::reference::{self, Value};
 use oncekey::canonical::JsonPointer;
 use oncekey::form::FieldName;
 use oncekey::webhook::{Secret, Sources};
 use oncekey::webhook_target::{Reach, check_target};
-use oncekey::{BusinessKeys, FingerprintSecrets, LookUps, Route, ScopeAliases};
+use oncekey::{BusinessKeys, FingerprintSecrets, LookUps, Route, ScopeAliases, StoredResponse};
 
 pub(crate) fn check(bytes: &[u8]) {
     let Some((text, body)) = line(bytes) else { return };
@@ -110,11 +110,13 @@ fn check_look_ups(text: &str, body: &[u8]) {
     };
     let mut parts = entry.splitn(3, ':');
     let (method, path) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-    let template = parts.next().unwrap_or_default();
+    let (template, proof) = template_and_proof(parts.next().unwrap_or_default());
+    check_proof(proof, body);
     let (method, path) = (method.replace('*', "POST"), path.replace('*', "x"));
-    let Some(target) = look_ups.target(&method, &path, Some("application/json"), body) else {
+    let Some(look_up) = look_ups.find(&method, &path, Some("application/json"), body) else {
         return;
     };
+    let target = look_up.target;
     assert!(reference::read(body).is_some(), "a body that cannot be read names nothing");
     let plain = |c: char| ('!'..='~').contains(&c) && !"#{}\"<>\\^`|".contains(c);
     assert!(target.starts_with('/') && !target.starts_with("//") && target.chars().all(plain));
@@ -128,6 +130,54 @@ fn check_look_ups(text: &str, body: &[u8]) {
         let literal = before.to_owned() + &pointers.map(|(_, rest)| rest).collect::<String>();
         assert_eq!(target.matches(divider).count(), literal.matches(divider).count(), "{target}");
     }
+}
+
+/// A look-up and its fragment: the first `#` outside braces divides them.
+fn template_and_proof(text: &str) -> (&str, &str) {
+    let mut is_inside = false;
+    let divides = |character: char| {
+        is_inside = character == '{' || (is_inside && character != '}');
+        character == '#' && !is_inside
+    };
+    text.split_once(divides).expect("a look-up has a fragment")
+}
+
+/// A response proves an execution exactly if the reference finds something at the pointer.
+fn check_proof(proof: &str, body: &[u8]) {
+    let text = format!("POST:/o:/x?no={{/no}}#{proof}");
+    let look_ups = LookUps::parse(&text).expect("the fragment was taken before");
+    let look_up = look_ups.find("POST", "/o", Some("application/json"), b"{\"no\":1}");
+    let look_up = look_up.expect("the body has what it needs");
+    let json = [("content-type".to_owned(), "application/json".to_owned())];
+    let response = StoredResponse::keep(200, json, body.to_vec(), "r", 1 << 30).0;
+    let proof = unescaped(proof.as_bytes());
+    let proof = String::from_utf8(proof).expect("it was taken before");
+    let found = reference::read(body).and_then(|root| {
+        proof.split('/').skip(1).try_fold(root, |value, step| {
+            let step = step.replace("~1", "/").replace("~0", "~");
+            match value {
+                Value::Array(elements) => {
+                    let index: usize =
+                        step.parse().ok().filter(|at: &usize| at.to_string() == step)?;
+                    elements.get(index).cloned()
+                }
+                value => value.get(&step).cloned(),
+            }
+        })
+    });
+    let expected = match found {
+        Some(Value::String(text)) => {
+            let nil = |c: char| c == '0' || "-{}".contains(c);
+            let is_nil = text.chars().all(nil) && text.matches('0').count() == 32;
+            text.chars().any(char::is_alphanumeric) && !is_nil
+        }
+        // A number of so little that a reader may take it for nought.
+        Some(Value::Number(number)) => {
+            !number.digits.is_empty() && number.exponent + number.digits.len() as i64 > -99
+        }
+        _ => false,
+    };
+    assert_eq!(look_up.is_proved_by(&response), expected, "{text}");
 }
 
 /// An URL that is taken leads by TLS to a name that is no address and none of a private network.
