@@ -387,7 +387,7 @@ test("a secret that is listed no more cannot compare a number, and tells nothing
   const state = await mkdtemp(join(tmpdir(), "oncekey-"));
   const no = newNumber();
   const run = async (secret, check) => {
-    const vars = { FINGERPRINT_SECRET: secret, RESOLVE: "POST:/o/*:/found?no={/no}" };
+    const vars = { FINGERPRINT_SECRET: secret, RESOLVE: "POST:/o/*:/found?no={/no}#/id" };
     const gateway = await startNumbers({ state, vars });
     try {
       await check(gateway);

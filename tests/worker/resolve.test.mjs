@@ -8,36 +8,59 @@ import { apiKey, created, cut, eventually, inTurn, newKey, startWorker } from ".
 const DAY = 86_400_000;
 const json = { "Content-Type": "application/json" };
 
-/** Look-ups as origins answer them, and whether they prove that the request was executed. */
+/** Rules by the folder of their routes: each says where in the response the proof is. */
+const PROOFS = { o: "/id", d: "/data/id", l: "/0/id", dl: "/data/0/id", e: "/a~1b/%2Cc" };
+const RESOLVE = Object.entries(PROOFS)
+  .map(([folder, proof]) => `POST:/${folder}/*:/o/{/find}?no={/no}#${proof}`)
+  .join();
+
+/** Responses to look-ups that prove that the request was executed: what, in which folder, and what origins say. */
 const FOUND = [
-  ["an object", { body: '{"id":"ord_1"}' }],
-  ["an object in data", { body: '{"data":{"id":"ord_1"}}' }],
-  ["a list of one", { body: '[{"id":"ord_1"}]' }],
-  ["a list of one in data", { body: '{"data":[{"id":"ord_1"}],"total":1}' }],
+  ["an id", "o", { body: '{"id":"ord_1"}' }],
+  ["an id in an object", "d", { body: '{"data":{"id":"ord_1"},"id":null}' }],
+  ["an id in a list", "l", { body: '[{"id":"ord_1"}]' }],
+  ["an id in a list in an object", "dl", { body: '{"data":[{"id":"ord_1"}],"total":1}' }],
+  ["a number", "o", { body: '{"id":42}' }],
+  ["a member whose name has to be escaped", "e", { body: '{"a/b":{",c":"x"}}' }],
+  ["a 201 in another type of JSON", "o", { status: 201, body: '{"id":"x"}', headers: { "Content-Type": "application/hal+json" } }],
 ];
+/** Those that prove nothing, most of which say politely that there is none. */
 const NOT_FOUND = [
-  ["404", { status: 404, body: '{"id":"x"}' }],
-  ["401", { status: 401, body: '{"id":"x"}' }],
-  ["an empty list", { body: " [ ] " }],
-  ["an empty list in data", { body: '{"data":[],"total":0}' }],
-  ["null in data", { body: '{"data":null}' }],
-  ["null", { body: "null" }],
-  ["a list of two", { body: '[{"id":1},{"id":2}]' }],
-  ["nothing", { status: 204, body: "" }],
-  ["a page", { body: "<html>Sign in</html>", headers: { "Content-Type": "text/html" } }],
-  ["JSON that is none", { body: '{"id":' }],
-  ["500", { status: 500, body: '{"id":"x"}' }],
-  ["a redirect", { status: 302, headers: { Location: "/elsewhere" }, body: "{}" }],
-  ["too large an answer", { body: `{"id":"${"x".repeat(3000)}"}` }],
-  ["a cut connection", cut],
+  ["404", "o", { status: 404, body: '{"id":"x"}' }],
+  ["401", "o", { status: 401, body: '{"id":"x"}' }],
+  ["false", "o", { body: "false" }],
+  ["0", "o", { body: "0" }],
+  ["an empty text", "o", { body: '""' }],
+  ["a text", "o", { body: '"not found"' }],
+  ["a list of null", "l", { body: "[null]" }],
+  ["an empty object", "o", { body: "{}" }],
+  ["an error with 200", "o", { body: '{"error":{"id":"not_found"}}' }],
+  ["an empty list", "l", { body: " [ ] " }],
+  ["an empty list in an object", "dl", { body: '{"data":[],"total":0}' }],
+  ["an id that is empty", "o", { body: '{"id":""}' }],
+  ["an id of blanks", "o", { body: '{"id":" \\u00a0\\u200b"}' }],
+  ["an id of zeros", "o", { body: '{"id":"00000000-0000-0000-0000-000000000000"}' }],
+  ["an id that is zero", "o", { body: '{"id":-0.0e5}' }],
+  ["an id that is null", "o", { body: '{"id":null}' }],
+  ["an id that is true", "o", { body: '{"id":true}' }],
+  ["an id that comes twice", "o", { body: '{"id":"a","id":"a"}' }],
+  ["null in data", "d", { body: '{"data":null,"id":"x"}' }],
+  ["null", "o", { body: "null" }],
+  ["an id elsewhere", "o", { body: '{"data":{"id":"x"}}' }],
+  ["nothing", "o", { status: 204, body: "" }],
+  ["a page", "o", { body: "<html>Sign in</html>", headers: { "Content-Type": "text/html" } }],
+  ["JSON by another type", "o", { body: '{"id":"x"}', headers: { "Content-Type": "text/html" } }],
+  ["JSON that is none", "o", { body: '{"id":' }],
+  ["500", "o", { status: 500, body: '{"id":"x"}' }],
+  ["a redirect", "o", { status: 302, headers: { Location: "/elsewhere" }, body: '{"id":"x"}' }],
+  ["too large a response", "o", { body: `{"id":"${"x".repeat(3000)}"}` }],
+  ["a cut connection", "o", cut],
 ];
 const script = (answer) => (typeof answer === "function" ? answer : () => ({ status: 200, headers: json, ...answer }));
 
-const RESOLVE = "POST:/o/*:/o/{/find}?no={/no}";
-
 /** A request whose outcome is unknown, and the look-up for it. */
-async function unknown(gateway, lookUp, { no = newNumber(), as } = {}) {
-  const path = gateway.route(inTurn(500, created));
+async function unknown(gateway, lookUp, { no = newNumber(), as, folder = "o" } = {}) {
+  const path = gateway.origin.route(inTurn(500, created), `/${folder}/${newKey()}`);
   const find = gateway.route(script(lookUp));
   const body = { no, content: 1, find: find.slice(3) };
   const send = (key, more) => gateway.call("POST", path, { key: key ?? undefined, body, as, ...more });
@@ -50,28 +73,29 @@ for (const numbers of [true, false]) {
   describe(numbers ? "with business numbers" : "with keys alone", () => {
     let gateway;
     before(async () => {
-      const vars = { RESOLVE, MAX_REPLAY_BYTES: "2000", BUSINESS_KEYS: numbers ? "POST:/o/*:/no" : "none" };
+      const vars = { RESOLVE, MAX_REPLAY_BYTES: "2000", BUSINESS_KEYS: numbers ? "POST:/*:/no" : "none" };
       gateway = await startNumbers({ vars });
     });
     after(() => gateway.dispose());
 
-    for (const [what, lookUp] of FOUND) {
+    for (const [what, folder, lookUp] of FOUND) {
       test(`${what} is the answer of the key from then on`, async () => {
-        const { path, find, key, send } = await unknown(gateway, lookUp);
+        const { path, find, key, send } = await unknown(gateway, lookUp, { folder });
         const found = await send(key);
-        assert.deepEqual([found.status, found.text, found.replayed, found.state], [200, lookUp.body, true, "completed"]);
-        assert.equal(found.get("Content-Type"), "application/json");
+        const { status = 200, headers = json } = lookUp;
+        assert.deepEqual([found.status, found.text, found.replayed, found.state], [status, lookUp.body, true, "completed"]);
+        assert.equal(found.get("Content-Type"), headers["Content-Type"]);
         isReplayOf(await send(key), found);
         if (numbers) for (const other of [newKey(), null]) isReplayOf(await send(other), found);
         assert.deepEqual([gateway.hits(path), gateway.hits(find)], [1, 1], "it is asked once");
-        const status = await gateway.status(key);
-        assert.deepEqual([status.state, status.http_status], ["completed", 200]);
+        const known = await gateway.status(key);
+        assert.deepEqual([known.state, known.http_status], ["completed", status]);
       });
     }
 
-    for (const [what, lookUp] of NOT_FOUND) {
+    for (const [what, folder, lookUp] of NOT_FOUND) {
       test(`${what} proves nothing`, async () => {
-        const { path, find, key, send } = await unknown(gateway, lookUp);
+        const { path, find, key, send } = await unknown(gateway, lookUp, { folder });
         for (let round = 1; round <= 2; round++) {
           isError(await send(key), 409, "idempotency_outcome_unknown", "unknown");
           // The platform itself repeats a read whose connection breaks.
@@ -86,7 +110,7 @@ for (const numbers of [true, false]) {
     }
 
     test("the origin is asked with the caller's credential, and gets nothing else of the request", async () => {
-      const { find, key, send } = await unknown(gateway, FOUND[0][1], { no: "訂單 1/2&x=3#%" });
+      const { find, key, send } = await unknown(gateway, FOUND[0][2], { no: "訂單 1/2&x=3#%" });
       const headers = [["Cookie", "sid=7"], ["Authorization", "Bearer me"], ["X-Other", "1"], ["Sandbox-Fault", "x"]];
       const found = await send(key, { headers });
       assert.equal(found.replayed, true);
@@ -153,7 +177,7 @@ test("a look-up takes ten seconds at most, and is nobody's attempt", async () =>
 test("another key of a number that is unknown finds the answer for both", async () => {
   const gateway = await startNumbers({ vars: { RESOLVE } });
   try {
-    const { path, find, key, send } = await unknown(gateway, FOUND[1][1]);
+    const { path, find, key, send } = await unknown(gateway, FOUND[0][2]);
     const other = newKey();
     const found = await send(other);
     assert.deepEqual([found.status, found.replayed, found.state], [200, true, "completed"]);
@@ -168,7 +192,7 @@ test("an attempt that died before anything came back is found out too", async ()
   const gateway = await startNumbers({ vars: { RESOLVE, LEASE_SECONDS: "1" } });
   try {
     const path = gateway.route();
-    const find = gateway.route(script(FOUND[0][1]));
+    const find = gateway.route(script(FOUND[0][2]));
     const [no, key] = [newNumber(), newKey()];
     const send = () => gateway.call("POST", path, { key, body: { no, content: 1, find: find.slice(3) } });
     const lost = ["complete", "renew", "fail"].map((op) => ({ op, fault: "refuse", times: 99 }));
@@ -179,7 +203,7 @@ test("an attempt that died before anything came back is found out too", async ()
     await eventually(async () => assert.equal((await gateway.status(key)).state, "unknown"), 20);
     await eventually(async () => {
       const found = await send();
-      assert.deepEqual([found.status, found.text, found.replayed], [200, FOUND[0][1].body, true]);
+      assert.deepEqual([found.status, found.text, found.replayed], [200, FOUND[0][2].body, true]);
     });
     assert.equal(gateway.hits(path), 1);
   } finally {
@@ -191,18 +215,35 @@ test("after the retention the origin is asked for the object, with any key and w
   const gateway = await startNumbers({ vars: { RESOLVE } });
   try {
     const path = gateway.route();
-    const find = gateway.route(script(FOUND[1][1]));
+    const find = gateway.route(script(FOUND[0][2]));
     const body = { no: newNumber(), content: 1, find: find.slice(3) };
     const send = (key, more) => gateway.call("POST", path, { key, body: { ...body, ...more } });
     await send(newKey());
     await gateway.clock(40 * DAY);
     const key = newKey();
     const found = await send(key);
-    assert.deepEqual([found.status, found.text, found.replayed, found.state], [200, FOUND[1][1].body, true, "completed"]);
+    assert.deepEqual([found.status, found.text, found.replayed, found.state], [200, FOUND[0][2].body, true, "completed"]);
     isReplayOf(await send(key), found, "the key has it now");
     const alone = await send(undefined);
-    assert.deepEqual([alone.status, alone.text, alone.replayed], [200, FOUND[1][1].body, true]);
+    assert.deepEqual([alone.status, alone.text, alone.replayed], [200, FOUND[0][2].body, true]);
     isError(await send(newKey(), { content: 2 }), 400, "idempotency_error", "released");
+    assert.deepEqual([gateway.hits(path), gateway.hits(find)], [1, 2]);
+  } finally {
+    await gateway.dispose();
+  }
+});
+
+test("after the retention, what says politely that there is none does not become the number's answer", async () => {
+  const gateway = await startNumbers({ vars: { RESOLVE } });
+  try {
+    const path = gateway.route();
+    const find = gateway.route(script({ body: '{"orders":[],"id":0}' }));
+    const body = { no: newNumber(), content: 1, find: find.slice(3) };
+    const send = (key) => gateway.call("POST", path, { key, body });
+    await send(newKey());
+    await gateway.clock(40 * DAY);
+    isError(await send(newKey()), 409, "idempotency_not_replayable", "released");
+    isError(await send(undefined), 409, "idempotency_not_replayable", "completed");
     assert.deepEqual([gateway.hits(path), gateway.hits(find)], [1, 2]);
   } finally {
     await gateway.dispose();
@@ -212,7 +253,7 @@ test("after the retention the origin is asked for the object, with any key and w
 test("with retry nothing is looked up: the request itself is sent again", async () => {
   const gateway = await startNumbers({ vars: { RESOLVE, UNKNOWN_OUTCOME: "retry" } });
   try {
-    const { path, find, key, send } = await unknown(gateway, FOUND[0][1]);
+    const { path, find, key, send } = await unknown(gateway, FOUND[0][2]);
     assert.equal((await send(key)).status, 201);
     assert.deepEqual([gateway.hits(path), gateway.hits(find)], [2, 0]);
   } finally {
@@ -221,7 +262,7 @@ test("with retry nothing is looked up: the request itself is sent again", async 
 });
 
 test("the sandbox's orders can be looked up", async () => {
-  const vars = { UNKNOWN_OUTCOME: "hold", RESOLVE: "POST:/v1/orders:/v1/orders?out_trade_no={/out_trade_no}" };
+  const vars = { UNKNOWN_OUTCOME: "hold", RESOLVE: "POST:/v1/orders:/v1/orders?out_trade_no={/out_trade_no}#/data/id" };
   const worker = await startWorker({ vars });
   try {
     const call = merchant(worker);

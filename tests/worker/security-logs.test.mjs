@@ -26,7 +26,7 @@ const SETTINGS = {
   WEBHOOK_SECRETS: `sender:${webhookSecret}`,
   SCOPE: "header:X-Api-Key,header:Authorization,cookie:sid",
   BUSINESS_KEYS: "POST:/o/*:/no",
-  RESOLVE: "POST:/o/*:/o/find?no={/no}",
+  RESOLVE: "POST:/o/*:/o/find?no={/no}#/id",
   KEY_FIELD: "key",
   ORIGIN_TIMEOUT_SECONDS: "1",
   MAX_REPLAY_BYTES: "2000",

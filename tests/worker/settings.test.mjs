@@ -28,7 +28,11 @@ const WRONG = {
   SCOPE_ALIASES: ["s3cr3t", "s3cr3t:acme", `${hash}:`, `${hash}:a,${hash}:b`],
   KEY_FIELD: ["a b", 'a"', "a&b", "a=b", "%6b", "a+b", "a;b", "a\\b", "clé", "x".repeat(65), "_charset_"],
   BUSINESS_KEYS: ["POST:/v1/orders", "POST:/v1/orders:no", "post:/v1:/no", "POST:/v1/orders:/no,none", "/no"],
-  RESOLVE: ["POST:/v1/orders", "POST:/v1:/x", "POST:/v1:x?y={/z}", "POST:/v1:https://x/{/z}", "POST:/v1:/x/{z}"],
+  RESOLVE: [
+    "POST:/v1/orders:/v1/orders?out_trade_no={/out_trade_no}",
+    ...["POST:/v1/orders", "POST:/v1:/x#/id", "POST:/v1:x?y={/z}#/id", "POST:/v1:https://x/{/z}#/id", "POST:/v1:/x/{z}#/id"],
+    ...["POST:/v1:/x/{/z}#", "POST:/v1:/x/{/z}#id", "POST:/v1:/x/{/z}#/~2", "POST:/v1:/x/{/z}#/%", "POST:/v1:/x/{/z}#/a#/b"],
+  ],
   WEBHOOK_TARGETS: ["LOCAL", "all", "true", "https://shop.example"],
   WEBHOOK_SECRETS: [
     "dodo",
@@ -73,6 +77,7 @@ describe("settings", () => {
           const body = await answer.json();
           assert.deepEqual([answer.status, body.type], [500, "api_error"], `${name}=${value} ${path}`);
           assert.ok(body.message.includes(name), body.message);
+          if (name === "RESOLVE") assert.match(body.message, /for example POST:\/v1\/orders:\/v1\/orders\?out_trade_no=\{\/out_trade_no\}#\/data\/id/);
           assert.doesNotMatch(body.message, /s3cr3t/, "the value may be a secret");
           assert.equal(body.request_id, answer.headers.get("X-Request-Id"));
         }
