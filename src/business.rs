@@ -44,21 +44,35 @@
 //! | LeaseLost else, the attempt's answer is final | unknown: the number will tell |
 //! | LeaseLost else, it is not | completed with the attempt's answer |
 
-use crate::canonical::json::Document;
-use crate::canonical::{JsonPointer, MediaType, PointerError};
+mod reading;
+
+pub use reading::BusinessKeyUnreadable;
+pub(crate) use reading::text_at;
+
+use crate::canonical::{JsonPointer, PointerError};
 use crate::decision::{Completion, Decision, Execution};
 use crate::policy::AnswerClass;
 use crate::response::StoredResponse;
-use crate::route::{Route, RouteError};
+use crate::route::{Route, RouteError, rule_for};
 use core::fmt;
+use reading::{is_fit, name_of};
 
-/// Which members of which requests are business numbers.
+/// Which members of which requests are business keys.
 #[derive(Clone, Debug, Default)]
-pub struct BusinessKeys(Vec<(Route, JsonPointer)>);
+pub struct BusinessKeys(Vec<(Route, Rule)>);
 
-/// A business number: which member it is, and what stands in it.
+#[derive(Clone, Debug)]
+struct Rule {
+    pointer: JsonPointer,
+    is_required: bool,
+}
+
+/// A business key: of which route, which member, and what stands in it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Number {
+    method: String,
+    /// In the [one spelling](Route::one_spelling) that the path has on the rule's route.
+    path: String,
     pointer: JsonPointer,
     value: String,
 }
@@ -74,11 +88,6 @@ pub enum BusinessKeyError {
     /// The pointer of an entry is none.
     Pointer(PointerError),
 }
-
-/// The body is JSON by its type, and cannot be read in one way only: it is broken or coded, or
-/// repeats a name. Nobody could tell which number counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct NumberUnreadable;
 
 /// What becomes of an attempt that owns its key, or of a key that is held.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -106,51 +115,70 @@ pub enum KeyEnd {
 }
 
 impl BusinessKeys {
-    /// Reads `METHOD:/path:/pointer,…`. Of several that fit a request, the first counts.
+    /// Reads `METHOD:/path:/pointer,…`. Of several that fit a request, the first counts. An entry that
+    /// ends in `!` makes its business key compulsory.
     pub fn parse(list: &str) -> Result<Self, BusinessKeyError> {
         parse_entries(list, |entry| {
-            let (route, pointer) = split_entry(entry).ok_or(BusinessKeyError::NotAnEntry)?;
+            let (route, member) = split_entry(entry).ok_or(BusinessKeyError::NotAnEntry)?;
             let route = Route::parse(route).map_err(BusinessKeyError::Route)?;
-            Ok((route, JsonPointer::parse(pointer).map_err(BusinessKeyError::Pointer)?))
+            let pointer = member.strip_suffix('!').unwrap_or(member);
+            let is_required = pointer.len() < member.len();
+            let pointer = JsonPointer::parse(pointer).map_err(BusinessKeyError::Pointer)?;
+            Ok((route, Rule { pointer, is_required }))
         })
         .map(Self)
     }
 
-    /// Whether a request may have a number, by its head alone: only JSON is looked into.
-    pub fn may_name(&self, method: &str, path: &str, content_type: Option<&str>) -> bool {
-        self.pointer(method, path).is_some() && MediaType::parse(content_type).is_json()
+    /// Returns whether a request may have a business key, by its head alone. Its body has to be read
+    /// then, whatever its type: many an origin decodes JSON of any type.
+    pub fn may_name(&self, method: &str, path: &str) -> bool {
+        rule_for(&self.0, method, path).is_some()
     }
 
-    /// The number of a request: a JSON string of 1 to 255 characters without controls, or a number
-    /// in its canonical spelling. The string `"7"` and the number `7.0` are one number. Where the
-    /// member is missing or anything else, there is none, and the origin will judge the request.
+    /// Returns whether a request has to have a business key.
+    pub fn requires(&self, method: &str, path: &str) -> bool {
+        rule_for(&self.0, method, path).is_some_and(|(_, rule)| rule.is_required)
+    }
+
+    /// Returns the business key of a request: a JSON string of 1 to 255 characters without controls, or
+    /// a number in its canonical spelling. The string `"7"` and the number `7.0` are one. Where the
+    /// member is missing or anything else, there is none, and the origin will judge the request, unless
+    /// the route requires one. A body that two programs could read in two ways is refused.
     pub fn number(
         &self,
         method: &str,
         path: &str,
         content_type: Option<&str>,
         body: &[u8],
-    ) -> Result<Option<Number>, NumberUnreadable> {
-        let Some(pointer) = self.pointer(method, path).filter(|_| is_json(content_type)) else {
+    ) -> Result<Option<Number>, BusinessKeyUnreadable> {
+        let Some((route, rule)) = rule_for(&self.0, method, path) else {
             return Ok(None);
         };
-        let document = Document::parse(body).ok_or(NumberUnreadable)?;
-        Ok(text_at(&document, pointer).map(|value| Number { pointer: pointer.clone(), value }))
+        match reading::read(&rule.pointer, content_type, body)? {
+            None if rule.is_required => Err(BusinessKeyUnreadable::Missing(name_of(&rule.pointer))),
+            value => Ok(value.and_then(|value| Number::new(route, rule, method, path, value))),
+        }
     }
 
-    /// The number of this value on a route, for who knows it without a request.
+    /// Returns the business key of this value on a route, for who knows it without a request.
     pub fn number_of(&self, method: &str, path: &str, value: &str) -> Option<Number> {
-        let pointer = self.pointer(method, path)?.clone();
-        is_number(value).then(|| Number { pointer, value: value.to_owned() })
-    }
-
-    fn pointer(&self, method: &str, path: &str) -> Option<&JsonPointer> {
-        let found = self.0.iter().find(|(route, _)| route.matches(method, path));
-        found.map(|(_, pointer)| pointer)
+        let (route, rule) = rule_for(&self.0, method, path)?;
+        is_fit(value).then(|| Number::new(route, rule, method, path, value.to_owned()))?
     }
 }
 
 impl Number {
+    fn new(route: &Route, rule: &Rule, method: &str, path: &str, value: String) -> Option<Self> {
+        let path = route.one_spelling(method, path)?;
+        Some(Self { method: method.to_owned(), path, pointer: rule.pointer.clone(), value })
+    }
+
+    /// The parts that tell it from others of the same caller: method, path, pointer and value.
+    pub(crate) fn parts(&self) -> [String; 4] {
+        let pointer = self.pointer.to_string();
+        [self.method.clone(), self.path.clone(), pointer, self.value.clone()]
+    }
+
     /// Where it stands in the body.
     pub fn pointer(&self) -> &JsonPointer {
         &self.pointer
@@ -163,7 +191,7 @@ impl Number {
 
     /// The member's name, as errors tell it.
     pub(crate) fn param(&self) -> String {
-        self.pointer.to_string()[1..].replace('/', ".")
+        name_of(&self.pointer)
     }
 }
 
@@ -217,19 +245,6 @@ pub fn end_of_key(number: Completion, own: &StoredResponse) -> KeyEnd {
     }
 }
 
-/// What a JSON body has at a pointer, if it is fit for a number.
-pub(crate) fn text_at(document: &Document<'_>, pointer: &JsonPointer) -> Option<String> {
-    document.find(pointer.steps())?.scalar().filter(|text| is_number(text))
-}
-
-pub(crate) fn is_json(content_type: Option<&str>) -> bool {
-    MediaType::parse(content_type).is_json()
-}
-
-fn is_number(text: &str) -> bool {
-    (1..=255).contains(&text.chars().count()) && !text.contains(char::is_control)
-}
-
 /// The entries of a list that are separated by commas.
 pub(crate) fn parse_entries<T, E>(
     list: &str,
@@ -266,7 +281,7 @@ impl fmt::Display for BusinessKeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAnEntry => f.write_str(
-                "each entry must be METHOD:/path:/pointer, for example POST:/v1/orders:/out_trade_no",
+                "each entry must be METHOD:/path:/pointer, for example POST:/v1/orders:/out_trade_no, with ! behind it where the business key is compulsory",
             ),
             Self::Route(error) => error.fmt(f),
             Self::Pointer(error) => error.fmt(f),
@@ -275,13 +290,3 @@ impl fmt::Display for BusinessKeyError {
 }
 
 impl core::error::Error for BusinessKeyError {}
-
-impl fmt::Display for NumberUnreadable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "The body is JSON by its type and cannot be read in one way only; send JSON (RFC 8259) that is complete, without Content-Encoding, and names no member twice.",
-        )
-    }
-}
-
-impl core::error::Error for NumberUnreadable {}

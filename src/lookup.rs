@@ -21,12 +21,12 @@
 //! A text says nothing if it has no letter and no digit, or if it is the UUID of zeros. A number that
 //! a reader may round to zero (below 1e-99) is zero.
 
-use crate::business::{is_json, parse_entries, split_entry, text_at};
+use crate::business::{parse_entries, split_entry, text_at};
 use crate::canonical::json::{Document, Value};
 use crate::canonical::{JsonPointer, MediaType, PointerError};
 use crate::path;
 use crate::response::StoredResponse;
-use crate::route::{Route, RouteError};
+use crate::route::{Route, RouteError, rule_for};
 use core::fmt;
 
 /// Which requests can be looked up, where, and what proves that they were executed.
@@ -99,9 +99,13 @@ impl LookUps {
         content_type: Option<&str>,
         body: &[u8],
     ) -> Option<LookUp<'_>> {
-        let (_, rule) = self.0.iter().find(|(route, _)| route.matches(method, path))?;
-        let target =
-            is_json(content_type).then(|| rule.template.fill(&Document::parse(body)?))??;
+        let (_, rule) = rule_for(&self.0, method, path)?;
+        // What the origin may have read in another way leads to another object.
+        let media_type = MediaType::parse(content_type);
+        if !media_type.is_json() || !media_type.is_utf8() {
+            return None;
+        }
+        let target = rule.template.fill(&Document::parse(body)?)?;
         Some(LookUp { target, proof: &rule.proof })
     }
 }
@@ -188,7 +192,7 @@ impl Template {
         let mut target = String::new();
         for (before, pointer) in &self.placeholders {
             target.push_str(before);
-            push_encoded(&mut target, &text_at(document, pointer)?);
+            push_encoded(&mut target, &text_at(document, pointer).ok()??);
         }
         target.push_str(&self.rest);
         // A value must not lead elsewhere: a URL parser goes up for `..`, and many an origin does so

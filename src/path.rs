@@ -2,8 +2,8 @@
 //!
 //! What is judged here and what the origin does with it must be about one path. So a path has one
 //! spelling first, [`normal`]; and where a rule protects something, it is asked of all the readings
-//! that an origin may have: escapes undone once or several times, parameters cut off, backslashes as
-//! slashes, slashes to spare, capitals, dots that go up.
+//! that an origin may have: escapes undone once or several times, parameters cut off, and a query that
+//! was escaped, backslashes as slashes, slashes to spare, capitals, dots that go up.
 
 use crate::percent;
 
@@ -124,6 +124,9 @@ fn readings(path: &str) -> impl Iterator<Item = Reading> {
         // for who cuts first.
         let cut: Vec<_> = spellings.iter().map(|spelling| cut_parameters(spelling)).collect();
         spellings.extend(cut);
+        // What undoes escapes before it looks for a query finds one behind `%3f`.
+        let cut: Vec<_> = spellings.iter().filter_map(|spelling| cut_query(spelling)).collect();
+        spellings.extend(cut);
         spellings.sort();
         spellings.dedup();
         let readings: Vec<_> = spellings.iter().map(|spelling| Reading::of(spelling)).collect();
@@ -136,11 +139,11 @@ fn readings(path: &str) -> impl Iterator<Item = Reading> {
     rounds.flatten()
 }
 
-/// Without what stands between a `;` and the next slash.
+/// Without what stands between a `;` (or a NUL) and the next slash.
 fn cut_parameters(path: &[u8]) -> Vec<u8> {
     let mut is_parameter = false;
     let kept = path.iter().copied().filter(|&byte| {
-        is_parameter = !is_slash(byte) && (is_parameter || byte == b';');
+        is_parameter = !is_slash(byte) && (is_parameter || begins_parameter(byte));
         !is_parameter
     });
     kept.collect()
@@ -158,7 +161,18 @@ impl Reading {
 }
 
 fn without_parameters(piece: &[u8]) -> Vec<u8> {
-    piece.split(|&byte| byte == b';').next().unwrap_or_default().to_vec()
+    piece.split(|&byte| begins_parameter(byte)).next().unwrap_or_default().to_vec()
+}
+
+/// Returns whether a segment may end here: for programs in C at a NUL, too.
+fn begins_parameter(byte: u8) -> bool {
+    matches!(byte, b';' | 0)
+}
+
+/// Returns the path up to a query or a fragment, if it has one.
+fn cut_query(path: &[u8]) -> Option<Vec<u8>> {
+    let at = path.iter().position(|byte| matches!(byte, b'?' | b'#'))?;
+    Some(path[..at].to_vec())
 }
 
 fn is_slash(byte: u8) -> bool {

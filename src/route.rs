@@ -1,5 +1,7 @@
 //! Which requests a setting is about: a method and a path pattern.
 
+mod looser;
+
 use crate::path;
 use core::fmt;
 
@@ -61,17 +63,92 @@ impl Route {
         segments.next().is_none()
     }
 
-    /// Whether an origin that is careless with paths could take a request for one that is meant: with
-    /// escapes, capitals, slashes to spare or parameters. For rules that must not be gone past by
-    /// another spelling; the path by the letter is among them.
+    /// Returns whether an origin that is careless with paths could take a request for one that is
+    /// meant: with escapes, capitals, slashes to spare, parameters, a front controller's name before
+    /// the path (`/index.php/v1/orders`) or a format behind it (`/v1/orders.json`). For rules that
+    /// must not be gone past by another spelling; the path by the letter is among them.
     pub fn could_match(&self, method: &str, path: &str) -> bool {
-        let in_small_letters = Self {
-            segments: self.segments.iter().map(|one| one.to_ascii_lowercase()).collect(),
-            ..self.clone()
-        };
-        self.matches(method, path)
-            || path::careless(path).any(|path| in_small_letters.matches(method, &path))
+        self.one_spelling(method, path).is_some()
     }
+
+    /// Returns the one spelling of all the paths that a careless origin could take for the same path
+    /// of this route; `None` for requests that this route [could not](Self::could_match) mean.
+    ///
+    /// What the route spells out is spelt as in the route. What its wildcards stand for is in small
+    /// letters, without what a careless origin overlooks. So a path in small letters without dots,
+    /// escapes and parameters is its own one spelling.
+    pub fn one_spelling(&self, method: &str, path: &str) -> Option<String> {
+        if self.method != "*" && self.method != method {
+            return None;
+        }
+        let careless = path::careless(path);
+        let found = careless.filter_map(|reading| {
+            let steps: Vec<&str> = reading.split('/').filter(|step| !step.is_empty()).collect();
+            looser::readings(&steps).iter().find_map(|steps| self.spelt(steps))
+        });
+        // The shortest one is without all that can be overlooked.
+        let loosest = found.min_by(|one, other| (one.len(), one).cmp(&(other.len(), other)));
+        loosest.or_else(|| self.matches(method, path).then(|| path.to_owned()))
+    }
+
+    /// Returns the path of these steps, as far as they are spelt in the route.
+    fn spelt(&self, steps: &[&str]) -> Option<String> {
+        let mut spelt = String::new();
+        let mut steps = steps.iter();
+        let wanted = self.segments.iter().filter(|segment| !segment.is_empty());
+        let mut wanted = wanted.map(String::as_str).peekable();
+        while let Some(segment) = wanted.next() {
+            let step = steps.next()?;
+            let is_last = wanted.peek().is_none();
+            if segment == "*" {
+                spelt.extend(["/", step]);
+            } else if segment.eq_ignore_ascii_case(step)
+                || (is_last && looser::without_format(&segment.to_ascii_lowercase()) == *step)
+            {
+                spelt.extend(["/", segment]);
+            } else {
+                return None;
+            }
+            if is_last && segment == "*" {
+                for step in steps.by_ref() {
+                    spelt.extend(["/", step]);
+                }
+            }
+        }
+        if steps.next().is_some() {
+            return None;
+        }
+        // Without a wildcard, it is the route's own path to the letter.
+        Some(if self.is_spelt_out() { format!("/{}", self.segments.join("/")) } else { spelt })
+    }
+
+    fn is_spelt_out(&self) -> bool {
+        !self.segments.iter().any(|segment| segment == "*")
+    }
+}
+
+/// Returns the rule for a request, of several that [could be meant](Route::could_match) the first. A
+/// rule whose route spells out the request's path comes before one that only a careless origin would
+/// take.
+pub(crate) fn rule_for<'r, T>(
+    rules: &'r [(Route, T)],
+    method: &str,
+    path: &str,
+) -> Option<&'r (Route, T)> {
+    let first = rules.iter().find(|(route, _)| route.could_match(method, path))?;
+    let is_exact = |route: &Route| route.is_spelt_out() && route.matches(method, path);
+    let exact = rules.iter().find(|(route, _)| is_exact(route));
+    Some(exact.filter(|_| !first.0.matches(method, path)).unwrap_or(first))
+}
+
+/// Returns what all rules for a request say: those that mean it by the letter, or, where there are
+/// none, those that it [could be meant](Route::could_match) by.
+pub fn rules_for<'r, T>(rules: &'r [(Route, T)], method: &str, path: &str) -> Vec<&'r T> {
+    let of = |is_meant: &dyn Fn(&Route) -> bool| -> Vec<&'r T> {
+        rules.iter().filter(|(route, _)| is_meant(route)).map(|(_, rule)| rule).collect()
+    };
+    let by_letter = of(&|route| route.matches(method, path));
+    if by_letter.is_empty() { of(&|route| route.could_match(method, path)) } else { by_letter }
 }
 
 impl fmt::Display for RouteError {
@@ -114,13 +191,90 @@ mod tests {
     #[test]
     fn another_spelling_could_match() {
         let route = Route::parse("POST:/V1/orders").unwrap();
-        for path in ["/V1/orders", "/v1/Orders/", "//v1//orders", "/v1;x/%6frders", "/v1%2forders"]
-        {
+        for path in [
+            "/V1/orders",
+            "/v1/Orders/",
+            "//v1//orders",
+            "/v1;x/%6frders",
+            "/v1%2forders",
+            "/v1/x/..;/orders",
+            "/index.php/v1/orders",
+            "/Index.PHP/v1/orders/",
+            "/public/app.php/v1/orders",
+            "/v1/api.cgi/orders",
+            "/v1/orders.json",
+            "/v1/orders.XML/",
+            "/v1/orders.",
+            "/v1/orders%20",
+            "/v1/orders/index.php",
+            "/v1/orders%3Fx=1",
+            "/v1/orders%23x",
+            "/v1/orders%00.json",
+            "/v1/orders%253F/x",
+        ] {
             assert!(route.could_match("POST", path), "{path}");
             assert!(!route.could_match("GET", path), "{path}");
         }
-        for path in ["/v1/orders/x", "/v1/order", "/", "/v2/orders"] {
+        for path in [
+            "/v1/orders/x",
+            "/v1/order",
+            "/",
+            "/v2/orders",
+            "/v1/orders.json/x",
+            "/v1/orders.a b",
+            "/v1/.orders",
+            "/v1/index.php",
+            "/x/v1/orders",
+        ] {
             assert!(!route.could_match("POST", path), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_path_has_one_spelling_on_a_route() {
+        for (route, path, spelt) in [
+            ("POST:/V1/Orders", "/v1/orders.json", Some("/V1/Orders")),
+            ("POST:/v1/orders/", "/v1/orders", Some("/v1/orders/")),
+            ("POST:/v1/orders.json", "/v1/orders", Some("/v1/orders.json")),
+            ("POST:/v1/orders.json", "/v1/orders.json", Some("/v1/orders.json")),
+            ("POST:/index.php/v1/orders", "/index.php/v1/orders", Some("/index.php/v1/orders")),
+            ("GET:/", "/", None),
+            ("POST:/", "/", Some("/")),
+            ("POST:/", "//", Some("/")),
+            ("POST:/v1/*", "/v1/orders", Some("/v1/orders")),
+            ("POST:/v1/*", "/v1/orders/7/pay", Some("/v1/orders/7/pay")),
+            ("POST:/v1/*", "/V1/Orders.json", Some("/v1/orders")),
+            ("POST:/v1/*", "/index.php/v1//Orders;x/", Some("/v1/orders")),
+            ("POST:/v1/*", "/v1/a%2fb", Some("/v1/a/b")),
+            ("POST:/v1/*", "/v1/%2561b", Some("/v1/ab")),
+            ("POST:/v1/*", "/v1/index.php", Some("/v1/index")),
+            ("POST:/*/Refund", "/7.5/refund", Some("/7.5/Refund")),
+            ("POST:/v1/*", "/v1", None),
+            ("POST:/v1/*", "/v1/", None),
+        ] {
+            let route = Route::parse(route).unwrap();
+            assert_eq!(route.one_spelling("POST", path).as_deref(), spelt, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_first_rule_counts_unless_a_later_one_spells_the_path_out() {
+        let rules = |list: &[&str]| -> Vec<(Route, usize)> {
+            list.iter().map(|route| Route::parse(route).unwrap()).zip(0..).collect()
+        };
+        for (list, path, one, all) in [
+            (&["POST:/a", "POST:/*"][..], "/a", Some(0), &[0, 1][..]),
+            (&["POST:/*", "POST:/a"], "/a", Some(0), &[0, 1]),
+            (&["POST:/a", "POST:/*"], "/a/", Some(0), &[1]),
+            (&["POST:/a", "POST:/a.json"], "/a.json", Some(1), &[1]),
+            (&["POST:/a", "POST:/a.json"], "/A.json", Some(0), &[0, 1]),
+            (&["POST:/a", "POST:/A"], "/A", Some(1), &[1]),
+            (&["POST:/a"], "/b", None, &[]),
+        ] {
+            let rules = rules(list);
+            assert_eq!(rule_for(&rules, "POST", path).map(|rule| rule.1), one, "{list:?} {path}");
+            let found: Vec<usize> = rules_for(&rules, "POST", path).into_iter().copied().collect();
+            assert_eq!(found, all, "{list:?} {path}");
         }
     }
 

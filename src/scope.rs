@@ -144,11 +144,10 @@ impl ScopedKey {
         Self(hash_parts(b"oncekey key 1", &[&scope.0, key.as_str().as_bytes()]))
     }
 
-    /// The storage name of a business number in `scope`. It never meets the name of a key.
-    pub fn of_number(scope: &Scope, method: &str, path: &str, number: &Number) -> Self {
-        let pointer = number.pointer().to_string();
-        let parts = [method, path, &pointer, number.value()].map(str::as_bytes);
-        let [method, path, pointer, value] = parts;
+    /// The storage name of a business key in `scope`. It never meets the name of an idempotency key.
+    pub fn of_number(scope: &Scope, number: &Number) -> Self {
+        let parts = number.parts();
+        let [method, path, pointer, value] = parts.each_ref().map(String::as_bytes);
         Self(hash_parts(b"oncekey number 1", &[&scope.0, method, path, pointer, value]))
     }
 

@@ -6,7 +6,9 @@
 #[path = "support/lifecycle/mod.rs"]
 mod support;
 
-use oncekey::business::{BusinessKeyError, KeyEnd, Pairing, alone, end_of_key, held, pair};
+use oncekey::business::{
+    BusinessKeyError, BusinessKeyUnreadable, KeyEnd, Pairing, alone, end_of_key, held, pair,
+};
 use oncekey::canonical::PointerError;
 use oncekey::lookup::LookUpError;
 use oncekey::route::RouteError;
@@ -60,7 +62,15 @@ fn a_number_is_a_text_or_a_number_at_its_place() {
         (r#"{"no":true}"#, "-"),
         (r#"{"no":["x"]}"#, "-"),
         (r#"{"no":{"no":"x"}}"#, "-"),
-        (r#"{"No":"x","n":"y","noo":"z"}"#, "-"),
+        (r#"{"n":"y","noo":"z","_no":"w"}"#, "-"),
+        (r#"{"x":{"No":"x"},"no":"A"}"#, "A"),
+        (r#"{"No":"x"}"#, "!"),
+        (r#"{"no":"x","NO":"x"}"#, "!"),
+        (r#"{"no":"x","n_o":null}"#, "!"),
+        (r#"{"no":"x","\u004e\u006F":1}"#, "!"),
+        ("\u{feff}{\"no\":\"x\"}", "!"),
+        (r#"{"no":"x",}"#, "!"),
+        (r#"{"no":"x"/**/}"#, "!"),
         ("{}", "-"),
         ("[]", "-"),
         (r#"["no"]"#, "-"),
@@ -77,14 +87,126 @@ fn a_number_is_a_text_or_a_number_at_its_place() {
     }
     assert_eq!(number("/v1/x", JSON, r#"{"a":{"b/c":"deep"},"no":"x"}"#), "deep");
     assert_eq!(number("/v1/x", JSON, r#"{"a":[{"b/c":"deep"}]}"#), "-");
-    assert_eq!(number("/v2/x", JSON, "{"), "-", "another route");
-    for content_type in [None, Some("text/plain"), Some("application/x-www-form-urlencoded")] {
-        assert_eq!(number("/v1/orders", content_type, r#"{"no":"1"}"#), "-");
-        assert!(!keys().may_name("POST", "/v1/orders", content_type));
+    for body in [
+        r#"{"A":{"b/c":"deep"}}"#,
+        r#"{"a":{"b/c":"deep"},"A":{}}"#,
+        r#"{"a":{"b/c":"deep","B/c":"other"}}"#,
+        r#"{"a":{"b/C":"other"}}"#,
+    ] {
+        assert_eq!(number("/v1/x", JSON, body), "!", "at each step: {body}");
     }
+    assert_eq!(number("/v2/x", JSON, "{"), "-", "another route");
     assert_eq!(number("/v1/orders", Some("Application/vnd.x+JSON;v=1"), r#"{"no":"1"}"#), "1");
-    assert!(keys().may_name("POST", "/v1/orders", JSON));
-    assert!(!keys().may_name("PUT", "/v1/orders", JSON));
+    assert!(keys().may_name("POST", "/v1/orders") && keys().may_name("POST", "/V1//Orders.json"));
+    assert!(!keys().may_name("PUT", "/v1/orders") && !keys().may_name("POST", "/v2/orders"));
+}
+
+const OTHER_TYPES: [Option<&str>; 9] = [
+    None,
+    Some(""),
+    Some("text/plain"),
+    Some("text/json"),
+    Some("application/x-www-form-urlencoded"),
+    Some("application/octet-stream"),
+    Some("application/json, application/json"),
+    Some("application/json/x"),
+    Some("application"),
+];
+
+#[test]
+fn json_by_another_type_is_refused() {
+    for content_type in OTHER_TYPES {
+        for body in [
+            r#"{"no":"1"}"#,
+            "{}",
+            "{",
+            r#"[{"no":"1"}]"#,
+            "[]",
+            " \r\n\t{'no':1}",
+            "\u{feff}{no:1}",
+            "\u{a0}\u{2028}{\"no\":1}",
+            "\0{\0\"\0n",
+            "{\0\"\0n\0",
+            "/* no */{\"no\":1}",
+            "// no",
+            r#"{"no":"1"} and more"#,
+        ] {
+            let found = match body {
+                "{" => "-",
+                _ => "!",
+            };
+            assert_eq!(number("/v1/orders", content_type, body), found, "{content_type:?} {body}");
+            assert_eq!(number("/v2/orders", content_type, body), "-");
+        }
+        for body in
+            ["", " ", "no=1", "hello", "7", "\"x\"", "null", "<no>1</no>", "--b\r\n", "a{}", "/no"]
+        {
+            assert_eq!(number("/v1/orders", content_type, body), "-", "{content_type:?} {body}");
+        }
+    }
+    // As brotli begins.
+    let brotli = [0x5b, 0xff, 0xff, 0xaf, 0x02, 0x22, 0x9e];
+    assert_eq!(keys().number("POST", "/v1/orders", Some("text/plain"), &brotli), Ok(None));
+    assert_eq!(
+        keys().number("POST", "/v1/orders", None, b"\xff\xfe{\0\"\0"),
+        Err(BusinessKeyUnreadable::OtherType)
+    );
+}
+
+#[test]
+fn another_charset_is_refused() {
+    for content_type in [
+        "application/json; charset=utf-7",
+        "application/json; charset=\"UTF-16\"",
+        "application/json; charset=utf-8; charset=utf-8",
+        "application/json; charset",
+        "text/plain; charset=utf-7",
+        "application/x-www-form-urlencoded; charset=utf-16le",
+    ] {
+        for body in [r#"{"no":"1"}"#, "+AHs-"] {
+            let found = keys().number("POST", "/v1/orders", Some(content_type), body.as_bytes());
+            assert_eq!(found, Err(BusinessKeyUnreadable::Charset), "{content_type}");
+        }
+        assert_eq!(number("/v2/orders", Some(content_type), "{}"), "-");
+    }
+    for content_type in ["application/json;charset=UTF-8", "application/json; charset=\"utf8\";"] {
+        assert_eq!(number("/v1/orders", Some(content_type), r#"{"no":"1"}"#), "1");
+    }
+}
+
+#[test]
+fn a_business_key_may_be_compulsory() {
+    let list = BusinessKeys::parse("POST:/v1/orders:/a/no!,POST:/v1/*:/no").expect("a list");
+    assert!(list.requires("POST", "/V1/orders/") && !list.requires("POST", "/v1/x"));
+    let missing = Err(BusinessKeyUnreadable::Missing("a.no".to_owned()));
+    for (content_type, body) in [
+        (JSON, "{}"),
+        (JSON, "[]"),
+        (JSON, r#"{"a":{"no":null}}"#),
+        (JSON, r#"{"a":{"no":""}}"#),
+        (JSON, r#"{"a":{"no":true}}"#),
+        (JSON, r#"{"a":{"no":"a\nb"}}"#),
+        (JSON, r#"{"a.no":"1"}"#),
+        (None, ""),
+        (Some("application/x-www-form-urlencoded"), "a[no]=1"),
+        (Some("text/plain"), "hello"),
+    ] {
+        let found = list.number("POST", "/v1/orders", content_type, body.as_bytes());
+        assert_eq!(found, missing, "{body}");
+        let found = list.number("POST", "/v1/x", content_type, body.as_bytes());
+        assert_eq!(found, Ok(None), "{body}");
+    }
+    let found = list.number("POST", "/v1/orders", JSON, br#"{"a":{"no":"1"}}"#);
+    assert_eq!(found.unwrap().unwrap().value(), "1");
+    for refused in [
+        BusinessKeyUnreadable::Broken,
+        BusinessKeyUnreadable::OtherType,
+        BusinessKeyUnreadable::Charset,
+        BusinessKeyUnreadable::Lookalike("a.no".to_owned()),
+        BusinessKeyUnreadable::Missing("a.no".to_owned()),
+    ] {
+        assert!(refused.to_string().contains("; send "), "{refused}");
+    }
 }
 
 #[test]
@@ -97,6 +219,8 @@ fn a_list_that_is_none_says_why() {
         ("POST:v1:/no", BusinessKeyError::Route(RouteError::NotARoute)),
         ("POST:/v1:no", BusinessKeyError::Pointer(PointerError::NoSlash)),
         ("POST:/v1:", BusinessKeyError::Pointer(PointerError::WholeDocument)),
+        ("POST:/v1:!", BusinessKeyError::Pointer(PointerError::WholeDocument)),
+        ("POST:/v1:no!", BusinessKeyError::Pointer(PointerError::NoSlash)),
     ] {
         assert_eq!(BusinessKeys::parse(list).unwrap_err(), error, "{list}");
         assert!(!error.to_string().is_empty());
@@ -223,14 +347,17 @@ fn names_differ_in_every_part() {
     let other_list = BusinessKeys::parse("*:/*:/number").unwrap();
     let name = |list: &BusinessKeys, tenant: &str, method: &str, path: &str, value: &str| {
         let number = list.number_of(method, path, value).unwrap();
-        ScopedKey::of_number(&Scope::of_tenant(tenant), method, path, &number)
+        ScopedKey::of_number(&Scope::of_tenant(tenant), &number)
     };
     let one = name(&list, "a", "POST", "/x", "1");
     assert_eq!(one, name(&list, "a", "POST", "/x", "1"));
+    for path in ["/X", "/x/", "//x", "/x;a", "/%78", "/x.json", "/index.php/x", "/x%3fa"] {
+        assert_eq!(one, name(&list, "a", "POST", path, "1"), "one record: {path}");
+    }
     for other in [
         name(&list, "b", "POST", "/x", "1"),
         name(&list, "a", "PUT", "/x", "1"),
-        name(&list, "a", "POST", "/x/", "1"),
+        name(&list, "a", "POST", "/y", "1"),
         name(&list, "a", "POST", "/x", "2"),
         name(&other_list, "a", "POST", "/x", "1"),
     ] {
@@ -258,6 +385,8 @@ fn a_look_up_is_filled_from_the_body() {
         (r#"{"no":"","buyer":{"id":1}}"#, None),
         (r#"{"no":"a\nb","buyer":{"id":1}}"#, None),
         (r#"{"no":"A1","no":"A1","buyer":{"id":1}}"#, None),
+        (r#"{"no":"A1","NO":"A2","buyer":{"id":1}}"#, None),
+        (r#"{"no":"A1","buyer":{"id":1,"Id":2}}"#, None),
         ("{", None),
     ] {
         assert_eq!(target(list, body).as_deref(), expected, "{body}");
@@ -275,7 +404,12 @@ fn a_look_up_is_filled_from_the_body() {
     }
     let ups = LookUps::parse("POST:/v1/orders:/x?{/no}#/id").unwrap();
     assert_eq!(ups.find("PUT", "/v1/orders", JSON, br#"{"no":1}"#), None);
-    assert_eq!(ups.find("POST", "/v1/orders", Some("text/plain"), br#"{"no":1}"#), None);
+    for content_type in ["text/plain", "application/json; charset=utf-7"] {
+        assert_eq!(ups.find("POST", "/v1/orders", Some(content_type), br#"{"no":1}"#), None);
+    }
+    for path in ["/V1/Orders", "/v1/orders/", "/v1/orders.json", "/index.php/v1/orders"] {
+        assert!(ups.find("POST", path, JSON, br#"{"no":1}"#).is_some(), "{path}");
+    }
 }
 
 #[test]

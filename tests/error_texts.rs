@@ -2,7 +2,7 @@
 
 #![cfg(not(target_arch = "wasm32"))]
 
-use oncekey::business::NumberUnreadable;
+use oncekey::business::BusinessKeyUnreadable;
 use oncekey::form::FieldNameError;
 use oncekey::intent::{EntryError, SendError};
 use oncekey::scope::AliasError;
@@ -17,7 +17,9 @@ fn every_error_says_what_is_wrong() {
     let errors: &[(&dyn Display, &str)] = &[
         (&Disguise::Method, "X-HTTP-Method-Override"),
         (&Disguise::Connection, "Connection"),
-        (&NumberUnreadable, "names no member twice"),
+        (&BusinessKeyUnreadable::Broken, "names no member twice"),
+        (&BusinessKeyUnreadable::OtherType, "one Content-Type, application/json"),
+        (&BusinessKeyUnreadable::Charset, "UTF-8"),
         (&FieldNameError::NotAName, "1 to "),
         (&FieldNameError::FilledInByBrowsers, "_charset_"),
         (&EntryError::Damaged, "damaged"),

@@ -39,6 +39,7 @@ mod write;
 mod cost_tests;
 
 use super::JsonPointer;
+use super::lookalike::are_lookalikes;
 use super::sink::Sink;
 use super::work::spent;
 use super::{number, text};
@@ -123,6 +124,25 @@ impl<'a> Document<'a> {
         steps.iter().try_fold(self.root(), |value, step| value.step(step.as_ref()))
     }
 
+    /// Returns the value that the steps of a pointer lead to, unless some reader may find another one:
+    /// on the way there is a member whose name [differs in case alone](super::lookalike).
+    pub(crate) fn find_plainly(
+        &self,
+        steps: &[impl AsRef<str>],
+    ) -> Result<Option<Value<'_>>, Lookalike> {
+        let mut value = self.root();
+        for step in steps {
+            if value.has_lookalike(step.as_ref()) {
+                return Err(Lookalike);
+            }
+            match value.step(step.as_ref()) {
+                None => return Ok(None),
+                Some(next) => value = next,
+            }
+        }
+        Ok(Some(value))
+    }
+
     fn name(&self, member: &Member) -> &[u8] {
         let (at, len) = (member.name as usize, member.name_len as usize);
         match at.checked_sub(self.source.len()) {
@@ -150,6 +170,10 @@ impl<'a> Document<'a> {
     }
 }
 
+/// A member's name differs in case alone from one that is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lookalike;
+
 /// A value of a document.
 #[derive(Clone, Copy)]
 pub(crate) struct Value<'d> {
@@ -161,19 +185,32 @@ pub(crate) struct Value<'d> {
 
 impl<'d> Value<'d> {
     /// The member of this name, if this is an object that has one.
-    pub(crate) fn member(self, name: &str) -> Option<Self> {
-        let document = self.document;
-        if document.source[self.at] != b'{' || document.end_of_empty(self.at).is_some() {
-            return None;
-        }
-        let object = &document.objects[self.object];
-        let members = &document.members[object.first as usize..][..object.count as usize];
+    fn member(self, name: &str) -> Option<Self> {
+        let (document, members) = (self.document, self.members());
         let order = |member: &Member| text::utf16_order(document.name(member), name.as_bytes());
         let found = &members[members.binary_search_by(order).ok()?];
         Some(Self {
             document,
             at: document.skip_space(found.value as usize),
             object: found.objects_before as usize,
+        })
+    }
+
+    /// Returns its members, in their order; none of what is no object.
+    fn members(self) -> &'d [Member] {
+        let document = self.document;
+        if document.source[self.at] != b'{' || document.end_of_empty(self.at).is_some() {
+            return &[];
+        }
+        let object = &document.objects[self.object];
+        &document.members[object.first as usize..][..object.count as usize]
+    }
+
+    fn has_lookalike(self, name: &str) -> bool {
+        self.members().iter().any(|member| {
+            let found = self.document.name(member);
+            spent(found.len().min(name.len()));
+            std::str::from_utf8(found).is_ok_and(|found| are_lookalikes(found, name))
         })
     }
 

@@ -25,6 +25,7 @@ pub mod json;
 pub mod multipart;
 
 pub(crate) mod disposition;
+mod lookalike;
 mod media_type;
 mod number;
 mod pointer;

@@ -2,6 +2,7 @@
 //! served. A wrong one never serves: every path answers with what is wrong and what it may be.
 
 use oncekey::canonical::JsonPointer;
+use oncekey::route::rules_for;
 use oncekey::secret::AdminToken;
 use oncekey::webhook::Sources;
 use oncekey::webhook_target::Reach;
@@ -199,8 +200,7 @@ impl Config {
 
     /// What a route leaves out of the fingerprint.
     pub(crate) fn ignored(&self, method: &str, path: &str) -> Vec<JsonPointer> {
-        let here = self.fingerprint_ignore.iter().filter(|(route, _)| route.matches(method, path));
-        here.map(|(_, pointer)| pointer.clone()).collect()
+        rules_for(&self.fingerprint_ignore, method, path).into_iter().cloned().collect()
     }
 }
 

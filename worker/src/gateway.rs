@@ -119,7 +119,7 @@ async fn once(
         Claim::new(authority, key.minted_at(), config.policy)
     });
     let of_number = number.as_ref().map(|number| {
-        let name = ScopedKey::of_number(&scope, method, path, number);
+        let name = ScopedKey::of_number(&scope, number);
         Claim::new(authority(name, "number"), None, config.policy.of_numbers())
     });
     let (first, second) = match (of_key, of_number) {
@@ -146,17 +146,17 @@ async fn once(
     Ok(attempting.run().await)
 }
 
-/// Whether a write without a key may have a business number, and it can be told whose. Without a
-/// credential it is left to the origin.
+/// Whether a write without a key may have a business key, and it can be told whose. Without a
+/// credential it is left to the origin, unless callers without one share a scope, or the business key
+/// is compulsory.
 fn may_be_numbered(caller: &Caller, incoming: &Incoming) -> Result<bool, Rejection> {
-    let config = &caller.config;
-    let content_type = incoming.header("content-type");
-    if !config.business_keys.may_name(&incoming.method, &incoming.path, content_type) {
+    let (keys, method, path) = (&caller.config.business_keys, &incoming.method, &incoming.path);
+    if !keys.may_name(method, path) {
         return Ok(false);
     }
-    match Scope::derive(&config.scope, &config.scope_aliases, |of| incoming.scope_value(of)) {
-        Err(ScopeError::Missing) => Ok(false),
-        scope => scope.map(|_| true).map_err(Rejection::NoScope),
+    match scope_of(caller, incoming) {
+        Err(Rejection::NoScope(ScopeError::Missing)) if !keys.requires(method, path) => Ok(false),
+        scope => scope.map(|_| true),
     }
 }
 

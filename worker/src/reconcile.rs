@@ -110,7 +110,7 @@ impl Made {
         let of_number = || {
             let (method, path) = REFUNDS;
             let number = caller.config.business_keys.number_of(method, path, &own)?;
-            Some(ScopedKey::of_number(scope, method, path, &number))
+            Some(ScopedKey::of_number(scope, &number))
         };
         let key = IdempotencyKey::parse_bare(&key).ok().map(|key| ScopedKey::new(scope, &key));
         Self { parts: shown, key: key.or_else(of_number) }

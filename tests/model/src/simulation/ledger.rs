@@ -79,8 +79,7 @@ impl World<'_> {
 
     pub(super) fn name_of_number(&mut self, tenant: u8, content: u8) -> usize {
         let number = requests::number(content);
-        let (method, path) = (requests::METHOD, requests::PATH);
-        let scoped = ScopedKey::of_number(requests::scope(tenant), method, path, number);
+        let scoped = ScopedKey::of_number(requests::scope(tenant), number);
         let label = || format!("number {} of {tenant}", requests::number_of(content));
         self.name(scoped, label, tenant, None, Some(requests::number_of(content)))
     }

@@ -84,7 +84,7 @@ pub(super) fn number(number: u8) -> &'static Number {
 }
 
 pub(super) fn number_name(scope: &Scope, of: u8) -> oncekey::ScopedKey {
-    oncekey::ScopedKey::of_number(scope, "POST", PATH, number(of))
+    oncekey::ScopedKey::of_number(scope, number(of))
 }
 
 /// The key with this number.
@@ -113,6 +113,16 @@ pub(super) fn answer(asked: &Asked, status: u16, made_by: u8, request: u8) -> St
     let body = format!("{}x{made_by}", made_for(asked));
     let headers = [("content-type".to_owned(), "text/plain".to_owned())];
     StoredResponse::keep(status, headers, body.into_bytes(), &id, 1000).0
+}
+
+/// Returns the response to a look-up: with the id of what was found, or a 200 that says politely that
+/// there is none.
+pub(super) fn looked_up(found: Option<&StoredResponse>) -> StoredResponse {
+    let id = found.and_then(StoredResponse::body).map(String::from_utf8_lossy);
+    let id = id.map_or("null".to_owned(), |id| format!("\"{id}\""));
+    let headers = [("content-type".to_owned(), "application/json".to_owned())];
+    let body = format!("{{\"data\":{{\"id\":{id}}}}}").into_bytes();
+    StoredResponse::keep(200, headers, body, FOUND, 1000).0
 }
 
 /// How the body of an answer to this request begins.

@@ -1,0 +1,140 @@
+//! How a business key is read from a body, and what is refused because two programs could read two.
+//!
+//! Origins read more than RFC 8259 and a `Content-Type` say. Go's handlers decode JSON of any type,
+//! Express decodes every `charset=utf-…`, Go and ASP.NET take `OUT_TRADE_NO` for `out_trade_no`. A
+//! business key that only the origin sees protects nothing, so on its routes such a body is refused.
+
+use crate::canonical::json::{Document, Lookalike};
+use crate::canonical::{JsonPointer, MediaType};
+use core::fmt;
+
+/// Why a request's business key cannot be told, so that the request is refused.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum BusinessKeyUnreadable {
+    /// The body is JSON by its type, and broken, coded, or with a name that comes twice.
+    Broken,
+    /// The body seems to be JSON, and its type says something else, or nothing.
+    OtherType,
+    /// The type names a charset other than UTF-8, or its parameters can be read in several ways.
+    Charset,
+    /// On the way to this member there is another one whose name differs in case alone.
+    Lookalike(String),
+    /// The route requires this member, and it is missing or not fit for a business key.
+    Missing(String),
+}
+
+/// Returns the text that a body has at a pointer; `None` if there is none that is fit for a business
+/// key. The body may be of any type.
+pub(super) fn read(
+    pointer: &JsonPointer,
+    content_type: Option<&str>,
+    body: &[u8],
+) -> Result<Option<String>, BusinessKeyUnreadable> {
+    let media_type = MediaType::parse(content_type);
+    if !media_type.is_utf8() {
+        return Err(BusinessKeyUnreadable::Charset);
+    }
+    if !media_type.is_json() {
+        return if begins_like_json(body) {
+            Err(BusinessKeyUnreadable::OtherType)
+        } else {
+            Ok(None)
+        };
+    }
+    let document = Document::parse(body).ok_or(BusinessKeyUnreadable::Broken)?;
+    text_at(&document, pointer).map_err(|_| BusinessKeyUnreadable::Lookalike(name_of(pointer)))
+}
+
+/// Returns what a document has at a pointer, if it is fit for a business key.
+pub(crate) fn text_at(
+    document: &Document<'_>,
+    pointer: &JsonPointer,
+) -> Result<Option<String>, Lookalike> {
+    let found = document.find_plainly(pointer.steps())?;
+    Ok(found.and_then(|value| value.scalar()).filter(|text| is_fit(text)))
+}
+
+/// Returns whether a text is fit for a business key.
+pub(super) fn is_fit(text: &str) -> bool {
+    (1..=255).contains(&text.chars().count()) && !text.contains(char::is_control)
+}
+
+/// Returns a pointer as errors name it.
+pub(super) fn name_of(pointer: &JsonPointer) -> String {
+    pointer.to_string()[1..].replace('/', ".")
+}
+
+/// Returns whether some reader may take a body for a JSON object or array, whatever its type: after
+/// what readers skip, in UTF-8, UTF-16 or UTF-32, there is a brace or bracket with something of JSON
+/// or JSON5 in it, or a comment. (Bodies in brotli may begin with a bracket.)
+fn begins_like_json(body: &[u8]) -> bool {
+    let (first, rest) = next_byte(body);
+    let (second, _) = next_byte(rest);
+    match (first, second) {
+        (Some(b'{'), Some(second)) => {
+            second.is_ascii_alphanumeric() || b"\"'}/_$".contains(&second)
+        }
+        (Some(b'['), Some(second)) => {
+            second.is_ascii_alphanumeric() || b"\"'[]{/+-.".contains(&second)
+        }
+        (Some(b'/'), second) => matches!(second, Some(b'/' | b'*')),
+        _ => false,
+    }
+}
+
+/// Returns the first byte that readers of JSON do not skip, and what is behind it.
+fn next_byte(mut text: &[u8]) -> (Option<u8>, &[u8]) {
+    const SKIPPED: [&[u8]; 7] = [
+        // Byte order marks.
+        b"\xef\xbb\xbf",
+        b"\xfe\xff",
+        b"\xff\xfe",
+        // Blanks that JSON5 and ECMAScript know.
+        b"\xc2\xa0",
+        b"\xe2\x80\xa8",
+        b"\xe2\x80\xa9",
+        b"\xe3\x80\x80",
+    ];
+    while let Some((&first, rest)) = text.split_first() {
+        text = match first {
+            // A NUL is half of a character in UTF-16; 0x1e begins a record (RFC 7464).
+            0 | b'\t'..=b'\r' | 0x1e | b' ' => rest,
+            _ => match SKIPPED.iter().find_map(|skipped| text.strip_prefix(*skipped)) {
+                Some(rest) => rest,
+                None => return (Some(first), rest),
+            },
+        };
+    }
+    (None, text)
+}
+
+impl fmt::Display for BusinessKeyUnreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Broken => {
+                "The body is JSON by its type and cannot be read in one way only; send JSON (RFC 8259) that is complete, without Content-Encoding, byte order mark and comments, and names no member twice."
+            }
+            Self::OtherType => {
+                "The body looks like JSON and its Content-Type says something else, so the API could read a business key in it that is not seen here; send it with one Content-Type, application/json."
+            }
+            Self::Charset => {
+                "The Content-Type names a charset other than UTF-8, or can be read in several ways; send the body in UTF-8, with Content-Type: application/json."
+            }
+            Self::Lookalike(member) => {
+                return write!(
+                    f,
+                    "The body has a member that some programs take for {member}, since its name differs in capitals or underscores alone; send {member} once, spelt like this, and no other name of its kind."
+                );
+            }
+            Self::Missing(member) => {
+                return write!(
+                    f,
+                    "This request needs a business key; send JSON whose member {member} is a string of 1 to 255 characters without control characters, or a number."
+                );
+            }
+        })
+    }
+}
+
+impl core::error::Error for BusinessKeyUnreadable {}

@@ -1,0 +1,64 @@
+//! Names of members that some readers take for one.
+
+/// Returns whether two names are different, and one for a reader that is careless with them: equal but
+/// for case, as Go's `encoding/json` and ASP.NET compare names, or but for a `_` between two words, as
+/// JSON of Protocol Buffers has it (`outTradeNo` is `out_trade_no`).
+///
+/// Case is folded as Unicode has it, so that `K` (the Kelvin sign) is `k` and `ſ` is `s`.
+pub(super) fn are_lookalikes(one: &str, other: &str) -> bool {
+    one != other && folded(one).eq(folded(other))
+}
+
+fn folded(name: &str) -> impl Iterator<Item = char> {
+    let inner = name.trim_matches('_');
+    let outer = name.len() - inner.len();
+    let letters = inner.chars().filter(|&letter| letter != '_');
+    // Some letters have two small forms, or their large form only in small: two ways cover all.
+    let letters = letters.flat_map(char::to_lowercase).flat_map(char::to_uppercase);
+    let letters = letters.flat_map(char::to_lowercase);
+    // In Turkish, the dot over an `i` is all that makes it another letter.
+    let letters = letters.filter(|&letter| letter != '\u{307}');
+    core::iter::repeat_n('_', outer).chain(letters)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn case_does_not_count_in_any_alphabet() {
+        for (one, other) in [
+            ("out_trade_no", "OUT_TRADE_NO"),
+            ("out_trade_no", "Out_Trade_No"),
+            ("out_trade_no", "outTradeNo"),
+            ("outTradeNo", "out_trade_no"),
+            ("key", "\u{212a}ey"),
+            ("sku", "\u{17f}ku"),
+            ("id", "\u{131}d"),
+            ("id", "\u{130}d"),
+            ("straße", "STRASSE"),
+            ("straße", "STRA\u{1e9e}E"),
+            ("σας", "ΣΑΣ"),
+            ("номер", "Номер"),
+            ("µ", "Μ"),
+            ("å", "\u{212b}"),
+            ("_id", "_ID"),
+        ] {
+            assert!(are_lookalikes(one, other), "{one} {other}");
+            assert!(are_lookalikes(other, one), "{other} {one}");
+        }
+        for (one, other) in [
+            ("no", "no"),
+            ("no", "noo"),
+            ("id", "_id"),
+            ("id", "id_"),
+            ("no", "n0"),
+            ("", "_"),
+            ("a", "á"),
+            ("out-trade-no", "out_trade_no"),
+            ("訂", "单"),
+        ] {
+            assert!(!are_lookalikes(one, other), "{one} {other}");
+        }
+    }
+}

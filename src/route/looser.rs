@@ -1,0 +1,51 @@
+//! What frameworks overlook in a path beyond its spelling: a script that takes all requests, a format,
+//! blanks and dots at the end of a step.
+
+/// Names that servers run as programs, with the rest of the path as an argument.
+const SCRIPTS: [&str; 12] =
+    ["php", "php3", "php5", "phtml", "cgi", "fcgi", "pl", "py", "rb", "asp", "aspx", "jsp"];
+
+/// Returns the paths that a framework may take these steps for, the loosest first. Steps are in small
+/// letters.
+pub(super) fn readings<'a>(steps: &[&'a str]) -> [Vec<&'a str>; 4] {
+    let trimmed: Vec<&str> =
+        steps.iter().map(|step| trimmed(step)).filter(|step| !step.is_empty()).collect();
+    let last = trimmed.len().saturating_sub(1);
+    let is_script = |at: usize, step: &str| match step.rsplit_once('.') {
+        Some((name, extension)) if SCRIPTS.contains(&extension) => {
+            at < last || matches!(name, "index" | "default")
+        }
+        _ => false,
+    };
+    let scripts: Vec<usize> = (0..trimmed.len()).filter(|&at| is_script(at, trimmed[at])).collect();
+    let without_scripts = trimmed.iter().enumerate().filter(|(at, _)| !scripts.contains(at));
+    let without_scripts = without_scripts.map(|(_, step)| *step).collect();
+    // What stands before a script is the folder that it lies in.
+    let behind = scripts.iter().rev().find(|&&at| at < last).map_or(0, |at| at + 1);
+    let behind_script = trimmed[behind..].to_vec();
+    [formatless(without_scripts), formatless(behind_script), formatless(trimmed), steps.to_vec()]
+}
+
+/// Returns a step without the format that some frameworks let it end in: `orders` of `orders.json`.
+pub(super) fn without_format(step: &str) -> &str {
+    match step.rsplit_once('.') {
+        Some((name, format)) if !name.is_empty() && is_format(format) => name,
+        _ => step,
+    }
+}
+
+fn formatless(mut steps: Vec<&str>) -> Vec<&str> {
+    if let Some(last) = steps.last_mut() {
+        *last = without_format(last);
+    }
+    steps
+}
+
+fn is_format(text: &str) -> bool {
+    (1..=8).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+fn trimmed(step: &str) -> &str {
+    let is_overlooked = |c: char| c.is_whitespace() || c.is_control();
+    step.trim_start_matches(is_overlooked).trim_end_matches(|c| c == '.' || is_overlooked(c))
+}

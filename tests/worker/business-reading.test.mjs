@@ -1,0 +1,264 @@
+// What two programs could read in two ways is refused where a business key is at stake, and one order has one business
+// key, however its path is spelt.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { isError, isReplayOf, newNumber, startNumbers } from "./numbers.mjs";
+import { created, inTurn, newKey } from "./support.mjs";
+
+const PATH = "/v1/orders";
+const typed = (...types) => types.map((type) => ["Content-Type", type]);
+const JSON_TYPE = typed("application/json");
+
+/** How origins let this path be spelt: Express, Tomcat, PHP behind a front controller, Rails, IIS, sloppy proxies. */
+const SPELLINGS = [
+  "/v1/orders/",
+  "/V1/Orders",
+  "//v1//orders",
+  "/v1;a=b/orders;jsessionid=1",
+  "/v1%2forders",
+  "/v1/x/..%2forders",
+  "/index.php/v1/orders",
+  "/Index.php/v1/orders/",
+  "/public/app.php/v1/orders",
+  "/v1/orders.json",
+  "/v1/orders.xml/",
+  "/v1/orders/index.php",
+  "/v1/orders.",
+  "/v1/orders%20",
+  "/v1/orders%3Fx",
+  "/v1/orders%00.json",
+];
+
+/** A gateway whose origin takes every path for a route that creates something. */
+async function start(vars) {
+  const gateway = await startNumbers({ vars });
+  for (const path of [PATH, ...SPELLINGS]) gateway.origin.route(created, path);
+  const send = (path, body, { headers = JSON_TYPE, ...more } = {}) =>
+    gateway.call("POST", path, { body: typeof body === "object" && !Buffer.isBuffer(body) ? JSON.stringify(body) : body, headers, ...more });
+  return Object.assign(gateway, { send });
+}
+
+describe("a business key", () => {
+  let gateway;
+  before(async () => (gateway = await start({ BUSINESS_KEYS: `POST:${PATH}:/buyer/no` })));
+  after(() => gateway.dispose());
+
+  /** Fails unless the body is refused with a key and without, and nothing reaches the origin. */
+  const isRefused = async (what, body, headers, says) => {
+    const before = gateway.origin.seen.length;
+    for (const key of [newKey(), undefined]) {
+      const answer = await gateway.send(PATH, body, { headers, key });
+      assert.deepEqual([answer.status, answer.json.code], [400, "invalid_request_error"], `${what}: ${answer.text}`);
+      assert.match(answer.json.message, says, what);
+      if (key) assert.equal(await gateway.status(key), undefined, "the key has no record");
+    }
+    assert.equal(gateway.origin.seen.length, before, what);
+  };
+
+  const variants = (no) => [
+    `{"buyer":{"no":"${no}","NO":"other"}}`,
+    `{"buyer":{"NO":"other","no":"${no}"}}`,
+    `{"buyer":{"No":"${no}"}}`,
+    `{"buyer":{"n_o":"${no}"}}`,
+    `{"BUYER":{"no":"${no}"}}`,
+    `{"buyer":{"no":"${no}"},"Buyer":{"no":"other"}}`,
+    `{"buyer":{"no":"${no}"},"\\u0042uyer":{"no":"other"}}`,
+  ];
+
+  test("whose name comes in two spellings is refused, at each step of the way", async () => {
+    for (const body of variants(newNumber())) await isRefused(body, body, JSON_TYPE, /take for buyer\.no/);
+  });
+
+  test("in letters that fold to others is refused", async () => {
+    const other = await start({ BUSINESS_KEYS: `POST:${PATH}:/task` });
+    try {
+      for (const name of ["ta\u017fk", "tas\u212a", "TASK"]) {
+        for (const body of [{ [name]: "1" }, { task: "2", [name]: "1" }]) {
+          const answer = await other.send(PATH, body, { key: newKey() });
+          assert.deepEqual([answer.status, answer.json.code], [400, "invalid_request_error"], name);
+        }
+      }
+      assert.equal(other.hits(PATH), 0);
+    } finally {
+      await other.dispose();
+    }
+  });
+
+  test("in JSON by another type, or by none, is refused", async () => {
+    const body = `{"buyer":{"no":"${newNumber()}"}}`;
+    for (const types of [
+      [],
+      [""],
+      ["text/plain"],
+      ["text/json"],
+      ["application/x-www-form-urlencoded"],
+      ["application/octet-stream"],
+      ["application/json, application/json"],
+      ["application/json", "application/json"],
+      ["text/plain", "application/json"],
+      ["application"],
+    ]) {
+      await isRefused(types.join(" and "), body, typed(...types), /application\/json/);
+    }
+    for (const odd of [` \n\t${body}`, `\ufeff${body}`, `/* x */${body}`, "[1]", `${body} and more`, Buffer.from(body, "utf16le"), Buffer.from(`\ufeff${body}`, "utf16le")]) {
+      await isRefused(String(odd), odd, typed("text/plain"), /application\/json/);
+    }
+  });
+
+  test("in another charset than UTF-8 is refused", async () => {
+    const no = newNumber();
+    const body = `{"buyer":{"no":"${no}"}}`;
+    for (const type of [
+      "application/json; charset=utf-7",
+      'application/json; charset="utf-16"',
+      "application/json; charset=UTF-16LE",
+      "application/json; charset=iso-8859-1",
+      "application/json; charset=utf-8; charset=utf-7",
+      "application/json; charset*=utf-8''utf-7",
+      "application/json; charset = utf-7",
+      "text/plain; charset=utf-7",
+    ]) {
+      await isRefused(type, body, typed(type), /UTF-8/);
+      await isRefused(type, Buffer.from(body, "utf16le"), typed(type), /UTF-8/);
+    }
+    await isRefused("UTF-16 by no charset", Buffer.from(body, "utf16le"), JSON_TYPE, /one way/);
+    for (const type of ["application/json; charset=utf-8", 'application/json;charset="UTF-8"', "application/merge-patch+json"]) {
+      assert.equal((await gateway.send(PATH, { buyer: { no: newNumber() } }, { headers: typed(type), key: newKey() })).status, 201, type);
+    }
+  });
+
+  test("in JSON that not all programs read is refused", async () => {
+    for (const body of [`\ufeff{"buyer":{"no":"1"}}`, `{"buyer":{"no":"1"},}`, `{"buyer":{"no":"1"}/**/}`, `// x\n{"buyer":{"no":"1"}}`, `{'buyer':{'no':'1'}}`, `{"buyer":{"no":"1"}}{"buyer":{"no":"2"}}`]) {
+      await isRefused(body, body, JSON_TYPE, /one way/);
+    }
+  });
+
+  test("is not looked for in what is no JSON", async () => {
+    for (const [type, body] of [["text/plain", "hello"], ["application/x-www-form-urlencoded", "buyer[no]=1"], ["application/xml", "<a/>"], ["application/json", "[1]"], ["application/json", '"x"'], ["image/png", Buffer.from([0x89, 0x50])], ["text/plain", ""]]) {
+      const hits = gateway.hits(PATH);
+      for (const key of [newKey(), undefined]) assert.equal((await gateway.send(PATH, body, { headers: typed(type), key })).status, 201, type);
+      assert.equal(gateway.hits(PATH), hits + 2);
+    }
+  });
+
+  test("is one, however the path of its route is spelt", async () => {
+    for (const [first, second] of SPELLINGS.flatMap((spelling) => [[PATH, spelling], [spelling, PATH]])) {
+      const body = { buyer: { no: newNumber() } };
+      const made = await gateway.send(first, body, { key: newKey() });
+      assert.equal(made.status, 201, first);
+      const before = gateway.origin.seen.length;
+      for (const key of [newKey(), undefined]) {
+        const again = await gateway.send(second, body, { key });
+        assert.deepEqual([again.status, again.json.code, again.json.param], [400, "idempotency_error", "buyer.no"], `${first} ${second}`);
+      }
+      isReplayOf(await gateway.send(first, body, { key: newKey() }), made);
+      assert.equal(gateway.origin.seen.length, before, `${first} ${second}`);
+    }
+  });
+
+  test("of another path is another", async () => {
+    const body = { buyer: { no: newNumber() } };
+    const other = gateway.route();
+    for (const path of [PATH, other, other]) assert.equal((await gateway.send(path, body, { key: newKey() })).status, 201);
+  });
+});
+
+test("under a wildcard too, a business key is one for all spellings of a path", async () => {
+  const gateway = await start({ BUSINESS_KEYS: "POST:/v1/*:/no" });
+  try {
+    for (const spelling of SPELLINGS) {
+      const body = { no: newNumber() };
+      assert.equal((await gateway.send(PATH, body, { key: newKey() })).status, 201);
+      const before = gateway.origin.seen.length;
+      isError(await gateway.send(spelling, body, { key: newKey() }), 400, "idempotency_error", "released");
+      assert.equal(gateway.origin.seen.length, before, spelling);
+    }
+  } finally {
+    await gateway.dispose();
+  }
+});
+
+test("without a credential, where that is allowed, a business key counts as with one", async () => {
+  const gateway = await start({ ANONYMOUS: "allow", BUSINESS_KEYS: `POST:${PATH}:/no` });
+  try {
+    const body = { no: newNumber() };
+    const made = await gateway.send(PATH, body, { as: null });
+    assert.equal(made.status, 201);
+    for (const key of [undefined, newKey()]) isReplayOf(await gateway.send(PATH, body, { as: null, key }), made);
+    isError(await gateway.send(PATH, { ...body, amount: 2 }, { as: null }), 400, "idempotency_error", "completed");
+    assert.equal(gateway.hits(PATH), 1);
+    assert.equal((await gateway.send(PATH, body)).status, 201, "a caller with a credential is somebody else");
+    const odd = await gateway.send(PATH, body, { as: null, headers: typed("text/plain") });
+    assert.deepEqual([odd.status, odd.json.code], [400, "invalid_request_error"]);
+  } finally {
+    await gateway.dispose();
+  }
+});
+
+test("a business key that is compulsory is never missing at the origin", async () => {
+  const gateway = await start({ BUSINESS_KEYS: `POST:${PATH}:/no!,POST:/v1/refunds:/no` });
+  try {
+    gateway.origin.route(created, "/v1/refunds");
+    for (const path of [PATH, "/V1/orders/", "/index.php/v1/orders"]) {
+      for (const [type, body] of [["application/json", "{}"], ["application/json", '{"no":null}'], ["application/json", '{"no":""}'], ["application/json", '{"no":[1]}'], ["application/json", "[]"], ["application/x-www-form-urlencoded", "no=1"], ["text/plain", "no=1"], ["text/plain", ""]]) {
+        for (const key of [newKey(), undefined]) {
+          const answer = await gateway.send(path, body, { headers: typed(type), key });
+          assert.deepEqual([answer.status, answer.json.code], [400, "invalid_request_error"], `${path} ${body}`);
+          assert.match(answer.json.message, /business key; send JSON whose member no /);
+        }
+      }
+      const anonymous = await gateway.send(path, { no: newNumber() }, { as: null });
+      assert.deepEqual([anonymous.status, anonymous.json.code], [401, "authentication_error"]);
+    }
+    assert.equal(gateway.origin.seen.length, 0);
+    assert.equal((await gateway.send(PATH, { no: newNumber() })).status, 201);
+    assert.equal((await gateway.send("/v1/refunds", {})).status, 201, "where it is not compulsory, the origin judges");
+  } finally {
+    await gateway.dispose();
+  }
+});
+
+test("what is left out of a comparison is left out however the path is spelt, and the path counts", async () => {
+  const vars = { BUSINESS_KEYS: "none", FINGERPRINT_IGNORE: `POST:${PATH}:/nonce,POST:/v1/orders.json:/at` };
+  const gateway = await start(vars);
+  try {
+    for (const path of SPELLINGS.filter((spelling) => spelling !== "/v1/orders.json")) {
+      const key = newKey();
+      const made = await gateway.send(path, { a: 1, nonce: 1 }, { key });
+      isReplayOf(await gateway.send(path, { a: 1, nonce: 2 }, { key }), made, path);
+      isError(await gateway.send(path, { a: 2, nonce: 1 }, { key }), 400, "idempotency_error", "completed");
+      isError(await gateway.send(PATH, { a: 1, nonce: 1 }, { key }), 400, "idempotency_error", "completed");
+    }
+    // A route that is spelt out has its own rule and no other.
+    const key = newKey();
+    const made = await gateway.send("/v1/orders.json", { nonce: 1, at: 1 }, { key });
+    isReplayOf(await gateway.send("/v1/orders.json", { nonce: 1, at: 2 }, { key }), made);
+    isError(await gateway.send("/v1/orders.json", { nonce: 2, at: 1 }, { key }), 400, "idempotency_error", "completed");
+  } finally {
+    await gateway.dispose();
+  }
+});
+
+test("a look-up is found however the path is spelt, and not for a body that could be read in two ways", async () => {
+  const gateway = await start({ BUSINESS_KEYS: "none", RESOLVE: `POST:${PATH}:/found?no={/no}#/id` });
+  try {
+    gateway.origin.route(() => ({ headers: { "Content-Type": "application/json" }, body: '{"id":"ord_1"}' }), "/found");
+    for (const path of SPELLINGS) {
+      gateway.origin.route(inTurn(500, created), path);
+      const [key, no] = [newKey(), newNumber()];
+      assert.equal((await gateway.send(path, { no }, { key })).status, 500);
+      const found = await gateway.send(path, { no }, { key });
+      assert.deepEqual([found.status, found.text, found.replayed], [200, '{"id":"ord_1"}', true], path);
+    }
+    for (const body of ['{"no":"A","NO":"B"}', '{"No":"A"}']) {
+      gateway.origin.route(inTurn(500, created), PATH);
+      const key = newKey();
+      await gateway.send(PATH, body, { key });
+      const before = gateway.origin.seen.length;
+      isError(await gateway.send(PATH, body, { key }), 409, "idempotency_outcome_unknown", "unknown");
+      assert.equal(gateway.origin.seen.length, before, "it might be another one's order");
+    }
+  } finally {
+    await gateway.dispose();
+  }
+});
