@@ -77,6 +77,8 @@ mutants! {
     ReplayLosesBody,
     /// That the replica has nothing is believed: the request is executed.
     ReplicaNothingBelieved,
+    /// A look-up's success counts as proof, also one that says that there is no such thing.
+    PoliteNoneProves,
     /// The replica's copy counts for ever.
     ReplicaExpiryIgnored,
     /// The replica's copy is not compared with the request.

@@ -11,11 +11,17 @@ use oncekey::fingerprint::Comparison;
 use oncekey::record::{EarlierAttempts, ReleaseCause};
 use oncekey::{
     Attempt, Completion, Decision, Execution, FailCause, Fingerprint, Fingerprints, IdempotencyKey,
-    KeyStatus, Millis, Next, Policy, Record, Renewal, Scope, ScopedKey, Settlement, Settling,
-    State, Step, StoredResponse, Token, UnixMillis, lifecycle, replica,
+    KeyStatus, LookUps, Millis, Next, Policy, Record, Renewal, Scope, ScopedKey, Settlement,
+    Settling, State, Step, StoredResponse, Token, UnixMillis, lifecycle, replica,
 };
+use std::sync::LazyLock;
 
 pub use client::Ordered;
+
+static LOOK_UPS: LazyLock<LookUps> = LazyLock::new(|| {
+    let list = "POST:/v1/orders:/v1/orders?out_trade_no={/out_trade_no}#/data/id";
+    LookUps::parse(list).expect("a list")
+});
 
 /// The rules, with or without a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -318,6 +324,16 @@ impl Rules {
             }
             _ => None,
         }
+    }
+
+    /// [`LookUp::is_proved_by`](oncekey::lookup::LookUp::is_proved_by).
+    pub fn is_proved_by(self, response: &StoredResponse) -> bool {
+        if self.has(M::PoliteNoneProves) {
+            return response.is_success();
+        }
+        let body = br#"{"out_trade_no":"1"}"#;
+        let look_up = LOOK_UPS.find("POST", "/v1/orders", Some("application/json"), body);
+        look_up.is_some_and(|look_up| look_up.is_proved_by(response))
     }
 
     fn swaps(self, write: &Write) -> bool {

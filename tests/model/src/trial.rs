@@ -59,7 +59,7 @@ pub const fn suspected(mutant: Mutant) -> &'static str {
         M::ReplicaExpiryIgnored => "replica, over time",
         M::KeyBeforeNumber => "numbers, retried",
         M::NumberNotAsked => "numbers, held",
-        M::NumberForgotten => "numbers, looked up",
+        M::NumberForgotten | M::PoliteNoneProves => "numbers, looked up",
         M::EventForgotten => "events",
         M::KeyStoredAfterSending
         | M::NewKeyOnReload

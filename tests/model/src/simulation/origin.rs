@@ -246,8 +246,11 @@ impl World<'_> {
                 let number = given.request_id[1..].parse().unwrap_or(0);
                 Some(Box::new(stored(given.status, number, &given.request_id, true)))
             }
+            // It says politely that there is none, or that there are several.
+            _ if is_asked && !fails => Some(Box::new(none())),
             _ => None,
         };
+        let found = found.filter(|found| self.rules.is_proved_by(found));
         let after = if is_asked { self.transit() } else { 0 };
         self.later(after, Event::FoundOut { exchange, step, found });
     }
@@ -255,6 +258,11 @@ impl World<'_> {
 
 fn body(number: usize) -> Vec<u8> {
     format!("{{\"data\":{{\"id\":\"x{number}\"}}}}").into_bytes()
+}
+
+fn none() -> StoredResponse {
+    let json = [("content-type".to_owned(), "application/json".to_owned())];
+    StoredResponse::keep(200, json, br#"{"data":{"id":""}}"#.to_vec(), "r0", 100_000).0
 }
 
 fn stored(status: u16, number: usize, request_id: &str, keeps: bool) -> StoredResponse {

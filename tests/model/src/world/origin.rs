@@ -102,7 +102,7 @@ impl World {
         at.map(|at| at as u8 + 1)
     }
 
-    /// What a look-up finds of a record: what was executed under it, if anything.
+    /// Returns what a look-up finds of a record: what was executed under it, if anything.
     pub(super) fn found(&self, shelf: u8) -> Option<StoredResponse> {
         let made_by = self.executed(shelf)?;
         let asked = &self.charges[usize::from(made_by) - 1].asked;
@@ -119,7 +119,10 @@ impl World {
         if !finds {
             self.left.lates -= 1;
         }
-        self.tell(scene, number, Told::LookedUp(found.filter(|_| finds)));
+        let found = found.filter(|_| finds);
+        let says = requests::looked_up(found.as_ref());
+        let proved = scene.rules.is_proved_by(&says).then(|| found.unwrap_or(says));
+        self.tell(scene, number, Told::LookedUp(proved));
     }
 
     pub(super) fn by_operators(&self, scene: &Scene, actions: &mut Vec<Action>) {
