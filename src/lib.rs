@@ -31,6 +31,7 @@ pub mod disguise;
 pub mod exchange;
 pub mod fingerprint;
 pub mod form;
+pub mod forward;
 pub mod guard;
 pub mod intent;
 pub mod journal;

@@ -9,7 +9,9 @@ use crate::incoming::Incoming;
 use crate::sandbox;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
+use futures_util::stream;
 use oncekey::disguise::names_another_path;
+use oncekey::forward::may_be_repeated;
 use oncekey::response::{drop_connection_headers, is_own_header, is_request_id};
 use oncekey::{IdempotencyKey, ScopeSource};
 use std::pin::pin;
@@ -30,9 +32,21 @@ pub(crate) struct Outgoing {
     headers: Vec<(String, String)>,
     /// The caller's, of which these are made.
     came: web_sys::Headers,
-    body: JsValue,
+    body: Payload,
     /// Never from a cache, and never into one.
     is_uncached: bool,
+}
+
+/// The body of a request to the origin.
+enum Payload {
+    None,
+    /// Empty, and the platform cannot send it again. Its fetch repeats a PUT or a DELETE without a
+    /// body when a reused connection to the origin breaks, and the origin then executes both. A
+    /// stream is read once, so a request that has one goes out once. The origin gets it chunked,
+    /// without a chunk.
+    NoBytes,
+    Bytes(Uint8Array),
+    Stream(ReadableStream),
 }
 
 /// An origin's answer whose body was not read.
@@ -79,7 +93,10 @@ impl Outgoing {
             outgoing.set("idempotency-key", key.as_str());
         }
         outgoing.set("idempotency-attempt", &attempt.to_string());
-        outgoing.body = read_body(body);
+        outgoing.body = match Payload::read(body) {
+            Payload::None if may_be_repeated(&outgoing.method) => Payload::NoBytes,
+            body => body,
+        };
         outgoing
     }
 
@@ -110,12 +127,12 @@ impl Outgoing {
     pub(crate) fn keyless(incoming: &Incoming, read: Option<&[u8]>, request_id: &str) -> Self {
         let mut outgoing = Self::plain(incoming, request_id);
         if let Some(read) = read {
-            outgoing.body = read_body(read);
+            outgoing.body = Payload::read(read);
         } else if !matches!(incoming.method.as_str(), "GET" | "HEAD")
             && let Some(stream) = incoming.body_stream()
         {
             // The platform makes no request of those methods with a body, be it an empty one.
-            outgoing.body = stream.into();
+            outgoing.body = Payload::Stream(stream);
         }
         outgoing
     }
@@ -133,7 +150,7 @@ impl Outgoing {
             Some(query) => format!("{}?{query}", incoming.path),
         };
         let method = incoming.method.clone();
-        let body = JsValue::UNDEFINED;
+        let body = Payload::None;
         let came = incoming.headers_as_they_came();
         let mut outgoing = Self { method, target, headers, came, body, is_uncached: false };
         outgoing.set("x-request-id", request_id);
@@ -159,7 +176,7 @@ impl Outgoing {
         let init = web_sys::RequestInit::new();
         init.set_method(&self.method);
         init.set_headers(headers.as_ref());
-        init.set_body(&self.body);
+        init.set_body(&self.body.into_js()?);
         init.set_signal(signal);
         if self.is_uncached {
             init.set_cache(web_sys::RequestCache::NoStore);
@@ -171,8 +188,23 @@ impl Outgoing {
     }
 }
 
-fn read_body(bytes: &[u8]) -> JsValue {
-    if bytes.is_empty() { JsValue::UNDEFINED } else { Uint8Array::from(bytes).into() }
+impl Payload {
+    /// Of bytes that were read.
+    fn read(bytes: &[u8]) -> Self {
+        if bytes.is_empty() { Self::None } else { Self::Bytes(Uint8Array::from(bytes)) }
+    }
+
+    fn into_js(self) -> worker::Result<JsValue> {
+        Ok(match self {
+            Self::None => JsValue::UNDEFINED,
+            Self::NoBytes => {
+                let empty = Response::from_stream(stream::empty::<worker::Result<Vec<u8>>>())?;
+                web_sys::Response::from(empty).body().into()
+            }
+            Self::Bytes(bytes) => bytes.into(),
+            Self::Stream(stream) => stream.into(),
+        })
+    }
 }
 
 /// Calls the origin and waits for the head of its answer, as long as the settings allow in all:

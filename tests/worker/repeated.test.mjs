@@ -1,0 +1,147 @@
+// A connection to the origin that breaks under a request: whatever the platform would send again by itself, a keyed
+// write or an event reaches the origin once. The origin is a raw socket: it answers the first request of a connection,
+// reads the second one whole, and breaks the connection without an answer.
+import assert from "node:assert/strict";
+import { createServer } from "node:net";
+import { after, before, describe, test } from "node:test";
+import { apiKey, newKey, startWorker } from "./support.mjs";
+import { exchange } from "./client.mjs";
+import { deliver, WEBHOOK_SECRETS } from "./sender.mjs";
+
+/** The request that is whole at the start of `text`, or undefined while it is not. */
+function whole(text) {
+  const end = text.indexOf("\r\n\r\n");
+  if (end < 0) return undefined;
+  const [first, ...lines] = text.slice(0, end).split("\r\n");
+  const headers = Object.fromEntries(lines.map((line) => line.split(/:\s*/)).map(([name, ...value]) => [name.toLowerCase(), value.join(":")]));
+  const rest = text.slice(end + 4);
+  const chunked = /chunked/i.test(headers["transfer-encoding"] ?? "");
+  const body = chunked ? /^(?:[0-9a-f]+\r\n[^]*?\r\n)*?0\r\n\r\n/i.exec(rest)?.[0] : rest.slice(0, Number(headers["content-length"] ?? 0));
+  if (body === undefined || (!chunked && body.length < Number(headers["content-length"] ?? 0))) return undefined;
+  return { method: first.split(" ")[0], path: first.split(" ")[1], headers, body, length: end + 4 + body.length };
+}
+
+/** Breaks the connection under its second request, by `end`. A new connection answers again. */
+async function breaking() {
+  const seen = [];
+  const server = createServer((socket) => {
+    let text = "";
+    let answered = 0;
+    socket.on("error", () => {});
+    socket.on("data", (data) => {
+      text += data.toString("latin1");
+      const request = whole(text);
+      if (!request) return;
+      text = text.slice(request.length);
+      seen.push(request);
+      const first = answered++ === 0;
+      if (first) socket.write("HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}");
+      else if (origin.end === "reset") socket.resetAndDestroy();
+      else socket.destroy();
+    });
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const origin = {
+    url: `http://127.0.0.1:${server.address().port}`,
+    seen,
+    end: "reset",
+    at: (path) => seen.filter((request) => request.path === path),
+    close: () => server.close(),
+  };
+  return origin;
+}
+
+describe("a connection to the origin that breaks", () => {
+  let origin, worker, urls;
+  before(async () => {
+    origin = await breaking();
+    worker = await startWorker({
+      upstream: origin.url,
+      vars: { WEBHOOK_SECRETS, KEY_FIELD: "key", BUSINESS_KEYS: "PUT:/n/*:/no,DELETE:/n/*:/no" },
+      more: { unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }] },
+    });
+    urls = { simulator: worker.url, workerd: (await worker.runtime.unsafeGetDirectURL()).href.replace(/\/$/, "") };
+  });
+  after(async () => {
+    await worker.dispose();
+    origin.close();
+  });
+
+  let count = 0;
+  /** Sends a request on a connection that has carried one before, and gives what the origin saw of it. */
+  async function sent(url, method, { headers = [], path = `/o/${++count}`, ...more } = {}) {
+    // The request before: it leaves an open connection.
+    await exchange(url, { method: "GET", path: `/warm/${++count}`, headers: [["X-Api-Key", apiKey]] });
+    const answer = await exchange(url, { method, path, ...more, headers: [["X-Api-Key", apiKey], ...headers] });
+    return { answer, seen: origin.at(path) };
+  }
+
+  const form = [["Content-Type", "application/x-www-form-urlencoded"]];
+  for (const end of ["reset", "close"]) {
+    for (const method of ["PUT", "DELETE", "POST", "PATCH", "PROPFIND", "MKCOL", "MOVE", "PURGE"]) {
+      test(`by a ${end} carries a ${method} without a body once`, async () => {
+        origin.end = end;
+        for (const [way, url] of Object.entries(urls)) {
+          for (const chunked of [false, true]) {
+            const { answer, seen } = await sent(url, method, { headers: [["Idempotency-Key", newKey()]], chunked });
+            assert.equal(seen.length, 1, `${way}: executions`);
+            assert.deepEqual([answer.status, answer.state], [502, "unknown"], way);
+            assert.match(seen[0].headers["idempotency-key"] ?? "", /./);
+            assert.equal(seen[0].headers["idempotency-attempt"], "1");
+            // One framing, and no bytes in it.
+            const framing = [seen[0].headers["content-length"], seen[0].headers["transfer-encoding"]];
+            assert.deepEqual(framing, ["POST", "PATCH"].includes(method) ? ["0", undefined] : [undefined, "chunked"], way);
+            assert.equal(seen[0].body.replace("0\r\n\r\n", ""), "");
+            assert.equal(seen[0].headers["content-type"], undefined);
+          }
+        }
+      });
+    }
+
+    test(`by a ${end} carries a write whose key comes from its form once`, async () => {
+      origin.end = end;
+      for (const url of Object.values(urls)) {
+        for (const method of ["PUT", "DELETE", "POST"]) {
+          // Nothing is left of the body once the key is taken out.
+          for (const body of [`key=${newKey()}`, `key=${newKey()}&a=1`]) {
+            const { seen } = await sent(url, method, { body, headers: form });
+            assert.equal(seen.length, 1, `${method} ${body}`);
+          }
+        }
+      }
+    });
+
+    test(`by a ${end} carries a write with a body, by its key or its business key, once`, async () => {
+      origin.end = end;
+      const json = [["Content-Type", "application/json"]];
+      for (const url of Object.values(urls)) {
+        for (const method of ["PUT", "DELETE"]) {
+          const number = { path: `/n/${++count}`, body: `{"no":"A-${++count}"}`, headers: json };
+          assert.equal((await sent(url, method, number)).seen.length, 1, `${method} by its business key`);
+          const keyed = { body: "{}", headers: [...json, ["Idempotency-Key", newKey()]] };
+          assert.equal((await sent(url, method, keyed)).seen.length, 1, `${method} with a body`);
+        }
+      }
+    });
+
+    test(`by a ${end} carries an event once`, async () => {
+      origin.end = end;
+      for (const url of Object.values(urls)) {
+        for (const body of ["", "{}"]) {
+          await exchange(url, { method: "GET", path: `/warm/${++count}`, headers: [["X-Api-Key", apiKey]] });
+          const before = origin.at("/webhooks/s0").length;
+          const answer = await deliver({ url }, "s0", { body });
+          assert.equal(answer.status, 502);
+          assert.equal(origin.at("/webhooks/s0").length - before, 1);
+        }
+      }
+    });
+  }
+
+  test("is one that was reused: the platform does repeat what nobody has a key for", async () => {
+    // Should this change, the tests above prove nothing any more.
+    origin.end = "reset";
+    const { answer, seen } = await sent(urls.workerd, "DELETE");
+    assert.deepEqual([seen.length, answer.status], [2, 201]);
+  });
+});
