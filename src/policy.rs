@@ -110,13 +110,13 @@ impl AnswerClass {
     /// |---|---|---|
     /// | 307, 308 | repeat elsewhere | the method and body are sent again (RFC 9110 §15.4) |
     /// | 401, 403, 407 | not executed | refused for who asks; the next try may carry other credentials |
-    /// | 421, 423, 425, 429 | not executed | refused for when or where it was asked |
+    /// | 417, 421, 423, 425, 429 | not executed | refused for how, when or where it was asked |
     /// | 408, 409, 5xx | unknown | the origin may have worked on it before it gave up |
     /// | all others | final | |
     pub fn of_status(status: u16) -> Self {
         match status {
             307 | 308 => Self::RepeatElsewhere,
-            401 | 403 | 407 | 421 | 423 | 425 | 429 => Self::NotExecuted,
+            401 | 403 | 407 | 417 | 421 | 423 | 425 | 429 => Self::NotExecuted,
             408 | 409 | 500.. => Self::Unknown,
             _ => Self::Final,
         }
@@ -144,7 +144,7 @@ mod tests {
         for status in 200..=999 {
             let expected = match status {
                 307 | 308 => AnswerClass::RepeatElsewhere,
-                401 | 403 | 407 | 421 | 423 | 425 | 429 => AnswerClass::NotExecuted,
+                401 | 403 | 407 | 417 | 421 | 423 | 425 | 429 => AnswerClass::NotExecuted,
                 408 | 409 => AnswerClass::Unknown,
                 500.. => AnswerClass::Unknown,
                 _ => AnswerClass::Final,

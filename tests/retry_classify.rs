@@ -162,7 +162,7 @@ fn every_status_without_a_word_about_it() {
         let expected = match status {
             200..=299 => Outcome::Succeeded { http_status: status },
             425 | 429 => Outcome::NotExecuted { http_status: status, again: true },
-            401 | 403 | 407 | 421 | 423 => {
+            401 | 403 | 407 | 417 | 421 | 423 => {
                 Outcome::NotExecuted { http_status: status, again: false }
             }
             408 | 409 => Outcome::Ambiguous(Doubt::Status(status)),

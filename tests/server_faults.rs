@@ -156,7 +156,7 @@ fn faults_6_8_a_dead_attempt_blocks_its_key_for_a_lease_to_the_millisecond() {
 
 #[test]
 fn faults_7_13_however_an_attempt_ends_the_next_one_may_run_with_a_higher_number() {
-    let statuses = (500..600).chain([401, 403, 407, 408, 409, 421, 423, 425, 429]);
+    let statuses = (500..600).chain([401, 403, 407, 408, 409, 417, 421, 423, 425, 429]);
     for status in statuses {
         let mut key = Key::in_flight();
         key.complete(token(1), answer(status, ""), NOW);

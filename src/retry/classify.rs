@@ -171,10 +171,10 @@ impl Doubt {
 /// | a media type that the API does not answer with | Ambiguous | same |
 /// | 4xx after a redirect | Ambiguous | same |
 /// | 2xx | Succeeded | where the server sends proof: Unsettled, unless `Idempotency-Stored: false` |
-/// | 4xx with the state `unknown` or `in_progress`, not `Idempotency-Stored: false` | Ambiguous; Unsettled for 401, 403, 407, 421, 423 | same |
+/// | 4xx with the state `unknown` or `in_progress`, not `Idempotency-Stored: false` | Ambiguous; Unsettled for 401, 403, 407, 417, 421, 423 | same |
 /// | 425, 429 | NotExecuted, again | same |
 /// | `api_error`, `api_connection_error`; 408; 409 that is no `invalid_request_error` | Ambiguous | same |
-/// | 401, 403, 407, 421, 423 | NotExecuted | Unsettled |
+/// | 401, 403, 407, 417, 421, 423 | NotExecuted | Unsettled |
 /// | any other 4xx | Refused; where the server sends proof, NotExecuted, unless `Idempotency-Stored: false` | Refused; where the server sends proof, Unsettled |
 /// | any other status | Ambiguous | same |
 ///

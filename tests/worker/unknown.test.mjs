@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { created, cut, gated, inTurn, newKey, startGateway } from "./support.mjs";
 
-const RELEASED = [401, 403, 407, 421, 423, 425, 429];
+const RELEASED = [401, 403, 407, 417, 421, 423, 425, 429];
 const UNKNOWN = [408, 409, 500, 501, 502, 503, 504, 511, 599];
 /** Announces ten bytes, sends three and cuts. */
 const cutOff = (_, response) => {

@@ -219,7 +219,7 @@ fn key_status(caller: &Caller, http: u16, status: &KeyStatus) -> Answer {
 /// `{"outcome":"not_executed"}`, or `{"outcome":"executed","status":201,"headers":{…},"body":"…"}`.
 fn parse_settlement(body: &[u8], caller: &Caller) -> Result<Settlement, String> {
     const OUTCOME: &str = "outcome must be \"not_executed\" or \"executed\".";
-    const STATUS: &str = "status must be the status of a final answer: 200 to 499, but for 307, 308, 401, 403, 407, 408, 409, 421, 423, 425 and 429.";
+    const STATUS: &str = "status must be the status of a final answer: 200 to 499, but for 307, 308, 401, 403, 407, 408, 409, 417, 421, 423, 425 and 429.";
     let Ok(Json::Object(mut fields)) = serde_json::from_slice(body) else {
         return Err("The body must be a JSON object.".to_owned());
     };

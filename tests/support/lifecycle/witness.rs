@@ -21,7 +21,7 @@ impl End {
     pub(crate) fn of_status(status: u16, is_number: bool) -> Self {
         match status {
             300..=399 | 400..=407 | 410..=499 if is_number => Self::NotExecuted,
-            401 | 403 | 407 | 421 | 423 | 425 | 429 | 307 | 308 => Self::NotExecuted,
+            401 | 403 | 407 | 417 | 421 | 423 | 425 | 429 | 307 | 308 => Self::NotExecuted,
             408 | 409 => Self::Unknown,
             status if status >= 500 => Self::Unknown,
             _ => Self::Answered,
