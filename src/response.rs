@@ -174,6 +174,13 @@ pub fn is_own_header(name: &str) -> bool {
     name.starts_with("idempotent-") || name.starts_with("idempotency-")
 }
 
+/// Whether a header (in lower case) tells the digest of a body's bytes. Once a coding was taken off the
+/// body, the digest is that of other bytes. (An `ETag` names a state of the resource to the origin, and
+/// nobody compares it with bytes.)
+pub fn is_digest(name: &str) -> bool {
+    matches!(name, "content-digest" | "repr-digest" | "digest" | "content-md5")
+}
+
 /// Whether a text is fit for the id of a request: 1 to 128 visible ASCII characters, which a header
 /// can carry, and a journal or a log can show.
 pub fn is_request_id(text: &str) -> bool {
@@ -316,6 +323,14 @@ mod tests {
         assert!(of(201, "a").is_same_answer(&of(201, "a")));
         assert!(!of(201, "a").is_same_answer(&of(201, "b")));
         assert!(!of(201, "a").is_same_answer(&of(200, "a")));
+    }
+
+    #[test]
+    fn digests_are_of_the_bytes_and_an_entity_tag_is_not() {
+        for name in ["content-digest", "repr-digest", "digest", "content-md5"] {
+            assert!(is_digest(name), "{name}");
+        }
+        assert!(!is_digest("etag") && !is_digest("want-content-digest"));
     }
 
     #[test]

@@ -177,7 +177,7 @@ impl Attempting<'_> {
     /// The answer as it is kept.
     pub(crate) fn stored(&self, answer: &OriginAnswer, body: &OriginBody) -> StoredResponse {
         let request_id = answer.request_id().unwrap_or(&self.caller.request_id);
-        let (status, headers) = (answer.status, answer.headers_of_read_body());
+        let (status, headers) = (answer.status, answer.headers_of_read_body(body));
         match body {
             _ if self.write.named_by == NamedBy::Event => {
                 StoredResponse::without_body(status, [], request_id)

@@ -21,6 +21,8 @@ const WHOLE_BODY: Millis = Millis::from_seconds(120);
 /// A request whose body was not read.
 pub(crate) struct Incoming {
     pub(crate) method: String,
+    /// Scheme and host, as the caller has asked for them: `https://shop.example`.
+    pub(crate) origin: String,
     /// As the platform reads the request target, in one spelling.
     pub(crate) path: String,
     /// Without the question mark; `None` where there is none.
@@ -35,12 +37,13 @@ impl Incoming {
         let raw = request.inner();
         // The platform's own reading, dot segments resolved, for that is what `fetch` sends, and in
         // one spelling: what is judged, compared and passed on must be one path.
-        let (path, query) = match Url::new(&raw.url()) {
-            Ok(url) => (normal(&url.pathname()), url.search()),
-            Err(_) => ("/".to_owned(), String::new()),
+        let (origin, path, query) = match Url::new(&raw.url()) {
+            Ok(url) => (url.origin(), normal(&url.pathname()), url.search()),
+            Err(_) => (String::new(), "/".to_owned(), String::new()),
         };
         Self {
             method: raw.method(),
+            origin,
             path,
             query: query.strip_prefix('?').map(str::to_owned),
             headers: request.headers().entries().collect(),

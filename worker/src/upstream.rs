@@ -11,15 +11,21 @@ use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream;
 use oncekey::disguise::names_another_path;
-use oncekey::forward::may_be_repeated;
-use oncekey::response::{drop_connection_headers, is_own_header, is_request_id};
+use oncekey::forward::{
+    below_upstream, how_it_came, is_forwarded, is_link, is_read, may_be_repeated,
+};
+use oncekey::response::{drop_connection_headers, is_digest, is_own_header, is_request_id};
 use oncekey::{IdempotencyKey, ScopeSource};
 use std::pin::pin;
+use web_sys::Url;
 use worker::js_sys::{self, Uint8Array};
 use worker::wasm_bindgen::{JsCast, JsValue};
 use worker::wasm_bindgen_futures::JsFuture;
 use worker::web_sys::{self, ReadableStream};
 use worker::{AbortController, ByteStream, Env, Headers, Response};
+
+/// In the place of the origin's URL, where the sandbox is the origin.
+const SANDBOX: &str = "https://sandbox";
 
 /// The largest answer that needs no place in the budget, in bytes.
 const SMALL: usize = 64 << 10;
@@ -29,12 +35,12 @@ pub(crate) struct Outgoing {
     method: String,
     /// Path and query.
     target: String,
+    /// The gateway's own scheme and host, as the caller knows them.
+    gateway: String,
     headers: Vec<(String, String)>,
     /// The caller's, of which these are made.
     came: web_sys::Headers,
     body: Payload,
-    /// Never from a cache, and never into one.
-    is_uncached: bool,
 }
 
 /// The body of a request to the origin.
@@ -88,7 +94,7 @@ impl Outgoing {
         request_id: &str,
     ) -> Self {
         let mut outgoing = Self::plain(incoming, request_id);
-        outgoing.take_decoded();
+        outgoing.take_uncoded();
         if let Some(key) = key {
             outgoing.set("idempotency-key", key.as_str());
         }
@@ -115,11 +121,11 @@ impl Outgoing {
         outgoing.method = "GET".to_owned();
         outgoing.target = target;
         outgoing.headers.retain(|(name, _)| {
-            is_credential(name) || matches!(name.as_str(), "accept" | "x-request-id")
+            is_credential(name)
+                || matches!(name.as_str(), "accept" | "x-request-id" | "forwarded")
+                || name.starts_with("x-forwarded-")
         });
-        outgoing.take_decoded();
-        // A cache knows nothing of tenants: what it has for this URL may be another one's.
-        outgoing.is_uncached = true;
+        outgoing.take_uncoded();
         outgoing
     }
 
@@ -140,26 +146,30 @@ impl Outgoing {
     fn plain(incoming: &Incoming, request_id: &str) -> Self {
         let mut headers = incoming.headers.clone();
         drop_connection_headers(&mut headers);
-        // Host is the origin's own, and the length is the body's. The attempt is ours to tell.
-        headers.retain(|(name, _)| {
-            !matches!(name.as_str(), "host" | "content-length" | "idempotency-attempt")
-                && !names_another_path(name)
-        });
+        headers.retain(|(name, _)| is_forwarded(name) && !names_another_path(name));
         let target = match &incoming.query {
             None => incoming.path.clone(),
             Some(query) => format!("{}?{query}", incoming.path),
         };
         let method = incoming.method.clone();
+        let gateway = incoming.origin.clone();
         let body = Payload::None;
         let came = incoming.headers_as_they_came();
-        let mut outgoing = Self { method, target, headers, came, body, is_uncached: false };
+        let mut outgoing = Self { method, target, gateway, headers, came, body };
         outgoing.set("x-request-id", request_id);
+        if let Some((scheme, host)) = incoming.origin.split_once("://") {
+            for (name, value) in how_it_came(scheme, host) {
+                outgoing.set(name, &value);
+            }
+        }
         outgoing
     }
 
-    /// What the platform decodes. An answer is kept decoded, for callers that take other codings.
-    fn take_decoded(&mut self) {
-        self.set("accept-encoding", "gzip, br");
+    /// Asks for the bytes without a coding: a response is kept decoded, for later callers may take
+    /// other codings, and digests in its headers are to fit. What the caller takes does not count: the
+    /// platform has put its own list in the place of the caller's.
+    fn take_uncoded(&mut self) {
+        self.set("accept-encoding", "identity");
     }
 
     fn set(&mut self, name: &str, value: &str) {
@@ -178,7 +188,9 @@ impl Outgoing {
         init.set_headers(headers.as_ref());
         init.set_body(&self.body.into_js()?);
         init.set_signal(signal);
-        if self.is_uncached {
+        if is_read(&self.method) {
+            // The platform's cache knows the URL alone and nothing of tenants: what it has may be the
+            // response to another credential. Which header is one, only the origin knows.
             init.set_cache(web_sys::RequestCache::NoStore);
         }
         // A redirect is an answer: to follow it would send the write somewhere else.
@@ -215,21 +227,67 @@ pub(crate) async fn call(
     outgoing: Outgoing,
     deadline: &Deadline,
 ) -> Result<OriginAnswer, OriginError> {
+    let base = match &config.upstream {
+        Upstream::Sandbox => SANDBOX,
+        Upstream::Url(base) => base,
+    };
+    let links = Links {
+        asked: format!("{base}{}", outgoing.target),
+        came: format!("{}{}", outgoing.gateway, outgoing.target),
+        gateway: outgoing.gateway.clone(),
+    };
     let sent = async {
         match &config.upstream {
             Upstream::Sandbox => {
-                let request = outgoing.into_request("https://sandbox", None)?;
+                let request = outgoing.into_request(base, None)?;
                 sandbox::serve(env, request.into()).await.map(web_sys::Response::from)
             }
-            Upstream::Url(base) => {
+            Upstream::Url(_) => {
                 fetch(outgoing.into_request(base, Some(&deadline.abort.signal()))?).await
             }
         }
     };
     match deadline.bound(sent).await {
         None => Err(OriginError::TimedOut),
-        Some(Ok(response)) => Ok(OriginAnswer::new(response)),
+        Some(Ok(response)) => {
+            let mut answer = OriginAnswer::new(response);
+            let status = answer.status;
+            for (name, value) in &mut answer.headers {
+                if is_link(name, status)
+                    && let Some(link) = links.at_gateway(value, base)
+                {
+                    *value = link;
+                }
+            }
+            Ok(answer)
+        }
         Some(Err(_)) => Err(OriginError::NoAnswer),
+    }
+}
+
+/// What a link in a response is read by.
+struct Links {
+    /// The URL that was asked at the origin.
+    asked: String,
+    /// The URL that the caller asked for.
+    came: String,
+    gateway: String,
+}
+
+impl Links {
+    /// A link to the origin as one to the gateway, where its caller would else be led elsewhere: past
+    /// the gateway, with key and credential.
+    fn at_gateway(&self, link: &str, base: &str) -> Option<String> {
+        // A replacement character stands for bytes that nobody knows any more.
+        if link.contains('\u{fffd}') {
+            return None;
+        }
+        let at_origin = Url::new_with_base(link, &self.asked).ok()?;
+        at_origin.set_username("");
+        at_origin.set_password("");
+        let target = format!("{}{}", self.gateway, below_upstream(&at_origin.href(), base)?);
+        let as_it_is = Url::new_with_base(link, &self.came).ok()?.href();
+        (as_it_is != Url::new(&target).ok()?.href()).then_some(target)
     }
 }
 
@@ -280,7 +338,11 @@ impl OriginAnswer {
 
     /// The id by which the origin knows the request, where it says one.
     pub(crate) fn request_id(&self) -> Option<&str> {
-        let found = self.headers.iter().find(|(name, _)| name == "x-request-id");
+        self.header("x-request-id")
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }
 
@@ -295,6 +357,9 @@ impl OriginAnswer {
         let Some(stream) = self.response.body() else {
             return Ok(OriginBody::Whole(Vec::new()));
         };
+        if self.header("content-length") == Some("0") {
+            return Ok(OriginBody::Whole(Vec::new()));
+        }
         let mut chunks = ByteStream::from(stream);
         if self.never_ends() {
             return Ok(OriginBody::Stream { read: Vec::new(), rest: Some(chunks) });
@@ -304,6 +369,11 @@ impl OriginAnswer {
             match deadline.bound(chunks.next()).await {
                 None => return Err(OriginError::TimedOut),
                 Some(None) => return Ok(OriginBody::Whole(body)),
+                // It ended as it should, with a coding in its headers and no bytes: there is nothing
+                // to decode. A connection that broke is another error.
+                Some(Some(Err(error))) if body.is_empty() && is_short_of_coding(&error) => {
+                    return Ok(OriginBody::Whole(body));
+                }
                 Some(Some(Err(_))) => return Err(OriginError::CutOff),
                 Some(Some(Ok(chunk))) => {
                     let size = body.len() + chunk.len();
@@ -318,21 +388,26 @@ impl OriginAnswer {
         }
     }
 
-    /// The headers of the body as it is read: without the codings that the platform takes off it.
-    /// Any other coding stays on the body, and is told.
-    pub(crate) fn headers_of_read_body(&self) -> Vec<(String, String)> {
+    /// The headers of the body as it was read: without the codings that the platform takes off it,
+    /// and without digests of the coded bytes. Any other coding stays on the body, and is told; no
+    /// bytes have none.
+    pub(crate) fn headers_of_read_body(&self, body: &OriginBody) -> Vec<(String, String)> {
+        let is_empty = matches!(body, OriginBody::Whole(bytes) if bytes.is_empty());
+        let is_coded =
+            matches!(self.header("content-encoding").map(str::trim), Some("gzip" | "br"));
+        let is_decoded = is_coded && self.header("content-length") != Some("0");
         let mut headers = self.headers.clone();
         headers.retain(|(name, value)| match name.as_str() {
             "content-length" => false,
-            "content-encoding" => !is_taken_off(value),
-            _ => true,
+            "content-encoding" => !is_empty && !is_taken_off(value),
+            name => !is_decoded || !is_digest(name),
         });
         headers
     }
 
     /// The answer with a body that was read.
     pub(crate) fn with_body(self, body: OriginBody) -> Answer {
-        let headers = self.headers_of_read_body();
+        let headers = self.headers_of_read_body(&body);
         let body = match body {
             OriginBody::Whole(bytes) => Body::Bytes(bytes),
             OriginBody::Stream { read, rest } => rejoin(read, rest),
@@ -351,8 +426,7 @@ impl OriginAnswer {
     }
 
     fn never_ends(&self) -> bool {
-        let kind = self.headers.iter().find(|(name, _)| name == "content-type");
-        kind.is_some_and(|(_, value)| {
+        self.header("content-type").is_some_and(|value| {
             value.trim_start().to_ascii_lowercase().starts_with("text/event-stream")
         })
     }
@@ -361,6 +435,11 @@ impl OriginAnswer {
 /// Whether the platform takes this coding off a body: it knows two, spelt like this.
 pub(crate) fn is_taken_off(coding: &str) -> bool {
     matches!(coding.trim(), "" | "gzip" | "br" | "identity")
+}
+
+/// Whether a body ended before its coding did, in the platform's words.
+fn is_short_of_coding(error: &worker::Error) -> bool {
+    error.to_string().contains("compressed stream ended prematurely")
 }
 
 /// A stream of what was read of a body and what was not.
