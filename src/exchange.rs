@@ -41,8 +41,8 @@ pub use step::{After, Answer, Answered, NamedBy, Of, OriginFailure, Step, Told, 
 
 use crate::business::{self, KeyEnd, Pairing};
 use crate::decision::{Completion, Decision, Execution, FailCause, Settlement, Settling};
-use crate::policy::AnswerClass;
-use crate::problem::Rejection;
+use crate::policy::{AnswerClass, UnknownOutcome};
+use crate::problem::{Recourse, Rejection};
 use crate::record::KeyStatus;
 use crate::response::StoredResponse;
 use crate::time::UnixMillis;
@@ -329,15 +329,18 @@ impl Exchange {
     }
 
     fn origin_failed(&mut self, failure: OriginFailure) -> Step {
-        match failure {
-            OriginFailure::TimedOut => self.fail(FailCause::TimedOut, Rejection::OriginTimedOut),
-            OriginFailure::Unreachable => {
-                self.fail(self.write.unreachable, Rejection::OriginUnreachable)
-            }
-            OriginFailure::CutOff => {
-                self.fail(FailCause::ConnectionLost, Rejection::OriginUnreachable)
-            }
-        }
+        let (cause, why): (_, fn(Recourse) -> Rejection) = match failure {
+            OriginFailure::TimedOut => (FailCause::TimedOut, Rejection::OriginTimedOut),
+            OriginFailure::Unreachable => (self.write.unreachable, Rejection::OriginUnreachable),
+            OriginFailure::CutOff => (FailCause::ConnectionLost, Rejection::OriginUnreachable),
+        };
+        let why = why(match (cause, self.write.unknown_outcome) {
+            (FailCause::NotDispatched, _) => Recourse::NotExecuted,
+            (_, UnknownOutcome::Retry) => Recourse::RetryWithKey,
+            (_, UnknownOutcome::Hold) => Recourse::AskWithKey,
+        });
+        let is_of_number = self.write.named_by == NamedBy::Number;
+        self.fail(cause, if is_of_number { self.of_number(why) } else { why })
     }
 
     fn number_ended(

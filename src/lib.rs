@@ -84,6 +84,6 @@ pub use lookup::LookUps;
 
 pub use response::{Kept, StoredResponse};
 
-pub use problem::{Dialect, Problem, Rejection};
+pub use problem::{Dialect, Problem, Recourse, Rejection};
 
 pub use time::{Millis, UnixMillis};

@@ -60,9 +60,9 @@ pub enum Rejection {
     /// The key's answer has expired.
     KeyExpired,
     /// The origin could not be reached, or the connection broke.
-    OriginUnreachable,
+    OriginUnreachable(Recourse),
     /// The origin did not answer in time.
-    OriginTimedOut,
+    OriginTimedOut(Recourse),
     /// The store does not answer; the origin was not called.
     StoreUnavailable,
     /// Too much is under way; the origin was not called.
@@ -87,6 +87,21 @@ pub enum Rejection {
     NothingToSettle,
     /// Our fault.
     Internal,
+}
+
+/// What is left to a caller that the origin did not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Recourse {
+    /// A read changes nothing: it may be sent again.
+    SendAgain,
+    /// A write without a key: somebody has to find out what became of it.
+    FindOut,
+    /// The same key is executed again.
+    RetryWithKey,
+    /// The key is held until its outcome is settled.
+    AskWithKey,
+    /// Nothing was executed, and the same key may try again.
+    NotExecuted,
 }
 
 /// A rejection as it goes out.
@@ -193,8 +208,8 @@ impl Rejection {
             Self::KeyVoided => (409, "idempotency_key_voided", None),
             Self::NothingToSettle => (409, "idempotency_not_unknown", None),
             Self::OfNumber { why, .. } => why.kind(ietf),
-            Self::OriginUnreachable => (502, "api_connection_error", None),
-            Self::OriginTimedOut => (504, "api_connection_error", None),
+            Self::OriginUnreachable(_) => (502, "api_connection_error", None),
+            Self::OriginTimedOut(_) => (504, "api_connection_error", None),
             Self::StoreUnavailable | Self::Overloaded | Self::TooLateToDispatch => {
                 (503, "api_connection_error", Some(1))
             }
@@ -263,20 +278,20 @@ impl Rejection {
             Self::KeyExpired => {
                 "The answer of this idempotency key has expired; look its result up, and use a new key only for a new operation."
             }
-            Self::OriginUnreachable => {
-                "The connection to the API broke; the request may have been executed. Retry with the same key."
+            Self::OriginUnreachable(recourse) => {
+                return format!("The connection to the API broke{}", recourse.text());
             }
-            Self::OriginTimedOut => {
-                "The API did not answer in time; the request may have been executed. Retry with the same key."
+            Self::OriginTimedOut(recourse) => {
+                return format!("The API did not answer in time{}", recourse.text());
             }
             Self::StoreUnavailable => {
-                "The store of idempotency keys does not answer; this request was not executed. Retry with the same key."
+                "The store of idempotency keys does not answer; this request was not executed. Send the same request again."
             }
             Self::Overloaded => {
-                "Too many large requests are under way; this one was not executed. Retry with the same key."
+                "Too many large requests are under way; this one was not executed. Send the same request again."
             }
             Self::TooLateToDispatch => {
-                "This request waited too long to be executed safely and was not. Retry with the same key."
+                "This request waited too long to be executed safely and was not. Send the same request again."
             }
             Self::RecordUnreadable => {
                 "What is stored for this idempotency key cannot be read; this request was not executed. Do not use a new key; tell the operator the request id."
@@ -292,13 +307,36 @@ impl Rejection {
             Self::Invalid(what) => return what.clone(),
             Self::Misconfigured(what) => return format!("This Worker is not set up right: {what}"),
             Self::NothingToSettle => "Only a key whose outcome is unknown can be settled.",
-            Self::Internal => "Something went wrong here; retry with the same key.",
+            Self::Internal => {
+                "Something went wrong here. Send the same request again, and keep its idempotency key if it has one."
+            }
         };
         text.to_owned()
     }
 }
 
 const PROBLEM_JSON: &str = "application/problem+json";
+
+impl Recourse {
+    /// The rest of a sentence that says why there is no response.
+    const fn text(self) -> &'static str {
+        match self {
+            Self::SendAgain => ". Send the request again.",
+            Self::FindOut => {
+                "; the request may have been executed. Look its result up before you send it again: without an idempotency key it would be executed once more."
+            }
+            Self::RetryWithKey => {
+                "; the request may have been executed. Retry with this idempotency key."
+            }
+            Self::AskWithKey => {
+                "; the request may have been executed. It is not executed again until its outcome is settled: ask again with this idempotency key later, and do not use a new one."
+            }
+            Self::NotExecuted => {
+                "; this attempt was not executed. Retry with this idempotency key."
+            }
+        }
+    }
+}
 
 /// The short summary that RFC 9457 asks for: the same for every occurrence of a code.
 fn title(code: &str) -> String {
@@ -370,6 +408,18 @@ mod tests {
         let problem = Rejection::MethodNotAllowed("GET, HEAD").problem(Dialect::Kukopay, None, "");
         assert_eq!((problem.status, problem.allow), (405, Some("GET, HEAD")));
         assert_eq!(Rejection::NotFound.problem(Dialect::Kukopay, None, "").allow, None);
+    }
+
+    #[test]
+    fn what_is_left_to_a_caller_fits_its_request() {
+        let text = |recourse| Rejection::OriginUnreachable(recourse).message();
+        assert!(!text(Recourse::SendAgain).contains("key"));
+        assert!(text(Recourse::FindOut).contains("Look its result up"));
+        assert!(text(Recourse::RetryWithKey).ends_with("Retry with this idempotency key."));
+        assert!(text(Recourse::AskWithKey).contains("not executed again until"));
+        assert!(text(Recourse::NotExecuted).contains("was not executed. Retry"));
+        let late = Rejection::OriginTimedOut(Recourse::RetryWithKey).message();
+        assert!(late.starts_with("The API did not answer in time; "), "{late}");
     }
 
     #[test]

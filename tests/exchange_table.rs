@@ -6,7 +6,10 @@
 mod support;
 
 use oncekey::exchange::{After, Answer, NamedBy, Of, OriginFailure, Step, Told};
-use oncekey::{Completion, Decision, FailCause, KeyState, Millis, Rejection, Settling};
+use oncekey::{
+    Completion, Decision, FailCause, KeyState, Millis, Recourse, Rejection, Settling,
+    UnknownOutcome,
+};
 use support::{
     EXECUTION, LEASE, Walk, answer, begun, begun_as, ended, execute, number, of_number, recorded,
     rejected, settle, settled, status,
@@ -130,11 +133,12 @@ fn who_is_refused_after_a_long_wait_says_that_it_does_not_execute() {
 #[test]
 fn an_origin_that_gives_no_answer_leaves_what_is_known_of_it() {
     use FailCause::{ConnectionLost, NotDispatched, TimedOut};
+    let (again, broke) = (Recourse::RetryWithKey, Rejection::OriginUnreachable);
     for (failure, unreachable, cause, why) in [
-        (OriginFailure::TimedOut, ConnectionLost, TimedOut, Rejection::OriginTimedOut),
-        (OriginFailure::CutOff, NotDispatched, ConnectionLost, Rejection::OriginUnreachable),
-        (OriginFailure::Unreachable, ConnectionLost, ConnectionLost, Rejection::OriginUnreachable),
-        (OriginFailure::Unreachable, NotDispatched, NotDispatched, Rejection::OriginUnreachable),
+        (OriginFailure::TimedOut, ConnectionLost, TimedOut, Rejection::OriginTimedOut(again)),
+        (OriginFailure::CutOff, NotDispatched, ConnectionLost, broke(again)),
+        (OriginFailure::Unreachable, ConnectionLost, ConnectionLost, broke(again)),
+        (OriginFailure::Unreachable, NotDispatched, NotDispatched, broke(Recourse::NotExecuted)),
     ] {
         let mut walk = Walk::begin_with(NamedBy::Key, Some(number()), unreachable);
         walk.hears(begun(execute()));
@@ -145,6 +149,32 @@ fn an_origin_that_gives_no_answer_leaves_what_is_known_of_it() {
         walk.expects(Step::Fail(Of::First, cause));
         walk.hears(recorded(KeyState::Unknown));
         walk.ends(rejected(why), Some(KeyState::Unknown), &[]);
+    }
+}
+
+#[test]
+fn what_the_caller_can_do_is_said_in_its_own_case() {
+    use FailCause::{ConnectionLost, NotDispatched};
+    use UnknownOutcome::{Hold, Retry};
+    for (unreachable, policy, recourse) in [
+        (ConnectionLost, Retry, Recourse::RetryWithKey),
+        (ConnectionLost, Hold, Recourse::AskWithKey),
+        (NotDispatched, Hold, Recourse::NotExecuted),
+        (NotDispatched, Retry, Recourse::NotExecuted),
+    ] {
+        let why = Rejection::OriginUnreachable(recourse);
+        for (named_by, number, why) in [
+            (NamedBy::Key, None, why.clone()),
+            (NamedBy::Event, None, why.clone()),
+            (NamedBy::Number, Some(number()), of_number(why)),
+        ] {
+            let mut walk = Walk::begin_under(named_by, number, unreachable, policy);
+            walk.hears(begun(execute()));
+            walk.hears(Told::Called(Err(OriginFailure::Unreachable)));
+            walk.expects(Step::Fail(Of::First, unreachable));
+            walk.hears(recorded(KeyState::Unknown));
+            walk.ends(rejected(why), Some(KeyState::Unknown), &[]);
+        }
     }
 }
 

@@ -11,7 +11,7 @@ mod support;
 use oncekey::webhook::WebhookError;
 use oncekey::{
     AnswerClass, Attempt, BusinessKeys, Decision, Dialect, FailCause, FormKeyError, KeyError,
-    KeyState, Next, Record, Rejection, ScopeError, Settlement, Step, lifecycle,
+    KeyState, Next, Record, Recourse, Rejection, ScopeError, Settlement, Step, lifecycle,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use support::requests::answer;
@@ -288,8 +288,11 @@ fn errors() -> String {
         ("the key has expired, and expired keys are refused", decision(Decision::KeyExpired)),
         ("only an unknown outcome can be settled", Rejection::NothingToSettle),
         ("the key that was asked about has no record", Rejection::NoRecord),
-        ("the connection to the origin broke", Rejection::OriginUnreachable),
-        ("the origin did not answer in time", Rejection::OriginTimedOut),
+        (
+            "the connection to the origin broke",
+            Rejection::OriginUnreachable(Recourse::RetryWithKey),
+        ),
+        ("the origin did not answer in time", Rejection::OriginTimedOut(Recourse::RetryWithKey)),
         ("the store does not answer; the origin was not called", Rejection::StoreUnavailable),
         ("too much is under way; the origin was not called", Rejection::Overloaded),
         ("too late to call the origin safely; it was not called", Rejection::TooLateToDispatch),

@@ -2,6 +2,7 @@
 
 use crate::business::Number;
 use crate::decision::{Completion, Decision, Execution, FailCause, Settlement, Settling};
+use crate::policy::UnknownOutcome;
 use crate::problem::Rejection;
 use crate::record::KeyStatus;
 use crate::response::StoredResponse;
@@ -19,6 +20,8 @@ pub struct Write {
     /// What it means that the origin could not be reached: that the outcome is unknown, or, where
     /// that is known to be safe, that nothing was dispatched.
     pub unreachable: FailCause,
+    /// What a retry finds today once the outcome is unknown. It decides what the caller is told to do.
+    pub unknown_outcome: UnknownOutcome,
 }
 
 /// What tells one intent from another, and so whose record comes first.

@@ -6,7 +6,7 @@ use oncekey::business::Number;
 use oncekey::exchange::{After, Answer, Answered, Exchange, NamedBy, Of, Step, Told, Write};
 use oncekey::{
     BusinessKeys, Completion, Decision, Execution, FailCause, KeyState, KeyStatus, Millis,
-    Rejection, Settlement, Settling, StoredResponse, UnixMillis,
+    Rejection, Settlement, Settling, StoredResponse, UnixMillis, UnknownOutcome,
 };
 
 pub(crate) const LEASE: Millis = Millis::from_seconds(10);
@@ -30,7 +30,16 @@ impl Walk {
         number: Option<Number>,
         unreachable: FailCause,
     ) -> Self {
-        let write = Write { named_by, number, lease: LEASE, unreachable };
+        Self::begin_under(named_by, number, unreachable, UnknownOutcome::Retry)
+    }
+
+    pub(crate) fn begin_under(
+        named_by: NamedBy,
+        number: Option<Number>,
+        unreachable: FailCause,
+        unknown_outcome: UnknownOutcome,
+    ) -> Self {
+        let write = Write { named_by, number, lease: LEASE, unreachable, unknown_outcome };
         let (exchange, step) = Exchange::begin(write, START);
         Self { exchange, step, now: START }
     }

@@ -1,5 +1,6 @@
 // What comes back is what the origin said: headers, bytes, codings, redirects.
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { brotliCompressSync, gunzipSync, gzipSync } from "node:zlib";
 import { after, before, describe, test } from "node:test";
 import { head, newKey, sendRaw, startGateway } from "./support.mjs";
@@ -156,6 +157,86 @@ describe("an origin's answer", () => {
       for (const codings of [undefined, "identity", `${coding};q=0`, "zstd"]) {
         const plain = await gateway.post(path, key, { a: 1 }, taking(codings));
         assert.deepEqual([plain.replayed, plain.get("Content-Encoding"), plain.text], [true, undefined, text], codings);
+      }
+    }
+  });
+
+  test("no bytes are no bytes, whatever coding they are marked with", async () => {
+    const framings = [{}, { "Transfer-Encoding": "chunked" }, { Connection: "close" }];
+    for (const coding of ["gzip", "br", "deflate", "zstd", "GZIP", "gzip, br"]) {
+      for (const framing of framings) {
+        for (const status of [200, 201, 202, 303, 404]) {
+          const headers = { ...json, "Content-Encoding": coding, "X-A": "1", ...framing };
+          for (const answer of await twice(() => ({ status, headers }))) {
+            const seen = [answer.status, answer.state, answer.body.length, answer.get("X-A"), answer.get("Content-Encoding")];
+            assert.deepEqual(seen, [status, "completed", 0, "1", undefined], `${coding} ${JSON.stringify(framing)}`);
+          }
+          const plain = await gateway.get(gateway.route(() => ({ status, headers })));
+          assert.deepEqual([plain.status, plain.body.length], [status, 0], `a read: ${coding}`);
+        }
+      }
+    }
+  });
+
+  test("a coded body that is cut is no answer, with or without bytes", async () => {
+    const bytes = gzipSync("x".repeat(1000));
+    for (const sent of [0, 1, 10, 20]) {
+      const path = gateway.route((_, response) => {
+        response.writeHead(201, { "Content-Encoding": "gzip", "Content-Length": bytes.length });
+        response.flushHeaders();
+        response.write(bytes.subarray(0, sent), () => setTimeout(() => response.socket.destroy(), 50));
+      });
+      const answer = await gateway.post(path, newKey());
+      assert.deepEqual([answer.status, answer.state], [502, "unknown"], `${sent} bytes`);
+      // Not cut, and still not what its coding says.
+      const broken = await gateway.post(
+        gateway.route(() => ({ status: 201, headers: { "Content-Encoding": "gzip" }, body: bytes.subarray(0, Math.max(sent, 1)) })),
+        newKey(),
+      );
+      assert.deepEqual([broken.status, broken.state], [502, "unknown"], `the first ${sent} bytes alone`);
+    }
+  });
+
+  test("the origin is asked for the bytes without a coding, so their digests fit", async () => {
+    const text = JSON.stringify({ text: "x".repeat(2000) });
+    const digest = (bytes) => createHash("sha256").update(bytes).digest("base64");
+    const md5 = (bytes) => createHash("md5").update(bytes).digest("base64");
+    /** As many servers do: coded where that is asked for, with digests of what is sent. */
+    const handler = ({ headers }) => {
+      const coding = /\bgzip\b/.test(headers["accept-encoding"] ?? "") ? { "Content-Encoding": "gzip" } : {};
+      const body = coding["Content-Encoding"] ? gzipSync(text) : Buffer.from(text);
+      const digests = { "Content-Digest": `sha-256=:${digest(body)}:`, "Repr-Digest": `sha-256=:${digest(body)}:`, "Content-MD5": md5(body), Digest: `SHA-256=${digest(body)}` };
+      return { status: 201, headers: { ...json, ...coding, ...digests, ETag: '"v1"' }, body };
+    };
+    for (const taking of [undefined, "gzip", "identity"]) {
+      const more = taking ? { headers: [["Accept-Encoding", taking]] } : {};
+      for (const answer of await twice(handler, more)) {
+        // The simulator compresses for a caller that takes gzip.
+        const body = answer.get("Content-Encoding") === "gzip" ? gunzipSync(answer.body) : answer.body;
+        assert.equal(body.toString(), text);
+        assert.equal(answer.get("Content-Digest"), `sha-256=:${digest(body)}:`);
+        assert.equal(answer.get("Repr-Digest"), `sha-256=:${digest(body)}:`);
+        assert.equal(answer.get("Content-MD5"), md5(body));
+        assert.equal(answer.get("Digest"), `SHA-256=${digest(body)}`);
+        assert.equal(answer.get("ETag"), '"v1"');
+      }
+    }
+    assert.equal(gateway.origin.seen.at(-1).headers["accept-encoding"], "identity");
+  });
+
+  test("digests of bytes that were decoded are left out", async () => {
+    const sent = gzipSync("x".repeat(500));
+    const digests = { "Content-Digest": "sha-256=:AA==:", "Repr-Digest": "sha-256=:AA==:", Digest: "SHA-256=AA==", "Content-MD5": "AA==" };
+    const coded = { "Content-Encoding": "gzip", ETag: '"v1"', ...digests };
+    for (const answer of await twice(() => ({ headers: coded, body: sent }))) {
+      assert.equal(answer.text, "x".repeat(500));
+      for (const name of Object.keys(digests)) assert.equal(answer.get(name), undefined, name);
+      assert.equal(answer.get("ETag"), '"v1"');
+    }
+    // A coding that nobody takes off stays, and so do they; of no bytes they are those of no bytes.
+    for (const [coding, body] of [["zstd", "abc"], ["identity", "abc"], ["gzip", ""]]) {
+      for (const answer of await twice(() => ({ headers: { ...coded, "Content-Encoding": coding }, body }))) {
+        for (const [name, value] of Object.entries(digests)) assert.equal(answer.get(name), value, `${coding}: ${name}`);
       }
     }
   });

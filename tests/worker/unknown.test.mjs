@@ -98,7 +98,6 @@ describe("behind an upstream an unknown outcome is held", () => {
 
   test("a read that fails says so as well", async () => {
     assert.equal((await gateway.get(gateway.route(cut))).status, 502);
-    assert.equal((await gateway.get(gateway.route(gated()))).status, 504);
   });
 
   test("a dead origin is an unknown outcome: nobody can tell a refused connection from a cut one", async () => {

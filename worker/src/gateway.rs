@@ -14,7 +14,10 @@ use crate::upstream::{self, Deadline, Outgoing};
 use oncekey::exchange::{NamedBy, Write};
 use oncekey::fingerprint::RequestParts;
 use oncekey::form::{Taken, one_key};
-use oncekey::{Disguise, Fingerprints, IdempotencyKey, Rejection, Scope, ScopeError, ScopedKey};
+use oncekey::{
+    Disguise, Fingerprints, IdempotencyKey, Policy, Recourse, Rejection, Scope, ScopeError,
+    ScopedKey,
+};
 use worker::Env;
 
 /// An answer, and what is left to do once it has gone out.
@@ -128,7 +131,8 @@ async fn once(
         (None, None) => return Err(Rejection::Internal),
     };
     let unreachable = config.unreachable;
-    let write = Write { named_by, number, lease: config.policy.lease, unreachable };
+    let Policy { lease, unknown_outcome, .. } = config.policy;
+    let write = Write { named_by, number, lease, unreachable, unknown_outcome };
     let answers = Reservation::of_answer();
     let incoming = &incoming;
     let attempting = Attempting {
@@ -186,14 +190,10 @@ async fn pass_through(
     read: Option<&[u8]>,
 ) -> Answer {
     let outgoing = Outgoing::keyless(incoming, read, &caller.request_id);
-    let deadline = Deadline::after(caller.config.origin_timeout);
-    match upstream::call(env, &caller.config, outgoing, &deadline).await {
+    let recourse = if incoming.is_write() { Recourse::FindOut } else { Recourse::SendAgain };
+    match upstream::call(env, &caller.config, outgoing, &Deadline::never()).await {
         Ok(answer) => answer.pass_on(),
-        Err(upstream::OriginError::TimedOut) => {
-            deadline.abort();
-            caller.reject(&Rejection::OriginTimedOut)
-        }
-        Err(_) => caller.reject(&Rejection::OriginUnreachable),
+        Err(_) => caller.reject(&Rejection::OriginUnreachable(recourse)),
     }
 }
 

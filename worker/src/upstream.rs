@@ -7,25 +7,31 @@ use crate::config::{Config, Upstream};
 use crate::headers;
 use crate::incoming::Incoming;
 use crate::sandbox;
-use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream;
+use futures_util::{Stream, StreamExt};
 use oncekey::disguise::names_another_path;
 use oncekey::forward::{
     below_upstream, how_it_came, is_forwarded, is_link, is_read, may_be_repeated,
 };
 use oncekey::response::{drop_connection_headers, is_digest, is_own_header, is_request_id};
 use oncekey::{IdempotencyKey, ScopeSource};
+use std::cell::Cell;
 use std::pin::pin;
+use std::rc::Rc;
 use web_sys::Url;
 use worker::js_sys::{self, Uint8Array};
 use worker::wasm_bindgen::{JsCast, JsValue};
-use worker::wasm_bindgen_futures::JsFuture;
+use worker::wasm_bindgen_futures::{JsFuture, spawn_local};
 use worker::web_sys::{self, ReadableStream};
+use worker::worker_sys::FixedLengthStream;
 use worker::{AbortController, ByteStream, Env, Headers, Response};
 
 /// In the place of the origin's URL, where the sandbox is the origin.
 const SANDBOX: &str = "https://sandbox";
+
+/// As much of a large body goes out at once, in bytes. A smaller body goes as a whole.
+const PIECE: u32 = 64 << 10;
 
 /// The largest answer that needs no place in the budget, in bytes.
 const SMALL: usize = 64 << 10;
@@ -181,12 +187,13 @@ impl Outgoing {
         self,
         base: &str,
         signal: Option<&web_sys::AbortSignal>,
+        sent: &Rc<Cell<oncekey::UnixMillis>>,
     ) -> worker::Result<web_sys::Request> {
         let headers = headers::of(&self.headers, Some(&self.came));
         let init = web_sys::RequestInit::new();
         init.set_method(&self.method);
         init.set_headers(headers.as_ref());
-        init.set_body(&self.body.into_js()?);
+        init.set_body(&self.body.into_js(sent)?);
         init.set_signal(signal);
         if is_read(&self.method) {
             // The platform's cache knows the URL alone and nothing of tenants: what it has may be the
@@ -206,17 +213,43 @@ impl Payload {
         if bytes.is_empty() { Self::None } else { Self::Bytes(Uint8Array::from(bytes)) }
     }
 
-    fn into_js(self) -> worker::Result<JsValue> {
+    /// As the platform takes it. What is `large` goes out piece by piece, each of which is noted in
+    /// `sent`: an origin's time begins when it has the request.
+    fn into_js(self, sent: &Rc<Cell<oncekey::UnixMillis>>) -> worker::Result<JsValue> {
         Ok(match self {
             Self::None => JsValue::UNDEFINED,
             Self::NoBytes => {
                 let empty = Response::from_stream(stream::empty::<worker::Result<Vec<u8>>>())?;
                 web_sys::Response::from(empty).body().into()
             }
+            Self::Bytes(bytes) if bytes.length() > PIECE => {
+                let (length, sent) = (bytes.length(), Rc::clone(sent));
+                let pieces = stream::iter((0..length).step_by(PIECE as usize));
+                let pieces = pieces.map(move |at| {
+                    sent.set(clock::now());
+                    Ok(bytes.slice(at, at.saturating_add(PIECE).min(length)).to_vec())
+                });
+                in_pieces(pieces, length)?.into()
+            }
             Self::Bytes(bytes) => bytes.into(),
             Self::Stream(stream) => stream.into(),
         })
     }
+}
+
+/// A body of known length that is made as it goes out.
+fn in_pieces(
+    pieces: impl Stream<Item = worker::Result<Vec<u8>>> + 'static,
+    length: u32,
+) -> worker::Result<ReadableStream> {
+    let pieces = web_sys::Response::from(Response::from_stream(pieces)?).body();
+    let fixed = FixedLengthStream::new(length)?;
+    if let Some(pieces) = pieces {
+        let piped = pieces.pipe_to(&fixed.writable());
+        // An origin that answers before it has read everything ends this with an error.
+        spawn_local(async move { drop(JsFuture::from(piped).await) });
+    }
+    Ok(fixed.readable())
 }
 
 /// Calls the origin and waits for the head of its answer, as long as the settings allow in all:
@@ -239,11 +272,12 @@ pub(crate) async fn call(
     let sent = async {
         match &config.upstream {
             Upstream::Sandbox => {
-                let request = outgoing.into_request(base, None)?;
+                let request = outgoing.into_request(base, None, &deadline.from)?;
                 sandbox::serve(env, request.into()).await.map(web_sys::Response::from)
             }
             Upstream::Url(_) => {
-                fetch(outgoing.into_request(base, Some(&deadline.abort.signal()))?).await
+                let signal = deadline.abort.signal();
+                fetch(outgoing.into_request(base, Some(&signal), &deadline.from)?).await
             }
         }
     };
@@ -299,23 +333,42 @@ async fn fetch(request: web_sys::Request) -> worker::Result<web_sys::Response> {
     Ok(response.dyn_into()?)
 }
 
-/// The end of an origin's time. Past it, the call is aborted.
+/// The end of an origin's time, which begins when the request's body has gone out. Past it, the call
+/// is aborted.
 pub(crate) struct Deadline {
     abort: AbortController,
-    at: oncekey::UnixMillis,
+    /// `None` for one that never comes.
+    length: Option<oncekey::Millis>,
+    /// When the call was made, or the latest piece of its body went out.
+    from: Rc<Cell<oncekey::UnixMillis>>,
 }
 
 impl Deadline {
     pub(crate) fn after(length: oncekey::Millis) -> Self {
-        Self { abort: AbortController::default(), at: clock::now().plus(length) }
+        Self { length: Some(length), ..Self::never() }
+    }
+
+    /// For what an origin may take its time with: reports, long polls, events.
+    pub(crate) fn never() -> Self {
+        let from = Rc::new(Cell::new(clock::now()));
+        Self { abort: AbortController::default(), length: None, from }
     }
 
     /// Waits for `work` until the deadline; `None` past it.
     async fn bound<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        let left = self.at.since(clock::now());
-        match select(pin!(work), pin!(clock::sleep(left))).await {
-            Either::Left((done, _)) => Some(done),
-            Either::Right(_) => None,
+        let Some(length) = self.length else {
+            return Some(work.await);
+        };
+        let mut work = pin!(work);
+        loop {
+            let from = self.from.get();
+            let left = from.plus(length).since(clock::now());
+            match select(work.as_mut(), pin!(clock::sleep(left))).await {
+                Either::Left((done, _)) => return Some(done),
+                Either::Right(_) if self.from.get() == from => return None,
+                // More of the body has gone out meanwhile.
+                Either::Right(_) => {}
+            }
         }
     }
 
@@ -371,7 +424,11 @@ impl OriginAnswer {
                 Some(None) => return Ok(OriginBody::Whole(body)),
                 // It ended as it should, with a coding in its headers and no bytes: there is nothing
                 // to decode. A connection that broke is another error.
-                Some(Some(Err(error))) if body.is_empty() && is_short_of_coding(&error) => {
+                Some(Some(Err(error)))
+                    if body.is_empty()
+                        && self.header("content-length").is_none()
+                        && is_short_of_coding(&error) =>
+                {
                     return Ok(OriginBody::Whole(body));
                 }
                 Some(Some(Err(_))) => return Err(OriginError::CutOff),

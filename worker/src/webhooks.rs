@@ -50,6 +50,7 @@ async fn receive(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Outc
             number: None,
             lease: config.policy.lease,
             unreachable: config.unreachable,
+            unknown_outcome: config.policy.of_events().unknown_outcome,
         },
         fingerprints: webhook::fingerprints(),
         key: Some(id),

@@ -93,6 +93,8 @@ mutants! {
     NotStoredGoesUnmarked,
     /// The key is completed before its business number.
     KeyBeforeNumber,
+    /// The platform sends a write to the origin again when the connection breaks: two executions of one attempt.
+    PlatformRepeatsWrites,
     /// The business number is not asked.
     NumberNotAsked,
     /// A business number is forgotten after the retention, as a key is.

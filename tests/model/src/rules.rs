@@ -45,6 +45,12 @@ impl Rules {
         if self.has(M::TimeGoesBack) { clock } else { clock.never_before(last_seen) }
     }
 
+    /// Whether something on the way sends a request to the origin again by itself. That it does not is what a gateway
+    /// has to see to: no rule of the core can.
+    pub fn repeats_on_the_way(self) -> bool {
+        self.has(M::PlatformRepeatsWrites)
+    }
+
     /// [`Policy::of_numbers`].
     pub fn of_numbers(self, policy: Policy) -> Policy {
         if self.has(M::NumberForgotten) { policy } else { policy.of_numbers() }

@@ -37,7 +37,8 @@ pub const fn suspected(mutant: Mutant) -> &'static str {
         | M::ReleaseOn5xx
         | M::ReplayLosesBody
         | M::AnswerBeforeStored
-        | M::NotStoredGoesUnmarked => "hold",
+        | M::NotStoredGoesUnmarked
+        | M::PlatformRepeatsWrites => "hold",
         M::TimeOutReleases => "hold, and time",
         M::NoAttemptCheckInComplete
         | M::LeaseNotChecked

@@ -46,6 +46,7 @@ fn mutants_are_caught() {
         Mutant::DispatchAfterHalfLease,
         Mutant::AnswerBeforeStored,
         Mutant::NumberNotAsked,
+        Mutant::PlatformRepeatsWrites,
         Mutant::KeyStoredAfterSending,
     ] {
         let verdict = try_mutant(mutant, how);

@@ -95,8 +95,8 @@ impl World<'_> {
                 self.note(match why {
                     Rejection::StoreUnavailable => Met::StoreDownAnswer,
                     Rejection::TooLateToDispatch => Met::TooLateAnswer,
-                    Rejection::OriginTimedOut => Met::TimedOutAnswer,
-                    Rejection::OriginUnreachable => Met::UnreachableAnswer,
+                    Rejection::OriginTimedOut(_) => Met::TimedOutAnswer,
+                    Rejection::OriginUnreachable(_) => Met::UnreachableAnswer,
                     Rejection::RecordUnreadable => Met::UnreadableAnswer,
                     Rejection::OfNumber { .. } => Met::NumberAnswer,
                     _ => Met::RejectedAnswer,

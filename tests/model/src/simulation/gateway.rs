@@ -124,6 +124,7 @@ impl World<'_> {
             number: numbered.then(|| requests::number(content).clone()),
             lease: policy.lease,
             unreachable: settings.unreachable,
+            unknown_outcome: policy.unknown_outcome,
         };
         let now = self.time(Clock::Gateway(gateway));
         let (machine, step) = self.rules.set_out(write.clone(), now);

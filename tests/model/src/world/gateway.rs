@@ -407,10 +407,12 @@ impl World {
 }
 
 fn write(scene: &Scene, asked: &Asked, number: Option<u8>) -> Write {
+    let policy = scene.config.gateways[usize::from(asked.gateway)].policy;
     Write {
         named_by: asked.named_by,
         number: number.map(|of| requests::number(of).clone()),
-        lease: scene.config.gateways[usize::from(asked.gateway)].policy.lease,
+        lease: policy.lease,
         unreachable: FailCause::ConnectionLost,
+        unknown_outcome: policy.unknown_outcome,
     }
 }

@@ -6,6 +6,7 @@ use super::requests::Asked;
 use super::{Action, World};
 use crate::config::{Config, Fate, Recognises, Scene};
 use crate::reached::Event;
+use crate::rules::Rules;
 use oncekey::exchange::Told;
 use oncekey::intent::Report;
 use oncekey::{IdempotencyKey, Record};
@@ -103,12 +104,14 @@ impl Message {
         !matches!(self, Self::KeyReply { .. } | Self::Call(Call { what: What::Renew, .. }))
     }
 
-    fn can_be_doubled(&self, config: &Config) -> bool {
+    fn can_be_doubled(&self, config: &Config, rules: Rules) -> bool {
         match self {
             Self::Request { .. } => true,
             Self::Call(call) => !matches!(call.what, What::Renew | What::Recall),
-            // Nobody repeats a POST on its way to the origin, unless that recognises it. Nor can an origin be
-            // believed that nothing was executed if the same request comes once more.
+            // Nobody repeats a write on its way to the origin: the gateway sends it so that nobody can. Where the
+            // origin recognises it, that does no harm. Nor can an origin be believed that nothing was executed if the
+            // same request comes once more.
+            Self::ToOrigin { .. } if rules.repeats_on_the_way() => true,
             Self::ToOrigin { .. } => {
                 let is_voided = config.bounds.voids > 0 || config.page.is_some();
                 config.recognises != Recognises::Nothing && !is_voided
@@ -157,7 +160,7 @@ impl World {
             if self.left.losses > 0 && message.matters() {
                 actions.push(Action::Lose(at));
             }
-            if self.left.doubles > 0 && message.can_be_doubled(config) {
+            if self.left.doubles > 0 && message.can_be_doubled(config, scene.rules) {
                 actions.push(Action::Double(at));
             }
         }

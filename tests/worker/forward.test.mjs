@@ -1,0 +1,134 @@
+// What the origin is told about a request besides the request, and where the links in its responses lead.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { exchange } from "./client.mjs";
+import { apiKey, created, head, newKey, sendRaw, startGateway } from "./support.mjs";
+
+describe("the origin", () => {
+  let gateway, urls;
+  before(async () => {
+    gateway = await startGateway({ more: { unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }] } });
+    urls = { simulator: gateway.url, workerd: (await gateway.worker.runtime.unsafeGetDirectURL()).href.replace(/\/$/, "") };
+  });
+  after(() => gateway.dispose());
+
+  const told = ({ headers }) => [headers["x-forwarded-host"], headers["x-forwarded-proto"], headers.forwarded];
+
+  test("hears by which host and scheme the request came, and believes no caller about it", async () => {
+    const lies = [
+      ["X-Forwarded-Host", "evil.example"],
+      ["X_Forwarded_Host", "evil.example"],
+      ["X-Forwarded_Host", "evil.example"],
+      ["X-Forwarded-Proto", "gopher"],
+      ["X-Forwarded-Port", "666"],
+      ["X-Forwarded-Prefix", "/evil"],
+      ["X-Forwarded-Server", "evil.example"],
+      ["X_Forwarded_For", "6.6.6.6"],
+      ["Forwarded", "for=6.6.6.6;host=evil.example;proto=gopher"],
+    ];
+    for (const url of Object.values(urls)) {
+      for (const [method, headers] of [["POST", [["Idempotency-Key", newKey()]]], ["POST", []], ["GET", []]]) {
+        const path = gateway.route();
+        await exchange(url, { method, path, headers: [["X-Api-Key", apiKey], ...headers, ...lies] });
+        const seen = gateway.origin.last(path);
+        // The simulator stands before workerd and asks it under a host of its own.
+        const [host, proto, forwarded] = told(seen);
+        if (url === urls.workerd) assert.equal(host, new URL(url).host);
+        assert.match(host, /^(127\.0\.0\.1|localhost)(:\d+)?$/);
+        assert.deepEqual([proto, forwarded], ["http", `host="${host}";proto=http`]);
+        assert.doesNotMatch(seen.rawHeaders.join("\n"), /evil|gopher|666|6\.6/);
+        assert.equal(seen.headers.host, new URL(gateway.origin.url).host);
+      }
+    }
+  });
+
+  test("is not asked to expect anything: that is between the caller and the gateway", async () => {
+    for (const url of Object.values(urls)) {
+      for (const key of [[["Idempotency-Key", newKey()]], []]) {
+        const path = gateway.route();
+        const pairs = [["X-Api-Key", apiKey], ...key, ["Expect", "100-continue"], ["Content-Length", 2], ["Connection", "close"]];
+        const answer = await sendRaw(url, Buffer.concat([head("POST", path, pairs), Buffer.from("{}")]));
+        assert.match(answer.text, /HTTP\/1\.1 201 /);
+        const seen = gateway.origin.last(path);
+        assert.deepEqual([seen.headers.expect, seen.body.toString()], [undefined, "{}"]);
+      }
+    }
+  });
+
+  test("is asked past all caches for what is read, with and without a key, and for nothing else", async () => {
+    // workerd says so to the origin.
+    const seen = async (method, headers) => {
+      const path = gateway.route();
+      await exchange(urls.workerd, { method, path, headers });
+      return gateway.origin.last(path).headers["cache-control"];
+    };
+    for (const method of ["GET", "HEAD"]) {
+      for (const credential of [[["X-Api-Key", "a"]], [["Authorization", "Bearer a"]], [["Cookie", "sid=a"]], [["X-Other", "a"]], []]) {
+        assert.equal(await seen(method, credential), "no-cache", `${method} ${credential}`);
+        assert.equal(await seen(method, [...credential, ["Idempotency-Key", newKey()]]), "no-cache");
+      }
+      assert.equal(await seen(method, [["X-Api-Key", "a"], ["Cache-Control", "max-age=60"]]), "max-age=60", "the caller's own");
+    }
+    assert.equal(await seen("POST", [["X-Api-Key", "a"], ["Idempotency-Key", newKey()]]), undefined);
+  });
+});
+
+describe("a link in a response", () => {
+  for (const base of ["", "/base", "/a/b"]) {
+    test(`leads to the gateway, with an upstream at "${base || "/"}"`, async () => {
+      const plain = await startGateway();
+      const { origin } = plain;
+      await plain.worker.dispose();
+      const gateway = await startGateway({ upstream: origin.url + base, more: { unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }] } });
+      const url = (await gateway.worker.runtime.unsafeGetDirectURL()).href.replace(/\/$/, "");
+      const { host } = new URL(origin.url);
+      // What the origin says, and what the caller gets; `undefined` is what it said.
+      const links = [
+        [`${origin.url}${base}/v1/x/7?a=b#c`, `${url}/v1/x/7?a=b#c`],
+        [`HTTP://${host}${base}/v1/x/7`, `${url}/v1/x/7`],
+        [`http://user:pass@${host}${base}/v1/x`, `${url}/v1/x`],
+        [`//${host}${base}/v1/x/7`, `${url}/v1/x/7`],
+        [`${origin.url}${base}//evil.example/x`, `${url}//evil.example/x`],
+        [`${base}/v1/x/7`, base ? `${url}/v1/x/7` : undefined],
+        ["7?a=b", undefined],
+        ["../w/7", undefined],
+        ["https://elsewhere.example/v1/x"],
+        [`http://${host}0/v1/x`],
+        [`https://${host}${base}/v1/x`],
+        [`http://${host}.evil.example${base}/v1/x`],
+        [`http://${host}@evil.example${base}/v1/x`],
+        ...(base ? [[`${origin.url}/other/x`], [`${origin.url}${base}2/x`], ["/other"]] : []),
+      ];
+      try {
+        for (const [said, wanted = said] of links) {
+          for (const status of [201, 202, 301, 302, 303, 307, 308]) {
+            const path = `/v1/${newKey()}/x`;
+            origin.route(() => ({ status, headers: { Location: said, "Content-Location": said } }), base + path);
+            const key = newKey();
+            for (const [method, headers] of [["POST", [["Idempotency-Key", key]]], ["POST", [["Idempotency-Key", key]]], ["POST", []], ["GET", []]]) {
+              const answer = await exchange(url, { method, path, headers: [["X-Api-Key", apiKey], ...headers] });
+              assert.deepEqual([answer.status, answer.get("Location"), answer.get("Content-Location")], [status, wanted, wanted], said);
+            }
+          }
+        }
+        const path = `/v1/${newKey()}`;
+        origin.route(created, `${base}${path}`);
+        const moved = `/v1/${newKey()}`;
+        origin.route(() => ({ status: 307, headers: { Location: `${origin.url}${base}${path}` } }), base + moved);
+        const key = newKey();
+        const first = await exchange(url, { method: "POST", path: moved, headers: [["X-Api-Key", apiKey], ["Idempotency-Key", key]] });
+        // Who follows it comes back here, where the key counts.
+        const at = new URL(first.get("Location"));
+        for (const replayed of [false, true]) {
+          const answer = await exchange(at.origin, { method: "POST", path: at.pathname, headers: [["X-Api-Key", apiKey], ["Idempotency-Key", key]] });
+          assert.deepEqual([answer.status, answer.replayed], [201, replayed]);
+        }
+        assert.equal(origin.hits(base + path), 1);
+      } finally {
+        await gateway.worker.dispose();
+        await gateway.origin.close();
+        await origin.close();
+      }
+    });
+  }
+});

@@ -1,0 +1,122 @@
+// How long the origin may take: a limit for keyed writes, from when it has the request; none for anything else. And
+// what a caller is told that gets no response.
+import assert from "node:assert/strict";
+import { connect } from "node:net";
+import { createServer } from "node:http";
+import { after, before, describe, test } from "node:test";
+import { apiKey, created, cut, gated, head, newKey, sleep, startGateway, startWorker } from "./support.mjs";
+import { exchange } from "./client.mjs";
+
+const LIMIT = 1000;
+const vars = { ORIGIN_TIMEOUT_SECONDS: String(LIMIT / 1000) };
+/** Answers after twice the limit. */
+const slow = async () => (await sleep(2 * LIMIT), created());
+
+describe("the origin's time", () => {
+  let gateway;
+  before(async () => (gateway = await startGateway({ vars })));
+  after(() => gateway.dispose());
+
+  test("has no limit for reads and writes without a key", async () => {
+    const path = gateway.route(slow);
+    const calls = [["GET", {}], ["GET", { key: newKey() }], ["POST", {}], ["POST", { body: { a: 1 } }], ["DELETE", {}]];
+    const answers = await Promise.all(calls.map(([method, more]) => gateway.call(method, path, more)));
+    assert.deepEqual(answers.map(({ status }) => status), calls.map(() => 201));
+  });
+
+  test("does not end a stream of events", async () => {
+    const path = gateway.route(async (_, response) => {
+      response.writeHead(200, { "Content-Type": "text/event-stream" });
+      for (let at = 0; at < 5; at++) {
+        response.write(`data: ${at}\n\n`);
+        await sleep(LIMIT / 2);
+      }
+      response.end("data: end\n\n");
+    });
+    assert.match((await gateway.get(path)).text, /data: 4\n\ndata: end/);
+  });
+
+  test("does not run while a caller without a key uploads", async () => {
+    const path = gateway.route();
+    const socket = connect(Number(new URL(gateway.url).port), "127.0.0.1");
+    let told = "";
+    socket.on("data", (data) => (told += data));
+    const ended = new Promise((resolve) => socket.on("close", resolve));
+    socket.write(head("POST", path, [["X-Api-Key", apiKey], ["Content-Length", 5], ["Connection", "close"]]));
+    for (const byte of "12345") {
+      await sleep(LIMIT / 2);
+      socket.write(byte);
+    }
+    await ended;
+    assert.match(told, /^HTTP\/1\.1 201 /);
+    assert.equal(gateway.origin.last(path).body.toString(), "12345");
+  });
+
+  test("is limited for a write with a key, which is then held", async () => {
+    const path = gateway.route(gated());
+    for (const more of [{ key: newKey() }, { key: newKey(), body: "x".repeat(200_000) }]) {
+      const answer = await gateway.call("POST", path, more);
+      assert.deepEqual([answer.status, answer.state], [504, "unknown"]);
+      assert.match(answer.json.message, /not executed again until its outcome is settled/);
+    }
+  });
+
+  test("what a caller is told to do fits its request", async () => {
+    const broken = gateway.route(cut);
+    const read = await gateway.get(broken);
+    assert.deepEqual([read.status, read.json.code], [502, "api_connection_error"]);
+    assert.doesNotMatch(read.json.message, /key|executed/i);
+    const keyless = await gateway.call("POST", broken, { body: { a: 1 } });
+    assert.deepEqual([keyless.status, keyless.json.code], [502, "api_connection_error"]);
+    assert.match(keyless.json.message, /Look its result up before you send it again/);
+    const held = await gateway.post(broken, newKey());
+    assert.match(held.json.message, /do not use a new one/);
+  });
+});
+
+for (const [settings, words] of [[{ UNKNOWN_OUTCOME: "retry" }, /Retry with this idempotency key/], [{ CONNECT_FAILURE: "released" }, /was not executed\. Retry/]]) {
+  test(`what a caller is told with ${Object.entries(settings)}`, async () => {
+    const gateway = await startGateway({ vars: settings });
+    try {
+      assert.match((await gateway.post(gateway.route(cut), newKey())).json.message, words);
+    } finally {
+      await gateway.dispose();
+    }
+  });
+}
+
+test("the origin's time begins when it has the request, however slowly it takes that in", async () => {
+  // Far more than what the sockets in between hold.
+  const [size, slowly] = [24 << 20, 16 << 20];
+  const limit = 2 * LIMIT;
+  let took, got;
+  // Reads a piece, and waits; that takes longer than the limit. It reads the rest and answers at once.
+  const server = createServer(async (request, response) => {
+    const since = Date.now();
+    got = 0;
+    for await (const chunk of request) {
+      got += chunk.length;
+      if (got < slowly) await sleep(12);
+    }
+    took = Date.now() - since;
+    response.writeHead(201).end("{}");
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const settings = { ORIGIN_TIMEOUT_SECONDS: String(limit / 1000), MAX_REQUEST_BYTES: String(32 << 20) };
+  const worker = await startWorker({ upstream: `http://127.0.0.1:${server.address().port}`, vars: settings });
+  try {
+    const key = newKey();
+    const headers = [["X-Api-Key", apiKey], ["Idempotency-Key", key], ["Content-Type", "application/octet-stream"]];
+    const body = Buffer.alloc(size, "x");
+    for (const replayed of [false, true]) {
+      const answer = await exchange(worker.url, { method: "POST", path: "/x", headers, body });
+      assert.deepEqual([answer.status, answer.state, answer.replayed], [201, "completed", replayed], answer.text);
+    }
+    assert.equal(got, size);
+    assert.ok(took > limit, `it was to take longer than the limit: ${took} ms`);
+  } finally {
+    await worker.dispose();
+    server.closeAllConnections();
+    server.close();
+  }
+});
