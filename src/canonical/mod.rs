@@ -35,7 +35,7 @@ pub(crate) mod work;
 
 pub use pointer::{JsonPointer, PointerError};
 
-pub(crate) use media_type::{MediaType, is_token};
+pub(crate) use media_type::MediaType;
 pub(crate) use sink::{Hashing, Sink};
 
 use fields::LeftOut;
