@@ -71,7 +71,7 @@ describe("an option", () => {
     ['guardForm(form, { intent: "order:1" })', /guardForm needs the client/],
   ];
 
-  test("that there is none of, or of a wrong type, is an error that names the right one, and nothing is sent", async () => {
+  test("fault 77: that there is none of, or of a wrong type, is an error that names the right one, and nothing is sent", async () => {
     const shop = await open(context, site.url + site.page({ body: FORM }));
     const before = site.seen.length;
     for (const [script, expected] of CASES) assert.match(await thrown(shop, script), expected, script);
@@ -160,7 +160,7 @@ describe("an attribute", () => {
   });
 });
 
-test("a namespace with a colon and an intent with one do not wait for each other, and share no key", async () => {
+test("fault 78: a namespace with a colon and an intent with one do not wait for each other, and share no key", async () => {
   const gate = gated(paid);
   const [slow, fast] = [site.route(gate), site.route()];
   const pages = [

@@ -28,7 +28,7 @@ function page(path, { name, token, enctype = "", amount = 10, guard = {} }) {
 describe("after a lost answer and a reload, without key calls,", () => {
   for (const name of ["authenticity_token", "csrfmiddlewaretoken", "_token", "__RequestVerificationToken", "payment[_token]"]) {
     for (const enctype of ["", "multipart/form-data"]) {
-      test(`a form with a new ${name} is sent under the same key (${enctype || "urlencoded"})`, async () => {
+      test(`fault 76: a form with a new ${name} is sent under the same key (${enctype || "urlencoded"})`, async () => {
         const path = site.route(inTurn(reset, paid));
         const shop = await open(context, page(path, { name, token: "one=", enctype }));
         await shop.click("#pay");
@@ -43,7 +43,7 @@ describe("after a lost answer and a reload, without key calls,", () => {
     }
   }
 
-  test("a field that is named in `ignore` may change, and another may not", async () => {
+  test("fault 76: a field that is named in `ignore` may change, and another may not", async () => {
     for (const enctype of ["", "multipart/form-data"]) {
       const path = site.route(inTurn(reset, paid));
       const guard = { intent: `order:${enctype}`, options: { ignore: ["/stamp"] } };
@@ -61,7 +61,7 @@ describe("after a lost answer and a reload, without key calls,", () => {
   });
 
   for (const enctype of ["", "multipart/form-data"]) {
-    test(`a form that the browser sends keeps its key as well (${enctype || "urlencoded"})`, async () => {
+    test(`fault 76: a form that the browser sends keeps its key as well (${enctype || "urlencoded"})`, async () => {
       const keyIn = ({ body }) => /idempotency_key"?(?:=|\r\n\r\n)([0-9a-f-]{36})/.exec(body.toString())?.[1];
       const path = site.route(inTurn(reset, { headers: { "Content-Type": "text/html" }, body: "paid" }));
       const guard = { send: "navigate", options: { ignore: ["/stamp"] } };

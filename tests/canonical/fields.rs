@@ -41,7 +41,7 @@ fn parts(fields: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn a_token_of_any_framework_does_not_count_in_a_form() {
+fn fault_76_a_token_of_any_framework_does_not_count_in_a_form() {
     for name in CSRF_FIELDS.iter().map(|name| (*name).to_owned()).chain(["pay[_token]".to_owned()])
     {
         let bare = of(PAIRS, "amount=10&note=x", &[]);

@@ -61,6 +61,33 @@ test("fault 75: slim: the wasm of another version does not link, and the right o
   assert.deepEqual(report, ["TypeError", "ready"]);
 });
 
+test("slim: without init, or with what is no wasm, it is an error, and no translation is loaded in its place", async () => {
+  const report = await consumer.run(
+    "no-init.mjs",
+    `import { createClient, init, mintKey } from "oncekey/slim";
+    const told = async (call) => {
+      try {
+        await call();
+        return "nothing";
+      } catch ({ message }) {
+        return message;
+      }
+    };
+    const page = () => new Response("<!doctype html>", { headers: { "content-type": "text/html" } });
+    const all = [await told(createClient), await told(mintKey), await told(() => init(undefined))];
+    for (const wasm of [page, new TextEncoder().encode("<!doctype html>"), () => new Response("", { status: 404 })]) {
+      init(wasm);
+      const client = createClient({ storage: null });
+      client.addEventListener("wasm-fallback", () => all.push("a translation was loaded"));
+      all.push(await told(() => client.ready));
+    }
+    console.log(JSON.stringify(all));`,
+  );
+  const expected = [/call init\(\)/, /call init\(\)/, /init\(\) needs the wasm/, /no wasm \(text\/html\)/, /no wasm \(bytes\)/, /404/];
+  assert.equal(report.length, expected.length, report.join());
+  for (const [at, pattern] of expected.entries()) assert.match(report[at], pattern);
+});
+
 test("where wasm is forbidden, its translation runs", async () => {
   // Node's own fetch compiles its parser first.
   const forbid = `const forbidden = () => { throw new WebAssembly.CompileError("forbidden"); };

@@ -215,7 +215,7 @@ describe("a token against cross-site requests is new with each page load", () =>
   const names = ["authenticity_token", "csrfmiddlewaretoken", "_token", "__RequestVerificationToken", "_csrf"];
 
   for (const name of names) {
-    test(`${name} does not count in a form, and the rest does`, async () => {
+    test(`fault 76: ${name} does not count in a form, and the rest does`, async () => {
       const form = (token, amount) => [`${name}=${token}&amount=${amount}`, urlencoded];
       assert.equal(await compare(gateway, form("a%2B1%3D", 5), form("b%2F2%3D", 5)), "replayed");
       assert.equal(await compare(gateway, form("a", 5), ["amount=5", urlencoded]), "replayed");
@@ -225,7 +225,7 @@ describe("a token against cross-site requests is new with each page load", () =>
     });
   }
 
-  test("a form that the browser posts, with its key in a field and a fresh token, is executed once", async () => {
+  test("fault 76: a form that the browser posts, with its key in a field and a fresh token, is executed once", async () => {
     const path = gateway.route();
     const key = newKey();
     const post = (token, boundary) => {
