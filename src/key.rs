@@ -3,6 +3,8 @@
 use crate::time::UnixMillis;
 use core::fmt;
 
+mod structured;
+
 /// A valid idempotency key: 1 to 255 visible ASCII characters, without quotes around it, without a
 /// quote at its start or a comma at its end.
 ///
@@ -21,7 +23,8 @@ pub enum KeyError {
     /// A space, a control character, something outside ASCII, or a comma at the end. Two header lines
     /// arrive joined by a comma and a space, so this is also how a key that was sent twice is noticed.
     NotVisibleAscii,
-    /// It starts with a quote and is no RFC 8941 string.
+    /// It starts with a quote and is no structured-field string (RFC 9651), alone or with
+    /// well-formed parameters.
     BrokenString,
 }
 
@@ -33,13 +36,18 @@ impl IdempotencyKey {
     ///
     /// The IETF draft (draft-ietf-httpapi-idempotency-key-header) makes it an RFC 8941 string,
     /// `"k"`; most clients send the bare `k`. Both name the same key. Parameters behind the string
-    /// are refused: none is defined, and to ignore one could join two keys.
+    /// (RFC 9651 §3.1.2, `"k";a=1`) are no part of the key, as that RFC wants of parameters that are
+    /// not defined; they have to be well-formed.
     pub fn parse_header(value: &str) -> Result<Self, KeyError> {
         let value = value.trim_matches([' ', '\t']);
-        match value.strip_prefix('"') {
-            Some(rest) => Self::parse_bare(&unquote(rest)?),
-            None => Self::parse_bare(value),
+        let Some(rest) = value.strip_prefix('"') else {
+            return Self::parse_bare(value);
+        };
+        let (key, rest) = structured::string(rest).ok_or(KeyError::BrokenString)?;
+        if !structured::are_parameters(rest) {
+            return Err(KeyError::BrokenString);
         }
+        Self::parse_bare(&key)
     }
 
     /// Takes the key's own text, as a form field or a store holds it.
@@ -98,23 +106,6 @@ impl IdempotencyKey {
     }
 }
 
-/// The content of an RFC 8941 string whose opening quote is already taken off.
-fn unquote(rest: &str) -> Result<String, KeyError> {
-    let mut text = String::new();
-    let mut characters = rest.chars();
-    loop {
-        match characters.next() {
-            Some('"') if characters.as_str().is_empty() => return Ok(text),
-            Some('"') | None => return Err(KeyError::BrokenString),
-            Some('\\') => match characters.next() {
-                Some(escaped @ ('"' | '\\')) => text.push(escaped),
-                _ => return Err(KeyError::BrokenString),
-            },
-            Some(character) => text.push(character),
-        }
-    }
-}
-
 impl fmt::Debug for IdempotencyKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "IdempotencyKey({} characters)", self.0.len())
@@ -130,7 +121,7 @@ impl fmt::Display for KeyError {
                 "The idempotency key may hold only visible ASCII characters and no spaces, and must be sent once."
             }
             Self::BrokenString => {
-                "The idempotency key starts with a quote but is not a complete quoted string; send it bare or as \"key\"."
+                "The idempotency key starts with a quote but is not one complete quoted string, alone or with well-formed parameters; send it bare or as \"key\"."
             }
         })
     }
@@ -150,6 +141,15 @@ mod tests {
     }
 
     #[test]
+    fn parameters_are_no_part_of_the_key() {
+        for value in ["\"k\";a=1", "\"k\"; a;b=?0", "\"k\";a=\"x;y\"", " \"k\";a=tok/en:1 "] {
+            assert_eq!(IdempotencyKey::parse_header(value).unwrap().as_str(), "k", "{value}");
+        }
+        // Without quotes it is no structured field, and all of it is the key.
+        assert_eq!(IdempotencyKey::parse_header("k;a=1").unwrap().as_str(), "k;a=1");
+    }
+
+    #[test]
     fn what_is_no_key_says_why() {
         for (value, error) in [
             ("", KeyError::Empty),
@@ -157,7 +157,10 @@ mod tests {
             ("  ", KeyError::Empty),
             ("\"unclosed", KeyError::BrokenString),
             ("\"a\"b", KeyError::BrokenString),
-            ("\"a\";p=1", KeyError::BrokenString),
+            ("\"a\";p=", KeyError::BrokenString),
+            ("\"a\" ;p=1", KeyError::BrokenString),
+            ("\"a\";p=1, \"b\"", KeyError::BrokenString),
+            ("\"\";p=1", KeyError::Empty),
             ("\"a\\n\"", KeyError::BrokenString),
             ("\"\\\"a\"", KeyError::BrokenString),
             ("\"", KeyError::BrokenString),

@@ -67,7 +67,12 @@ describe("the Idempotency-Key header", () => {
       '"unclosed',
       '"',
       '"a"b',
-      '"a";p=1',
+      '"a";p=',
+      '"a" ;p=1',
+      '"a";P=1',
+      '"a";p=1;',
+      '"a";p=1, "b"',
+      '"a";p="\\n"',
       '"a\\n"',
       "caf\u00e9",
       "caf\u00c3\u00a9",
@@ -90,6 +95,17 @@ describe("the Idempotency-Key header", () => {
     // workerd itself refuses a NUL before any Worker sees it.
     for (const key of ["\0", "a\0b", "k\0", "\0k", '"k\0"']) assert.equal((await raw(path, key)).status, 400);
     assert.equal(gateway.hits(path), 0);
+  });
+
+  test("parameters behind a key are no part of it", async () => {
+    const path = gateway.route();
+    const key = newKey();
+    for (const spelling of [key, `"${key}"`, `"${key}";a=1`, `"${key}"; a; b="x;y"`, `"${key}";a=:aGk=:;b=?0;c=tok/en;d=-1.5`])
+      assert.equal((await raw(path, spelling)).status, 201, spelling);
+    assert.equal(gateway.hits(path), 1);
+    assert.equal(gateway.origin.last(path).headers["idempotency-key"], key);
+    assert.equal((await raw(path, `${key};a=1`)).status, 201, "without quotes all of it is the key");
+    assert.equal(gateway.hits(path), 2);
   });
 
   test("every visible character may be in a key", async () => {
