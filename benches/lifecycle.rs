@@ -160,6 +160,7 @@ fn fingerprints(body: &[u8]) -> Fingerprints {
         method: "POST",
         path: "/v1/orders",
         query: None,
+        content_encoding: None,
         content_type: Some("application/json"),
         body,
         ignore: &[],

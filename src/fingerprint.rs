@@ -13,8 +13,8 @@
 //! ```
 //!
 //! `tag` is one byte: 0 when `form` is the raw body, 1 for the text that [`json::canonicalize`]
-//! gives, 2 for what [`multipart::canonicalize`] gives. See [`canonical`](crate::canonical) for
-//! which body has which form.
+//! gives, 2 for what [`multipart::canonicalize`] gives, 3 for a gzip stream without its header. See
+//! [`canonical`](crate::canonical) for which body has which form.
 //!
 //! Of a form, the fields that [do not count](crate::canonical::fields) are left out of `form`. Earlier
 //! releases left none out. A record that one of them made is compared with the whole form as well,
@@ -48,6 +48,9 @@ pub struct RequestParts<'a> {
     /// The value of `Content-Type`. Only its essence counts, lower-cased, and the boundary of a
     /// multipart body to take it apart; an absent one is the same as an empty one.
     pub content_type: Option<&'a str>,
+    /// The value of `Content-Encoding`. It has no part in the fingerprint; where it is `gzip`, the
+    /// header of the gzip stream has none either, for that holds the time of the compression.
+    pub content_encoding: Option<&'a str>,
     /// The body as it came: one that the caller coded is compared in its coding.
     pub body: &'a [u8],
     /// What of a body is left out: members of JSON, and in forms the [fields] that a pointer of one
@@ -76,7 +79,7 @@ pub struct Fingerprints {
     plain: Fingerprint,
     #[n(1)]
     keyed: Vec<Fingerprint>,
-    /// Of a form that fields were left out of: the fingerprints of the whole form, plain and keyed.
+    /// Of a form that fields were left out of: the fingerprints of the whole form, plain and keyed. So too of a gzip stream with its header.
     #[n(2)]
     whole: Option<Vec<Fingerprint>>,
 }
@@ -303,7 +306,7 @@ impl fmt::Display for SecretsError {
 
 impl std::error::Error for SecretsError {}
 
-/// The digest of a request, and that of its whole form where fields were left out.
+/// The digest of a request, and that of its whole form where something was left out.
 fn digests(request: &RequestParts<'_>) -> ([u8; 32], Option<[u8; 32]>) {
     let media_type = MediaType::parse(request.content_type);
     let head = || {
@@ -319,7 +322,7 @@ fn digests(request: &RequestParts<'_>) -> ([u8; 32], Option<[u8; 32]>) {
         }
         hashing
     };
-    let body = Body::read(&media_type, request.body);
+    let body = Body::read(&media_type, request.content_encoding, request.body);
     let mut hashing = head();
     let is_part = body.write(request.ignore, &mut hashing);
     let whole = is_part.then(|| {

@@ -25,6 +25,7 @@
 //! The file to read first is `lifecycle.rs`: it opens with the rules and the transition table.
 
 pub mod business;
+pub mod caching;
 pub mod canonical;
 pub mod decision;
 pub mod disguise;
@@ -49,6 +50,7 @@ pub mod retry;
 pub mod route;
 pub mod scope;
 pub mod secret;
+pub mod should_retry;
 pub mod time;
 pub mod webhook;
 pub mod webhook_target;
@@ -85,5 +87,6 @@ pub use lookup::LookUps;
 pub use response::{Kept, StoredResponse};
 
 pub use problem::{Dialect, Problem, Recourse, Rejection};
+pub use should_retry::Asked;
 
 pub use time::{Millis, UnixMillis};

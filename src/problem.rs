@@ -148,9 +148,9 @@ impl Rejection {
         let message = self.message();
         let (content_type, own) = if ietf || asked {
             let names = [("type", format!("urn:oncekey:problem:{code}")), ("title", title(code))];
-            (PROBLEM_JSON, [&names[..], &[("detail", message)]].concat())
+            (PROBLEM_JSON, [&names[..], &[("detail", message.clone())]].concat())
         } else {
-            ("application/json", vec![("type", code.to_owned()), ("message", message)])
+            ("application/json", vec![("type", code.to_owned()), ("message", message.clone())])
         };
         let mut fields: Vec<_> =
             own.iter().map(|(name, text)| (*name, json_string(text))).collect();
@@ -166,15 +166,19 @@ impl Rejection {
             fields.extend(http_status.map(|status| ("http_status", status.to_string())));
             fields.extend(resource.iter().map(|id| ("resource_id", json_string(id))));
         }
-        fields.extend(number.map(|number| ("param", json_string(&number.param()))));
-        fields.push(("request_id", json_string(request_id)));
-        let fields: Vec<_> =
-            fields.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+        let mut last = Vec::from_iter(number.map(|number| ("param", json_string(&number.param()))));
+        last.push(("request_id", json_string(request_id)));
+        fields.extend(last.iter().cloned());
+        // SDKs of Stripe-like APIs look here, and take what lacks it for a success.
+        let mut error = vec![("type", json_string(code)), ("code", json_string(code))];
+        error.push(("message", json_string(&message)));
+        error.append(&mut last);
+        fields.push(("error", json_object(&error)));
         Problem {
             status,
             code,
             content_type,
-            body: format!("{{{}}}", fields.join(",")),
+            body: json_object(&fields),
             retry_after,
             allow: match self {
                 Self::MethodNotAllowed(allow) => Some(allow),
@@ -187,9 +191,10 @@ impl Rejection {
     fn kind(&self, ietf: bool) -> (u16, &'static str, Option<u32>) {
         match self {
             Self::KeyMissing => (400, "idempotency_key_missing", None),
-            Self::KeyMalformed(_) | Self::FormKey(_) | Self::BodyUnreadable | Self::Invalid(_) => {
+            Self::KeyMalformed(_) | Self::FormKey(_) | Self::Invalid(_) => {
                 (400, "invalid_request_error", None)
             }
+            Self::BodyUnreadable => (408, "api_connection_error", None),
             Self::NoScope(ScopeError::Missing)
             | Self::NotAdmin
             | Self::Webhook(WebhookError::BadTime | WebhookError::BadSignature) => {
@@ -228,7 +233,7 @@ impl Rejection {
             Self::FormKey(error) => return error.to_string(),
             Self::Webhook(error) => return error.to_string(),
             Self::BodyUnreadable => {
-                "The request's body could not be read to its end; send it again."
+                "The request's body did not come to its end in time, so nothing was executed. Send it again with the same key."
             }
             Self::BodyTooLarge(limit) => {
                 return format!(
@@ -345,6 +350,13 @@ fn title(code: &str) -> String {
     first.to_ascii_uppercase() + rest
 }
 
+/// A JSON object of members whose values are JSON.
+fn json_object(members: &[(&str, String)]) -> String {
+    let members: Vec<_> =
+        members.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+    format!("{{{}}}", members.join(","))
+}
+
 /// A JSON string (RFC 8259 §7).
 fn json_string(text: &str) -> String {
     let mut json = String::with_capacity(text.len() + 2);
@@ -373,7 +385,18 @@ mod tests {
             "{}",
             problem.body
         );
-        assert!(problem.body.ends_with(r#""code":"idempotency_error","request_id":"req_1"}"#));
+        assert!(
+            problem.body.contains(r#""code":"idempotency_error","request_id":"req_1","error":"#)
+        );
+    }
+
+    #[test]
+    fn an_error_is_also_where_sdks_look_for_it() {
+        for dialect in [Dialect::Kukopay, Dialect::Ietf] {
+            let problem = Rejection::InProgress.problem(dialect, None, "req_1");
+            let error = r#","error":{"type":"idempotency_in_progress","code":"idempotency_in_progress","message":"A request with this idempotency key is in progress; ask again with the same key.","request_id":"req_1"}}"#;
+            assert!(problem.body.ends_with(error), "{}", problem.body);
+        }
     }
 
     #[test]
@@ -400,7 +423,7 @@ mod tests {
     #[test]
     fn a_request_id_of_the_origin_cannot_break_the_body() {
         let problem = Rejection::Internal.problem(Dialect::Kukopay, None, "a\"b\\c\nd");
-        assert!(problem.body.ends_with(r#""request_id":"a\"b\\c\u000ad"}"#), "{}", problem.body);
+        assert!(problem.body.ends_with(r#""request_id":"a\"b\\c\u000ad"}}"#), "{}", problem.body);
     }
 
     #[test]

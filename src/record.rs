@@ -288,6 +288,11 @@ impl Record {
         })
     }
 
+    /// Whether its answer has headers whose bytes this record cannot hold.
+    pub fn has_odd_headers(&self) -> bool {
+        matches!(&self.state, State::Completed { response, .. } if response.has_odd_headers())
+    }
+
     /// The same record with only the status of its answer, for a store that does not take more;
     /// `None` when there is nothing to leave out.
     pub fn without_answer_body(mut self) -> Option<Self> {
@@ -399,6 +404,10 @@ impl EarlierAttempts {
 }
 
 impl KeyState {
+    /// What `Idempotency-State` says where the response knows of no record: none was found, or none
+    /// was asked. It proves nothing.
+    pub const NOTHING_KNOWN: &'static str = "absent";
+
     /// The name on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {

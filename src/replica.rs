@@ -30,7 +30,9 @@ pub fn copy(
     let (completed_at, expires_at) = (status.completed_at?, status.expires_at?);
     let is_the_answer = status.http_status == Some(response.status)
         && status.request_id.as_ref() == Some(&response.request_id);
-    if status.state != KeyState::Completed || !is_the_answer || response.body().is_none() {
+    // Headers whose bytes only the authority has are no text that could be copied.
+    let is_whole = response.body().is_some() && !response.has_odd_headers();
+    if status.state != KeyState::Completed || !is_the_answer || !is_whole {
         return None;
     }
     let left = expires_at.minus(HEAD_START).since(now);

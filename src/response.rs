@@ -129,6 +129,12 @@ impl StoredResponse {
         is_id(last).then(|| last.to_owned())
     }
 
+    /// Whether a header's bytes may not be what came: the platform has put U+FFFD where they are no
+    /// UTF-8. A store that can keep them as they came does so beside the record.
+    pub fn has_odd_headers(&self) -> bool {
+        self.headers.iter().any(|(_, value)| is_odd(value))
+    }
+
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
@@ -179,6 +185,11 @@ pub fn is_own_header(name: &str) -> bool {
 /// nobody compares it with bytes.)
 pub fn is_digest(name: &str) -> bool {
     matches!(name, "content-digest" | "repr-digest" | "digest" | "content-md5")
+}
+
+/// Whether a header's value, as text, may have lost bytes that are no UTF-8.
+pub fn is_odd(value: &str) -> bool {
+    value.contains(char::REPLACEMENT_CHARACTER)
 }
 
 /// Whether a text is fit for the id of a request: 1 to 128 visible ASCII characters, which a header

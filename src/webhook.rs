@@ -233,6 +233,7 @@ pub fn fingerprints() -> Fingerprints {
         method: "POST",
         path: PATH,
         query: None,
+        content_encoding: None,
         content_type: None,
         body: &[],
         ignore: &[],

@@ -28,6 +28,7 @@ fn request(amount: u32) -> Fingerprints {
         method: "POST",
         path: "/v1/orders",
         query: None,
+        content_encoding: None,
         content_type: Some("application/json"),
         body: body.as_bytes(),
         ignore: &[],

@@ -142,6 +142,7 @@ fn tags() {
             method: text("method").unwrap(),
             path: text("path").unwrap(),
             query: text("query"),
+            content_encoding: None,
             content_type: text("content_type"),
             body: text("body").unwrap().as_bytes(),
             ignore: &[],

@@ -268,6 +268,7 @@ fn faults_17_18_a_key_belongs_to_one_method_path_and_query() {
             method,
             path,
             query,
+            content_encoding: None,
             content_type: Some("application/json"),
             body: b"{}",
             ignore: &[],
@@ -303,7 +304,7 @@ proptest! {
                 method: "POST",
                 path: "/pay",
                 query: None,
-                content_type: Some("application/json"),
+                content_encoding: None, content_type: Some("application/json"),
                 body: body.as_bytes(),
                 ignore: &[],
             })

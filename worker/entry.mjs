@@ -136,8 +136,14 @@ export default class extends WorkerEntrypoint {
       return await call((instance) => instance.glue.fetch(request, this.env, this.ctx));
     } catch {
       const request_id = `req_${crypto.randomUUID().replaceAll("-", "")}`;
-      const body = { type: "api_error", code: "api_error", message: "internal error", request_id };
-      return Response.json(body, { status: 500, headers: { "X-Request-Id": request_id } });
+      const error = { type: "api_error", code: "api_error", message: "internal error", request_id };
+      const isRead = ["GET", "HEAD", "OPTIONS"].includes(request.method);
+      const isKeyed = !isRead && request.headers.has("Idempotency-Key");
+      // The origin may have been called: only what is safe to repeat is to be repeated.
+      const again = String(isRead || isKeyed);
+      const headers = { "X-Request-Id": request_id, "Stripe-Should-Retry": again, "X-Should-Retry": again };
+      if (isKeyed) headers["Idempotency-State"] = "unknown";
+      return Response.json({ ...error, error }, { status: 500, headers });
     }
   }
 }

@@ -2,12 +2,13 @@
 //!
 //! A retry may spell its body differently and still be the same request: members in another order,
 //! `1.0` for `1`, a fresh multipart boundary. So a body is not compared as it stands but in a
-//! canonical form, of which there are three:
+//! canonical form, of which there are four:
 //!
 //! | media type | form | what does not matter |
 //! |---|---|---|
 //! | JSON: `application/json`, `*/*+json` | [`json`] | order of members, white space, spelling |
 //! | `multipart/*` | [`multipart`] | the boundary, order and case of a part's header names |
+//! | any, in the coding `gzip` | compressed bytes | the header of the gzip stream: time, name, system |
 //! | anything else | raw bytes | nothing |
 //!
 //! Of forms, `multipart/form-data` and `application/x-www-form-urlencoded`, some [`fields`] do not
@@ -25,6 +26,7 @@ pub mod json;
 pub mod multipart;
 
 pub(crate) mod disposition;
+mod gzip;
 mod lookalike;
 mod media_type;
 mod number;
@@ -47,11 +49,20 @@ pub(crate) enum Body<'a> {
     Json(json::Document<'a>),
     /// The flag: whether it is a form, which some fields do not count in.
     Multipart(multipart::Message<'a>, bool),
+    /// A gzip stream without its header, and with it.
+    Gzip(&'a [u8], &'a [u8]),
 }
 
 impl<'a> Body<'a> {
-    pub(crate) fn read(media_type: &MediaType<'a>, body: &'a [u8]) -> Self {
-        let read = if media_type.is_json() {
+    pub(crate) fn read(media_type: &MediaType<'a>, coding: Option<&str>, body: &'a [u8]) -> Self {
+        let is_gzip = |coding: &str| {
+            let coding = coding.trim();
+            coding.eq_ignore_ascii_case("gzip") || coding.eq_ignore_ascii_case("x-gzip")
+        };
+        let coded = coding.filter(|coding| is_gzip(coding));
+        let read = if let Some(data) = coded.and_then(|_| gzip::without_header(body)) {
+            Some(Body::Gzip(data, body))
+        } else if media_type.is_json() {
             json::Document::parse(body).map(Body::Json)
         } else if media_type.is_multipart() {
             let is_form = media_type.essence() == "multipart/form-data";
@@ -66,7 +77,7 @@ impl<'a> Body<'a> {
     }
 
     /// Writes tag and form. The form has no length before it: nothing may follow it. Returns whether
-    /// fields of a form were left out.
+    /// anything was left out: fields of a form, or the header of a gzip stream.
     pub(crate) fn write(&self, ignore: &[JsonPointer], sink: &mut impl Sink) -> bool {
         match self {
             Body::Raw(bytes) => {
@@ -88,13 +99,18 @@ impl<'a> Body<'a> {
                 let left_out = LeftOut::new(ignore);
                 message.write(|part| *is_form && left_out.has_part(part), sink)
             }
+            Body::Gzip(data, _) => {
+                sink.put(b"\x03");
+                sink.put(data);
+                true
+            }
         }
     }
 
-    /// Writes tag and form of a form with all of its fields.
+    /// Writes tag and form with all that [`write`](Self::write) leaves out.
     pub(crate) fn write_whole(&self, sink: &mut impl Sink) {
         match self {
-            Body::Pairs(bytes) => {
+            Body::Pairs(bytes) | Body::Gzip(_, bytes) => {
                 Body::Raw(bytes).write(&[], sink);
             }
             Body::Multipart(message, _) => {

@@ -115,6 +115,7 @@ impl Client {
             method: &request.method(),
             path: &request.path(),
             query: query.as_deref(),
+            content_encoding: None,
             content_type: content_type.as_deref(),
             body: &body,
             ignore: &pointers(request.ignore())?,

@@ -12,6 +12,7 @@ const REQUEST: RequestParts<'_> = RequestParts {
     method: "POST",
     path: "/v1/orders",
     query: None,
+    content_encoding: None,
     content_type: Some("application/json"),
     body: br#"{"amount":10}"#,
     ignore: &[],
@@ -248,4 +249,41 @@ fn nothing_secret_is_shown() {
     assert!(!shown.contains("hunter") && !shown.contains("104, 117"), "{shown}");
     assert!(!shown.contains(&fingerprints.signing().digest_hex()));
     assert!(shown.contains(&fingerprints.signing().digest_hex()[..8]));
+}
+
+#[test]
+fn a_gzip_header_has_no_part_in_it_where_gzip_is_the_coding() {
+    let header = |flags: u8, time: u8| vec![0x1f, 0x8b, 8, flags, time, 1, 2, 3, 2, 255];
+    let data = [0x4b, 0x04, 0x00, 0x43, 0xbe, 0xb7, 0xe8, 0x01, 0, 0, 0];
+    let stream = |flags, time, more: &[u8]| [&header(flags, time)[..], more, &data[..]].concat();
+    let of =
+        |body: &[u8], coding| plain(&RequestParts { content_encoding: coding, body, ..REQUEST });
+    let first = stream(0, 1, b"");
+    let gzip = Some(" GZIP");
+    for same in [
+        stream(0, 2, b""),
+        stream(0x01, 2, b""),
+        stream(0x08, 2, b"name\0"),
+        stream(0x10, 2, b"comment\0"),
+        stream(0x04, 2, b"\x02\0ab"),
+        stream(0x02, 2, b"cc"),
+        stream(0x1f, 2, b"\x02\0abname\0comment\0cc"),
+    ] {
+        assert_eq!(of(&first, gzip), of(&same, gzip), "{same:02x?}");
+        assert_eq!(of(&first, Some("x-gzip")), of(&same, gzip));
+        assert_ne!(of(&first, None), of(&same, None), "as content, each byte counts");
+        assert_ne!(of(&first, Some("br")), of(&same, Some("br")));
+    }
+    // What is cut, or says what it should not, is compared as it stands.
+    for broken in [0x20, 0x04, 0x08].map(|flags| header(flags, 1)) {
+        let other = [&broken[..4], &[9], &broken[5..]].concat();
+        assert_ne!(of(&broken, gzip), of(&other, gzip));
+    }
+    for end in 0..first.len() {
+        assert_ne!(of(&first[..end], gzip), of(&first, gzip));
+    }
+    // A body that is not compressed, whatever is said of it, has the form of its type.
+    assert_eq!(of(br#"{"amount":10}"#, gzip), of(br#"{ "amount":1e1}"#, None));
+    // The data is no other body's raw bytes.
+    assert_ne!(of(&first, gzip), of(&data, None));
 }

@@ -86,6 +86,7 @@ fn compute(request: &Value, secrets: &FingerprintSecrets) -> Fingerprints {
         method: text(request, "method"),
         path: text(request, "path"),
         query: request.get("query").and_then(Value::text),
+        content_encoding: None,
         content_type: request.get("content_type").and_then(Value::text),
         body: &bytes(request, "body"),
         ignore: &pointers(request),

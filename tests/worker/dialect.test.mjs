@@ -19,7 +19,7 @@ const ERRORS = [
     undefined,
     (gateway) => gateway.post("/must/have"),
   ],
-  ["a key that is none", "invalid_request_error", 400, , undefined, (gateway) => gateway.post(gateway.route(), "a b")],
+  ["a key that is none", "invalid_request_error", 400, , "absent", (gateway) => gateway.post(gateway.route(), "a b")],
   [
     "another request",
     "idempotency_error",
@@ -95,7 +95,7 @@ const ERRORS = [
     "authentication_error",
     401,
     ,
-    undefined,
+    "absent",
     (gateway) => gateway.post(gateway.route(), newKey(), { a: 1 }, { as: null }),
   ],
   [
@@ -103,7 +103,7 @@ const ERRORS = [
     "invalid_request_error",
     400,
     ,
-    undefined,
+    "absent",
     (gateway) => gateway.post(gateway.route(), newKey(), { a: 1 }, { as: jwt }),
   ],
   [
@@ -111,7 +111,7 @@ const ERRORS = [
     "invalid_request_error",
     413,
     ,
-    undefined,
+    "absent",
     (gateway) => gateway.post(gateway.route(), newKey(), "x".repeat(2001)),
   ],
   [
@@ -143,7 +143,7 @@ const ERRORS = [
     "api_connection_error",
     503,
     ,
-    undefined,
+    "absent",
     async (gateway, key = newKey()) => {
       await gateway.faults(key, { op: "begin", fault: "refuse", times: 1000 });
       const answer = await gateway.post(gateway.route(), key);
@@ -169,7 +169,7 @@ const ERRORS = [
     "api_error",
     500,
     ,
-    undefined,
+    "unknown",
     async (gateway, path = gateway.route(), key = newKey()) => {
       await gateway.post(path, key);
       await gateway.sql(key, "UPDATE records SET record = X'00' WHERE name = ?", { hex: recordName(key) });
@@ -215,16 +215,23 @@ const VARS = {
 function isPlain({ json }, code) {
   assert.deepEqual(
     Object.keys(json).filter((name) => name !== "http_status"),
-    ["type", "message", "code", "request_id"],
+    ["type", "message", "code", "request_id", "error"],
   );
   assert.deepEqual([json.type, json.code], [code, code]);
+  isError(json, code, json.message);
+}
+
+/** The member where SDKs look for an error. */
+function isError({ error, request_id }, code, message) {
+  assert.deepEqual(error, { type: code, code, message, request_id });
 }
 
 function isProblem(json, code, status) {
   assert.deepEqual(
     Object.keys(json).filter((name) => name !== "http_status"),
-    ["type", "title", "detail", "code", "status", "request_id"],
+    ["type", "title", "detail", "code", "status", "request_id", "error"],
   );
+  isError(json, code, json.detail);
   assert.deepEqual([json.code, json.status], [code, status]);
   assert.doesNotThrow(() => new URL(json.type));
   assert.match(json.title, /^[A-Z]/);
@@ -247,6 +254,9 @@ for (const dialect of ["kukopay", "ietf"]) {
         assert.match(answer.get("X-Request-Id"), /^req_[0-9a-f]{24}$/);
         assert.equal(answer.get("Cache-Control"), "no-store");
         assert.equal(answer.replayed, false);
+        // Two of the broken calls are under a key that is held; a read may be repeated.
+        const again = what.startsWith("a read") || code === "idempotency_in_progress" || status === 503;
+        for (const name of ["X-Should-Retry", "Stripe-Should-Retry"]) assert.equal(answer.get(name), String(again), name);
         if (dialect === "ietf") {
           assert.equal(answer.get("Content-Type"), "application/problem+json");
           isProblem(answer.json, code, status);
@@ -260,7 +270,7 @@ for (const dialect of ["kukopay", "ietf"]) {
       });
     }
 
-    test("a body that breaks off is 400, if anybody still listens", async () => {
+    test("a body that breaks off is 408, if anybody still listens", async () => {
       const path = gateway.route();
       const headers = [
         ["X-Api-Key", apiKey],
@@ -275,7 +285,7 @@ for (const dialect of ["kukopay", "ietf"]) {
       socket.on("data", (data) => (text += data));
       await new Promise((resolve) => socket.once("close", resolve));
       // workerd itself may answer, since it is the one that reads chunks.
-      assert.match(text, /^(HTTP\/1\.1 [45]00 |$)/);
+      assert.match(text, /^(HTTP\/1\.1 (400|408|500) |$)/);
       assert.equal(gateway.hits(path), 0);
     });
 

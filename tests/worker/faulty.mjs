@@ -42,8 +42,9 @@ function ruleFor(call) {
 /** A stub whose calls arrive in order, as the platform's do, unless a rule lets one be overtaken. */
 function faultyStub(stub, keep) {
   let queue = Promise.resolve();
-  const post = (bytes) => stub.fetch(new Request("https://shard/", { method: "POST", body: bytes }));
   const fetch = async (request) => {
+    const { headers } = request;
+    const post = (body) => stub.fetch(new Request("https://shard/", { method: "POST", headers, body }));
     const before = queue;
     let leave;
     queue = new Promise((resolve) => (leave = resolve));

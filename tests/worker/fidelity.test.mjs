@@ -9,7 +9,7 @@ const json = { "Content-Type": "application/json" };
 
 describe("an origin's answer", () => {
   let gateway;
-  before(async () => (gateway = await startGateway()));
+  before(async () => (gateway = await startGateway({ faults: true })));
   after(() => gateway.dispose());
 
   /** The first answer to a new key and its replay. */
@@ -34,11 +34,8 @@ describe("an origin's answer", () => {
       Location: "/things/1?x=a,b#c",
       "Content-Type": 'text/plain; charset=UTF-8; x="a, b"',
       ETag: 'W/"x,y"',
-      Vary: "Accept-Language",
       "X-Empty": "",
       "X-Tab": "a\tb",
-      Date: "Sun, 06 Nov 1994 08:49:37 GMT",
-      "Cache-Control": "max-age=60",
       "Retry-After": "7",
     };
     const [first, second] = await twice(() => ({ status: 201, headers, body: "ok" }));
@@ -46,6 +43,67 @@ describe("an origin's answer", () => {
       // The platform joins what came on several lines, which means the same; one line stays one.
       const wanted = [value].flat().join(", ");
       assert.deepEqual([first.all(name), second.all(name)], [[wanted], [wanted]], name);
+    }
+  });
+
+  test("values that are no UTF-8 come back byte for byte, also when the object was away", async () => {
+    const odd = ['Content-Disposition: attachment; filename="M\xfcller.pdf"', "X-Odd: \xff\xfe\x80", "X-Utf8: M\xc3\xbcller"];
+    const path = gateway.route((_, response) => {
+      const lines = ["HTTP/1.1 201 Created", ...odd, "Content-Length: 2", "Connection: close", "", "ok"];
+      response.socket.end(Buffer.from(lines.join("\r\n"), "latin1"));
+    });
+    const key = newKey();
+    for (const replayed of [false, true, true]) {
+      const answer = await gateway.post(path, key);
+      assert.deepEqual([answer.status, answer.replayed, answer.text], [201, replayed, "ok"]);
+      for (const line of odd) {
+        const [name, value] = line.split(": ");
+        assert.deepEqual(answer.all(name), [value], name);
+      }
+      if (replayed) await gateway.evict(key);
+    }
+    assert.equal(gateway.hits(path), 1);
+  });
+
+  test("a request's values that are no UTF-8 reach the origin byte for byte", async () => {
+    const path = gateway.route();
+    const headers = [
+      ["X-Api-Key", "a"],
+      ["Idempotency-Key", newKey()],
+      ["X-Odd", "M\xfcller \xff"],
+      ["Content-Length", "0"],
+    ];
+    assert.equal((await sendRaw(gateway.url, head("POST", path, headers))).status, 201);
+    assert.equal(gateway.origin.last(path).headers["x-odd"], "M\xfcller \xff");
+  });
+
+  test("the time of a replay is its own, and the first one's is told beside it", async () => {
+    const date = "Sun, 06 Nov 1994 08:49:37 GMT";
+    const [first, second] = await twice(() => ({ status: 201, headers: { Date: date }, body: "ok" }));
+    assert.deepEqual([first.get("Date"), first.get("Idempotency-Date")], [date, undefined]);
+    assert.deepEqual(second.all("Idempotency-Date"), [date]);
+    const { length } = second.all("Date");
+    assert.equal(length, 1);
+    const left = Date.parse(second.get("Idempotency-Expires")) - Date.parse(second.get("Date"));
+    assert.ok(Math.abs(left - 86_400_000) < 60_000, `${left} ms`);
+  });
+
+  test("no shared cache may keep a keyed write's response, whatever the origin says", async () => {
+    const said = { "CDN-Cache-Control": "max-age=60", "Surrogate-Control": "max-age=60", Vary: "Accept-Language" };
+    for (const [control, becomes] of [
+      ["public, max-age=60, s-maxage=600", "private, max-age=60"],
+      ["no-store", "no-store"],
+      [undefined, "private"],
+    ]) {
+      const headers = { ...said, ...(control && { "Cache-Control": control }) };
+      for (const answer of await twice(() => ({ status: 201, headers, body: "ok" }))) {
+        assert.deepEqual(answer.all("Cache-Control"), [becomes]);
+        assert.deepEqual([answer.get("CDN-Cache-Control"), answer.get("Surrogate-Control")], [undefined, undefined]);
+        assert.match(answer.get("Vary"), /^Accept-Language, x-api-key, authorization, Idempotency-Key$/i);
+      }
+      const path = gateway.route(() => ({ headers, body: "ok" }));
+      const plain = await gateway.get(path);
+      assert.deepEqual([plain.get("Cache-Control"), plain.get("Vary")], [control, "Accept-Language"], "a read is the origin's own");
     }
   });
 
@@ -264,7 +322,7 @@ describe("an origin's answer", () => {
         assert.deepEqual([again.replayed, again.status, again.all("Location")], [true, status, [target]]);
         continue;
       }
-      assert.equal(first.state, undefined);
+      assert.equal(first.state, "absent");
       assert.equal(await gateway.status(key), undefined);
       // The caller follows with the same key, to another path.
       assert.equal((await gateway.post(target, key)).status, 201);

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { gzipSync } from "node:zlib";
 import { newKey, startGateway } from "./support.mjs";
 
 const typed = (type) => ({ headers: type === undefined ? [] : [["Content-Type", type]] });
@@ -68,6 +69,34 @@ describe("the same request", () => {
         `${one}, ${other}`,
       );
     }
+  });
+
+  test("a body that is compressed anew is the same, whatever gzip's header says", async () => {
+    const body = Buffer.from('{"amount":10,"note":"x"}');
+    const gzip = { headers: [["Content-Type", "application/json"], ["Content-Encoding", "gzip"]] };
+    const stream = gzipSync(body);
+    /** The same data behind another header: flags, time, level and system, and what the flags announce. */
+    const anew = (flags, time, more = Buffer.alloc(0)) => {
+      const header = Buffer.from([0x1f, 0x8b, 8, flags, 0, 0, 0, 0, 2, 255]);
+      header.writeUInt32LE(time, 4);
+      return Buffer.concat([header, more, stream.subarray(10)]);
+    };
+    const extra = Buffer.from([3, 0, 1, 2, 3]);
+    for (const [what, other] of [
+      ["time", anew(0, 1_700_000_000)],
+      ["name", anew(0x08, 1, Buffer.from("/tmp/a1b2\0"))],
+      ["everything", anew(0x1e, 2, Buffer.concat([extra, Buffer.from("n\0comment\0"), Buffer.from([9, 9])]))],
+    ]) {
+      assert.equal(await compare(gateway, [stream, gzip], [other]), "replayed", what);
+      const plain = { headers: [["Content-Type", "application/octet-stream"]] };
+      assert.equal(await compare(gateway, [stream, plain], [other]), "idempotency_error", `${what}, as content`);
+    }
+    const changed = gzipSync('{"amount":11,"note":"x"}');
+    assert.equal(await compare(gateway, [stream, gzip], [changed]), "idempotency_error");
+    // What is no gzip stream is compared as it stands, and breaks nothing.
+    for (const broken of [stream.subarray(0, 12), anew(0x20, 0), anew(0x04, 0), Buffer.from([0x1f, 0x8b]), Buffer.alloc(0)])
+      assert.equal(await compare(gateway, [stream, gzip], [broken]), "idempotency_error");
+    assert.equal(await compare(gateway, [anew(0x20, 1), gzip], [anew(0x20, 2)]), "idempotency_error");
   });
 
   test("the order of an array, the case of a letter, null and absent, text and number all count", async () => {

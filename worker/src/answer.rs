@@ -7,7 +7,10 @@ use crate::headers;
 use crate::incoming::Incoming;
 use crate::metrics::Measure;
 use crate::upstream::is_taken_off;
-use oncekey::{KeyStatus, Rejection, StoredResponse};
+use oncekey::caching::keep_private;
+use oncekey::webhook::is_inbound;
+use oncekey::{Asked, Dialect, KeyState, KeyStatus, Rejection, ScopeSource, StoredResponse};
+use std::cell::Cell;
 use std::rc::Rc;
 use worker::web_sys::{self, ReadableStream};
 use worker::{EncodeBody, Response, ResponseBuilder};
@@ -19,6 +22,8 @@ pub(crate) struct Caller {
     pub(crate) request_id: String,
     /// What is counted and timed of it.
     pub(crate) measure: Rc<Measure>,
+    /// What is asked for. Whether a write is keyed may be known only once its body is read.
+    asked: Cell<Asked>,
     /// The `Origin` of the page that asks, if a page asks.
     origin: Option<String>,
     accept: Option<String>,
@@ -43,26 +48,40 @@ impl Caller {
     pub(crate) fn new(config: Rc<Config>, incoming: &Incoming, request_id: String) -> Self {
         let header = |name| incoming.header(name).map(str::to_owned);
         let (origin, accept) = (header("origin"), header("accept"));
-        Self { config, request_id, measure: Rc::new(Measure::begin()), origin, accept }
+        let asked = if !incoming.is_write() || incoming.path.starts_with("/_oncekey/") {
+            // Calls about keys and of operators may be made again like a read.
+            Asked::Read
+        } else if is_inbound(&incoming.path) {
+            Asked::Event
+        } else if incoming.header("idempotency-key").is_some() {
+            Asked::KeyedWrite(config.policy.unknown_outcome)
+        } else {
+            Asked::Write
+        };
+        let (measure, asked) = (Rc::new(Measure::begin()), Cell::new(asked));
+        Self { config, request_id, measure, asked, origin, accept }
+    }
+
+    /// Notes whether something names the write: a key or a business key.
+    pub(crate) fn is_keyed(&self, is_keyed: bool) {
+        let unknown_outcome = self.config.policy.unknown_outcome;
+        let keyed = if is_keyed { Asked::KeyedWrite(unknown_outcome) } else { Asked::Write };
+        self.asked.set(keyed);
     }
 
     /// The answer to a request that gets none of the origin's.
     pub(crate) fn reject(&self, rejection: &Rejection) -> Answer {
+        self.reject_by(rejection, None)
+    }
+
+    /// The same, where the record has said how the key stands.
+    pub(crate) fn reject_by(&self, rejection: &Rejection, status: Option<&KeyStatus>) -> Answer {
         self.measure.refused(rejection);
-        let problem =
-            rejection.problem(self.config.dialect, self.accept.as_deref(), &self.request_id);
-        let mut headers = vec![
-            ("content-type".to_owned(), problem.content_type.to_owned()),
-            ("cache-control".to_owned(), "no-store".to_owned()),
-        ];
-        if let Some(seconds) = problem.retry_after {
-            headers.push(("retry-after".to_owned(), seconds.to_string()));
-        }
-        if let Some(allow) = problem.allow {
-            headers.push(("allow".to_owned(), allow.to_owned()));
-        }
-        let body = Body::Bytes(problem.body.into_bytes());
-        Answer { status: problem.status, headers, body, came: None }
+        let (dialect, accept) = (self.config.dialect, self.accept.as_deref());
+        let (asked, state) = (self.asked.get(), status.map(|status| status.state));
+        let answer =
+            Answer::of_rejection(rejection, dialect, accept, &self.request_id, asked, state);
+        answer.with_key_status(status)
     }
 
     /// A JSON body of our own.
@@ -86,18 +105,72 @@ impl Caller {
         if answer.header("x-request-id").is_none() {
             answer.set("x-request-id", &self.request_id);
         }
+        if self.asked.get().names_a_key() && answer.header("idempotency-state").is_none() {
+            answer.set("idempotency-state", KeyState::NOTHING_KNOWN);
+        }
+        if self.asked.get().names_a_key() {
+            let scope = self.config.scope.iter().map(|source| match source {
+                ScopeSource::Header(name) => name,
+                ScopeSource::Cookie(_) => "cookie",
+            });
+            keep_private(&mut answer.headers, scope.chain(["Idempotency-Key"]));
+        }
         cors::apply(&self.config.cors, self.origin.as_deref(), &mut answer);
         answer.into_response()
     }
 }
 
 impl Answer {
+    /// What is said of a request that gets no answer of the origin.
+    pub(crate) fn of_rejection(
+        rejection: &Rejection,
+        dialect: Dialect,
+        accept: Option<&str>,
+        request_id: &str,
+        asked: Asked,
+        state: Option<KeyState>,
+    ) -> Self {
+        let problem = rejection.problem(dialect, accept, request_id);
+        let mut headers = vec![
+            ("content-type".to_owned(), problem.content_type.to_owned()),
+            ("cache-control".to_owned(), "no-store".to_owned()),
+        ];
+        if let Some(seconds) = problem.retry_after {
+            headers.push(("retry-after".to_owned(), seconds.to_string()));
+        }
+        if let Some(allow) = problem.allow {
+            headers.push(("allow".to_owned(), allow.to_owned()));
+        }
+        if asked.names_a_key() {
+            let state = rejection.state_without_record().to_owned();
+            headers.push(("idempotency-state".to_owned(), state));
+        }
+        let body = Body::Bytes(problem.body.into_bytes());
+        let mut answer = Self { status: problem.status, headers, body, came: None };
+        answer.say_whether_to_retry(rejection.should_retry(asked, state));
+        answer
+    }
+
+    /// Tells SDKs, which would else go by the status alone, whether to send the request again.
+    pub(crate) fn say_whether_to_retry(&mut self, again: bool) {
+        for name in ["stripe-should-retry", "x-should-retry"] {
+            self.set(name, if again { "true" } else { "false" });
+        }
+    }
+
     /// A stored answer, given again. `None` when its body was not kept.
-    pub(crate) fn replay(response: StoredResponse) -> Option<Self> {
-        let (status, headers) = (response.status, response.headers.clone());
+    ///
+    /// `came` are those of its headers that are no text.
+    pub(crate) fn replay(response: StoredResponse, came: Option<web_sys::Headers>) -> Option<Self> {
+        let (status, mut headers) = (response.status, response.headers.clone());
+        // The time of this answer is now; by it callers read `Idempotency-Expires`.
+        for (name, _) in headers.iter_mut().filter(|(name, _)| name == "date") {
+            "idempotency-date".clone_into(name);
+        }
         let request_id = response.request_id.clone();
         let body = Body::Bytes(response.into_body()?);
-        let mut answer = Self { status, headers, body, came: None };
+        let mut answer = Self { status, headers, body, came };
+        answer.set("date", &clock::imf_fixdate(clock::now()));
         answer.set("x-request-id", &request_id);
         answer.set("idempotent-replayed", "true");
         Some(answer)

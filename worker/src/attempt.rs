@@ -7,6 +7,7 @@ use crate::budget::Reservation;
 use crate::claim::{Claim, Work};
 use crate::clock;
 use crate::gateway::Outcome;
+use crate::headers;
 use crate::incoming::Incoming;
 use crate::look_up;
 use crate::panic;
@@ -71,7 +72,15 @@ impl Attempting<'_> {
 
     async fn execute(&self, mut exchange: Exchange, execution: Execution) -> Outcome {
         let (called, own) = match self.call_origin(execution).await {
-            Ok((answer, body)) => (Ok(self.stored(&answer, &body)), Some((answer, body))),
+            Ok((answer, body)) => {
+                let stored = self.stored(&answer, &body);
+                let odd = answer.odd_headers(&stored.headers);
+                if let Some(number) = &self.number {
+                    number.bring(odd.clone());
+                }
+                self.first.bring(odd);
+                (Ok(stored), Some((answer, body)))
+            }
             Err(failure) => (Err(failure), None),
         };
         let step = exchange.tell(Told::Called(called), clock::now());
@@ -194,15 +203,16 @@ impl Attempting<'_> {
     fn outcome(&self, answered: Answered, own: Option<Own>) -> Outcome {
         let Answered { answer, status, after } = answered;
         let own = own.map(|(answer, body)| answer.with_body(body));
+        let reject = |rejection: &Rejection| self.caller.reject_by(rejection, status.as_ref());
         let answer = match (answer, own) {
             (Said::Own, Some(own)) => own,
             (Said::NotStored, Some(own)) => own.not_stored(),
-            (Said::Own | Said::NotStored, None) => self.caller.reject(&Rejection::Internal),
-            (Said::Replay(response), _) => Answer::replay(response).unwrap_or_else(|| {
-                self.caller.reject(&Rejection::NotReplayable { http_status: None, resource: None })
+            (Said::Own | Said::NotStored, None) => reject(&Rejection::Internal),
+            (Said::Replay(response), _) => self.replay(response).unwrap_or_else(|| {
+                reject(&Rejection::NotReplayable { http_status: None, resource: None })
             }),
             (Said::Duplicate, _) => self.caller.duplicate(),
-            (Said::Rejected(rejection), _) => self.caller.reject(&rejection),
+            (Said::Rejected(rejection), _) => reject(&rejection),
         };
         let work = after.into_iter().filter_map(|after| self.work(after, status.as_ref()));
         let work: Vec<Work> = work.collect();
@@ -215,6 +225,19 @@ impl Attempting<'_> {
             Box::pin(in_order) as Work
         });
         Outcome { answer: answer.with_key_status(status.as_ref()), after }
+    }
+
+    /// A stored answer. Headers that are no text come from the record that has replayed it.
+    fn replay(&self, response: StoredResponse) -> Option<Answer> {
+        let claims = [Some(&self.first), self.number.as_ref()];
+        let is_odd = response.has_odd_headers();
+        let came = claims.into_iter().flatten().filter(|_| is_odd).find_map(|claim| {
+            claim.came().filter(|came| {
+                headers::odd(&response.headers, came)
+                    .is_some_and(|odd| worker::Headers(odd).keys().next().is_some())
+            })
+        });
+        Answer::replay(response, came)
     }
 
     fn work(&self, after: After, status: Option<&KeyStatus>) -> Option<Work> {

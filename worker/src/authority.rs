@@ -13,7 +13,7 @@ use oncekey::{Decision, Millis, Scope, ScopedKey};
 use std::cell::RefCell;
 use std::pin::pin;
 use std::rc::Rc;
-use worker::Env;
+use worker::{Env, web_sys};
 
 /// The binding of the shards' namespace, and the version of the layout that spreads keys over them.
 const BINDING: &str = "SHARDS";
@@ -27,6 +27,9 @@ pub(crate) struct Authority {
     /// stay broken, so the next call takes a new one.
     stub: RefCell<Option<Rc<Object>>>,
     told: RefCell<Told>,
+    /// Headers of the origin's answer that are no UTF-8, and those that came with the last reply.
+    odd: RefCell<Option<web_sys::Headers>>,
+    came: RefCell<Option<web_sys::Headers>>,
     measure: Option<Rc<Measure>>,
 }
 
@@ -68,7 +71,18 @@ impl Patience {
 impl Authority {
     pub(crate) fn new(env: &Env, name: ScopedKey) -> Self {
         let (stub, told) = (RefCell::default(), RefCell::default());
-        Self { env: env.clone(), name, stub, told, measure: None }
+        let (odd, came) = (RefCell::default(), RefCell::default());
+        Self { env: env.clone(), name, stub, told, odd, came, measure: None }
+    }
+
+    /// What is completed from now on has these headers, as the platform has them.
+    pub(crate) fn bring(&self, odd: Option<web_sys::Headers>) {
+        self.odd.replace(odd);
+    }
+
+    /// The headers that are no UTF-8 of the answer that the last reply had, if it had any.
+    pub(crate) fn came(&self) -> Option<web_sys::Headers> {
+        self.came.borrow().clone()
     }
 
     /// Lets the journal know who calls, and the metrics how long it takes.
@@ -140,7 +154,9 @@ impl Authority {
 
     async fn try_once(&self, bytes: &[u8]) -> worker::Result<Reply> {
         let sent_at = clock::now();
-        let (status, bytes) = self.stub()?.post(bytes).await?;
+        let odd = self.odd.borrow().clone();
+        let (status, bytes, came) = self.stub()?.exchange(bytes, odd.as_ref()).await?;
+        self.came.replace(Some(came));
         metrics::object_answered(clock::now().since(sent_at));
         if status != 200 {
             return Err(format!("the shard answered {status}").into());

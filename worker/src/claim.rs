@@ -9,6 +9,7 @@ use oncekey::{
     Settlement, Settling, StoredResponse, Token, UnixMillis,
 };
 use std::rc::Rc;
+use worker::web_sys;
 
 /// Work for after the answer.
 pub(crate) type Work = LocalBoxFuture<'static, ()>;
@@ -70,6 +71,16 @@ impl Claim {
             Reply::Settled { settling, status } => Ok((settling, status)),
             _ => Err(Rejection::StoreUnavailable),
         }
+    }
+
+    /// Has headers that are no text stored with the origin's answer.
+    pub(crate) fn bring(&self, odd: Option<web_sys::Headers>) {
+        self.authority.bring(odd);
+    }
+
+    /// The headers that are no text of the answer that the authority has replayed.
+    pub(crate) fn came(&self) -> Option<web_sys::Headers> {
+        self.authority.came()
     }
 
     /// Brings the origin's answer.

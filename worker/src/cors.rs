@@ -6,7 +6,7 @@ use crate::config::CorsOrigins;
 use crate::incoming::Incoming;
 
 /// Headers that a script may read besides the ones that it always may.
-const EXPOSED: &str = "Idempotent-Replayed, Idempotency-State, Idempotency-Expires, Idempotency-Stored, X-Request-Id, Retry-After, Date, Location, Link, ETag";
+const EXPOSED: &str = "Idempotent-Replayed, Idempotency-State, Idempotency-Expires, Idempotency-Stored, X-Request-Id, Retry-After, X-Should-Retry, Stripe-Should-Retry, Date, Location, Link, ETag";
 
 /// Headers that a script may send where it does not say which it wants to send.
 const ALLOWED: &str = "Idempotency-Key, Content-Type, X-Api-Key, Authorization";

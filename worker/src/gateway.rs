@@ -55,9 +55,12 @@ async fn read(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Outcome
 /// A write: a form has to be read before it is known whether there is a key.
 async fn write(env: &Env, caller: &Caller, incoming: Incoming) -> Result<Outcome, Rejection> {
     let reservation = Reservation::of_request();
+    let has_key = incoming.header("idempotency-key").is_some();
+    caller.is_keyed(has_key || incoming.may_carry_key(&caller.config));
     let form = incoming.read_form(&caller.config, &reservation).await?;
     let in_form = form.as_ref().is_some_and(|form| form.key.is_some());
-    let named_by = if in_form || incoming.header("idempotency-key").is_some() {
+    caller.is_keyed(has_key || in_form);
+    let named_by = if in_form || has_key {
         NamedBy::Key
     } else if caller.config.requires_key(&incoming.method, &incoming.path) {
         return Err(Rejection::KeyMissing);
@@ -102,6 +105,7 @@ async fn once(
         if number.is_none() {
             return Ok(pass_through(env, caller, &incoming, Some(&body)).await.into());
         }
+        caller.is_keyed(true);
         caller.measure.counts();
         no_disguise(caller, &incoming)?;
     }
@@ -110,6 +114,7 @@ async fn once(
             method,
             path,
             query: incoming.query.as_deref(),
+            content_encoding: incoming.header("content-encoding"),
             content_type,
             body: &body,
             ignore: &config.ignored(method, path),
@@ -178,8 +183,10 @@ async fn no_body(incoming: &Incoming) -> Result<(), Rejection> {
     if !matches!(incoming.method.as_str(), "GET" | "HEAD") {
         return Ok(());
     }
-    let body = incoming.read_body(0, &Reservation::of_request()).await;
-    body.map(drop).map_err(|_| Rejection::Invalid(NO_BODY.to_owned()))
+    match incoming.read_body(0, &Reservation::of_request()).await {
+        Err(Rejection::BodyTooLarge(_)) => Err(Rejection::Invalid(NO_BODY.to_owned())),
+        read => read.map(drop),
+    }
 }
 
 /// A request that nobody needs to remember.

@@ -5,8 +5,24 @@
 //! platform therefore goes back as the platform's own copy: it is never text on its way, and its bytes
 //! stay what they were.
 
+use oncekey::response::is_odd;
 use worker::Headers;
 use worker::web_sys;
+
+/// Those headers whose bytes are no UTF-8, of the names that the list has; `None` where all are.
+pub(crate) fn odd(list: &[(String, String)], came: &web_sys::Headers) -> Option<web_sys::Headers> {
+    if !list.iter().any(|(_, value)| is_odd(value)) {
+        return None;
+    }
+    let odd = Headers(web_sys::Headers::new_with_headers(came).ok()?);
+    let names: Vec<String> = odd.keys().collect();
+    let is_listed =
+        |name: &String| list.iter().any(|(known, value)| known == name && is_odd(value));
+    for name in names.iter().filter(|name| !is_listed(name)) {
+        let _ = odd.delete(name);
+    }
+    Some(odd.0)
+}
 
 /// The headers of this list, names in lower case. `came` is what they came with.
 pub(crate) fn of(list: &[(String, String)], came: Option<&web_sys::Headers>) -> Headers {

@@ -114,6 +114,12 @@ impl Incoming {
         Ok(body)
     }
 
+    /// Whether the body is a form that may carry the key in a field.
+    pub(crate) fn may_carry_key(&self, config: &Config) -> bool {
+        let (content_type, coding) = (self.header("content-type"), self.header("content-encoding"));
+        config.key_field.is_some() && has_fields(content_type, coding)
+    }
+
     /// Reads a form that may carry the key in a field; `None` is a body that is still unread.
     pub(crate) async fn read_form(
         &self,
@@ -124,7 +130,7 @@ impl Incoming {
         let (Some(field), Some(content_type)) = (&config.key_field, content_type) else {
             return Ok(None);
         };
-        if !has_fields(Some(content_type), self.header("content-encoding")) {
+        if !self.may_carry_key(config) {
             return Ok(None);
         }
         let body = self.read_body(config.max_request, reservation).await?;

@@ -34,7 +34,7 @@ mod shown;
 mod upstream;
 mod webhooks;
 
-use answer::{Answer, Body, Caller};
+use answer::{Answer, Caller};
 use futures_channel::oneshot;
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
@@ -42,7 +42,7 @@ use gateway::Outcome;
 use incoming::Incoming;
 use oncekey::path::leads_out;
 use oncekey::webhook::is_inbound;
-use oncekey::{Dialect, Rejection};
+use oncekey::{Asked, Dialect, Rejection, UnknownOutcome};
 use std::rc::Rc;
 use worker::{Context, Env, Request, Response, Result, event};
 
@@ -57,7 +57,7 @@ async fn fetch(request: Request, env: Env, context: Context) -> Result<Response>
     let request_id = random::request_id();
     let config = match config::load(&env) {
         Ok(config) => config,
-        Err(problem) => return Ok(misconfigured(problem, &request_id)),
+        Err(problem) => return Ok(misconfigured(problem, &incoming, &request_id)),
     };
     if let Some(mut answer) = cors::preflight(&config.cors, &incoming) {
         answer.set("x-request-id", &request_id);
@@ -103,14 +103,14 @@ async fn respond(env: &Env, caller: &Caller, incoming: Incoming) -> Outcome {
 }
 
 /// A Worker that is not set up right serves nothing: it says what is wrong.
-fn misconfigured(problem: String, request_id: &str) -> Response {
+fn misconfigured(problem: String, incoming: &Incoming, request_id: &str) -> Response {
     worker::console_error!("{problem}");
     let rejection = Rejection::Misconfigured(problem);
-    let problem = rejection.problem(Dialect::Kukopay, None, request_id);
-    let headers = vec![
-        ("content-type".to_owned(), problem.content_type.to_owned()),
-        ("x-request-id".to_owned(), request_id.to_owned()),
-    ];
-    let body = Body::Bytes(problem.body.into_bytes());
-    Answer { status: problem.status, headers, body, came: None }.into_response()
+    let is_keyed = incoming.is_write() && incoming.header("idempotency-key").is_some();
+    let asked = if is_keyed { Asked::KeyedWrite(UnknownOutcome::Hold) } else { Asked::Write };
+    let accept = incoming.header("accept");
+    let (dialect, state) = (Dialect::Kukopay, None);
+    let mut answer = Answer::of_rejection(&rejection, dialect, accept, request_id, asked, state);
+    answer.set("x-request-id", request_id);
+    answer.into_response()
 }

@@ -6,7 +6,7 @@
 use worker::js_sys::{Promise, Uint8Array};
 use worker::wasm_bindgen::{self, JsCast, JsValue, prelude::wasm_bindgen};
 use worker::wasm_bindgen_futures::JsFuture;
-use worker::web_sys::{Request, RequestInit, Response};
+use worker::web_sys::{Headers, Request, RequestInit, Response};
 use worker::{Env, Result};
 
 #[wasm_bindgen]
@@ -29,10 +29,28 @@ impl Object {
         received(self.send(body)?).await
     }
 
+    /// The same with headers, there and back, whose values never become text.
+    pub(crate) async fn exchange(
+        &self,
+        body: &[u8],
+        headers: Option<&Headers>,
+    ) -> Result<(u16, Vec<u8>, Headers)> {
+        let response: Response = self.call(body, headers)?.await?.dyn_into()?;
+        let bytes = JsFuture::from(response.array_buffer()?).await?;
+        Ok((response.status(), Uint8Array::new(&bytes).to_vec(), response.headers()))
+    }
+
     /// Sends a call at once, and does not wait for its answer.
     pub(crate) fn send(&self, body: &[u8]) -> Result<JsFuture> {
+        self.call(body, None)
+    }
+
+    fn call(&self, body: &[u8], headers: Option<&Headers>) -> Result<JsFuture> {
         let init = RequestInit::new();
         init.set_method("POST");
+        if let Some(headers) = headers {
+            init.set_headers(headers);
+        }
         init.set_body(&Uint8Array::from(body));
         let request = Request::new_with_str_and_init("https://object/", &init)?;
         Ok(JsFuture::from(self.0.fetch(&request)?))

@@ -114,6 +114,21 @@ pub(crate) enum Operation {
     },
 }
 
+impl Reply {
+    /// The stored answer in it, if it has one.
+    pub(crate) fn replayed(&self) -> Option<&StoredResponse> {
+        let decision = match self {
+            Self::Begun { decision, .. } | Self::Recalled { decision: Some(decision) } => decision,
+            Self::Ended { completion: Completion::LeaseLost(decision), .. } => decision,
+            _ => return None,
+        };
+        match decision {
+            Decision::Replay(response) => Some(response),
+            _ => None,
+        }
+    }
+}
+
 /// What a shard says.
 #[derive(Debug, Encode, Decode)]
 pub(crate) enum Reply {

@@ -6,6 +6,7 @@
 
 mod journal;
 mod keys;
+mod odd_headers;
 mod replays;
 
 use crate::clock;
@@ -13,14 +14,15 @@ use crate::config;
 use crate::panic;
 use crate::protocol::{Call, Operation, Reply, Told, VERSION};
 use journal::Whose;
+use odd_headers::OddHeaders;
 use oncekey::journal::{Call as Change, JournalEntry, Note, Teller};
 use oncekey::{Attempt, Decision, Millis, Next, Record, RecordError, UnixMillis, lifecycle};
 use replays::Replays;
 use std::cell::Cell;
 use std::rc::Rc;
 use worker::{
-    DurableObject, Env, Error, Request, Response, Result, ScheduledTime, SqlStorage,
-    SqlStorageValue, State, durable_object, wasm_bindgen,
+    DurableObject, Env, Error, Headers, Request, Response, Result, ScheduledTime, SqlStorage,
+    SqlStorageValue, State, durable_object, wasm_bindgen, web_sys,
 };
 
 /// How many records one alarm looks at; what is left over gets the next alarm at once.
@@ -39,8 +41,12 @@ struct Inner {
 
 impl DurableObject for Shard {
     fn new(state: State, env: Env) -> Self {
+        let inner = state._inner();
+        let odd_headers = inner.storage().map(|storage| OddHeaders::of(&storage));
+        let state = State::from(inner);
         let store = Store {
             sql: state.storage().sql(),
+            odd_headers: odd_headers.unwrap_or_else(|nothing| OddHeaders::of(&nothing)),
             migrated: Cell::new(false),
             journal_retention: config::journal_retention(&env),
             replays: Replays::since(clock::now()),
@@ -49,10 +55,15 @@ impl DurableObject for Shard {
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
+        let odd = request.headers().0.clone();
         let bytes = request.bytes().await?;
         let inner = Rc::clone(&self.0);
-        let reply = contained(async move { inner.serve(&bytes).await }).await?;
-        Response::from_bytes(reply)
+        let (reply, odd) = contained(async move { inner.serve(&bytes, &odd).await }).await?;
+        let response = Response::from_bytes(reply)?;
+        Ok(match odd {
+            Some(odd) => response.with_headers(Headers(odd)),
+            None => response,
+        })
     }
 
     async fn alarm(&self) -> Result<Response> {
@@ -69,28 +80,40 @@ async fn contained<T: 'static>(work: impl Future<Output = Result<T>> + 'static) 
 }
 
 impl Inner {
-    async fn serve(&self, bytes: &[u8]) -> Result<Vec<u8>> {
+    /// The reply, and the headers that go with it because they are no text.
+    async fn serve(
+        &self,
+        bytes: &[u8],
+        odd: &web_sys::Headers,
+    ) -> Result<(Vec<u8>, Option<web_sys::Headers>)> {
         // A call starts as an array of CBOR does, and a question of an operator with a letter.
         match str::from_utf8(bytes) {
-            Ok(question) => self.store.lines(question).map(String::into_bytes),
+            Ok(question) => Ok((self.store.lines(question)?.into_bytes(), None)),
             Err(_) => {
-                let reply = self.answer(bytes).await?;
-                Ok(minicbor::to_vec(&reply).map_err(|error| error.to_string())?)
+                let (reply, odd) = self.answer(bytes, odd).await?;
+                Ok((minicbor::to_vec(&reply).map_err(|error| error.to_string())?, odd))
             }
         }
     }
 
-    async fn answer(&self, bytes: &[u8]) -> Result<Reply> {
+    async fn answer(
+        &self,
+        bytes: &[u8],
+        odd: &web_sys::Headers,
+    ) -> Result<(Reply, Option<web_sys::Headers>)> {
         panic::point("object");
         match minicbor::decode::<Call>(bytes) {
             Ok(call) if call.version == VERSION => {
-                let (reply, due_at) = self.store.carry_out(call)?;
+                let name = call.name.clone();
+                let (reply, due_at) = self.store.carry_out(call, odd)?;
+                let replayed = reply.replayed().filter(|response| response.has_odd_headers());
+                let odd = replayed.and_then(|_| self.store.odd_headers.get(&name));
                 if due_at.is_some_and(|due_at| due_at.as_u64() < self.alarm_at.get()) {
                     self.set_alarm().await?;
                 }
-                Ok(reply)
+                Ok((reply, odd))
             }
-            _ => Ok(Reply::UnknownCall),
+            _ => Ok((Reply::UnknownCall, None)),
         }
     }
 
@@ -116,6 +139,7 @@ impl Inner {
 /// The database of a shard.
 struct Store {
     sql: SqlStorage,
+    odd_headers: OddHeaders,
     migrated: Cell<bool>,
     journal_retention: Millis,
     replays: Replays,
@@ -140,7 +164,7 @@ impl Store {
     }
 
     /// Reads, decides, writes. Tells when the written record is due.
-    fn carry_out(&self, call: Call) -> Result<(Reply, Option<UnixMillis>)> {
+    fn carry_out(&self, call: Call, odd: &web_sys::Headers) -> Result<(Reply, Option<UnixMillis>)> {
         self.migrate()?;
         let record = match self.read(&call.name) {
             Ok(record) => record,
@@ -153,7 +177,12 @@ impl Store {
         let now = self.now()?;
         let told = Told::decode(&call.told.unwrap_or_default());
         let note = journal::note(&call.operation, &told, record.as_ref(), now);
+        let had_odd = record.as_ref().is_some_and(Record::has_odd_headers);
+        let is_completing = matches!(call.operation, Operation::Complete { .. });
         let (reply, next) = decide(call.operation, record, now);
+        let has_odd = matches!(&next, Next::Write(record) if record.has_odd_headers());
+        let brings_odd = is_completing && has_odd;
+        let drops_odd = had_odd && !has_odd && !matches!(next, Next::Keep);
         if matches!(reply, Reply::Begun { decision: Decision::Replay(_), .. }) {
             self.replays.note(&call.name, now);
         }
@@ -163,7 +192,14 @@ impl Store {
         };
         let entry = note.and_then(|note| note.entry(&next));
         match self.write(&call.name, Whose::told(&told), next, entry, now) {
-            Ok(()) => Ok((reply, due_at)),
+            Ok(()) => {
+                if brings_odd {
+                    self.odd_headers.put(&call.name, odd);
+                } else if drops_odd {
+                    self.odd_headers.delete(&call.name);
+                }
+                Ok((reply, due_at))
+            }
             Err(error) => {
                 worker::console_error!("record not written: {error}");
                 Ok((Reply::NotStored, None))
@@ -249,6 +285,9 @@ impl Store {
             match Record::decode(bytes) {
                 Ok(record) => {
                     let note = Note::take(Change::Expire, Teller::default(), Some(&record), now);
+                    if record.has_odd_headers() {
+                        self.odd_headers.delete(name);
+                    }
                     let next = lifecycle::expire(record, now);
                     let entry = note.entry(&next);
                     let whose = Whose { scope: scope.clone(), of: of.clone() };

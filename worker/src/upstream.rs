@@ -399,6 +399,11 @@ impl OriginAnswer {
         found.map(|(_, value)| value.as_str())
     }
 
+    /// Those of its headers whose bytes are no UTF-8, as the platform has them.
+    pub(crate) fn odd_headers(&self, kept: &[(String, String)]) -> Option<web_sys::Headers> {
+        headers::odd(kept, &self.response.headers())
+    }
+
     /// Reads the body, decoded, up to `limit` bytes and what `reservation` can hold. One that is
     /// larger, and one that never ends, stays a stream.
     pub(crate) async fn read_body(

@@ -14,6 +14,7 @@ pub(crate) fn parts(body: &str) -> RequestParts<'_> {
         method: "POST",
         path: "/v1/payments",
         query: None,
+        content_encoding: None,
         content_type: Some("application/json"),
         body: body.as_bytes(),
         ignore: &[],

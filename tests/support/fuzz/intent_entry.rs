@@ -136,6 +136,7 @@ static PAYLOAD: LazyLock<Payload> = LazyLock::new(|| {
         method: "POST",
         path: "/v1/orders",
         query: None,
+        content_encoding: None,
         content_type: Some("application/json"),
         body: b"{\"amount\":1}",
         ignore: &[],

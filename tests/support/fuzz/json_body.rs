@@ -126,6 +126,7 @@ fn fingerprint(body: &[u8]) -> Fingerprint {
         method: "POST",
         path: "/",
         query: None,
+        content_encoding: None,
         content_type: Some("application/json"),
         body,
         ignore: &[],

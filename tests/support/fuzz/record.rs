@@ -133,6 +133,7 @@ pub(super) static FINGERPRINTS: LazyLock<Fingerprints> = LazyLock::new(|| {
         method: "POST",
         path: "/v1/orders",
         query: None,
+        content_encoding: None,
         content_type: Some("text/plain"),
         body: b"{\"amount\":1}",
         ignore: &[],

@@ -84,6 +84,7 @@ fn fingerprint(input: &mut Unstructured<'_>) -> Result<Fingerprint> {
         method: "POST",
         path: "/v1/orders",
         query: None,
+        content_encoding: None,
         content_type: Some("text/plain"),
         body: &[input.arbitrary()?],
         ignore: &[],

@@ -13,6 +13,7 @@ pub(crate) fn request(body: &str, secrets: &str) -> Fingerprints {
         method: "POST",
         path: "/v1/orders",
         query: None,
+        content_encoding: None,
         content_type: Some("text/plain"),
         body: body.as_bytes(),
         ignore: &[],

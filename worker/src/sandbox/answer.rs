@@ -28,7 +28,7 @@ impl Answer {
 
     fn shown(status: u16, shown: Shown, request_id: &RequestId) -> Self {
         let body = shown.text("request_id", request_id.as_str()).finish().into_bytes();
-        Self { status, allow: None, body }
+        Self::ready(status, body)
     }
 
     /// The text of an answer that is read here.
@@ -61,6 +61,17 @@ impl Answer {
             .with_header("X-Request-Id", request_id.as_str())?;
         if let Some(allow) = &self.allow {
             builder = builder.with_header("Allow", allow)?;
+        }
+        // Of a 500 nobody knows: SDKs go by the status.
+        let should_retry = match self.status {
+            408 | 503 => Some("true"),
+            400..500 => Some("false"),
+            _ => None,
+        };
+        if let Some(again) = should_retry {
+            builder = builder
+                .with_header("Stripe-Should-Retry", again)?
+                .with_header("X-Should-Retry", again)?;
         }
         if self.status == 503 {
             builder = builder.with_header("Retry-After", "1")?;

@@ -174,15 +174,25 @@ impl Refusal {
         )
     }
 
-    /// The body: `{"type", "code", "message", "param"?, "request_id"}`.
+    /// 408: the body did not come to its end.
+    pub(super) fn cut() -> Box<Self> {
+        let message = "The body could not be read to its end; nothing was done. Send it again.";
+        Self::new(408, "api_connection_error", message)
+    }
+
+    /// The body: `{"type", "code", "message", "param"?, "request_id", "error"}`, where `error` has
+    /// the same members, for SDKs that look there.
     pub(super) fn body(&self, request_id: &RequestId) -> Vec<u8> {
-        let mut body = Shown::new()
-            .text("type", self.kind)
-            .text("code", self.code)
-            .text("message", &self.message);
-        if let Some(param) = &self.param {
-            body = body.text("param", param);
-        }
-        body.text("request_id", request_id.as_str()).finish().into_bytes()
+        let members = || {
+            let mut shown = Shown::new()
+                .text("type", self.kind)
+                .text("code", self.code)
+                .text("message", &self.message);
+            if let Some(param) = &self.param {
+                shown = shown.text("param", param);
+            }
+            shown.text("request_id", request_id.as_str())
+        };
+        members().json("error", &members().finish()).finish().into_bytes()
     }
 }

@@ -144,7 +144,7 @@ async fn read_body(request: &mut Request) -> Result<(BodyType, Vec<u8>), Failure
     let media_type = header(request.headers(), "Content-Type").unwrap_or_default();
     let kind = BodyType::of(&media_type)
         .ok_or_else(|| Refusal::invalid("Content-Type", BodyType::RULE))?;
-    let body = request.bytes().await?;
+    let body = request.bytes().await.map_err(|_| Refusal::cut())?;
     if body.len() > MAX_BODY_BYTES {
         return Err(Refusal::too_large().into());
     }

@@ -54,6 +54,7 @@ fn parts(body: &[u8]) -> RequestParts<'_> {
         method: METHOD,
         path: PATH,
         query: None,
+        content_encoding: None,
         content_type: Some("application/json"),
         body,
         ignore: &[],

@@ -19,7 +19,7 @@ use oncekey::intent::{
     Call, CallSettings, Command, End, Ended, Entry, Goal, Moment, Payload, Report, Stored, Which,
 };
 use oncekey::retry::{self, Heard, Jitter, Outcome, RetryPolicy, RetrySettings};
-use oncekey::{IdempotencyKey, KeyState, KeyStatus, Millis, ScopedKey, UnixMillis};
+use oncekey::{IdempotencyKey, KeyStatus, Millis, ScopedKey, UnixMillis};
 use std::sync::LazyLock;
 
 /// Two tabs and the storage that they share.
@@ -373,7 +373,7 @@ impl World {
             return;
         }
         let shows = scene.config.page.as_ref().is_some_and(|page| page.proof);
-        let state = said.state.filter(|_| shows).map(KeyState::as_str);
+        let state = said.state.filter(|_| shows);
         let answer = retry::Answer {
             status: said.status,
             content_type: Some("application/json"),

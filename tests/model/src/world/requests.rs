@@ -73,6 +73,7 @@ pub(super) fn parts(body: &str) -> RequestParts<'_> {
         method: "POST",
         path: PATH,
         query: None,
+        content_encoding: None,
         content_type: Some("application/json"),
         body: body.as_bytes(),
         ignore: &[],

@@ -8,14 +8,20 @@ use oncekey::{Dialect, KeyState, StoredResponse};
 pub(in crate::world) struct Said {
     pub(super) status: u16,
     pub(super) code: Option<&'static str>,
-    pub(super) state: Option<KeyState>,
+    /// `Idempotency-State`; none from somebody who is no gateway.
+    pub(super) state: Option<&'static str>,
     pub(super) is_replay: bool,
     pub(super) is_not_stored: bool,
 }
 
 impl Said {
     pub(in crate::world) fn of(answered: &Answered, own: Option<&StoredResponse>) -> Self {
-        let state = answered.status.as_ref().map(|status| status.state);
+        let state = match (&answered.status, &answered.answer) {
+            (Some(status), _) => status.state.as_str(),
+            (None, Answer::Rejected(rejection)) => rejection.state_without_record(),
+            (None, _) => KeyState::NOTHING_KNOWN,
+        };
+        let state = Some(state);
         let of = |status, is_replay, is_not_stored| Self {
             status,
             code: None,
@@ -36,7 +42,7 @@ impl Said {
     }
 
     pub(super) fn sign_in() -> Self {
-        let (state, code) = (None, Some("authentication_error"));
+        let (state, code) = (Some(KeyState::NOTHING_KNOWN), Some("authentication_error"));
         Self { status: 401, code, state, is_replay: false, is_not_stored: false }
     }
 }

@@ -1,0 +1,37 @@
+//! What of a gzip stream says what is in it.
+
+/// The compressed data and what checks it, without the header in front (RFC 1952 §2.3), which holds
+/// the time, name and machine of the compression and nothing of the content. `None` for what is no
+/// gzip stream. Nothing is decompressed.
+///
+/// A second member of the same stream is compared as it stands: where it begins, only decompression
+/// could tell.
+pub(crate) fn without_header(bytes: &[u8]) -> Option<&[u8]> {
+    const HEADER_CRC: u8 = 0x02;
+    const EXTRA: u8 = 0x04;
+    const NAME: u8 = 0x08;
+    const COMMENT: u8 = 0x10;
+    const RESERVED: u8 = 0xe0;
+    let &[0x1f, 0x8b, 8, flags, _, _, _, _, _, _, ref rest @ ..] = bytes else {
+        return None;
+    };
+    if flags & RESERVED != 0 {
+        return None;
+    }
+    let mut rest = rest;
+    if flags & EXTRA != 0 {
+        let (length, behind) = rest.split_first_chunk::<2>()?;
+        rest = behind.get(usize::from(u16::from_le_bytes(*length))..)?;
+    }
+    for text in [NAME, COMMENT] {
+        if flags & text != 0 {
+            let end = rest.iter().position(|byte| *byte == 0)?;
+            rest = &rest[end + 1..];
+        }
+    }
+    if flags & HEADER_CRC != 0 {
+        rest = rest.get(2..)?;
+    }
+    // The shortest data there is, and eight bytes that check it.
+    (rest.len() >= 10).then_some(rest)
+}

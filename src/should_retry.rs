@@ -1,0 +1,135 @@
+//! What a refused request's caller is told about sending it again, and about its key.
+//!
+//! SDKs that are made for other APIs repeat a request by its status alone: stripe-node repeats every
+//! 409 and 5xx, the openai SDKs 408 and 429 too. `Stripe-Should-Retry` and `X-Should-Retry` overrule
+//! that. They are `true` where the same request with the same key may succeed a little later, and
+//! `false` where waiting mends nothing: an outcome that is held must not be hammered, and a write
+//! without a key must not be repeated by itself.
+
+use crate::policy::UnknownOutcome;
+use crate::problem::Rejection;
+use crate::record::KeyState;
+
+/// What was asked for, as far as it decides whether to send it again is safe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Asked {
+    /// A read, which changes nothing.
+    Read,
+    /// A write that nothing names: sent again, it is another one.
+    Write,
+    /// A write under a key or a business key, and what becomes of an outcome that is unknown.
+    KeyedWrite(UnknownOutcome),
+    /// A delivery of an event. It is delivered again, whatever became of it.
+    Event,
+}
+
+impl Asked {
+    /// Whether the response says how the key stands, also where no record was asked.
+    pub fn names_a_key(self) -> bool {
+        matches!(self, Self::KeyedWrite(_))
+    }
+}
+
+impl Rejection {
+    /// Whether the same request, with the same key, may succeed a little later. `state` is that of
+    /// its record, where the record has answered.
+    pub fn should_retry(&self, asked: Asked, state: Option<KeyState>) -> bool {
+        match self {
+            Self::OfNumber { why, .. } => why.should_retry(asked, state),
+            // Nothing was executed by this request, and what is in its way passes.
+            Self::InProgress
+            | Self::BodyUnreadable
+            | Self::StoreUnavailable
+            | Self::Overloaded
+            | Self::TooLateToDispatch => true,
+            Self::OriginUnreachable | Self::OriginTimedOut => match asked {
+                Asked::Read | Asked::Event | Asked::KeyedWrite(UnknownOutcome::Retry) => true,
+                Asked::KeyedWrite(UnknownOutcome::Hold) => state == Some(KeyState::Released),
+                Asked::Write => false,
+            },
+            Self::Internal => asked != Asked::Write,
+            _ => false,
+        }
+    }
+
+    /// What `Idempotency-State` says where no record has: `unknown` where the origin may have been
+    /// called or a record exists that cannot be read, else [`KeyState::NOTHING_KNOWN`].
+    pub fn state_without_record(&self) -> &'static str {
+        match self {
+            Self::OfNumber { why, .. } => why.state_without_record(),
+            Self::OriginUnreachable
+            | Self::OriginTimedOut
+            | Self::RecordUnreadable
+            | Self::Internal => KeyState::Unknown.as_str(),
+            _ => KeyState::NOTHING_KNOWN,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HELD: Asked = Asked::KeyedWrite(UnknownOutcome::Hold);
+    const RETRIED: Asked = Asked::KeyedWrite(UnknownOutcome::Retry);
+
+    #[test]
+    fn what_waiting_mends_is_sent_again_and_nothing_else() {
+        for asked in [Asked::Read, Asked::Write, HELD, RETRIED, Asked::Event] {
+            for passes in [
+                Rejection::InProgress,
+                Rejection::BodyUnreadable,
+                Rejection::StoreUnavailable,
+                Rejection::Overloaded,
+                Rejection::TooLateToDispatch,
+            ] {
+                assert!(passes.should_retry(asked, None), "{passes:?}");
+            }
+            for stays in [
+                Rejection::Mismatch,
+                Rejection::OutcomeUnknown,
+                Rejection::NotReplayable { http_status: None, resource: None },
+                Rejection::KeyVoided,
+                Rejection::KeyExpired,
+                Rejection::KeyMissing,
+                Rejection::BodyTooLarge(1),
+                Rejection::RecordUnreadable,
+                Rejection::Misconfigured(String::new()),
+                Rejection::Invalid(String::new()),
+            ] {
+                assert!(!stays.should_retry(asked, Some(KeyState::Unknown)), "{stays:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_broken_call_is_repeated_only_where_that_is_safe() {
+        for broken in [Rejection::OriginUnreachable, Rejection::OriginTimedOut] {
+            for (asked, state, again) in [
+                (Asked::Read, None, true),
+                (Asked::Write, None, false),
+                (HELD, Some(KeyState::Unknown), false),
+                (HELD, None, false),
+                (HELD, Some(KeyState::Released), true),
+                (RETRIED, Some(KeyState::Unknown), true),
+                (Asked::Event, Some(KeyState::Unknown), true),
+            ] {
+                assert_eq!(broken.should_retry(asked, state), again, "{broken:?} {asked:?}");
+            }
+        }
+        assert!(!Rejection::Internal.should_retry(Asked::Write, None));
+        assert!(Rejection::Internal.should_retry(HELD, None));
+    }
+
+    #[test]
+    fn what_may_have_been_executed_is_never_nothing_known() {
+        for rejection in
+            [Rejection::OriginTimedOut, Rejection::RecordUnreadable, Rejection::Internal]
+        {
+            assert_eq!(rejection.state_without_record(), "unknown");
+        }
+        for rejection in [Rejection::BodyUnreadable, Rejection::KeyMissing, Rejection::Overloaded] {
+            assert_eq!(rejection.state_without_record(), "absent");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+// A body that stands still or breaks off: 408, wherever it was to be read, and nothing that could be taken for a
+// refusal of the request.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { newSecret, sign } from "./sender.mjs";
+import { apiKey, head, newKey, startGateway, startRaw } from "./support.mjs";
+
+const ADMIN_TOKEN = "an-admin-token";
+const secret = newSecret();
+const form = ["Content-Type", "application/x-www-form-urlencoded"];
+const credential = ["X-Api-Key", apiKey];
+
+/** The head of an answer, and its body in JSON. */
+async function answerTo(socket) {
+  let text = "";
+  for await (const data of socket) {
+    text += data.toString("latin1");
+    const end = text.indexOf("\r\n\r\n");
+    const length = Number(/^content-length: (\d+)/im.exec(text)?.[1] ?? NaN);
+    if (end >= 0 && text.length >= end + 4 + length) break;
+  }
+  const [top, body] = text.split("\r\n\r\n");
+  const get = (name) => new RegExp(`^${name}: (.*)$`, "im").exec(top)?.[1].trim();
+  return { status: Number(text.split(" ")[1]), get, json: JSON.parse(body) };
+}
+
+describe("a body that does not come to its end", () => {
+  let gateway;
+  before(async () => {
+    const vars = { ADMIN_TOKEN, KEY_FIELD: "key", BUSINESS_KEYS: "POST:/o/*:/no", WEBHOOK_SECRETS: `shop:${secret}` };
+    gateway = await startGateway({ vars });
+  });
+  after(() => gateway.dispose());
+
+  /** Starts a request whose body stops after `sent`, and waits for what is said of it. */
+  async function late(path, headers, sent = '{"a":') {
+    const bytes = Buffer.concat([head("POST", path, [...headers, ["Content-Length", "100"]]), Buffer.from(sent)]);
+    const socket = await startRaw(gateway.url, bytes);
+    const answer = await answerTo(socket);
+    socket.destroy();
+    return answer;
+  }
+
+  test("is a 408 that asks for the same request again, and says that nothing is known", async () => {
+    const path = gateway.route();
+    const json = ["Content-Type", "application/json"];
+    const [id, stamp] = ["evt_1", Math.floor(Date.now() / 1000)];
+    const signed = [["webhook-id", id], ["webhook-timestamp", stamp], ["webhook-signature", sign(secret, id, stamp, "{}")]];
+    const admin = ["Authorization", `Bearer ${ADMIN_TOKEN}`];
+    const key = newKey();
+    const all = await Promise.all([
+      late(path, [credential, json, ["Idempotency-Key", key]]),
+      late(path, [credential, form, ["Idempotency-Key", newKey()]]),
+      late(path, [credential, form], "a=1&key="),
+      late(path, [credential, json], '{"no":'),
+      late("/webhooks/shop", signed),
+      late("/_oncekey/key/settle", [credential, admin, ["Idempotency-Key", newKey()]]),
+    ]);
+    for (const [at, answer] of all.entries()) {
+      assert.deepEqual([answer.status, answer.json.code], [408, "api_connection_error"], `${at}`);
+      assert.equal(answer.json.error.code, "api_connection_error");
+      assert.equal(answer.get("X-Should-Retry"), "true");
+    }
+    assert.deepEqual(all.map((answer) => answer.get("Idempotency-State")), ["absent", "absent", "absent", undefined, undefined, undefined]);
+    assert.equal(gateway.hits(path), 0);
+    assert.equal((await gateway.post(path, key)).status, 201, "and the same key goes on");
+  });
+});

@@ -1,0 +1,165 @@
+// SDKs that were made for other APIs, against the gateway: what they throw, and how often they ask again.
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { after, before, describe, test } from "node:test";
+import mollieClient from "@mollie/api-client";
+import OpenAI from "openai";
+import Stripe from "stripe";
+import { created, cut, gated, inTurn, newKey, startGateway, startWorker } from "./support.mjs";
+
+/** Two retries each: what asks again has three requests in all. */
+const RETRIES = 2;
+
+/** Each makes the same write by way of one SDK, and counts the requests that its caller makes. */
+const SDKS = {
+  stripe: (url, credential) => {
+    const { hostname: host, port } = new URL(url);
+    let requests = 0;
+    const stripe = new Stripe(credential, { host, port, protocol: "http", maxNetworkRetries: RETRIES, telemetry: false });
+    stripe.on("request", () => (requests += 1));
+    return {
+      post: (path, body, idempotencyKey) => stripe.rawRequest("POST", path, body, { idempotencyKey }),
+      create: (body, idempotencyKey) => stripe.paymentIntents.create(body, { idempotencyKey }),
+      told: ({ statusCode, code, message, raw }) => ({ status: statusCode, code, message, requestId: raw?.request_id }),
+      requests: () => requests,
+    };
+  },
+  openai: (url, apiKey) => {
+    let requests = 0;
+    const counted = (...asked) => ((requests += 1), fetch(...asked));
+    const openai = new OpenAI({ apiKey, baseURL: url, maxRetries: RETRIES, fetch: counted });
+    const post = (path, body, key) => openai.post(path, { body, headers: { "Idempotency-Key": key } });
+    return {
+      post,
+      create: (body, key) => post("/v1/payment_intents", body, key),
+      told: ({ status, code, error, requestID }) => ({ status, code, message: error?.message, requestId: requestID }),
+      requests: () => requests,
+    };
+  },
+};
+
+const thrown = (promise) => promise.then((value) => assert.fail(`resolved: ${JSON.stringify(value)}`), (error) => error);
+
+for (const [name, connect] of Object.entries(SDKS)) {
+  describe(`${name} in front of the gateway`, () => {
+    let gateway;
+    before(async () => (gateway = await startGateway({ faults: true })));
+    after(() => gateway.dispose());
+
+    /** What the SDK makes of a write to `path`: its error, as callers see it, and how often it asked. */
+    async function refused(path, key, body = { amount: 1 }) {
+      const sdk = connect(gateway.url, `sk_test_${name}`);
+      const error = await thrown(sdk.post(path, body, key));
+      return { ...sdk.told(error), requests: sdk.requests() };
+    }
+
+    test("a success is one, and a repeated call gets it again", async () => {
+      gateway.origin.route(created, "/v1/payment_intents");
+      const sdk = connect(gateway.url, `sk_test_${name}`);
+      const key = newKey();
+      const [first, second] = [await sdk.create({ amount: 1, currency: "eur" }, key), await sdk.create({ amount: 1, currency: "eur" }, key)];
+      assert.ok(first.id);
+      assert.equal(second.id, first.id);
+      assert.equal(sdk.requests(), 2);
+    });
+
+    test("another request under the key is an error with its text, and not sent again", async () => {
+      const path = gateway.route();
+      const key = newKey();
+      await connect(gateway.url, `sk_test_${name}`).post(path, { amount: 1 }, key);
+      const error = await refused(path, key, { amount: 2 });
+      assert.deepEqual([error.status, error.code, error.requests], [400, "idempotency_error", 1]);
+      assert.match(error.message, /used with another request/);
+      assert.match(error.requestId, /^req_/);
+    });
+
+    test("an outcome that is held is an error, and is not hammered", async () => {
+      const path = gateway.route(cut);
+      const key = newKey();
+      const first = await refused(path, key);
+      assert.deepEqual([first.status, first.code, first.requests], [502, "api_connection_error", 1]);
+      const second = await refused(path, key);
+      assert.deepEqual([second.status, second.code, second.requests], [409, "idempotency_outcome_unknown", 1]);
+      assert.match(second.message, /may have been executed/);
+      assert.equal(gateway.hits(path), 1);
+    });
+
+    test("what is in progress is asked again until there is the answer", async () => {
+      const slow = gated();
+      const path = gateway.route(slow);
+      const key = newKey();
+      const sdk = connect(gateway.url, `sk_test_${name}`);
+      const first = sdk.post(path, { amount: 1 }, key);
+      await slow.reached;
+      const second = connect(gateway.url, `sk_test_${name}`);
+      const again = second.post(path, { amount: 1 }, key);
+      while (second.requests() < 2) await new Promise((resolve) => setTimeout(resolve, 20));
+      slow.open();
+      assert.deepEqual(await again, await first);
+      assert.equal(gateway.hits(path), 1);
+    });
+
+    test("a store that is down for a moment is asked again", async () => {
+      const path = gateway.route();
+      const key = newKey();
+      await gateway.faults(null, { op: "begin", fault: "refuse", times: 1000 });
+      const sdk = connect(gateway.url, `sk_test_${name}`);
+      const asked = sdk.post(path, { amount: 1 }, key);
+      while (sdk.requests() < 2) await new Promise((resolve) => setTimeout(resolve, 20));
+      await gateway.faults(null);
+      assert.ok((await asked).id);
+      assert.equal(gateway.hits(path), 1);
+    });
+
+    test("a write without a key whose outcome is unknown is never sent again", async () => {
+      const path = gateway.route(cut);
+      const answer = await gateway.call("POST", path, { body: { amount: 1 } });
+      assert.deepEqual([answer.status, answer.get("X-Should-Retry"), answer.state], [502, "false", undefined]);
+      assert.equal(gateway.hits(path), 1);
+    });
+  });
+
+  test(`${name} gets the sandbox's own errors`, async () => {
+    const worker = await startWorker();
+    try {
+      const sdk = connect(worker.url, "sk_test_x");
+      const error = sdk.told(await thrown(sdk.post("/v1/orders", { amount: 0 }, newKey())));
+      assert.equal(error.status, 401, "the sandbox knows no bearer token");
+      assert.match(error.message, /X-Api-Key must be a sandbox key/);
+      assert.equal(sdk.requests(), 1);
+    } finally {
+      await worker.dispose();
+    }
+  });
+}
+
+test("a Mollie client, which reads problem+json, throws what the ietf dialect says", async () => {
+  const gateway = await startGateway({ vars: { DIALECT: "ietf" } });
+  try {
+    gateway.origin.route(inTurn(created), "/v2/payments");
+    const mollie = (mollieClient.default ?? mollieClient)({ apiKey: `test_${"a".repeat(30)}`, apiEndpoint: `${gateway.url}/v2/` });
+    const idempotencyKey = randomUUID();
+    const payment = { amount: { currency: "EUR", value: "10.00" }, description: "1", redirectUrl: "https://shop.example/" };
+    assert.ok((await mollie.payments.create({ ...payment, idempotencyKey })).id);
+    const error = await thrown(mollie.payments.create({ ...payment, description: "2", idempotencyKey }));
+    assert.equal(error.statusCode, 422);
+    assert.match(error.message, /used with another request/);
+    assert.equal(gateway.hits("/v2/payments"), 1);
+  } finally {
+    await gateway.dispose();
+  }
+});
+
+test("an SDK is told of wrong settings", async () => {
+  const worker = await startWorker({ vars: { LEASE_SECONDS: "soon" } });
+  try {
+    for (const connect of Object.values(SDKS)) {
+      const sdk = connect(worker.url, "sk_test_x");
+      const error = sdk.told(await thrown(sdk.post("/v1/x", { amount: 1 }, newKey())));
+      assert.deepEqual([error.status, error.code, sdk.requests()], [500, "api_error", 1]);
+      assert.match(error.message, /LEASE_SECONDS/);
+    }
+  } finally {
+    await worker.dispose();
+  }
+});
