@@ -12,6 +12,7 @@ const PARTS: &str = "multipart/form-data; boundary=B";
 fn fingerprints(content_type: &str, body: &str, ignore: &[&str], secrets: &str) -> Fingerprints {
     let ignore: Vec<_> = ignore.iter().map(|text| JsonPointer::parse(text).unwrap()).collect();
     let request = RequestParts {
+        content_encoding: None,
         method: "POST",
         path: "/pay",
         query: None,

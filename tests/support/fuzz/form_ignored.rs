@@ -19,6 +19,7 @@ pub(crate) fn check(bytes: &[u8]) {
     };
     let ignore = POINTERS.map(|pointer| JsonPointer::parse(pointer).expect("a pointer"));
     let parts = |body| RequestParts {
+        content_encoding: None,
         method: "POST",
         path: "/o",
         query: None,
