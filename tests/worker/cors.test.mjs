@@ -147,7 +147,7 @@ describe("with CORS_ORIGINS=https://shop.example,https://other.example", () => {
       ).get("Vary");
     assert.deepEqual(
       [await vary("Accept"), await vary("accept, ORIGIN"), await vary("*")],
-      ["Accept, Origin", "accept, ORIGIN", "*"],
+      ["Accept, x-api-key, authorization, Idempotency-Key, Origin", "accept, ORIGIN, x-api-key, authorization, Idempotency-Key", "*"],
     );
   });
 

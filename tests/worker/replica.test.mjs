@@ -102,7 +102,7 @@ describe("the replica", () => {
     const answer = await gateway.post(path, key);
     assert.deepEqual(
       [answer.status, answer.json.type, answer.get("Retry-After"), answer.state],
-      [503, "api_connection_error", "1", undefined],
+      [503, "api_connection_error", "1", "absent"],
     );
     assert.equal(gateway.hits(path), 0);
     await gateway.faults(key);

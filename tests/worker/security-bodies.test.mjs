@@ -149,7 +149,7 @@ test("an upload that trickles on does not hold its place for ever", async () => 
     await sleep(300);
     assert.equal(told, "", "it is waited for");
     await gateway.clock(121_000);
-    await eventually(() => assert.match(told, /^HTTP\/1\.1 400 .*"invalid_request_error"/s));
+    await eventually(() => assert.match(told, /^HTTP\/1\.1 408 .*"api_connection_error"/s));
     assert.deepEqual([gateway.hits(path), await gateway.status(key)], [0, undefined], "nothing was begun");
   } finally {
     clearInterval(trickle);
