@@ -6,8 +6,7 @@
 //! `false` where waiting mends nothing: an outcome that is held must not be hammered, and a write
 //! without a key must not be repeated by itself.
 
-use crate::policy::UnknownOutcome;
-use crate::problem::Rejection;
+use crate::problem::{Recourse, Rejection};
 use crate::record::KeyState;
 
 /// What was asked for, as far as it decides whether to send it again is safe.
@@ -17,8 +16,8 @@ pub enum Asked {
     Read,
     /// A write that nothing names: sent again, it is another one.
     Write,
-    /// A write under a key or a business key, and what becomes of an outcome that is unknown.
-    KeyedWrite(UnknownOutcome),
+    /// A write under a key or a business key.
+    KeyedWrite,
     /// A delivery of an event. It is delivered again, whatever became of it.
     Event,
 }
@@ -26,27 +25,24 @@ pub enum Asked {
 impl Asked {
     /// Whether the response says how the key stands, also where no record was asked.
     pub fn names_a_key(self) -> bool {
-        matches!(self, Self::KeyedWrite(_))
+        self == Self::KeyedWrite
     }
 }
 
 impl Rejection {
-    /// Whether the same request, with the same key, may succeed a little later. `state` is that of
-    /// its record, where the record has answered.
-    pub fn should_retry(&self, asked: Asked, state: Option<KeyState>) -> bool {
+    /// Whether the same request, with the same key, may succeed a little later.
+    pub fn should_retry(&self, asked: Asked) -> bool {
         match self {
-            Self::OfNumber { why, .. } => why.should_retry(asked, state),
+            Self::OfNumber { why, .. } => why.should_retry(asked),
             // Nothing was executed by this request, and what is in its way passes.
             Self::InProgress
             | Self::BodyUnreadable
             | Self::StoreUnavailable
             | Self::Overloaded
             | Self::TooLateToDispatch => true,
-            Self::OriginUnreachable | Self::OriginTimedOut => match asked {
-                Asked::Read | Asked::Event | Asked::KeyedWrite(UnknownOutcome::Retry) => true,
-                Asked::KeyedWrite(UnknownOutcome::Hold) => state == Some(KeyState::Released),
-                Asked::Write => false,
-            },
+            Self::OriginUnreachable(recourse) | Self::OriginTimedOut(recourse) => {
+                !matches!(recourse, Recourse::FindOut | Recourse::AskWithKey)
+            }
             Self::Internal => asked != Asked::Write,
             _ => false,
         }
@@ -57,8 +53,8 @@ impl Rejection {
     pub fn state_without_record(&self) -> &'static str {
         match self {
             Self::OfNumber { why, .. } => why.state_without_record(),
-            Self::OriginUnreachable
-            | Self::OriginTimedOut
+            Self::OriginUnreachable(_)
+            | Self::OriginTimedOut(_)
             | Self::RecordUnreadable
             | Self::Internal => KeyState::Unknown.as_str(),
             _ => KeyState::NOTHING_KNOWN,
@@ -70,12 +66,9 @@ impl Rejection {
 mod tests {
     use super::*;
 
-    const HELD: Asked = Asked::KeyedWrite(UnknownOutcome::Hold);
-    const RETRIED: Asked = Asked::KeyedWrite(UnknownOutcome::Retry);
-
     #[test]
     fn what_waiting_mends_is_sent_again_and_nothing_else() {
-        for asked in [Asked::Read, Asked::Write, HELD, RETRIED, Asked::Event] {
+        for asked in [Asked::Read, Asked::Write, Asked::KeyedWrite, Asked::Event] {
             for passes in [
                 Rejection::InProgress,
                 Rejection::BodyUnreadable,
@@ -83,7 +76,7 @@ mod tests {
                 Rejection::Overloaded,
                 Rejection::TooLateToDispatch,
             ] {
-                assert!(passes.should_retry(asked, None), "{passes:?}");
+                assert!(passes.should_retry(asked), "{passes:?}");
             }
             for stays in [
                 Rejection::Mismatch,
@@ -97,35 +90,32 @@ mod tests {
                 Rejection::Misconfigured(String::new()),
                 Rejection::Invalid(String::new()),
             ] {
-                assert!(!stays.should_retry(asked, Some(KeyState::Unknown)), "{stays:?}");
+                assert!(!stays.should_retry(asked), "{stays:?}");
             }
         }
     }
 
     #[test]
     fn a_broken_call_is_repeated_only_where_that_is_safe() {
-        for broken in [Rejection::OriginUnreachable, Rejection::OriginTimedOut] {
-            for (asked, state, again) in [
-                (Asked::Read, None, true),
-                (Asked::Write, None, false),
-                (HELD, Some(KeyState::Unknown), false),
-                (HELD, None, false),
-                (HELD, Some(KeyState::Released), true),
-                (RETRIED, Some(KeyState::Unknown), true),
-                (Asked::Event, Some(KeyState::Unknown), true),
-            ] {
-                assert_eq!(broken.should_retry(asked, state), again, "{broken:?} {asked:?}");
-            }
+        for (recourse, again) in [
+            (Recourse::SendAgain, true),
+            (Recourse::RetryWithKey, true),
+            (Recourse::NotExecuted, true),
+            (Recourse::FindOut, false),
+            (Recourse::AskWithKey, false),
+        ] {
+            let asked = Asked::KeyedWrite;
+            assert_eq!(Rejection::OriginTimedOut(recourse).should_retry(asked), again);
+            assert_eq!(Rejection::OriginUnreachable(recourse).should_retry(asked), again);
         }
-        assert!(!Rejection::Internal.should_retry(Asked::Write, None));
-        assert!(Rejection::Internal.should_retry(HELD, None));
+        assert!(!Rejection::Internal.should_retry(Asked::Write));
+        assert!(Rejection::Internal.should_retry(Asked::KeyedWrite));
     }
 
     #[test]
     fn what_may_have_been_executed_is_never_nothing_known() {
-        for rejection in
-            [Rejection::OriginTimedOut, Rejection::RecordUnreadable, Rejection::Internal]
-        {
+        let timed_out = Rejection::OriginTimedOut(Recourse::AskWithKey);
+        for rejection in [timed_out, Rejection::RecordUnreadable, Rejection::Internal] {
             assert_eq!(rejection.state_without_record(), "unknown");
         }
         for rejection in [Rejection::BodyUnreadable, Rejection::KeyMissing, Rejection::Overloaded] {

@@ -54,7 +54,7 @@ impl Caller {
         } else if is_inbound(&incoming.path) {
             Asked::Event
         } else if incoming.header("idempotency-key").is_some() {
-            Asked::KeyedWrite(config.policy.unknown_outcome)
+            Asked::KeyedWrite
         } else {
             Asked::Write
         };
@@ -64,9 +64,7 @@ impl Caller {
 
     /// Notes whether something names the write: a key or a business key.
     pub(crate) fn is_keyed(&self, is_keyed: bool) {
-        let unknown_outcome = self.config.policy.unknown_outcome;
-        let keyed = if is_keyed { Asked::KeyedWrite(unknown_outcome) } else { Asked::Write };
-        self.asked.set(keyed);
+        self.asked.set(if is_keyed { Asked::KeyedWrite } else { Asked::Write });
     }
 
     /// The answer to a request that gets none of the origin's.
@@ -78,9 +76,8 @@ impl Caller {
     pub(crate) fn reject_by(&self, rejection: &Rejection, status: Option<&KeyStatus>) -> Answer {
         self.measure.refused(rejection);
         let (dialect, accept) = (self.config.dialect, self.accept.as_deref());
-        let (asked, state) = (self.asked.get(), status.map(|status| status.state));
-        let answer =
-            Answer::of_rejection(rejection, dialect, accept, &self.request_id, asked, state);
+        let asked = self.asked.get();
+        let answer = Answer::of_rejection(rejection, dialect, accept, &self.request_id, asked);
         answer.with_key_status(status)
     }
 
@@ -128,7 +125,6 @@ impl Answer {
         accept: Option<&str>,
         request_id: &str,
         asked: Asked,
-        state: Option<KeyState>,
     ) -> Self {
         let problem = rejection.problem(dialect, accept, request_id);
         let mut headers = vec![
@@ -147,7 +143,7 @@ impl Answer {
         }
         let body = Body::Bytes(problem.body.into_bytes());
         let mut answer = Self { status: problem.status, headers, body, came: None };
-        answer.say_whether_to_retry(rejection.should_retry(asked, state));
+        answer.say_whether_to_retry(rejection.should_retry(asked));
         answer
     }
 

@@ -42,7 +42,7 @@ use gateway::Outcome;
 use incoming::Incoming;
 use oncekey::path::leads_out;
 use oncekey::webhook::is_inbound;
-use oncekey::{Asked, Dialect, Rejection, UnknownOutcome};
+use oncekey::{Asked, Dialect, Rejection};
 use std::rc::Rc;
 use worker::{Context, Env, Request, Response, Result, event};
 
@@ -107,10 +107,9 @@ fn misconfigured(problem: String, incoming: &Incoming, request_id: &str) -> Resp
     worker::console_error!("{problem}");
     let rejection = Rejection::Misconfigured(problem);
     let is_keyed = incoming.is_write() && incoming.header("idempotency-key").is_some();
-    let asked = if is_keyed { Asked::KeyedWrite(UnknownOutcome::Hold) } else { Asked::Write };
+    let asked = if is_keyed { Asked::KeyedWrite } else { Asked::Write };
     let accept = incoming.header("accept");
-    let (dialect, state) = (Dialect::Kukopay, None);
-    let mut answer = Answer::of_rejection(&rejection, dialect, accept, request_id, asked, state);
+    let mut answer = Answer::of_rejection(&rejection, Dialect::Kukopay, accept, request_id, asked);
     answer.set("x-request-id", request_id);
     answer.into_response()
 }
