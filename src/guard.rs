@@ -14,7 +14,8 @@
 //! 3. What ends without a success unlocks, an unknown outcome too: the same intent is sent with the
 //!    same key, so the next submit asks for the first one's answer.
 //! 4. A success stays locked until the page goes: a redirect takes its time, and a click that comes
-//!    in between would be a second purchase.
+//!    in between would be a second purchase. The form is not busy any more. The page may say the
+//!    same of a form whose outcome it knows by other means.
 //! 5. A page that comes back from the browser's cache is a fresh page: it is unlocked in any state.
 //! 6. A key may take time (a lock, a store). The submit then waits, locked, and goes exactly once
 //!    when the key is there.
@@ -27,7 +28,8 @@
 //! | Repeat | Swallow | Swallow | Swallow | Go → Held | Swallow |
 //! | KeyPending | – | → Waiting | – | – | – |
 //! | Resubmit | – | – | Resend → Resending | – | – |
-//! | Succeeded | – | → Done | → Done | → Done | – |
+//! | Succeeded | – | Finish → Done | Finish → Done | Finish → Done | – |
+//! | Done | Finish → Done | Finish → Done | Finish → Done | Finish → Done | – |
 //! | Failed, Cancelled | – | Restore → Free | Restore → Free | Restore → Free | – |
 //! | Shown, Release | – | Restore → Free | Restore → Free | Restore → Free | Restore → Free |
 //!
@@ -68,6 +70,8 @@ pub enum Event {
     Cancelled,
     /// It succeeded.
     Succeeded,
+    /// The page says that what the form is for is done, whoever did it.
+    Done,
     /// It was refused, it failed, or nobody knows.
     Failed,
     /// The page came back from the browser's cache.
@@ -87,6 +91,8 @@ pub enum Decision {
     Resend,
     /// Put the form back as it was.
     Restore,
+    /// Leave the form locked, and show that it is not busy any more.
+    Finish,
     /// Change nothing.
     Keep,
 }
@@ -111,10 +117,11 @@ pub const fn next(state: State, event: Event) -> (State, Decision) {
         (_, Event::Submit | Event::Repeat) => (state, Decision::Swallow),
         (State::Held, Event::KeyPending) => (State::Waiting, Decision::Keep),
         (State::Waiting, Event::Resubmit) => (State::Resending, Decision::Resend),
-        (State::Free | State::Done, Event::Succeeded | Event::Failed | Event::Cancelled) => {
+        (State::Done, Event::Done)
+        | (State::Free | State::Done, Event::Succeeded | Event::Failed | Event::Cancelled) => {
             (state, Decision::Keep)
         }
-        (_, Event::Succeeded) => (State::Done, Decision::Keep),
+        (_, Event::Succeeded | Event::Done) => (State::Done, Decision::Finish),
         (_, Event::Failed | Event::Cancelled) => (State::Free, Decision::Restore),
         (State::Free, Event::Shown | Event::Release) => (State::Free, Decision::Keep),
         (_, Event::Shown | Event::Release) => (State::Free, Decision::Restore),

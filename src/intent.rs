@@ -78,6 +78,7 @@
 mod call;
 mod claim;
 mod entry;
+mod offer;
 mod payload;
 mod resolve;
 mod text;
@@ -243,6 +244,24 @@ pub fn note_outcome(
     if entry == *before {
         return None;
     }
+    entry.touch(now);
+    Some(entry)
+}
+
+/// The attempt with this key and number was never sent, as the browser has proved: what is to be
+/// stored, or `None` when that changes nothing.
+pub fn note_not_sent(
+    stored: &Stored,
+    key: &IdempotencyKey,
+    attempt: u32,
+    now: UnixMillis,
+) -> Option<Entry> {
+    let mut entry = stored.with_key(key)?.clone();
+    if attempt != entry.attempts || entry.state != State::Sending {
+        return None;
+    }
+    entry.attempts = entry.attempts.saturating_sub(1);
+    entry.state = if entry.maybe_executed { State::Unknown } else { State::Prepared };
     entry.touch(now);
     Some(entry)
 }

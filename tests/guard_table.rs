@@ -13,19 +13,21 @@ const TABLE: &str = "
     Repeat     | Swallow | Swallow      | Swallow          | Go Held      | Swallow
     KeyPending | Keep    | Keep Waiting | Keep             | Keep         | Keep
     Resubmit   | Keep    | Keep         | Resend Resending | Keep         | Keep
-    Succeeded  | Keep    | Keep Done    | Keep Done        | Keep Done    | Keep
+    Succeeded  | Keep    | Finish Done  | Finish Done      | Finish Done  | Keep
+    Done       | Finish Done | Finish Done | Finish Done   | Finish Done  | Keep
     Failed     | Keep    | Restore Free | Restore Free     | Restore Free | Keep
     Cancelled  | Keep    | Restore Free | Restore Free     | Restore Free | Keep
     Shown      | Keep    | Restore Free | Restore Free     | Restore Free | Restore Free
     Release    | Keep    | Restore Free | Restore Free     | Restore Free | Restore Free
 ";
 
-const EVENTS: [Event; 9] = [
+const EVENTS: [Event; 10] = [
     Event::Submit,
     Event::Repeat,
     Event::KeyPending,
     Event::Resubmit,
     Event::Succeeded,
+    Event::Done,
     Event::Failed,
     Event::Cancelled,
     Event::Shown,

@@ -643,3 +643,56 @@ fn a_step_that_was_not_asked_for_ends_the_call_and_stores_nothing() {
     assert_eq!(end_name(ended(&page.report(&mut call, Report::Voided))), "ends: unknown");
     assert_eq!(page.text, before);
 }
+
+/// A submit for which the server has put this key into its form.
+fn offered(page: &mut Page, body: &str, key: &str) -> (Call, Command) {
+    let goal = Goal::Submit { payload: payload(body), own_key: None, waited_since: None };
+    let key = IdempotencyKey::parse_bare(key).expect("a key");
+    let mut call = Call::new(goal, page.settings.clone()).offering(key);
+    let step = call.begin(&page.moment());
+    (call, page.take(step))
+}
+
+fn sent_key(command: &Command) -> &str {
+    match command {
+        Command::Send { key, .. } => key.as_str(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_key_that_the_server_offers_is_taken_where_one_would_be_minted() {
+    let mut page = Page::with_retries(0);
+    let (mut call, first) = offered(&mut page, "a", "one");
+    assert_eq!(sent_key(&first), "one");
+    page.lose(&mut call);
+    // Loaded anew, the page has another one; the request may have been executed under the first.
+    let (mut call, again) = offered(&mut page, "a", "two");
+    assert_eq!(sent_key(&again), "one");
+    page.hear(&mut call, &Answer { state: Some("completed"), ..json(402) });
+    // A key that is used up is not taken twice.
+    let (_, minted) = offered(&mut page, "a", "one");
+    assert_ne!(sent_key(&minted), "one");
+}
+
+#[test]
+fn what_was_not_sent_leaves_nothing_in_doubt() {
+    let mut page = Page::with_retries(0);
+    let (mut call, first) = page.submit("a");
+    let key = sent_key(&first).to_owned();
+    let step = call.not_sent(&page.moment());
+    assert_eq!(page.take(step), Command::End(End::Found(Some(State::Prepared))));
+    let (mut call, again) = page.submit("a");
+    assert_eq!(sent_key(&again), key);
+    let step = call.not_sent(&page.moment());
+    page.take(step);
+    let (mut call, changed) = page.submit("b");
+    assert_ne!(sent_key(&changed), key);
+    // What an earlier attempt has left in doubt stays so.
+    page.lose(&mut call);
+    let (mut call, _) = page.submit("b");
+    let step = call.not_sent(&page.moment());
+    assert_eq!(page.take(step), Command::End(End::Found(Some(State::Unknown))));
+    let (_, other) = page.submit("c");
+    assert_eq!(other, Command::End(End::NotResolved));
+}

@@ -31,8 +31,8 @@ pub use step::{Command, End, Ended, Said, Step, Waiting, Which};
 
 use super::resolve::{Asked, Means, Purpose, Report, ResolveStep, after_report, first_step};
 use super::{
-    Entry, Payload, SendError, Start, State, Stored, Submit, note_outcome, note_sending, remint,
-    start,
+    Entry, Payload, SendError, Start, State, Stored, Submit, note_not_sent, note_outcome,
+    note_sending, offer, remint, start,
 };
 use crate::key::IdempotencyKey;
 use crate::retry::{
@@ -47,6 +47,8 @@ pub struct Call {
     goal: Goal,
     settings: CallSettings,
     phase: Phase,
+    /// The key that the server has offered for the intent, where it did.
+    offered: Option<IdempotencyKey>,
     /// The retries that were used up.
     retries: u32,
     /// When the call began, on the clock that nobody can set.
@@ -118,7 +120,23 @@ enum Phase {
 impl Call {
     /// A call that has not begun.
     pub fn new(goal: Goal, settings: CallSettings) -> Self {
-        Self { goal, settings, phase: Phase::Idle, retries: 0, began: None, looked_up: false }
+        Self {
+            goal,
+            settings,
+            phase: Phase::Idle,
+            offered: None,
+            retries: 0,
+            began: None,
+            looked_up: false,
+        }
+    }
+
+    /// The same call, which takes this key where it would mint one: the server has put it into its
+    /// form.
+    #[must_use]
+    pub fn offering(mut self, key: IdempotencyKey) -> Self {
+        self.offered = Some(key);
+        self
     }
 
     /// The first step. For a submit, its caller is the only sender of the intent by now.
@@ -153,6 +171,14 @@ impl Call {
         let write = before.is_some_and(|before| *before != entry).then(|| entry.clone());
         self.after_outcome(outcome, &entry, request, self.wait_asked(said, now), moment)
             .after(write)
+    }
+
+    /// The request was not sent after all: the browser has proved that nothing has left the page.
+    pub fn not_sent(&mut self, moment: &Moment) -> Step {
+        let Phase::Sent { entry, .. } = self.take_phase() else { return out_of_turn() };
+        let write = note_not_sent(&moment.stored, &entry.key, entry.attempts, moment.now);
+        let known = write.as_ref().or(moment.stored.with_key(&entry.key));
+        end(End::Found(known.map(|entry| entry.state))).after(write)
     }
 
     /// The time that was to be waited is over.
@@ -196,7 +222,7 @@ impl Call {
     }
 
     fn start(&mut self, stored: &Stored, moment: &Moment) -> Step {
-        let Some(submit) = self.submit(moment) else { return out_of_turn() };
+        let Some(submit) = self.submit(stored, moment) else { return out_of_turn() };
         match start(stored, &submit, moment.now) {
             Start::Send { entry, fresh } => {
                 let rotated = fresh && *stored != Stored::Nothing;
@@ -254,7 +280,7 @@ impl Call {
             Next::Again { .. } if outcome == Outcome::KeyExpired => {
                 let stored = Stored::Entry(entry.clone());
                 let without_time = self
-                    .submit(moment)
+                    .submit(&stored, moment)
                     .and_then(|submit| remint(&stored, &entry.key, &submit, moment.now));
                 match without_time {
                     Some(entry) => self.send_first(entry, true, moment),
@@ -347,11 +373,13 @@ impl Call {
         }
     }
 
-    fn submit(&self, moment: &Moment) -> Option<Submit<'_>> {
+    fn submit(&self, stored: &Stored, moment: &Moment) -> Option<Submit<'_>> {
         let Goal::Submit { payload, own_key, waited_since } = &self.goal else { return None };
         Some(Submit {
             payload,
-            own_key: own_key.as_ref(),
+            own_key: own_key
+                .as_ref()
+                .or_else(|| offer::taken(self.offered.as_ref(), stored, moment.now)),
             waited_since: *waited_since,
             retention: self.settings.retention,
             random: moment.random,

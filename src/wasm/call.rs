@@ -101,6 +101,12 @@ impl CallHandle {
         self.step(|call, moment| call.hear(&heard, &Said::default(), moment))
     }
 
+    /// The request was not sent after all, as the browser has proved.
+    #[wasm_bindgen(js_name = notSent)]
+    pub fn not_sent(&mut self) -> Result<JsValue, JsValue> {
+        self.step(Call::not_sent)
+    }
+
     /// The time that was to be waited is over.
     pub fn waited(&mut self) -> Result<JsValue, JsValue> {
         self.step(Call::waited)
@@ -147,6 +153,14 @@ impl CallHandle {
         in_memory: Option<IdempotencyKey>,
     ) -> Self {
         Self { call: Call::new(goal, settings), shared, name, in_memory }
+    }
+
+    /// The same call, which takes this key where it would mint one.
+    pub(super) fn offering(mut self, key: Option<IdempotencyKey>) -> Self {
+        if let Some(key) = key {
+            self.call = self.call.offering(key);
+        }
+        self
     }
 
     /// Read, decide, write: with nothing in between.

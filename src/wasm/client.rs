@@ -66,6 +66,8 @@ extern "C" {
     fn expects(this: &JsSubmit) -> String;
     #[wasm_bindgen(method, getter, js_name = ownKey)]
     fn own_key(this: &JsSubmit) -> Option<String>;
+    #[wasm_bindgen(method, getter, js_name = offeredKey)]
+    fn offered_key(this: &JsSubmit) -> Option<String>;
     #[wasm_bindgen(method, getter, js_name = waitedSince)]
     fn waited_since(this: &JsSubmit) -> Option<f64>;
 }
@@ -120,14 +122,18 @@ impl Client {
             body: &body,
             ignore: &pointers(request.ignore())?,
         };
-        let own_key = request.own_key().map(|text| IdempotencyKey::parse_header(&text));
+        let key = |text: Option<String>| {
+            let key = text.map(|text| IdempotencyKey::parse_header(&text)).transpose();
+            key.map_err(|error| range_error(&error.to_string()))
+        };
+        let offered = key(request.offered_key())?;
         let goal = Goal::Submit {
             payload: Payload::of(&request.origin(), &parts),
-            own_key: own_key.transpose().map_err(|error| range_error(&error.to_string()))?,
+            own_key: key(request.own_key())?,
             waited_since: request.waited_since().map(|since| UnixMillis::new(since as u64)),
         };
         let in_memory = in_memory.and_then(|key| IdempotencyKey::parse_bare(&key).ok());
-        Ok(self.call(intent, goal, request.expects(), in_memory))
+        Ok(self.call(intent, goal, request.expects(), in_memory).offering(offered))
     }
 
     /// A call that finds out what became of an intent.

@@ -47,7 +47,7 @@ pub use options::{FormGuardOptions, OnSubmit};
 use crate::guard::Event as Happening;
 use guarded::{Guarded, mark};
 use js_sys::{Error, Reflect};
-use options::{Options, Send, refuse_second_field, require_post, type_error};
+use options::{Options, Send, key_field, require_post, type_error};
 use std::rc::Rc;
 use wasm_bindgen::prelude::{JsCast, JsValue, wasm_bindgen};
 use web_sys::{HtmlElement, HtmlFormElement};
@@ -78,7 +78,7 @@ impl FormGuard {
         let options = Options::read(options.as_ref())?;
         if options.send == Send::Navigate {
             require_post(dom::attribute(&form, "method").as_deref())?;
-            refuse_second_field(&form, &options.key_field)?;
+            key_field(&form, &options.key_field)?;
         }
         if Reflect::has(&form, &mark())? {
             return Err(Error::new("oncekey: this form already has a guard").into());
@@ -110,6 +110,14 @@ impl FormGuard {
         };
         self.guarded.settle(happening, submission);
         Ok(())
+    }
+
+    /// What the form is for is done: it stays locked, and is not busy. What has not been sent yet is not
+    /// sent any more.
+    pub fn done(&self) {
+        if self.guarded.listeners().is_some() {
+            self.guarded.apply(Happening::Done);
+        }
     }
 
     /// Submits again what has waited for its key, by the same button unless another is named.

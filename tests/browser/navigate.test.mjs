@@ -140,7 +140,7 @@ describe("a form that the browser posts", () => {
 
     test("a success that is too old to be asked for is done, not done with other details", async () => {
       const { end, look, hits } = await left({ 3: "+201" }, { aged: DAYS });
-      assert.deepEqual([end.error, end.httpStatus, look.said, look.busy, hits], ["AnswerGoneError", 201, "Done.", "true", 1]);
+      assert.deepEqual([end.error, end.httpStatus, look.said, look.busy, hits], ["AnswerGoneError", 201, "Done.", null, 1]);
     });
 
     test("an outcome that is unknown for too long is not called a changed payload", async () => {

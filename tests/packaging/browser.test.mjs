@@ -99,7 +99,7 @@ test("element: <once-form> guards the form in it", async () => {
 });
 
 /** Bundles `name`.js with React into out-`name`/page.js. */
-const bundle = (name) =>
+const bundle = (name, react = 19) =>
   esbuild.build({
     entryPoints: [consumer.at(`${name}.js`)],
     outdir: consumer.at(`out-${name}`),
@@ -107,24 +107,35 @@ const bundle = (name) =>
     bundle: true,
     splitting: true,
     format: "esm",
+    alias: react === 18 ? { react: "react18", "react-dom": "react-dom18" } : {},
     // Only then does StrictMode mount twice.
     define: { "process.env.NODE_ENV": '"development"' },
     logLevel: "silent",
   });
 
-for (const entry of ["oncekey", "oncekey/slim"]) {
-  test(`faults 50, 51: react, with the client of ${entry}`, async () => {
-    const name = entry.replace("/", "-");
+for (const [react, entry] of [[18, "oncekey"], [19, "oncekey"], [19, "oncekey/slim"]]) {
+  test(`faults 50, 51: react ${react}, with the client of ${entry}`, async () => {
+    const name = `${entry.replace("/", "-")}-${react}`;
     const intent = `order:${name}`;
     consumer.write(
       `${name}.js`,
-      `import { StrictMode, createElement as h, useState } from "react";
+      `import { StrictMode, createElement as h, useState, version } from "react";
       import { createRoot } from "react-dom/client";
       import { createClient } from "${entry}";
       import { useFormGuard, useIntentStatus } from "oncekey/react";
       ${entry === "oncekey" ? "" : `import { init } from "${entry}"; init("${DIST}/oncekey.wasm");`}
       const client = createClient();
       window.answers = [];
+      window.version = version;
+      // What listens to the window, and is not taken off.
+      window.listeners = new Set();
+      for (const [method, note] of [["addEventListener", "add"], ["removeEventListener", "delete"]]) {
+        const own = EventTarget.prototype[method];
+        EventTarget.prototype[method] = function (type, listener, ...rest) {
+          if (type === "pageshow") window.listeners[note](listener);
+          return own.call(this, type, listener, ...rest);
+        };
+      }
       function Checkout() {
         const [count, setCount] = useState(0);
         const { state } = useIntentStatus(client, "${intent}");
@@ -140,7 +151,7 @@ for (const entry of ["oncekey", "oncekey/slim"]) {
       root.render(h(StrictMode, null, h(Checkout)));
       window.leave = () => root.unmount();`,
     );
-    await bundle(name);
+    await bundle(name, react);
     consumer.write(`out-${name}/index.html`, html('<div id="root"></div><script type="module" src="page.js"></script>'));
     shop.hold();
     const before = shop.orders.length;
@@ -171,6 +182,8 @@ for (const entry of ["oncekey", "oncekey/slim"]) {
     // Unmounting takes the guard off, and leaves nothing behind.
     await page.evaluate(() => window.leave());
     assert.equal(await page.$eval("#root", (root) => root.innerHTML), "");
+    assert.equal(await page.evaluate(() => window.listeners.size), 0);
+    assert.match(await page.evaluate(() => window.version), new RegExp(`^${react}\\.`));
     assert.deepEqual(page.errors, []);
     await page.close();
   });

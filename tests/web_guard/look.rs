@@ -60,20 +60,19 @@ async fn native_disabling_waits_for_the_values_and_gives_the_focus_back() {
     assert_eq!(page.events()[1], "sent 1 pay card=4242&how=pay");
     assert_eq!(page.text("[...form.querySelectorAll('button')].every(e => e.disabled)"), "true");
     assert_eq!(page.text("$('button').hasAttribute('aria-disabled')"), "false");
-    wait(100).await;
-    assert_eq!(page.text("document.activeElement === document.body"), "true");
+    page.until("document.activeElement === document.body").await;
     guard.settle("failed", None).expect("a word that it knows");
     assert_eq!(page.text("document.activeElement === $('button')"), "true");
     assert_eq!(page.text("[...form.querySelectorAll('button')].some(e => e.disabled)"), "false");
 
     // Somebody who went elsewhere meanwhile stays there.
     page.click("button");
-    wait(100).await;
+    page.until("document.activeElement === document.body").await;
     page.js("form.card.focus()");
     guard.settle("failed", None).expect("a word that it knows");
     assert_eq!(page.text("document.activeElement === form.card"), "true");
     page.click("button");
-    wait(100).await;
+    page.until("$('button').disabled").await;
     guard.settle("failed", None).expect("a word that it knows");
     assert_eq!(page.text("document.activeElement === form.card"), "true");
 }
@@ -235,4 +234,57 @@ async fn the_live_region_is_hidden_under_a_strict_policy() {
     let _guard = FormGuard::attach(form.unchecked_into(), None, callback);
     let width = "$('iframe').contentDocument.querySelector('output').getBoundingClientRect().width";
     assert_eq!(page.text(width), "1");
+}
+
+/// A snapshot of a page is taken while a form is busy, and shown on Back.
+#[wasm_bindgen_test]
+async fn a_copy_of_a_busy_form_is_as_the_form_was_once_it_is_guarded() {
+    for options in [
+        "{busyLabel: 'Busy'}",
+        "{busyLabel: 'Busy', disable: 'native'}",
+        "{send: 'navigate', busyLabel: 'Busy'}",
+    ] {
+        for (id, done) in [("#a", false), ("#b", false), ("#a", true)] {
+            let page = Page::new(
+                r#"<form method=post action="about:blank" target=sink aria-busy=false>
+                <button id=a data-oncekey-done=Paid><b>Pay</b> now</button><input type=submit id=b value=In>
+                <button disabled id=c>No</button></form>"#,
+            );
+            let before = page.text("form.outerHTML");
+            let guard = page.guard_with(options, "'key'");
+            page.click(id);
+            settle().await;
+            guard.say("Sending");
+            if done {
+                guard.settle("succeeded", None).expect("a word that it knows");
+            }
+            assert_ne!(page.text("form.outerHTML"), before);
+            page.js("root.copy = root.cloneNode(true)");
+            guard.detach();
+            assert_eq!(page.text("form.outerHTML"), before);
+            // As it is kept by those who keep it as text.
+            for copy in [
+                "root.copy",
+                "Object.assign(document.createElement('div'), {innerHTML: root.copy.innerHTML})",
+            ] {
+                page.js(&format!(
+                    "root.shown = ({copy}).cloneNode(true); document.body.append(root.shown)"
+                ));
+                let form = page.js("return root.shown.querySelector('form')");
+                let callback = page.callback("'key'", &wasm_bindgen::prelude::JsValue::UNDEFINED);
+                let guard =
+                    FormGuard::attach(form.unchecked_into(), None, callback.unchecked_into())
+                        .expect("the form can be guarded");
+                assert_eq!(
+                    page.text("root.shown.querySelector('form').outerHTML"),
+                    before,
+                    "{options} {id}"
+                );
+                assert_eq!(page.text("root.shown.querySelectorAll('output').length"), "1");
+                assert_eq!(page.text("root.shown.querySelector('output').textContent"), "");
+                guard.detach();
+                page.js("root.shown.remove()");
+            }
+        }
+    }
 }

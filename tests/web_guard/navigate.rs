@@ -1,6 +1,6 @@
 //! A form that the browser posts itself, with the key in a hidden field.
 
-use crate::page::{FORM, Page, catch_errors, method, settle, thrown, wait};
+use crate::page::{FORM, Page, catch_errors, method, settle, thrown};
 use oncekey::wasm::guard::FormGuard;
 use std::rc::Rc;
 use wasm_bindgen::prelude::{JsCast, JsValue};
@@ -22,10 +22,9 @@ async fn the_browser_posts_the_key_once() {
     page.click("button");
     page.click("button");
     assert_eq!(page.text("$('button').textContent + $('button').disabled"), "Payfalse");
-    wait(100).await;
+    page.until("log.includes('loaded')").await;
     page.click("[value=later]");
     page.js("form.requestSubmit()");
-    wait(100).await;
     assert_eq!(page.text("$('button').textContent + $('button').disabled"), "Busytrue");
     // A disabled button submits nothing, so the third of these is not even an event.
     assert_eq!(page.events(), [ENTRIES, SENT, POSTED, "blocked", "loaded", "blocked"]);
@@ -212,10 +211,11 @@ fn the_method_must_be_post() {
 }
 
 #[wasm_bindgen_test]
-async fn a_field_of_the_same_name_is_an_error() {
+async fn a_field_of_the_same_name_that_is_not_for_the_key_is_an_error() {
     let page = Page::new(FORM);
     let callback = page.callback("'key'", &JsValue::UNDEFINED);
-    let message = "Error: oncekey: the form has a field with the name of keyField";
+    let message =
+        "Error: oncekey: keyField may name one hidden field of the form, or none; name another one";
     assert_eq!(thrown(page.try_guard("{send: 'navigate', keyField: 'card'}", &callback)), message);
     let guard = page.guard_with(NAVIGATE, "'key'");
     page.js("form.card.name = 'idempotency_key'");
@@ -225,6 +225,24 @@ async fn a_field_of_the_same_name_is_an_error() {
     page.js_with("it()", &stop);
     assert_eq!(page.events()[2..], [message], "and nothing is posted");
     assert!(!guard.locked());
+}
+
+#[wasm_bindgen_test]
+async fn the_key_goes_in_the_field_that_the_server_has_put_there() {
+    for value in ["theirs", ""] {
+        let page = Page::new(&FORM.replace(
+            "<input",
+            &format!("<input type=hidden name=idempotency_key value=\"{value}\"><input"),
+        ));
+        let guard = page.guard_with(NAVIGATE, "'key'");
+        page.click("button");
+        settle().await;
+        let posted = "entries idempotency_key=key&card=4242&how=pay";
+        assert_eq!(page.events()[2..], [posted]);
+        guard.release();
+        assert_eq!(page.text("$('[name=idempotency_key]').getAttribute('value')"), value);
+        assert_eq!(page.text("root.querySelectorAll('[name=idempotency_key]').length"), "1");
+    }
 }
 
 #[wasm_bindgen_test]

@@ -67,6 +67,17 @@ impl Page {
         value.as_string().unwrap_or_default()
     }
 
+    /// Waits until an expression is true.
+    pub(crate) async fn until(&self, expression: &str) {
+        for _ in 0..2000 {
+            if self.text(expression) == "true" {
+                return;
+            }
+            wait(5).await;
+        }
+        panic!("not in time: {expression}");
+    }
+
     /// What has happened since the last time, in order.
     pub(crate) fn events(&self) -> Vec<String> {
         let events = self.log.iter().filter_map(|entry| entry.as_string()).collect();

@@ -180,7 +180,11 @@ async fn fault_41_back_from_the_cache_the_form_is_free() {
         let show = "window.dispatchEvent(new PageTransitionEvent('pageshow', {persisted: it}))";
         page.js_with(show, &JsValue::FALSE);
         assert!(guard.locked(), "a first load is no return");
-        assert_eq!(page.text("$('button').disabled + $('button').textContent"), "trueBusy");
+        // A success is locked, and not busy.
+        let look = if outcome.is_none() { "trueBusytrue" } else { "truePayfalse" };
+        let shown =
+            "$('button').disabled + $('button').textContent + form.hasAttribute('aria-busy')";
+        assert_eq!(page.text(shown), look);
         page.js_with(show, &JsValue::TRUE);
         assert!(!guard.locked());
         assert_eq!(page.text("$('button').disabled + $('button').textContent"), "falsePay");
@@ -313,4 +317,53 @@ async fn a_form_of_another_frame_and_one_in_a_shadow_tree() {
         assert_eq!(page.events(), ["sent 2 pay how=pay"]);
         guard.detach();
     }
+}
+
+#[wasm_bindgen_test]
+async fn a_success_is_locked_and_not_busy() {
+    for (options, label) in [
+        ("{busyLabel: 'Busy'}", "Paid"),
+        ("{busyLabel: 'Busy', disable: 'native'}", "Paid"),
+        ("{}", "Pay"),
+    ] {
+        let page = Page::new(FORM);
+        let before = page.text("root.innerHTML");
+        if label == "Paid" {
+            page.js("$('button').setAttribute('data-oncekey-done', 'Paid')");
+        }
+        let guard = page.guard(options);
+        page.click("button");
+        settle().await;
+        guard.settle("succeeded", None).expect("a word that it knows");
+        assert_eq!(page.text("form.hasAttribute('aria-busy')"), "false");
+        assert_eq!(page.text("$('button').textContent"), label);
+        assert_eq!(page.text("$('button').matches('[aria-disabled=true], :disabled')"), "true");
+        page.js("form.requestSubmit()");
+        assert_eq!(page.events(), [ENTRIES, SENT, "blocked"]);
+        guard.release();
+        page.js("$('button').removeAttribute('data-oncekey-done')");
+        guard.detach();
+        assert_eq!(page.text("root.innerHTML"), before);
+    }
+}
+
+#[wasm_bindgen_test]
+async fn the_page_says_that_it_is_done() {
+    let page = Page::new(FORM);
+    let guard = page.guard("{}");
+    guard.done();
+    assert!(guard.locked());
+    assert_eq!(page.text("form.hasAttribute('aria-busy')"), "false");
+    page.click("button");
+    settle().await;
+    assert_eq!(page.events(), ["blocked"]);
+    guard.release();
+    // What was not sent yet is not sent any more.
+    page.click("button");
+    guard.done();
+    settle().await;
+    assert_eq!(page.events(), [ENTRIES]);
+    assert!(guard.locked());
+    guard.settle("failed", None).expect("a word that it knows");
+    assert!(guard.locked());
 }

@@ -5,24 +5,44 @@
 // `<html data-oncekey-key-url="/_oncekey/key">` says where keys are asked.
 
 import { type FormGuard, createClient } from "oncekey";
+import { ofForm } from "./form-data.js";
 import { guardByMarkup, tellWrong } from "./markup.js";
 import { DATA, wrongAttributes } from "./options.js";
 
-const guards = new WeakMap<HTMLFormElement, FormGuard>();
+/** The forms that have been seen, with their guards; none for one that could not be guarded. */
+const guards = new Map<HTMLFormElement, FormGuard | undefined>();
 
 function start(): void {
   tellWrong(document.documentElement, wrongAttributes(document.documentElement, DATA.html, "data-oncekey-"));
   const client = createClient({ keyUrl: document.documentElement.getAttribute("data-oncekey-key-url") });
   const guardAll = () => {
-    for (const form of document.querySelectorAll<HTMLFormElement>("form[data-oncekey]")) {
+    const forms = new Set(document.querySelectorAll<HTMLFormElement>("form[data-oncekey]"));
+    for (const form of forms) {
       if (guards.has(form)) continue;
       tellWrong(form, wrongAttributes(form, DATA.form, "data-oncekey-"));
-      const read = (name: string) => form.getAttribute(name === "intent" ? "data-oncekey" : `data-oncekey-${name}`);
-      guards.set(form, guardByMarkup(form, client, read));
+      const read = (name: string) => ofForm(form, name === "intent" ? "data-oncekey" : `data-oncekey-${name}`);
+      // A form that is wrong does not keep others from being guarded.
+      let guard: FormGuard | undefined;
+      try {
+        guard = guardByMarkup(form, client, read);
+      } catch (error) {
+        reportError(error);
+      }
+      guards.set(form, guard);
+    }
+    // What has left the page is let go of, once its submit has ended.
+    for (const [form, guard] of guards) {
+      if (forms.has(form) || guard?.locked) continue;
+      guard?.detach();
+      guards.delete(form);
     }
   };
   guardAll();
-  new MutationObserver(guardAll).observe(document.documentElement, { childList: true, subtree: true });
+  new MutationObserver(guardAll).observe(document.documentElement, {
+    childList: true,
+    subtree: true,
+    attributeFilter: ["data-oncekey"],
+  });
 }
 
 if (typeof document !== "undefined") {

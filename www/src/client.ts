@@ -1,6 +1,6 @@
 // The client of a page: its intents, and what became of them.
 
-import type { Command, Core, CoreClient, Loader } from "./core.js";
+import type { Command, Core, CoreClient, EndCommand, Loader } from "./core.js";
 import { type Ended, drive } from "./drive.js";
 import {
   AbortedError,
@@ -14,6 +14,7 @@ import { type KeyCalls, keyCalls } from "./key-calls.js";
 import { ABANDON, INTENT, RESOLVE, checkInit, checkOptions } from "./options.js";
 import { type Prepared, expected, prepare } from "./request.js";
 import { type Settings, read } from "./settings.js";
+import type { Stay } from "./stay.js";
 import { TooLong, type TurnOptions, takeTurn } from "./turn.js";
 import type {
   Client,
@@ -34,6 +35,15 @@ const Events = EventTarget as unknown as {
 };
 
 export type Tell = <K extends keyof ClientEvents>(type: K, detail: ClientEvents[K]) => void;
+
+/** What a form that the browser posts may do. */
+export interface Navigated {
+  /** The key to send. */
+  key?: string;
+  /** To be called when the page stays after the form was posted. */
+  stays?(how: Stay): void;
+  error?: unknown;
+}
 
 export class OncekeyClient extends Events implements Client {
   readonly #settings: Settings;
@@ -149,16 +159,23 @@ export class OncekeyClient extends Events implements Client {
    * @internal The key of a form that the browser itself sends, stored as sent. Else the form may not be sent, or not
    * yet: then an error says why where that is known.
    */
-  navigate(intent: string, prepared: Prepared, ignore: string[] | undefined, tell: Tell): { key?: string; error?: unknown } {
+  navigate(intent: string, prepared: Prepared, ignore: string[] | undefined, tell: Tell): Navigated {
     const client = this.core();
     const call = client.submit(intent, submitOf(prepared, { ignore, expects: "*/*" }, undefined), undefined);
+    let isSent = false;
     try {
       const command = call.begin() as Command;
       const told = this.#telling(tell);
       this.#tellLoss(tell);
       if (command.do === "send") {
         this.#pruneSome();
-        return { key: command.key };
+        isSent = true;
+        const stays = (how: Stay) => {
+          const { status } = (how === "not_sent" ? call.notSent() : call.failed("aborted")) as EndCommand;
+          if (isOpen(status)) tell("unknown", { intent, key: status.key, reason: how });
+          call.free();
+        };
+        return { key: command.key, stays };
       }
       if (command.do !== "end" || command.end === "not_resolved") return {};
       this.#result(intent, prepared, { end: command, response: undefined, cause: undefined, aborted: false, sent: undefined }, told);
@@ -166,7 +183,8 @@ export class OncekeyClient extends Events implements Client {
     } catch (error) {
       return { error };
     } finally {
-      call.free();
+      // What was posted is kept for the page that stays.
+      if (!isSent) call.free();
     }
   }
 
@@ -177,6 +195,7 @@ export class OncekeyClient extends Events implements Client {
     init: IntentInit | undefined,
     options: IntentOptions,
     tell: Tell,
+    keyField?: string,
   ): Promise<Response> {
     checkInit(init, this.#settings.isOwnFetch);
     const signal = init?.signal ?? undefined;
@@ -184,7 +203,7 @@ export class OncekeyClient extends Events implements Client {
     let prepared: Prepared;
     let ended: Ended;
     try {
-      const ready = await abortable(Promise.all([prepare(url, init), this.#later()]), signal);
+      const ready = await abortable(Promise.all([prepare(url, init, keyField), this.#later()]), signal);
       const client = ready[1];
       prepared = ready[0];
       ended = await takeTurn(this.#turn(client, intent, signal, told), async (turn) => {
@@ -200,8 +219,10 @@ export class OncekeyClient extends Events implements Client {
             signal,
             request: (key, again) => {
               if (again) return earlier!.prepared;
-              this.#inMemory.set(intent, { key, prepared });
-              return prepared;
+              const { bodyWith } = prepared;
+              const sent = bodyWith ? { ...prepared, body: bodyWith(key) } : prepared;
+              this.#inMemory.set(intent, { key, prepared: sent });
+              return sent;
             },
             fetch: this.#settings.fetch,
             validate: options.validate,
@@ -402,7 +423,7 @@ export function named(name: unknown): string {
 }
 
 function submitOf(prepared: Prepared, options: IntentOptions, waitedSince: number | undefined): never {
-  const { url, method, body, headers, ownKey } = prepared;
+  const { url, method, body, headers, ownKey, offeredKey } = prepared;
   return {
     method,
     origin: url.origin,
@@ -413,6 +434,7 @@ function submitOf(prepared: Prepared, options: IntentOptions, waitedSince: numbe
     ignore: options.ignore,
     expects: options.expects ?? expected(prepared),
     ownKey,
+    offeredKey,
     waitedSince,
   } as never;
 }

@@ -1,10 +1,12 @@
 // What a form sends.
 
+import { lines } from "./multipart.js";
 import type { Prepared } from "./request.js";
 import type { FormRequest } from "./types.js";
 
 /** The form as a browser would send it, for `fetch`. */
 export function asSubmitted(form: HTMLFormElement, data: FormData, submitter: HTMLElement | null): FormRequest {
+  refuseCharset(form);
   const { url, type } = target(form, submitter);
   const method = attribute(form, submitter, "method")?.toUpperCase();
   if (method !== "POST") throw new TypeError('A guarded form that is sent as it is needs method="post".');
@@ -21,10 +23,21 @@ export function asSubmitted(form: HTMLFormElement, data: FormData, submitter: HT
  * The form that the browser itself will send, as far as it tells one payload from another. A file counts by its
  * name, size and date: its content cannot be read at once.
  */
-export function asNavigated(form: HTMLFormElement, data: FormData, submitter: HTMLElement | null): Prepared {
+export function asNavigated(
+  form: HTMLFormElement,
+  data: FormData,
+  submitter: HTMLElement | null,
+  keyField: string,
+): Prepared {
   const { url, type } = target(form, submitter);
   const pairs: [string, string][] = [];
+  let offeredKey: string | undefined;
   for (const [name, value] of data) {
+    // The server makes another key for each page that it renders: it is no part of the payload.
+    if (name === keyField) {
+      offeredKey = String(value) || undefined;
+      continue;
+    }
     pairs.push(
       typeof value === "string"
         ? [name, value]
@@ -33,26 +46,48 @@ export function asNavigated(form: HTMLFormElement, data: FormData, submitter: HT
   }
   const body = new TextEncoder().encode(new URLSearchParams(pairs).toString());
   const headers = new Headers({ "content-type": type === "multipart/form-data" ? "application/x-form" : type });
-  return { method: "POST", url: new URL(url), headers, body, ownKey: undefined, init: {} };
+  return { method: "POST", url: new URL(url), headers, body, ownKey: undefined, offeredKey, init: {} };
+}
+
+/**
+ * The package sends UTF-8, a browser what the form or its page says: a server would read other letters. Only the page's
+ * author can tell which is meant.
+ */
+function refuseCharset(form: HTMLFormElement): void {
+  const document = of(Node.prototype, "ownerDocument", form) as Document;
+  const named = ofForm(form, "accept-charset")?.trim().split(/[\s,]+/)[0];
+  const charset = named || document.characterSet;
+  if (/^(unicode-1-1-)?utf-?8$|^utf-16(le|be)?$|^unicode20utf8$|^x-unicode20utf8$/i.test(charset)) return;
+  throw new TypeError(
+    `A browser would send this form in ${charset}, and the package sends UTF-8. Say accept-charset="utf-8" in the form, or use send: "navigate".`,
+  );
 }
 
 function target(form: HTMLFormElement, submitter: HTMLElement | null): { url: string; type: string } {
-  const { baseURI } = form;
   const type = attribute(form, submitter, "enctype")?.toLowerCase();
   return {
     // An empty action is the page's own address.
-    url: new URL(attribute(form, submitter, "action") || location.href, baseURI).href,
+    url: new URL(attribute(form, submitter, "action") || location.href, of(Node.prototype, "baseURI", form) as string).href,
     type: type === "multipart/form-data" || type === "text/plain" ? type : "application/x-www-form-urlencoded",
   };
 }
 
-/** The attribute, not the property: a control of that name would hide it. */
-function attribute(form: HTMLFormElement, submitter: HTMLElement | null, name: string): string | undefined {
-  return submitter?.getAttribute(`form${name}`) ?? Element.prototype.getAttribute.call(form, name) ?? undefined;
+/** What the clicked button says of itself, or the form. */
+export function attribute(form: HTMLFormElement, submitter: HTMLElement | null, name: string): string | undefined {
+  return submitter?.getAttribute(`form${name}`) ?? ofForm(form, name) ?? undefined;
+}
+
+/** The form's attribute. Its properties and methods are not used: a control of that name would hide them. */
+export function ofForm(form: HTMLFormElement, name: string): string | null {
+  return Element.prototype.getAttribute.call(form, name);
+}
+
+/** A property of the form as its prototype has it. */
+function of(prototype: object, name: string, form: HTMLFormElement): unknown {
+  return Reflect.get(prototype, name, form);
 }
 
 /** A file is sent by its name where a form is not multipart, and every line ends with CRLF. */
 function entries(data: FormData): [string, string][] {
-  const lines = (text: string) => text.replace(/\r\n?|\n/g, "\r\n");
   return [...data].map(([name, value]) => [lines(name), lines(typeof value === "string" ? value : value.name)]);
 }

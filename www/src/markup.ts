@@ -1,7 +1,8 @@
 // A guard that is described by attributes, for pages without a script of their own.
 
-import { DATA, wrongAttributes } from "./options.js";
 import { type Client, type FormGuard, type GuardOptions, guardForm } from "oncekey";
+import { ofForm } from "./form-data.js";
+import { DATA, wrongAttributes } from "./options.js";
 
 /** What the attributes of an element say, without their prefix. */
 export type Read = (name: string) => string | null;
@@ -22,14 +23,18 @@ export function guardByMarkup(form: HTMLFormElement, client: Client, read: Read)
     tellWrong(form, [new TypeError(`A guarded form: send has to be "fetch" or "navigate". It is sent by "fetch" now.`)]);
   }
   const next = read("next");
+  const name = () => read("intent") || ofForm(form, "id") || "";
+  if (name() === "") {
+    tellWrong(form, [new TypeError('A form that is guarded by its markup needs an intent: data-oncekey="order:1042", or intent="order:1042" of the element. It is not sent without one.')]);
+  }
   const options: GuardOptions = {
     client,
-    intent: () => read("intent") || form.id,
+    intent: name,
     send: send === "navigate" ? "navigate" : "fetch",
     onAnswer(response) {
       if (response.status >= 400) return;
       const target = next ?? response.headers.get("location");
-      if (target) location.assign(new URL(target, response.url || location.href));
+      if (target) follow(new URL(target, response.url || location.href));
     },
   };
   const keyField = read("key-field");
@@ -42,7 +47,7 @@ export function guardByMarkup(form: HTMLFormElement, client: Client, read: Read)
 /** Tells mistakes in markup: by an event at the element, and as errors of the page. */
 export function tellWrong(element: Element, errors: TypeError[]): void {
   for (const error of errors) {
-    element.dispatchEvent(new CustomEvent("oncekey:error", { bubbles: true, detail: { error } }));
+    EventTarget.prototype.dispatchEvent.call(element, new CustomEvent("oncekey:error", { bubbles: true, detail: { error } }));
     reportError(error);
   }
 }
@@ -50,4 +55,10 @@ export function tellWrong(element: Element, errors: TypeError[]): void {
 function attributesInside(form: HTMLFormElement): TypeError[] {
   const inside = Array.from(Element.prototype.querySelectorAll.call(form, "*"));
   return inside.flatMap((element) => wrongAttributes(element, DATA.inside, "data-oncekey-"));
+}
+
+/** Goes to a page. Anything but http and https would be a script, or a page, that the server of an answer wrote. */
+function follow({ href, protocol }: URL): void {
+  if (protocol === "http:" || protocol === "https:") location.assign(href);
+  else reportError(new TypeError(`The answer's address is not followed: it begins with ${protocol} and only http: and https: are.`));
 }

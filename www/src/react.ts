@@ -10,9 +10,13 @@ import { type RefCallback, useCallback, useRef, useState, useSyncExternalStore }
 export function useFormGuard(options: GuardOptions): RefCallback<HTMLFormElement> {
   const latest = useRef(options);
   latest.current = options;
+  const guard = useRef<FormGuard | null>(null);
   return useCallback((form: HTMLFormElement | null) => {
+    // React 18 knows no ref that gives back what ends it: each version calls with null.
+    guard.current?.detach();
+    guard.current = null;
     if (!form) return;
-    const guard: FormGuard = guardForm(form, {
+    guard.current = guardForm(form, {
       ...latest.current,
       intent: (form) => {
         const { intent } = latest.current;
@@ -21,7 +25,6 @@ export function useFormGuard(options: GuardOptions): RefCallback<HTMLFormElement
       onAnswer: (response, form) => latest.current.onAnswer?.(response, form),
       onError: (error, form) => (latest.current.onError ?? reportError)(error, form),
     });
-    return () => guard.detach();
   }, []);
 }
 

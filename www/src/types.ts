@@ -129,8 +129,10 @@ export interface ClientEvents {
   "storage-degraded": { reason: "denied" | "quota" | "unavailable" };
   /** Wasm may not run here (CSP); its translation to JavaScript does. */
   "wasm-fallback": { reason: string };
-  /** A submit was swallowed, because an earlier one is under way. */
+  /** A submit was swallowed, because an earlier one is under way or of the same double click. */
   blocked: { intent: string };
+  /** The guard of a form could not be loaded. `held`: a submit had waited for it, and was not sent. The next one tries again. */
+  "guard-failed": { reason: string; held: boolean };
 }
 
 export interface AttemptDetail {
@@ -149,11 +151,17 @@ export interface GuardOptions {
   intent: string | ((form: HTMLFormElement) => string);
   /** `fetch`: the package sends the form. `navigate`: the browser does, with the key in a hidden field. */
   send?: "fetch" | "navigate";
-  /** navigate: the field's name, as the gateway's KEY_FIELD. Default "idempotency_key". */
+  /**
+   * The name of the field for the key, as the gateway's KEY_FIELD. Default "idempotency_key". A key that the server has
+   * put into a hidden field of that name becomes the intent's, where one would be made otherwise.
+   */
   keyField?: string;
   /** How the buttons are locked. Default "aria": `aria-disabled`. */
   disable?: "aria" | "native";
-  /** What the clicked button says while it is busy; a button's `data-oncekey-busy` wins. */
+  /**
+   * What the clicked button says while it is busy; a button's `data-oncekey-busy` wins. After a success it says what its
+   * `data-oncekey-done` holds, or what it said before.
+   */
   busyLabel?: string;
   /** What is told to the buyer in the live region. */
   messages?: Partial<GuardMessages>;
@@ -190,6 +198,10 @@ export interface FormGuard {
   readonly locked: boolean;
   /** Lets the form be submitted again. */
   release(): void;
+  /** The page knows that it is done: the form stays locked, and is not busy. What was not sent yet is not sent. */
+  done(): void;
+  /** Cancels a submit that was not sent yet, and frees the form. False where there is none, or it was sent already. */
+  cancel(): boolean;
   /** Takes the guard off. */
   detach(): void;
 }

@@ -52,6 +52,8 @@ extern "C" {
     static FORM: JsValue;
     #[wasm_bindgen(thread_local_v2, js_namespace = Node, js_name = prototype)]
     static NODE: JsValue;
+    #[wasm_bindgen(thread_local_v2, js_namespace = Element, js_name = prototype)]
+    static ELEMENT: JsValue;
     #[wasm_bindgen(thread_local_v2, js_name = Boolean)]
     static BOOLEAN: Function;
 
@@ -100,10 +102,32 @@ pub(super) fn submitters(form: &HtmlFormElement) -> Vec<Control> {
     found
 }
 
-/// Whether the form has a control of this name.
-pub(super) fn has_field(form: &HtmlFormElement, name: &str) -> bool {
-    let controls = controls(form).unwrap_or_default();
-    controls.iter().any(|control| attribute(control, "name").as_deref() == Some(name))
+/// The form's controls of this name.
+pub(super) fn fields(form: &HtmlFormElement, name: &str) -> Vec<Control> {
+    let mut found = controls(form).unwrap_or_default();
+    found.retain(|control| attribute(control, "name").as_deref() == Some(name));
+    found
+}
+
+/// Whether it is a hidden field.
+pub(super) fn is_hidden(control: &Control) -> bool {
+    control.kind().as_string().as_deref() == Some("hidden")
+}
+
+/// A copy of the node, with all that is in it.
+pub(super) fn copy_of(node: &Node) -> Option<Node> {
+    node.clone_node_with_deep(true).ok()
+}
+
+/// What a `<template>` holds.
+pub(super) fn content_of(template: &Element) -> Option<Node> {
+    let content = Reflect::get(template, &JsValue::from_str("content")).ok();
+    content.filter(is_there).map(JsCast::unchecked_into)
+}
+
+/// Every element of the form that this selector finds.
+pub(super) fn all(form: &HtmlFormElement, selector: &str) -> Vec<Control> {
+    list(&find_all(form, selector))
 }
 
 /// The node's document.
@@ -114,6 +138,12 @@ pub(super) fn document_of(node: &Node) -> Option<Document> {
 /// The node's parent.
 pub(super) fn parent_of(node: &Node) -> Option<Node> {
     property(node, "parentNode").map(JsCast::unchecked_into)
+}
+
+/// The element right after the form.
+pub(super) fn next_of(form: &HtmlFormElement) -> Option<Element> {
+    let next = ELEMENT.with(|prototype| get_of(prototype, "nextElementSibling", form)).ok()?;
+    is_there(&next).then(|| next.unchecked_into())
 }
 
 /// What has the focus, in the form's own tree.

@@ -78,6 +78,7 @@ impl Guarded {
             region: Region::default(),
             listeners: RefCell::default(),
         });
+        lock::restore_copy(&guarded.form);
         // A live region is heard only if it was there before its text.
         guarded.region.of(&guarded.form);
         guarded.listen();
@@ -156,10 +157,23 @@ impl Guarded {
     pub(super) fn apply(&self, happening: Happening) -> Decision {
         let (state, decision) = next(self.state.get(), happening);
         self.state.set(state);
-        if matches!(decision, Decision::Restore | Decision::Resend) {
-            self.restore();
+        match decision {
+            Decision::Restore | Decision::Resend => self.restore(),
+            Decision::Finish => self.finish(),
+            _ => {}
         }
         decision
+    }
+
+    /// Locked, and not busy.
+    fn finish(&self) {
+        let mut lock = self.lock.take();
+        lock.finish(&self.form, self.submitter().as_ref(), &self.options);
+        if self.is_locked() {
+            self.lock.replace(lock);
+        } else {
+            lock.undo(&self.form);
+        }
     }
 
     /// What is changed by the page's own code, which any change to the page may call, is taken out of

@@ -9,6 +9,15 @@ use super::options::{Disable, Options};
 use wasm_bindgen::prelude::JsCast;
 use web_sys::{Element, HtmlElement, HtmlFormElement, Node};
 
+/// Marks the field that the guard has put into a form.
+pub(super) const KEY: &str = "data-oncekeyed-field";
+/// Marks a `<template>` with the label that a button had before.
+const LABEL: &str = "data-oncekeyed-label";
+/// Begins the names of attributes that hold what others were before.
+const WAS: &str = "data-oncekeyed-was-";
+/// What a lock may change.
+const CHANGED: [&str; 4] = ["aria-busy", "aria-disabled", "value", "disabled"];
+
 /// The changes, in the order in which they are undone.
 #[derive(Default)]
 pub(super) struct Lock {
@@ -16,6 +25,8 @@ pub(super) struct Lock {
     disabled: Vec<Control>,
     label: Option<Label>,
     field: Option<Element>,
+    /// A field of the form's own, and what was in it.
+    filled: Option<(Control, Option<String>)>,
     focused: Option<HtmlElement>,
 }
 
@@ -29,6 +40,8 @@ struct Attribute {
 struct Label {
     button: Element,
     ours: Node,
+    /// A copy of what was there, for whoever copies the page.
+    copy: Option<Element>,
     before: Vec<Node>,
 }
 
@@ -62,13 +75,53 @@ impl Lock {
         }
         self.focused = dom::focused(form);
         if options.disable == Disable::Native {
-            for submitter in dom::submitters(form) {
-                if !submitter.disabled() {
-                    submitter.set_disabled(true);
-                    self.disabled.push(submitter);
-                }
+            self.disable(form);
+        }
+    }
+
+    fn disable(&mut self, form: &HtmlFormElement) {
+        for submitter in dom::submitters(form) {
+            if !submitter.disabled() {
+                submitter.set_disabled(true);
+                mark(&submitter, "disabled", None);
+                self.disabled.push(submitter);
             }
         }
+    }
+
+    /// The form stays locked and is busy no more. The button that was clicked says what its
+    /// `data-oncekey-done` holds, or what it said before.
+    pub(super) fn finish(
+        &mut self,
+        form: &HtmlFormElement,
+        submitter: Option<&HtmlElement>,
+        options: &Options,
+    ) {
+        if self.attributes.is_empty() {
+            *self = Self::new(form, options);
+        }
+        if options.disable == Disable::Native {
+            self.disable(form);
+        }
+        let (busy, kept) = std::mem::take(&mut self.attributes)
+            .into_iter()
+            .partition(|change| matches!(change.name, "aria-busy" | "value"));
+        self.attributes = kept;
+        undo_attributes(busy);
+        undo_label(self.label.take());
+        if let Some(submitter) = submitter
+            && let Some(label) = dom::attribute(submitter, "data-oncekey-done")
+            && !label.is_empty()
+        {
+            self.label(submitter, &label);
+        }
+    }
+
+    /// Puts the key into the form's own field.
+    pub(super) fn fill(&mut self, field: Control, key: &str) {
+        let before = dom::attribute(&field, "value");
+        dom::set_attribute(&field, "value", key);
+        self.filled = Some((field, before));
     }
 
     /// The hidden field is taken out again with the rest.
@@ -78,29 +131,17 @@ impl Lock {
 
     /// Puts everything back as it was.
     pub(super) fn undo(self, form: &HtmlFormElement) {
-        for change in self.attributes {
-            if dom::attribute(&change.element, change.name).as_ref() != Some(&change.ours) {
-                continue;
-            }
-            match change.before {
-                Some(before) => dom::set_attribute(&change.element, change.name, &before),
-                None => dom::remove_attribute(&change.element, change.name),
-            }
-        }
-        if let Some(label) = self.label
-            && dom::parent_of(&label.ours).as_ref() == Some(&*label.button)
-        {
-            label.button.set_text_content(None);
-            for node in label.before {
-                // A node that cannot go back is one that the page has put elsewhere.
-                let _ = dom::append(&label.button, &node);
-            }
-        }
+        undo_attributes(self.attributes);
+        undo_label(self.label);
         if let Some(field) = self.field {
             field.remove();
         }
+        if let Some((field, before)) = self.filled {
+            put_back(&field, "value", before.as_deref());
+        }
         for control in &self.disabled {
             control.set_disabled(false);
+            unmark(control, "disabled");
         }
         // Disabling what has the focus has moved the focus to the body.
         if let Some(focused) = self.focused
@@ -118,6 +159,7 @@ impl Lock {
     fn set(&mut self, element: &Element, name: &'static str, ours: &str) {
         let before = dom::attribute(element, name);
         dom::set_attribute(element, name, ours);
+        mark(element, name, before.as_deref());
         self.attributes.push(Attribute {
             element: element.clone(),
             name,
@@ -139,8 +181,9 @@ impl Lock {
                 }
                 submitter.set_text_content(Some(text));
                 if let Some(ours) = submitter.first_child() {
-                    let button = submitter.clone().unchecked_into();
-                    self.label = Some(Label { button, ours, before });
+                    let button: Element = submitter.clone().unchecked_into();
+                    let copy = copy_of_label(&button, &before);
+                    self.label = Some(Label { button, ours, copy, before });
                 }
             }
             "input" if dom::attribute(submitter, "type").is_some_and(is_submit) => {
@@ -148,6 +191,81 @@ impl Lock {
             }
             _ => {}
         }
+    }
+}
+
+/// Puts back what a lock had changed in the form that this one is a copy of: a snapshot of a page is
+/// taken while a form is busy, and shown on Back.
+pub(super) fn restore_copy(form: &HtmlFormElement) {
+    let submitters = dom::submitters(form);
+    let elements = submitters.iter().map(|control| control.unchecked_ref::<Element>());
+    for element in elements.chain([form.unchecked_ref()]) {
+        for name in CHANGED {
+            if let Some(was) = dom::attribute(element, &[WAS, name].concat()) {
+                put_back(element, name, was.strip_prefix('='));
+                unmark(element, name);
+            }
+        }
+    }
+    for template in dom::all(form, &["template[", LABEL, "]"].concat()) {
+        let Some(button) = dom::parent_of(&template) else { continue };
+        let Some(content) = dom::content_of(&template) else { continue };
+        button.set_text_content(None);
+        let _ = dom::append(&button, &content);
+    }
+    for field in dom::all(form, &["[", KEY, "]"].concat()) {
+        field.remove();
+    }
+}
+
+fn undo_attributes(changes: Vec<Attribute>) {
+    for change in changes {
+        unmark(&change.element, change.name);
+        if dom::attribute(&change.element, change.name).as_ref() == Some(&change.ours) {
+            put_back(&change.element, change.name, change.before.as_deref());
+        }
+    }
+}
+
+fn undo_label(label: Option<Label>) {
+    let Some(label) = label else { return };
+    if dom::parent_of(&label.ours).as_ref() == Some(&*label.button) {
+        label.button.set_text_content(None);
+        for node in label.before {
+            // A node that cannot go back is one that the page has put elsewhere.
+            let _ = dom::append(&label.button, &node);
+        }
+    } else if let Some(copy) = label.copy {
+        copy.remove();
+    }
+}
+
+/// A copy of the label, in a place where nobody sees it.
+fn copy_of_label(button: &Element, before: &[Node]) -> Option<Element> {
+    let template = dom::document_of(button)?.create_element("template").ok()?;
+    dom::set_attribute(&template, LABEL, "");
+    let content = dom::content_of(&template)?;
+    for node in before {
+        let _ = dom::append(&content, &dom::copy_of(node)?);
+    }
+    dom::append(button, &template).ok()?;
+    Some(template)
+}
+
+/// Notes in the page itself what an attribute was.
+fn mark(element: &Element, name: &str, before: Option<&str>) {
+    let was = before.map_or_else(String::new, |before| ["=", before].concat());
+    dom::set_attribute(element, &[WAS, name].concat(), &was);
+}
+
+fn unmark(element: &Element, name: &str) {
+    dom::remove_attribute(element, &[WAS, name].concat());
+}
+
+fn put_back(element: &Element, name: &str, before: Option<&str>) {
+    match before {
+        Some(before) => dom::set_attribute(element, name, before),
+        None => dom::remove_attribute(element, name),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a page may say about its guard.
 
-use super::dom;
+use super::dom::{self, Control};
 use js_sys::{Error, Function, TypeError};
 use wasm_bindgen::prelude::{JsCast, JsValue, wasm_bindgen};
 use web_sys::HtmlFormElement;
@@ -123,11 +123,17 @@ pub(super) fn require_post(method: Option<&str>) -> Result<(), JsValue> {
     }
 }
 
-/// The key's field is the only one of its name.
-pub(super) fn refuse_second_field(form: &HtmlFormElement, name: &str) -> Result<(), JsValue> {
-    match dom::has_field(form, name) {
-        true => Err(Error::new("oncekey: the form has a field with the name of keyField").into()),
-        false => Ok(()),
+/// Returns the form's own field for the key, where it has one. Throws when it has several, or one that
+/// is no hidden field: then the name is somebody else's.
+pub(super) fn key_field(form: &HtmlFormElement, name: &str) -> Result<Option<Control>, JsValue> {
+    let mut fields = dom::fields(form, name);
+    let field = fields.pop();
+    match field {
+        Some(field) if !fields.is_empty() || !dom::is_hidden(&field) => Err(Error::new(
+            "oncekey: keyField may name one hidden field of the form, or none; name another one",
+        )
+        .into()),
+        field => Ok(field),
     }
 }
 

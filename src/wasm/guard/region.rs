@@ -15,6 +15,9 @@ pub(super) struct Region {
 const HIDDEN: &str = "position:absolute;width:1px;height:1px;margin:-1px;padding:0;border:0;\
     overflow:hidden;clip-path:inset(50%);white-space:nowrap";
 
+/// Marks a region of ours.
+const OURS: &str = "data-oncekeyed-region";
+
 impl Region {
     /// The page's own live region in the form, or one of ours. Ours comes after the form: inside of
     /// it, what is said while the form is busy need not be read out.
@@ -45,7 +48,14 @@ impl Region {
     }
 
     fn make(&self, form: &HtmlFormElement) -> Option<HtmlElement> {
+        // A copy of a page has a copy of ours.
+        if let Some(copy) = dom::next_of(form)
+            && dom::attribute(&copy, OURS).is_some()
+        {
+            copy.remove();
+        }
         let region = dom::document_of(form)?.create_element("output").ok()?;
+        dom::set_attribute(&region, OURS, "");
         dom::set_attribute(&region, "role", "status");
         dom::set_attribute(&region, "aria-live", "polite");
         let region: HtmlElement = region.unchecked_into();

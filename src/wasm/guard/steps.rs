@@ -3,8 +3,8 @@
 use super::dom;
 use super::flight::{self, Flight, Phase};
 use super::guarded::{Guarded, function};
-use super::lock::Lock;
-use super::options::{Send, is_post, refuse_second_field, require_post, type_error};
+use super::lock::{self, Lock};
+use super::options::{Send, is_post, key_field, require_post, type_error};
 use crate::guard::{Decision, Event as Happening, State};
 use wasm_bindgen::prelude::{JsCast, JsValue};
 use web_sys::{CustomEvent, CustomEventInit, Event, FormData, HtmlElement, SubmitEvent};
@@ -162,13 +162,17 @@ impl Guarded {
         require_post(own.or_else(|| dom::attribute(&self.form, "method")).as_deref())
     }
 
-    /// The key goes with the form.
+    /// The key goes with the form: in the field that the server has put there for it, or in a new one.
     fn put_field(&self, key: &str) -> Result<(), JsValue> {
         let name = &self.options.key_field;
-        refuse_second_field(&self.form, name)?;
+        if let Some(field) = key_field(&self.form, name)? {
+            self.lock.borrow_mut().fill(field, key);
+            return Ok(());
+        }
         let Some(document) = dom::document_of(&self.form) else { return Ok(()) };
         let field = document.create_element("input")?;
-        for (attribute, value) in [("type", "hidden"), ("name", name), ("value", key)] {
+        let attributes = [("type", "hidden"), ("name", name), ("value", key), (lock::KEY, "")];
+        for (attribute, value) in attributes {
             dom::set_attribute(&field, attribute, value);
         }
         dom::append(&self.form, &field)?;
@@ -190,6 +194,10 @@ impl Guarded {
             _ => return Ok(()),
         };
         flight::unhear(&event);
+        if self.state.get() == State::Done {
+            // The page has said so before anything was sent.
+            return Ok(());
+        }
         match phase {
             Phase::Cancelled => {
                 self.apply(Happening::Cancelled);
