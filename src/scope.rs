@@ -1,5 +1,9 @@
 //! Whose key it is. Two tenants may choose the same key and must never meet.
 
+mod aliases;
+
+pub use aliases::{AliasError, ScopeAliases};
+
 use crate::business::Number;
 use crate::key::IdempotencyKey;
 use core::fmt;
@@ -32,22 +36,6 @@ pub struct ScopedKey(
     #[cbor(with = "minicbor::bytes")]
     [u8; 32],
 );
-
-/// Tenants that keep their keys when their credential changes.
-#[derive(Clone, Default)]
-pub struct ScopeAliases(Vec<([u8; 32], String)>);
-
-/// Why a list of aliases cannot be taken.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum AliasError {
-    /// An entry is not `hash:tenant`.
-    NotAPair,
-    /// The part before the colon is not a SHA-256 in 64 hexadecimal digits.
-    NotAHash,
-    /// One credential is given to two tenants.
-    GivenTwice,
-}
 
 /// Why a request has no scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -179,35 +167,6 @@ impl ScopedKey {
     }
 }
 
-impl ScopeAliases {
-    /// Reads `hash:tenant,hash:tenant`, where a hash is the hexadecimal SHA-256 of a source's whole
-    /// value. Several credentials may name one tenant.
-    pub fn parse(list: &str) -> Result<Self, AliasError> {
-        let mut aliases: Vec<([u8; 32], String)> = Vec::new();
-        for entry in list.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
-            let (credential, tenant) = entry.split_once(':').ok_or(AliasError::NotAPair)?;
-            if tenant.is_empty() {
-                return Err(AliasError::NotAPair);
-            }
-            let credential = parse_hex(credential).ok_or(AliasError::NotAHash)?;
-            if aliases.iter().any(|(known, _)| *known == credential) {
-                return Err(AliasError::GivenTwice);
-            }
-            aliases.push((credential, tenant.to_owned()));
-        }
-        Ok(Self(aliases))
-    }
-
-    fn tenant_of(&self, value: &str) -> Option<&str> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let hashed: [u8; 32] = Sha256::digest(value.as_bytes()).into();
-        let found = self.0.iter().find(|(credential, _)| *credential == hashed);
-        found.map(|(_, tenant)| tenant.as_str())
-    }
-}
-
 /// Whether a credential changes by itself: it holds a JWT, whatever its scheme and quotes, or its
 /// scheme signs each request.
 fn is_short_lived(value: &str) -> bool {
@@ -272,24 +231,6 @@ impl fmt::Debug for ScopedKey {
         write!(f, "ScopedKey({})", self.hex())
     }
 }
-
-impl fmt::Debug for ScopeAliases {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ScopeAliases({} entries)", self.0.len())
-    }
-}
-
-impl fmt::Display for AliasError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotAPair => "each entry must be HASH:TENANT, entries separated by commas",
-            Self::NotAHash => "the part before the colon must be the SHA-256 of the credential in 64 hexadecimal digits",
-            Self::GivenTwice => "one credential is listed twice",
-        })
-    }
-}
-
-impl core::error::Error for AliasError {}
 
 #[cfg(test)]
 mod tests {
@@ -383,23 +324,6 @@ mod tests {
             derive(&[("x-api-key", "old")], &aliases),
             derive(&[("x-api-key", "other")], &aliases)
         );
-    }
-
-    #[test]
-    fn wrong_aliases_say_what_is_wrong() {
-        let hash = "ab".repeat(32);
-        assert_eq!(ScopeAliases::parse("acme").unwrap_err(), AliasError::NotAPair);
-        assert_eq!(ScopeAliases::parse(&format!("{hash}:")).unwrap_err(), AliasError::NotAPair);
-        assert_eq!(ScopeAliases::parse("abc:acme").unwrap_err(), AliasError::NotAHash);
-        assert_eq!(
-            ScopeAliases::parse(&format!("{}:acme", "zz".repeat(32))).unwrap_err(),
-            AliasError::NotAHash
-        );
-        assert_eq!(
-            ScopeAliases::parse(&format!("{hash}:a,{hash}:b")).unwrap_err(),
-            AliasError::GivenTwice
-        );
-        assert!(ScopeAliases::parse("").is_ok());
     }
 
     #[test]
