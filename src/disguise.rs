@@ -2,19 +2,56 @@
 //!
 //! A key protects what was compared: method, path, body, and whose request it is. A header that
 //! changes one of these on its way makes the comparison worth nothing, so a request with a key may
-//! not carry it.
+//! not carry it. Without a key, the method that it names is judged beside the request's own.
+//!
+//! Names are compared as careless origins compare them: of `X-HTTP-Method-Override` the letters
+//! alone count, for CGI and its heirs read `X_HTTP_Method_Override` as the same header.
 
-use crate::scope::ScopeSource;
+use crate::percent;
+use crate::scope::ScopeSources;
 use core::fmt;
 
-/// By which a request wants to be taken for one with another method.
-const METHOD_HEADERS: [&str; 3] = ["x-http-method-override", "x-http-method", "x-method-override"];
+/// Whether a header wants a request to be taken for one with another method.
+fn names_another_method(name: &str) -> bool {
+    let letters = letters(name);
+    ["methodoverride", "overridemethod", "httpmethod"].iter().any(|part| letters.contains(part))
+        || matches!(&letters[..], "xmethod" | "xoriginalmethod")
+}
 
-/// Whether a header (in lower case) wants a request to be taken for one with another path. Some
-/// frameworks believe it, for a proxy in front of them is to write it: here that is the gateway,
-/// which passes on the path that it has judged and nothing else.
+/// Whether a header wants a request to be taken for one with another path. Some frameworks believe
+/// it, for a proxy in front of them is to write it: here that is the gateway, which passes on the
+/// path that it has judged and nothing else.
 pub fn names_another_path(name: &str) -> bool {
-    matches!(name, "x-original-url" | "x-rewrite-url")
+    matches!(&letters(name)[..], "xoriginalurl" | "xrewriteurl")
+}
+
+/// The letters and digits of a name, in lower case.
+fn letters(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// The methods, in capitals, that an origin could take a request for: those that its headers name,
+/// and the pair `_method` of its query and its form, which frameworks read for the sake of plain
+/// HTML forms.
+pub fn other_methods<'a>(
+    headers: impl Iterator<Item = (&'a str, &'a str)>,
+    query: Option<&str>,
+    form: Option<&[u8]>,
+) -> Vec<String> {
+    let in_headers = headers.filter(|(name, _)| names_another_method(name));
+    let in_headers = in_headers.flat_map(|(_, value)| value.split(',').map(str::to_owned));
+    let pairs = [query.map(str::as_bytes), form];
+    let pairs = pairs.into_iter().flatten().flat_map(|pairs| {
+        pairs.split(|byte| matches!(byte, b'&' | b';')).filter_map(|pair| {
+            let mut halves = pair.splitn(2, |&byte| byte == b'=');
+            let (name, value) = (halves.next()?, halves.next()?);
+            let is_method = percent::decoded(name).eq(b"_method".iter().copied());
+            let value: Vec<u8> = percent::decoded(value).collect();
+            is_method.then(|| String::from_utf8_lossy(&value).into_owned())
+        })
+    });
+    let named = in_headers.chain(pairs);
+    named.map(|method| method.trim().trim_matches('+').to_ascii_uppercase()).collect()
 }
 
 /// What would make a request another one at the origin.
@@ -31,19 +68,20 @@ pub enum Disguise {
 }
 
 impl Disguise {
-    /// What a request with a key is refused for. `header` gives a header's value by its name in lower
-    /// case; `scope` is where the request says whose it is.
-    pub fn of<'a>(header: impl Fn(&str) -> Option<&'a str>, scope: &[ScopeSource]) -> Option<Self> {
-        if METHOD_HEADERS.iter().any(|name| header(name).is_some()) {
+    /// What a request with a key is refused for. `headers` are the request's, names in lower case;
+    /// `scope` is where the request says whose it is.
+    pub fn of<'a>(
+        headers: impl Iterator<Item = (&'a str, &'a str)> + Clone,
+        scope: &ScopeSources,
+    ) -> Option<Self> {
+        if headers.clone().any(|(name, _)| names_another_method(name)) {
             return Some(Self::Method);
         }
         let counts = |name: &str| {
-            matches!(name, "cookie" | "content-type" | "content-encoding")
-                || scope
-                    .iter()
-                    .any(|source| matches!(source, ScopeSource::Header(own) if own == name))
+            matches!(name, "cookie" | "content-type" | "content-encoding") || scope.has_header(name)
         };
-        let mut named = header("connection").unwrap_or_default().split(',');
+        let connections = headers.filter(|(name, _)| *name == "connection");
+        let mut named = connections.flat_map(|(_, value)| value.split(','));
         named.any(|name| counts(&name.trim().to_ascii_lowercase())).then_some(Self::Connection)
     }
 }
@@ -61,14 +99,28 @@ impl fmt::Display for Disguise {
 mod tests {
     use super::*;
 
-    fn of(name: &'static str, value: &'static str) -> Option<Disguise> {
-        let scope = [ScopeSource::Header("x-api-key".into()), ScopeSource::Cookie("sid".into())];
-        Disguise::of(|asked| (asked == name).then_some(value), &scope)
+    fn of(name: &str, value: &str) -> Option<Disguise> {
+        let scope = ScopeSources::parse("header:X-Api-Key,cookie:sid").expect("sources");
+        Disguise::of([(name, value)].into_iter(), &scope)
     }
 
+    const METHOD_HEADERS: [&str; 9] = [
+        "x-http-method-override",
+        "x-http-method",
+        "x-method-override",
+        "x_http_method_override",
+        "x.http.method",
+        "http-method-override",
+        "method-override",
+        "x-override-method",
+        "x-method",
+    ];
+
     #[test]
-    fn another_path_is_named_by_two_headers() {
-        assert!(names_another_path("x-original-url") && names_another_path("x-rewrite-url"));
+    fn another_path_is_named_by_two_headers_in_any_spelling() {
+        for name in ["x-original-url", "x-rewrite-url", "x_original_url", "x.rewrite_url"] {
+            assert!(names_another_path(name), "{name}");
+        }
         assert!(!names_another_path("x-original-host"));
     }
 
@@ -76,6 +128,9 @@ mod tests {
     fn what_changes_the_request_on_its_way_is_refused() {
         for name in METHOD_HEADERS {
             assert_eq!(of(name, "DELETE"), Some(Disguise::Method), "{name}");
+        }
+        for name in ["access-control-request-method", "x-payment-method", "method", "x-methods"] {
+            assert_eq!(of(name, "DELETE"), None, "{name}");
         }
         for named in ["X-Api-Key", "close, cookie", "keep-alive ,CONTENT-TYPE", "content-encoding"]
         {
@@ -85,5 +140,24 @@ mod tests {
             assert_eq!(of("connection", named), None, "{named}");
         }
         assert_eq!(of("x-api-key", "connection"), None);
+    }
+
+    #[test]
+    fn the_methods_that_an_origin_could_take_it_for_are_listed() {
+        let methods = |name: &str, value: &str, query: Option<&str>, form: Option<&str>| {
+            other_methods([(name, value)].into_iter(), query, form.map(str::as_bytes))
+        };
+        for name in METHOD_HEADERS {
+            assert_eq!(methods(name, "delete", None, None), ["DELETE"], "{name}");
+        }
+        assert_eq!(methods("x-http-method", " put , Patch", None, None), ["PUT", "PATCH"]);
+        assert_eq!(methods("x-other", "PUT", Some("a=1&_method=put"), None), ["PUT"]);
+        assert_eq!(
+            methods("a", "", Some("%5fmethod=p%75t"), Some("_method=delete")),
+            ["PUT", "DELETE"]
+        );
+        for query in ["", "method=put", "a=_method", "_method"] {
+            assert!(methods("a", "", Some(query), None).is_empty(), "{query}");
+        }
     }
 }

@@ -60,7 +60,7 @@ mod base64;
 #[cfg(feature = "wasm")]
 pub mod wasm;
 
-pub use scope::{Scope, ScopeAliases, ScopeError, ScopeSource, ScopedKey};
+pub use scope::{Scope, ScopeAliases, ScopeError, ScopeSource, ScopeSources, ScopedKey};
 
 pub use disguise::Disguise;
 

@@ -195,7 +195,7 @@ impl Rejection {
                 (400, "invalid_request_error", None)
             }
             Self::BodyUnreadable => (408, "api_connection_error", None),
-            Self::NoScope(ScopeError::Missing)
+            Self::NoScope(ScopeError::Missing(_) | ScopeError::Incomplete(_))
             | Self::NotAdmin
             | Self::Webhook(WebhookError::BadTime | WebhookError::BadSignature) => {
                 (401, "authentication_error", None)
@@ -231,6 +231,7 @@ impl Rejection {
             }
             Self::KeyMalformed(error) => return error.to_string(),
             Self::FormKey(error) => return error.to_string(),
+            Self::NoScope(error) => return error.to_string(),
             Self::Webhook(error) => return error.to_string(),
             Self::BodyUnreadable => {
                 "The request's body did not come to its end in time, so nothing was executed. Send it again with the same key."
@@ -239,18 +240,6 @@ impl Rejection {
                 return format!(
                     "The request's body is larger than {limit} bytes; send a smaller one."
                 );
-            }
-            Self::NoScope(ScopeError::Missing) => {
-                "A request with an idempotency key needs a credential, so that no other tenant can meet its answer."
-            }
-            Self::NoScope(ScopeError::ShortLivedToken) => {
-                "This credential changes when it is refreshed or with each request, so it cannot say whose idempotency key this is; send a stable API key, or have the operator map the caller with SCOPE or SCOPE_ALIASES."
-            }
-            Self::NoScope(ScopeError::Unreadable) => {
-                "The credential holds bytes that are not UTF-8, so it cannot be told from others; send another one."
-            }
-            Self::NoScope(ScopeError::Ambiguous) => {
-                "The cookie that says whose idempotency key this is comes twice; send it once."
             }
             Self::Mismatch => {
                 "This idempotency key was used with another request; send the same method, path, query and body, or a new key."

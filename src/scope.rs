@@ -1,23 +1,22 @@
 //! Whose key it is. Two tenants may choose the same key and must never meet.
 
 mod aliases;
+mod changing;
+mod credential;
+mod sources;
 
 pub use aliases::{AliasError, ScopeAliases};
+pub use sources::{ScopeSource, ScopeSources, SourceError};
+
+pub(crate) use credential::split_scheme;
+
+use credential::Caller;
 
 use crate::business::Number;
 use crate::key::IdempotencyKey;
 use core::fmt;
 use minicbor::{Decode, Encode};
 use sha2::{Digest, Sha256};
-
-/// Where a request says who is calling.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum ScopeSource {
-    /// The value of this header, its name in lower case.
-    Header(String),
-    /// The value of this cookie.
-    Cookie(String),
-}
 
 /// Whose keys these are: a hash, so that no credential is stored or logged.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
@@ -37,53 +36,55 @@ pub struct ScopedKey(
     [u8; 32],
 );
 
-/// Why a request has no scope.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// Why a request has no scope. Its text says what is wrong, and then what to send.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ScopeError {
     /// It carries none of the sources.
-    Missing,
+    Missing(ScopeSources),
+    /// It carries some of several joined sources.
+    Incomplete(ScopeSources),
+    /// It carries more than one of the sources. The origin may look at another one than the scope.
+    Several(ScopeSources),
     /// It carries a token that changes at each refresh, or a signature that changes with each
     /// request, which would give the caller new keys each time and charge a retry twice.
     ShortLivedToken,
     /// The credential holds bytes that are not UTF-8. The platform puts one sign in place of all of
     /// them, so two tenants could look alike.
     Unreadable,
-    /// The source comes twice. The origin may take another one of them than the scope does.
-    Ambiguous,
+    /// The source comes twice, in a second spelling of its name, or with a value that can be read in
+    /// two ways. The origin may take another one than the scope does.
+    Ambiguous(ScopeSource),
 }
 
 impl Scope {
-    /// The scope of a request: the first of `sources` that it carries, and only that one, because
-    /// a mixture would change when a proxy adds or drops one. `value_of` looks a source up; it fails
-    /// for one that comes twice.
-    pub fn derive(
-        sources: &[ScopeSource],
+    /// Derives the scope of a request from the one source, or the joined ones, that it carries.
+    /// `headers` are the request's, names in lower case.
+    pub fn derive<'a>(
+        sources: &ScopeSources,
         aliases: &ScopeAliases,
-        mut value_of: impl FnMut(&ScopeSource) -> Result<Option<String>, ScopeError>,
+        headers: impl Iterator<Item = (&'a str, &'a str)> + Clone,
     ) -> Result<Self, ScopeError> {
-        let carried = sources.iter().find_map(|source| match value_of(source) {
-            Ok(Some(value)) if value.is_empty() => None,
-            Ok(value) => value.map(|value| Ok((source, value))),
-            Err(error) => Some(Err(error)),
-        });
-        let (source, value) = carried.ok_or(ScopeError::Missing)??;
-        if value.contains(char::REPLACEMENT_CHARACTER) {
-            return Err(ScopeError::Unreadable);
+        let mut parts = Vec::new();
+        for (source, value) in sources.carried(headers)? {
+            parts.push((source, Caller::read(source, &value, aliases)?));
         }
-        // An alias is explicit, so it also allows what would otherwise be refused below.
-        if let Some(tenant) = aliases.tenant_of(&value) {
-            return Ok(Self::of_tenant(tenant));
-        }
-        if is_short_lived(&value) {
-            return Err(ScopeError::ShortLivedToken);
-        }
-        Ok(match source {
-            ScopeSource::Header(name) => {
-                Self::hash(&[b"header", name.as_bytes(), value.as_bytes()])
+        Ok(match &parts[..] {
+            [(_, Caller::Tenant(tenant))] => Self::of_tenant(tenant),
+            [(source, Caller::Credential(value))] => {
+                let [kind, name] = source.parts();
+                Self::hash(&[kind, name, value].map(str::as_bytes))
             }
-            ScopeSource::Cookie(name) => {
-                Self::hash(&[b"cookie", name.as_bytes(), value.as_bytes()])
+            joined => {
+                let joined = joined.iter().flat_map(|(source, caller)| {
+                    let [kind, name] = source.parts();
+                    match caller {
+                        Caller::Tenant(tenant) => ["tenant", name, tenant],
+                        Caller::Credential(value) => [kind, name, value],
+                    }
+                });
+                let parts: Vec<_> = ["joined"].into_iter().chain(joined).collect();
+                Self::hash(&parts.into_iter().map(str::as_bytes).collect::<Vec<_>>())
             }
         })
     }
@@ -167,27 +168,6 @@ impl ScopedKey {
     }
 }
 
-/// Whether a credential changes by itself: it holds a JWT, whatever its scheme and quotes, or its
-/// scheme signs each request.
-fn is_short_lived(value: &str) -> bool {
-    let words = value.split([' ', '\t', ',', ';', '"', '=']).flat_map(|word| word.split("%22"));
-    let lower = value.to_ascii_lowercase();
-    let is_signed = ["signature=", "response=", "nonce="].iter().any(|part| lower.contains(part))
-        || lower.starts_with("aws4-");
-    is_signed || words.into_iter().any(is_jwt)
-}
-
-/// Whether a word has the shape of a JWT: a signed one has three base64url parts (RFC 7515), an
-/// encrypted one five (RFC 7516), of which some may be empty. The first is a JSON object, which in
-/// base64 starts with `eyJ`.
-fn is_jwt(word: &str) -> bool {
-    let is_base64url = |part: &str| {
-        part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
-    };
-    let parts = word.split('.').count();
-    word.starts_with("eyJ") && matches!(parts, 3 | 5) && word.split('.').all(is_base64url)
-}
-
 /// SHA-256 over parts that each carry their length, so that no two lists of parts read the same.
 fn hash_parts(domain: &[u8], parts: &[&[u8]]) -> [u8; 32] {
     let mut hasher = Sha256::new();
@@ -232,37 +212,102 @@ impl fmt::Debug for ScopedKey {
     }
 }
 
+impl fmt::Display for ScopeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(sources) => write!(
+                f,
+                "A request with an idempotency key needs a credential, so that no other tenant can meet its response; send {sources}."
+            ),
+            Self::Incomplete(sources) => write!(
+                f,
+                "A part of the credential that says whose idempotency key this is is missing; send {sources}."
+            ),
+            Self::Several(sources) => write!(
+                f,
+                "The request carries more than one of the credentials that SCOPE lists, and the API may look at another one of them than SCOPE does. Send one: {sources}. If the API needs several, have the operator join them with a plus sign, as in SCOPE=header:X-Api-Key+header:Authorization; if it looks at one only, have SCOPE list that one."
+            ),
+            Self::ShortLivedToken => f.write_str(
+                "This credential changes when it is refreshed or with each request, so it cannot say whose idempotency key this is; send a stable API key, or have the operator map the caller with SCOPE or SCOPE_ALIASES.",
+            ),
+            Self::Unreadable => f.write_str(
+                "The credential holds bytes that are not UTF-8, so it cannot be told from others; send another one.",
+            ),
+            Self::Ambiguous(source) => write!(
+                f,
+                "The credential that says whose idempotency key this is can be read in more than one way; send {source} once, under this name, as one scheme and one value without comma and quotes, and Basic in base64 with its padding."
+            ),
+        }
+    }
+}
+
+impl core::error::Error for ScopeError {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn sources() -> Vec<ScopeSource> {
-        vec![ScopeSource::Header("x-api-key".into()), ScopeSource::Header("authorization".into())]
+    fn derive(values: &[(&str, &str)], aliases: &ScopeAliases) -> Result<Scope, ScopeError> {
+        Scope::derive(&ScopeSources::default(), aliases, values.iter().copied())
     }
 
-    fn derive(values: &[(&str, &str)], aliases: &ScopeAliases) -> Result<Scope, ScopeError> {
-        Scope::derive(&sources(), aliases, |source| {
-            let ScopeSource::Header(name) = source else { return Ok(None) };
-            let found = values.iter().find(|(key, _)| key == name);
-            Ok(found.map(|(_, value)| (*value).to_owned()))
-        })
+    fn sha256(value: &str) -> String {
+        hex(&Sha256::digest(value.as_bytes()).into())
     }
 
     #[test]
-    fn the_first_source_that_is_there_decides_alone() {
+    fn a_request_carries_one_source() {
         let none = ScopeAliases::default();
-        let both = derive(&[("x-api-key", "a"), ("authorization", "b")], &none);
-        assert_eq!(both, derive(&[("x-api-key", "a")], &none));
-        assert_ne!(
-            both,
-            derive(&[("authorization", "a")], &none),
-            "the source is part of the scope"
-        );
-        assert_eq!(
-            derive(&[("x-api-key", ""), ("authorization", "b")], &none),
-            derive(&[("authorization", "b")], &none)
-        );
-        assert_eq!(derive(&[], &none), Err(ScopeError::Missing));
+        let one = derive(&[("x-api-key", "a")], &none);
+        assert_ne!(one, derive(&[("authorization", "a")], &none), "the source is part of it");
+        for empty in ["", " ", "Bearer", "basic"] {
+            let both = [("x-api-key", "a"), ("authorization", empty)];
+            assert_eq!(derive(&both, &none), one, "{empty:?} says nothing");
+        }
+        let sources = ScopeSources::default();
+        let both = [("x-api-key", "a"), ("authorization", "b")];
+        assert_eq!(derive(&both, &none), Err(ScopeError::Several(sources.clone())));
+        assert_eq!(derive(&[], &none), Err(ScopeError::Missing(sources)));
+    }
+
+    #[test]
+    fn the_hash_of_a_usual_spelling_stays_what_it_was() {
+        let none = ScopeAliases::default();
+        let bearer = "b28522a0924d1a9e963c5a0ba7efddda011fdda520b056ebd2759e4ed6f4a9eb";
+        for authorization in ["Bearer abc", "bearer abc", "BEARER \t abc", " Bearer abc "] {
+            let scope = derive(&[("authorization", authorization)], &none).unwrap();
+            assert_eq!(scope.hex(), bearer, "{authorization}");
+        }
+        let scope = derive(&[("x-api-key", "abc")], &none).unwrap();
+        assert_eq!(scope.hex(), "b8a632d3d31bfceb290a44e587f4dfad4a9419ec6900e0c3e05332250f6ed7de");
+        let cookie = ScopeSources::parse("cookie:sid").unwrap();
+        let scope = Scope::derive(&cookie, &none, [("cookie", "sid=abc")].into_iter()).unwrap();
+        assert_eq!(scope.hex(), "170699ce6ca24c38ad89068fb8ad183638257daf5050a3c7739caee3a96b9c10");
+    }
+
+    #[test]
+    fn joined_sources_are_one_scope_in_whatever_order() {
+        let none = ScopeAliases::default();
+        let of = |sources: &str, headers: &[(&str, &str)], aliases| {
+            let sources = ScopeSources::parse(sources).unwrap();
+            Scope::derive(&sources, aliases, headers.iter().copied())
+        };
+        let both = [("x-api-key", "abc"), ("authorization", "bearer abc")];
+        let scope = of("header:X-Api-Key+header:Authorization", &both, &none).unwrap();
+        assert_eq!(scope.hex(), "ea827eae95ddd440a5abb63f134e134f33a3a0b25c76c28c0af3e8209961698e");
+        assert_eq!(of("header:Authorization+header:X-Api-Key", &both, &none), Ok(scope));
+        let other = [("x-api-key", "abc"), ("authorization", "Bearer abd")];
+        assert_ne!(of("header:X-Api-Key+header:Authorization", &other, &none), Ok(scope));
+        // A rotated key of the app keeps the keys of each of its users, and of no other.
+        let aliases =
+            ScopeAliases::parse(&format!("{}:app,{}:app", sha256("old"), sha256("new"))).unwrap();
+        let by = |key, user| {
+            let headers = [("x-api-key", key), ("authorization", user)];
+            of("header:X-Api-Key+header:Authorization", &headers, &aliases).unwrap()
+        };
+        assert_eq!(by("old", "Bearer a"), by("new", "Bearer a"));
+        assert_ne!(by("old", "Bearer a"), by("new", "Bearer b"));
+        assert_ne!(by("old", "Bearer a"), by("app", "Bearer a"));
     }
 
     #[test]
@@ -278,52 +323,21 @@ mod tests {
         let token = "Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl";
         let none = ScopeAliases::default();
         assert_eq!(derive(&[("authorization", token)], &none), Err(ScopeError::ShortLivedToken));
-        assert_eq!(
-            derive(&[("authorization", &token[7..])], &none),
-            Err(ScopeError::ShortLivedToken)
-        );
-        assert!(derive(&[("authorization", "Bearer sk_live_eyJ.a.b")], &none).is_ok());
-        assert!(derive(&[("authorization", "Bearer eyJ.only-two")], &none).is_ok());
-        let (jwt, jwe) = (&token[7..], "eyJhbGciOiJkaXIifQ..aXY.Y2lwaGVy.dGFn");
-        for changing in [
-            format!("DPoP {jwt}"),
-            format!("Bearer \"{jwt}\""),
-            format!("Bearer {jwt},"),
-            format!("Bearer\t{jwt}"),
-            format!("%22{jwt}%22"),
-            format!("Bearer {jwe}"),
-            "AWS4-HMAC-SHA256 Credential=AKID/20260101, Signature=fe5f".to_owned(),
-            "Digest username=\"a\", nonce=\"b\"".to_owned(),
-        ] {
-            let found = derive(&[("authorization", &changing)], &none);
-            assert_eq!(found, Err(ScopeError::ShortLivedToken), "{changing}");
-        }
-        let hash = hex(&Sha256::digest(token.as_bytes()).into());
-        let aliases = ScopeAliases::parse(&format!("{hash}:acme")).unwrap();
+        assert_eq!(derive(&[("x-api-key", token)], &none), Err(ScopeError::ShortLivedToken));
+        let aliases = ScopeAliases::parse(&format!("{}:acme", sha256(token))).unwrap();
         assert_eq!(derive(&[("authorization", token)], &aliases), Ok(Scope::of_tenant("acme")));
     }
 
     #[test]
-    fn a_credential_that_cannot_be_told_from_another_is_refused() {
-        let none = ScopeAliases::default();
-        assert_eq!(derive(&[("x-api-key", "k\u{fffd}")], &none), Err(ScopeError::Unreadable));
-        let twice = |_: &ScopeSource| Err(ScopeError::Ambiguous);
-        assert_eq!(Scope::derive(&sources(), &none, twice), Err(ScopeError::Ambiguous));
-    }
-
-    #[test]
-    fn a_rotated_credential_keeps_its_keys() {
-        let hash = |value: &str| hex(&Sha256::digest(value.as_bytes()).into());
-        let aliases =
-            ScopeAliases::parse(&format!("{}:acme,{}:acme", hash("old"), hash("new"))).unwrap();
-        assert_eq!(
-            derive(&[("x-api-key", "old")], &aliases),
-            derive(&[("x-api-key", "new")], &aliases)
-        );
-        assert_ne!(
-            derive(&[("x-api-key", "old")], &aliases),
-            derive(&[("x-api-key", "other")], &aliases)
-        );
+    fn a_rotated_credential_keeps_its_keys_however_its_scheme_is_spelt() {
+        let list = ["old", "Bearer new", "bearer small"].map(|value| sha256(value) + ":acme");
+        let aliases = ScopeAliases::parse(&list.join(",")).unwrap();
+        let acme = Ok(Scope::of_tenant("acme"));
+        assert_eq!(derive(&[("x-api-key", "old")], &aliases), acme);
+        for value in ["Bearer new", "bearer  new", "Bearer small", "BEARER small"] {
+            assert_eq!(derive(&[("authorization", value)], &aliases), acme, "{value}");
+        }
+        assert_ne!(derive(&[("x-api-key", "other")], &aliases), acme);
     }
 
     #[test]

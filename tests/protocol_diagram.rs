@@ -11,7 +11,7 @@ mod support;
 use oncekey::webhook::WebhookError;
 use oncekey::{
     AnswerClass, Attempt, BusinessKeys, Decision, Dialect, FailCause, FormKeyError, KeyError,
-    KeyState, Next, Record, Recourse, Rejection, ScopeError, Settlement, Step, lifecycle,
+    KeyState, Next, Record, Recourse, Rejection, ScopeError, ScopeSources, Settlement, Step, lifecycle,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use support::requests::answer;
@@ -247,9 +247,13 @@ fn errors() -> String {
         ),
         ("the body cannot be read", Rejection::BodyUnreadable),
         ("the body is too large", Rejection::BodyTooLarge(1)),
-        ("no credential", Rejection::NoScope(ScopeError::Missing)),
+        ("no credential", Rejection::NoScope(ScopeError::Missing(ScopeSources::default()))),
         (
-            "a credential that is refreshed, such as a JWT",
+            "more than one of the credentials that `SCOPE` lists",
+            Rejection::NoScope(ScopeError::Several(ScopeSources::default())),
+        ),
+        (
+            "a credential that is refreshed or signs each request, such as a JWT",
             Rejection::NoScope(ScopeError::ShortLivedToken),
         ),
         (

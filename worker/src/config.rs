@@ -8,7 +8,7 @@ use oncekey::webhook::Sources;
 use oncekey::webhook_target::Reach;
 use oncekey::{
     BusinessKeys, Dialect, ExpiredKey, FailCause, FieldName, FingerprintSecrets, LookUps, Millis,
-    Policy, Route, ScopeAliases, ScopeSource, UnknownOutcome,
+    Policy, Route, ScopeAliases, ScopeSources, UnknownOutcome,
 };
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -27,7 +27,7 @@ pub(crate) struct Config {
     /// The form field that may carry the key.
     pub(crate) key_field: Option<FieldName>,
     pub(crate) dialect: Dialect,
-    pub(crate) scope: Vec<ScopeSource>,
+    pub(crate) scope: ScopeSources,
     pub(crate) scope_aliases: ScopeAliases,
     pub(crate) anonymous: bool,
     /// In bytes, headers included.
@@ -145,13 +145,9 @@ impl Config {
                 Dialect::Kukopay,
                 &[("kukopay", Dialect::Kukopay), ("ietf", Dialect::Ietf)],
             )?,
-            scope: match vars.list("SCOPE", parse_scope)? {
-                list if list.is_empty() => vec![
-                    ScopeSource::Header("x-api-key".to_owned()),
-                    ScopeSource::Header("authorization".to_owned()),
-                ],
-                list => list,
-            },
+            scope: vars.parse("SCOPE", ScopeSources::default(), |text| {
+                ScopeSources::parse(text).map_err(|error| error.to_string())
+            })?,
             scope_aliases: vars.parse("SCOPE_ALIASES", ScopeAliases::default(), |text| {
                 ScopeAliases::parse(text).map_err(|error| error.to_string())
             })?,
@@ -281,21 +277,6 @@ fn parse_upstream(text: &str) -> Result<Upstream, String> {
         return Err(MAY_BE.to_owned());
     }
     Ok(Upstream::Url(url.href().trim_end_matches('/').to_owned()))
-}
-
-fn parse_scope(text: &str) -> Result<ScopeSource, String> {
-    const MAY_BE: &str = "each source must be header:NAME or cookie:NAME";
-    let is_token = |name: &str| {
-        !name.is_empty()
-            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
-    };
-    match text.split_once(':') {
-        Some(("header", name)) if is_token(name) => {
-            Ok(ScopeSource::Header(name.to_ascii_lowercase()))
-        }
-        Some(("cookie", name)) if is_token(name) => Ok(ScopeSource::Cookie(name.to_owned())),
-        _ => Err(MAY_BE.to_owned()),
-    }
 }
 
 fn parse_cors(text: &str) -> Result<CorsOrigins, String> {

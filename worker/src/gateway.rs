@@ -164,14 +164,14 @@ fn may_be_numbered(caller: &Caller, incoming: &Incoming) -> Result<bool, Rejecti
         return Ok(false);
     }
     match scope_of(caller, incoming) {
-        Err(Rejection::NoScope(ScopeError::Missing)) if !keys.requires(method, path) => Ok(false),
+        Err(Rejection::NoScope(ScopeError::Missing(_))) if !keys.requires(method, path) => Ok(false),
         scope => scope.map(|_| true),
     }
 }
 
 /// What would make the request another one at the origin than it is here.
 fn no_disguise(caller: &Caller, incoming: &Incoming) -> Result<(), Rejection> {
-    match Disguise::of(|name| incoming.header(name), &caller.config.scope) {
+    match Disguise::of(incoming.pairs(), &caller.config.scope) {
         Some(disguise) => Err(Rejection::Invalid(disguise.to_string())),
         None => Ok(()),
     }
@@ -217,10 +217,8 @@ fn key_of(
 /// Whose key it is.
 pub(crate) fn scope_of(caller: &Caller, incoming: &Incoming) -> Result<Scope, Rejection> {
     let config = &caller.config;
-    let scope =
-        Scope::derive(&config.scope, &config.scope_aliases, |source| incoming.scope_value(source));
-    match scope {
-        Err(ScopeError::Missing) if config.anonymous => Ok(Scope::anonymous()),
+    match Scope::derive(&config.scope, &config.scope_aliases, incoming.pairs()) {
+        Err(ScopeError::Missing(_)) if config.anonymous => Ok(Scope::anonymous()),
         scope => scope.map_err(Rejection::NoScope),
     }
 }

@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use oncekey::form::{Taken, has_fields, take_key};
 use oncekey::path::normal;
-use oncekey::{Millis, Rejection, ScopeError, ScopeSource};
+use oncekey::{Millis, Rejection};
 use std::pin::pin;
 use web_sys::Url;
 use worker::{ByteStream, Request};
@@ -61,19 +61,9 @@ impl Incoming {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// What the request carries of a scope source.
-    pub(crate) fn scope_value(&self, source: &ScopeSource) -> Result<Option<String>, ScopeError> {
-        let name = match source {
-            ScopeSource::Header(name) => return Ok(self.header(name).map(str::to_owned)),
-            ScopeSource::Cookie(name) => name,
-        };
-        let cookies = self.header("cookie").unwrap_or_default();
-        let pairs = cookies.split(';').filter_map(|pair| pair.trim().split_once('='));
-        let mut values = pairs.filter(|(known, _)| known == name).map(|(_, value)| value);
-        let value = values.next().map(str::to_owned);
-        // Of two, the origin may take the other one. (Two header lines arrive joined by a comma.)
-        let is_repeated = values.next().is_some() || cookies.contains(&format!(", {name}="));
-        if is_repeated { Err(ScopeError::Ambiguous) } else { Ok(value) }
+    /// The headers as pairs, for the core.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
+        self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// Reads the body to its end, `limit` bytes at most, and holds its bytes in `reservation`.

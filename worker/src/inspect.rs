@@ -15,7 +15,7 @@ use crate::protocol::{Operation, Reply};
 use crate::reconcile::Reconciliation;
 use oncekey::response::is_request_id;
 use oncekey::{
-    AnswerClass, IdempotencyKey, KeyStatus, Millis, Rejection, Scope, ScopeSource, ScopedKey,
+    AnswerClass, IdempotencyKey, KeyStatus, Millis, Rejection, Scope, ScopeError, ScopedKey,
     Settlement, Settling, StoredResponse,
 };
 use serde::Serialize;
@@ -171,15 +171,14 @@ pub(crate) fn admin_scope(caller: &Caller, incoming: &Incoming) -> Result<Scope,
         });
     }
     let config = &caller.config;
-    let scope = Scope::derive(&config.scope, &config.scope_aliases, |source| match source {
-        ScopeSource::Header(name) if name == "authorization" => Ok(None),
-        source => incoming.scope_value(source),
-    });
-    scope.map_err(|_| {
-        Rejection::Invalid(
+    let of_tenant = incoming.pairs().filter(|(name, _)| *name != "authorization");
+    let scope = Scope::derive(&config.scope, &config.scope_aliases, of_tenant);
+    scope.map_err(|error| match error {
+        ScopeError::Missing(_) | ScopeError::Incomplete(_) => Rejection::Invalid(
             "Say whose key is meant: with the tenant's credential, or with X-Oncekey-Scope."
                 .to_owned(),
-        )
+        ),
+        error => Rejection::NoScope(error),
     })
 }
 

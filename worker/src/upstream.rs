@@ -15,7 +15,7 @@ use oncekey::forward::{
     below_upstream, how_it_came, is_forwarded, is_link, is_read, may_be_repeated,
 };
 use oncekey::response::{drop_connection_headers, is_digest, is_own_header, is_request_id};
-use oncekey::{IdempotencyKey, ScopeSource};
+use oncekey::{IdempotencyKey, ScopeSources};
 use std::cell::Cell;
 use std::pin::pin;
 use std::rc::Rc;
@@ -116,13 +116,11 @@ impl Outgoing {
     pub(crate) fn look_up(
         incoming: &Incoming,
         target: String,
-        scope: &[ScopeSource],
+        scope: &ScopeSources,
         request_id: &str,
     ) -> Self {
-        let is_credential = |name: &str| {
-            matches!(name, "authorization" | "cookie")
-                || scope.iter().any(|source| *source == ScopeSource::Header(name.to_owned()))
-        };
+        let is_credential =
+            |name: &str| matches!(name, "authorization" | "cookie") || scope.has_header(name);
         let mut outgoing = Self::plain(incoming, request_id);
         outgoing.method = "GET".to_owned();
         outgoing.target = target;

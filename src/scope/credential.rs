@@ -1,0 +1,212 @@
+//! One spelling for a credential, so that a caller cannot be two by writing it in two ways.
+//!
+//! HTTP compares authentication schemes without case, and blanks between scheme and credentials do
+//! not count (RFC 9110 §11). What belongs to the scheme is compared byte for byte. Whatever an
+//! origin could read in more than one way is refused: a comma, as between two header lines, a quote,
+//! more words than one, base64 that is not spelt as encoders spell it.
+
+use super::changing::{changes, is_signing};
+use super::{ScopeAliases, ScopeError, ScopeSource};
+use crate::base64;
+
+/// Schemes of credentials that stay the same, as they are usually written. The scope's hash is made
+/// of this spelling.
+const KNOWN_SCHEMES: [&str; 17] = [
+    "Bearer",
+    "Basic",
+    "Token",
+    "ApiKey",
+    "Api-Key",
+    "Api-Token",
+    "X-Api-Key",
+    "Key",
+    "OAuth",
+    "Bot",
+    "PAT",
+    "SSWS",
+    "GenieKey",
+    "sso-key",
+    "KakaoAK",
+    "DeepL-Auth-Key",
+    "Klaviyo-API-Key",
+];
+
+/// What a source says of the caller.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Caller {
+    /// The tenant that `SCOPE_ALIASES` names for the credential.
+    Tenant(String),
+    /// The credential, in its one spelling.
+    Credential(String),
+}
+
+impl Caller {
+    /// Reads the value of a source.
+    pub(super) fn read(
+        source: &ScopeSource,
+        value: &str,
+        aliases: &ScopeAliases,
+    ) -> Result<Self, ScopeError> {
+        if value.contains(char::REPLACEMENT_CHARACTER) {
+            return Err(ScopeError::Unreadable);
+        }
+        let parts = split_scheme(value).filter(|(scheme, _)| {
+            source.has_schemes() || known_scheme(scheme).is_some() || is_signing(scheme)
+        });
+        // An alias is explicit, so it also allows what would otherwise be refused below. It holds
+        // for each spelling of the scheme: the caller may not choose whether it does.
+        let spellings = match parts {
+            None => vec![value.to_owned()],
+            Some((scheme, rest)) => {
+                let usual = usual_scheme(scheme);
+                [usual.clone(), usual.to_ascii_lowercase(), usual.to_ascii_uppercase()]
+                    .map(|scheme| format!("{scheme} {rest}"))
+                    .to_vec()
+            }
+        };
+        if let Some(tenant) = spellings.iter().find_map(|spelling| aliases.tenant_of(spelling)) {
+            return Ok(Self::Tenant(tenant.to_owned()));
+        }
+        if changes(value, parts, source.has_schemes()) {
+            return Err(ScopeError::ShortLivedToken);
+        }
+        let ambiguous = || ScopeError::Ambiguous(source.clone());
+        // Two header lines arrive joined by a comma, and an origin may take either of them.
+        if value.contains(',') {
+            return Err(ambiguous());
+        }
+        let Some((scheme, rest)) = parts else {
+            let is_quoted = matches!(source, ScopeSource::Header(_)) && value.contains('"');
+            return if is_quoted {
+                Err(ambiguous())
+            } else {
+                Ok(Self::Credential(value.to_owned()))
+            };
+        };
+        let scheme = usual_scheme(scheme);
+        // Names of parameters have no case, and keys that look like one do: small letters it is.
+        let (rest, is_plain) = match parameter(rest) {
+            Some((name, value)) => {
+                (format!("{name}={value}"), !name.bytes().any(|byte| byte.is_ascii_uppercase()))
+            }
+            None => (rest.to_owned(), true),
+        };
+        let is_one_word = is_plain && !rest.contains([' ', '\t', '"', ';']);
+        let is_canonical = scheme != "Basic"
+            || base64::decode(&rest).is_some_and(|bytes| base64::encode(&bytes) == rest);
+        if is_one_word && is_canonical {
+            Ok(Self::Credential(format!("{scheme} {rest}")))
+        } else {
+            Err(ambiguous())
+        }
+    }
+}
+
+/// Whether a value is a scheme that comes without anything, which says nothing of the caller.
+pub(super) fn is_bare_scheme(value: &str) -> bool {
+    known_scheme(value).is_some()
+}
+
+/// A scheme and what belongs to it, without the blanks between and around them.
+pub(crate) fn split_scheme(value: &str) -> Option<(&str, &str)> {
+    const BLANKS: [char; 2] = [' ', '\t'];
+    let (scheme, rest) = value.trim_matches(BLANKS).split_once(BLANKS)?;
+    Some((scheme, rest.trim_start_matches(BLANKS)))
+}
+
+/// Whether a scheme is one of credentials that stay the same.
+pub(super) fn known_scheme(scheme: &str) -> Option<&'static str> {
+    KNOWN_SCHEMES.into_iter().find(|known| known.eq_ignore_ascii_case(scheme))
+}
+
+/// A scheme as it is usually written; in small letters, where nobody knows.
+fn usual_scheme(scheme: &str) -> String {
+    known_scheme(scheme).map_or_else(|| scheme.to_ascii_lowercase(), str::to_owned)
+}
+
+/// The name and the value of one parameter, such as `token="abc"` (RFC 9110 §11.2): the blanks
+/// around its equals sign and the quotes around its value do not count.
+fn parameter(text: &str) -> Option<(&str, &str)> {
+    const BLANKS: [char; 2] = [' ', '\t'];
+    let (name, value) = text.split_once('=')?;
+    let (name, value) = (name.trim_end_matches(BLANKS), value.trim_start_matches(BLANKS));
+    let is_name = !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+    let bare = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let bare = bare.filter(|bare| !bare.is_empty() && !bare.contains(['"', '\\', ' ', '\t']));
+    let bare = bare.or(Some(value).filter(|value| !value.contains('"')))?;
+    // Otherwise the equals sign is the padding of base64.
+    (is_name && !bare.trim_matches('=').is_empty()).then_some((name, bare))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn authorization() -> ScopeSource {
+        ScopeSource::Header("authorization".into())
+    }
+
+    fn read(value: &str) -> Result<Caller, ScopeError> {
+        Caller::read(&authorization(), value, &ScopeAliases::default())
+    }
+
+    fn spelt(value: &str) -> String {
+        match read(value) {
+            Ok(Caller::Credential(credential)) => credential,
+            other => panic!("{value}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_scheme_is_compared_as_http_does_and_the_rest_byte_for_byte() {
+        for value in ["Bearer Ab", "bearer Ab", "BEARER  Ab", "bEaReR\t Ab", "Bearer \tAb"] {
+            assert_eq!(spelt(value), "Bearer Ab", "{value}");
+        }
+        assert_ne!(spelt("Bearer ab"), spelt("Bearer Ab"));
+        assert_eq!(spelt("bearer abc=="), "Bearer abc==");
+        for value in ["Token token=aB", "token token=\"aB\"", "TOKEN token = \"aB\""] {
+            assert_eq!(spelt(value), "Token token=aB", "{value}");
+        }
+        assert_eq!(spelt("MyCo  aB"), "myco aB");
+        assert_eq!(spelt("sk_live_1"), "sk_live_1");
+        assert_eq!(spelt("basic dXNlcjpwYQ=="), "Basic dXNlcjpwYQ==");
+    }
+
+    #[test]
+    fn what_an_origin_could_read_in_two_ways_is_refused() {
+        for value in [
+            "Bearer a, Bearer b",
+            "Bearer a,",
+            "a,b",
+            "Bearer a b",
+            "Bearer \"a\"",
+            "\"a\"",
+            "Bearer a;b",
+            "Discogs key=a, secret=b",
+            "Token TOKEN=a",
+            "Basic dXNlcjpwYQ",
+            "Basic dXNlcjpwYR==",
+            "Basic dXNlcjpwYQ=",
+            "Basic dXNlcjpwYQ===",
+            "Basic dXNl cjpwYQ==",
+            "Basic user:pa",
+            "Basic dX-_",
+        ] {
+            assert_eq!(read(value), Err(ScopeError::Ambiguous(authorization())), "{value}");
+        }
+        assert_eq!(read("k\u{fffd}"), Err(ScopeError::Unreadable));
+    }
+
+    #[test]
+    fn a_header_of_another_name_has_schemes_only_where_they_are_known() {
+        let source = ScopeSource::Header("x-auth".into());
+        for (value, expected) in [("bearer  a", "Bearer a"), ("my  Key", "my  Key"), ("a", "a")] {
+            assert_eq!(
+                Caller::read(&source, value, &ScopeAliases::default()),
+                Ok(Caller::Credential(expected.to_owned())),
+                "{value}"
+            );
+        }
+    }
+}
