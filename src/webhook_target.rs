@@ -39,24 +39,68 @@ pub enum TargetError {
 const MAX_LENGTH: usize = 2048;
 
 /// Ends of names that only a private network, or nobody, has: RFC 6761, 6762, 7686, 8375 and 9476,
-/// ICANN's `internal`, and what routers and companies use without asking.
-const PRIVATE_ENDS: [&str; 15] = [
+/// ICANN's `internal`, what routers and companies use without asking, and the names of services in
+/// Kubernetes (also those that its search path completes, as in `payments.default`), Consul, Mesos,
+/// Nomad and the like. None of them is a top-level domain.
+const PRIVATE_ENDS: [&str; 53] = [
     "localhost",
     "local",
     "localdomain",
     "internal",
     "intranet",
+    "intra",
     "private",
     "corp",
     "home",
     "lan",
+    "wan",
     "arpa",
     "onion",
+    "i2p",
     "test",
     "invalid",
     "alt",
+    "domain",
+    "workgroup",
+    "router",
+    "gateway",
+    "vpn",
+    "server",
+    "svc",
+    "pod",
+    "cluster",
+    "k8s",
+    "kube",
+    "kubernetes",
+    "default",
+    "namespace",
+    "ns",
     "consul",
+    "nomad",
+    "mesos",
+    "marathon",
+    "dcos",
+    "docker",
+    "container",
+    "containers",
+    "swarm",
+    "rancher",
+    "openshift",
+    "mesh",
+    "istio",
+    "linkerd",
+    "weave",
+    "flycast",
+    "node",
+    "service",
+    "production",
+    "staging",
+    "prod",
 ];
+
+/// Labels in the middle of names of services and pods in a cluster, whatever the cluster's own end:
+/// `payments.shop.svc.cluster.example`.
+const CLUSTER_LABELS: [&str; 2] = ["svc", "pod"];
 
 /// Checks an URL that webhooks are to be sent to.
 pub fn check_target(url: &str, reach: Reach) -> Result<(), TargetError> {
@@ -105,7 +149,10 @@ fn check_name(host: &str) -> Result<(), TargetError> {
     if last.starts_with(|first: char| first.is_ascii_digit()) {
         return Err(TargetError::Address);
     }
-    if last == host || PRIVATE_ENDS.contains(&last) {
+    // Nor does one hold a hyphen, except in the ASCII form of other scripts: `kube-system` does.
+    let is_domain = !last.contains('-') || last.starts_with("xn--");
+    let is_in_cluster = host.split('.').skip(2).any(|label| CLUSTER_LABELS.contains(&label));
+    if last == host || !is_domain || PRIVATE_ENDS.contains(&last) || is_in_cluster {
         return Err(TargetError::PrivateName);
     }
     Ok(())

@@ -348,3 +348,26 @@ proptest! {
         prop_assert_eq!((replayed.status, replayed.body()), (status, Some(&body[..])));
     }
 }
+
+#[test]
+fn a_uuidv7_from_the_future_counts_as_made_now() {
+    let fingerprints = request("a", "");
+    for expired_key in [ExpiredKey::Forget, ExpiredKey::Refuse] {
+        let policy = Policy { expired_key, ..policy() };
+        let begin = |minted_at| {
+            let attempt = Attempt {
+                fingerprints: &fingerprints,
+                token: token(1),
+                minted_at: Some(minted_at),
+                policy: &policy,
+            };
+            lifecycle::begin(None, &attempt, NOW)
+        };
+        for ahead in [1, 3_600_001, RETENTION.as_u64() * 2, u64::MAX] {
+            let minted_at = NOW.plus(Millis::new(ahead));
+            assert_eq!(begin(minted_at), begin(NOW), "{ahead}");
+            let void = |minted_at| lifecycle::void(None, Some(minted_at), &policy, NOW);
+            assert_eq!(void(minted_at), void(NOW), "{ahead}");
+        }
+    }
+}

@@ -103,6 +103,19 @@ fn private_names_are_refused() {
         "db.service.consul",
         "metadata",
         "kubernetes",
+        "payments.shop.svc",
+        "payments.shop.SVC",
+        "payments.shop.svc.cluster.local",
+        "payments.shop.svc.cluster.example",
+        "10-0-0-1.shop.pod.cluster.example",
+        "svc.cluster.local",
+        "payments.default",
+        "dns.kube-system",
+        "app.flycast",
+        "web.marathon.mesos",
+        "nas.local",
+        "db.internal",
+        "host.docker.internal",
     ] {
         let url = format!("https://{host}/hooks");
         assert_eq!(check_target(&url, Reach::Public), Err(TargetError::PrivateName), "{url}");

@@ -103,11 +103,12 @@ describe("a gateway among hostile callers", () => {
     assert.equal(gateway.hits(path), 1);
   });
 
-  test("a method that another header overrides is refused with a key", async () => {
+  test("a method that another header overrides is refused with a key, in any spelling", async () => {
     const path = gateway.route();
-    const headers = [["X-HTTP-Method-Override", "DELETE"]];
-    const answer = await gateway.post(path, newKey(), {}, { headers });
-    assert.deepEqual([answer.status, gateway.hits(path)], [400, 0]);
+    for (const name of ["X-HTTP-Method-Override", "X_HTTP_Method_Override", "X-HTTP-Method", "X_Method_Override", "Method-Override"]) {
+      const answer = await gateway.post(path, newKey(), {}, { headers: [[name, "DELETE"]] });
+      assert.deepEqual([answer.status, gateway.hits(path)], [400, 0], name);
+    }
   });
 
   test("what was an order to the first caller's browser is not replayed", async () => {
@@ -126,4 +127,29 @@ describe("a gateway among hostile callers", () => {
     );
     assert.equal((await gateway.status(key, { as: apiKey })).state, "completed");
   });
+});
+
+test("without a key, the method that the origin could read is judged by KEY_REQUIRED too", async () => {
+  const gateway = await startGateway({ vars: { KEY_REQUIRED: "DELETE:/*", KEY_FIELD: "idempotency_key" } });
+  try {
+    const path = gateway.route();
+    const form = [["Content-Type", "application/x-www-form-urlencoded"]];
+    const refused = [
+      ["POST", path, { headers: [["X-HTTP-Method-Override", "DELETE"]] }],
+      ["POST", path, { headers: [["X_HTTP_Method_Override", "delete"]] }],
+      ["PUT", path, { headers: [["X-Method-Override", "PATCH, DELETE"]] }],
+      ["GET", path, { headers: [["X-HTTP-Method", "DELETE"]] }],
+      ["POST", `${path}?_method=delete`, {}],
+      ["POST", path, { headers: form, body: "a=1&_method=DELETE" }],
+    ];
+    for (const [method, target, more] of refused) {
+      const answer = await gateway.call(method, target, more);
+      assert.deepEqual([answer.status, answer.json?.code], [400, "idempotency_key_missing"], JSON.stringify([method, target, more]));
+    }
+    assert.equal(gateway.hits(path), 0);
+    const passes = [["POST", path, { headers: [["X-HTTP-Method-Override", "PUT"]] }], ["POST", path, { headers: form, body: "a=1" }], ["POST", path, {}]];
+    for (const [method, target, more] of passes) assert.equal((await gateway.call(method, target, more)).status, 201);
+  } finally {
+    await gateway.dispose();
+  }
 });

@@ -242,6 +242,7 @@ describe("the journal", () => {
     assert.equal((await about(keys[0], `&from=${row.at}`)).length, 1);
     assert.equal((await about(keys[0], `&to=${row.at}`)).length, 0);
     assert.equal((await about(keys[0], `&from=${encodeURIComponent("2026-01-01T00:00:00+09:00")}`)).length, 1);
+    assert.equal((await about(keys[0], `&from=${encodeURIComponent("2024-02-29t00:00:00.123456-00:30")}`)).length, 1);
     // The rows of one key have pages too.
     const busy = newKey();
     const failing = gateway.route(inTurn(500));
@@ -257,6 +258,8 @@ describe("the journal", () => {
       "key=zz",
       "from=yesterday",
       "from=2026-01-01",
+      "from=2026-02-30",
+      ...["2026-02-30T00:00:00Z", "2026-02-29T00:00:00Z", "2026-04-31T12:00:00Z", "2026-00-10T00:00:00Z", "2026-13-01T00:00:00Z", "2026-01-00T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01T23:60:00Z", "2026-01-01T23:59:60Z", "2026-01-01T00:00:00%2B24:00", "2026-01-01T00:00:00%2B00:60", "2026-01-01T00:00:00.Z", "2026-01-01T00:00Z", "2026-1-1T00:00:00Z"].flatMap((time) => [`from=${time}`, `to=${time}`]),
       "from=2026-01-01T00:00:00",
       "to=-5",
       "limit=0",

@@ -110,6 +110,8 @@ describe("README.md", { concurrency: false }, () => {
     const rows = new Map([...readme.matchAll(/^\| `([A-Z_]+)` \|(.*)\|$/gm)].map(([, name, row]) => [name, row]));
     const names = [...code.matchAll(/vars\s*\.(?:parse|choice|list|number|seconds|text)\(\s*"([A-Z_]+)"/g)].map(([, name]) => name);
     assert.deepEqual([...rows.keys()].sort(), [...new Set(names)].sort());
+    const [, known] = read("worker/src/names.rs").match(/const NAMES: [^=]*= \[(.*?)\];/s);
+    assert.deepEqual([...known.matchAll(/"([A-Z_]+)"/g)].map(([, name]) => name), [...rows.keys()].sort());
     // The numbers: `NAME`, default, least..=most, each of them as Rust writes it.
     const value = (text) => {
       const [number, shift = "0"] = text.replaceAll(/[_()\s]/g, "").split("<<");

@@ -73,7 +73,7 @@ for (const numbers of [true, false]) {
   describe(numbers ? "with business numbers" : "with keys alone", () => {
     let gateway;
     before(async () => {
-      const vars = { RESOLVE, MAX_REPLAY_BYTES: "2000", BUSINESS_KEYS: numbers ? "POST:/*:/no" : "none" };
+      const vars = { RESOLVE, MAX_REPLAY_BYTES: "2000", BUSINESS_KEYS: numbers ? "POST:/*:/no" : "none", SCOPE: "header:X-Api-Key" };
       gateway = await startNumbers({ vars });
     });
     after(() => gateway.dispose());

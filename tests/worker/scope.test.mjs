@@ -41,24 +41,59 @@ describe("the scope", () => {
     assert.equal(other.status, 201, "another tenant's other request is no mismatch");
   });
 
-  test("the first source that is there decides, and only it", async () => {
+  test("a request that carries two of the sources is refused, and is told why", async () => {
     const path = gateway.route();
     const key = newKey();
     const both = (apiKey, token) => ({ as: apiKey, headers: [["Authorization", `Bearer ${token}`]] });
-    assert.equal((await gateway.post(path, key, { a: 1 }, both("one", "t1"))).replayed, false);
-    assert.equal(
-      (await gateway.post(path, key, { a: 1 }, both("one", "t2"))).replayed,
-      true,
-      "Authorization does not count beside X-Api-Key",
-    );
     assert.equal((await gateway.post(path, key, { a: 1 }, bearer("t1"))).replayed, false);
-    assert.equal((await gateway.post(path, key, { a: 1 }, bearer("t1"))).replayed, true);
+    for (const more of [both("junk", "t1"), both("one", "t1")]) {
+      const refused = await gateway.post(path, key, { a: 1 }, more);
+      assert.deepEqual([refused.status, refused.json.type], [400, "invalid_request_error"]);
+      for (const word of ["SCOPE", "X-Api-Key", "Authorization", "+"]) assert.ok(refused.json.message.includes(word), word);
+      for (const [method, call] of [["GET", "key"], ["POST", "key/void"]])
+        assert.equal((await gateway.call(method, `/_oncekey/${call}`, { key, ...more })).status, 400, call);
+    }
+    assert.equal((await gateway.post(path, key, { a: 1 }, both("", "t1"))).replayed, true, "an empty one is none");
+    const empty = { as: "one", headers: [["Authorization", "Bearer"]] };
+    assert.equal((await gateway.post(path, key, { a: 1 }, empty)).status, 201, "nor is a scheme alone");
     const swapped = { as: null, headers: [["Authorization", "one"]] };
-    assert.equal(
-      (await gateway.post(path, key, { a: 1 }, swapped)).replayed,
-      false,
-      "a value in another header is another caller",
-    );
+    assert.equal((await gateway.post(path, key, { a: 1 }, swapped)).replayed, false, "another header is another caller");
+    assert.equal(gateway.hits(path), 3);
+  });
+
+  test("a credential in another spelling is the same caller, or is refused", async () => {
+    const path = gateway.route();
+    const authorized = (...values) => ({ as: null, headers: values.map((value) => ["Authorization", value]) });
+    const SPELLINGS = {
+      "Bearer tok1": ["bearer tok1", "BEARER tok1", "Bearer  tok1", "Bearer\t tok1", "  Bearer tok1  "],
+      "Basic dXNlcjpwYQ==": ["basic dXNlcjpwYQ==", "BASIC   dXNlcjpwYQ=="],
+      "Token token=abc": ['Token token="abc"', "token  token = abc"],
+    };
+    for (const [usual, spellings] of Object.entries(SPELLINGS)) {
+      const key = newKey();
+      assert.equal((await gateway.post(path, key, { a: 1 }, authorized(usual))).replayed, false);
+      for (const spelling of spellings)
+        assert.equal((await gateway.post(path, key, { a: 1 }, authorized(spelling))).replayed, true, spelling);
+    }
+    assert.equal((await gateway.post(path, newKey(), { a: 1 }, authorized("Bearer Tok1"))).replayed, false);
+    const before = gateway.hits(path);
+    const refused = [
+      authorized("Basic dXNlcjpwYQ"),
+      authorized("Basic dXNlcjpwYR=="),
+      authorized("Bearer tok1, Bearer junk"),
+      authorized("Bearer tok1 junk"),
+      authorized('Bearer "tok1"'),
+      authorized("Bearer tok1", "Bearer junk"),
+      { as: "one", headers: [["X-Api-Key", "junk"]] },
+      { as: "one", headers: [["X_Api_Key", "junk"]] },
+      { as: null, headers: [["X_Api_Key", "one"]] },
+    ];
+    for (const more of refused) {
+      const answer = await gateway.post(path, newKey(), { a: 1 }, more);
+      assert.deepEqual([answer.status, answer.json?.type], [400, "invalid_request_error"], JSON.stringify(more));
+      assert.ok(!answer.text.includes("tok1"), "a credential is not shown");
+    }
+    assert.equal(gateway.hits(path), before);
   });
 
   test("fault 24: a keyed write without a credential is refused, and nothing else is", async () => {
@@ -66,6 +101,7 @@ describe("the scope", () => {
     for (const more of [{ as: null }, { as: "" }]) {
       const answer = await gateway.post(path, newKey(), { a: 1 }, more);
       assert.deepEqual([answer.status, answer.json.type], [401, "authentication_error"]);
+      assert.match(answer.json.message, /X-Api-Key.*Authorization/, "it names what SCOPE looks at");
     }
     assert.equal(gateway.hits(path), 0);
     assert.equal((await gateway.get(path, { as: null, key: newKey() })).status, 201);
@@ -93,6 +129,41 @@ describe("the scope", () => {
       201,
       "an alias says whose it is",
     );
+  });
+
+  test("a credential that signs each request is refused as a scope, whatever its scheme", async () => {
+    const path = gateway.route();
+    const SIGNED = [
+      "SharedKey account:c2lnbmF0dXJl",
+      "SharedKeyLite account:c2lnbmF0dXJl",
+      "MAC id=\"h\", ts=\"1\", nonce=\"n\", mac=\"m\"",
+      "V2-HMAC-SHA256, Signature: abc",
+      "Signature keyId=\"k\",algorithm=\"hs2019\",signature=\"abc\"",
+      "AWS4-HMAC-SHA256 Credential=AKID/20260101/eu/s3/aws4_request, SignedHeaders=host, Signature=fe5f",
+      "AWS AKID:c2lnbmF0dXJl",
+      "Digest username=\"a\", nonce=\"b\", response=\"c\"",
+      "Hawk id=\"a\", ts=\"1\", nonce=\"b\", mac=\"c\"",
+      "OAuth oauth_nonce=\"b\", oauth_signature=\"c\"",
+      "DPoP opaque",
+      "HMAC key:abc",
+      "acs AKID:c2ln",
+      "TC3-HMAC-SHA256 Credential=AKID/2026-01-01/cvm/tc3_request, Signature=x",
+      "SCRAM-SHA-256 data=\"x\"",
+      "Negotiate YII",
+      "NTLM TlRM",
+      "Bearer v4.public.abc",
+      "v2.local.abc",
+    ];
+    for (const value of SIGNED) {
+      const answer = await gateway.post(path, newKey(), { a: 1 }, { as: null, headers: [["Authorization", value]] });
+      assert.deepEqual([answer.status, answer.json.type], [400, "invalid_request_error"], value);
+      assert.match(answer.json.message, /SCOPE_ALIASES/, value);
+    }
+    assert.equal(gateway.hits(path), 0);
+    for (const value of ["Bearer sk-proj-1", "ApiKey abc", "sso-key key:secret", "OAuth abc", "MyCo abc", "sk_live_1"]) {
+      const answer = await gateway.post(path, newKey(), { a: 1 }, { as: null, headers: [["Authorization", value]] });
+      assert.equal(answer.status, 201, value);
+    }
   });
 
   test("a rotated credential that SCOPE_ALIASES names keeps its keys", async () => {
@@ -127,7 +198,44 @@ describe("SCOPE by cookie, with ANONYMOUS=allow", () => {
     assert.equal(await post(), true, "one scope for all who say nothing");
     assert.equal(await post(["Cookie", "sid="]), true, "an empty one says nothing");
     assert.equal(await post(["X-Tenant", "one"]), false);
-    assert.equal(await post(["X-Tenant", "one"], ["Cookie", "sid=one"]), true, "the cookie comes first");
+    assert.equal(await post(["Cookie", 'sid="%6fne"']), true, "quotes and escapes are not of it");
+    const refused = [
+      [["X-Tenant", "one"], ["Cookie", "sid=one"]],
+      [["Cookie", "sid=one; sid=two"]],
+      [["Cookie", "sid=one"], ["Cookie", "sid=two"]],
+      [["X-Tenant", "one"], ["X_Tenant", "two"]],
+    ];
+    for (const headers of refused) {
+      const answer = await gateway.post(path, key, { a: 1 }, { as: null, headers });
+      assert.equal(answer.status, 400, JSON.stringify(headers));
+    }
+    assert.equal(gateway.hits(path), 4);
+  });
+});
+
+describe("SCOPE of joined sources", () => {
+  let gateway;
+  before(async () => {
+    const vars = { SCOPE: "header:X-Api-Key+header:Authorization", ANONYMOUS: "allow", ADMIN_TOKEN: "an-operators" };
+    gateway = await startGateway({ vars });
+  });
+  after(() => gateway.dispose());
+
+  test("two users behind one app's key share nothing, and both sources have to come", async () => {
+    const path = gateway.route();
+    const key = newKey();
+    const by = (as, authorization) => gateway.post(path, key, { a: 1 }, { as, headers: [["Authorization", authorization]] });
+    assert.equal((await by("app", "Bearer one")).replayed, false);
+    assert.equal((await by("app", "bearer  one")).replayed, true);
+    assert.equal((await by("app", "Bearer two")).replayed, false);
+    assert.equal((await by("other", "Bearer one")).replayed, false);
+    for (const more of [{ as: "app" }, bearer("one"), { as: "app", headers: [["Authorization", ""]] }]) {
+      const answer = await gateway.post(path, key, { a: 1 }, more);
+      assert.deepEqual([answer.status, answer.json.type], [401, "authentication_error"], "ANONYMOUS is for who says nothing");
+      assert.match(answer.json.message, /Authorization together with the header X-Api-Key/);
+    }
+    assert.equal((await by("app", "Bearer  an-operators")).status, 401, "an operator's token is nobody's credential");
+    assert.equal((await gateway.post(path, key, { a: 1 }, { as: null })).replayed, false);
     assert.equal(gateway.hits(path), 4);
   });
 });

@@ -1,5 +1,6 @@
 // Settings are checked before anything is served; a wrong one says which it is and what it may be.
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { after, before, describe, test } from "node:test";
 import { newKey, startGateway, startWorker } from "./support.mjs";
 
@@ -16,12 +17,12 @@ const WRONG = {
   EXPIRED_KEY: ["forgotten"],
   KEY_REQUIRED: ["/v1", "post:/v1", "POST:v1", "POST:/a*", "POST:/v1,x"],
   DIALECT: ["stripe"],
-  SCOPE: ["X-Api-Key", "header:", "query:key", "header:a b", "cookie:a=b"],
+  SCOPE: ["header:a+b", "header:a,header:A", "header:a+header:b,header:b", "X-Api-Key", "header:", "query:key", "header:a b", "cookie:a=b"],
   ANONYMOUS: ["true"],
   JOURNAL_RETENTION_SECONDS: ["0", "-1", "315360001", "90d"],
   MAX_REPLAY_BYTES: ["-1", "1887437", "1MiB"],
   MAX_REQUEST_BYTES: ["-1", "33554433"],
-  CORS_ORIGINS: ["shop.example", "https://shop.example/", "https://shop.example,*", "https://SHOP.example", "null"],
+  CORS_ORIGINS: ["shop.example", "https://shop.example/", "https://shop.example,*", "https://SHOP.example", "null", "https://*.shop.example", "https://*", "https://shop.example/checkout", "https://shop.example:443", "ftp://shop.example", "https://shop$.example"],
   CONNECT_FAILURE: ["release"],
   FINGERPRINT_IGNORE: ["POST:/v1", "POST:/v1:nonce", "post:/v1:/nonce"],
   FINGERPRINT_SECRET: ["s3cr3t", ":s3cr3t", "k1:", "k1:s3cr3t,k1:b", "s3cr3t id:a", "k1:s3cr3t,"],
@@ -47,11 +48,23 @@ const WRONG = {
   ],
 };
 
+/** Vars that are no setting, and the setting that each of them was meant to be; null: it is somebody else's. */
+const NAMES = [
+  [{ UNKNOWN_OUTCOM: "hold" }, "UNKNOWN_OUTCOME"],
+  [{ KEY_REQIRED: "POST:/v1/*" }, "KEY_REQUIRED"],
+  [{ lease_seconds: "5" }, "LEASE_SECONDS"],
+  [{ UPSTRAEM: "http://127.0.0.1:1" }, "UPSTREAM"],
+  [{ UPSTREAM_URL: "http://127.0.0.1:1" }, "UPSTREAM"],
+  [{ ONCEKEY_DIALECT: "ietf" }, "DIALECT"],
+  [{ LEASE_SECONDS: 5 }, "LEASE_SECONDS"],
+  [{ OTHER: "x", NODE_ENV: "production", DATABASE: "x", METRICS_URL: "x" }, null],
+];
+
 const CASES = Object.entries(WRONG).flatMap(([name, values]) => values.map((value) => [name, value]));
 
 describe("settings", () => {
   let worker;
-  before(async () => (worker = await startWorker({ wrapper: "many-settings.mjs", copies: CASES.length + 2 })));
+  before(async () => (worker = await startWorker({ wrapper: "many-settings.mjs", copies: CASES.length + 2 + NAMES.length })));
   after(() => worker.dispose());
 
   const ask = (copy, vars, path, more = {}) =>
@@ -90,6 +103,16 @@ describe("settings", () => {
     assert.match(logged, /LEASE_SECONDS: must be a whole number from 1 to 3600/);
     assert.doesNotMatch(logged, /s3cr3t/);
   });
+
+  for (const [at, [vars, meant]] of NAMES.entries()) {
+    test(`${Object.keys(vars)} is ${meant ? "named by health" : "nobody's business"}`, async () => {
+      const answer = await ask(CASES.length + 2 + at, vars, "/_oncekey/health");
+      const body = await answer.json();
+      assert.equal(answer.status, meant ? 500 : 200, JSON.stringify(body));
+      if (!meant) return;
+      for (const name of [Object.keys(vars)[0], meant]) assert.ok(body.message.includes(name), body.message);
+    });
+  }
 
   test("an empty setting is one that was left out", async () => {
     const vars = Object.fromEntries(Object.keys(WRONG).map((name) => [name, ""]));
@@ -146,5 +169,32 @@ describe("without settings", () => {
       assert.deepEqual([answer.status, answer.json.type], [404, "invalid_request_error"]);
     }
     assert.equal(gateway.origin.seen.length, 0);
+  });
+});
+
+describe("make start", () => {
+  const check = (env) =>
+    spawnSync(process.execPath, ["scripts/check-start.mjs"], {
+      cwd: new URL("../..", import.meta.url),
+      env: { PATH: process.env.PATH, ...env },
+      encoding: "utf8",
+    });
+
+  test("a PORT that is none is noticed before the build", () => {
+    for (const PORT of ["abc", "0", "70000", "-1", "8787x", "0x50", "1e3"]) {
+      const { status, stderr } = check({ PORT });
+      assert.deepEqual([status, stderr.includes(`PORT=${PORT}`)], [1, true], stderr);
+    }
+    for (const PORT of ["", "1", "65535"]) assert.equal(check({ PORT }).status, 0, PORT);
+  });
+
+  test("a setting that there is none of is named with the nearest that there is", () => {
+    const { status, stderr } = check({ ONCEKEY_VARS: "LEASE_SECONDS=5 UNKNOWN_OUTCOM=s3cr3t" });
+    assert.equal(status, 1);
+    assert.match(stderr, /UNKNOWN_OUTCOM is not .*UNKNOWN_OUTCOME\?/);
+    for (const ONCEKEY_VARS of ["x", "=x", "lease_seconds=5", "SCOPE=header:a SCOPE=header:b"])
+      assert.equal(check({ ONCEKEY_VARS }).status, 1, ONCEKEY_VARS);
+    const all = Object.keys(WRONG).map((name) => `${name}=x`).join(" ");
+    assert.equal(check({ ONCEKEY_VARS: `${all} ADMIN_TOKEN=x` }).status, 0);
   });
 });

@@ -1,6 +1,7 @@
 //! The settings: Worker vars and secrets, read once an isolate and checked before anything is
 //! served. A wrong one never serves: every path answers with what is wrong and what it may be.
 
+use crate::names;
 use oncekey::canonical::JsonPointer;
 use oncekey::route::rules_for;
 use oncekey::secret::AdminToken;
@@ -83,6 +84,7 @@ thread_local! {
 /// The isolate's settings, or what is wrong with them.
 pub(crate) fn load(env: &Env) -> Result<Rc<Config>, String> {
     let read = || {
+        names::check(env)?;
         let var = |name: &str| env.var(name).ok().map(|value| value.to_string());
         Config::read(var).map(Rc::new)
     };
@@ -283,12 +285,23 @@ fn parse_cors(text: &str) -> Result<CorsOrigins, String> {
     if text == "*" {
         return Ok(CorsOrigins::Any);
     }
+    // A pattern would have to be matched; the platform's parser takes a `*` for a letter like any
+    // other, so that it would match nothing.
+    if text.contains('*') {
+        return Err(
+            "wildcards are not supported; list each origin, such as https://shop.example, or allow all with * alone"
+                .to_owned(),
+        );
+    }
     let origins = text.split(',').map(str::trim).map(|origin| {
+        let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"))?;
+        let is_plain =
+            host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte));
         let is_origin = Url::new(origin).is_ok_and(|url| url.origin() == origin);
-        is_origin.then(|| origin.to_owned())
+        (is_plain && is_origin).then(|| origin.to_owned())
     });
     origins.collect::<Option<_>>().map(CorsOrigins::These).ok_or_else(|| {
-        "must be * or origins as browsers send them, such as https://shop.example".to_owned()
+        "must be * or origins as browsers send them, such as https://shop.example: in small letters, without path, slash at the end, or the scheme's own port".to_owned()
     })
 }
 

@@ -11,6 +11,7 @@ use crate::incoming::Incoming;
 use crate::inspect::is_admin;
 use crate::panic;
 use crate::upstream::{self, Deadline, Outgoing};
+use oncekey::disguise::other_methods;
 use oncekey::exchange::{NamedBy, Write};
 use oncekey::fingerprint::RequestParts;
 use oncekey::form::{Taken, one_key};
@@ -48,8 +49,21 @@ pub(crate) async fn handle(env: &Env, caller: &Caller, mut incoming: Incoming) -
 }
 
 async fn read(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Outcome, Rejection> {
+    // With X-HTTP-Method-Override, what is a read here may be a write at the origin.
+    if requires_key(caller, incoming, None) {
+        return Err(Rejection::KeyMissing);
+    }
     no_body(incoming).await?;
     Ok(pass_through(env, caller, incoming, None).await.into())
+}
+
+/// Whether a request without a key must carry one, by its own method or by one that it names for the
+/// origin. `form` is its form, where it was read.
+fn requires_key(caller: &Caller, incoming: &Incoming, form: Option<&[u8]>) -> bool {
+    let others = other_methods(incoming.pairs(), incoming.query.as_deref(), form);
+    let own = incoming.is_write().then_some(incoming.method.as_str());
+    let mut methods = own.into_iter().chain(others.iter().map(String::as_str));
+    methods.any(|method| caller.config.requires_key(method, &incoming.path))
 }
 
 /// A write: a form has to be read before it is known whether there is a key.
@@ -62,7 +76,7 @@ async fn write(env: &Env, caller: &Caller, incoming: Incoming) -> Result<Outcome
     caller.is_keyed(has_key || in_form);
     let named_by = if in_form || has_key {
         NamedBy::Key
-    } else if caller.config.requires_key(&incoming.method, &incoming.path) {
+    } else if requires_key(caller, &incoming, form.as_ref().map(|form| &form.body[..])) {
         return Err(Rejection::KeyMissing);
     } else if may_be_numbered(caller, &incoming)? {
         NamedBy::Number

@@ -22,6 +22,7 @@ mod json;
 mod keys;
 mod look_up;
 mod metrics;
+mod names;
 mod object;
 mod panic;
 mod protocol;

@@ -193,7 +193,8 @@ fn check_url(text: &str) {
     assert!(!authority.contains(['@', '[', '%']) && host.contains('.') && host.is_ascii());
     let last = host.rsplit('.').next().unwrap_or_default();
     assert!(last.chars().next().is_some_and(|c| c.is_ascii_alphabetic()), "{host}");
-    for private in ["localhost", "local", "internal", "lan", "home", "corp", "test", "onion"] {
+    for private in ["localhost", "local", "internal", "lan", "home", "corp", "test", "onion", "svc"]
+    {
         assert_ne!(last, private);
     }
 }

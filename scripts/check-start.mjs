@@ -1,0 +1,43 @@
+// Checks what `make start` was given before anything is installed or built: PORT, and the names in VARS.
+import { readFileSync } from "node:fs";
+
+function fail(message) {
+  console.error(`oncekey: ${message}`);
+  process.exit(1);
+}
+
+const { PORT = "", ONCEKEY_VARS = "" } = process.env;
+if (PORT !== "" && (!/^[0-9]{1,5}$/.test(PORT) || Number(PORT) < 1 || Number(PORT) > 65535)) {
+  fail(`PORT=${PORT} is no port number; choose one from 1 to 65535, such as PORT=8787`);
+}
+
+const source = readFileSync(new URL("../worker/src/names.rs", import.meta.url), "utf8");
+const [, list] = source.match(/const NAMES: [^=]*= \[(.*?)\];/s);
+const names = [...list.matchAll(/"([A-Z_]+)"/g)].map(([, name]) => name);
+
+/** How many letters have to be added, taken away or replaced to make one name the other. */
+function distance(one, other) {
+  let row = Array.from({ length: other.length + 1 }, (_, at) => at);
+  for (const [at, letter] of [...one].entries()) {
+    const next = [at + 1];
+    for (let place = 1; place <= other.length; place++) {
+      next.push(Math.min(row[place - 1] + (other[place - 1] !== letter), row[place] + 1, next[place - 1] + 1));
+    }
+    row = next;
+  }
+  return row[other.length];
+}
+
+const seen = new Set();
+for (const setting of ONCEKEY_VARS.split(/\s+/).filter(Boolean)) {
+  const at = setting.indexOf("=");
+  // The value may be a secret: only names are shown.
+  if (at < 1) fail(`VARS: each setting is NAME=value, separated by spaces; values hold no spaces`);
+  const name = setting.slice(0, at);
+  if (!names.includes(name)) {
+    const near = names.toSorted((one, other) => distance(one, name.toUpperCase()) - distance(other, name.toUpperCase()));
+    fail(`VARS: ${name} is not the name of a setting; did you mean ${near[0]}? README.md lists them all`);
+  }
+  if (seen.has(name)) fail(`VARS: ${name} is there twice`);
+  seen.add(name);
+}
