@@ -3,12 +3,13 @@
 mod aliases;
 mod changing;
 mod credential;
+mod schemes;
 mod sources;
 
 pub use aliases::{AliasError, ScopeAliases};
 pub use sources::{ScopeSource, ScopeSources, SourceError};
 
-pub(crate) use credential::split_scheme;
+pub(crate) use schemes::split_scheme;
 
 use credential::Caller;
 

@@ -13,7 +13,7 @@
 //!
 //! An opaque token that is refreshed cannot be told from an API key.
 
-use super::credential::known_scheme;
+use super::schemes::known_scheme;
 use crate::base64;
 use crate::percent;
 
@@ -241,7 +241,7 @@ fn is_sealed(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::credential::split_scheme;
+    use super::super::schemes::split_scheme;
     use super::*;
 
     const JWT: &str = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl";

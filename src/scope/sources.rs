@@ -6,7 +6,7 @@
 //! joined by `+`; a request has to carry all of them.
 
 use super::ScopeError;
-use super::credential::is_bare_scheme;
+use super::schemes::is_bare_scheme;
 use crate::percent;
 use core::fmt;
 

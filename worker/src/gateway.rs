@@ -178,7 +178,9 @@ fn may_be_numbered(caller: &Caller, incoming: &Incoming) -> Result<bool, Rejecti
         return Ok(false);
     }
     match scope_of(caller, incoming) {
-        Err(Rejection::NoScope(ScopeError::Missing(_))) if !keys.requires(method, path) => Ok(false),
+        Err(Rejection::NoScope(ScopeError::Missing(_))) if !keys.requires(method, path) => {
+            Ok(false)
+        }
         scope => scope.map(|_| true),
     }
 }
