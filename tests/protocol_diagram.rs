@@ -11,7 +11,8 @@ mod support;
 use oncekey::webhook::WebhookError;
 use oncekey::{
     AnswerClass, Attempt, BusinessKeys, Decision, Dialect, FailCause, FormKeyError, KeyError,
-    KeyState, Next, Record, Recourse, Rejection, ScopeError, ScopeSources, Settlement, Step, lifecycle,
+    KeyState, Next, Record, Recourse, Rejection, ScopeError, ScopeSources, Settlement, Step,
+    lifecycle,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use support::requests::answer;
