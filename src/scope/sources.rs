@@ -53,6 +53,14 @@ impl ScopeSources {
         if alternatives.is_empty() { Err(SourceError::NotASource) } else { Ok(Self(alternatives)) }
     }
 
+    /// Returns the request headers that the sources read, their names in lower case.
+    pub fn headers(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().flatten().map(|source| match source {
+            ScopeSource::Header(name) => name.as_str(),
+            ScopeSource::Cookie(_) => "cookie",
+        })
+    }
+
     /// Whether a header, its name in lower case, is one of the sources.
     pub fn has_header(&self, name: &str) -> bool {
         let mut all = self.0.iter().flatten();

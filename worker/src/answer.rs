@@ -9,7 +9,7 @@ use crate::metrics::Measure;
 use crate::upstream::is_taken_off;
 use oncekey::caching::keep_private;
 use oncekey::webhook::is_inbound;
-use oncekey::{Asked, Dialect, KeyState, KeyStatus, Rejection, ScopeSource, StoredResponse};
+use oncekey::{Asked, Dialect, KeyState, KeyStatus, Rejection, StoredResponse};
 use std::cell::Cell;
 use std::rc::Rc;
 use worker::web_sys::{self, ReadableStream};
@@ -106,11 +106,10 @@ impl Caller {
             answer.set("idempotency-state", KeyState::NOTHING_KNOWN);
         }
         if self.asked.get().names_a_key() {
-            let scope = self.config.scope.iter().map(|source| match source {
-                ScopeSource::Header(name) => name,
-                ScopeSource::Cookie(_) => "cookie",
-            });
-            keep_private(&mut answer.headers, scope.chain(["Idempotency-Key"]));
+            keep_private(
+                &mut answer.headers,
+                self.config.scope.headers().chain(["Idempotency-Key"]),
+            );
         }
         cors::apply(&self.config.cors, self.origin.as_deref(), &mut answer);
         answer.into_response()
