@@ -24,6 +24,7 @@
 //!
 //! The file to read first is `lifecycle.rs`: it opens with the rules and the transition table.
 
+pub mod budget;
 pub mod business;
 pub mod caching;
 pub mod canonical;

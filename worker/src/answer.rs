@@ -1,8 +1,11 @@
 //! What goes back to a caller.
 
+use crate::budget::Reservation;
+use crate::claim::Work;
 use crate::clock;
 use crate::config::Config;
 use crate::cors;
+use crate::delivery;
 use crate::headers;
 use crate::incoming::Incoming;
 use crate::metrics::Measure;
@@ -24,6 +27,8 @@ pub(crate) struct Caller {
     pub(crate) measure: Rc<Measure>,
     /// What is asked for. Whether a write is keyed may be known only once its body is read.
     asked: Cell<Asked>,
+    /// The room of the response in the isolate's memory.
+    pub(crate) room: Rc<Reservation>,
     /// The `Origin` of the page that asks, if a page asks.
     origin: Option<String>,
     accept: Option<String>,
@@ -40,7 +45,10 @@ pub(crate) struct Answer {
 }
 
 pub(crate) enum Body {
+    /// Bytes that the caller can get again.
     Bytes(Vec<u8>),
+    /// Bytes that nobody gets again.
+    Once(Vec<u8>),
     Stream(ReadableStream),
 }
 
@@ -59,7 +67,8 @@ impl Caller {
             Asked::Write
         };
         let (measure, asked) = (Rc::new(Measure::begin()), Cell::new(asked));
-        Self { config, request_id, measure, asked, origin, accept }
+        let room = Rc::new(Reservation::of_response());
+        Self { config, request_id, measure, asked, room, origin, accept }
     }
 
     /// Notes whether something names the write: a key or a business key.
@@ -97,8 +106,9 @@ impl Caller {
         answer
     }
 
-    /// Adds what every answer carries, and makes the platform's response of it.
-    pub(crate) fn finish(&self, mut answer: Answer) -> Response {
+    /// Adds what every answer carries, and makes the platform's response of it, and the work by which
+    /// a large one reaches its caller.
+    pub(crate) fn finish(&self, mut answer: Answer) -> (Response, Option<Work>) {
         if answer.header("x-request-id").is_none() {
             answer.set("x-request-id", &self.request_id);
         }
@@ -112,7 +122,8 @@ impl Caller {
             );
         }
         cors::apply(&self.config.cors, self.origin.as_deref(), &mut answer);
-        answer.into_response()
+        let delivery = answer.deliver(&self.room);
+        (answer.into_response(), delivery)
     }
 }
 
@@ -185,7 +196,28 @@ impl Answer {
     /// Tells that this is the origin's answer, and that nobody will get it again.
     pub(crate) fn not_stored(mut self) -> Self {
         self.set("idempotency-stored", "false");
+        self.only_once()
+    }
+
+    /// Marks that its bytes are kept nowhere else.
+    pub(crate) fn only_once(mut self) -> Self {
+        if let Body::Bytes(bytes) = self.body {
+            self.body = Body::Once(bytes);
+        }
         self
+    }
+
+    /// Makes a stream of a large body, and the work that feeds it.
+    fn deliver(&mut self, room: &Rc<Reservation>) -> Option<Work> {
+        let is_large = |bytes: &Vec<u8>| bytes.len() > delivery::PIECE;
+        let body = std::mem::replace(&mut self.body, Body::Bytes(Vec::new()));
+        let (made, delivery) = match body {
+            Body::Bytes(bytes) if is_large(&bytes) => delivery::of(bytes, true, Rc::clone(room)),
+            Body::Once(bytes) if is_large(&bytes) => delivery::of(bytes, false, Rc::clone(room)),
+            body => (body, None),
+        };
+        self.body = made;
+        delivery
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
@@ -209,7 +241,7 @@ impl Answer {
         }
         match self.body {
             _ if matches!(status, 204 | 205 | 304) => builder.empty(),
-            Body::Bytes(bytes) => builder.fixed(bytes),
+            Body::Bytes(bytes) | Body::Once(bytes) => builder.fixed(bytes),
             Body::Stream(stream) => builder.stream(stream),
         }
     }

@@ -14,6 +14,7 @@ use crate::panic;
 use crate::replica;
 use crate::upstream::{self, Deadline, OriginAnswer, OriginBody, OriginError, Outgoing};
 use futures_util::future::{Either, OptionFuture, join, select};
+use oncekey::budget::SMALL;
 use oncekey::exchange::{
     After, Answer as Said, Answered, Exchange, NamedBy, Of, OriginFailure, Step, Told, Write,
 };
@@ -34,7 +35,6 @@ pub(crate) struct Attempting<'a> {
     pub(crate) caller: &'a Caller,
     pub(crate) incoming: &'a Incoming,
     pub(crate) body: Vec<u8>,
-    pub(crate) answers: Reservation,
     pub(crate) write: Write,
     pub(crate) fingerprints: Fingerprints,
     pub(crate) key: Option<IdempotencyKey>,
@@ -79,7 +79,8 @@ impl Attempting<'_> {
                     number.bring(odd.clone());
                 }
                 self.first.bring(odd);
-                (Ok(stored), Some((answer, body)))
+                let is_kept = stored.body().is_some();
+                (Ok(stored), Some((answer, body, is_kept)))
             }
             Err(failure) => (Err(failure), None),
         };
@@ -148,7 +149,7 @@ impl Attempting<'_> {
             minted_at: self.first.minted_at,
             policy: &self.first.policy,
         };
-        let step = replica::ask(self.env, self.first.name, &attempt).await?;
+        let step = replica::ask(self.env, self.first.name, &attempt, &self.caller.room).await?;
         Some((step.decision, step.status))
     }
 
@@ -179,7 +180,7 @@ impl Attempting<'_> {
     ) -> Result<Own, OriginError> {
         let config = &self.caller.config;
         let answer = upstream::call(self.env, config, outgoing, deadline).await?;
-        let body = answer.read_body(config.max_replay, &self.answers, deadline).await?;
+        let body = answer.read_body(config.max_replay, &self.caller.room, deadline).await?;
         Ok((answer, body))
     }
 
@@ -200,9 +201,16 @@ impl Attempting<'_> {
         }
     }
 
-    fn outcome(&self, answered: Answered, own: Option<Own>) -> Outcome {
+    fn outcome(
+        &self,
+        answered: Answered,
+        own: Option<(OriginAnswer, OriginBody, bool)>,
+    ) -> Outcome {
         let Answered { answer, status, after } = answered;
-        let own = own.map(|(answer, body)| answer.with_body(body));
+        let own = own.map(|(answer, body, is_kept)| {
+            let answer = answer.with_body(body, &self.caller.room);
+            if is_kept { answer } else { answer.only_once() }
+        });
         let reject = |rejection: &Rejection| self.caller.reject_by(rejection, status.as_ref());
         let answer = match (answer, own) {
             (Said::Own, Some(own)) => own,
@@ -248,8 +256,17 @@ impl Attempting<'_> {
                 let shortest = replica::shortest();
                 let (record, left) =
                     oncekey::replica::copy(fingerprint, &response, status?, shortest, now)?;
+                // Until KV has it, the copy is in memory as well, and nobody needs it.
+                let room = Reservation::of_response();
+                let size = response.body().map_or(0, <[u8]>::len) as u64;
+                if size > SMALL && !room.fits_replay(size) {
+                    return None;
+                }
                 let (env, name) = (self.env.clone(), self.first.name);
-                Some(Box::pin(async move { replica::put(&env, name, &record, left).await }))
+                Some(Box::pin(async move {
+                    replica::put(&env, name, &record, left).await;
+                    drop(room);
+                }))
             }
         }
     }

@@ -4,6 +4,7 @@
 //! was lost is asked for again instead of guessed.
 
 use crate::answer::Caller;
+use crate::budget::Reservation;
 use crate::clock;
 use crate::metrics::{self, Measure};
 use crate::object::Object;
@@ -31,6 +32,8 @@ pub(crate) struct Authority {
     odd: RefCell<Option<web_sys::Headers>>,
     came: RefCell<Option<web_sys::Headers>>,
     measure: Option<Rc<Measure>>,
+    /// Where the bytes of large replies are counted.
+    room: Option<Rc<Reservation>>,
 }
 
 /// How long a caller waits: how often it asks, and how long each time.
@@ -42,9 +45,14 @@ pub(crate) struct Patience {
     pub(crate) pause: Millis,
 }
 
-/// The shard did not answer, or could not store.
+/// Why there is no reply.
 #[derive(Debug)]
-pub(crate) struct Unavailable;
+pub(crate) enum NoReply {
+    /// The shard did not answer, or could not store.
+    Unavailable,
+    /// The reply holds a response that there is no room for.
+    NoRoom,
+}
 
 impl Patience {
     /// For a caller who waits before anything was executed: `whole` in all.
@@ -72,7 +80,7 @@ impl Authority {
     pub(crate) fn new(env: &Env, name: ScopedKey) -> Self {
         let (stub, told) = (RefCell::default(), RefCell::default());
         let (odd, came) = (RefCell::default(), RefCell::default());
-        Self { env: env.clone(), name, stub, told, odd, came, measure: None }
+        Self { env: env.clone(), name, stub, told, odd, came, measure: None, room: None }
     }
 
     /// What is completed from now on has these headers, as the platform has them.
@@ -91,6 +99,7 @@ impl Authority {
         let request_id = caller.request_id.clone();
         self.told = RefCell::new(Told { scope, of, request_id, ..Told::default() });
         self.measure = Some(Rc::clone(&caller.measure));
+        self.room = Some(Rc::clone(&caller.room));
         self
     }
 
@@ -109,7 +118,7 @@ impl Authority {
         &self,
         operation: Operation,
         patience: Patience,
-    ) -> Result<Reply, Unavailable> {
+    ) -> Result<Reply, NoReply> {
         let waits = !matches!(operation, Operation::Renew { .. });
         let began_at = clock::now();
         let reply = self.repeat(operation, patience).await;
@@ -123,19 +132,22 @@ impl Authority {
         reply
     }
 
-    async fn repeat(&self, operation: Operation, patience: Patience) -> Result<Reply, Unavailable> {
+    async fn repeat(&self, operation: Operation, patience: Patience) -> Result<Reply, NoReply> {
+        // What an executed write brought about reaches its caller, whatever room there is.
+        let is_end = matches!(operation, Operation::Complete { .. } | Operation::Fail { .. });
         let name = self.name.as_bytes().to_vec();
         let told = Some(self.told.borrow().encode());
         let call = Call { version: VERSION, name, operation, told };
         let Ok(bytes) = minicbor::to_vec(&call) else {
-            return Err(Unavailable);
+            return Err(NoReply::Unavailable);
         };
         let mut failure = "no answer in time, or nothing stored".to_owned();
         for number in 1..=patience.tries {
-            let answer = pin!(self.try_once(&bytes));
+            let answer = pin!(self.try_once(&bytes, is_end));
             match select(answer, pin!(clock::sleep(patience.each))).await {
-                Either::Left((Ok(Reply::NotStored | Reply::UnknownCall), _)) => {}
-                Either::Left((Ok(reply), _)) => return Ok(reply),
+                Either::Left((Ok(Some(Reply::NotStored | Reply::UnknownCall)), _)) => {}
+                Either::Left((Ok(Some(reply)), _)) => return Ok(reply),
+                Either::Left((Ok(None), _)) => return Err(NoReply::NoRoom),
                 Either::Left((Err(error), _)) => {
                     failure = error.to_string();
                     self.stub.take();
@@ -149,19 +161,31 @@ impl Authority {
             }
         }
         worker::console_error!("shard {} unavailable: {failure}", self.name.shard());
-        Err(Unavailable)
+        Err(NoReply::Unavailable)
     }
 
-    async fn try_once(&self, bytes: &[u8]) -> worker::Result<Reply> {
+    /// Makes a call once. `None` for a reply that there is no room for, unless it is an `is_end`.
+    async fn try_once(&self, bytes: &[u8], is_end: bool) -> worker::Result<Option<Reply>> {
         let sent_at = clock::now();
         let odd = self.odd.borrow().clone();
-        let (status, bytes, came) = self.stub()?.exchange(bytes, odd.as_ref()).await?;
-        self.came.replace(Some(came));
+        let answered = self.stub()?.ask(bytes, odd.as_ref()).await?;
+        let status = answered.status();
+        let length = answered.length();
+        if let (Some(room), Some(length)) = (&self.room, length) {
+            if is_end {
+                room.takes_in(length);
+            } else if !room.fits_replay(length) {
+                answered.discard();
+                return Ok(None);
+            }
+        }
+        self.came.replace(Some(answered.headers()));
+        let bytes = answered.bytes().await?;
         metrics::object_answered(clock::now().since(sent_at));
         if status != 200 {
             return Err(format!("the shard answered {status}").into());
         }
-        minicbor::decode(&bytes).map_err(|error| error.to_string().into())
+        minicbor::decode(&bytes).map(Some).map_err(|error| error.to_string().into())
     }
 
     fn stub(&self) -> worker::Result<Rc<Object>> {

@@ -1,66 +1,122 @@
-//! How many bytes of bodies an isolate holds at once. An isolate has 128 MB for everything; one
-//! that runs out of memory takes every request in it along, so large ones are turned away first.
+//! The isolate's memory for bodies. An isolate has 128 MB for everything. Who gets room and who has
+//! to give it up is decided by the core (`oncekey::budget`).
 
-use std::cell::Cell;
+use crate::clock;
+use oncekey::Millis;
+use oncekey::budget::{Budget, Ceilings, NoRoom, Place};
+use std::cell::RefCell;
 use std::thread::LocalKey;
+use worker::js_sys::Uint8Array;
 
-/// Bytes of bodies that may be held at once: a body stands in memory up to twice, here and on its
-/// way to the origin.
-const LIMIT: u64 = 40 << 20;
+const MIB: u64 = 1 << 20;
 
-/// Beyond that, bytes for small bodies only: uploads must not keep a checkout from paying.
-const RESERVE: u64 = 8 << 20;
+/// For the bodies of requests. Each is in memory up to twice: here and on its way to the origin.
+const REQUEST: Ceilings = Ceilings { large: 40 * MIB, small: 46 * MIB, tiny: 48 * MIB };
 
-/// How large a small body is, in bytes.
-const SMALL: u64 = 64 << 10;
+/// For responses of the origin, apart from the requests, so that many requests do not keep the
+/// responses of others from being stored.
+const RESPONSE: Ceilings = Ceilings { large: 16 * MIB, small: 18 * MIB, tiny: 18 * MIB };
 
-/// Bytes of answers, apart from the rest: who fills the isolate with requests must not keep the
-/// answers of others from being kept.
-const ANSWERS: u64 = 16 << 20;
+/// For responses that are stored. They leave room for the origin's, which come once.
+const REPLAY: Ceilings = Ceilings { large: 10 * MIB, small: 12 * MIB, tiny: 12 * MIB };
 
 thread_local! {
-    static REQUESTS_HELD: Cell<u64> = const { Cell::new(0) };
-    static ANSWERS_HELD: Cell<u64> = const { Cell::new(0) };
+    static REQUESTS: RefCell<Budget> =
+        const { RefCell::new(Budget::new(Millis::from_seconds(2))) };
+    static RESPONSES: RefCell<Budget> =
+        const { RefCell::new(Budget::new(Millis::from_seconds(5))) };
 }
 
-/// Bytes that one request holds; given back when it is dropped. (A panic drops nothing, but the
-/// wasm instance that counted them takes no new requests after one.)
+/// How many bytes are held, by what they are of.
+pub(crate) fn held() -> [(&'static str, u64); 2] {
+    let of = |budget: &'static LocalKey<RefCell<Budget>>| budget.with_borrow(Budget::held);
+    [("requests", of(&REQUESTS)), ("responses", of(&RESPONSES))]
+}
+
+/// The room of one body, given back when it is dropped. (A panic drops nothing, but the wasm
+/// instance that counted the bytes takes no new requests after one.)
 #[derive(Debug)]
 pub(crate) struct Reservation {
-    held: &'static LocalKey<Cell<u64>>,
-    limit: u64,
-    /// More than the limit, for as long as this reservation is small.
-    reserve: u64,
-    bytes: Cell<u64>,
+    budget: &'static LocalKey<RefCell<Budget>>,
+    place: Place,
 }
 
 impl Reservation {
     /// For the body of a request.
     pub(crate) fn of_request() -> Self {
-        Self { held: &REQUESTS_HELD, limit: LIMIT, reserve: RESERVE, bytes: Cell::new(0) }
+        Self::open(&REQUESTS)
     }
 
-    /// For the body of an answer.
-    pub(crate) fn of_answer() -> Self {
-        Self { held: &ANSWERS_HELD, limit: ANSWERS, reserve: 0, bytes: Cell::new(0) }
+    /// For the body of a response.
+    pub(crate) fn of_response() -> Self {
+        Self::open(&RESPONSES)
     }
 
-    /// Holds `more` bytes, unless that would be too many for the isolate.
-    pub(crate) fn grow(&self, more: u64) -> bool {
-        let bytes = self.bytes.get() + more;
-        let reserve = if bytes <= SMALL { self.reserve } else { 0 };
-        let held = self.held.get().saturating_add(more);
-        let fits = held <= self.limit + reserve;
-        if fits {
-            self.held.set(held);
-            self.bytes.set(bytes);
-        }
-        fits
+    fn open(budget: &'static LocalKey<RefCell<Budget>>) -> Self {
+        let now = clock::now();
+        Self { budget, place: budget.with_borrow_mut(|budget| budget.open(now)) }
+    }
+
+    /// Adds a piece of a request's body.
+    pub(crate) fn append(&self, piece: &[u8]) -> Result<(), NoRoom> {
+        let now = clock::now();
+        self.budget.with_borrow_mut(|budget| budget.append(self.place, piece, REQUEST, now))
+    }
+
+    /// Tells that all that was announced of a request's body has come.
+    pub(crate) fn is_whole(&self) {
+        self.budget.with_borrow_mut(|budget| budget.is_whole(self.place));
+    }
+
+    /// Takes a request's body that is whole. Its bytes are counted until the room is dropped.
+    pub(crate) fn take(&self) -> Result<Vec<u8>, NoRoom> {
+        self.budget.with_borrow_mut(|budget| budget.take(self.place)).ok_or(NoRoom)
+    }
+
+    /// Whether the body still has its room.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.budget.with_borrow(|budget| budget.has(self.place))
+    }
+
+    /// Counts bytes of an origin's response, if there is room for them.
+    pub(crate) fn fits_response(&self, bytes: u64) -> bool {
+        let now = clock::now();
+        self.budget.with_borrow_mut(|budget| budget.count(self.place, bytes, RESPONSE, now)).is_ok()
+    }
+
+    /// Counts bytes of a stored response, if there is room for them.
+    pub(crate) fn fits_replay(&self, bytes: u64) -> bool {
+        let now = clock::now();
+        self.budget.with_borrow_mut(|budget| budget.count(self.place, bytes, REPLAY, now)).is_ok()
+    }
+
+    /// Counts bytes of a stored response whose caller has executed something, room or not.
+    pub(crate) fn takes_in(&self, bytes: u64) {
+        let now = clock::now();
+        self.budget.with_borrow_mut(|budget| budget.count_anyway(self.place, bytes, RESPONSE, now));
+    }
+
+    /// Keeps a response until its caller has read it, or, if the caller `can_ask_again`, until
+    /// others need the room more.
+    pub(crate) fn put(&self, bytes: Vec<u8>, can_ask_again: bool) {
+        let now = clock::now();
+        self.budget.with_borrow_mut(|budget| budget.put(self.place, bytes, can_ask_again, now));
+    }
+
+    /// Up to `most` bytes of a response, from `at` on. `None` for a response that had to go.
+    pub(crate) fn piece(&self, at: usize, most: usize) -> Option<Uint8Array> {
+        self.budget.with_borrow(|budget| budget.piece(self.place, at, most).map(Uint8Array::from))
+    }
+
+    /// The caller has read so many bytes more of a response.
+    pub(crate) fn has_read(&self, bytes: usize) {
+        let now = clock::now();
+        self.budget.with_borrow_mut(|budget| budget.has_read(self.place, bytes as u64, now));
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        self.held.set(self.held.get().saturating_sub(self.bytes.get()));
+        self.budget.with_borrow_mut(|budget| budget.close(self.place));
     }
 }

@@ -1,6 +1,6 @@
 //! What an attempt has to do with one record: its key's, or its number's.
 
-use crate::authority::{Authority, Patience, Unavailable};
+use crate::authority::{Authority, NoReply, Patience};
 use crate::protocol::{Operation, Reply};
 use crate::random;
 use futures_util::future::LocalBoxFuture;
@@ -15,7 +15,7 @@ use worker::web_sys;
 pub(crate) type Work = LocalBoxFuture<'static, ()>;
 
 /// What became of an attempt's end.
-pub(crate) type Ended = Result<(Completion, Option<KeyStatus>), Unavailable>;
+pub(crate) type Ended = Result<(Completion, Option<KeyStatus>), NoReply>;
 
 /// An attempt at one record.
 pub(crate) struct Claim {
@@ -95,10 +95,7 @@ impl Claim {
 
     /// Renews the lease. That it was lost changes nothing: the origin is at work already, and the
     /// end of the attempt tells what becomes of its answer.
-    pub(crate) fn renew(
-        &self,
-        patience: Patience,
-    ) -> impl Future<Output = Result<Reply, Unavailable>> {
+    pub(crate) fn renew(&self, patience: Patience) -> impl Future<Output = Result<Reply, NoReply>> {
         self.authority.call(Operation::Renew { token: self.token }, patience)
     }
 
@@ -118,14 +115,15 @@ impl Claim {
         match self.authority.call(operation, patience).await {
             Ok(Reply::Unreadable) => Err(Rejection::RecordUnreadable),
             Ok(reply) => Ok(reply),
-            Err(Unavailable) => Err(Rejection::StoreUnavailable),
+            Err(NoReply::Unavailable) => Err(Rejection::StoreUnavailable),
+            Err(NoReply::NoRoom) => Err(Rejection::Overloaded),
         }
     }
 
     async fn end(&self, operation: Operation) -> Ended {
         match self.authority.call(operation, Patience::with_answer_in_hand()).await {
             Ok(Reply::Ended { completion, status }) => Ok((completion, status)),
-            Ok(_) | Err(Unavailable) => Err(Unavailable),
+            Ok(_) | Err(_) => Err(NoReply::Unavailable),
         }
     }
 }

@@ -152,20 +152,9 @@ async fn once(
     let unreachable = config.unreachable;
     let Policy { lease, unknown_outcome, .. } = config.policy;
     let write = Write { named_by, number, lease, unreachable, unknown_outcome };
-    let answers = Reservation::of_answer();
     let incoming = &incoming;
-    let attempting = Attempting {
-        env,
-        caller,
-        incoming,
-        body,
-        answers,
-        write,
-        fingerprints,
-        key,
-        first,
-        number: second,
-    };
+    let attempting =
+        Attempting { env, caller, incoming, body, write, fingerprints, key, first, number: second };
     Ok(attempting.run().await)
 }
 

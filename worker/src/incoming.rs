@@ -7,13 +7,16 @@ use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use oncekey::form::{Taken, has_fields, take_key};
 use oncekey::path::normal;
-use oncekey::{Millis, Rejection};
+use oncekey::{Millis, Rejection, UnixMillis};
 use std::pin::pin;
 use web_sys::Url;
 use worker::{ByteStream, Request};
 
 /// How long the next piece of a body may take.
 const NEXT_CHUNK: Millis = Millis::from_seconds(10);
+
+/// How often a body that stands still looks whether it still has its place in memory.
+const LOOK: Millis = Millis::from_seconds(1);
 
 /// How long a whole body may take.
 const WHOLE_BODY: Millis = Millis::from_seconds(120);
@@ -80,28 +83,20 @@ impl Incoming {
             return Ok(Vec::new());
         };
         // Grown as it comes: a length that is only announced must not cost memory.
-        let mut body = Vec::new();
+        let mut length = 0;
         let mut chunks = ByteStream::from(stream);
         let latest = clock::now().plus(WHOLE_BODY);
-        loop {
-            // A body that stands still holds memory that others need.
-            let left = latest.since(clock::now()).min(NEXT_CHUNK);
-            let chunk = match select(chunks.next(), pin!(clock::sleep(left))).await {
-                Either::Left((None, _)) => break,
-                Either::Left((Some(Ok(chunk)), _)) => chunk,
-                Either::Left((Some(Err(_)), _)) | Either::Right(_) => {
-                    return Err(Rejection::BodyUnreadable);
-                }
-            };
-            if (body.len() + chunk.len()) as u64 > limit {
+        while let Some(chunk) = next_chunk(&mut chunks, latest, reservation).await? {
+            length += chunk.len() as u64;
+            if length > limit {
                 return Err(Rejection::BodyTooLarge(limit));
             }
-            if !reservation.grow(chunk.len() as u64) {
-                return Err(Rejection::Overloaded);
+            reservation.append(&chunk).map_err(|_| Rejection::Overloaded)?;
+            if announced == Some(length) {
+                reservation.is_whole();
             }
-            body.extend_from_slice(&chunk);
         }
-        Ok(body)
+        reservation.take().map_err(|_| Rejection::Overloaded)
     }
 
     /// Whether the body is a form that may carry the key in a field.
@@ -135,5 +130,27 @@ impl Incoming {
     /// The body as the stream that it came as, to be passed on.
     pub(crate) fn body_stream(&self) -> Option<worker::web_sys::ReadableStream> {
         self.request.inner().body()
+    }
+}
+
+/// The next piece of a body, which has to come until `latest`. A body that stands still ends after a
+/// while, and as soon as it has lost its place in memory to others.
+async fn next_chunk(
+    chunks: &mut ByteStream,
+    latest: UnixMillis,
+    reservation: &Reservation,
+) -> Result<Option<Vec<u8>>, Rejection> {
+    let latest = latest.min(clock::now().plus(NEXT_CHUNK));
+    let mut next = chunks.next();
+    loop {
+        let left = latest.since(clock::now());
+        match select(next, pin!(clock::sleep(left.min(LOOK)))).await {
+            Either::Left((chunk, _)) => {
+                return chunk.transpose().map_err(|_| Rejection::BodyUnreadable);
+            }
+            Either::Right(_) if left <= LOOK => return Err(Rejection::BodyUnreadable),
+            Either::Right(_) if !reservation.is_kept() => return Err(Rejection::Overloaded),
+            Either::Right((_, unread)) => next = unread,
+        }
     }
 }

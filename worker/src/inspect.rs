@@ -2,7 +2,7 @@
 
 use crate::answer::{Answer, Caller};
 use crate::ask::{self, Inquiry};
-use crate::authority::{Authority, Patience, Unavailable};
+use crate::authority::{Authority, NoReply, Patience};
 use crate::budget::Reservation;
 use crate::clock;
 use crate::gateway::scope_of;
@@ -186,7 +186,8 @@ async fn call(authority: &Authority, operation: Operation) -> Result<Reply, Reje
     match authority.call(operation, Patience::within(PATIENCE)).await {
         Ok(Reply::Unreadable) => Err(Rejection::RecordUnreadable),
         Ok(reply) => Ok(reply),
-        Err(Unavailable) => Err(Rejection::StoreUnavailable),
+        Err(NoReply::Unavailable) => Err(Rejection::StoreUnavailable),
+        Err(NoReply::NoRoom) => Err(Rejection::Overloaded),
     }
 }
 

@@ -12,6 +12,7 @@ mod claim;
 mod clock;
 mod config;
 mod cors;
+mod delivery;
 mod demo;
 mod gateway;
 mod headers;
@@ -82,7 +83,11 @@ async fn fetch(request: Request, env: Env, context: Context) -> Result<Response>
         Either::Left((Ok(answer), _)) => answer,
         _ => caller.reject(&Rejection::Internal),
     };
-    Ok(caller.finish(answer))
+    let (response, delivery) = caller.finish(answer);
+    if let Some(delivery) = delivery {
+        context.wait_until(panic::contain(delivery).map(drop));
+    }
+    Ok(response)
 }
 
 /// What a path is told that goes up over its start where it is read carelessly.

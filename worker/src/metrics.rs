@@ -5,6 +5,7 @@
 //! platform time stands still while code computes, so what is measured is waiting.
 
 use crate::answer::{Answer, Caller};
+use crate::budget;
 use crate::clock;
 use crate::random;
 use oncekey::{Millis, Rejection, UnixMillis};
@@ -240,6 +241,11 @@ const EXECUTIONS: [&str; 3] = [
     "Executed writes, by how their key stood afterwards.",
     ",state=\"",
 ];
+const HELD: [&str; 3] = [
+    "oncekey_held_bytes",
+    "Bytes of bodies that this isolate holds now; beyond its limits it answers 503.",
+    ",of=\"",
+];
 const OBJECT: [&str; 2] =
     ["oncekey_object_seconds", "How long Durable Objects took to answer a call."];
 const ORIGIN: [&str; 2] =
@@ -250,6 +256,10 @@ impl Counters {
         let mut text = String::new();
         self.counts(&mut text, WRITES, &OUTCOMES, &self.outcomes);
         self.counts(&mut text, EXECUTIONS, &STATES, &self.states);
+        head(&mut text, HELD[0], HELD[1], "gauge");
+        for (of, bytes) in budget::held() {
+            self.sample(&mut text, [HELD[0], ""], [HELD[2], of, "\""], bytes);
+        }
         self.latencies(&mut text, OBJECT, &self.object);
         self.latencies(&mut text, ORIGIN, &self.origin);
         text

@@ -29,15 +29,10 @@ impl Object {
         received(self.send(body)?).await
     }
 
-    /// The same with headers, there and back, whose values never become text.
-    pub(crate) async fn exchange(
-        &self,
-        body: &[u8],
-        headers: Option<&Headers>,
-    ) -> Result<(u16, Vec<u8>, Headers)> {
-        let response: Response = self.call(body, headers)?.await?.dyn_into()?;
-        let bytes = JsFuture::from(response.array_buffer()?).await?;
-        Ok((response.status(), Uint8Array::new(&bytes).to_vec(), response.headers()))
+    /// Makes a call with headers, whose values never become text, and waits for the head of its
+    /// answer.
+    pub(crate) async fn ask(&self, body: &[u8], headers: Option<&Headers>) -> Result<Answered> {
+        Ok(Answered(self.call(body, headers)?.await?.dyn_into()?))
     }
 
     /// Sends a call at once, and does not wait for its answer.
@@ -59,7 +54,40 @@ impl Object {
 
 /// The answer to a call that was sent.
 pub(crate) async fn received(sent: JsFuture) -> Result<(u16, Vec<u8>)> {
-    let response: Response = sent.await?.dyn_into()?;
-    let body = JsFuture::from(response.array_buffer()?).await?;
-    Ok((response.status(), Uint8Array::new(&body).to_vec()))
+    let answered = Answered(sent.await?.dyn_into()?);
+    Ok((answered.status(), answered.bytes().await?))
+}
+
+/// The header by which an object says how long a large answer is, before its bytes are read.
+pub(crate) const LENGTH: &str = "oncekey-length";
+
+/// An answer of an object whose body was not read.
+pub(crate) struct Answered(Response);
+
+impl Answered {
+    pub(crate) fn status(&self) -> u16 {
+        self.0.status()
+    }
+
+    /// The headers, as the platform has them.
+    pub(crate) fn headers(&self) -> Headers {
+        self.0.headers()
+    }
+
+    /// How long the body is, where the object says so.
+    pub(crate) fn length(&self) -> Option<u64> {
+        self.0.headers().get(LENGTH).ok()??.parse().ok()
+    }
+
+    pub(crate) async fn bytes(self) -> Result<Vec<u8>> {
+        let body = JsFuture::from(self.0.array_buffer()?).await?;
+        Ok(Uint8Array::new(&body).to_vec())
+    }
+
+    /// Lets the body go unread.
+    pub(crate) fn discard(self) {
+        if let Some(body) = self.0.body() {
+            let _ = body.cancel();
+        }
+    }
 }

@@ -1,13 +1,17 @@
 //! Workers KV as a replica of answers: for replays while the authority is slow or down.
 
+use crate::budget::Reservation;
 use crate::clock;
+use futures_util::StreamExt;
 use futures_util::future::{Either, select};
+use oncekey::budget::SMALL;
 use oncekey::{Attempt, Decision, Millis, Record, ScopedKey, Step, replica};
 use std::pin::pin;
-use worker::Env;
 use worker::js_sys::{Object, Promise, Reflect, Uint8Array};
 use worker::wasm_bindgen::{self, JsCast, JsValue, prelude::wasm_bindgen};
 use worker::wasm_bindgen_futures::JsFuture;
+use worker::web_sys::ReadableStream;
+use worker::{ByteStream, Env};
 
 /// The binding of the namespace; a Worker without it has no replica.
 const BINDING: &str = "REPLICA";
@@ -57,10 +61,26 @@ pub(crate) async fn ask(
     env: &Env,
     name: ScopedKey,
     attempt: &Attempt<'_>,
+    room: &Reservation,
 ) -> Option<Step<Decision>> {
-    let read = namespace(env)?.get(&key(name), "arrayBuffer").ok()?;
-    let bytes = match select(JsFuture::from(read), pin!(clock::sleep(PATIENCE))).await {
-        Either::Left((Ok(found), _)) if found.is_object() => Uint8Array::new(&found).to_vec(),
+    let found = namespace(env)?.get(&key(name), "stream").ok()?;
+    let read = pin!(async {
+        let found = JsFuture::from(found).await.ok()?;
+        let mut pieces = ByteStream::from(found.dyn_into::<ReadableStream>().ok()?);
+        let (mut bytes, mut counted) = (Vec::new(), 0);
+        while let Some(piece) = pieces.next().await {
+            bytes.extend_from_slice(&piece.ok()?);
+            let size = bytes.len() as u64;
+            if size > SMALL {
+                // A copy that there is no room for says nothing.
+                room.fits_replay(size - counted).then_some(())?;
+                counted = size;
+            }
+        }
+        Some(bytes)
+    });
+    let bytes = match select(read, pin!(clock::sleep(PATIENCE))).await {
+        Either::Left((Some(bytes), _)) => bytes,
         _ => return None,
     };
     let copy = Record::decode(&bytes).ok()?;

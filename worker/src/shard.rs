@@ -11,10 +11,12 @@ mod replays;
 
 use crate::clock;
 use crate::config;
+use crate::object::LENGTH;
 use crate::panic;
 use crate::protocol::{Call, Operation, Reply, Told, VERSION};
 use journal::Whose;
 use odd_headers::OddHeaders;
+use oncekey::budget::SMALL;
 use oncekey::journal::{Call as Change, JournalEntry, Note, Teller};
 use oncekey::{Attempt, Decision, Millis, Next, Record, RecordError, UnixMillis, lifecycle};
 use replays::Replays;
@@ -59,11 +61,16 @@ impl DurableObject for Shard {
         let bytes = request.bytes().await?;
         let inner = Rc::clone(&self.0);
         let (reply, odd) = contained(async move { inner.serve(&bytes, &odd).await }).await?;
+        let length = reply.len();
         let response = Response::from_bytes(reply)?;
-        Ok(match odd {
+        let mut response = match odd {
             Some(odd) => response.with_headers(Headers(odd)),
             None => response,
-        })
+        };
+        if length as u64 > SMALL {
+            response.headers_mut().set(LENGTH, &length.to_string())?;
+        }
+        Ok(response)
     }
 
     async fn alarm(&self) -> Result<Response> {

@@ -4,12 +4,14 @@ use crate::answer::{Answer, Body};
 use crate::budget::Reservation;
 use crate::clock;
 use crate::config::{Config, Upstream};
+use crate::delivery;
 use crate::headers;
 use crate::incoming::Incoming;
 use crate::sandbox;
 use futures_util::future::{Either, select};
 use futures_util::stream;
 use futures_util::{Stream, StreamExt};
+use oncekey::budget::SMALL;
 use oncekey::disguise::names_another_path;
 use oncekey::forward::{
     below_upstream, how_it_came, is_forwarded, is_link, is_read, may_be_repeated,
@@ -32,9 +34,6 @@ const SANDBOX: &str = "https://sandbox";
 
 /// As much of a large body goes out at once, in bytes. A smaller body goes as a whole.
 const PIECE: u32 = 64 << 10;
-
-/// The largest answer that needs no place in the budget, in bytes.
-const SMALL: usize = 64 << 10;
 
 /// A request as the origin gets it.
 pub(crate) struct Outgoing {
@@ -421,6 +420,7 @@ impl OriginAnswer {
             return Ok(OriginBody::Stream { read: Vec::new(), rest: Some(chunks) });
         }
         let mut body = Vec::new();
+        let mut counted = 0;
         loop {
             match deadline.bound(chunks.next()).await {
                 None => return Err(OriginError::TimedOut),
@@ -436,11 +436,14 @@ impl OriginAnswer {
                 }
                 Some(Some(Err(_))) => return Err(OriginError::CutOff),
                 Some(Some(Ok(chunk))) => {
-                    let size = body.len() + chunk.len();
                     body.extend_from_slice(&chunk);
                     // A small answer is kept whatever else is in memory: it is here already.
-                    let has_room = size <= SMALL || reservation.grow(chunk.len() as u64);
-                    if size > limit || !has_room {
+                    let size = body.len() as u64;
+                    let has_room = size <= SMALL || reservation.fits_response(size - counted);
+                    if has_room && size > SMALL {
+                        counted = size;
+                    }
+                    if body.len() > limit || !has_room {
                         return Ok(OriginBody::Stream { read: body, rest: Some(chunks) });
                     }
                 }
@@ -466,11 +469,11 @@ impl OriginAnswer {
     }
 
     /// The answer with a body that was read.
-    pub(crate) fn with_body(self, body: OriginBody) -> Answer {
+    pub(crate) fn with_body(self, body: OriginBody, room: &Rc<Reservation>) -> Answer {
         let headers = self.headers_of_read_body(&body);
         let body = match body {
             OriginBody::Whole(bytes) => Body::Bytes(bytes),
-            OriginBody::Stream { read, rest } => rejoin(read, rest),
+            OriginBody::Stream { read, rest } => rejoin(read, rest, Rc::clone(room)),
         };
         Answer { status: self.status, headers, body, came: Some(self.response.headers()) }
     }
@@ -503,8 +506,13 @@ fn is_short_of_coding(error: &worker::Error) -> bool {
 }
 
 /// A stream of what was read of a body and what was not.
-fn rejoin(read: Vec<u8>, rest: Option<ByteStream>) -> Body {
-    let first = futures_util::stream::once(async move { Ok(read) });
+/// What was read leaves in pieces and keeps its room until it is out.
+fn rejoin(read: Vec<u8>, rest: Option<ByteStream>, room: Rc<Reservation>) -> Body {
+    let first = futures_util::stream::unfold((0, read, room), async |(at, read, room)| {
+        let end = read.len().min(at + delivery::PIECE);
+        let piece = read.get(at..end).filter(|piece| !piece.is_empty())?.to_vec();
+        Some((Ok(piece), (end, read, room)))
+    });
     let rest = futures_util::stream::iter(rest).flatten();
     let joined = Response::from_stream(first.chain(rest)).map(web_sys::Response::from);
     match joined.ok().and_then(|response| response.body()) {

@@ -44,7 +44,6 @@ async fn receive(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Outc
         caller,
         incoming,
         body,
-        answers: Reservation::of_answer(),
         write: Write {
             named_by: NamedBy::Event,
             number: None,

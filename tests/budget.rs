@@ -1,0 +1,182 @@
+//! Who gets room in an isolate's memory, and who gives it up.
+
+use oncekey::budget::{Budget, Ceilings, FORGOTTEN, NoRoom, PROGRESS, Place, SMALL, TINY};
+use oncekey::{Millis, UnixMillis};
+
+const PATIENCE: Millis = Millis::from_seconds(2);
+
+/// Four large bodies, then small ones, then tiny ones.
+const LARGE: u64 = 4 * (1 << 20);
+const CEILINGS: Ceilings =
+    Ceilings { large: LARGE, small: LARGE + 8 * SMALL, tiny: LARGE + 8 * SMALL + 8 * TINY };
+
+fn at(millis: u64) -> UnixMillis {
+    UnixMillis::new(1_000_000 + millis)
+}
+
+/// A body of so many bytes whose sender has not sent all of it.
+fn unfinished(budget: &mut Budget, length: u64, now: u64) -> Result<Place, NoRoom> {
+    let place = budget.open(at(now));
+    budget.append(place, &vec![7; length as usize], CEILINGS, at(now)).map(|()| place)
+}
+
+/// A body of so many bytes that is whole and in use.
+fn whole(budget: &mut Budget, length: u64, now: u64) -> Result<Place, NoRoom> {
+    let place = unfinished(budget, length, now)?;
+    budget.take(place).map(|_| place).ok_or(NoRoom)
+}
+
+#[test]
+fn large_bodies_leave_room_for_small_ones_and_those_for_tiny_ones() {
+    let mut budget = Budget::new(PATIENCE);
+    for _ in 0..4 {
+        whole(&mut budget, 1 << 20, 0).unwrap();
+    }
+    assert_eq!(whole(&mut budget, SMALL + 1, 0), Err(NoRoom));
+    for _ in 0..8 {
+        whole(&mut budget, SMALL, 0).unwrap();
+    }
+    assert_eq!(whole(&mut budget, TINY + 1, 0), Err(NoRoom));
+    for _ in 0..8 {
+        whole(&mut budget, TINY, 0).unwrap();
+    }
+    assert_eq!(whole(&mut budget, 1, 0), Err(NoRoom));
+    assert_eq!(budget.held(), CEILINGS.tiny);
+}
+
+#[test]
+fn what_is_closed_is_free_again() {
+    let mut budget = Budget::new(PATIENCE);
+    let place = whole(&mut budget, LARGE, 0).unwrap();
+    assert_eq!(unfinished(&mut budget, 1 << 20, 0), Err(NoRoom));
+    budget.close(place);
+    budget.close(place);
+    // The refused body has its place still, and no bytes.
+    assert_eq!(budget.held(), 0);
+    unfinished(&mut budget, LARGE, 0).unwrap();
+}
+
+#[test]
+fn a_large_body_takes_the_room_of_one_that_stands_still() {
+    let mut budget = Budget::new(PATIENCE);
+    let first = unfinished(&mut budget, LARGE / 2, 0).unwrap();
+    let second = unfinished(&mut budget, LARGE / 2, 100).unwrap();
+    assert_eq!(unfinished(&mut budget, 1 << 20, 1999), Err(NoRoom));
+    unfinished(&mut budget, 1 << 20, 2000).unwrap();
+    assert!(!budget.has(first) && budget.has(second));
+    assert_eq!(budget.take(first), None);
+    assert_eq!(budget.append(first, b"more", CEILINGS, at(2001)), Err(NoRoom));
+    assert_eq!(budget.held(), LARGE / 2 + (1 << 20));
+    budget.close(first);
+    assert_eq!(budget.held(), LARGE / 2 + (1 << 20));
+}
+
+#[test]
+fn a_small_body_takes_the_room_of_small_ones_that_are_not_whole() {
+    let mut budget = Budget::new(PATIENCE);
+    whole(&mut budget, LARGE, 0).unwrap();
+    let stalled: Vec<_> =
+        (0..8).map(|number| unfinished(&mut budget, SMALL, number).unwrap()).collect();
+    unfinished(&mut budget, SMALL, 10).unwrap();
+    assert!(!budget.has(stalled[0]));
+    assert!(stalled[1..].iter().all(|place| budget.has(*place)), "no more than has to");
+}
+
+#[test]
+fn any_number_of_stalled_bodies_leaves_room_for_a_payment() {
+    for length in [300, TINY, TINY + 1, SMALL, SMALL + 1, 1 << 20] {
+        let mut budget = Budget::new(PATIENCE);
+        let mut taken = 0;
+        // At 300 bytes each they are many: a tenth more than there is room for will do.
+        while taken < CEILINGS.tiny + CEILINGS.tiny / 10 {
+            let _ = unfinished(&mut budget, length, taken);
+            taken += length;
+        }
+        assert!(whole(&mut budget, 300, taken).is_ok(), "{length}");
+        assert!(budget.held() <= CEILINGS.tiny);
+    }
+}
+
+#[test]
+fn a_small_body_does_not_end_an_upload_that_makes_progress() {
+    let mut budget = Budget::new(PATIENCE);
+    let upload = unfinished(&mut budget, LARGE, 0).unwrap();
+    for _ in 0..8 {
+        whole(&mut budget, SMALL, 0).unwrap();
+    }
+    assert_eq!(whole(&mut budget, SMALL, 1000), Err(NoRoom));
+    assert!(budget.has(upload));
+}
+
+#[test]
+fn a_trickle_is_no_progress() {
+    let mut budget = Budget::new(PATIENCE);
+    let trickles = unfinished(&mut budget, LARGE / 2 - PROGRESS, 0).unwrap();
+    let moves = unfinished(&mut budget, LARGE / 2 - PROGRESS, 0).unwrap();
+    for second in 1..=3 {
+        budget.append(trickles, &[1; 100], CEILINGS, at(second * 900)).unwrap();
+    }
+    budget.append(moves, &vec![1; PROGRESS as usize], CEILINGS, at(2700)).unwrap();
+    unfinished(&mut budget, 1 << 20, 2800).unwrap();
+    assert!(!budget.has(trickles) && budget.has(moves));
+}
+
+#[test]
+fn what_is_whole_keeps_its_place_until_it_is_forgotten() {
+    let mut budget = Budget::new(PATIENCE);
+    let taken = whole(&mut budget, LARGE / 2, 0).unwrap();
+    let told = unfinished(&mut budget, LARGE / 2, 0).unwrap();
+    budget.is_whole(told);
+    let almost = FORGOTTEN.as_u64() - 1;
+    assert_eq!(unfinished(&mut budget, 1 << 20, almost), Err(NoRoom));
+    unfinished(&mut budget, 1 << 20, almost + 1).unwrap();
+    assert!(!budget.has(taken) && budget.has(told));
+    assert_eq!(budget.take(told).map(|bytes| bytes.len() as u64), Some(LARGE / 2));
+}
+
+#[test]
+fn no_body_goes_in_vain() {
+    let mut budget = Budget::new(PATIENCE);
+    whole(&mut budget, LARGE - SMALL, 0).unwrap();
+    let stalled = unfinished(&mut budget, SMALL, 0).unwrap();
+    assert_eq!(unfinished(&mut budget, 1 << 20, 5000), Err(NoRoom));
+    assert_eq!(unfinished(&mut budget, CEILINGS.large + 1, 5000), Err(NoRoom));
+    assert!(budget.has(stalled));
+}
+
+#[test]
+fn a_response_leaves_in_pieces_and_goes_when_its_reader_does_not_read() {
+    let mut budget = Budget::new(PATIENCE);
+    let mut put = |can_ask_again, now| {
+        let place = budget.open(at(now));
+        budget.count(place, LARGE / 2, CEILINGS, at(now)).unwrap();
+        budget.put(place, vec![9; LARGE as usize / 2], can_ask_again, at(now));
+        place
+    };
+    let (again, once) = (put(true, 0), put(false, 0));
+    assert_eq!(budget.held(), LARGE, "bytes that were counted are counted once");
+    assert_eq!(budget.piece(again, 0, 10), Some(&[9; 10][..]));
+    assert_eq!(budget.piece(again, LARGE as usize / 2 - 3, 10), Some(&[9; 3][..]));
+    assert_eq!(budget.piece(again, LARGE as usize, 10), None);
+    budget.has_read(again, PROGRESS, at(1000));
+    assert_eq!(unfinished(&mut budget, 1 << 20, 2999), Err(NoRoom));
+    unfinished(&mut budget, 1 << 20, 3000).unwrap();
+    assert_eq!(budget.piece(again, 0, 10), None);
+    assert!(budget.has(once), "a response that nobody gets again is not dropped");
+}
+
+#[test]
+fn what_an_execution_brought_about_is_not_refused() {
+    let mut budget = Budget::new(PATIENCE);
+    whole(&mut budget, LARGE, 0).unwrap();
+    let place = budget.open(at(0));
+    assert_eq!(budget.count(place, 1 << 20, CEILINGS, at(0)), Err(NoRoom));
+    budget.count_anyway(place, 1 << 20, CEILINGS, at(0));
+    assert_eq!(budget.held(), LARGE + (1 << 20));
+    assert_eq!(unfinished(&mut budget, SMALL, 0), Err(NoRoom));
+    budget.close(place);
+    assert_eq!(budget.held(), LARGE);
+    // Also where its place was forgotten meanwhile.
+    budget.put(place, vec![1; 10], true, at(0));
+    assert_eq!((budget.held(), budget.piece(place, 0, 10)), (LARGE + 10, Some(&[1; 10][..])));
+}

@@ -1,0 +1,75 @@
+//! A large response on its way to a caller who may be slow. Its bytes stay in the budget and leave
+//! in pieces, so that what a caller has not read is known, counted and can be dropped.
+
+use crate::answer::Body;
+use crate::budget::Reservation;
+use crate::claim::Work;
+use crate::clock;
+use futures_util::future::{Either, select};
+use oncekey::Millis;
+use std::pin::pin;
+use std::rc::Rc;
+use worker::wasm_bindgen_futures::JsFuture;
+use worker::web_sys::WritableStreamDefaultWriter;
+use worker::worker_sys::FixedLengthStream;
+
+/// The largest body that is handed to the platform at once, and the size of the pieces of others.
+pub(crate) const PIECE: usize = 64 << 10;
+
+/// How often a delivery that stands still looks whether it may go on.
+const LOOK: Millis = Millis::from_seconds(1);
+
+/// How long a caller may read nothing of a response that it can get again.
+const LONGEST_PAUSE: Millis = Millis::from_seconds(60);
+
+/// Makes a stream of a response and the work that feeds it, which has to go on while the caller
+/// reads. Whoever `can_ask_again` is cut off when it does not read and others need the room.
+pub(crate) fn of(
+    bytes: Vec<u8>,
+    can_ask_again: bool,
+    room: Rc<Reservation>,
+) -> (Body, Option<Work>) {
+    let length = bytes.len();
+    let stream = u32::try_from(length).ok().and_then(|length| FixedLengthStream::new(length).ok());
+    let writer = stream.as_ref().and_then(|stream| stream.writable().get_writer().ok());
+    let (Some(stream), Some(writer)) = (stream, writer) else { return (Body::Bytes(bytes), None) };
+    room.put(bytes, can_ask_again);
+    let work = async move { deliver(&room, length, can_ask_again, &writer).await };
+    (Body::Stream(stream.readable()), Some(Box::pin(work)))
+}
+
+async fn deliver(
+    room: &Reservation,
+    length: usize,
+    can_ask_again: bool,
+    writer: &WritableStreamDefaultWriter,
+) {
+    let mut at = 0;
+    while at < length {
+        let Some(piece) = room.piece(at, PIECE) else {
+            return cut_off(writer).await;
+        };
+        at += PIECE;
+        let mut write = JsFuture::from(writer.write_with_chunk(&piece));
+        let began_at = clock::now();
+        loop {
+            match select(write, pin!(clock::sleep(LOOK))).await {
+                Either::Left((Ok(_), _)) => break,
+                // The caller has gone.
+                Either::Left((Err(_), _)) => return,
+                Either::Right((_, unread)) => write = unread,
+            }
+            let is_too_long = can_ask_again && clock::now().since(began_at) >= LONGEST_PAUSE;
+            if is_too_long || !room.is_kept() {
+                return cut_off(writer).await;
+            }
+        }
+        room.has_read(PIECE);
+    }
+    let _ = JsFuture::from(writer.close()).await;
+}
+
+/// Ends the connection: the caller knows by the length that this was not all.
+async fn cut_off(writer: &WritableStreamDefaultWriter) {
+    let _ = JsFuture::from(writer.abort()).await;
+}
