@@ -1,11 +1,10 @@
 //! What goes back to a caller.
 
 use crate::budget::Reservation;
-use crate::claim::Work;
 use crate::clock;
 use crate::config::Config;
 use crate::cors;
-use crate::delivery;
+use crate::delivery::{self, Delivery};
 use crate::headers;
 use crate::incoming::Incoming;
 use crate::metrics::Measure;
@@ -108,7 +107,7 @@ impl Caller {
 
     /// Adds what every answer carries, and makes the platform's response of it, and the work by which
     /// a large one reaches its caller.
-    pub(crate) fn finish(&self, mut answer: Answer) -> (Response, Option<Work>) {
+    pub(crate) fn finish(&self, mut answer: Answer) -> (Response, Option<Delivery>) {
         if answer.header("x-request-id").is_none() {
             answer.set("x-request-id", &self.request_id);
         }
@@ -208,16 +207,22 @@ impl Answer {
     }
 
     /// Makes a stream of a large body, and the work that feeds it.
-    fn deliver(&mut self, room: &Rc<Reservation>) -> Option<Work> {
-        let is_large = |bytes: &Vec<u8>| bytes.len() > delivery::PIECE;
-        let body = std::mem::replace(&mut self.body, Body::Bytes(Vec::new()));
-        let (made, delivery) = match body {
-            Body::Bytes(bytes) if is_large(&bytes) => delivery::of(bytes, true, Rc::clone(room)),
-            Body::Once(bytes) if is_large(&bytes) => delivery::of(bytes, false, Rc::clone(room)),
-            body => (body, None),
-        };
-        self.body = made;
-        delivery
+    fn deliver(&mut self, room: &Rc<Reservation>) -> Option<Delivery> {
+        let can_ask_again = matches!(self.body, Body::Bytes(_));
+        let (Body::Bytes(bytes) | Body::Once(bytes)) = &mut self.body else { return None };
+        if bytes.len() <= delivery::PIECE {
+            return None;
+        }
+        match delivery::of(std::mem::take(bytes), can_ask_again, Rc::clone(room)) {
+            Ok((stream, delivery)) => {
+                self.body = Body::Stream(stream);
+                Some(delivery)
+            }
+            Err(unsent) => {
+                *bytes = unsent;
+                None
+            }
+        }
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {

@@ -1,16 +1,14 @@
 //! A large response on its way to a caller who may be slow. Its bytes stay in the budget and leave
 //! in pieces, so that what a caller has not read is known, counted and can be dropped.
 
-use crate::answer::Body;
 use crate::budget::Reservation;
-use crate::claim::Work;
 use crate::clock;
-use futures_util::future::{Either, select};
+use futures_util::future::{Either, LocalBoxFuture, select};
 use oncekey::Millis;
 use std::pin::pin;
 use std::rc::Rc;
 use worker::wasm_bindgen_futures::JsFuture;
-use worker::web_sys::WritableStreamDefaultWriter;
+use worker::web_sys::{ReadableStream, WritableStreamDefaultWriter};
 use worker::worker_sys::FixedLengthStream;
 
 /// The largest body that is handed to the platform at once, and the size of the pieces of others.
@@ -22,20 +20,23 @@ const LOOK: Millis = Millis::from_seconds(1);
 /// How long a caller may read nothing of a response that it can get again.
 const LONGEST_PAUSE: Millis = Millis::from_seconds(60);
 
-/// Makes a stream of a response and the work that feeds it, which has to go on while the caller
-/// reads. Whoever `can_ask_again` is cut off when it does not read and others need the room.
+/// The work that feeds a stream, which has to go on while the caller reads.
+pub(crate) type Delivery = LocalBoxFuture<'static, ()>;
+
+/// Makes a stream of a response. Whoever `can_ask_again` is cut off when it does not read and others
+/// need the room. The bytes come back where the platform makes no stream of them.
 pub(crate) fn of(
     bytes: Vec<u8>,
     can_ask_again: bool,
     room: Rc<Reservation>,
-) -> (Body, Option<Work>) {
+) -> Result<(ReadableStream, Delivery), Vec<u8>> {
     let length = bytes.len();
     let stream = u32::try_from(length).ok().and_then(|length| FixedLengthStream::new(length).ok());
     let writer = stream.as_ref().and_then(|stream| stream.writable().get_writer().ok());
-    let (Some(stream), Some(writer)) = (stream, writer) else { return (Body::Bytes(bytes), None) };
+    let (Some(stream), Some(writer)) = (stream, writer) else { return Err(bytes) };
     room.put(bytes, can_ask_again);
     let work = async move { deliver(&room, length, can_ask_again, &writer).await };
-    (Body::Stream(stream.readable()), Some(Box::pin(work)))
+    Ok((stream.readable(), Box::pin(work)))
 }
 
 async fn deliver(
