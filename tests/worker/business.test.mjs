@@ -120,7 +120,12 @@ describe("a number", () => {
     const [path, no, key] = [gateway.route(handler), newNumber(), newKey()];
     const first = gateway.order(path, no, { key });
     await handler.reached;
-    await new Promise((resolve) => setTimeout(resolve, 4500));
+    const renewals = (calls) => calls.filter((op) => op === "renew").length;
+    // Each comes when half the lease has gone, so three of them outlast it.
+    await eventually(async () => {
+      assert.ok(renewals((await gateway.calls(key)).map(({ op }) => op)) >= 3);
+      assert.ok(renewals(await gateway.numberCalls(path, no)) >= 3);
+    }, 60);
     isError(await gateway.order(path, no), 409, "idempotency_in_progress", "released");
     isError(await gateway.order(path, no, { key }), 409, "idempotency_in_progress", "in_progress");
     handler.open();

@@ -53,7 +53,8 @@ function faultyStub(stub, keep) {
       await before;
       const call = read(bytes);
       const rule = ruleFor(call);
-      state.calls.push({ ...call, fault: rule?.fault });
+      const noted = { ...call, fault: rule?.fault };
+      state.calls.push(noted);
       switch (rule?.fault) {
         case "refuse": // never arrives
           throw new Error("Network connection lost.");
@@ -65,7 +66,7 @@ function faultyStub(stub, keep) {
           return new Promise(() => {});
         case "delay": // arrives late; others may overtake it
           leave();
-          return await keep(sleep(rule.ms).then(() => post(bytes)));
+          return await keep(sleep(rule.ms).then(() => post(bytes)).finally(() => (noted.arrived = true)));
         case "stall": // arrives late, and so does what follows
           return await keep(sleep(rule.ms).then(() => post(bytes)));
         case "slow": // is carried out at once, and the reply comes late

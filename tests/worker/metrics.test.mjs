@@ -1,7 +1,7 @@
 // Metrics: what became of keyed writes, and how long object and origin took.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { created, gated, inTurn, newKey, sleep, startGateway } from "./support.mjs";
+import { apiKey, created, eventually, gated, head, inTurn, newKey, sleep, startGateway, startRaw } from "./support.mjs";
 
 const TOKEN = "admin-token-0123456789";
 const admin = [["Authorization", `Bearer ${TOKEN}`]];
@@ -130,14 +130,14 @@ describe("metrics", () => {
       ["oncekey_object_seconds", 0.06, 2],
     ]) {
       const more = now[`${name}_sum`][""] - before[`${name}_sum`][""];
-      assert.ok(more >= atLeast - 0.005 && more < 5, `${name}: ${more}`);
+      assert.ok(more >= atLeast - 0.005, `${name}: ${more}`);
       assert.equal(now[`${name}_count`][""] - before[`${name}_count`][""], calls);
       const buckets = Object.values(now[`${name}_bucket`]);
       assert.ok(buckets.every((count, at) => at === 0 || count >= buckets[at - 1]), "cumulative");
       assert.equal(now[`${name}_bucket`]['le="+Inf"'], now[`${name}_count`][""]);
     }
     const within = (at) => now.oncekey_origin_seconds_bucket[`le="${at}"`] - before.oncekey_origin_seconds_bucket[`le="${at}"`];
-    assert.deepEqual([within("0.1"), within("10")], [0, 1]);
+    assert.deepEqual([within("0.1"), within("+Inf")], [0, 1]);
   });
 
   test("Server-Timing tells the caller, beside what the origin says of itself, and is never replayed", async () => {
@@ -186,7 +186,7 @@ describe("metrics", () => {
     );
     for (const { doubles } of points) {
       assert.equal(doubles.length, 3);
-      assert.ok(doubles.every((time) => time >= 0 && time < 10_000));
+      assert.ok(doubles.every((time) => time >= 0 && Number.isFinite(time)));
     }
     assert.ok(!JSON.stringify(points).includes(path));
   });
@@ -194,12 +194,17 @@ describe("metrics", () => {
   test("a caller that hangs up counts too", async () => {
     const slow = gated();
     const path = gateway.route(slow);
+    const completed = (await scrape()).oncekey_executions_total['state="completed"'];
     const found = await outcomes(async () => {
-      const answer = gateway.post(path, newKey(), { a: 1 }, { timeout: 500 });
+      const key = newKey();
+      const headers = [["X-Api-Key", apiKey], ["Idempotency-Key", key], ["Content-Length", 0]];
+      const socket = await startRaw(gateway.url, head("POST", path, headers));
       await slow.reached;
-      await answer.catch(() => {});
+      socket.resetAndDestroy();
       slow.open();
-      await sleep(500);
+      await eventually(async () => assert.equal((await gateway.status(key)).state, "completed"));
+      // It counts when its answer is made, right after its end is stored.
+      await eventually(async () => assert.notEqual((await scrape()).oncekey_executions_total['state="completed"'], completed));
     });
     assert.deepEqual(found, { executed: 1 });
   });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
 import { GOOD_CARD, balance, entries, executions, found, inside, made, merchant, ordered, paid, pay, refused } from "./merchant.mjs";
-import { startWorker } from "./support.mjs";
+import { eventually, startWorker } from "./support.mjs";
 
 const DECLINED = { 4000000000000002: "card_declined", 4000000000009995: "insufficient_funds", 4000000000000069: "expired_card", 4000000000000127: "incorrect_cvc", 4000000000000119: "processing_error" };
 const ANSWER_LOST = "4000000000005001";
@@ -148,7 +148,7 @@ describe("payments", () => {
     const { id } = await ordered(call);
     const begun = performance.now();
     const slow = pay(call, id, { number: SLOW, key: randomUUID() });
-    await new Promise((resolve) => setTimeout(resolve, 1000));
+    await eventually(async () => assert.equal(found(await call("GET", `/v1/orders/${id}`)).status, "paid"));
     refused(await pay(call, id, { key: randomUUID() }), 400, "order_id");
     made(await slow);
     assert.ok(performance.now() - begun >= 2900);
@@ -156,14 +156,17 @@ describe("payments", () => {
 
   test("faults come when they are asked for", async () => {
     const call = merchant(worker);
-    for (const fault of ["delay=1500", "delay-after=1500"]) {
+    for (const fault of ["delay=4000", "delay-after=4000"]) {
       const { id } = await ordered(call);
       const begun = performance.now();
-      const paying = pay(call, id, { fault });
-      await new Promise((resolve) => setTimeout(resolve, 500));
-      assert.equal(found(await call("GET", `/v1/orders/${id}`)).status, fault === "delay=1500" ? "pending" : "paid");
+      let isAnswered = false;
+      const paying = pay(call, id, { fault }).finally(() => (isAnswered = true));
+      const status = async () => found(await call("GET", `/v1/orders/${id}`)).status;
+      if (fault === "delay=4000") assert.equal(await status(), "pending");
+      else await eventually(async () => assert.equal(await status(), "paid"));
+      assert.equal(isAnswered, false, fault);
       made(await paying);
-      assert.ok(performance.now() - begun >= 1490);
+      assert.ok(performance.now() - begun >= 3990);
     }
   });
 

@@ -56,10 +56,11 @@ describe("the replica", () => {
 
   test("while the store is slow the copy answers first", async () => {
     const { key, path, first } = await completed();
-    await gateway.faults(key, { op: "begin", fault: "slow", ms: 600, times: 1000 });
-    const begun = Date.now();
+    await gateway.faults(key, { op: "begin", fault: "slow", ms: 120_000, times: 1000 });
+    const begins = async () => (await gateway.calls(key)).filter(({ op }) => op === "begin").length;
+    const before = await begins();
     isReplay(await gateway.post(path, key), first);
-    assert.ok(Date.now() - begun < 550, "it did not wait for the object");
+    assert.ok((await begins()) - before < 3, "it did not wait until the object had been given up");
     await gateway.faults(key);
     isReplay(await gateway.post(path, key), first);
     assert.equal((await gateway.status(key)).attempts, 1);
@@ -121,9 +122,7 @@ describe("the replica", () => {
         await gateway.faults(key, { op: "begin", fault: "slow", ms: 300 });
         isReplay(await gateway.post(path, key), first);
         await down(key);
-        const begun = Date.now();
-        assert.equal((await gateway.post(path, key, { a: 1 }, { timeout: 15_000 })).status, 503);
-        assert.ok(Date.now() - begun < 10_000);
+        assert.equal((await gateway.post(path, key)).status, 503);
       } finally {
         await gateway.replica("honest");
       }

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { request as send } from "node:http";
 import { after, before, describe, test } from "node:test";
 import { executions, made, merchant, order, refused } from "./merchant.mjs";
-import { startWorker } from "./support.mjs";
+import { eventually, startWorker } from "./support.mjs";
 
 describe("the sandbox", () => {
   let worker;
@@ -219,18 +219,18 @@ describe("the sandbox", () => {
     made(await call("POST", "/v1/orders", { body }));
 
     body = order();
-    const slow = timed("delay=600", body);
-    await new Promise((resolve) => setTimeout(resolve, 250));
+    const slow = timed("delay=4000", body);
     assert.equal(await exists(body), false, "it waits, then does it");
     const [answer, time] = await slow;
     made(answer);
-    assert.ok(time >= 590, `${time}`);
+    assert.ok(time >= 3990, `${time}`);
 
     body = order();
-    const done = timed("delay-after=600", body);
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    assert.equal(await exists(body), true, "it does it, then waits");
-    assert.ok((await done)[1] >= 590);
+    let isAnswered = false;
+    const done = timed("delay-after=4000", body).finally(() => (isAnswered = true));
+    await eventually(async () => assert.equal(await exists(body), true, "it does it, then waits"));
+    assert.equal(isAnswered, false);
+    assert.ok((await done)[1] >= 3990);
 
     body = order();
     const [both, sum] = await timed(" delay=200 , delay-after=200,error-after", body);

@@ -24,7 +24,7 @@ function peakOfWorkerd() {
 describe("bodies that mean harm", () => {
   let gateway;
   before(async () => {
-    gateway = await startGateway({ vars: { ORIGIN_TIMEOUT_SECONDS: "2", KEY_FIELD: "key", BUSINESS_KEYS: "POST:/o/*:/no" } });
+    gateway = await startGateway({ vars: { ORIGIN_TIMEOUT_SECONDS: "4", KEY_FIELD: "key", BUSINESS_KEYS: "POST:/o/*:/no" } });
   });
   after(() => gateway.dispose());
   const stillServes = async () => assert.equal((await gateway.post(gateway.route(), newKey())).status, 201);

@@ -28,7 +28,7 @@ const SETTINGS = {
   BUSINESS_KEYS: "POST:/o/*:/no",
   RESOLVE: "POST:/o/*:/o/find?no={/no}#/id",
   KEY_FIELD: "key",
-  ORIGIN_TIMEOUT_SECONDS: "1",
+  ORIGIN_TIMEOUT_SECONDS: "3",
   MAX_REPLAY_BYTES: "2000",
 };
 

@@ -2,7 +2,7 @@
 // takes nothing, a record that is damaged.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { created, eventually, gated, inTurn, newKey, recordName, sleep, startGateway } from "./support.mjs";
+import { created, eventually, gated, inTurn, newKey, recordName, startGateway } from "./support.mjs";
 
 const big = (length) => () => ({ status: 201, headers: { "X-A": "1" }, body: "b".repeat(length) });
 const OPERATIONS = ["begin", "complete"];
@@ -96,13 +96,11 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
       const path = gateway.route();
       const key = newKey();
       await gateway.faults(key, { op: "begin", fault, times: 1000 });
-      const begun = Date.now();
       const answer = await gateway.post(path, key);
       assert.deepEqual(
         [answer.status, answer.json.type, answer.get("Retry-After")],
         [503, "api_connection_error", "1"],
       );
-      assert.ok(Date.now() - begun < 8000, "it does not wait for long");
       assert.equal(gateway.hits(path), 0);
       await gateway.faults(key);
       assert.equal(await gateway.status(key), undefined);
@@ -132,10 +130,9 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
     await gateway.faults(key, { op: "begin", fault: "delay", ms: 1200 });
     const first = gateway.post(path, key);
     await slow.reached;
-    await sleep(1000);
+    await eventually(async () => assert.ok((await gateway.calls(key)).some(({ fault, arrived }) => fault === "delay" && arrived)));
     slow.open();
     assert.equal((await first).status, 201);
-    await sleep(500);
     assert.ok((await gateway.post(path, key)).replayed);
     assert.deepEqual([gateway.hits(path), (await gateway.status(key)).attempts], [1, 1]);
   });

@@ -13,7 +13,7 @@ const cutOff = (_, response) => {
 
 describe("behind an upstream an unknown outcome is held", () => {
   let gateway;
-  before(async () => (gateway = await startGateway({ vars: { ORIGIN_TIMEOUT_SECONDS: "1" } })));
+  before(async () => (gateway = await startGateway({ vars: { ORIGIN_TIMEOUT_SECONDS: "3" } })));
   after(() => gateway.dispose());
 
   /** The key is held: the origin is not called again, whatever comes. */
@@ -117,7 +117,7 @@ describe("behind an upstream an unknown outcome is held", () => {
 describe("with UNKNOWN_OUTCOME=retry", () => {
   let gateway;
   before(
-    async () => (gateway = await startGateway({ vars: { UNKNOWN_OUTCOME: "retry", ORIGIN_TIMEOUT_SECONDS: "1" } })),
+    async () => (gateway = await startGateway({ vars: { UNKNOWN_OUTCOME: "retry", ORIGIN_TIMEOUT_SECONDS: "3" } })),
   );
   after(() => gateway.dispose());
 

@@ -8,7 +8,7 @@ describe("behind an upstream", () => {
   let gateway;
   let count = 0;
   before(async () => {
-    const vars = { WEBHOOK_SECRETS, RETENTION_SECONDS: "1", ORIGIN_TIMEOUT_SECONDS: "1", MAX_REQUEST_BYTES: "100000" };
+    const vars = { WEBHOOK_SECRETS, RETENTION_SECONDS: "1", ORIGIN_TIMEOUT_SECONDS: "3", MAX_REQUEST_BYTES: "100000" };
     gateway = await startGateway({ faults: true, vars });
   });
   after(() => gateway.dispose());
