@@ -17,8 +17,9 @@ pub(crate) const PIECE: usize = 64 << 10;
 /// How often a delivery that stands still looks whether it may go on.
 const LOOK: Millis = Millis::from_seconds(1);
 
-/// How long a caller may read nothing of a response that it can get again.
+/// How long a caller may read nothing of a response that it can get again, and of any other.
 const LONGEST_PAUSE: Millis = Millis::from_seconds(60);
+const LAST_PAUSE: Millis = Millis::from_seconds(300);
 
 /// The work that feeds a stream, which has to go on while the caller reads.
 pub(crate) type Delivery = LocalBoxFuture<'static, ()>;
@@ -45,6 +46,7 @@ async fn deliver(
     can_ask_again: bool,
     writer: &WritableStreamDefaultWriter,
 ) {
+    let longest = if can_ask_again { LONGEST_PAUSE } else { LAST_PAUSE };
     let mut at = 0;
     while at < length {
         let Some(piece) = room.piece(at, PIECE) else {
@@ -60,8 +62,7 @@ async fn deliver(
                 Either::Left((Err(_), _)) => return,
                 Either::Right((_, unread)) => write = unread,
             }
-            let is_too_long = can_ask_again && clock::now().since(began_at) >= LONGEST_PAUSE;
-            if is_too_long || !room.is_kept() {
+            if clock::now().since(began_at) >= longest || !room.is_kept() {
                 return cut_off(writer).await;
             }
         }
