@@ -57,7 +57,7 @@ async function finish(socket) {
 }
 
 const request = (path, key, length, more = []) =>
-  head("POST", path, [["X-Api-Key", apiKey], ["Idempotency-Key", key], ["Content-Type", "application/octet-stream"], ["Content-Length", length], ["Connection", "close"], ...more]);
+  head("POST", path, [["X-Api-Key", apiKey], ["Idempotency-Key", key], ["Content-Length", length], ["Connection", "close"], ...more]);
 
 /** The counters and gauges of the isolate. */
 async function metrics(gateway) {
@@ -92,10 +92,9 @@ describe("callers who do not read", () => {
     const sockets = await stall(CALLERS, path, key);
     test.after(() => sockets.forEach((socket) => socket.destroy()));
     const at = await metrics(gateway);
-    assert.ok(at("oncekey_held_bytes", "responses") <= 16 * MiB);
-    assert.ok(at("oncekey_keyed_writes_total", "overloaded") >= CALLERS - 20, "what does not fit is refused");
+    assert.ok(at("oncekey_held_bytes", "responses") <= 10 * MiB);
     const grown = memoryOfWorkerd() - before;
-    console.log("grown", grown / MiB, at("oncekey_held_bytes", "responses") / MiB);
+    test.diagnostic(`workerd grew by ${Math.round(grown / MiB)} MiB, ${Math.round(at("oncekey_held_bytes", "responses") / MiB)} MiB are held, ${at("oncekey_keyed_writes_total", "overloaded")} were refused`);
     // Held as a whole they would be 300 MiB and more; the bound leaves room for what the platform has not swept up yet.
     if (before > 0) assert.ok(grown < 200 * MiB, `it took ${Math.round(grown / MiB)} MiB`);
 
@@ -127,13 +126,11 @@ describe("callers who do not read", () => {
       for (let round = 0; round < 3; round++) {
         const sockets = await stall(20, path, key);
         sockets.forEach(leave);
-        const t = Date.now();
         const answer = await eventually(async () => {
           const answer = await gateway.post(path, key, "");
           assert.equal(answer.status, 201);
           return answer;
         }, 30);
-        console.log(how, Date.now() - t);
         assert.ok(answer.body.equals(large));
         sockets.forEach((socket) => socket.destroy());
       }
@@ -170,7 +167,7 @@ describe("callers who do not send", () => {
     ]) {
       await stalled(count, length, length - 1);
       await pay();
-      await eventually(async () => assert.ok((await held()) > 45 * MiB), 60);
+      // Large ones that stand still for two seconds give up their room too, so what is held goes up and down.
       for (let round = 0; round < 20; round++) await pay();
     }
     // What is announced and not sent holds nothing.
