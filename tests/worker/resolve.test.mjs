@@ -120,8 +120,9 @@ for (const numbers of [true, false]) {
       const { host, connection, "x-request-id": id, "accept-encoding": coding, ...rest } = asked.headers;
       assert.match(id, /^req_/);
       const known = { "x-api-key": apiKey, cookie: "sid=7", authorization: "Bearer me" };
-      // The last two say that no cache may answer.
-      for (const name of ["user-agent", "accept", "cf-worker", "cf-connecting-ip", "cache-control", "pragma"]) delete rest[name];
+      // The gateway's own name, and two headers by which no cache may answer.
+      const own = ["forwarded", "x-forwarded-host", "x-forwarded-proto", "cache-control", "pragma"];
+      for (const name of ["user-agent", "accept", "cf-worker", "cf-connecting-ip", ...own]) delete rest[name];
       assert.deepEqual(rest, known, `${host} ${connection} ${coding}`);
       assert.equal(found.get("X-Request-Id"), id, "the answer is that request's");
     });
