@@ -78,7 +78,7 @@ describe("with the limits that there are by default", () => {
     for (const answer of refused) {
       assert.deepEqual(
         [answer.json.type, answer.get("Retry-After"), answer.state],
-        ["api_connection_error", "1", undefined],
+        ["api_connection_error", "1", "absent"],
       );
     }
     assert.equal((await gateway.post(gateway.route(), newKey())).status, 201, "a small one always fits");
