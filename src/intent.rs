@@ -14,6 +14,7 @@
 //! 4. A success is the end of an intent. A later answer, of whichever attempt, does not change it.
 //! 5. A key is not sent any more once the server may have forgotten what it did with it.
 //! 6. What cannot be read counts as an intent whose outcome is unknown.
+//! 7. What is said of a key under another credential than that of its requests says nothing of it.
 //!
 //! # A submit: [`start`]
 //!
@@ -67,6 +68,29 @@
 //! And a third: a refusal that the server could not store (`Idempotency-Stored: false`) makes room
 //! for a new key, while the copy may yet be executed by an origin that has forgotten its refusal.
 //!
+//! # Double-charge limits
+//!
+//! Where a second key of an intent may still be charged beside the first one:
+//!
+//! - The three copies of the section before: what a browser sent twice on its own.
+//! - A first attempt, of whose server nothing is known. Until the key calls are named, or an answer
+//!   has carried `Idempotency-State`, a plain 2xx is taken for the server's success and a plain 4xx
+//!   for its refusal. Whoever answers in the server's place (a service worker, a firewall) is
+//!   believed then, while the request may go on. Name the key calls, and nobody is.
+//! - The statuses that a page names as answers for the key itself ([`Context::final_statuses`]): a
+//!   server that uses one of them for a single attempt, too, makes room for another key.
+//! - A credential that the client cannot see: a cookie that becomes somebody else's between the
+//!   request and a key call has the same mark.
+//! - A submit that goes out under another credential than the attempts before it: its key is another
+//!   key at the server, which executes it. The client notes that ([`SentBy::Several`]) and lets no
+//!   key call settle it, but it does not forbid the submit, because credentials are renewed.
+//! - Storage that was cleared, and [`forget`](Stored): then the client knows nothing.
+//!
+//! After an attempt whose outcome is unknown, no answer without proof makes room for another key,
+//! whoever the server is; that it used to was a limit.
+//!
+//! [`Context::final_statuses`]: crate::retry::Context::final_statuses
+//!
 //! # What cannot be read
 //!
 //! An entry that is damaged, or that a newer version of this project wrote (a deploy was taken
@@ -77,6 +101,7 @@
 
 mod call;
 mod claim;
+mod credential;
 mod entry;
 mod offer;
 mod payload;
@@ -85,6 +110,7 @@ mod text;
 
 pub use call::{Call, CallSettings, Command, End, Ended, Goal, Moment, Said, Step, Waiting, Which};
 pub use claim::{Claim, Claiming, TabToken};
+pub use credential::{Cookies, Credential, CredentialMark, KeyCallAs, SentBy};
 pub use entry::{Entry, State, Stored};
 pub use payload::{Payload, Tag};
 pub use resolve::{Asked, Means, Purpose, Report, ResolveStep, after_report, first_step};
@@ -238,7 +264,14 @@ pub fn note_outcome(
         Outcome::NotExecuted { .. } | Outcome::KeyExpired if entry.maybe_executed => {
             entry.state = State::Unknown;
         }
-        Outcome::NotExecuted { .. } | Outcome::KeyExpired => entry.state = State::Prepared,
+        Outcome::NotExecuted { http_status, .. } => {
+            entry.state = State::Prepared;
+            // Refused for who asked: the next attempt may carry another credential.
+            if matches!(http_status, 401 | 403 | 407) {
+                entry.sent_by = SentBy::NotKnown;
+            }
+        }
+        Outcome::KeyExpired => entry.state = State::Prepared,
         Outcome::Succeeded { .. } => {}
     }
     if entry == *before {
@@ -279,7 +312,10 @@ pub fn remint(
         && entry.may_remint()
         && submit.own_key.is_none()
         && submit.payload.tag(&entry.key) == entry.tag;
-    is_right.then(|| Entry::new(IdempotencyKey::mint_untimed(submit.random), false, submit, now))
+    is_right.then(|| Entry {
+        sends_proof: entry.sends_proof,
+        ..Entry::new(IdempotencyKey::mint_untimed(submit.random), false, submit, now)
+    })
 }
 
 fn fresh(submit: &Submit<'_>, now: UnixMillis) -> Start {

@@ -32,6 +32,7 @@ impl Page {
             retention: RETENTION,
             key_calls: false,
             sends_proof: false,
+            final_statuses: vec![],
             expects: "application/json".into(),
         };
         Self { text: None, now: NOW, ticks: 0, random: 0, in_memory: None, settings }
@@ -443,7 +444,9 @@ fn the_old_payload_goes_again_while_it_is_in_memory() {
         assert_eq!(sent(&command), (old.clone(), 2, Which::Earlier, false));
         page.lose(&mut call);
         assert_eq!(sent(&page.wait(&mut call)), (old.clone(), 3, Which::Earlier, false));
-        let next = page.hear(&mut call, &json(status));
+        // By itself a refusal would not settle what is in doubt.
+        let answer = if succeeds { json(status) } else { proven(status) };
+        let next = page.hear(&mut call, &answer);
         if succeeds {
             assert_eq!(*ended(&next), End::PayloadChanged { http_status: 201 });
         } else {
@@ -566,11 +569,72 @@ fn what_was_looked_up_is_not_told_of_what_was_sent_since() {
         page.leave_unknown("a");
         let mut call = looking(&mut page);
         let (mut again, _) = page.submit("a");
-        page.hear(&mut again, &error(402, "card_error"));
+        page.hear(&mut again, &proven(402));
         let other = sent(&page.submit("b").1).0;
         assert_eq!(*ended(&page.report(&mut call, report)), End::Found(Some(State::Sending)));
         assert_eq!((page.entry().key, page.entry().state), (other, State::Sending));
     }
+}
+
+#[test]
+fn a_refusal_without_proof_settles_nothing_in_doubt() {
+    for code in ["card_error", "invalid_request_error", "idempotency_key_missing"] {
+        let mut page = Page::new();
+        let key = page.leave_unknown("a");
+        let (mut call, _) = page.submit("a");
+        let why = Ended::Stopped(Stop::Outcome);
+        let end = End::Unknown { doubt: Some(Doubt::NoProof), why };
+        assert_eq!(*ended(&page.hear(&mut call, &error(400, code))), end);
+        assert_eq!(page.entry().state, State::Unknown);
+        assert_eq!(sent(&page.submit("a").1).0, key, "the next submit sends it again");
+    }
+    let mut page = Page::new();
+    page.settings.final_statuses = vec![402];
+    page.leave_unknown("a");
+    let (mut call, _) = page.submit("a");
+    let refused = End::Answered(Outcome::Refused { http_status: 402 });
+    assert_eq!(*ended(&page.hear(&mut call, &error(402, "card_error"))), refused);
+}
+
+#[test]
+fn that_a_server_sends_proof_is_kept_with_the_key() {
+    let mut page = Page::new();
+    let (mut call, command) = page.submit("a");
+    let absent = Answer { state: Some("absent"), ..error(429, "rate_limit_error") };
+    waits(&page.hear(&mut call, &absent));
+    assert!(page.entry().sends_proof);
+    // Another page, with other settings: a service worker answers in the server's place.
+    let (mut call, again) = page.submit("a");
+    assert_eq!(sent(&again).0, sent(&command).0);
+    let why = Ended::Stopped(Stop::Outcome);
+    let end = End::Unknown { doubt: Some(Doubt::NoProof), why };
+    assert_eq!(*ended(&page.hear(&mut call, &json(202))), end);
+    assert_eq!(page.entry().state, State::Unknown);
+    let (mut call, _) = page.submit("a");
+    assert_eq!(*ended(&page.hear(&mut call, &proven(201))), answered(201));
+}
+
+#[test]
+fn with_the_key_calls_the_first_success_needs_proof() {
+    let mut page = Page::with_key_calls();
+    let (mut call, _) = page.submit("a");
+    let why = Ended::Stopped(Stop::Outcome);
+    let end = End::Unknown { doubt: Some(Doubt::NoProof), why };
+    assert_eq!(*ended(&page.hear(&mut call, &json(202))), end);
+    assert_eq!(state_name(&page.stored()), "unknown");
+}
+
+#[test]
+fn a_success_after_a_redirect_needs_proof() {
+    let mut page = Page::new();
+    let (mut call, _) = page.submit("a");
+    let login = Answer { redirected: true, ..json(200) };
+    let why = Ended::Stopped(Stop::Outcome);
+    let end = End::Unknown { doubt: Some(Doubt::Redirected), why };
+    assert_eq!(*ended(&page.hear(&mut call, &login)), end);
+    let (mut call, _) = page.submit("a");
+    let proven = Answer { redirected: true, ..proven(200) };
+    assert_eq!(*ended(&page.hear(&mut call, &proven)), answered(200));
 }
 
 #[test]

@@ -7,7 +7,9 @@ mod client;
 
 use client::requests::{NOW, RETENTION, entry_in, key, parts, payload};
 use oncekey::fingerprint::RequestParts;
-use oncekey::intent::{Claim, Entry, EntryError, Payload, State, Stored, TabToken};
+use oncekey::intent::{
+    Claim, Cookies, Credential, Entry, EntryError, Payload, SentBy, State, Stored, TabToken,
+};
 use oncekey::{IdempotencyKey, Millis, UnixMillis};
 use proptest::prelude::*;
 
@@ -22,14 +24,29 @@ const STATES: [State; 6] = [
 
 fn entry() -> impl Strategy<Value = Entry> {
     let numbers = (any::<u32>(), any::<u64>(), any::<u64>(), any::<u64>());
-    ("[!#-+\\--~]{1,255}", 0..6_usize, any::<bool>(), any::<bool>(), numbers).prop_map(
-        |(text, state, maybe, own_key, (attempts, created, updated, safe))| {
+    let server = (any::<bool>(), 0..5_usize);
+    ("[!#-+\\--~]{1,255}", 0..6_usize, any::<bool>(), any::<bool>(), numbers, server).prop_map(
+        |(text, state, maybe, own_key, (attempts, created, updated, safe), (proof, sent))| {
+            let headers = [("x-api-key", "one"), ("Authorization", "Basic b25l")];
+            let one = |cookies, count| {
+                SentBy::One(
+                    Credential::new(cookies, headers.into_iter().take(count)).mark(&key(&text)),
+                )
+            };
             let entry = entry_in(STATES[state], &payload("this"), NOW);
             Entry {
                 key: key(&text),
                 attempts: attempts.max(1),
                 maybe_executed: entry.maybe_executed || (maybe && state != 0),
                 own_key,
+                sends_proof: proof,
+                sent_by: match sent {
+                    0 => SentBy::NotKnown,
+                    1 => SentBy::Several,
+                    2 => one(Cookies::None, 1),
+                    3 => one(Cookies::Same, 0),
+                    _ => one(Cookies::Elsewhere, 2),
+                },
                 created_at: UnixMillis::new(created),
                 updated_at: UnixMillis::new(updated),
                 safe_until: UnixMillis::new(safe),

@@ -2,8 +2,8 @@
 //!
 //! Inputs: the status; the error's name (as `code`, then as `type`); `Idempotency-State`; what else
 //! the answer tells: `replayed`, `not_stored`, `html` (not the API's media type), `redirected` (it is
-//! the answer of the page that a redirect led to), `cut`, `empty`; whether an earlier attempt is `unknown`; whether the server is known to send `proof`; whether the
-//! key may be minted anew. The first line that fits counts.
+//! the answer of the page that a redirect led to), `cut`, `empty`; whether an earlier attempt is `unknown`; whether the server is known to send `proof`, or 402 is `named` as a
+//! status by which it answers for the key itself (without effect where it sends proof); whether the key may be minted anew. The first line that fits counts.
 
 #![cfg(not(target_arch = "wasm32"))]
 
@@ -13,7 +13,7 @@ mod client;
 mod support;
 
 use client::names::outcome_name;
-use oncekey::retry::{Answer, Body, Context, Doubt, Heard, Outcome, classify};
+use oncekey::retry::{Answer, Body, Context, Doubt, Heard, Outcome, classify, is_final_status};
 use support::situations::product;
 use support::table::Table;
 
@@ -42,11 +42,10 @@ const TABLE: &str = "
     0 | * | * | replayed | * | * | * => ambiguous status
     *   | * | * | html | * | * | * => ambiguous not_the_api
     401/402/408/409/429 | * | * | redirected | * | * | * => ambiguous status
+    201 | * | * | redirected | * | * | * => unsettled redirected
     201 | * | * | not_stored | * | * | * => succeeded
-    201 | * | none | * | unknown | proof | * => unsettled no_proof
-    201 | * | none | * | * | * | * => succeeded
-    201 | * | * | * | unknown | * | * => unsettled no_proof
-    201 | * | * | * | clean | * | * => succeeded
+    201 | * | none | * | * | none/named | * => succeeded
+    201 | * | * | * | * | * | * => unsettled no_proof
     0/303 | * | * | * | * | * | * => ambiguous status
     401 | * | unknown/in_progress | plain | * | * | * => unsettled status
     402/408/409/429 | * | unknown/in_progress | plain | * | * | * => ambiguous status
@@ -56,9 +55,9 @@ const TABLE: &str = "
     409 | none | * | * | * | * | * => ambiguous status
     401 | * | * | * | clean | * | * => not_executed
     401 | * | * | * | unknown | * | * => unsettled status
-    402/409 | * | none | * | unknown | none | * => refused
+    402 | * | none | * | unknown | named | * => refused
     402/409 | * | * | * | unknown | * | * => unsettled no_proof
-    402/409 | * | none | * | clean | none | * => refused
+    402/409 | * | none | * | clean | none/named | * => refused
     402/409 | * | * | not_stored | clean | * | * => refused
     402/409 | * | * | * | clean | * | * => not_executed
 ";
@@ -83,10 +82,10 @@ fn every_cell() {
     for words in product(&[
         ("status", &["0", "201", "303", "401", "402", "408", "409", "429", "503"]),
         ("name", &names),
-        ("state", &["none", "completed", "in_progress", "unknown", "released", "voided"]),
+        ("state", &["none", "completed", "in_progress", "unknown", "released", "voided", "absent"]),
         ("other", &["plain", "replayed", "not_stored", "html", "redirected", "cut", "empty"]),
         ("before", &["clean", "unknown"]),
-        ("server", &["none", "proof"]),
+        ("server", &["none", "named", "proof"]),
         ("key", &["ours", "own"]),
     ]) {
         let word = |column| words.iter().find(|(name, _)| *name == column).expect("a column").1;
@@ -136,6 +135,7 @@ fn classify_words(word: &dyn Fn(&'static str) -> &'static str, as_type: bool) ->
         maybe_executed: word("before") == "unknown",
         may_remint: word("key") == "ours",
         sends_proof: word("server") == "proof",
+        final_statuses: if word("server") == "none" { &[] } else { &[402] },
         expects: "application/json",
     };
     outcome_name(&classify(&Heard::Answer(&answer), &context))
@@ -145,6 +145,7 @@ const CLEAN: Context<'static> = Context {
     maybe_executed: false,
     may_remint: true,
     sends_proof: false,
+    final_statuses: &[],
     expects: "application/json",
 };
 
@@ -170,6 +171,15 @@ fn every_status_without_a_word_about_it() {
             _ => Outcome::Ambiguous(Doubt::Status(status)),
         };
         assert_eq!(outcome(json(status)), expected, "{status}");
+    }
+}
+
+#[test]
+fn which_statuses_may_be_named_as_final() {
+    let none = [401, 403, 407, 408, 409, 417, 421, 423, 425, 429];
+    for status in 0..=999 {
+        let may_be = (400..500).contains(&status) && !none.contains(&status);
+        assert_eq!(is_final_status(status), may_be, "{status}");
     }
 }
 

@@ -9,7 +9,9 @@ mod client;
 use client::names::{next_name, outcome_name, state_name};
 use client::requests::key;
 use oncekey::fingerprint::RequestParts;
-use oncekey::intent::{Claim, Entry, EntryError, Payload, Stored, TabToken};
+use oncekey::intent::{
+    Claim, Cookies, Credential, Entry, EntryError, Payload, SentBy, Stored, TabToken,
+};
 use oncekey::retry::{
     Answer, Body, Context, Doubt, Heard, Outcome, Progress, RetryPolicy, classify, next,
     retry_after,
@@ -71,10 +73,14 @@ fn outcomes() {
             _ => Heard::Answer(&of_answer),
         };
         let is = |name: &str| context[name].as_bool().unwrap_or(false);
+        let named = context["final_statuses"].as_array();
+        let final_statuses: Vec<u16> =
+            named.into_iter().flatten().map(|status| number(status) as u16).collect();
         let context = Context {
             maybe_executed: is("maybe_executed"),
             may_remint: is("may_remint"),
             sends_proof: is("sends_proof"),
+            final_statuses: &final_statuses,
             expects: context["expects"].as_str().unwrap_or(""),
         };
         let found = outcome_name(&classify(&heard, &context));
@@ -122,6 +128,8 @@ fn entries() {
         assert_eq!(entry.maybe_executed, vector["maybe_executed"].as_bool().unwrap());
         assert_eq!(entry.own_key, vector["own_key"].as_bool().unwrap());
         assert_eq!(u64::from(entry.attempts), number(&vector["attempts"]));
+        assert_eq!(entry.sends_proof, vector["sends_proof"].as_bool().unwrap_or(false));
+        assert_eq!(sent_by_name(&entry.sent_by), vector["sent_by"].as_str().unwrap_or("not known"));
         assert_eq!(entry.updated_at.since(entry.created_at), Millis::new(31_000));
     }
     for text in vectors("damaged_entries") {
@@ -131,6 +139,38 @@ fn entries() {
     for vector in vectors("newer_entries") {
         let error = EntryError::NewerVersion { key: key(vector["key"].as_str().unwrap()) };
         assert_eq!(Entry::decode(vector["text"].as_str().unwrap()), Err(error));
+    }
+}
+
+fn sent_by_name(sent_by: &SentBy) -> String {
+    match sent_by {
+        SentBy::NotKnown => "not known".into(),
+        SentBy::Several => "several".into(),
+        SentBy::One(mark) => {
+            let cookies = match mark.cookies {
+                Cookies::None => "without cookies",
+                Cookies::Same => "with cookies",
+                Cookies::Elsewhere => "with cookies of another origin",
+            };
+            let names: Vec<_> = mark.names().collect();
+            [cookies, &names.join(" ")].join("; ")
+        }
+    }
+}
+
+#[test]
+fn credentials() {
+    for vector in vectors("credentials") {
+        let headers: Vec<_> = vector["headers"].as_array().unwrap().iter().collect();
+        let headers =
+            headers.iter().map(|pair| (pair[0].as_str().unwrap(), pair[1].as_str().unwrap()));
+        let cookies = match vector["cookies"].as_str().unwrap() {
+            "none" => Cookies::None,
+            "same" => Cookies::Same,
+            _ => Cookies::Elsewhere,
+        };
+        let mark = Credential::new(cookies, headers).mark(&key(vector["key"].as_str().unwrap()));
+        assert_eq!(SentBy::One(mark).encode(), vector["sent"].as_str().unwrap(), "{vector}");
     }
 }
 

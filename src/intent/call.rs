@@ -31,12 +31,12 @@ pub use step::{Command, End, Ended, Said, Step, Waiting, Which};
 
 use super::resolve::{Asked, Means, Purpose, Report, ResolveStep, after_report, first_step};
 use super::{
-    Entry, Payload, SendError, Start, State, Stored, Submit, note_not_sent, note_outcome,
-    note_sending, offer, remint, start,
+    Credential, Entry, KeyCallAs, Payload, SendError, Start, State, Stored, Submit, note_not_sent,
+    note_outcome, note_sending, offer, remint, start,
 };
 use crate::key::IdempotencyKey;
 use crate::retry::{
-    Doubt, Heard, Next, Outcome, Progress, RetryPolicy, Stop, attempt_timeout, classify,
+    Context, Doubt, Heard, Next, Outcome, Progress, RetryPolicy, Stop, attempt_timeout, classify,
     expires_at, next, retry_after,
 };
 use crate::time::{Millis, UnixMillis};
@@ -45,6 +45,8 @@ use crate::time::{Millis, UnixMillis};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
     goal: Goal,
+    /// That of the call's own request.
+    credential: Option<Credential>,
     settings: CallSettings,
     phase: Phase,
     /// The key that the server has offered for the intent, where it did.
@@ -88,6 +90,8 @@ pub struct CallSettings {
     pub key_calls: bool,
     /// See [`Context::sends_proof`](crate::retry::Context::sends_proof).
     pub sends_proof: bool,
+    /// See [`Context::final_statuses`](crate::retry::Context::final_statuses).
+    pub final_statuses: Vec<u16>,
     /// See [`Context::expects`](crate::retry::Context::expects).
     pub expects: String,
 }
@@ -122,6 +126,7 @@ impl Call {
     pub fn new(goal: Goal, settings: CallSettings) -> Self {
         Self {
             goal,
+            credential: None,
             settings,
             phase: Phase::Idle,
             offered: None,
@@ -137,6 +142,23 @@ impl Call {
     pub fn offering(mut self, key: IdempotencyKey) -> Self {
         self.offered = Some(key);
         self
+    }
+
+    /// The same call, whose own request carries this credential.
+    #[must_use]
+    pub fn under(self, credential: Credential) -> Self {
+        Self { credential: Some(credential), ..self }
+    }
+
+    /// How the key call that this call makes now is to be made, where `source` has the headers that
+    /// there are.
+    pub fn key_call(&self, source: &Credential, stored: &Stored) -> KeyCallAs {
+        match (&self.phase, stored) {
+            (Phase::Asking { key, .. }, Stored::Entry(entry)) if entry.key == *key => {
+                entry.sent_by.key_call(key, source)
+            }
+            _ => KeyCallAs::Caller(source.names()),
+        }
     }
 
     /// The first step. For a submit, its caller is the only sender of the intent by now.
@@ -155,16 +177,19 @@ impl Call {
         let Phase::Sent { entry: sent, request } = self.take_phase() else {
             return out_of_turn();
         };
-        self.settings.sends_proof |= said.state.is_some();
         let now = moment.now;
         // Another tab may have gone on by now: what is stored counts, if it is still the same key.
         let before = moment.stored.with_key(&sent.key);
         let known = before.unwrap_or(&sent);
-        let context = known.context(self.settings.sends_proof, &self.settings.expects);
+        let context = Context {
+            final_statuses: &self.settings.final_statuses,
+            ..known.context(self.settings.sends_proof, &self.settings.expects)
+        };
         let outcome = classify(heard, &context);
         let noted = note_outcome(&moment.stored, &sent.key, sent.attempts, &outcome, now);
         let mut entry = noted.unwrap_or_else(|| known.clone());
-        if self.settings.sends_proof {
+        entry.sends_proof |= self.settings.sends_proof || said.state.is_some();
+        if entry.sends_proof {
             let expires = said.expires.and_then(|value| expires_at(value, said.date, now));
             entry.note_expiry(said.state, expires, self.settings.retention, now);
         }
@@ -248,7 +273,7 @@ impl Call {
     fn send(&mut self, stored: &Stored, sending: Sending<'_>, moment: &Moment) -> Step {
         let Sending { key, request, rotated, doubt } = sending;
         let unknown = |why| end(End::Unknown { doubt, why });
-        let entry = match note_sending(stored, key, self.settings.retention, moment.now) {
+        let mut entry = match note_sending(stored, key, self.settings.retention, moment.now) {
             Ok(entry) => entry,
             Err(SendError::Voided) if request == Which::Own => return end(End::KeyVoided),
             // What was to be resolved has been, elsewhere.
@@ -259,6 +284,11 @@ impl Call {
         let timeout = attempt_timeout(&self.settings.retry, self.progress(&entry, moment));
         if timeout == Millis::new(0) {
             return unknown(Ended::Stopped(Stop::TimeUsedUp));
+        }
+        entry.sends_proof |= self.settings.sends_proof;
+        // What is sent once more goes under its own credential, which is noted already.
+        if let (Which::Own, Some(credential)) = (request, &self.credential) {
+            entry.sent_by.note(credential.mark(&entry.key), entry.maybe_executed);
         }
         let (key, attempt) = (entry.key.clone(), entry.attempts);
         self.phase = Phase::Sent { entry: entry.clone(), request };

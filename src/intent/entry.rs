@@ -1,5 +1,6 @@
 //! What is kept for an intent.
 
+use super::credential::SentBy;
 use super::text::EntryError;
 use super::{Submit, Tag};
 use crate::key::IdempotencyKey;
@@ -23,6 +24,10 @@ pub struct Entry {
     pub maybe_executed: bool,
     /// The key is the caller's own: it is never replaced by one of ours.
     pub own_key: bool,
+    /// The server is known to send proof ([`Context::sends_proof`]). Sticky.
+    pub sends_proof: bool,
+    /// Under which credential the key was sent.
+    pub sent_by: SentBy,
     /// When the key became the intent's.
     pub created_at: UnixMillis,
     /// When the entry was last changed, by the latest clock that it has seen.
@@ -129,6 +134,8 @@ impl Entry {
             attempts: 0,
             maybe_executed: false,
             own_key,
+            sends_proof: false,
+            sent_by: SentBy::NotKnown,
             created_at: now,
             updated_at: now,
             safe_until: Self::safe_from(now, submit.retention),
@@ -145,12 +152,15 @@ impl Entry {
     }
 
     /// What is known when an attempt with this key ends. See [`Context`] for the arguments.
+    /// `sends_proof`: it is known of the server, whatever is known of the key.
     pub fn context<'a>(&self, sends_proof: bool, expects: &'a str) -> Context<'a> {
         Context {
             maybe_executed: self.maybe_executed,
             may_remint: self.may_remint() && self.state == State::Sending,
             // A success that is known needs no further proof.
-            sends_proof: sends_proof && !matches!(self.state, State::Succeeded { .. }),
+            sends_proof: (sends_proof || self.sends_proof)
+                && !matches!(self.state, State::Succeeded { .. }),
+            final_statuses: &[],
             expects,
         }
     }

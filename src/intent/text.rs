@@ -5,18 +5,22 @@
 //! ```text
 //! 1 KEY TAG STATE FLAGS ATTEMPTS CREATED UPDATED SAFE SUM
 //! 1 0195f2f1-… 9c31e0d2 u m 2 1764000000000 1764000031000 1764082800000 5be0c01f
+//! 2 KEY TAG STATE FLAGS ATTEMPTS CREATED UPDATED SAFE SENT SUM
+//! 2 0195f2f1-… 9c31e0d2 u mp 2 1764000000000 1764000031000 1764082800000 n,x-api-key:04f1c2aa 1d0be2c3
 //! ```
 //!
 //! | field | |
 //! |---|---|
-//! | `1` | the version. Every version puts the key second and the sum last |
+//! | `1`, `2` | the version. Every version puts the key second and the sum last. What 1 can say is written as 1 |
 //! | `TAG`, `SUM` | 8 lower-case hexadecimal digits. The sum is the start of the SHA-256 of all before its space |
 //! | `STATE` | `p` Prepared, `s` Sending, `u` Unknown, `v` Voided, `+201` Succeeded, `-402` Refused |
-//! | `FLAGS` | `m` may have been executed, `o` the caller's own key, `mo` both, `.` neither |
+//! | `FLAGS` | those that hold of `m` may have been executed, `o` the caller's own key, `p` the server sends proof (since 2), in this order; `.` for none |
+//! | `SENT` | since 2: under which credential. `.` not known, `*` under several; else `n` without cookies, `c` with those of the key calls, `x` with those of another origin, and for each header a comma, its name, a colon and 8 digits of a hash |
 //! | numbers | decimal, no leading zeros; times in milliseconds since 1970 |
 //!
 //! The sum is of what the hash of the tag is in the code anyway; a CRC would bring its tables along.
 
+use super::credential::SentBy;
 use super::entry::{Entry, State};
 use super::payload::Tag;
 use crate::key::IdempotencyKey;
@@ -24,7 +28,9 @@ use crate::time::UnixMillis;
 use core::fmt;
 use sha2::{Digest, Sha256};
 
-const VERSION: &str = "1";
+/// Without [`Entry::sends_proof`] and [`Entry::sent_by`].
+const FIRST: &str = "1";
+const VERSION: &str = "2";
 
 /// Why a stored text is no entry. None of these means that nothing is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -40,14 +46,15 @@ pub enum EntryError {
 }
 
 impl Entry {
-    /// The text to store: about 120 characters.
+    /// The text to store: about 150 characters.
     pub fn encode(&self) -> String {
         seal(self.unsealed())
     }
 
     fn unsealed(&self) -> String {
-        let mut text = String::with_capacity(VERSION.len() + self.key.as_str().len() + 96);
-        text.push_str(VERSION);
+        let is_first = !self.sends_proof && self.sent_by == SentBy::NotKnown;
+        let mut text = String::with_capacity(VERSION.len() + self.key.as_str().len() + 128);
+        text.push_str(if is_first { FIRST } else { VERSION });
         put(&mut text, self.key.as_str());
         put(&mut text, &hex32(self.tag.0));
         match self.state {
@@ -58,19 +65,22 @@ impl Entry {
             State::Succeeded { http_status } => put_status(&mut text, '+', http_status),
             State::Refused { http_status } => put_status(&mut text, '-', http_status),
         }
-        put(
-            &mut text,
-            match (self.maybe_executed, self.own_key) {
-                (false, false) => ".",
-                (true, false) => "m",
-                (false, true) => "o",
-                (true, true) => "mo",
-            },
-        );
+        text.push(' ');
+        for (letter, holds) in self.flags() {
+            if holds {
+                text.push(letter);
+            }
+        }
+        if text.ends_with(' ') {
+            text.push('.');
+        }
         put_number(&mut text, u64::from(self.attempts));
         put_number(&mut text, self.created_at.as_u64());
         put_number(&mut text, self.updated_at.as_u64());
         put_number(&mut text, self.safe_until.as_u64());
+        if !is_first {
+            put(&mut text, &self.sent_by.encode());
+        }
         text
     }
 
@@ -78,16 +88,15 @@ impl Entry {
     pub fn decode(text: &str) -> Result<Self, EntryError> {
         let sealed = unseal(text).ok_or(EntryError::Damaged)?;
         let (version, fields) = sealed.split_once(' ').ok_or(EntryError::Damaged)?;
-        if version != VERSION {
-            return Err(newer(version, fields).unwrap_or(EntryError::Damaged));
-        }
-        let entry = read(fields).ok_or(EntryError::Damaged)?;
+        let entry = matches!(version, FIRST | VERSION).then(|| read(fields)).flatten();
         // One entry has one text.
-        if entry.is_possible() && entry.unsealed() == sealed {
-            Ok(entry)
-        } else {
-            Err(EntryError::Damaged)
-        }
+        entry
+            .filter(|entry| entry.is_possible() && entry.unsealed() == sealed)
+            .ok_or_else(|| newer(version, fields).unwrap_or(EntryError::Damaged))
+    }
+
+    fn flags(&self) -> [(char, bool); 3] {
+        [('m', self.maybe_executed), ('o', self.own_key), ('p', self.sends_proof)]
     }
 
     /// Whether the lifecycle leads here.
@@ -121,23 +130,23 @@ fn read(fields: &str) -> Option<Entry> {
             _ => return None,
         },
     };
-    let (maybe_executed, own_key) = match next()? {
-        "." => (false, false),
-        "m" => (true, false),
-        "o" => (false, true),
-        "mo" => (true, true),
-        _ => return None,
-    };
+    let flags = next()?;
     let attempts = next()?.parse().ok()?;
     let mut time = || next()?.parse().ok().map(UnixMillis::new);
     let (created_at, updated_at, safe_until) = (time()?, time()?, time()?);
+    let sent_by = match fields.next() {
+        Some(text) => SentBy::decode(text)?,
+        None => SentBy::NotKnown,
+    };
     let entry = Entry {
         key,
         tag,
         state,
         attempts,
-        maybe_executed,
-        own_key,
+        maybe_executed: flags.contains('m'),
+        own_key: flags.contains('o'),
+        sends_proof: flags.contains('p'),
+        sent_by,
         created_at,
         updated_at,
         safe_until,

@@ -62,9 +62,12 @@ pub struct Context<'a> {
     pub maybe_executed: bool,
     /// The key is ours and tells its time, and nothing was ever unknown about it.
     pub may_remint: bool,
-    /// The server is known to send `Idempotency-State` or `Idempotent-Replayed`, and to let them be
-    /// read here: it offers the key calls, or an earlier answer carried one.
+    /// The server is known to send `Idempotency-State`, and to let it be read here: it offers the
+    /// key calls, or an earlier answer to this key carried one.
     pub sends_proof: bool,
+    /// The statuses by which this server answers for the key itself, also without proof
+    /// ([`is_final_status`]). Without effect where the server is known to send proof.
+    pub final_statuses: &'a [u16],
     /// The media types that the API answers with, as in `Accept` without parameters:
     /// `application/json` stands for all of JSON, `*/*` for anything.
     pub expects: &'a str,
@@ -132,8 +135,11 @@ pub enum Doubt {
     Voided,
     /// The key's answer has expired.
     Expired,
-    /// It does not show that it is the key's answer, and an earlier attempt may have been executed.
+    /// It does not show that it is the key's answer, where that is needed: the server is known to
+    /// send proof, or an earlier attempt may have been executed.
     NoProof,
+    /// It is the answer of the address that a redirect led to, and shows no proof.
+    Redirected,
 }
 
 impl Doubt {
@@ -152,6 +158,7 @@ impl Doubt {
             Self::Voided => "voided",
             Self::Expired => "expired",
             Self::NoProof => "no_proof",
+            Self::Redirected => "redirected",
         }
     }
 }
@@ -169,20 +176,25 @@ impl Doubt {
 /// | 5xx | Ambiguous; NotExecuted when the state is `released`; Unsettled when it is a kept answer or an `invalid_request_error` | same |
 /// | proof (`Idempotency-State: completed`, `Idempotent-Replayed: true`) | by status: below 400 Succeeded, else Refused | same |
 /// | a media type that the API does not answer with | Ambiguous | same |
+/// | 2xx after a redirect | Unsettled | same |
 /// | 4xx after a redirect | Ambiguous | same |
-/// | 2xx | Succeeded | where the server sends proof: Unsettled, unless `Idempotency-Stored: false` |
+/// | 2xx | Succeeded; where the server sends proof, Unsettled, unless `Idempotency-Stored: false` | same |
 /// | 4xx with the state `unknown` or `in_progress`, not `Idempotency-Stored: false` | Ambiguous; Unsettled for 401, 403, 407, 417, 421, 423 | same |
 /// | 425, 429 | NotExecuted, again | same |
 /// | `api_error`, `api_connection_error`; 408; 409 that is no `invalid_request_error` | Ambiguous | same |
 /// | 401, 403, 407, 417, 421, 423 | NotExecuted | Unsettled |
-/// | any other 4xx | Refused; where the server sends proof, NotExecuted, unless `Idempotency-Stored: false` | Refused; where the server sends proof, Unsettled |
+/// | any other 4xx | Refused; where the server sends proof, NotExecuted, unless `Idempotency-Stored: false` | Unsettled; Refused for one of [`Context::final_statuses`] where the server sends no proof |
 /// | any other status | Ambiguous | same |
 ///
-/// A 2xx alone is proof of execution, but after an unknown attempt only of *something*: a page that
-/// a portal or a cache made up must not close the matter where the server would have said so.
+/// A 2xx without proof, where the server would have sent it, comes from somebody else: a service
+/// worker that queued the request, a portal, a cache. It settles nothing.
 /// Likewise a 4xx without proof, where there would be one, comes from somebody before the key's
 /// record, which was not reached: the same key may still be used.
-/// After a redirect a 4xx may be of the page that it led to, and the request executed all the same.
+/// After an attempt whose outcome is unknown, a 4xx without proof settles nothing, whoever the
+/// server is: it may be about this attempt alone (a body that broke off, a limit, a firewall), while
+/// the earlier one was executed. `Idempotency-State: absent` is no proof either.
+/// After a redirect a response may be of the page that it led to (a log-in page that says 200), so
+/// it settles nothing: the request may have been executed, or never have arrived.
 /// A kept 5xx is what Stripe-like servers replay: it stays, and says nothing.
 pub fn classify(heard: &Heard<'_>, context: &Context<'_>) -> Outcome {
     match heard {
@@ -279,14 +291,15 @@ impl Answer<'_> {
         let http_status = self.status;
         let again = matches!(http_status, 425 | 429);
         let sends_proof = context.sends_proof || self.state.is_some();
-        let is_unproven = context.maybe_executed && sends_proof;
+        let is_named = !sends_proof && context.final_statuses.contains(&http_status);
         let is_open =
             matches!(self.state, Some("unknown" | "in_progress")) && !self.is_not_stored();
         let ambiguous = Outcome::Ambiguous(Doubt::Status(http_status));
         let is_retryable = self.is("api_error") || self.is("api_connection_error");
         let is_conflict_of_the_api = http_status == 409 && self.is("invalid_request_error");
         match (http_status, AnswerClass::of_status(http_status)) {
-            (200..300, _) if is_unproven && !self.is_not_stored() => {
+            (200..300, _) if self.redirected => Outcome::Unsettled(Doubt::Redirected),
+            (200..300, _) if sends_proof && !self.is_not_stored() => {
                 Outcome::Unsettled(Doubt::NoProof)
             }
             (200..300, _) => Outcome::Succeeded { http_status },
@@ -303,7 +316,7 @@ impl Answer<'_> {
                 Outcome::Unsettled(Doubt::Status(http_status))
             }
             (_, AnswerClass::NotExecuted) => Outcome::NotExecuted { http_status, again },
-            _ if is_unproven => Outcome::Unsettled(Doubt::NoProof),
+            _ if context.maybe_executed && !is_named => Outcome::Unsettled(Doubt::NoProof),
             _ if sends_proof && !self.is_not_stored() => {
                 Outcome::NotExecuted { http_status, again }
             }
@@ -324,6 +337,12 @@ impl Answer<'_> {
     fn is_not_stored(&self) -> bool {
         self.stored == Some("false")
     }
+}
+
+/// Whether a status may be named in [`Context::final_statuses`]: a 4xx that is a key's answer. 401,
+/// 403, 407, 408, 409, 417, 421, 423, 425 and 429 never are.
+pub fn is_final_status(status: u16) -> bool {
+    matches!(status, 400..500) && AnswerClass::of_status(status) == AnswerClass::Final
 }
 
 fn is_expected(content_type: Option<&str>, expects: &str) -> bool {

@@ -26,7 +26,7 @@ mod http_date;
 mod policy;
 mod retry_after;
 
-pub use classify::{Answer, Body, Context, Doubt, Heard, Outcome, classify};
+pub use classify::{Answer, Body, Context, Doubt, Heard, Outcome, classify, is_final_status};
 pub use delay::{Next, Progress, Stop, attempt_timeout, next};
 pub use http_date::parse_http_date;
 pub use policy::{Jitter, MAX_TIMER, RetryPolicy, RetryPolicyError, RetrySettings};

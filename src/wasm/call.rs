@@ -1,12 +1,12 @@
 //! One call, as JavaScript drives it: [`Call`] with its store, clock and random numbers.
 
-use super::client::command;
+use super::client::{command, credential};
 use super::convert::{number, object, range_error};
 use super::host;
 use super::storage::Store;
 use crate::intent::{
-    Call, CallSettings, Command, End, Ended, Entry, EntryError, Goal, Moment, Report, Said, State,
-    Step, Stored, Waiting, Which,
+    Call, CallSettings, Command, Cookies, Credential, End, Ended, Entry, EntryError, Goal,
+    KeyCallAs, Moment, Report, Said, State, Step, Stored, Waiting, Which,
 };
 use crate::key::IdempotencyKey;
 use crate::retry::{Answer, Body, Heard, Outcome, Stop};
@@ -137,6 +137,30 @@ impl CallHandle {
         self.step(|call, moment| call.report(report, moment))
     }
 
+    /// How the key call that is asked for is to be made, with the headers that there are (name,
+    /// value, name, value …): `{names, cookies}` says which of them to send, and nothing else;
+    /// `{differs, names}` that it may not be made, because "headers", a "cookie" or "several"
+    /// credentials differ from those of the request; without `cookies`, nothing is known
+    /// of the request.
+    #[wasm_bindgen(js_name = keyCallAs)]
+    pub fn key_call_as(&self, headers: &js_sys::Array) -> JsValue {
+        let stored = Stored::read(self.shared.store.read(&self.name).as_deref());
+        let names = |names: Vec<String>| {
+            let names: js_sys::Array = names.iter().map(|name| JsValue::from_str(name)).collect();
+            ("names", names.into())
+        };
+        let differs = |what| ("differs", JsValue::from_str(what));
+        object(&match self.call.key_call(&credential(Cookies::None, headers), &stored) {
+            KeyCallAs::Caller(all) => vec![names(all)],
+            KeyCallAs::Same { names: all, cookies } => {
+                vec![names(all), ("cookies", cookies.into())]
+            }
+            KeyCallAs::HeadersDiffer(all) => vec![differs("headers"), names(all)],
+            KeyCallAs::CookieDiffers => vec![differs("cookie")],
+            KeyCallAs::Several => vec![differs("several")],
+        })
+    }
+
     /// The end of a call that its caller gives up between two commands: what is known.
     pub fn stop(&self) -> JsValue {
         let stored = Stored::read(self.shared.store.read(&self.name).as_deref());
@@ -161,6 +185,11 @@ impl CallHandle {
             self.call = self.call.offering(key);
         }
         self
+    }
+
+    /// The same call, whose own request carries this credential.
+    pub(super) fn under(self, credential: Credential) -> Self {
+        Self { call: self.call.under(credential), ..self }
     }
 
     /// Read, decide, write: with nothing in between.

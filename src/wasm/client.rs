@@ -5,9 +5,9 @@ use super::convert::{millis, object, pointers, range_error};
 use super::storage::Store;
 use super::{claims, host};
 use crate::fingerprint::RequestParts;
-use crate::intent::{CallSettings, Goal, Payload, Stored, TabToken};
+use crate::intent::{CallSettings, Cookies, Credential, Goal, Payload, Stored, TabToken};
 use crate::key::IdempotencyKey;
-use crate::retry::{Jitter, RetryPolicy, RetrySettings};
+use crate::retry::{Jitter, RetryPolicy, RetrySettings, is_final_status};
 use crate::time::{Millis, UnixMillis};
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -33,6 +33,8 @@ extern "C" {
     fn namespace(this: &JsSettings) -> String;
     #[wasm_bindgen(method, getter, js_name = keyCalls)]
     fn key_calls(this: &JsSettings) -> bool;
+    #[wasm_bindgen(method, getter, js_name = finalStatuses)]
+    fn final_statuses(this: &JsSettings) -> Vec<f64>;
     #[wasm_bindgen(method, getter)]
     fn limit(this: &JsSettings) -> f64;
     #[wasm_bindgen(method, getter)]
@@ -70,6 +72,12 @@ extern "C" {
     fn offered_key(this: &JsSubmit) -> Option<String>;
     #[wasm_bindgen(method, getter, js_name = waitedSince)]
     fn waited_since(this: &JsSubmit) -> Option<f64>;
+    /// Name, value, name, value …
+    #[wasm_bindgen(method, getter)]
+    fn headers(this: &JsSubmit) -> js_sys::Array;
+    /// "none", "same" or "elsewhere".
+    #[wasm_bindgen(method, getter)]
+    fn cookies(this: &JsSubmit) -> String;
 }
 
 /// The intents of a page.
@@ -94,6 +102,7 @@ impl Client {
             retention,
             key_calls: settings.key_calls(),
             sends_proof: settings.key_calls(),
+            final_statuses: final_statuses(settings)?,
             expects: String::new(),
         };
         Ok(Self {
@@ -133,7 +142,14 @@ impl Client {
             waited_since: request.waited_since().map(|since| UnixMillis::new(since as u64)),
         };
         let in_memory = in_memory.and_then(|key| IdempotencyKey::parse_bare(&key).ok());
-        Ok(self.call(intent, goal, request.expects(), in_memory).offering(offered))
+        let cookies = match request.cookies().as_str() {
+            "none" => Cookies::None,
+            "same" => Cookies::Same,
+            _ => Cookies::Elsewhere,
+        };
+        let credential = credential(cookies, &request.headers());
+        let call = self.call(intent, goal, request.expects(), in_memory);
+        Ok(call.offering(offered).under(credential))
     }
 
     /// A call that finds out what became of an intent.
@@ -259,6 +275,25 @@ impl Client {
 
 fn entry_name(intent: &str) -> String {
     [ENTRY, intent].concat()
+}
+
+/// `headers`: name, value, name, value …
+pub(super) fn credential(cookies: Cookies, headers: &js_sys::Array) -> Credential {
+    let texts: Vec<_> = headers.iter().map(|text| text.as_string().unwrap_or_default()).collect();
+    let pairs = texts.chunks_exact(2).map(|pair| (pair[0].as_str(), pair[1].as_str()));
+    Credential::new(cookies, pairs)
+}
+
+fn final_statuses(settings: &JsSettings) -> Result<Vec<u16>, JsValue> {
+    let statuses = settings.final_statuses().into_iter().map(|status| {
+        let is_right = status.fract() == 0.0 && is_final_status(status as u16);
+        is_right.then_some(status as u16).ok_or_else(|| {
+            range_error(
+                "finalStatuses lists statuses from 400 to 499 by which the server answers for the key itself, such as 402; not 401, 403, 407, 408, 409, 417, 421, 423, 425 and 429, which are no key's answer",
+            )
+        })
+    });
+    statuses.collect()
 }
 
 fn retry_policy(settings: &JsSettings) -> Result<RetryPolicy, JsValue> {

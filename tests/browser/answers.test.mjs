@@ -143,7 +143,7 @@ describe("answers", () => {
   });
 
   test("fault 55: what was changed while the outcome is unknown goes when the old request has its answer", async () => {
-    const path = site.route(inTurn(500, 500, () => error(402, "card_error"), paid));
+    const path = site.route(inTurn(500, 500, () => error(402, "card_error", { "Idempotent-Replayed": "true" }), paid));
     assert.equal((await shop.send("order:1", path, body)).error, "OutcomeUnknownError");
     assert.equal((await shop.send("order:1", path, other)).status, 201);
     const amounts = site.at(path).map(({ body }) => JSON.parse(String(body)).amount);

@@ -12,7 +12,7 @@ import {
 } from "./errors.js";
 import { type KeyCalls, keyCalls } from "./key-calls.js";
 import { ABANDON, INTENT, RESOLVE, checkInit, checkOptions } from "./options.js";
-import { type Prepared, expected, prepare } from "./request.js";
+import { type Prepared, cookiesOf, expected, prepare } from "./request.js";
 import { type Settings, read } from "./settings.js";
 import type { Stay } from "./stay.js";
 import { TooLong, type TurnOptions, takeTurn } from "./turn.js";
@@ -161,7 +161,10 @@ export class OncekeyClient extends Events implements Client {
    */
   navigate(intent: string, prepared: Prepared, ignore: string[] | undefined, tell: Tell): Navigated {
     const client = this.core();
-    const call = client.submit(intent, submitOf(prepared, { ignore, expects: "*/*" }, undefined), undefined);
+    // A form carries cookies as its target has them, and no header of the page's.
+    const form = { ...prepared, headers: new Headers(), init: { credentials: "include" as const } };
+    const submit = { ...submitOf(prepared, { ignore, expects: "*/*" }, undefined), ...this.#credentialOf(form) };
+    const call = client.submit(intent, submit as never, undefined);
     let isSent = false;
     try {
       const command = call.begin() as Command;
@@ -178,7 +181,7 @@ export class OncekeyClient extends Events implements Client {
         return { key: command.key, stays };
       }
       if (command.do !== "end" || command.end === "not_resolved") return {};
-      this.#result(intent, prepared, { end: command, response: undefined, cause: undefined, aborted: false, sent: undefined }, told);
+      this.#result(intent, prepared, { end: command, response: undefined, cause: undefined, aborted: false, sent: undefined, differs: undefined }, told);
       return {};
     } catch (error) {
       return { error };
@@ -203,15 +206,15 @@ export class OncekeyClient extends Events implements Client {
     let prepared: Prepared;
     let ended: Ended;
     try {
-      const ready = await abortable(Promise.all([prepare(url, init, keyField), this.#later()]), signal);
+      const ready = await abortable(Promise.all([prepare(url, init, options.expects, keyField), this.#later()]), signal);
       const client = ready[1];
       prepared = ready[0];
       ended = await takeTurn(this.#turn(client, intent, signal, told), async (turn) => {
         // What is not sent is not in doubt.
         signal?.throwIfAborted();
         const earlier = this.#inMemory.get(intent);
-        const submit = submitOf(prepared, options, turn.waitedSince);
-        const call = client.submit(intent, submit, earlier?.key);
+        const submit = { ...submitOf(prepared, options, turn.waitedSince), ...this.#credentialOf(prepared) };
+        const call = client.submit(intent, submit as never, earlier?.key);
         try {
           return await drive({
             call,
@@ -221,13 +224,15 @@ export class OncekeyClient extends Events implements Client {
               if (again) return earlier!.prepared;
               const { bodyWith } = prepared;
               const sent = bodyWith ? { ...prepared, body: bodyWith(key) } : prepared;
+              if (this.#inMemory.get(intent)?.key !== key) turn.keyed();
               this.#inMemory.set(intent, { key, prepared: sent });
               return sent;
             },
+            sent: (key) => this.#sent(intent, key),
             fetch: this.#settings.fetch,
             validate: options.validate,
             keyCalls: this.#keyCalls,
-            credential: prepared.headers,
+            own: prepared.headers,
             keepTurn: turn.keep,
             totalTime: this.#settings.totalTime,
             tell: told,
@@ -253,11 +258,12 @@ export class OncekeyClient extends Events implements Client {
     if (lookup) await this.#othersEnded(client, intent, signal, told);
     const call = giveUp ? client.giveUp(intent) : client.findOut(intent, lookup !== undefined);
     try {
-      const { end, aborted, cause } = await drive({
+      const { end, aborted, cause, differs } = await drive({
         call,
         intent,
         signal,
         fetch: this.#settings.fetch,
+        sent: (key) => this.#sent(intent, key),
         keyCalls: this.#keyCalls,
         lookup,
         totalTime: this.#settings.totalTime,
@@ -265,6 +271,10 @@ export class OncekeyClient extends Events implements Client {
       });
       if (aborted) throw this.#aborted(intent, cause);
       const { status } = end;
+      if (differs && isOpen(status)) {
+        const { key, attempts = 0 } = status;
+        throw new OutcomeUnknownError({ intent, key, attempts, reason: "credential", hint: differs });
+      }
       if (isSettled(status) && status.state !== before.state) this.#settle(intent, status, told);
       return status;
     } finally {
@@ -281,6 +291,17 @@ export class OncekeyClient extends Events implements Client {
     }
   }
 
+  /** For the core: what says who is calling. */
+  #credentialOf(prepared: Prepared): object {
+    return { headers: [...prepared.headers].flat(), cookies: cookiesOf(prepared, this.#settings.keyUrl) };
+  }
+
+  /** The headers of the request with this key, where it is still in memory. */
+  #sent(intent: string, key: string): Headers | undefined {
+    const last = this.#inMemory.get(intent);
+    return last?.key === key ? last.prepared.headers : undefined;
+  }
+
   #turn(client: CoreClient, intent: string, signal: AbortSignal | undefined, told: Tell): TurnOptions {
     const { namespace, totalTime: longest } = this.#settings;
     return { client, namespace, intent, signal, longest, onWait: () => told("inprogress", { intent, elsewhere: true }) };
@@ -292,7 +313,7 @@ export class OncekeyClient extends Events implements Client {
     return signal?.aborted ? this.#aborted(intent, signal.reason) : error;
   }
 
-  #result(intent: string, prepared: Prepared, { end, response, cause, aborted, sent }: Ended, tell: Tell): Response {
+  #result(intent: string, prepared: Prepared, { end, response, cause, aborted, sent, differs }: Ended, tell: Tell): Response {
     const { status } = end;
     const detail = { intent, key: status.key, attempts: status.attempts ?? 0 };
     if (aborted) {
@@ -309,7 +330,7 @@ export class OncekeyClient extends Events implements Client {
         throw new PayloadChangedError({ ...detail, outcome: "succeeded", httpStatus: end.httpStatus });
       case "not_resolved":
         tell("unknown", { intent, key: status.key, reason: "not_resolved" });
-        throw new PayloadChangedError({ ...detail, outcome: "unknown" });
+        throw new PayloadChangedError({ ...detail, outcome: "unknown", hint: differs });
       case "answer_gone":
         this.#settle(intent, status, tell);
         throw new AnswerGoneError({ ...detail, httpStatus: end.httpStatus! });
@@ -422,7 +443,7 @@ export function named(name: unknown): string {
   return name;
 }
 
-function submitOf(prepared: Prepared, options: IntentOptions, waitedSince: number | undefined): never {
+function submitOf(prepared: Prepared, options: IntentOptions, waitedSince: number | undefined): object {
   const { url, method, body, headers, ownKey, offeredKey } = prepared;
   return {
     method,
@@ -436,7 +457,7 @@ function submitOf(prepared: Prepared, options: IntentOptions, waitedSince: numbe
     ownKey,
     offeredKey,
     waitedSince,
-  } as never;
+  };
 }
 
 /** Whether something may have been executed, and nobody knows yet. */
@@ -451,9 +472,19 @@ function isSettled({ state }: IntentStatus): boolean {
 /** What is likely wrong. */
 function hintOf(doubt: string | undefined, prepared: Prepared, response: Response | undefined): string | undefined {
   if (doubt === "network") return corsHint(prepared);
+  if (doubt === "no_proof") return proofHint(response);
+  if (doubt === "redirected") return "The answer is that of a page that a redirect led to (a log-in page?), and does not show that it is the request's own.";
   if (doubt !== "not_the_api") return undefined;
   const type = response?.headers.get("content-type") ?? "of no media type";
   return `The answer was ${type}: if that is the API's, name it in the intent's option "expects".`;
+}
+
+/** An answer may be somebody else's, or the server's own whose headers cannot be read. */
+function proofHint(response: Response | undefined): string | undefined {
+  if (!response) return undefined;
+  return response.status < 400
+    ? 'The answer had no "Idempotency-State", as those of this server have: a service worker or somebody on the way may have given it. If it is the server\'s, name the header in Access-Control-Expose-Headers.'
+    : `The ${response.status} may be about its attempt alone, while an earlier one was executed. If this server answers so only for the key itself, name the status in the client's "finalStatuses".`;
 }
 
 /** A header that CORS does not allow looks exactly like a dead server. */

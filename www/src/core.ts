@@ -10,6 +10,16 @@ export type Command =
   | { do: "lookup" }
   | EndCommand;
 
+/** How a key call is to be made; see `keyCallAs` in src/wasm/call.rs. */
+export interface KeyCallAs {
+  /** Which headers go along. */
+  names?: string[];
+  /** Whether cookies do; undefined where nothing is known of the request. */
+  cookies?: boolean;
+  /** Not at all. */
+  differs?: "headers" | "cookie" | "several";
+}
+
 export interface EndCommand {
   do: "end";
   end:

@@ -1,7 +1,7 @@
 // Carries out what the core says, step by step, until a call ends. No rules here.
 
 import { type Heard, attempt } from "./attempt.js";
-import type { Command, CoreCall, EndCommand } from "./core.js";
+import type { Command, CoreCall, EndCommand, KeyCallAs } from "./core.js";
 import type { KeyCalls } from "./key-calls.js";
 import type { Prepared } from "./request.js";
 import type { ClientEvents, Lookup, ResolveOptions } from "./types.js";
@@ -16,8 +16,9 @@ export interface Drive {
   fetch: typeof fetch;
   validate?: ((response: Response) => boolean | Promise<boolean>) | undefined;
   keyCalls: KeyCalls | undefined;
-  /** The headers of the call's own request, which key calls have to agree with. */
-  credential?: Headers;
+  /** The headers of the call's own request, and those of the request with this key, where it is still in memory. */
+  own?: Headers;
+  sent?(key: string): Headers | undefined;
   lookup?: ResolveOptions["lookup"];
   /** Before each attempt but the first: whether it is still this call's turn. */
   keepTurn?(): Promise<void>;
@@ -35,7 +36,15 @@ export interface Ended {
   aborted: boolean;
   /** The last attempt. */
   sent: { key: string; attempt: number } | undefined;
+  /** Why a key call was not made. */
+  differs: string | undefined;
 }
+
+/**
+ * How long a browser that says that it has no network is believed, in milliseconds. It may be wrong: with a VPN, or
+ * one interface of several.
+ */
+const OFFLINE = 5000;
 
 export async function drive(drive: Drive): Promise<Ended> {
   const { call, intent, signal, tell } = drive;
@@ -44,6 +53,9 @@ export async function drive(drive: Drive): Promise<Ended> {
   let cause: unknown;
   let sent: { key: string; attempt: number } | undefined;
   let aborted = false;
+  let differs: string | undefined;
+  /** Whether the last attempt ended without a network, as far as anybody can tell. An answer proves that there is one. */
+  let lost = false;
   /** The end of a call that is given up between two steps: what is stored says what is known. */
   const givenUp = ({ reason }: AbortSignal): Ended => ({
     end: call.stop() as EndCommand,
@@ -51,6 +63,7 @@ export async function drive(drive: Drive): Promise<Ended> {
     cause: reason,
     aborted: true,
     sent,
+    differs,
   });
   let command = call.begin() as Command;
   for (;;) {
@@ -62,6 +75,7 @@ export async function drive(drive: Drive): Promise<Ended> {
         tell("attempt", { intent, key, attempt: number });
         const { fetch, validate } = drive;
         const heard: Heard = await attempt(drive.request!(key, earlier), { fetch, key, timeout, signal, validate });
+        lost = "failed" in heard && heard.failed === "network";
         if ("failed" in heard) {
           [response, cause] = [undefined, heard.cause];
           aborted = heard.failed === "aborted";
@@ -82,7 +96,7 @@ export async function drive(drive: Drive): Promise<Ended> {
         else if (sent) tell("retry", { intent, ...sent, after });
         try {
           await sleep(after, signal);
-          await online(begun + drive.totalTime - performance.now(), signal);
+          if (lost) await online(Math.min(OFFLINE, begun + drive.totalTime - performance.now()), signal);
           await drive.keepTurn?.();
         } catch (reason) {
           if (!signal?.aborted) throw reason;
@@ -93,7 +107,11 @@ export async function drive(drive: Drive): Promise<Ended> {
       }
       case "ask":
       case "void": {
-        const report = await drive.keyCalls?.(command.key, command.do, signal, drive.credential);
+        const { key, do: what } = command;
+        const as = (headers: Headers) => call.keyCallAs([...headers].flat()) as KeyCallAs;
+        const report = await drive.keyCalls?.({ key, what, signal, as, own: drive.own, sent: drive.sent?.(key) });
+        lost = false;
+        differs = report?.differs;
         if (signal?.aborted) return givenUp(signal);
         command = call.reported(report?.status ?? 0, report?.state, report?.httpStatus) as Command;
         break;
@@ -111,7 +129,7 @@ export async function drive(drive: Drive): Promise<Ended> {
         break;
       }
       case "end":
-        return { end: command, response, cause, aborted, sent };
+        return { end: command, response, cause, aborted, sent, differs };
     }
   }
 }

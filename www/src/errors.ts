@@ -29,6 +29,7 @@ const NEXT: Record<string, string> = {
   // What is stored has another key by now, or none: the next call would not send this one's.
   overtaken: "Its key is not stored any more: find out at the server before you call again.",
   too_old: "It is not sent any more: find out with resolve(), or at the server.",
+  credential: "Nothing was asked, and nothing was given up.",
   unreadable: "Nothing is sent for it: find out at the server, and forget() it then.",
 };
 
@@ -41,10 +42,10 @@ export class OutcomeUnknownError extends IntentError {
   /**
    * Why no further attempt is made: "retries_used_up", "time_used_up", "outcome" (asking again would not tell),
    * "too_old" (the server may have forgotten the key), "unreadable" (what is stored), "overtaken" (forgotten, or
-   * gone on elsewhere).
+   * gone on elsewhere), "credential" (key calls cannot be made under that of the request; the hint says what differs).
    */
   readonly reason: string;
-  /** What the last attempt left in doubt: "network", "timed_out", "cut", "status", "not_the_api" … */
+  /** What the last attempt left in doubt: "network", "timed_out", "cut", "status", "not_the_api", "no_proof", "redirected" … */
   readonly doubt?: string;
   /** What is likely wrong, where there is something to mend. */
   readonly hint?: string;
@@ -74,15 +75,19 @@ export class PayloadChangedError extends IntentError {
   /** `succeeded`: it is done, name a new intent. `unknown`: the earlier request's outcome could not be found out. */
   readonly outcome: "succeeded" | "unknown";
   readonly httpStatus?: number;
+  /** What is likely wrong, where there is something to mend. */
+  readonly hint?: string;
 
-  constructor(detail: IntentErrorDetail & { outcome: "succeeded" | "unknown"; httpStatus?: number }) {
+  constructor(detail: IntentErrorDetail & { outcome: "succeeded" | "unknown"; httpStatus?: number; hint?: string }) {
     super(
       detail.outcome === "succeeded"
         ? `"${detail.intent}" has succeeded with another payload. Name a new intent, or forget() this one.`
-        : `The payload of "${detail.intent}" was changed while the outcome of the earlier one is unknown, and it could not be found out. Try again later.`,
+        : `The payload of "${detail.intent}" was changed while the outcome of the earlier one is unknown, and it could not be found out. Try again later.` +
+            (detail.hint ? ` ${detail.hint}` : ""),
       detail,
     );
     this.outcome = detail.outcome;
+    this.hint = detail.hint;
     this.httpStatus = detail.httpStatus;
   }
 }

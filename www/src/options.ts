@@ -37,6 +37,7 @@ export const CLIENT: Options = {
   keyUrl: anUrl,
   headers: check('a function that gives the headers, such as () => ({ "X-Api-Key": key })', aFunction.is),
   credentials: oneOf("omit", "same-origin", "include"),
+  finalStatuses: aList("statuses, such as [402]", (value) => typeof value === "number"),
   fetch: aFunction,
 };
 

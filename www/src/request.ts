@@ -18,11 +18,20 @@ export interface Prepared {
   bodyWith?(key: string): Uint8Array<ArrayBuffer>;
 }
 
+/** The most that `fetch` takes with `keepalive`, in bytes. */
+const KEEPALIVE = 65_536;
+
 /**
- * Reads streams, forms and blobs to their end, so that no attempt can differ from the first. `keyField`: the field of
- * a form that is for the key; it is no part of the payload.
+ * Reads streams, forms and blobs to their end, so that no attempt can differ from the first. What `fetch` would refuse
+ * to send is a TypeError now, before a key is stored. `expects`: the media types that the caller expects, if it says so.
+ * `keyField`: the field of a form that is for the key; it is no part of the payload.
  */
-export async function prepare(url: string | URL, init: IntentInit = {}, keyField?: string): Promise<Prepared> {
+export async function prepare(
+  url: string | URL,
+  init: IntentInit = {},
+  expects?: string,
+  keyField?: string,
+): Promise<Prepared> {
   if (typeof url !== "string" && !(url instanceof URL)) throw new TypeError("An intent takes an URL and an init, no Request.");
   const { method = "POST", headers: given, body, signal: _, ...rest } = init;
   const upper = method.toUpperCase();
@@ -50,13 +59,19 @@ export async function prepare(url: string | URL, init: IntentInit = {}, keyField
     if (contentType && !headers.has("content-type")) headers.set("content-type", contentType);
   }
   delete (rest as { duplex?: unknown }).duplex;
+  if (!headers.has("accept") && /[/+]json\b/i.test(expects ?? JSON_TYPE)) headers.set("accept", expects ?? JSON_TYPE);
+  const target = new URL(url, base());
+  const all = { ...uncached(), ...rest };
+  // With the key of the form's own field, if there is one: a minted key is as long as this.
+  const whole = bodyWith ? bodyWith(offeredKey ?? "0".repeat(36)) : bytes;
+  checkSendable(target, { ...all, method: known, headers }, whole?.length ?? 0);
   return {
     method: known,
-    url: new URL(url, base()),
+    url: target,
     headers,
     body: bytes,
     ownKey,
-    init: { ...uncached(), ...rest },
+    init: all,
     ...(bodyWith && { offeredKey, bodyWith }),
   };
 }
@@ -77,6 +92,37 @@ async function read(body: BodyInit): Promise<Serialised> {
       return new TextEncoder().encode(pairs.toString());
     },
   };
+}
+
+const JSON_TYPE = "application/json";
+
+/** Throws what `fetch` would throw without sending anything. Its constructor does not see all of it. */
+function checkSendable(url: URL, init: RequestInit, length: number): void {
+  // A user in the URL, a method, header, mode or other setting that may not be.
+  new Request(url.href, init);
+  if (/^(?:about|blob|data|file|ftp|javascript|mailto|wss?):$/.test(url.protocol)) {
+    throw new TypeError(`A request cannot be sent to ${url.protocol} URLs. Use https:.`);
+  }
+  if (init.keepalive && length > KEEPALIVE) {
+    throw new TypeError(`With keepalive a body may have ${KEEPALIVE} bytes; this one has ${length}. Leave keepalive out.`);
+  }
+  const here = globalThis.origin;
+  if (init.mode === "same-origin" && here !== undefined && url.origin !== here) {
+    throw new TypeError(`mode "same-origin" allows ${here} only, and the URL is on ${url.origin}.`);
+  }
+  if (init.cache === "only-if-cached") {
+    throw new TypeError('cache "only-if-cached" sends nothing. Leave it out: the answer to a write is in no cache.');
+  }
+}
+
+/** Whether a request carries cookies, and whether these are the ones that key calls carry. See src/intent/credential.rs. */
+export function cookiesOf({ url, init }: Pick<Prepared, "url" | "init">, keyUrl: URL | undefined): "none" | "same" | "elsewhere" {
+  const here = globalThis.origin;
+  const { credentials = "same-origin" } = init;
+  // Where there is no page, there are no cookies.
+  if (here === undefined || credentials === "omit") return "none";
+  if (credentials === "same-origin" && url.origin !== here) return "none";
+  return url.origin === (keyUrl?.origin ?? here) ? "same" : "elsewhere";
 }
 
 /** What relative URLs are relative to, as for `fetch`: `<base href>` counts, and a frame of `srcdoc` has its page's. */

@@ -41,6 +41,7 @@ export function read(options: ClientOptions): Settings {
       storage,
       namespace,
       keyCalls: keyUrl !== undefined && keyUrl !== null,
+      finalStatuses: Float64Array.from(options.finalStatuses ?? []),
       limit: retry.limit ?? 4,
       delays: Float64Array.from(retry.delays ?? [1, 2, 4, 8].map((seconds) => seconds * SECOND)),
       fullJitter: retry.jitter !== "none",

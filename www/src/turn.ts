@@ -17,6 +17,8 @@ export interface TurnOptions {
 }
 
 export interface Turn {
+  /** A key that is new was stored now. */
+  keyed(): void;
   /** Since when this call has waited for another one, if it did. */
   waitedSince: number | undefined;
   /** To be called before each attempt: waits until it is this call's turn again, should it have lost it. */
@@ -27,9 +29,14 @@ export interface Turn {
 export class TooLong extends Error {}
 
 /**
- * How long a lock is held after the last write, in milliseconds. Tabs live in processes of their own, each with a
- * copy of localStorage; a write reaches the others a little later, and the lock does not wait for it. Who took over
- * at once might find no key, and make a second one.
+ * After how long, in milliseconds, every tab has seen a write. Tabs live in processes of their own, each with a copy
+ * of localStorage; a write reaches the others a little later, and a lock does not wait for it. Who took over at once
+ * might find no key, and make a second one.
+ *
+ * - A lock is held until the key that its call stored has been seen. After a success its answer waits for that, since
+ *   the page is likely left then, and Firefox keeps no page for Back that holds a lock. Any other answer does not wait.
+ * - Who has waited for a lock, or finds an open outcome under a free one, reads again after that time: then it has seen
+ *   the last write, too.
  */
 const SEEN_AFTER = 100;
 
@@ -37,7 +44,7 @@ const SEEN_AFTER = 100;
 const tails = new Map<string, Promise<unknown>>();
 
 /** The locks that are held after a call has ended, each with what takes it over: this page has seen every write. */
-const held = new Map<string, () => () => void>();
+const held = new Map<string, () => Release>();
 
 /** Runs when it is the call's turn; the next one has to wait until that has ended. */
 export async function takeTurn<T>(given: TurnOptions, run: (turn: Turn) => Promise<T>): Promise<T> {
@@ -49,14 +56,18 @@ export async function takeTurn<T>(given: TurnOptions, run: (turn: Turn) => Promi
     if (!waited) options.onWait();
     waited = true;
   };
+  let keyedAt = -Infinity;
   const go = (claim: () => Promise<void>) => {
     end();
     const keep = () => {
       begin();
       return claim().finally(end);
     };
-    return run({ waitedSince: waited ? since : undefined, keep });
+    const keyed = () => void (keyedAt = performance.now());
+    return run({ waitedSince: waited ? since : undefined, keep, keyed });
   };
+  /** How long it takes until every tab has seen the key that was stored. */
+  const unseen = () => keyedAt + SEEN_AFTER - performance.now();
 
   const before = tails.get(name);
   const among = async () => {
@@ -64,7 +75,7 @@ export async function takeTurn<T>(given: TurnOptions, run: (turn: Turn) => Promi
       wait();
       await abortable(before, options.signal);
     }
-    return options.client.isShared ? amongTabs(name, options, wait, go) : go(nothing);
+    return options.client.isShared ? amongTabs(name, options, wait, go, unseen) : go(nothing);
   };
   begin();
   const mine = among().finally(end);
@@ -114,48 +125,78 @@ async function amongTabs<T>(
   options: TurnOptions,
   wait: () => void,
   go: (keep: () => Promise<void>) => Promise<T>,
+  unseen: () => number,
 ): Promise<T> {
+  const { client, intent, signal } = options;
+  const stateOf = () => (client.status(intent) as { state: string }).state;
   const locks = webLocks();
   if (!locks) return byLease(options, wait, go);
-  let release: (() => void) | undefined;
+  let release: Release | undefined;
+  let isSeen: boolean;
   try {
-    release = held.get(name)?.() ?? (await acquire(locks, name, { ifAvailable: true }));
-    if (!release) {
+    release = held.get(name)?.();
+    isSeen = release !== undefined;
+    release ??= await acquire(locks, name, { ifAvailable: true });
+    if (release) {
+      isSeen ||= !["sending", "unknown"].includes(stateOf());
+    } else {
       wait();
-      release = await acquire(locks, name, options.signal ? { signal: options.signal } : {});
+      release = await acquire(locks, name, signal ? { signal } : {});
     }
   } catch (error) {
     // A frame without an origin has the interface and may not use it.
     if ((error as { name?: unknown } | null)?.name !== "SecurityError") throw error;
     return byLease(options, wait, go);
   }
+  let isLast = false;
   try {
-    return await go(nothing);
+    if (!isSeen) await sleep(SEEN_AFTER, signal);
+    const result = await go(nothing);
+    isLast = stateOf() === "succeeded";
+    if (isLast && unseen() > 0) await sleep(unseen());
+    return result;
   } finally {
-    // The answer need not wait for it, nor this page's next call.
-    if (release) hold(name, release);
+    if (isLast || unseen() <= 0) await release?.();
+    // Nothing of this page waits for the rest: neither the answer nor the next call.
+    else if (release) hold(name, release, unseen());
   }
 }
 
+/** Lets go of a lock. Gives when others can have it. */
+type Release = () => Promise<void>;
+
 /** Waits for the lock, and gives what lets go of it; undefined where it is not to be waited for, and taken. */
-function acquire(locks: LockManager, name: string, options: LockOptions): Promise<(() => void) | undefined> {
+function acquire(locks: LockManager, name: string, options: LockOptions): Promise<Release | undefined> {
   return new Promise((resolve, reject) => {
-    const got = (lock: Lock | null) => (lock ? new Promise<void>((release) => resolve(release)) : resolve(undefined));
-    locks.request(name, options, got).catch((error: unknown) => {
+    let isHeld = false;
+    const got = (lock: Lock | null) => {
+      if (!lock) return resolve(undefined);
+      isHeld = true;
+      return new Promise<void>((release) => {
+        resolve(() => {
+          release();
+          return ended;
+        });
+      });
+    };
+    const ended: Promise<void> = locks.request(name, options, got as LockGrantedCallback<void>).catch((error: unknown) => {
       // It may have been stolen while nobody used it.
-      held.delete(name);
+      if (isHeld) held.delete(name);
       reject(error);
     });
   });
 }
 
-function hold(name: string, release: () => void): void {
+function hold(name: string, release: Release, longest: number): void {
   const take = () => {
     stop();
+    stay();
     if (held.get(name) === take) held.delete(name);
     return release;
   };
-  const stop = timer(SEEN_AFTER, () => take()());
+  const end = () => void take()();
+  const stop = timer(longest, end);
+  const stay = on("pagehide", end);
   held.set(name, take);
 }
 

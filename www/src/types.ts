@@ -39,12 +39,22 @@ export interface ClientOptions {
   /** Where a key's state is asked, and voided under `…/void`. Default null: the server has no such calls. */
   keyUrl?: string | URL | null;
   /**
-   * Headers of the key calls: the same credential as the requests have. Under another one they tell of another key,
-   * and its "voided" would let this one be replaced.
+   * Where the key calls find the credential of a request that is not in memory any more, after a reload for example:
+   * the headers that it carried. Of these they send those that the request had, with the same values, and no others;
+   * where one is missing or differs, nothing is asked and nothing settles.
    */
   headers?: () => HeadersInit | Promise<HeadersInit>;
-  /** `fetch`'s credentials mode for the key calls. Default "same-origin". */
+  /**
+   * `fetch`'s credentials mode for key calls of keys that an earlier version of this package stored. All others carry
+   * cookies as their requests did.
+   */
   credentials?: RequestCredentials;
+  /**
+   * Statuses (4xx) by which this server answers for the key itself also without proof, after an attempt whose outcome
+   * is unknown: `[402]` for Stripe. Default none: such an answer may be about its attempt alone, and the key stays.
+   * Without effect for a server that is known to send proof.
+   */
+  finalStatuses?: number[];
   /** What sends requests. Default: the global `fetch`. */
   fetch?: typeof fetch;
 }

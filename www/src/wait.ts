@@ -37,7 +37,7 @@ export function abortable<T>(coming: Promise<T>, signal: AbortSignal | undefined
   });
 }
 
-/** Waits until the browser has a network again, where it says that it has none: an attempt would be in vain. */
+/** Waits until the browser has a network again, where it says that it has none: an attempt would likely be in vain. */
 export async function online(longest: number, signal?: AbortSignal): Promise<void> {
   if (globalThis.navigator?.onLine !== false || typeof addEventListener !== "function") return;
   await sleep(longest, signal, (resolve) => {

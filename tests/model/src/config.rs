@@ -71,6 +71,23 @@ pub struct Page {
     pub proof: bool,
     /// Whether a tab may give the intent up.
     pub gives_up: bool,
+    /// What somebody before the gateway may answer in its place.
+    pub between: &'static [Between],
+    /// Whether a page that was loaded anew has another credential for its key calls than its requests had.
+    pub strays: bool,
+}
+
+/// What a page gets before its request reaches a record; the request goes no further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Between {
+    /// 401 of the gateway itself, which says that it knows nothing.
+    SignIn,
+    /// 400, as of a firewall, or for a body that broke off.
+    BadRequest,
+    /// 200: the page that a redirect led to.
+    LogIn,
+    /// 202: a service worker that says that it has queued the request.
+    Queued,
 }
 
 /// The settings of a gateway.

@@ -33,6 +33,7 @@ pub fn all(large: bool) -> Vec<Config> {
         numbers::events(large),
         pages::page(large),
         pages::page_without_proof(large),
+        pages::page_and_others(large),
         pages::page_gives_up(large),
         pages::page_comes_back(large),
     ]

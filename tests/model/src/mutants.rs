@@ -109,6 +109,14 @@ mutants! {
     NewKeyForChangedPayload,
     /// After an unknown outcome a refusal settles the matter.
     RefusalAfterUnknownSettles,
+    /// After an unknown outcome a 4xx settles the matter, though it has no proof.
+    UnprovenRefusalSettles,
+    /// A success counts, though it has no proof and the server would have sent it.
+    UnprovenSuccessSettles,
+    /// What a redirect led to counts as the answer.
+    RedirectSettles,
+    /// The key calls are made under whatever credential there is.
+    KeyCallsUnderAnyCredential,
     /// That the server knows nothing of a key counts as proof that nothing was executed.
     AbsentProvesNotExecuted,
     /// A time-out counts as a success.

@@ -75,6 +75,7 @@ named! {
         ClientTooOld = "client: too old to be sent",
         ClientRotated = "client: a new key takes an old one's place",
         ClientVoids = "client: asks to void a key",
+        OtherCredential = "client: no key call under another credential",
         ClientSendsEarlier = "client: sends the earlier payload again",
         AtRest = "rest: the world comes to rest",
         SettledAtRest = "rest: an operator settles what is unknown",

@@ -66,7 +66,11 @@ pub const fn suspected(mutant: Mutant) -> &'static str {
         | M::NewKeyOnReload
         | M::NewKeyForChangedPayload
         | M::AbsentProvesNotExecuted => "a page",
-        M::RefusalAfterUnknownSettles | M::TimeOutCountsAsSuccess => "a page without proof",
+        M::RefusalAfterUnknownSettles
+        | M::UnprovenRefusalSettles
+        | M::RedirectSettles
+        | M::TimeOutCountsAsSuccess => "a page without proof",
+        M::UnprovenSuccessSettles | M::KeyCallsUnderAnyCredential => "a page and others",
         M::OldKeyIsSentAgain => "a page that comes back",
     }
 }

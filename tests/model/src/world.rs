@@ -15,7 +15,7 @@ mod shown;
 mod time;
 mod witness;
 
-use crate::config::{Bounds, Clock, Fate, Scene, Tick};
+use crate::config::{Between, Bounds, Clock, Fate, Scene, Tick};
 use crate::property::Property;
 use gateway::Running;
 use network::Message;
@@ -79,7 +79,7 @@ pub enum Action {
         fate: Fate,
     },
     /// Somebody before the gateway answers a page's request with 401.
-    Gate(u8),
+    Gate(u8, Between),
     /// A message is lost.
     Lose(u8),
     /// A message is doubled.
@@ -171,7 +171,7 @@ impl World {
             Action::Deliver { message, gateway, fate } => {
                 self.deliver(scene, message, gateway, fate);
             }
-            Action::Gate(message) => self.gate(scene, message),
+            Action::Gate(message, between) => self.gate(scene, message, between),
             Action::Lose(message) => self.lose(scene, message),
             Action::Double(message) => self.double(scene, message),
             Action::GiveUp(at) => self.give_up(scene, at),

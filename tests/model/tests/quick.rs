@@ -48,6 +48,10 @@ fn mutants_are_caught() {
         Mutant::NumberNotAsked,
         Mutant::PlatformRepeatsWrites,
         Mutant::KeyStoredAfterSending,
+        Mutant::UnprovenRefusalSettles,
+        Mutant::UnprovenSuccessSettles,
+        Mutant::RedirectSettles,
+        Mutant::KeyCallsUnderAnyCredential,
     ] {
         let verdict = try_mutant(mutant, how);
         let caught = verdict.caught.unwrap_or_else(|| panic!("{} is not caught", mutant.name()));

@@ -38,6 +38,7 @@ impl World {
             retention: RETENTION,
             key_calls: self.key_calls,
             sends_proof: self.sends_proof,
+            final_statuses: vec![],
             expects: "application/json".into(),
         };
         let mut call = Call::new(goal, settings);

@@ -1,12 +1,19 @@
 //! Worlds with a page.
 
 use super::{NOTHING_WRONG, PLAIN};
-use crate::config::{Bounds, Clock, Config, Fate, Gateway, Page, Recognises};
+use crate::config::{Between, Bounds, Clock, Config, Fate, Gateway, Page, Recognises};
 
 const DAY: i64 = 24 * 3600 * 1000;
 
-const TWO_TABS: Page =
-    Page { submits: &[(0, 0), (1, 0)], sends: 3, key_calls: true, proof: true, gives_up: false };
+const TWO_TABS: Page = Page {
+    submits: &[(0, 0), (1, 0)],
+    sends: 3,
+    key_calls: true,
+    proof: true,
+    gives_up: false,
+    between: &[Between::SignIn],
+    strays: false,
+};
 
 /// A page in two tabs, with the key calls, before an origin that recognises the key.
 pub(super) fn page(large: u8) -> Config {
@@ -32,10 +39,33 @@ pub(super) fn page(large: u8) -> Config {
 pub(super) fn page_without_proof(_: u8) -> Config {
     Config {
         name: "a page without proof",
-        page: Some(Page { submits: &[(0, 0), (0, 1)], key_calls: false, proof: false, ..TWO_TABS }),
+        page: Some(Page {
+            submits: &[(0, 0), (0, 1)],
+            key_calls: false,
+            proof: false,
+            between: &[Between::SignIn, Between::BadRequest, Between::LogIn],
+            ..TWO_TABS
+        }),
         gateways: vec![Gateway::HOLD],
         fates: &[Fate::ErrorAfter, Fate::Denied],
         bounds: Bounds { losses: 1, lates: 1, fates: 1, gates: 1, reloads: 1, ..NOTHING_WRONG },
+        ..PLAIN
+    }
+}
+
+/// A page with somebody between it and the gateway, and with another credential after a reload.
+pub(super) fn page_and_others(_: u8) -> Config {
+    Config {
+        name: "a page and others",
+        page: Some(Page {
+            submits: &[(0, 0), (0, 1)],
+            between: &[Between::BadRequest, Between::LogIn, Between::Queued],
+            strays: true,
+            ..TWO_TABS
+        }),
+        gateways: vec![Gateway::HOLD],
+        fates: &[Fate::ErrorAfter],
+        bounds: Bounds { losses: 1, fates: 1, gates: 2, reloads: 1, ..NOTHING_WRONG },
         ..PLAIN
     }
 }

@@ -2,7 +2,9 @@
 
 use super::{M, Rules};
 use oncekey::Millis;
-use oncekey::intent::{Call, Command, Entry, Moment, Report, Said, State, Step, Stored};
+use oncekey::intent::{
+    Call, Command, Credential, Entry, KeyCallAs, Moment, Report, Said, State, Step, Stored,
+};
 use oncekey::retry::{self, Heard};
 
 const JSON: Option<&str> = Some("application/json");
@@ -50,12 +52,37 @@ impl Rules {
             entry.maybe_executed = false;
         }
         let paid = retry::Answer { status: 200, content_type: JSON, ..retry::Answer::default() };
+        let seen = match heard {
+            Heard::Answer(answer) => self.seen(**answer, &moment.stored),
+            _ => paid,
+        };
         match heard {
+            Heard::Answer(_) => self.ordered(call.hear(&Heard::Answer(&seen), said, &moment)),
             Heard::TimedOut if self.has(M::TimeOutCountsAsSuccess) => {
                 self.ordered(call.hear(&Heard::Answer(&paid), said, &moment))
             }
             heard => self.ordered(call.hear(heard, said, &moment)),
         }
+    }
+
+    fn seen<'a>(self, answer: retry::Answer<'a>, stored: &Stored) -> retry::Answer<'a> {
+        let is_unproven = answer.state.is_none() && answer.replayed.is_none();
+        let (is_success, is_refusal) = (answer.status < 300, answer.status / 100 == 4);
+        let in_doubt = matches!(stored, Stored::Entry(entry) if entry.maybe_executed);
+        let settles = self.has(M::UnprovenSuccessSettles) && is_success
+            || self.has(M::UnprovenRefusalSettles) && is_refusal && in_doubt;
+        retry::Answer {
+            replayed: if settles && is_unproven { Some("true") } else { answer.replayed },
+            redirected: answer.redirected && !self.has(M::RedirectSettles),
+            ..answer
+        }
+    }
+
+    /// [`Call::key_call`]: whether a key call under this credential speaks for the key's.
+    pub fn speaks(self, call: &Call, source: &Credential, stored: &Stored) -> bool {
+        let as_whom = call.key_call(source, stored);
+        let speaks = matches!(as_whom, KeyCallAs::Caller(_) | KeyCallAs::Same { .. });
+        speaks || self.has(M::KeyCallsUnderAnyCredential)
     }
 
     /// [`Call::waited`].

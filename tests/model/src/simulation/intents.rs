@@ -158,9 +158,11 @@ fn is_done(end: &End) -> bool {
 
 /// The outcome is not known, and the page says so.
 fn is_honest(end: &End, may_ask: bool) -> bool {
-    use Doubt::{Expired, Mismatch, NotReplayable, Voided};
+    use Doubt::{Expired, Mismatch, NoProof, NotReplayable, Voided};
     match end {
         End::Unknown { doubt: Some(NotReplayable | Expired), .. } | End::KeyReused => true,
+        // The answer cannot show that it is the key's, and nobody can be asked.
+        End::Unknown { doubt: Some(NoProof), .. } => !may_ask,
         End::Unknown { doubt: Some(Voided | Mismatch), .. } | End::NotResolved => !may_ask,
         _ => false,
     }

@@ -80,6 +80,8 @@ pub(super) struct Said {
     pub(super) replayed: bool,
     pub(super) not_stored: bool,
     pub(super) html: bool,
+    /// It is what a redirect led to.
+    pub(super) redirected: bool,
     pub(super) cut: bool,
     /// Which of the origin's answers it is.
     pub(super) answer: Option<usize>,

@@ -35,6 +35,8 @@ pub(super) struct Intent {
     /// Who has the lock, and who waits for it.
     pub(super) lock: Option<usize>,
     pub(super) waiting: Option<usize>,
+    /// When its key was stored.
+    pub(super) keyed_at: u64,
     /// Beyond what is promised: storage was cleared, say.
     pub(super) beyond: bool,
     /// The version that was submitted, and the one that was sent, last.
@@ -94,6 +96,7 @@ pub(super) enum What {
     Late,
     /// Whose turn it is.
     LockIsFree,
+    Seen,
     Confirm,
     LookAgain,
     Renew,
@@ -116,6 +119,7 @@ impl World<'_> {
                 claim: Slot::default(),
                 lock: None,
                 waiting: None,
+                keyed_at: 0,
                 beyond: false,
                 submitted: None,
                 sent: 0,
@@ -164,6 +168,7 @@ impl World<'_> {
             _ if !self.is_awaited(moment) => {}
             What::TimedOut => self.end_of_attempt(moment, None),
             What::Waited => self.keep_turn(moment),
+            What::Seen => self.go(moment),
             What::Confirm => self.confirm_claim(moment),
             What::LookAgain => self.claim(moment),
             What::Renew => self.renew_claim(moment),
@@ -230,6 +235,7 @@ impl World<'_> {
             retention: self.settings.retention,
             key_calls: self.settings.key_calls,
             sends_proof: self.settings.key_calls && self.settings.proof,
+            final_statuses: vec![],
             expects: "application/json".to_owned(),
         };
         let content = self.intent(at).content;
@@ -284,6 +290,9 @@ impl World<'_> {
                 let wanted = self.call_of(at).map(|running| running.wanted);
                 if let (Which::Own, Some(What::Submit(version))) = (request, wanted) {
                     self.intent(at).sent = version;
+                }
+                if attempt == 1 {
+                    self.intent(at).keyed_at = self.now;
                 }
                 if self.goes_wrong(self.settings.weather.machines / 8) {
                     self.note(Met::DiedStoring);
@@ -357,16 +366,22 @@ impl World<'_> {
     fn gate(&mut self, to: PageMoment) {
         self.note(Met::Gated);
         let blank = |status, code| Said { status, code: Some(code), ..Said::default() };
-        // Without proof a made-up 400 cannot be told from the key's answer.
-        let said = match self.choices.below(if self.settings.key_calls && self.settings.proof {
-            4
+        // Of a first attempt, where no answer has proof, a made-up 400 or 202 cannot be told from the key's answer.
+        let knows = self.settings.key_calls && self.settings.proof;
+        let in_doubt = matches!(self.stored(to), Stored::Entry(entry) if entry.maybe_executed);
+        let said = match self.choices.below(if knows {
+            6
+        } else if in_doubt {
+            5
         } else {
-            3
+            4
         }) {
             0 => blank(503, "api_connection_error"),
             1 => blank(401, "authentication_error"),
             2 => Said { status: 200, html: true, ..Said::default() },
-            _ => blank(400, "invalid_request_error"),
+            3 => Said { status: 200, redirected: true, ..Said::default() },
+            4 => blank(400, "invalid_request_error"),
+            _ => Said { status: 202, ..Said::default() },
         };
         self.tell(|_| format!("  somebody before the gateway answers {}", said.status));
         self.later(20, Event::Hear(To::Page(to), said.into()));
@@ -419,6 +434,7 @@ impl World<'_> {
             state: seen.state.filter(|_| proof).map(KeyState::as_str),
             replayed: (seen.replayed && proof).then_some("true"),
             stored: (seen.not_stored && proof).then_some("false"),
+            redirected: seen.redirected,
             ..Answer::default()
         };
         let heard = match said {
@@ -472,7 +488,7 @@ impl World<'_> {
     }
 
     /// What the tab finds in storage.
-    fn stored(&self, at: PageMoment) -> Stored {
+    pub(super) fn stored(&self, at: PageMoment) -> Stored {
         let device = &self.devices[at.device];
         let memory = device.tabs[at.tab].memory[at.intent].as_deref();
         Stored::read(memory.or(device.intents[at.intent].entry.read(at.tab, self.now)))
@@ -543,7 +559,7 @@ fn met_doubt(doubt: Doubt) -> Met {
         Doubt::Mismatch => Met::DoubtMismatch,
         Doubt::Voided => Met::DoubtVoided,
         Doubt::Expired => Met::DoubtExpired,
-        Doubt::NoProof => Met::DoubtNoProof,
+        Doubt::NoProof | Doubt::Redirected => Met::DoubtNoProof,
     }
 }
 

@@ -6,7 +6,8 @@ use super::page::{PageMoment, What, tab_token};
 use super::world::{Clock, World};
 use oncekey::intent::{Claim, Claiming};
 
-/// How long a lock is held after the last write, so that others have seen it.
+/// After how long everybody has seen a write: a lock is held until the key was seen, and who waited for it, or finds
+/// an open outcome under a free one, reads after that time.
 const SEEN_AFTER: u64 = 100;
 
 impl World<'_> {
@@ -14,9 +15,15 @@ impl World<'_> {
         if !self.devices[at.device].web_locks {
             return self.claim(at);
         }
+        let is_open = self.stored(at).is_pending();
         let intent = self.intent(at);
         match intent.lock {
-            None => intent.lock = Some(at.tab),
+            None => {
+                intent.lock = Some(at.tab);
+                if is_open {
+                    return self.goes_when_seen(at);
+                }
+            }
             Some(owner) if owner == at.tab => {}
             Some(_) => {
                 intent.waiting = Some(at.tab);
@@ -37,8 +44,9 @@ impl World<'_> {
 
     pub(super) fn leave_turn(&mut self, at: PageMoment) {
         if self.devices[at.device].web_locks {
+            let seen_at = self.intent(at).keyed_at + SEEN_AFTER;
             let what = What::LockIsFree;
-            self.later(SEEN_AFTER, Event::Page(PageMoment { what, ..at }));
+            self.later(seen_at.saturating_sub(self.now), Event::Page(PageMoment { what, ..at }));
         } else if Claim::is_of(self.found(at).as_ref(), tab_token(self.with_life(at))) {
             let now = self.now;
             self.intent(at).claim.write(at.tab, None, now);
@@ -57,7 +65,13 @@ impl World<'_> {
         intent.lock = intent.waiting.take();
         let Some(tab) = intent.lock else { return };
         let next = self.with_life(PageMoment { tab, ..at });
-        self.go(next);
+        self.goes_when_seen(next);
+    }
+
+    fn goes_when_seen(&mut self, at: PageMoment) {
+        let at = self.with_life(at);
+        let Some(number) = self.call_of(at).map(|running| running.number) else { return };
+        self.later(SEEN_AFTER, Event::Page(PageMoment { number, what: What::Seen, ..at }));
     }
 
     pub(super) fn claim(&mut self, at: PageMoment) {

@@ -30,6 +30,8 @@ pub(super) enum Message {
         tab: u8,
         /// Which page in it.
         life: u8,
+        /// Whose credential it carries.
+        tenant: u8,
         /// The key.
         key: IdempotencyKey,
         /// Whether it is to be voided.
@@ -146,7 +148,9 @@ impl World {
                     let gateways = 0..config.gateways.len() as u8;
                     actions.extend(gateways.map(|gateway| arrives(gateway, Fate::Done)));
                     if self.left.gates > 0 {
-                        actions.push(Action::Gate(at));
+                        let page = config.page.iter();
+                        let between = page.flat_map(|page| page.between);
+                        actions.extend(between.map(|between| Action::Gate(at, *between)));
                     }
                 }
                 Message::ToOrigin { .. } => {
@@ -171,8 +175,8 @@ impl World {
             Message::Request { to, key, payload } => {
                 self.receive(scene, to, &key, payload, gateway);
             }
-            Message::KeyCall { tab, life, key, voids } => {
-                let report = self.key_call(scene, &key, voids);
+            Message::KeyCall { tab, life, tenant, key, voids } => {
+                let report = self.key_call(scene, tenant, &key, voids);
                 self.net.push(Message::KeyReply { tab, life, report });
             }
             Message::Call(call) => {

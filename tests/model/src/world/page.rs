@@ -11,12 +11,13 @@ use super::gateway::Sent;
 use super::network::Message;
 use super::requests::{body, parts};
 use super::{Action, World};
-use crate::config::{Clock, Page, Scene};
+use crate::config::{Between, Clock, Page, Scene};
 use crate::reached::Event;
 use crate::rules::Ordered;
 use oncekey::exchange::NamedBy;
 use oncekey::intent::{
-    Call, CallSettings, Command, End, Ended, Entry, Goal, Moment, Payload, Report, Stored, Which,
+    Call, CallSettings, Command, Cookies, Credential, End, Ended, Entry, Goal, Moment, Payload,
+    Report, Stored, Which,
 };
 use oncekey::retry::{self, Heard, Jitter, Outcome, RetryPolicy, RetrySettings};
 use oncekey::{IdempotencyKey, KeyStatus, Millis, ScopedKey, UnixMillis};
@@ -32,6 +33,8 @@ pub(super) struct Browser {
     /// How many requests and key calls may still be sent.
     sends: u8,
     gave_up: bool,
+    /// Whether a page that was loaded anew has somebody else's credential.
+    strays: bool,
     /// Every key that was sent.
     keys: Vec<(IdempotencyKey, ScopedKey)>,
 }
@@ -76,6 +79,11 @@ static PAYLOADS: LazyLock<Vec<Payload>> = LazyLock::new(|| {
     (0..3).map(of).collect()
 });
 
+/// Of the requests, and of somebody else.
+static CREDENTIALS: LazyLock<[Credential; 2]> = LazyLock::new(|| {
+    ["0", "1"].map(|value| Credential::new(Cookies::None, [("x-api-key", value)]))
+});
+
 static RETRY: LazyLock<RetryPolicy> = LazyLock::new(|| {
     let settings = RetrySettings {
         limit: 2,
@@ -90,7 +98,8 @@ impl Browser {
     pub(super) fn new(page: &Page) -> Self {
         let (store, tabs) = (None, Default::default());
         let keys = Vec::new();
-        Self { store, tabs, submitted: 0, sends: page.sends, gave_up: false, keys }
+        let (sends, strays) = (page.sends, page.strays);
+        Self { store, tabs, submitted: 0, sends, gave_up: false, strays, keys }
     }
 
     pub(super) fn is_new(&self) -> bool {
@@ -113,9 +122,9 @@ impl Browser {
         })
     }
 
-    /// More requests may be sent than the bounds allow.
+    /// More requests may be sent than the bounds allow, by who has sent the first ones.
     pub(super) fn has_again(&mut self, sends: u8) {
-        self.sends = sends;
+        (self.sends, self.strays) = (sends, false);
     }
 
     /// Whether the first tab's call is over, and its outcome known, or so old that nobody can tell.
@@ -224,9 +233,10 @@ impl World {
             retention: crate::config::RETENTION,
             key_calls: page.key_calls,
             sends_proof: page.proof,
+            final_statuses: vec![],
             expects: "application/json".to_owned(),
         };
-        let mut call = Call::new(goal, settings);
+        let mut call = Call::new(goal, settings).under(CREDENTIALS[0].clone());
         let moment = self.moment(tab);
         let step = scene.rules.begin_call(&mut call, &moment);
         if let Some(browser) = &mut self.browser {
@@ -263,7 +273,6 @@ impl World {
         }
         let its = &mut browser.tabs[usize::from(tab)];
         its.unstored = write_after;
-        let life = its.life;
         its.does = match command {
             Command::Send { key, attempt, request, rotated, .. } => {
                 let payload = match (request, &its.in_memory) {
@@ -280,16 +289,10 @@ impl World {
                 return self.send(scene, tab, key, payload, attempt as u8);
             }
             Command::Wait { .. } => Does::Waits,
-            Command::AskState { key } => {
-                browser.sends = browser.sends.saturating_sub(1);
-                self.net.push(Message::KeyCall { tab, life, key, voids: false });
-                Does::Asks
-            }
+            Command::AskState { key } => return self.call_key(scene, tab, key, false),
             Command::Void { key } => {
                 scene.reached.note(Event::ClientVoids);
-                browser.sends = browser.sends.saturating_sub(1);
-                self.net.push(Message::KeyCall { tab, life, key, voids: true });
-                Does::Asks
+                return self.call_key(scene, tab, key, true);
             }
             Command::LookUp => Does::Nothing,
             Command::End(end) => {
@@ -301,8 +304,29 @@ impl World {
         self.judge_the_page(scene);
     }
 
+    /// Makes a key call, with the credential that there is, where that may speak for the key's.
+    fn call_key(&mut self, scene: &Scene, tab: u8, key: IdempotencyKey, voids: bool) {
+        let Some(browser) = &mut self.browser else { return };
+        let stored = browser.stored();
+        let its = &mut browser.tabs[usize::from(tab)];
+        let is_sent = its.in_memory.as_ref().is_some_and(|(known, _)| *known == key);
+        let tenant = u8::from(browser.strays && !is_sent);
+        let source = &CREDENTIALS[usize::from(tenant)];
+        let speaks =
+            its.call.as_ref().is_some_and(|call| scene.rules.speaks(call, source, &stored));
+        its.does = Does::Asks;
+        let life = its.life;
+        if !speaks {
+            scene.reached.note(Event::OtherCredential);
+            return self.report(scene, tab, life, Report::NoAnswer);
+        }
+        browser.sends = browser.sends.saturating_sub(1);
+        self.net.push(Message::KeyCall { tab, life, tenant, key, voids });
+        self.judge_the_page(scene);
+    }
+
     fn send(&mut self, scene: &Scene, tab: u8, key: IdempotencyKey, payload: u8, attempt: u8) {
-        let name = scene.rules.name(self.page_scope(), &key);
+        let name = scene.rules.name(super::requests::scope(0), &key);
         self.judge_other_keys(name);
         let Some(browser) = &mut self.browser else { return };
         let known = browser.keys.iter().position(|(_, known)| *known == name);
@@ -319,10 +343,6 @@ impl World {
         self.judge_the_page(scene);
     }
 
-    fn page_scope(&self) -> &'static oncekey::Scope {
-        super::requests::scope(0)
-    }
-
     /// A page's request reaches a gateway.
     pub(super) fn receive(
         &mut self,
@@ -337,17 +357,23 @@ impl World {
         self.set_out(scene, Sent { to, tenant, key, content, number, named_by, gateway });
     }
 
-    pub(super) fn gate(&mut self, scene: &Scene, message: u8) {
+    pub(super) fn gate(&mut self, scene: &Scene, message: u8, between: Between) {
         self.left.gates -= 1;
         scene.reached.note(Event::Gated);
         if let Message::Request { to, .. } = self.net.remove(usize::from(message)) {
-            self.net.push(Message::Answer { to, said: Said::sign_in() });
+            self.net.push(Message::Answer { to, said: Said::of_somebody(between) });
         }
     }
 
     /// A key call reaches the key's object.
-    pub(super) fn key_call(&mut self, scene: &Scene, key: &IdempotencyKey, voids: bool) -> Report {
-        let shelf = self.shelf(scene.rules.name(self.page_scope(), key), false);
+    pub(super) fn key_call(
+        &mut self,
+        scene: &Scene,
+        tenant: u8,
+        key: &IdempotencyKey,
+        voids: bool,
+    ) -> Report {
+        let shelf = self.shelf(scene.rules.name(super::requests::scope(tenant), key), false);
         let status = if voids {
             self.void_key(scene, shelf, key.minted_at())
         } else {
@@ -381,6 +407,7 @@ impl World {
             state,
             replayed: (said.is_replay && shows).then_some("true"),
             stored: (said.is_not_stored && shows).then_some("false"),
+            redirected: said.is_redirected,
             ..retry::Answer::default()
         };
         let head = oncekey::intent::Said { state, ..Default::default() };

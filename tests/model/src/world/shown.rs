@@ -28,8 +28,8 @@ impl World {
                 Some(it) => format!("arrives: {}", show(it)),
                 None => "nothing arrives".to_owned(),
             },
-            Action::Gate(message) => {
-                format!("somebody before the gateway answers {} with 401", self.shown(message))
+            Action::Gate(message, between) => {
+                format!("somebody before the gateway answers {}: {between:?}", self.shown(message))
             }
             Action::Lose(message) => format!("lost: {}", self.shown(message)),
             Action::Double(message) => format!("doubled: {}", self.shown(message)),
@@ -111,8 +111,9 @@ fn show(message: &Message) -> String {
                 key.as_str()
             )
         }
-        Message::KeyCall { tab, voids, .. } => {
-            format!("tab {tab} {} its key", if *voids { "voids" } else { "asks about" })
+        Message::KeyCall { tab, tenant, voids, .. } => {
+            let does = if *voids { "voids" } else { "asks about" };
+            format!("tab {tab} {does} its key, as tenant {tenant}")
         }
         Message::Call(call) => {
             let what = match &call.what {

@@ -1,5 +1,6 @@
 //! What of an answer a page gets.
 
+use crate::config::Between;
 use oncekey::exchange::{Answer, Answered};
 use oncekey::{Dialect, KeyState, StoredResponse};
 
@@ -12,6 +13,7 @@ pub(in crate::world) struct Said {
     pub(super) state: Option<&'static str>,
     pub(super) is_replay: bool,
     pub(super) is_not_stored: bool,
+    pub(super) is_redirected: bool,
 }
 
 impl Said {
@@ -28,6 +30,7 @@ impl Said {
             state,
             is_replay,
             is_not_stored,
+            is_redirected: false,
         };
         match &answered.answer {
             Answer::Own => of(own.map_or(500, |own| own.status), false, false),
@@ -41,8 +44,14 @@ impl Said {
         }
     }
 
-    pub(super) fn sign_in() -> Self {
-        let (state, code) = (Some(KeyState::NOTHING_KNOWN), Some("authentication_error"));
-        Self { status: 401, code, state, is_replay: false, is_not_stored: false }
+    pub(super) fn of_somebody(between: Between) -> Self {
+        let (status, code, state) = match between {
+            Between::SignIn => (401, Some("authentication_error"), Some(KeyState::NOTHING_KNOWN)),
+            Between::BadRequest => (400, Some("invalid_request_error"), None),
+            Between::LogIn => (200, None, None),
+            Between::Queued => (202, None, None),
+        };
+        let is_redirected = between == Between::LogIn;
+        Self { status, code, state, is_replay: false, is_not_stored: false, is_redirected }
     }
 }

@@ -1,0 +1,243 @@
+//! Under which credential a key was sent: what is kept of it, and whom a key call speaks for.
+
+#![cfg(not(target_arch = "wasm32"))]
+
+#[path = "support/client/mod.rs"]
+mod client;
+
+use client::requests::{NOW, RETENTION, key, payload};
+use oncekey::Millis;
+use oncekey::intent::{
+    Call, CallSettings, Command, Cookies, Credential, Entry, Goal, KeyCallAs, Moment, Report, Said,
+    SentBy, State, Step, Stored,
+};
+use oncekey::retry::{Answer, Heard, RetryPolicy};
+use proptest::prelude::*;
+
+fn of(headers: &[(&str, &str)]) -> Credential {
+    Credential::new(Cookies::None, headers.iter().copied())
+}
+
+fn asked(sent: &Credential, source: &Credential) -> KeyCallAs {
+    let key = key("order-1042");
+    SentBy::One(sent.mark(&key)).key_call(&key, source)
+}
+
+fn same(names: &[&str], cookies: bool) -> KeyCallAs {
+    KeyCallAs::Same { names: names.iter().map(|name| (*name).to_owned()).collect(), cookies }
+}
+
+fn differs(names: &[&str]) -> KeyCallAs {
+    KeyCallAs::HeadersDiffer(names.iter().map(|name| (*name).to_owned()).collect())
+}
+
+#[test]
+fn a_key_call_has_the_headers_of_the_request_and_no_others() {
+    let sent = of(&[("X-Api-Key", "one"), ("X-Shop", "north"), ("Accept", "text/html")]);
+    let api_key = ("x-api-key", "one");
+    let both = same(&["x-api-key", "x-shop"], false);
+    assert_eq!(asked(&sent, &of(&[api_key, ("X-SHOP", "north")])), both);
+    assert_eq!(asked(&sent, &of(&[("x-shop", "north"), api_key, ("x-more", "1")])), both);
+    assert_eq!(asked(&sent, &of(&[api_key])), differs(&["x-shop"]));
+    assert_eq!(asked(&sent, &of(&[api_key, ("x-shop", "south")])), differs(&["x-shop"]));
+    assert_eq!(asked(&sent, &of(&[])), differs(&["x-api-key", "x-shop"]));
+    assert_eq!(asked(&of(&[]), &of(&[api_key])), same(&[], false), "headers are not added");
+}
+
+#[test]
+fn cookies_go_along_as_they_did() {
+    let with = |cookies, headers: &[(&'static str, &'static str)]| {
+        Credential::new(cookies, headers.iter().copied())
+    };
+    let none = of(&[]);
+    let one = [("x-api-key", "one")];
+    assert_eq!(asked(&with(Cookies::Same, &[]), &none), same(&[], true));
+    assert_eq!(asked(&with(Cookies::None, &[]), &none), same(&[], false));
+    assert_eq!(asked(&with(Cookies::Elsewhere, &[]), &none), KeyCallAs::CookieDiffers);
+    // A header says who is calling; those cookies say nothing to the key calls.
+    assert_eq!(asked(&with(Cookies::Elsewhere, &one), &of(&one)), same(&["x-api-key"], false));
+}
+
+#[test]
+fn what_says_nothing_of_the_caller_does_not_count() {
+    let more = [
+        ("Accept-Language", "en"),
+        ("Content-Type", "application/json"),
+        ("Idempotency-Key", "order-1042"),
+        ("If-Match", "1"),
+        ("Sandbox-Fault", "delay=1"),
+        ("X-CSRF-Token", "a"),
+        ("traceparent", "b"),
+    ];
+    assert_eq!(of(&more), of(&[]));
+    for header in ["authorization", "x-api-key", "x-session", "x-tenant", "x-anything"] {
+        assert_ne!(of(&[(header, "1")]), of(&[]), "{header}");
+    }
+}
+
+#[test]
+fn of_a_token_its_claims_count() {
+    // {"alg":"none"}, and {"sub":"ann","exp":1}, {"sub":"ann","exp":2,"jti":"x"}, {"sub":"bob","exp":2}.
+    let token = |claims: &str| format!("Bearer eyJhbGciOiJub25lIn0.{claims}.c2ln");
+    let ann = token("eyJzdWIiOiJhbm4iLCJleHAiOjF9");
+    let renewed = token("eyJzdWIiOiJhbm4iLCJleHAiOjIsImp0aSI6IngifQ");
+    let bob = token("eyJzdWIiOiJib2IiLCJleHAiOjJ9");
+    let of = |value: &str| of(&[("Authorization", value)]);
+    assert_eq!(of(&ann), of(&renewed));
+    assert_ne!(of(&ann), of(&bob));
+    assert_ne!(of(&ann), of(&ann.replace("Bearer", "DPoP")));
+    // What is no JWT counts as it is.
+    assert_ne!(of("Bearer eyJ.1"), of("Bearer eyJ.2"));
+    assert_ne!(of("Bearer eyJ.*.a"), of("Bearer eyJ.*.b"));
+}
+
+#[test]
+fn it_shows_nowhere() {
+    let secret = of(&[("x-api-key", "kuko_test_secret")]);
+    let mark = SentBy::One(secret.mark(&key("k-1")));
+    for shown in [format!("{secret:?}"), format!("{mark:?}"), mark.encode()] {
+        assert!(shown.contains("x-api-key") && !shown.contains("secret"), "{shown}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_text_of_it_panics(sent in "[ -~]{0,40}") {
+        use sha2::{Digest, Sha256};
+        let text = format!("2 k-1 8b9ae2a7 u mp 2 1 2 3 {sent}");
+        let sum = Sha256::digest(text.as_bytes());
+        let text = format!("{text} {:02x}{:02x}{:02x}{:02x}", sum[0], sum[1], sum[2], sum[3]);
+        if let Ok(entry) = Entry::decode(&text) {
+            prop_assert_eq!(entry.encode(), text);
+        }
+    }
+}
+
+/// A page that reloads between any two calls.
+struct Page {
+    text: Option<String>,
+    random: u8,
+}
+
+impl Page {
+    fn moment(&mut self) -> Moment {
+        self.random += 1;
+        Moment {
+            stored: Stored::read(self.text.as_deref()),
+            now: NOW,
+            ticks: Millis::new(0),
+            random: [self.random; 16],
+            in_memory: None,
+        }
+    }
+
+    fn take(&mut self, step: Step) -> Command {
+        if let Some(entry) = step.write {
+            self.text = Some(entry.encode());
+        }
+        step.command
+    }
+
+    fn begin(&mut self, goal: Goal, credential: &Credential) -> (Call, Command) {
+        let settings = CallSettings {
+            retry: RetryPolicy::default(),
+            retention: RETENTION,
+            key_calls: true,
+            sends_proof: true,
+            final_statuses: vec![],
+            expects: "application/json".into(),
+        };
+        let mut call = Call::new(goal, settings).under(credential.clone());
+        let step = call.begin(&self.moment());
+        (call, self.take(step))
+    }
+
+    fn submit(&mut self, body: &str, credential: &Credential) -> (Call, Command) {
+        let goal = Goal::Submit { payload: payload(body), own_key: None, waited_since: None };
+        self.begin(goal, credential)
+    }
+
+    fn hear(&mut self, call: &mut Call, heard: &Heard<'_>) {
+        let step = call.hear(heard, &Said::default(), &self.moment());
+        self.take(step);
+    }
+
+    fn lose(&mut self, body: &str, credential: &Credential) {
+        let (mut call, _) = self.submit(body, credential);
+        self.hear(&mut call, &Heard::NetworkError);
+    }
+
+    /// How the key call is made that giving up begins with.
+    fn gives_up_as(&mut self, source: &Credential) -> KeyCallAs {
+        let (call, command) = self.begin(Goal::GiveUp, &of(&[]));
+        assert!(matches!(command, Command::AskState { .. }), "{command:?}");
+        call.key_call(source, &Stored::read(self.text.as_deref()))
+    }
+}
+
+fn refused(status: u16) -> Answer<'static> {
+    Answer { status, content_type: Some("application/json"), ..Answer::default() }
+}
+
+#[test]
+fn a_call_notes_under_which_credential_it_sends() {
+    let (one, two) = (of(&[("x-api-key", "one")]), of(&[("x-api-key", "two")]));
+    let mut page = Page { text: None, random: 0 };
+    page.lose("a", &one);
+    page.lose("a", &one);
+    assert_eq!(page.gives_up_as(&one), same(&["x-api-key"], false));
+    assert_eq!(page.gives_up_as(&two), differs(&["x-api-key"]));
+    // Sent under both: no key call speaks for both.
+    page.lose("a", &two);
+    for source in [&one, &two] {
+        assert_eq!(page.gives_up_as(source), KeyCallAs::Several);
+    }
+    page.lose("a", &one);
+    assert_eq!(page.gives_up_as(&one), KeyCallAs::Several);
+}
+
+#[test]
+fn what_was_refused_for_who_asked_leaves_room_for_another_credential() {
+    let (none, one) = (of(&[]), of(&[("x-api-key", "one")]));
+    for (status, is_known) in [(401, false), (403, false), (429, true)] {
+        let mut page = Page { text: None, random: 0 };
+        let (mut call, _) = page.submit("a", &none);
+        page.hear(&mut call, &Heard::Answer(&refused(status)));
+        let Stored::Entry(entry) = Stored::read(page.text.as_deref()) else { panic!() };
+        assert_eq!(entry.state, State::Prepared);
+        assert_eq!(entry.sent_by != SentBy::NotKnown, is_known, "{status}");
+        page.lose("a", &one);
+        assert_eq!(page.gives_up_as(&one), same(&["x-api-key"], false));
+    }
+}
+
+#[test]
+fn what_an_earlier_version_stored_is_asked_about_as_before() {
+    let one = of(&[("x-api-key", "one")]);
+    let mut page = Page { text: None, random: 0 };
+    page.lose("a", &one);
+    let Stored::Entry(entry) = Stored::read(page.text.as_deref()) else { panic!() };
+    let old = Entry { sends_proof: false, sent_by: SentBy::NotKnown, ..entry };
+    assert!(old.encode().starts_with("1 "));
+    page.text = Some(old.encode());
+    assert_eq!(page.gives_up_as(&one), KeyCallAs::Caller(vec!["x-api-key".into()]));
+    // What goes out now does not say what went out then.
+    page.lose("a", &one);
+    assert!(matches!(page.gives_up_as(&one), KeyCallAs::Caller(_)));
+}
+
+#[test]
+fn a_key_call_that_is_not_made_settles_nothing() {
+    let one = of(&[("x-api-key", "one")]);
+    let mut page = Page { text: None, random: 0 };
+    page.lose("a", &one);
+    let before = page.text.clone();
+    let (mut call, _) = page.begin(Goal::GiveUp, &of(&[]));
+    let step = call.report(Report::NoAnswer, &page.moment());
+    assert!(matches!(page.take(step), Command::End(_)));
+    assert_eq!(page.text, before);
+    let (_, command) = page.submit("b", &one);
+    assert!(matches!(command, Command::AskState { .. }), "{command:?}");
+}
