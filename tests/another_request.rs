@@ -1,5 +1,5 @@
 //! An attempt whose end is told once more, because the reply was lost, after its record went to another request.
-//! What that one was answered is not this one's to tell. Found by the simulation (`docs/simulation.md`).
+//! What that one was answered is not this one's to tell. Found by the simulation (`docs/proof/simulation.md`).
 
 #![cfg(not(target_arch = "wasm32"))]
 

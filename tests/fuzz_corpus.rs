@@ -1,5 +1,5 @@
 //! The inputs of `fuzz/`, played again: what the fuzzer keeps for what it reaches, and what it has found.
-//! The properties are those that the fuzzer checks; see `docs/fuzzing.md`.
+//! The properties are those that the fuzzer checks; see `docs/proof/fuzzing.md`.
 
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::disallowed_methods, reason = "a test reads files; the core reads none")]

@@ -1,7 +1,7 @@
 //! The simulation: the real core in a world in which everything fails now and then, in virtual time, one schedule
 //! after the other. A seed is a schedule, and repeats it exactly.
 //!
-//! `docs/simulation.md` says what is simulated and what is checked.
+//! `docs/proof/simulation.md` says what is simulated and what is checked.
 
 mod answers;
 mod callers;
