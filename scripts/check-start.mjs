@@ -36,7 +36,7 @@ for (const setting of ONCEKEY_VARS.split(/\s+/).filter(Boolean)) {
   const name = setting.slice(0, at);
   if (!names.includes(name)) {
     const near = names.toSorted((one, other) => distance(one, name.toUpperCase()) - distance(other, name.toUpperCase()));
-    fail(`VARS: ${name} is not the name of a setting; did you mean ${near[0]}? README.md lists them all`);
+    fail(`VARS: ${name} is not the name of a setting; did you mean ${near[0]}? docs/guide/settings.md lists them all`);
   }
   if (seen.has(name)) fail(`VARS: ${name} is there twice`);
   seen.add(name);

@@ -1,50 +1,64 @@
-// Keeps README.md true: its console sessions are typed into a shell, against a real workerd, and must come out as
-// they stand there; its table of settings must name what the Worker reads.
+// Keeps README.md and docs/guide/ true: their console sessions are typed into a shell, against a real workerd, and must
+// print what the pages show; the table of settings must name what the Worker reads; links must lead somewhere.
+// `UPDATE_DOCS=1` writes the outputs of sessions that differ.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { describe, test } from "node:test";
+import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { after, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { startWorker } from "./support.mjs";
 
-const read = (path) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
-const readme = read("README.md");
-/** Where `make start` serves by default, as the README has it. */
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const read = (path) => readFileSync(join(root, path), "utf8");
+/** The Markdown files under a folder. */
+const pagesIn = (folder) =>
+  readdirSync(join(root, folder)).filter((name) => name.endsWith(".md")).map((name) => join(folder, name)).sort();
+const GUIDE = pagesIn("docs/guide");
+/** Where `make start` serves by default, as the pages have it. */
 const SERVED = "http://127.0.0.1:8787";
 
 /**
- * The sessions of the console blocks: {title, vars, steps: [{command, output}]}. Lines behind "$ " are commands, a
- * backslash continues them, other lines are output. A `make start` begins a new session.
+ * The sessions of a page's console blocks: {title, vars, steps: [{command, output, from}]}. Lines behind "$ " are
+ * commands, a backslash continues them, other lines are output, which begins at line `from`. A page begins with a fresh
+ * Worker, and a `make start` begins a new session.
  */
-function sessions(text) {
+function sessions(lines) {
   const found = [{ title: "make start", vars: {}, steps: [] }];
-  for (const [, block] of text.matchAll(/^```console\n(.*?)^```$/gms)) {
-    let open = false;
-    for (const line of block.trimEnd().split("\n")) {
-      const { steps } = found.at(-1);
-      if (open) steps.at(-1).command += `\n${line}`;
-      else if (line.startsWith("$ make start")) {
-        const [, list = ""] = line.match(/ VARS="([^"]*)"/) ?? [];
-        const vars = Object.fromEntries(list.split(" ").filter(Boolean).map((pair) => pair.split(/=(.*)/s, 2)));
-        found.push({ title: line.slice(2), vars, steps: [] });
-        continue;
-      } else if (line.startsWith("$ ")) steps.push({ command: line.slice(2), output: [] });
-      else {
-        assert.ok(steps.length > 0, `output without a command: ${line}`);
-        steps.at(-1).output.push(line);
-        continue;
-      }
-      open = line.endsWith("\\");
+  let shown = false;
+  let open = false;
+  for (const [at, line] of lines.entries()) {
+    if (!shown || line === "```") {
+      shown = line === "```console";
+      continue;
     }
+    const { steps } = found.at(-1);
+    if (open) {
+      steps.at(-1).command += `\n${line}`;
+      steps.at(-1).from = at + 1;
+    } else if (line.startsWith("$ make start")) {
+      const [, list = ""] = line.match(/ VARS="([^"]*)"/) ?? [];
+      const vars = Object.fromEntries(list.split(" ").filter(Boolean).map((pair) => pair.split(/=(.*)/s, 2)));
+      found.push({ title: line.slice(2), vars, steps: [] });
+      continue;
+    } else if (line.startsWith("$ ")) steps.push({ command: line.slice(2), output: [], from: at + 1 });
+    else {
+      assert.ok(steps.length > 0, `output without a command: ${line}`);
+      steps.at(-1).output.push(line);
+      continue;
+    }
+    open = line.endsWith("\\");
   }
-  return found;
+  for (const { output } of found.flatMap(({ steps }) => steps)) while (output.at(-1) === "") output.pop();
+  return found.filter(({ steps }) => steps.length > 0);
 }
 
 /** Runs the commands in one shell, so that its variables last; gives what each of them printed. */
 async function typed(commands, url) {
   const script = commands.map((command) => `${command.replaceAll(SERVED, url)}\nprintf '\\036'\n`).join("");
   const shell = promisify(execFile)("bash", ["-c", `set -euo pipefail\n${script}`], { timeout: 120_000 });
-  const { stdout } = await shell.catch((error) => assert.fail(`a command of the README failed (is curl installed?): ${error.message}`));
+  const { stdout } = await shell.catch((error) => assert.fail(`a command of the page failed (is curl installed?): ${error.message}`));
   return stdout.split("\x1e").slice(0, -1);
 }
 
@@ -80,34 +94,70 @@ function comparable(outputs) {
   return outputs.map((output) => trimmed(output).replace(ID, id).replace(TIME, time));
 }
 
-describe("README.md", { concurrency: false }, () => {
-  const all = sessions(readme);
+/** The anchor of a heading, as GitHub makes it. */
+function anchor(heading) {
+  const text = heading.replaceAll("`", "").replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1");
+  return text.toLowerCase().replaceAll(/[^\p{L}\p{N}\- _]/gu, "").replaceAll(" ", "-");
+}
 
-  test("shows the recipe", () => {
-    const shown = all[0].steps.map(({ output }) => trimmed(output.join("\n")));
+for (const page of ["README.md", ...GUIDE]) {
+  describe(page, { concurrency: false }, () => {
+    const lines = read(page).split("\n");
+    /** What to write over the outputs of the page. */
+    const updates = [];
+
+    for (const { title, vars, steps } of sessions(lines)) {
+      test(`what it shows after "${title}" is what comes out`, async () => {
+        const worker = await startWorker({ vars });
+        try {
+          const outputs = await typed(steps.map(({ command }) => command), worker.url);
+          const real = comparable(outputs);
+          const shown = comparable(steps.map(({ output }) => output.join("\n")));
+          if (process.env.UPDATE_DOCS === "1" && real.some((output, at) => output !== shown[at])) {
+            for (const [at, { output, from }] of steps.entries()) {
+              const text = trimmed(outputs[at]);
+              updates.push({ from, count: output.length, text: text === "" ? [] : text.split("\n") });
+            }
+            return;
+          }
+          for (const [at, { command }] of steps.entries()) assert.equal(shown[at], real[at], `the output of: ${command}`);
+        } finally {
+          await worker.dispose();
+        }
+      });
+    }
+
+    after(() => {
+      if (updates.length === 0) return;
+      for (const { from, count, text } of updates.toSorted((one, other) => other.from - one.from)) {
+        lines.splice(from, count, ...text);
+      }
+      writeFileSync(join(root, page), lines.join("\n"));
+    });
+  });
+}
+
+describe("the documentation", () => {
+  const rowsOf = (page) => new Map([...read(page).matchAll(/^\| `([A-Z_]+)` \|(.*)\|$/gm)].map(([, name, row]) => [name, row]));
+  const rows = rowsOf("docs/guide/settings.md");
+
+  test("README shows a key at work, on at most 200 lines", () => {
+    const lines = read("README.md").trimEnd().split("\n");
+    assert.ok(lines.length <= 200, `${lines.length} lines`);
+    const shown = sessions(lines)[0].steps.map(({ output }) => trimmed(output.join("\n")));
     for (const part of ["idempotent-replayed: true", '"type":"idempotency_error"', "HTTP/1.1 400 Bad Request"]) {
       assert.ok(shown.some((output) => output.includes(part)), part);
     }
   });
 
-  for (const { title, vars, steps } of all) {
-    test(`what it shows after "${title}" is what comes out`, async () => {
-      const worker = await startWorker({ vars });
-      try {
-        const outputs = await typed(steps.map(({ command }) => command), worker.url);
-        const real = comparable(outputs);
-        comparable(steps.map(({ output }) => output.join("\n"))).forEach((shown, at) => {
-          assert.equal(shown, real[at], `the output of: ${steps[at].command}`);
-        });
-      } finally {
-        await worker.dispose();
-      }
-    });
-  }
+  test("README's settings are rows of the table of all settings", () => {
+    const few = rowsOf("README.md");
+    assert.equal(few.size, 8);
+    for (const [name, row] of few) assert.equal(row, rows.get(name), name);
+  });
 
-  test("its table of settings is the one that the Worker reads", () => {
+  test("the table of settings is the one that the Worker reads", () => {
     const code = read("worker/src/config.rs");
-    const rows = new Map([...readme.matchAll(/^\| `([A-Z_]+)` \|(.*)\|$/gm)].map(([, name, row]) => [name, row]));
     const names = [...code.matchAll(/vars\s*\.(?:parse|choice|list|number|seconds|text)\(\s*"([A-Z_]+)"/g)].map(([, name]) => name);
     assert.deepEqual([...rows.keys()].sort(), [...new Set(names)].sort());
     const [, known] = read("worker/src/names.rs").match(/const NAMES: [^=]*= \[(.*?)\];/s);
@@ -122,6 +172,21 @@ describe("README.md", { concurrency: false }, () => {
     for (const [, name, standard, least, most] of numbers) {
       for (const number of [`| ${value(standard)} `, `${value(least)} to ${value(most)}`]) {
         assert.ok(`|${rows.get(name)}`.includes(number), `${name}: ${number}`);
+      }
+    }
+  });
+
+  test("links lead to files and headings", () => {
+    const pages = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "www/README.md", ...GUIDE];
+    for (const page of [...pages, ...["docs", "docs/proof", "docs/decisions"].flatMap(pagesIn)]) {
+      for (const [, link] of read(page).matchAll(/\]\(([^)\s]+)\)/g)) {
+        if (/^[a-z]+:/.test(link)) continue;
+        const [file, part] = link.split("#");
+        const path = file === "" ? page : join(dirname(page), file);
+        assert.ok(existsSync(join(root, path)), `${page}: ${link} leads to no file`);
+        if (!part || !path.endsWith(".md")) continue;
+        const headings = [...read(path).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => anchor(heading));
+        assert.ok(headings.includes(part), `${page}: ${link} leads to no heading`);
       }
     }
   });
