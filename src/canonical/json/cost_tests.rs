@@ -1,6 +1,8 @@
 //! What hostile texts cost, counted in bytes looked at and in memory held, not in time.
 
+use super::super::sink::Sink;
 use super::super::work;
+use super::document::{Member, Object};
 use super::*;
 
 const SIZE: usize = 1 << 18;

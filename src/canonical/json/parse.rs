@@ -1,9 +1,25 @@
 //! The first walk: checks the text and notes where its members are.
 
 use super::super::{number, text};
-use super::{Document, MAX_DEPTH, MAX_MEMBERS, Member, Object};
+use super::document::{Document, Member, Object};
 
-pub(super) struct Walk<'a> {
+/// How deep arrays and objects may be nested: `[[0]]` is 2 deep. The limit that common parsers
+/// have.
+pub const MAX_DEPTH: usize = 128;
+
+/// How many members all objects of a document may have together. It bounds the memory that a
+/// hostile body takes to about 24 MiB, beside names with escapes, which are copied.
+pub const MAX_MEMBERS: usize = 1 << 19;
+
+impl<'a> Document<'a> {
+    pub(crate) fn parse(source: &'a [u8]) -> Option<Self> {
+        // Positions have 32 bits, and names use one of them to tell two places apart.
+        let fits = source.len() <= i32::MAX as usize;
+        (fits && std::str::from_utf8(source).is_ok()).then(|| Walk::new(source).run())?
+    }
+}
+
+struct Walk<'a> {
     document: Document<'a>,
     open: Vec<Open>,
     /// The members so far of all objects that are open, innermost last.
@@ -22,13 +38,13 @@ enum Value {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(source: &'a [u8]) -> Self {
+    fn new(source: &'a [u8]) -> Self {
         let document =
             Document { source, unescaped: Vec::new(), members: Vec::new(), objects: Vec::new() };
         Self { document, open: Vec::new(), waiting: Vec::new() }
     }
 
-    pub(super) fn run(mut self) -> Option<Document<'a>> {
+    fn run(mut self) -> Option<Document<'a>> {
         let mut at = 0;
         loop {
             let value;

@@ -3,9 +3,15 @@
 use super::super::pointer::{Ignored, JsonPointer, Place};
 use super::super::sink::Sink;
 use super::super::{number, text};
-use super::{Document, Member, Value, skip_word};
+use super::document::{Document, Member, Value, skip_word};
 
-pub(super) fn walk(document: &Document<'_>, ignore: &[JsonPointer], sink: &mut impl Sink) {
+impl Document<'_> {
+    pub(crate) fn write(&self, ignore: &[JsonPointer], sink: &mut impl Sink) {
+        walk(self, ignore, sink);
+    }
+}
+
+fn walk(document: &Document<'_>, ignore: &[JsonPointer], sink: &mut impl Sink) {
     let ignored = Ignored::new(ignore);
     let mut walk = Walk { document, place: ignored.root(), ignored, sink, at: 0, next_object: 0 };
     let mut open = Vec::new();

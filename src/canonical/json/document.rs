@@ -1,0 +1,227 @@
+//! A text that was checked: its values, and the way to each.
+
+use super::super::lookalike::are_lookalikes;
+use super::super::work::spent;
+use super::super::{number, text};
+
+/// A JSON text that has a canonical form, and where to find its members in their order.
+pub(crate) struct Document<'a> {
+    pub(super) source: &'a [u8],
+    /// The names that have escapes, without them.
+    pub(super) unescaped: Vec<u8>,
+    /// Those of one object stand together, sorted.
+    pub(super) members: Vec<Member>,
+    /// Objects that have members, in the order of their opening braces.
+    pub(super) objects: Vec<Object>,
+}
+
+pub(super) struct Member {
+    /// Where the name is: in the source, or past its end in `unescaped`.
+    pub(super) name: u32,
+    pub(super) name_len: u32,
+    pub(super) value: u32,
+    /// How many objects were opened before the value.
+    pub(super) objects_before: u32,
+}
+
+#[derive(Default)]
+pub(super) struct Object {
+    pub(super) first: u32,
+    pub(super) count: u32,
+    /// Just after the closing brace.
+    pub(super) end: u32,
+    /// How many objects were opened before that.
+    pub(super) objects_before_end: u32,
+}
+
+impl<'a> Document<'a> {
+    /// The value that is the whole document.
+    pub(crate) fn root(&self) -> Value<'_> {
+        Value { document: self, at: self.skip_space(0), object: 0 }
+    }
+
+    /// Returns the value that the steps of a pointer lead to (RFC 6901 §4).
+    pub(crate) fn find(&self, steps: &[impl AsRef<str>]) -> Option<Value<'_>> {
+        steps.iter().try_fold(self.root(), |value, step| value.step(step.as_ref()))
+    }
+
+    /// Returns the value that the steps of a pointer lead to, unless some reader may find another one:
+    /// on the way there is a member whose name [differs in case alone](super::super::lookalike).
+    pub(crate) fn find_plainly(
+        &self,
+        steps: &[impl AsRef<str>],
+    ) -> Result<Option<Value<'_>>, Lookalike> {
+        let mut value = self.root();
+        for step in steps {
+            if value.has_lookalike(step.as_ref()) {
+                return Err(Lookalike);
+            }
+            match value.step(step.as_ref()) {
+                None => return Ok(None),
+                Some(next) => value = next,
+            }
+        }
+        Ok(Some(value))
+    }
+
+    pub(super) fn name(&self, member: &Member) -> &[u8] {
+        let (at, len) = (member.name as usize, member.name_len as usize);
+        match at.checked_sub(self.source.len()) {
+            None => &self.source[at..at + len],
+            Some(at) => &self.unescaped[at..at + len],
+        }
+    }
+
+    /// The first position from `at` that is no white space.
+    pub(super) fn skip_space(&self, at: usize) -> usize {
+        let rest = &self.source[at..];
+        let spaces = rest
+            .iter()
+            .position(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r'))
+            .unwrap_or(rest.len());
+        spent(spaces + 1);
+        at + spaces
+    }
+
+    /// Where the array or object that opens at `at` ends, if it has nothing in it.
+    pub(super) fn end_of_empty(&self, at: usize) -> Option<usize> {
+        let close = if self.source[at] == b'[' { b']' } else { b'}' };
+        let inside = self.skip_space(at + 1);
+        (self.source.get(inside) == Some(&close)).then_some(inside + 1)
+    }
+}
+
+/// A member's name differs in case alone from one that is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lookalike;
+
+/// A value of a document.
+#[derive(Clone, Copy)]
+pub(crate) struct Value<'d> {
+    pub(super) document: &'d Document<'d>,
+    pub(super) at: usize,
+    /// How many objects were opened before it; if it is an object with members, the index of it.
+    pub(super) object: usize,
+}
+
+impl<'d> Value<'d> {
+    /// The member of this name, if this is an object that has one.
+    fn member(self, name: &str) -> Option<Self> {
+        let (document, members) = (self.document, self.members());
+        let order = |member: &Member| text::utf16_order(document.name(member), name.as_bytes());
+        let found = &members[members.binary_search_by(order).ok()?];
+        Some(Self {
+            document,
+            at: document.skip_space(found.value as usize),
+            object: found.objects_before as usize,
+        })
+    }
+
+    /// Returns its members, in their order; none of what is no object.
+    fn members(self) -> &'d [Member] {
+        let document = self.document;
+        if document.source[self.at] != b'{' || document.end_of_empty(self.at).is_some() {
+            return &[];
+        }
+        let object = &document.objects[self.object];
+        &document.members[object.first as usize..][..object.count as usize]
+    }
+
+    fn has_lookalike(self, name: &str) -> bool {
+        self.members().iter().any(|member| {
+            let found = self.document.name(member);
+            spent(found.len().min(name.len()));
+            std::str::from_utf8(found).is_ok_and(|found| are_lookalikes(found, name))
+        })
+    }
+
+    /// The text of a string, or a number in its canonical spelling.
+    pub(crate) fn scalar(self) -> Option<String> {
+        let source = self.document.source;
+        let mut written = Vec::new();
+        match source[self.at] {
+            b'"' => text::decode(&source[self.at..], &mut written),
+            b'-' | b'0'..=b'9' => {
+                let end = number::skip(source, self.at);
+                number::write(&source[self.at..end], &mut written);
+            }
+            _ => return None,
+        }
+        String::from_utf8(written).ok()
+    }
+
+    /// Returns whether this is a number.
+    pub(crate) fn is_number(self) -> bool {
+        matches!(self.document.source[self.at], b'-' | b'0'..=b'9')
+    }
+
+    /// Returns what one step of a pointer leads to: a member, or an element by its index.
+    fn step(self, step: &str) -> Option<Self> {
+        match self.document.source[self.at] {
+            b'[' => self.element(array_index(step)?),
+            _ => self.member(step),
+        }
+    }
+
+    fn element(self, index: usize) -> Option<Self> {
+        let Self { document, at, object } = self;
+        if document.end_of_empty(at).is_some() {
+            return None;
+        }
+        let mut element = Self { document, at: document.skip_space(at + 1), object };
+        for _ in 0..index {
+            let (end, object) = element.end();
+            let comma_or_end = document.skip_space(end);
+            if document.source[comma_or_end] == b']' {
+                return None;
+            }
+            element = Self { document, at: document.skip_space(comma_or_end + 1), object };
+        }
+        Some(element)
+    }
+
+    /// Returns where the value ends, and how many objects were opened before that.
+    pub(super) fn end(self) -> (usize, usize) {
+        let document = self.document;
+        let source = document.source;
+        let (mut at, mut object, mut depth) = (self.at, self.object, 0_usize);
+        loop {
+            at = document.skip_space(at);
+            at = match source[at] {
+                b'{' => document.end_of_empty(at).unwrap_or_else(|| {
+                    let opened = &document.objects[object];
+                    object = opened.objects_before_end as usize;
+                    opened.end as usize
+                }),
+                b'[' => {
+                    depth += 1;
+                    at + 1
+                }
+                b']' => {
+                    depth -= 1;
+                    at + 1
+                }
+                b',' => at + 1,
+                b'"' => text::skip(source, at),
+                b'-' | b'0'..=b'9' => number::skip(source, at),
+                _ => skip_word(source, at),
+            };
+            // A comma is met within an array only, so the depth is not nought after it.
+            if depth == 0 {
+                return (at, object);
+            }
+        }
+    }
+}
+
+/// Returns where `true`, `false` or `null` ends.
+pub(super) fn skip_word(source: &[u8], at: usize) -> usize {
+    at + if source[at] == b'f' { 5 } else { 4 }
+}
+
+/// Reads a decimal index without leading zeros.
+fn array_index(step: &str) -> Option<usize> {
+    let is_index =
+        step.bytes().all(|byte| byte.is_ascii_digit()) && (step == "0" || !step.starts_with('0'));
+    is_index.then(|| step.parse().ok())?
+}
