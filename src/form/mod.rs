@@ -30,28 +30,18 @@
 //!
 //! Time grows with the length of the body.
 
+mod error;
+mod field;
 mod pairs;
 mod parts;
 
+pub use error::FormKeyError;
+pub use field::{FieldName, FieldNameError};
+
 use core::fmt;
-use core::ops::Range;
 
 use crate::canonical::MediaType;
-use crate::key::{IdempotencyKey, KeyError};
-
-/// The name of the form field that may carry the key.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct FieldName(String);
-
-/// Why a text is no name for the field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum FieldNameError {
-    /// Too long, empty, or with a character that forms have to spell in another way.
-    NotAName,
-    /// The name `_charset_`.
-    FilledInByBrowsers,
-}
+use crate::key::IdempotencyKey;
 
 /// A form, and what it says of the key.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -60,48 +50,6 @@ pub struct Taken {
     pub key: Option<IdempotencyKey>,
     /// The body without the field: what is compared, and what the origin gets.
     pub body: Vec<u8>,
-}
-
-/// Why a form's key cannot be told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum FormKeyError {
-    /// What is in the field is no key.
-    Malformed(KeyError),
-    /// The field is there more than once.
-    Twice,
-    /// The header carries another key.
-    Differs,
-    /// The field is a file.
-    File,
-    /// One reader finds the field here, and another does not.
-    Ambiguous,
-    /// The field's name is in a multipart body that cannot be taken apart.
-    Unreadable,
-}
-
-impl FieldName {
-    /// The longest name, in characters (which are bytes).
-    pub const MAX_LENGTH: usize = 64;
-
-    /// Takes 1 to 64 visible ASCII characters, without those that a form has to escape or that
-    /// readers do not agree on.
-    pub fn parse(text: &str) -> Result<Self, FieldNameError> {
-        let fits = |byte: &u8| byte.is_ascii_graphic() && !b"\"&=%+;\\".contains(byte);
-        if !(1..=Self::MAX_LENGTH).contains(&text.len()) || !text.as_bytes().iter().all(fits) {
-            return Err(FieldNameError::NotAName);
-        }
-        // HTML, "constructing the entry list": it always holds the charset's name.
-        if text.eq_ignore_ascii_case("_charset_") {
-            return Err(FieldNameError::FilledInByBrowsers);
-        }
-        Ok(Self(text.to_owned()))
-    }
-
-    /// The name.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 #[derive(Clone, Copy)]
@@ -170,64 +118,12 @@ pub fn one_key(
     }
 }
 
-/// The field in a body.
-struct Found {
-    value: Vec<u8>,
-    /// What is to be cut out.
-    bytes: Range<usize>,
-}
-
-impl Found {
-    /// How much of a value is enough to see that it is too long for a key.
-    const ENOUGH: usize = IdempotencyKey::MAX_LENGTH + 1;
-
-    fn only(found: &mut Option<Self>, new: Self) -> Result<(), FormKeyError> {
-        if found.replace(new).is_some() { Err(FormKeyError::Twice) } else { Ok(()) }
-    }
-}
-
 impl fmt::Debug for Taken {
     /// The body may hold what should be in no log.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Taken({:?}, {} bytes)", self.key, self.body.len())
     }
 }
-
-impl fmt::Display for FieldNameError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotAName => {
-                "must be a name of 1 to 64 visible ASCII characters without \" & = % + ; and \\"
-            }
-            Self::FilledInByBrowsers => "must not be _charset_, which browsers fill in themselves",
-        })
-    }
-}
-
-impl core::error::Error for FieldNameError {}
-
-impl fmt::Display for FormKeyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Malformed(error) => return error.fmt(f),
-            Self::Twice => "The form holds the field of the idempotency key twice; send it once.",
-            Self::Differs => {
-                "The Idempotency-Key header and the form's field carry different keys; send one of them, or the same key in both."
-            }
-            Self::File => {
-                "The form field of the idempotency key is a file; send the key as a plain field."
-            }
-            Self::Ambiguous => {
-                "The form field of the idempotency key can be read in more than one way; send name and value as a browser writes them."
-            }
-            Self::Unreadable => {
-                "The multipart form seems to hold an idempotency key and cannot be taken apart; send it as RFC 7578 has it, or the key in the Idempotency-Key header and not in the form."
-            }
-        })
-    }
-}
-
-impl core::error::Error for FormKeyError {}
 
 #[cfg(test)]
 mod tests {

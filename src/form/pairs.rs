@@ -1,6 +1,7 @@
 //! The field among the pairs of `application/x-www-form-urlencoded`.
 
-use super::{FieldName, FormKeyError, Found};
+use super::error::FormKeyError;
+use super::field::{FieldName, Found};
 use crate::canonical::disposition::halves;
 use crate::canonical::fields::decoded;
 use crate::canonical::work::spent;
@@ -15,7 +16,7 @@ pub(super) fn find(body: &[u8], field: &FieldName) -> Result<Option<Found>, Form
         let end = start + pair.len();
         for piece in pair.split(|&byte| byte == b';') {
             let (name, value) = halves(piece, b'=');
-            if !decoded(name).eq(field.0.bytes()) {
+            if !decoded(name).eq(field.as_str().bytes()) {
                 continue;
             }
             if piece.len() != pair.len() || has_broken_escape(value) {

@@ -1,6 +1,7 @@
 //! The field among the parts of `multipart/form-data`.
 
-use super::{FieldName, FormKeyError, Found};
+use super::error::FormKeyError;
+use super::field::{FieldName, Found};
 use crate::canonical::MediaType;
 use crate::canonical::disposition::{halves, has_doubtful_quote, parameter, starts_with};
 use crate::canonical::fields::decoded;
@@ -99,8 +100,8 @@ impl Disposition {
             rest = later;
             if name.eq_ignore_ascii_case(b"name") {
                 read.names += 1;
-                read.is_field |= value == field.0.as_bytes();
-                read.may_be_field |= loosened(value) == field.0.as_bytes();
+                read.is_field |= value == field.as_str().as_bytes();
+                read.may_be_field |= loosened(value) == field.as_str().as_bytes();
             } else if starts_with(name, b"name*") {
                 // RFC 8187 and 2231 spell names in many ways and pieces; RFC 7578 wants none of it.
                 read.names += 1;
@@ -120,5 +121,5 @@ fn loosened(text: &[u8]) -> Vec<u8> {
 
 fn is_in(field: &FieldName, text: &[u8]) -> bool {
     spent(text.len());
-    text.windows(field.0.len()).any(|window| window == field.0.as_bytes())
+    text.windows(field.as_str().len()).any(|window| window == field.as_str().as_bytes())
 }

@@ -1,0 +1,45 @@
+//! Why a form's key cannot be told.
+
+use crate::key::KeyError;
+use core::fmt;
+
+/// Why a form's key cannot be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FormKeyError {
+    /// What is in the field is no key.
+    Malformed(KeyError),
+    /// The field is there more than once.
+    Twice,
+    /// The header carries another key.
+    Differs,
+    /// The field is a file.
+    File,
+    /// One reader finds the field here, and another does not.
+    Ambiguous,
+    /// The field's name is in a multipart body that cannot be taken apart.
+    Unreadable,
+}
+
+impl fmt::Display for FormKeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Malformed(error) => return error.fmt(f),
+            Self::Twice => "The form holds the field of the idempotency key twice; send it once.",
+            Self::Differs => {
+                "The Idempotency-Key header and the form's field carry different keys; send one of them, or the same key in both."
+            }
+            Self::File => {
+                "The form field of the idempotency key is a file; send the key as a plain field."
+            }
+            Self::Ambiguous => {
+                "The form field of the idempotency key can be read in more than one way; send name and value as a browser writes them."
+            }
+            Self::Unreadable => {
+                "The multipart form seems to hold an idempotency key and cannot be taken apart; send it as RFC 7578 has it, or the key in the Idempotency-Key header and not in the form."
+            }
+        })
+    }
+}
+
+impl core::error::Error for FormKeyError {}
