@@ -57,6 +57,7 @@ pub mod webhook;
 pub mod webhook_target;
 
 mod base64;
+mod hex;
 
 #[cfg(feature = "wasm")]
 pub mod wasm;

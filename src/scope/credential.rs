@@ -5,9 +5,11 @@
 //! origin could read in more than one way is refused: a comma, as between two header lines, a quote,
 //! more words than one, base64 that is not spelt as encoders spell it.
 
+use super::aliases::ScopeAliases;
 use super::changing::{changes, is_signing};
+use super::error::ScopeError;
 use super::schemes::{known_scheme, split_scheme, usual_scheme};
-use super::{ScopeAliases, ScopeError, ScopeSource};
+use super::sources::ScopeSource;
 use crate::base64;
 
 /// What a source says of the caller.

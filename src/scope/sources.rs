@@ -5,9 +5,6 @@
 //! retry would be somebody else here and the same one there. Sources that belong together are
 //! joined by `+`; a request has to carry all of them.
 
-use super::ScopeError;
-use super::schemes::is_bare_scheme;
-use crate::percent;
 use core::fmt;
 
 /// Where a request says who is calling.
@@ -21,7 +18,7 @@ pub enum ScopeSource {
 
 /// The sources of `SCOPE`: alternatives, each of one source or of several joined ones.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ScopeSources(Vec<Vec<ScopeSource>>);
+pub struct ScopeSources(pub(super) Vec<Vec<ScopeSource>>);
 
 /// Why a text is no list of sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -66,35 +63,6 @@ impl ScopeSources {
         let mut all = self.0.iter().flatten();
         all.any(|source| matches!(source, ScopeSource::Header(own) if own == name))
     }
-
-    /// The sources that a request carries, with their values: those of one alternative, and all of
-    /// them. `headers` are the request's, names in lower case.
-    pub(super) fn carried<'a>(
-        &self,
-        headers: impl Iterator<Item = (&'a str, &'a str)> + Clone,
-    ) -> Result<Vec<(&ScopeSource, String)>, ScopeError> {
-        let mut found: Option<(&Vec<ScopeSource>, Vec<_>)> = None;
-        for alternative in &self.0 {
-            let mut values = Vec::new();
-            for source in alternative {
-                values.extend(source.value(headers.clone())?.map(|value| (source, value)));
-            }
-            if values.is_empty() {
-                continue;
-            }
-            if found.is_some() {
-                return Err(ScopeError::Several(self.clone()));
-            }
-            found = Some((alternative, values));
-        }
-        match found {
-            None => Err(ScopeError::Missing(self.clone())),
-            Some((alternative, values)) if values.len() < alternative.len() => {
-                Err(ScopeError::Incomplete(self.clone()))
-            }
-            Some((_, values)) => Ok(values),
-        }
-    }
 }
 
 impl Default for ScopeSources {
@@ -133,75 +101,6 @@ impl ScopeSource {
     pub(super) fn has_schemes(&self) -> bool {
         matches!(self, Self::Header(name) if name == "authorization")
     }
-
-    /// What a request carries of it; `None` where there is nothing, or nothing in it.
-    fn value<'a>(
-        &self,
-        headers: impl Iterator<Item = (&'a str, &'a str)>,
-    ) -> Result<Option<String>, ScopeError> {
-        let value = match self {
-            Self::Header(name) => self.of_header(name, headers)?,
-            Self::Cookie(name) => self.of_cookies(name, headers)?,
-        };
-        // A client whose token is empty sends `Bearer` alone.
-        let says_nothing =
-            |value: &str| value.is_empty() || (self.has_schemes() && is_bare_scheme(value));
-        Ok(value.filter(|value| !says_nothing(value)))
-    }
-
-    fn of_header<'a>(
-        &self,
-        name: &str,
-        headers: impl Iterator<Item = (&'a str, &'a str)>,
-    ) -> Result<Option<String>, ScopeError> {
-        let mut found = None;
-        for (known, value) in headers.filter(|(known, _)| are_one_name(known, name)) {
-            // CGI and its heirs give `X_Api_Key` and `X-Api-Key` to the origin under one name.
-            if known != name || found.is_some() {
-                return Err(ScopeError::Ambiguous(self.clone()));
-            }
-            found = Some(value.trim_matches([' ', '\t']).to_owned());
-        }
-        Ok(found)
-    }
-
-    fn of_cookies<'a>(
-        &self,
-        name: &str,
-        headers: impl Iterator<Item = (&'a str, &'a str)>,
-    ) -> Result<Option<String>, ScopeError> {
-        let mut found = None;
-        for (_, cookies) in headers.filter(|(known, _)| *known == "cookie") {
-            // Two header lines arrive joined by a comma.
-            if cookies.contains(&format!(", {name}=")) {
-                return Err(ScopeError::Ambiguous(self.clone()));
-            }
-            let pairs = cookies.split(';').filter_map(|pair| pair.trim().split_once('='));
-            for (_, value) in pairs.filter(|(known, _)| known.trim_end() == name) {
-                // Of two, the origin may take the other one.
-                if found.is_some() {
-                    return Err(ScopeError::Ambiguous(self.clone()));
-                }
-                found = Some(plain_cookie(value)?);
-            }
-        }
-        Ok(found)
-    }
-}
-
-/// Whether two names, in lower case, are one to an origin that reads headers as CGI has them: with
-/// an underscore for all that is no letter or digit.
-fn are_one_name(one: &str, other: &str) -> bool {
-    let folded = |byte: u8| if byte.is_ascii_alphanumeric() { byte } else { b'_' };
-    one.bytes().map(folded).eq(other.bytes().map(folded))
-}
-
-/// The value of a cookie as origins read it: without quotes around it, escapes undone.
-fn plain_cookie(value: &str) -> Result<String, ScopeError> {
-    let value = value.trim();
-    let bare = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(value);
-    String::from_utf8(percent::decoded(bare.as_bytes()).collect())
-        .map_err(|_| ScopeError::Unreadable)
 }
 
 impl fmt::Display for ScopeSource {
@@ -253,12 +152,6 @@ impl core::error::Error for SourceError {}
 mod tests {
     use super::*;
 
-    fn carried(scope: &str, headers: &[(&str, &str)]) -> Result<Vec<String>, ScopeError> {
-        let sources = ScopeSources::parse(scope).expect("sources");
-        let found = sources.carried(headers.iter().copied())?;
-        Ok(found.into_iter().map(|(source, value)| format!("{source}: {value}")).collect())
-    }
-
     #[test]
     fn what_is_no_source_says_why() {
         for text in [
@@ -296,63 +189,5 @@ mod tests {
             sources.expect("sources").to_string(),
             "the cookie Sid, or the header Authorization together with the header X-Api-Key"
         );
-    }
-
-    #[test]
-    fn one_alternative_is_carried_and_all_of_it() {
-        let scope = "header:a,header:b+cookie:c";
-        let sources = ScopeSources::parse(scope).expect("sources");
-        assert_eq!(carried(scope, &[("a", "1")]), Ok(vec!["the header A: 1".to_owned()]));
-        let both = Ok(vec!["the header B: 2".to_owned(), "the cookie c: 3".to_owned()]);
-        assert_eq!(carried(scope, &[("cookie", "x=1; c=3"), ("b", "2"), ("a", "")]), both);
-        for incomplete in [&[("b", "2")][..], &[("cookie", "c=3"), ("b", "")]] {
-            assert_eq!(
-                carried(scope, incomplete),
-                Err(ScopeError::Incomplete(sources.clone())),
-                "{incomplete:?}"
-            );
-        }
-        for several in [&[("a", "1"), ("b", "2")][..], &[("a", "1"), ("b", "2"), ("cookie", "c=3")]]
-        {
-            assert_eq!(
-                carried(scope, several),
-                Err(ScopeError::Several(sources.clone())),
-                "{several:?}"
-            );
-        }
-        for missing in [&[][..], &[("a", " \t"), ("cookie", "c=; d=1")], &[("d", "1")]] {
-            assert_eq!(
-                carried(scope, missing),
-                Err(ScopeError::Missing(sources.clone())),
-                "{missing:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_source_that_could_be_another_one_at_the_origin_is_refused() {
-        let header = Err(ScopeError::Ambiguous(ScopeSource::Header("x-api-key".into())));
-        let cookie = Err(ScopeError::Ambiguous(ScopeSource::Cookie("sid".into())));
-        for headers in [
-            &[("x-api-key", "a"), ("x_api_key", "b")][..],
-            &[("x_api-key", "a")],
-            &[("x.api.key", "a")],
-            &[("x-api-key", "a"), ("x-api-key", "a")],
-        ] {
-            assert_eq!(carried("header:X-Api-Key,cookie:sid", headers), header, "{headers:?}");
-        }
-        for cookies in ["sid=a; sid=b", "sid=a;sid=a", "sid=a, sid=b", "x=1, sid=a; sid=a"] {
-            let headers = [("cookie", cookies)];
-            assert_eq!(carried("header:X-Api-Key,cookie:sid", &headers), cookie, "{cookies}");
-        }
-    }
-
-    #[test]
-    fn a_cookie_has_one_spelling() {
-        for cookie in ["sid=s:a.b", "x=2;sid=s%3Aa.b ; y", "sid=\"s%3aa.b\"", "sid =s:%61.b"] {
-            let found = carried("cookie:sid", &[("cookie", cookie)]);
-            assert_eq!(found, Ok(vec!["the cookie sid: s:a.b".to_owned()]), "{cookie}");
-        }
-        assert_eq!(carried("cookie:sid", &[("cookie", "sid=%ff")]), Err(ScopeError::Unreadable));
     }
 }
