@@ -50,7 +50,7 @@ impl Answer {
                 Refusal::internal()
             }
         };
-        let body = refusal.body(request_id);
+        let body = refusal.body(request_id.as_str());
         Self { status: refusal.status, allow: refusal.allow, body }
     }
 

@@ -1,6 +1,5 @@
 //! Why a call did not succeed, and how that is told.
 
-use super::input::RequestId;
 use crate::shown::Shown;
 use std::fmt;
 
@@ -182,7 +181,7 @@ impl Refusal {
 
     /// The body: `{"type", "code", "message", "param"?, "request_id", "error"}`, where `error` has
     /// the same members, for SDKs that look there.
-    pub(super) fn body(&self, request_id: &RequestId) -> Vec<u8> {
+    pub(super) fn body(&self, request_id: &str) -> Vec<u8> {
         let members = || {
             let mut shown = Shown::new()
                 .text("type", self.kind)
@@ -191,7 +190,7 @@ impl Refusal {
             if let Some(param) = &self.param {
                 shown = shown.text("param", param);
             }
-            shown.text("request_id", request_id.as_str())
+            shown.text("request_id", request_id)
         };
         members().json("error", &members().finish()).finish().into_bytes()
     }
