@@ -3,8 +3,9 @@
 //! A question is text, `word<tab>part<tab>part…`, and its answer is lines. A shard that does not
 //! know the word gives an error.
 
-use crate::answer::{Answer, Caller};
+use crate::answer::Answer;
 use crate::authority::shard;
+use crate::context::Caller;
 use crate::incoming::Incoming;
 use crate::object::received;
 use oncekey::{Rejection, ScopedKey};

@@ -1,11 +1,12 @@
 //! An attempt at a write. What is asked of the records and the origin, and in which order, is
 //! decided by the core (`exchange.rs`); here it is carried out.
 
-use crate::answer::{Answer, Caller};
+use crate::answer::Answer;
 use crate::authority::Patience;
 use crate::budget::Reservation;
 use crate::claim::{Claim, Work};
 use crate::clock;
+use crate::context::Caller;
 use crate::gateway::Outcome;
 use crate::headers;
 use crate::incoming::Incoming;

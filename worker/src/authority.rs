@@ -3,9 +3,9 @@
 //! Each call may be repeated: the token makes the same attempt get the same answer, so a reply that
 //! was lost is asked for again instead of guessed.
 
-use crate::answer::Caller;
 use crate::budget::Reservation;
 use crate::clock;
+use crate::context::Caller;
 use crate::metrics::{self, Measure};
 use crate::object::Object;
 use crate::protocol::{Call, Operation, Reply, Told, VERSION};

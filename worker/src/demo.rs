@@ -6,8 +6,9 @@
 //! `ADMIN_TOKEN`; it holds no data, so it is shown without the token. What is no file, or a Worker
 //! without its files, is answered as if there were no pages.
 
-use crate::answer::{Answer, Body, Caller};
+use crate::answer::{Answer, Body};
 use crate::config::Upstream;
+use crate::context::Caller;
 use crate::incoming::Incoming;
 use worker::{Env, Headers, Method, RequestInit, Response, ResponseBody};
 

@@ -2,11 +2,12 @@
 //!
 //! From begin to answer the order is the core's (`exchange.rs`), and `attempt.rs` carries it out.
 
-use crate::answer::{Answer, Caller};
+use crate::answer::Answer;
 use crate::attempt::Attempting;
 use crate::authority::Authority;
 use crate::budget::Reservation;
 use crate::claim::{Claim, Work};
+use crate::context::Caller;
 use crate::incoming::Incoming;
 use crate::inspect::is_admin;
 use crate::panic;

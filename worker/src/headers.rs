@@ -46,3 +46,8 @@ pub(crate) fn of(list: &[(String, String)], came: Option<&web_sys::Headers>) -> 
     }
     made
 }
+
+/// Whether the platform takes this coding off a body: it knows two, spelt like this.
+pub(crate) fn is_taken_off(coding: &str) -> bool {
+    matches!(coding.trim(), "" | "gzip" | "br" | "identity")
+}

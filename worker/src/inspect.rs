@@ -1,10 +1,11 @@
 //! Calls about keys and about the Worker itself: everything under `/_oncekey/`.
 
-use crate::answer::{Answer, Caller};
+use crate::answer::Answer;
 use crate::ask::{self, Inquiry};
 use crate::authority::{Authority, NoReply, Patience};
 use crate::budget::Reservation;
 use crate::clock;
+use crate::context::Caller;
 use crate::gateway::scope_of;
 use crate::incoming::Incoming;
 use crate::journal::Journal;

@@ -4,8 +4,9 @@
 //! come in the order in which they were written. A page ends at its limit, and its `Link` leads to
 //! the next. The cursor is the id of the last row: shard, time and number.
 
-use crate::answer::{Answer, Caller};
+use crate::answer::Answer;
 use crate::ask::{self, AT_ONCE, Inquiry, LATEST, Query, Question};
+use crate::context::Caller;
 use crate::incoming::Incoming;
 use oncekey::{Rejection, ScopedKey};
 

@@ -1,8 +1,9 @@
 //! Keys for operators: `GET /_oncekey/keys` lists what is there, `GET /_oncekey/keys/{hash}` tells
 //! the life of one. They show hashes and never a body.
 
-use crate::answer::{Answer, Caller};
+use crate::answer::Answer;
 use crate::ask::{AT_ONCE, Inquiry, Query, Question};
+use crate::context::Caller;
 use crate::incoming::Incoming;
 use crate::journal;
 use oncekey::{Rejection, ScopedKey};

@@ -11,6 +11,7 @@ mod budget;
 mod claim;
 mod clock;
 mod config;
+mod context;
 mod cors;
 mod delivery;
 mod demo;
@@ -36,7 +37,8 @@ mod shown;
 mod upstream;
 mod webhooks;
 
-use answer::{Answer, Caller};
+use answer::Answer;
+use context::Caller;
 use futures_channel::oneshot;
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};

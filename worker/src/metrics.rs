@@ -4,9 +4,10 @@
 //! An isolate knows what it has served itself since it began, and nothing of the others. On the
 //! platform time stands still while code computes, so what is measured is waiting.
 
-use crate::answer::{Answer, Caller};
+use crate::answer::Answer;
 use crate::budget;
 use crate::clock;
+use crate::context::Caller;
 use crate::random;
 use oncekey::{Millis, Rejection, UnixMillis};
 use std::cell::{Cell, RefCell};

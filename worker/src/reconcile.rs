@@ -1,9 +1,10 @@
 //! `GET /_oncekey/reconcile`: compares what the sandbox has made with what the journal says of the
 //! keys that it was made under. What is listed lacks something; an empty list is a clean one.
 
-use crate::answer::{Answer, Caller};
+use crate::answer::Answer;
 use crate::ask::{self, AT_ONCE, Inquiry, Query, Question};
 use crate::config::Upstream;
+use crate::context::Caller;
 use crate::incoming::Incoming;
 use crate::inspect::admin_scope;
 use crate::journal;

@@ -5,7 +5,7 @@ use crate::budget::Reservation;
 use crate::clock;
 use crate::config::{Config, Upstream};
 use crate::delivery;
-use crate::headers;
+use crate::headers::{self, is_taken_off};
 use crate::incoming::Incoming;
 use crate::sandbox;
 use futures_util::future::{Either, select};
@@ -493,11 +493,6 @@ impl OriginAnswer {
             value.trim_start().to_ascii_lowercase().starts_with("text/event-stream")
         })
     }
-}
-
-/// Whether the platform takes this coding off a body: it knows two, spelt like this.
-pub(crate) fn is_taken_off(coding: &str) -> bool {
-    matches!(coding.trim(), "" | "gzip" | "br" | "identity")
 }
 
 /// Whether a body ended before its coding did, in the platform's words.

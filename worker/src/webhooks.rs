@@ -3,12 +3,12 @@
 //! An event is a key like any other, named by its id and owned by its source, so that it goes the
 //! way of a keyed write from `begin` on. Until its signature is checked nothing is asked or stored.
 
-use crate::answer::Caller;
 use crate::attempt::Attempting;
 use crate::authority::Authority;
 use crate::budget::Reservation;
 use crate::claim::Claim;
 use crate::clock;
+use crate::context::Caller;
 use crate::gateway::Outcome;
 use crate::incoming::Incoming;
 use oncekey::exchange::{NamedBy, Write};

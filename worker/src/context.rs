@@ -1,0 +1,106 @@
+//! What every answer to one request needs to know.
+
+use crate::answer::{Answer, Body};
+use crate::budget::Reservation;
+use crate::config::Config;
+use crate::cors;
+use crate::delivery::Delivery;
+use crate::incoming::Incoming;
+use crate::metrics::Measure;
+use oncekey::caching::keep_private;
+use oncekey::webhook::is_inbound;
+use oncekey::{Asked, KeyState, KeyStatus, Rejection};
+use std::cell::Cell;
+use std::rc::Rc;
+use worker::Response;
+
+/// What every answer to one request needs to know.
+pub(crate) struct Caller {
+    pub(crate) config: Rc<Config>,
+    /// The id that this request has here; an origin's own takes its place.
+    pub(crate) request_id: String,
+    /// What is counted and timed of it.
+    pub(crate) measure: Rc<Measure>,
+    /// What is asked for. Whether a write is keyed may be known only once its body is read.
+    asked: Cell<Asked>,
+    /// The room of the response in the isolate's memory.
+    pub(crate) room: Rc<Reservation>,
+    /// The `Origin` of the page that asks, if a page asks.
+    origin: Option<String>,
+    accept: Option<String>,
+}
+
+impl Caller {
+    pub(crate) fn new(config: Rc<Config>, incoming: &Incoming, request_id: String) -> Self {
+        let header = |name| incoming.header(name).map(str::to_owned);
+        let (origin, accept) = (header("origin"), header("accept"));
+        let asked = if !incoming.is_write() || incoming.path.starts_with("/_oncekey/") {
+            // Calls about keys and of operators may be made again like a read.
+            Asked::Read
+        } else if is_inbound(&incoming.path) {
+            Asked::Event
+        } else if incoming.header("idempotency-key").is_some() {
+            Asked::KeyedWrite
+        } else {
+            Asked::Write
+        };
+        let (measure, asked) = (Rc::new(Measure::begin()), Cell::new(asked));
+        let room = Rc::new(Reservation::of_response());
+        Self { config, request_id, measure, asked, room, origin, accept }
+    }
+
+    /// Notes whether something names the write: a key or a business key.
+    pub(crate) fn is_keyed(&self, is_keyed: bool) {
+        self.asked.set(if is_keyed { Asked::KeyedWrite } else { Asked::Write });
+    }
+
+    /// The answer to a request that gets none of the origin's.
+    pub(crate) fn reject(&self, rejection: &Rejection) -> Answer {
+        self.reject_by(rejection, None)
+    }
+
+    /// The same, where the record has said how the key stands.
+    pub(crate) fn reject_by(&self, rejection: &Rejection, status: Option<&KeyStatus>) -> Answer {
+        self.measure.refused(rejection);
+        let (dialect, accept) = (self.config.dialect, self.accept.as_deref());
+        let asked = self.asked.get();
+        let answer = Answer::of_rejection(rejection, dialect, accept, &self.request_id, asked);
+        answer.with_key_status(status)
+    }
+
+    /// A JSON body of our own.
+    pub(crate) fn json(&self, status: u16, body: Vec<u8>) -> Answer {
+        let headers = vec![
+            ("content-type".to_owned(), "application/json".to_owned()),
+            ("cache-control".to_owned(), "no-store".to_owned()),
+        ];
+        Answer { status, headers, body: Body::Bytes(body), came: None }
+    }
+
+    /// What the sender of an event is told that is done.
+    pub(crate) fn duplicate(&self) -> Answer {
+        let mut answer = self.json(200, br#"{"status":"duplicate"}"#.to_vec());
+        answer.set("idempotent-replayed", "true");
+        answer
+    }
+
+    /// Adds what every answer carries, and makes the platform's response of it, and the work by which
+    /// a large one reaches its caller.
+    pub(crate) fn finish(&self, mut answer: Answer) -> (Response, Option<Delivery>) {
+        if answer.header("x-request-id").is_none() {
+            answer.set("x-request-id", &self.request_id);
+        }
+        if self.asked.get().names_a_key() && answer.header("idempotency-state").is_none() {
+            answer.set("idempotency-state", KeyState::NOTHING_KNOWN);
+        }
+        if self.asked.get().names_a_key() {
+            keep_private(
+                &mut answer.headers,
+                self.config.scope.headers().chain(["Idempotency-Key"]),
+            );
+        }
+        cors::apply(&self.config.cors, self.origin.as_deref(), &mut answer);
+        let delivery = answer.deliver(&self.room);
+        (answer.into_response(), delivery)
+    }
+}
