@@ -1,0 +1,79 @@
+//! What is said of a keyed write, in `Server-Timing` and to Analytics Engine.
+
+use super::{COUNTERS, OUTCOMES, Outcome, STATES};
+use crate::answer::Answer;
+use crate::clock;
+use crate::context::Caller;
+use oncekey::Millis;
+use worker::Env;
+use worker::js_sys::{JSON, Reflect};
+use worker::wasm_bindgen::{self, JsCast, JsValue, prelude::wasm_bindgen};
+
+/// The binding of the dataset.
+const BINDING: &str = "METRICS";
+
+#[wasm_bindgen]
+extern "C" {
+    /// A dataset of Analytics Engine.
+    type Dataset;
+
+    #[wasm_bindgen(method, catch, js_name = writeDataPoint)]
+    fn write_data_point(this: &Dataset, point: &JsValue) -> Result<(), JsValue>;
+}
+
+/// Counts a keyed write, and tells its caller how long what took.
+pub(crate) fn tell(env: &Env, caller: &Caller, mut answer: Answer) -> Answer {
+    let measure = &caller.measure;
+    let replayed = answer.header("idempotent-replayed").map(|_| Outcome::Replayed);
+    let outcome = measure.outcome.get().or(replayed);
+    let Some(outcome) = outcome.filter(|_| measure.is_keyed.get()) else {
+        return answer;
+    };
+    let is_executed = outcome == Outcome::Executed;
+    let state = match answer.header("idempotency-state") {
+        _ if answer.header("idempotency-stored").is_some() => "not_stored",
+        state => state.unwrap_or_default(),
+    };
+    COUNTERS.with_borrow_mut(|counters| {
+        counters.outcomes[outcome as usize] += 1;
+        let place = STATES.iter().position(|known| *known == state);
+        if let Some(place) = place.filter(|_| is_executed) {
+            counters.states[place] += 1;
+        }
+    });
+    let total = clock::now().since(measure.began_at);
+    let times =
+        [("store", measure.object.get()), ("origin", measure.origin.get()), ("total", Some(total))];
+    let label = OUTCOMES[outcome as usize];
+    if let Some(dataset) = dataset(env) {
+        let class = (answer.status / 100).to_string();
+        let point = point(label, &[&class, "xx"].concat(), state, &times.map(|(_, time)| time));
+        // A text of ours is JSON, and that the dataset takes no point is no failure.
+        let _ = JSON::parse(&point).and_then(|point| dataset.write_data_point(&point));
+    }
+    let mut timing = String::new();
+    for (name, time) in times {
+        if let Some(time) = time {
+            let comma = if timing.is_empty() { "" } else { ", " };
+            timing.extend([comma, name, ";dur=", &time.as_u64().to_string()]);
+        }
+    }
+    // Beside what the origin says of itself.
+    answer.headers.push(("server-timing".to_owned(), timing));
+    answer
+}
+
+/// What Analytics Engine gets of a request: outcome, class of status, state; and the times in
+/// milliseconds. In JSON; none of the texts needs an escape.
+fn point(outcome: &str, class: &str, state: &str, times: &[Option<Millis>; 3]) -> String {
+    let texts = ["\"", outcome, "\",\"", class, "\",\"", state, "\""].concat();
+    let times = times.map(|time| time.map_or(0, Millis::as_u64).to_string()).join(",");
+    let parts =
+        ["{\"indexes\":[\"", outcome, "\"],\"blobs\":[", &texts, "],\"doubles\":[", &times, "]}"];
+    parts.concat()
+}
+
+fn dataset(env: &Env) -> Option<Dataset> {
+    let bound = Reflect::get(env, &BINDING.into()).ok()?;
+    bound.is_object().then(|| bound.unchecked_into())
+}
