@@ -4,13 +4,12 @@
 use crate::answer::Answer;
 use crate::authority::Patience;
 use crate::budget::Reservation;
-use crate::claim::{Claim, Work};
+use crate::claim::Claim;
 use crate::clock;
 use crate::context::Caller;
-use crate::gateway::Outcome;
 use crate::headers;
 use crate::incoming::Incoming;
-use crate::look_up;
+use crate::outcome::{Outcome, Work};
 use crate::panic;
 use crate::replica;
 use crate::upstream::{self, Deadline, OriginAnswer, OriginBody, OriginError, Outgoing};
@@ -29,6 +28,9 @@ use worker::Env;
 
 /// How long the authority may take before the replica is asked as well.
 const SLOW: Millis = Millis::new(50);
+
+/// How long a look-up may take in all.
+const LOOK_UP: Millis = Millis::from_seconds(10);
 
 /// An attempt at a write.
 pub(crate) struct Attempting<'a> {
@@ -110,7 +112,7 @@ impl Attempting<'_> {
                 Step::RecallNumber => {
                     Told::Recalled(self.claim(Of::Number).recall(&self.fingerprints).await)
                 }
-                Step::LookUp(told) => Told::LookedUp(look_up::ask(self, &told).await),
+                Step::LookUp(told) => Told::LookedUp(self.look_up(&told).await),
                 Step::Complete(of, response) => {
                     Told::Ended(self.claim(of).complete(response).await.ok())
                 }
@@ -173,8 +175,36 @@ impl Attempting<'_> {
         })
     }
 
+    /// Asks the origin what became of a request that is told this; `None` where there is no look-up for
+    /// it, or where the response proves nothing. The caller's own credential is the only one there is.
+    async fn look_up(&self, told: &Decision) -> Option<StoredResponse> {
+        let (config, incoming) = (&self.caller.config, self.incoming);
+        let look_ups = match told {
+            Decision::OutcomeUnknown => &config.resolve,
+            _ => &config.resolve_numbers,
+        };
+        let (method, path) = (&incoming.method, &incoming.path);
+        let content_type = incoming.header("content-type");
+        let look_up = look_ups.find(method, path, content_type, &self.body)?;
+        let request_id = &self.caller.request_id;
+        let target = look_up.target.clone();
+        let outgoing = Outgoing::look_up(incoming, target, &config.scope, request_id);
+        let deadline = Deadline::after(LOOK_UP);
+        match self.ask_origin(outgoing, &deadline).await {
+            Ok((answer, body)) => {
+                let found = self.stored(&answer, &body);
+                Some(found).filter(|found| look_up.is_proved_by(found))
+            }
+            Err(OriginError::TimedOut) => {
+                deadline.abort();
+                None
+            }
+            Err(_) => None,
+        }
+    }
+
     /// Calls the origin and reads as much of its answer as is kept.
-    pub(crate) async fn ask_origin(
+    async fn ask_origin(
         &self,
         outgoing: Outgoing,
         deadline: &Deadline,
@@ -186,7 +216,7 @@ impl Attempting<'_> {
     }
 
     /// The answer as it is kept.
-    pub(crate) fn stored(&self, answer: &OriginAnswer, body: &OriginBody) -> StoredResponse {
+    fn stored(&self, answer: &OriginAnswer, body: &OriginBody) -> StoredResponse {
         let request_id = answer.request_id().unwrap_or(&self.caller.request_id);
         let (status, headers) = (answer.status, answer.headers_of_read_body(body));
         match body {

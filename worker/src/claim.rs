@@ -1,18 +1,15 @@
 //! What an attempt has to do with one record: its key's, or its number's.
 
 use crate::authority::{Authority, NoReply, Patience};
+use crate::outcome::Work;
 use crate::protocol::{Operation, Reply};
 use crate::random;
-use futures_util::future::LocalBoxFuture;
 use oncekey::{
     Completion, Decision, FailCause, Fingerprints, KeyStatus, Policy, Rejection, ScopedKey,
     Settlement, Settling, StoredResponse, Token, UnixMillis,
 };
 use std::rc::Rc;
 use worker::web_sys;
-
-/// Work for after the answer.
-pub(crate) type Work = LocalBoxFuture<'static, ()>;
 
 /// What became of an attempt's end.
 pub(crate) type Ended = Result<(Completion, Option<KeyStatus>), NoReply>;

@@ -6,10 +6,11 @@ use crate::answer::Answer;
 use crate::attempt::Attempting;
 use crate::authority::Authority;
 use crate::budget::Reservation;
-use crate::claim::{Claim, Work};
+use crate::caller::{is_admin, scope_of};
+use crate::claim::Claim;
 use crate::context::Caller;
 use crate::incoming::Incoming;
-use crate::inspect::is_admin;
+use crate::outcome::Outcome;
 use crate::panic;
 use crate::upstream::{self, Deadline, Outgoing};
 use oncekey::disguise::other_methods;
@@ -17,22 +18,9 @@ use oncekey::exchange::{NamedBy, Write};
 use oncekey::fingerprint::RequestParts;
 use oncekey::form::{Taken, one_key};
 use oncekey::{
-    Disguise, Fingerprints, IdempotencyKey, Policy, Recourse, Rejection, Scope, ScopeError,
-    ScopedKey,
+    Disguise, Fingerprints, IdempotencyKey, Policy, Recourse, Rejection, ScopeError, ScopedKey,
 };
 use worker::Env;
-
-/// An answer, and what is left to do once it has gone out.
-pub(crate) struct Outcome {
-    pub(crate) answer: Answer,
-    pub(crate) after: Option<Work>,
-}
-
-impl From<Answer> for Outcome {
-    fn from(answer: Answer) -> Self {
-        Self { answer, after: None }
-    }
-}
 
 /// Answers a request to the origin.
 pub(crate) async fn handle(env: &Env, caller: &Caller, mut incoming: Incoming) -> Outcome {
@@ -218,13 +206,4 @@ fn key_of(
     let header = incoming.header("idempotency-key").map(IdempotencyKey::parse_header);
     let header = header.transpose().map_err(Rejection::KeyMalformed)?;
     one_key(header, in_form).map_err(Rejection::FormKey)?.ok_or(Rejection::KeyMissing)
-}
-
-/// Whose key it is.
-pub(crate) fn scope_of(caller: &Caller, incoming: &Incoming) -> Result<Scope, Rejection> {
-    let config = &caller.config;
-    match Scope::derive(&config.scope, &config.scope_aliases, incoming.pairs()) {
-        Err(ScopeError::Missing(_)) if config.anonymous => Ok(Scope::anonymous()),
-        scope => scope.map_err(Rejection::NoScope),
-    }
 }

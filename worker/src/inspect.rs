@@ -4,9 +4,9 @@ use crate::answer::Answer;
 use crate::ask::{self, Inquiry};
 use crate::authority::{Authority, NoReply, Patience};
 use crate::budget::Reservation;
+use crate::caller::{admin_scope, is_admin, scope_of};
 use crate::clock;
 use crate::context::Caller;
-use crate::gateway::scope_of;
 use crate::incoming::Incoming;
 use crate::journal::Journal;
 use crate::json::{Json, take};
@@ -16,8 +16,8 @@ use crate::protocol::{Operation, Reply};
 use crate::reconcile::Reconciliation;
 use oncekey::response::is_request_id;
 use oncekey::{
-    AnswerClass, IdempotencyKey, KeyStatus, Millis, Rejection, Scope, ScopeError, ScopedKey,
-    Settlement, Settling, StoredResponse,
+    AnswerClass, IdempotencyKey, KeyStatus, Millis, Rejection, Scope, ScopedKey, Settlement,
+    Settling, StoredResponse,
 };
 use serde::Serialize;
 use worker::Env;
@@ -152,35 +152,6 @@ fn meant_key(
     let key = IdempotencyKey::parse_header(header).map_err(Rejection::KeyMalformed)?;
     let authority = Authority::new(env, ScopedKey::new(&scope, &key));
     Ok((authority.for_caller(caller, &scope, "key"), key))
-}
-
-/// Whether the request carries the operator's token.
-pub(crate) fn is_admin(caller: &Caller, incoming: &Incoming) -> bool {
-    let token = caller.config.admin_token.as_ref();
-    token
-        .zip(incoming.header("authorization"))
-        .is_some_and(|(token, given)| token.is_carried_by(given))
-}
-
-/// Whose key an admin means. The admin's own token is nobody's scope.
-pub(crate) fn admin_scope(caller: &Caller, incoming: &Incoming) -> Result<Scope, Rejection> {
-    if let Some(hex) = incoming.header("x-oncekey-scope") {
-        return Scope::from_hex(hex).ok_or_else(|| {
-            Rejection::Invalid(
-                "X-Oncekey-Scope must be a scope's hash in 64 hexadecimal digits.".to_owned(),
-            )
-        });
-    }
-    let config = &caller.config;
-    let of_tenant = incoming.pairs().filter(|(name, _)| *name != "authorization");
-    let scope = Scope::derive(&config.scope, &config.scope_aliases, of_tenant);
-    scope.map_err(|error| match error {
-        ScopeError::Missing(_) | ScopeError::Incomplete(_) => Rejection::Invalid(
-            "Say whose key is meant: with the tenant's credential, or with X-Oncekey-Scope."
-                .to_owned(),
-        ),
-        error => Rejection::NoScope(error),
-    })
 }
 
 async fn call(authority: &Authority, operation: Operation) -> Result<Reply, Rejection> {

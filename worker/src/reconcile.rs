@@ -3,10 +3,10 @@
 
 use crate::answer::Answer;
 use crate::ask::{self, AT_ONCE, Inquiry, Query, Question};
+use crate::caller::admin_scope;
 use crate::config::Upstream;
 use crate::context::Caller;
 use crate::incoming::Incoming;
-use crate::inspect::admin_scope;
 use crate::journal;
 use crate::keys;
 use crate::sandbox::reconcile as sandbox;

@@ -1,0 +1,43 @@
+//! Who calls: whose key is meant, and whether it is the operator.
+
+use crate::context::Caller;
+use crate::incoming::Incoming;
+use oncekey::{Rejection, Scope, ScopeError};
+
+/// Whose key it is.
+pub(crate) fn scope_of(caller: &Caller, incoming: &Incoming) -> Result<Scope, Rejection> {
+    let config = &caller.config;
+    match Scope::derive(&config.scope, &config.scope_aliases, incoming.pairs()) {
+        Err(ScopeError::Missing(_)) if config.anonymous => Ok(Scope::anonymous()),
+        scope => scope.map_err(Rejection::NoScope),
+    }
+}
+
+/// Whether the request carries the operator's token.
+pub(crate) fn is_admin(caller: &Caller, incoming: &Incoming) -> bool {
+    let token = caller.config.admin_token.as_ref();
+    token
+        .zip(incoming.header("authorization"))
+        .is_some_and(|(token, given)| token.is_carried_by(given))
+}
+
+/// Whose key an admin means. The admin's own token is nobody's scope.
+pub(crate) fn admin_scope(caller: &Caller, incoming: &Incoming) -> Result<Scope, Rejection> {
+    if let Some(hex) = incoming.header("x-oncekey-scope") {
+        return Scope::from_hex(hex).ok_or_else(|| {
+            Rejection::Invalid(
+                "X-Oncekey-Scope must be a scope's hash in 64 hexadecimal digits.".to_owned(),
+            )
+        });
+    }
+    let config = &caller.config;
+    let of_tenant = incoming.pairs().filter(|(name, _)| *name != "authorization");
+    let scope = Scope::derive(&config.scope, &config.scope_aliases, of_tenant);
+    scope.map_err(|error| match error {
+        ScopeError::Missing(_) | ScopeError::Incomplete(_) => Rejection::Invalid(
+            "Say whose key is meant: with the tenant's credential, or with X-Oncekey-Scope."
+                .to_owned(),
+        ),
+        error => Rejection::NoScope(error),
+    })
+}
