@@ -11,7 +11,7 @@ if (PORT !== "" && (!/^[0-9]{1,5}$/.test(PORT) || Number(PORT) < 1 || Number(POR
   fail(`PORT=${PORT} is no port number; choose one from 1 to 65535, such as PORT=8787`);
 }
 
-const source = readFileSync(new URL("../worker/src/names.rs", import.meta.url), "utf8");
+const source = readFileSync(new URL("../worker/src/config/names.rs", import.meta.url), "utf8");
 const [, list] = source.match(/const NAMES: [^=]*= \[(.*?)\];/s);
 const names = [...list.matchAll(/"([A-Z_]+)"/g)].map(([, name]) => name);
 

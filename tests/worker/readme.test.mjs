@@ -160,7 +160,7 @@ describe("the documentation", () => {
     const code = read("worker/src/config.rs");
     const names = [...code.matchAll(/vars\s*\.(?:parse|choice|list|number|seconds|text)\(\s*"([A-Z_]+)"/g)].map(([, name]) => name);
     assert.deepEqual([...rows.keys()].sort(), [...new Set(names)].sort());
-    const [, known] = read("worker/src/names.rs").match(/const NAMES: [^=]*= \[(.*?)\];/s);
+    const [, known] = read("worker/src/config/names.rs").match(/const NAMES: [^=]*= \[(.*?)\];/s);
     assert.deepEqual([...known.matchAll(/"([A-Z_]+)"/g)].map(([, name]) => name), [...rows.keys()].sort());
     // The numbers: `NAME`, default, least..=most, each of them as Rust writes it.
     const value = (text) => {

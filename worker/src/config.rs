@@ -1,7 +1,8 @@
 //! The settings: Worker vars and secrets, read once an isolate and checked before anything is
 //! served. A wrong one never serves: every path answers with what is wrong and what it may be.
 
-use crate::names;
+mod names;
+
 use oncekey::canonical::JsonPointer;
 use oncekey::route::rules_for;
 use oncekey::secret::AdminToken;

@@ -3,40 +3,30 @@
 //! This crate is a shell. It reads requests, asks the shard of a key, calls the origin and writes
 //! answers; what a key may do is decided by the `oncekey` crate. Start reading at `gateway.rs`.
 
-mod answer;
-mod ask;
-mod attempt;
-mod authority;
-mod budget;
-mod caller;
-mod claim;
-mod clock;
+mod admin;
 mod config;
-mod context;
-mod cors;
-mod delivery;
-mod demo;
 mod gateway;
-mod headers;
-mod incoming;
-mod inspect;
-mod journal;
+mod http;
 mod json;
-mod keys;
 mod metrics;
-mod names;
-mod object;
-mod outcome;
-mod panic;
-mod protocol;
-mod random;
-mod reconcile;
-mod replica;
+mod pages;
+mod platform;
 mod sandbox;
 mod shard;
-mod shown;
-mod upstream;
-mod webhooks;
+
+use admin::{fan_out as ask, journal, key as inspect, keys, reconcile};
+use gateway::{
+    caller, origin as upstream, outcome, record as claim, replica, run as attempt,
+    webhook as webhooks,
+};
+use http::{
+    body_budget as budget, context, cors, delivery, headers, request as incoming,
+    response as answer,
+};
+use json::writer as shown;
+use pages as demo;
+use platform::{clock, durable_object as object, panic, random};
+use shard::{client as authority, protocol};
 
 use answer::Answer;
 use context::Caller;

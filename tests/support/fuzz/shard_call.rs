@@ -8,7 +8,7 @@ use oncekey::journal;
 use oncekey::lifecycle::{self, Attempt};
 use oncekey::{Next, Record};
 
-#[path = "../../../worker/src/protocol.rs"]
+#[path = "../../../worker/src/shard/protocol.rs"]
 mod protocol;
 
 use protocol::{Call, Operation, Reply, Told};

@@ -4,10 +4,14 @@
 //! between. An object runs one call at a time between two awaits, so no lock is needed, and its
 //! output gate holds the reply back until the write is durable.
 
+pub(crate) mod client;
 mod journal;
 mod keys;
 mod odd_headers;
-mod replays;
+pub(crate) mod protocol;
+mod replay_counts;
+
+use replay_counts as replays;
 
 use crate::clock;
 use crate::config;

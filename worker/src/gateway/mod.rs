@@ -2,6 +2,14 @@
 //!
 //! From begin to answer the order is the core's (`exchange.rs`), and `attempt.rs` carries it out.
 
+pub(crate) mod caller;
+pub(crate) mod origin;
+pub(crate) mod outcome;
+pub(crate) mod record;
+pub(crate) mod replica;
+pub(crate) mod run;
+pub(crate) mod webhook;
+
 use crate::answer::Answer;
 use crate::attempt::Attempting;
 use crate::authority::Authority;
