@@ -1,7 +1,8 @@
 //! The oncekey gateway as a Cloudflare Worker: it deduplicates the writes of the API behind it.
 //!
 //! This crate is a shell. It reads requests, asks the shard of a key, calls the origin and writes
-//! answers; what a key may do is decided by the `oncekey` crate. Start reading at `gateway.rs`.
+//! answers; what a key may do is decided by the `oncekey` crate. Start reading at
+//! `gateway/mod.rs`.
 
 mod admin;
 mod config;
@@ -14,30 +15,19 @@ mod platform;
 mod sandbox;
 mod shard;
 
-use admin::{fan_out as ask, journal, key as inspect, keys, reconcile};
-use gateway::{
-    caller, origin as upstream, outcome, record as claim, replica, run as attempt,
-    webhook as webhooks,
-};
-use http::{
-    body_budget as budget, context, cors, delivery, headers, request as incoming,
-    response as answer,
-};
-use json::writer as shown;
-use pages as demo;
-use platform::{clock, durable_object as object, panic, random};
-use shard::{client as authority, protocol};
-
-use answer::Answer;
-use context::Caller;
 use futures_channel::oneshot;
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
-use incoming::Incoming;
+use gateway::outcome::Outcome;
+use gateway::webhook;
+use http::context::Caller;
+use http::cors;
+use http::request::Incoming;
+use http::response::Answer;
 use oncekey::path::leads_out;
 use oncekey::webhook::is_inbound;
 use oncekey::{Asked, Dialect, Rejection};
-use outcome::Outcome;
+use platform::{panic, random};
 use std::rc::Rc;
 use worker::{Context, Env, Request, Response, Result, event};
 
@@ -90,12 +80,12 @@ const NO_WAY_OUT: &str = "The path leads out of this API; send it without dots t
 async fn respond(env: &Env, caller: &Caller, incoming: Incoming) -> Outcome {
     if leads_out(&incoming.path) {
         caller.reject(&Rejection::Invalid(NO_WAY_OUT.to_owned())).into()
-    } else if let Some(page) = demo::answer(env, caller, &incoming).await {
+    } else if let Some(page) = pages::answer(env, caller, &incoming).await {
         page.into()
     } else if incoming.path.starts_with("/_oncekey/") {
-        inspect::handle(env, caller, &incoming).await.into()
+        admin::key::handle(env, caller, &incoming).await.into()
     } else if is_inbound(&incoming.path) {
-        webhooks::handle(env, caller, &incoming).await
+        webhook::handle(env, caller, &incoming).await
     } else {
         gateway::handle(env, caller, incoming).await
     }

@@ -6,10 +6,10 @@
 //! `ADMIN_TOKEN`; it holds no data, so it is shown without the token. What is no file, or a Worker
 //! without its files, is answered as if there were no pages.
 
-use crate::answer::{Answer, Body};
 use crate::config::Upstream;
-use crate::context::Caller;
-use crate::incoming::Incoming;
+use crate::http::context::Caller;
+use crate::http::request::Incoming;
+use crate::http::response::{Answer, Body};
 use worker::{Env, Headers, Method, RequestInit, Response, ResponseBody};
 
 const DEMO: &str = "/_oncekey/demo";

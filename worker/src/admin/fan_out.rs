@@ -3,11 +3,11 @@
 //! A question is text, `word<tab>part<tab>part…`, and its answer is lines. A shard that does not
 //! know the word gives an error.
 
-use crate::answer::Answer;
-use crate::authority::shard;
-use crate::context::Caller;
-use crate::incoming::Incoming;
-use crate::object::received;
+use crate::http::context::Caller;
+use crate::http::request::Incoming;
+use crate::http::response::Answer;
+use crate::platform::durable_object::received;
+use crate::shard::client::shard;
 use oncekey::{Rejection, ScopedKey};
 use worker::{Env, js_sys};
 

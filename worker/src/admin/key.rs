@@ -1,19 +1,19 @@
 //! Calls about keys and about the Worker itself: everything under `/_oncekey/`.
 
-use crate::answer::Answer;
-use crate::ask::{self, Inquiry};
-use crate::authority::{Authority, NoReply, Patience};
-use crate::budget::Reservation;
-use crate::caller::{admin_scope, is_admin, scope_of};
-use crate::clock;
-use crate::context::Caller;
-use crate::incoming::Incoming;
-use crate::journal::Journal;
+use crate::admin::fan_out::{self, Inquiry};
+use crate::admin::journal::Journal;
+use crate::admin::keys::{Keys, Life};
+use crate::admin::reconcile::Reconciliation;
+use crate::gateway::caller::{admin_scope, is_admin, scope_of};
+use crate::http::body_budget::Reservation;
+use crate::http::context::Caller;
+use crate::http::request::Incoming;
+use crate::http::response::Answer;
 use crate::json::{Json, take};
-use crate::keys::{Keys, Life};
 use crate::metrics;
-use crate::protocol::{Operation, Reply};
-use crate::reconcile::Reconciliation;
+use crate::platform::clock;
+use crate::shard::client::{Authority, NoReply, Patience};
+use crate::shard::protocol::{Operation, Reply};
 use oncekey::response::is_request_id;
 use oncekey::{
     AnswerClass, IdempotencyKey, KeyStatus, Millis, Rejection, Scope, ScopedKey, Settlement,
@@ -74,7 +74,7 @@ async fn operate(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answ
         (_, "key/settle") => return Err(Rejection::MethodNotAllowed("POST")),
         _ => return Err(Rejection::MethodNotAllowed(READS)),
     };
-    ask::find_out(env, caller, incoming, inquiry).await
+    fan_out::find_out(env, caller, incoming, inquiry).await
 }
 
 /// Whether the Worker can serve: its settings are right (or it would not have come here) and a

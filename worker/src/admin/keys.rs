@@ -1,11 +1,11 @@
 //! Keys for operators: `GET /_oncekey/keys` lists what is there, `GET /_oncekey/keys/{hash}` tells
 //! the life of one. They show hashes and never a body.
 
-use crate::answer::Answer;
-use crate::ask::{AT_ONCE, Inquiry, Query, Question};
-use crate::context::Caller;
-use crate::incoming::Incoming;
-use crate::journal;
+use crate::admin::fan_out::{AT_ONCE, Inquiry, Query, Question};
+use crate::admin::journal;
+use crate::http::context::Caller;
+use crate::http::request::Incoming;
+use crate::http::response::Answer;
 use oncekey::{Rejection, ScopedKey};
 
 /// How many rows of the journal a life shows.

@@ -1,16 +1,16 @@
 //! `GET /_oncekey/reconcile`: compares what the sandbox has made with what the journal says of the
 //! keys that it was made under. What is listed lacks something; an empty list is a clean one.
 
-use crate::answer::Answer;
-use crate::ask::{self, AT_ONCE, Inquiry, Query, Question};
-use crate::caller::admin_scope;
+use crate::admin::fan_out::{self, AT_ONCE, Inquiry, Query, Question};
+use crate::admin::journal;
+use crate::admin::keys;
 use crate::config::Upstream;
-use crate::context::Caller;
-use crate::incoming::Incoming;
-use crate::journal;
-use crate::keys;
+use crate::gateway::caller::admin_scope;
+use crate::http::context::Caller;
+use crate::http::request::Incoming;
+use crate::http::response::Answer;
+use crate::json::writer::{Shown, array};
 use crate::sandbox::reconcile as sandbox;
-use crate::shown::{Shown, array};
 use oncekey::{IdempotencyKey, Rejection, Scope, ScopedKey};
 use worker::Env;
 
@@ -48,7 +48,7 @@ impl Reconciliation {
         let query = Query::parse(incoming, &["limit", "cursor"])?;
         let cursor = match query.text("cursor") {
             "" => 0,
-            cursor => cursor.parse().map_err(|_| ask::invalid(&[CURSOR]))?,
+            cursor => cursor.parse().map_err(|_| fan_out::invalid(&[CURSOR]))?,
         };
         let limit = query.limit(100, 500)?;
         let merchant = incoming.header("x-api-key").unwrap_or_default();
@@ -96,7 +96,7 @@ impl Inquiry for Reconciliation {
             .finish();
         let mut answer = caller.json(200, body.into_bytes());
         if let Some(next) = next {
-            answer.set("link", &ask::next_page(incoming, next));
+            answer.set("link", &fan_out::next_page(incoming, next));
         }
         Ok(answer)
     }

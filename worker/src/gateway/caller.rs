@@ -1,7 +1,7 @@
 //! Who calls: whose key is meant, and whether it is the operator.
 
-use crate::context::Caller;
-use crate::incoming::Incoming;
+use crate::http::context::Caller;
+use crate::http::request::Incoming;
 use oncekey::{Rejection, Scope, ScopeError};
 
 /// Whose key it is.

@@ -1,6 +1,6 @@
 //! The flow of a request, top-down: scope → key → fingerprint → begin → origin → complete → answer.
 //!
-//! From begin to answer the order is the core's (`exchange.rs`), and `attempt.rs` carries it out.
+//! From begin to answer the order is the core's (`exchange.rs`), and `run.rs` carries it out.
 
 pub(crate) mod caller;
 pub(crate) mod origin;
@@ -10,17 +10,13 @@ pub(crate) mod replica;
 pub(crate) mod run;
 pub(crate) mod webhook;
 
-use crate::answer::Answer;
-use crate::attempt::Attempting;
-use crate::authority::Authority;
-use crate::budget::Reservation;
-use crate::caller::{is_admin, scope_of};
-use crate::claim::Claim;
-use crate::context::Caller;
-use crate::incoming::Incoming;
-use crate::outcome::Outcome;
-use crate::panic;
-use crate::upstream::{self, Deadline, Outgoing};
+use crate::http::body_budget::Reservation;
+use crate::http::context::Caller;
+use crate::http::request::Incoming;
+use crate::http::response::Answer;
+use crate::platform::panic;
+use crate::shard::client::Authority;
+use caller::{is_admin, scope_of};
 use oncekey::disguise::other_methods;
 use oncekey::exchange::{NamedBy, Write};
 use oncekey::fingerprint::RequestParts;
@@ -28,6 +24,10 @@ use oncekey::form::{Taken, one_key};
 use oncekey::{
     Disguise, Fingerprints, IdempotencyKey, Policy, Recourse, Rejection, ScopeError, ScopedKey,
 };
+use origin::{Deadline, Outgoing};
+use outcome::Outcome;
+use record::Claim;
+use run::Attempting;
 use worker::Env;
 
 /// Answers a request to the origin.
@@ -200,7 +200,7 @@ async fn pass_through(
 ) -> Answer {
     let outgoing = Outgoing::keyless(incoming, read, &caller.request_id);
     let recourse = if incoming.is_write() { Recourse::FindOut } else { Recourse::SendAgain };
-    match upstream::call(env, &caller.config, outgoing, &Deadline::never()).await {
+    match origin::call(env, &caller.config, outgoing, &Deadline::never()).await {
         Ok(answer) => answer.pass_on(),
         Err(_) => caller.reject(&Rejection::OriginUnreachable(recourse)),
     }

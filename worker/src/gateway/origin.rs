@@ -1,12 +1,12 @@
 //! The origin: an API at an URL, or the sandbox in this Worker.
 
-use crate::answer::{Answer, Body};
-use crate::budget::Reservation;
-use crate::clock;
 use crate::config::{Config, Upstream};
-use crate::delivery;
-use crate::headers::{self, is_taken_off};
-use crate::incoming::Incoming;
+use crate::http::body_budget::Reservation;
+use crate::http::delivery;
+use crate::http::headers::{self, is_taken_off};
+use crate::http::request::Incoming;
+use crate::http::response::{Answer, Body};
+use crate::platform::clock;
 use crate::sandbox;
 use futures_util::future::{Either, select};
 use futures_util::stream;

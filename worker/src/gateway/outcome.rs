@@ -1,6 +1,6 @@
 //! What a request comes to.
 
-use crate::answer::Answer;
+use crate::http::response::Answer;
 use futures_util::future::LocalBoxFuture;
 
 /// Work for after the answer.

@@ -1,9 +1,9 @@
 //! What an attempt has to do with one record: its key's, or its number's.
 
-use crate::authority::{Authority, NoReply, Patience};
-use crate::outcome::Work;
-use crate::protocol::{Operation, Reply};
-use crate::random;
+use crate::gateway::outcome::Work;
+use crate::platform::random;
+use crate::shard::client::{Authority, NoReply, Patience};
+use crate::shard::protocol::{Operation, Reply};
 use oncekey::{
     Completion, Decision, FailCause, Fingerprints, KeyStatus, Policy, Rejection, ScopedKey,
     Settlement, Settling, StoredResponse, Token, UnixMillis,

@@ -1,7 +1,7 @@
 //! Workers KV as a replica of answers: for replays while the authority is slow or down.
 
-use crate::budget::Reservation;
-use crate::clock;
+use crate::http::body_budget::Reservation;
+use crate::platform::clock;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use oncekey::budget::SMALL;

@@ -1,18 +1,18 @@
 //! An attempt at a write. What is asked of the records and the origin, and in which order, is
 //! decided by the core (`exchange.rs`); here it is carried out.
 
-use crate::answer::Answer;
-use crate::authority::Patience;
-use crate::budget::Reservation;
-use crate::claim::Claim;
-use crate::clock;
-use crate::context::Caller;
-use crate::headers;
-use crate::incoming::Incoming;
-use crate::outcome::{Outcome, Work};
-use crate::panic;
-use crate::replica;
-use crate::upstream::{self, Deadline, OriginAnswer, OriginBody, OriginError, Outgoing};
+use crate::gateway::origin::{self, Deadline, OriginAnswer, OriginBody, OriginError, Outgoing};
+use crate::gateway::outcome::{Outcome, Work};
+use crate::gateway::record::Claim;
+use crate::gateway::replica;
+use crate::http::body_budget::Reservation;
+use crate::http::context::Caller;
+use crate::http::headers;
+use crate::http::request::Incoming;
+use crate::http::response::Answer;
+use crate::platform::clock;
+use crate::platform::panic;
+use crate::shard::client::Patience;
 use futures_util::future::{Either, OptionFuture, join, select};
 use oncekey::budget::SMALL;
 use oncekey::exchange::{
@@ -210,7 +210,7 @@ impl Attempting<'_> {
         deadline: &Deadline,
     ) -> Result<Own, OriginError> {
         let config = &self.caller.config;
-        let answer = upstream::call(self.env, config, outgoing, deadline).await?;
+        let answer = origin::call(self.env, config, outgoing, deadline).await?;
         let body = answer.read_body(config.max_replay, &self.caller.room, deadline).await?;
         Ok((answer, body))
     }

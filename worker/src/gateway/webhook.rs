@@ -3,14 +3,14 @@
 //! An event is a key like any other, named by its id and owned by its source, so that it goes the
 //! way of a keyed write from `begin` on. Until its signature is checked nothing is asked or stored.
 
-use crate::attempt::Attempting;
-use crate::authority::Authority;
-use crate::budget::Reservation;
-use crate::claim::Claim;
-use crate::clock;
-use crate::context::Caller;
-use crate::incoming::Incoming;
-use crate::outcome::Outcome;
+use crate::gateway::outcome::Outcome;
+use crate::gateway::record::Claim;
+use crate::gateway::run::Attempting;
+use crate::http::body_budget::Reservation;
+use crate::http::context::Caller;
+use crate::http::request::Incoming;
+use crate::platform::clock;
+use crate::shard::client::Authority;
 use oncekey::exchange::{NamedBy, Write};
 use oncekey::webhook::{self, Message};
 use oncekey::{Rejection, Scope, ScopedKey};

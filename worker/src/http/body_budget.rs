@@ -1,7 +1,7 @@
 //! The isolate's memory for bodies. An isolate has 128 MB for everything. Who gets room and who has
 //! to give it up is decided by the core (`oncekey::budget`).
 
-use crate::clock;
+use crate::platform::clock;
 use oncekey::Millis;
 use oncekey::budget::{Budget, Ceilings, NoRoom, Place};
 use std::cell::RefCell;

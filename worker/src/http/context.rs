@@ -1,11 +1,11 @@
 //! What every answer to one request needs to know.
 
-use crate::answer::{Answer, Body};
-use crate::budget::Reservation;
 use crate::config::Config;
-use crate::cors;
-use crate::delivery::Delivery;
-use crate::incoming::Incoming;
+use crate::http::body_budget::Reservation;
+use crate::http::cors;
+use crate::http::delivery::Delivery;
+use crate::http::request::Incoming;
+use crate::http::response::{Answer, Body};
 use crate::metrics::Measure;
 use oncekey::caching::keep_private;
 use oncekey::webhook::is_inbound;

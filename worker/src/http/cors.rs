@@ -1,9 +1,9 @@
 //! Which pages' scripts may call, and what they may read of an answer. Computed for each answer,
 //! also for errors and replays: a stored permission would be the first caller's.
 
-use crate::answer::{Answer, Body};
 use crate::config::CorsOrigins;
-use crate::incoming::Incoming;
+use crate::http::request::Incoming;
+use crate::http::response::{Answer, Body};
 
 /// Headers that a script may read besides the ones that it always may.
 const EXPOSED: &str = "Idempotent-Replayed, Idempotency-State, Idempotency-Expires, Idempotency-Stored, X-Request-Id, Retry-After, X-Should-Retry, Stripe-Should-Retry, Date, Location, Link, ETag";

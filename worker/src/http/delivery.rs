@@ -1,8 +1,8 @@
 //! A large response on its way to a caller who may be slow. Its bytes stay in the budget and leave
 //! in pieces, so that what a caller has not read is known, counted and can be dropped.
 
-use crate::budget::Reservation;
-use crate::clock;
+use crate::http::body_budget::Reservation;
+use crate::platform::clock;
 use futures_util::future::{Either, LocalBoxFuture, select};
 use oncekey::Millis;
 use std::pin::pin;

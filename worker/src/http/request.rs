@@ -1,8 +1,8 @@
 //! A request as it came in: its head taken apart, its body not yet read.
 
-use crate::budget::Reservation;
-use crate::clock;
 use crate::config::Config;
+use crate::http::body_budget::Reservation;
+use crate::platform::clock;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use oncekey::form::{Taken, has_fields, take_key};

@@ -1,9 +1,9 @@
 //! What goes back to a caller.
 
-use crate::budget::Reservation;
-use crate::clock;
-use crate::delivery::{self, Delivery};
-use crate::headers::{self, is_taken_off};
+use crate::http::body_budget::Reservation;
+use crate::http::delivery::{self, Delivery};
+use crate::http::headers::{self, is_taken_off};
+use crate::platform::clock;
 use oncekey::{Asked, Dialect, KeyStatus, Rejection, StoredResponse};
 use std::rc::Rc;
 use worker::web_sys::{self, ReadableStream};

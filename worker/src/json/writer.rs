@@ -2,7 +2,7 @@
 //! their queries say what is shown of them. Both are a small part of what a type with a derived
 //! serializer for each would weigh in the bundle.
 
-use crate::clock;
+use crate::platform::clock;
 use oncekey::UnixMillis;
 
 /// In a query: a column with a time, as callers see times. Null stays null.

@@ -10,7 +10,7 @@ mod report;
 pub(crate) use page::page;
 pub(crate) use report::tell;
 
-use crate::clock;
+use crate::platform::clock;
 use oncekey::{Millis, Rejection, UnixMillis};
 use std::cell::{Cell, RefCell};
 

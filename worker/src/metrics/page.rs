@@ -1,10 +1,10 @@
 //! The counters of this isolate as a page for Prometheus.
 
 use super::{BOUNDS, COUNTERS, Counters, Histogram, OUTCOMES, STATES};
-use crate::answer::Answer;
-use crate::budget;
-use crate::context::Caller;
-use crate::random;
+use crate::http::body_budget;
+use crate::http::context::Caller;
+use crate::http::response::Answer;
+use crate::platform::random;
 
 /// The counters in the text format of Prometheus.
 pub(crate) fn page(caller: &Caller) -> Answer {
@@ -46,7 +46,7 @@ impl Counters {
         self.counts(&mut text, WRITES, &OUTCOMES, &self.outcomes);
         self.counts(&mut text, EXECUTIONS, &STATES, &self.states);
         head(&mut text, HELD[0], HELD[1], "gauge");
-        for (of, bytes) in budget::held() {
+        for (of, bytes) in body_budget::held() {
             self.sample(&mut text, [HELD[0], ""], [HELD[2], of, "\""], bytes);
         }
         self.latencies(&mut text, OBJECT, &self.object);

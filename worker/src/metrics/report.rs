@@ -1,9 +1,9 @@
 //! What is said of a keyed write, in `Server-Timing` and to Analytics Engine.
 
 use super::{COUNTERS, OUTCOMES, Outcome, STATES};
-use crate::answer::Answer;
-use crate::clock;
-use crate::context::Caller;
+use crate::http::context::Caller;
+use crate::http::response::Answer;
+use crate::platform::clock;
 use oncekey::Millis;
 use worker::Env;
 use worker::js_sys::{JSON, Reflect};

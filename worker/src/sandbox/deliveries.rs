@@ -9,7 +9,7 @@ use super::columns::event;
 use super::error::Failure;
 use super::row::Row;
 use super::store::Tx;
-use crate::shown::time;
+use crate::json::writer::time;
 use oncekey::retry::{self, Doubt, Next, Outcome, Progress, RetryPolicy, RetrySettings};
 use oncekey::{Millis, UnixMillis};
 

@@ -14,7 +14,7 @@ use super::input::{Amount, IdempotencyKey, Subject};
 use super::row::{Row, Value};
 use super::store::Tx;
 use crate::json::Json;
-use crate::shown::Shown;
+use crate::json::writer::Shown;
 
 /// An event: who sent it, and what it says.
 pub(super) struct Inbound {

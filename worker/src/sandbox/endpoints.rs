@@ -11,8 +11,8 @@ use super::pages::Listed;
 use super::row::{Row, Value};
 use super::store::Tx;
 use crate::json::Json;
-use crate::random;
-use crate::shown::{Shown, time};
+use crate::json::writer::{Shown, time};
+use crate::platform::random;
 use oncekey::webhook::Secret;
 use oncekey::webhook_target::{Reach, check_target};
 

@@ -9,8 +9,8 @@ use super::pages::{Listed, NEWEST, Page};
 use super::row::Row;
 use super::store::Tx;
 use super::{deliveries, executions};
-use crate::random;
-use crate::shown::time;
+use crate::json::writer::time;
+use crate::platform::random;
 use sha2::{Digest, Sha256};
 
 /// What the ids begin with.

@@ -5,7 +5,7 @@ use super::error::Refusal;
 use super::fields::Field;
 use super::row::{Row, Value};
 use crate::json::Json;
-use crate::random;
+use crate::platform::random;
 use oncekey::percent;
 
 /// A text type: its name, the rule in words, and the rule itself.

@@ -12,7 +12,7 @@ use super::error::Failure;
 use super::orders::OrderId;
 use super::pages::{Listed, OLDEST, Page};
 use super::store::{Tx, UNREADABLE};
-use crate::shown::{Shown, array, time};
+use crate::json::writer::{Shown, array, time};
 
 pub(super) const CASH: &str = "cash";
 pub(super) const SALES: &str = "sales";

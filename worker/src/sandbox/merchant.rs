@@ -13,8 +13,8 @@ use super::{
     deliveries, effects, endpoints, events, executions, ledger, orders, payments, reconcile,
     refunds, schema, sending, subscriptions,
 };
-use crate::clock;
-use crate::panic::{Panicked, contain};
+use crate::platform::clock;
+use crate::platform::panic::{Panicked, contain};
 use oncekey::UnixMillis;
 use oncekey::webhook_target::Reach;
 use std::cell::Cell;

@@ -30,7 +30,7 @@
 //! | `fields.rs`, `pages.rs` | the members of a body, each known and none twice; lists |
 //! | `reconcile.rs` | whether all that belongs to a payment is there |
 //! | `fault.rs` | `Sandbox-Fault` |
-//! | `answer.rs`, `error.rs`, `shown.rs` | what the caller gets |
+//! | `answer.rs`, `error.rs`, `../json/writer.rs` | what the caller gets |
 
 mod answer;
 mod body_type;

@@ -9,8 +9,8 @@ use super::row::{Row, Value};
 use super::store::Tx;
 use super::{events, executions};
 use crate::json::Json;
-use crate::random;
-use crate::shown::time;
+use crate::json::writer::time;
+use crate::platform::random;
 
 text!(OrderId, "must be the id of an order: ord_ and 32 hexadecimal digits", |text| {
     text.strip_prefix("ord_").is_some_and(is_id_part)

@@ -13,7 +13,7 @@ use super::pages::{Listed, OLDEST, Page};
 use super::row::{Row, Value};
 use super::store::Tx;
 use super::{events, executions, ledger};
-use crate::shown::time;
+use crate::json::writer::time;
 
 /// What the ids begin with.
 pub(super) const PREFIX: &str = "pay_";

@@ -1,6 +1,6 @@
 //! What a merchant's database says of its payments and refunds: whether each has its pair of
 //! entries, its event and one execution, and under which key it was made. Whether that key knows of
-//! it is the gateway's part (`../reconcile.rs`).
+//! it is the gateway's part (`../admin/reconcile.rs`).
 
 use super::answer::Answer;
 use super::client::{self, Owner};

@@ -7,8 +7,8 @@
 use super::deliveries::{self, Attempt, Claimed};
 use super::error::Failure;
 use super::store;
-use crate::panic::contain;
-use crate::{clock, random};
+use crate::platform::panic::contain;
+use crate::platform::{clock, random};
 use oncekey::webhook::{self, Secret};
 use oncekey::webhook_target::{Reach, check_target};
 use oncekey::{Millis, UnixMillis};

@@ -9,7 +9,7 @@ use super::input::{Amount, Currency, Id, Subject};
 use super::row::{Row, Value};
 use super::store::Tx;
 use super::{events, executions};
-use crate::shown::time;
+use crate::json::writer::time;
 
 /// What the ids begin with.
 pub(super) const PREFIX: &str = "sub_";

@@ -3,12 +3,12 @@
 //! Each call may be repeated: the token makes the same attempt get the same answer, so a reply that
 //! was lost is asked for again instead of guessed.
 
-use crate::budget::Reservation;
-use crate::clock;
-use crate::context::Caller;
+use crate::http::body_budget::Reservation;
+use crate::http::context::Caller;
 use crate::metrics::{self, Measure};
-use crate::object::Object;
-use crate::protocol::{Call, Operation, Reply, Told, VERSION};
+use crate::platform::clock;
+use crate::platform::durable_object::Object;
+use crate::shard::protocol::{Call, Operation, Reply, Told, VERSION};
 use futures_util::future::{Either, select};
 use oncekey::{Decision, Millis, Scope, ScopedKey};
 use std::cell::RefCell;

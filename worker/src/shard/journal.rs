@@ -4,8 +4,8 @@
 //! or neither. Should the database refuse the row alone, the record stands: the answer of a payment
 //! weighs more than the note about it.
 
-use crate::clock;
-use crate::protocol::{Operation, Told};
+use crate::platform::clock;
+use crate::shard::protocol::{Operation, Told};
 use oncekey::journal::{Call, JournalEntry, Note, Teller};
 use oncekey::{Millis, Record, ScopedKey, Settlement, UnixMillis};
 use worker::{Result, SqlStorage, SqlStorageValue};

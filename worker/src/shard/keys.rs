@@ -1,9 +1,9 @@
 //! The keys of a shard as operators see them: what stands in a record, but for the answer itself.
 
-use super::replays::Replays;
-use crate::clock;
-use crate::random;
-use crate::shown::Shown;
+use super::replay_counts::Replays;
+use crate::json::writer::Shown;
+use crate::platform::clock;
+use crate::platform::random;
 use oncekey::{Record, ScopedKey, State, UnixMillis, journal};
 use worker::{Result, SqlStorage, SqlStorageValue};
 

@@ -11,19 +11,17 @@ mod odd_headers;
 pub(crate) mod protocol;
 mod replay_counts;
 
-use replay_counts as replays;
-
-use crate::clock;
 use crate::config;
-use crate::object::LENGTH;
-use crate::panic;
-use crate::protocol::{Call, Operation, Reply, Told, VERSION};
+use crate::platform::clock;
+use crate::platform::durable_object::LENGTH;
+use crate::platform::panic;
 use journal::Whose;
 use odd_headers::OddHeaders;
 use oncekey::budget::SMALL;
 use oncekey::journal::{Call as Change, JournalEntry, Note, Teller};
 use oncekey::{Attempt, Decision, Millis, Next, Record, RecordError, UnixMillis, lifecycle};
-use replays::Replays;
+use protocol::{Call, Operation, Reply, Told, VERSION};
+use replay_counts::Replays;
 use std::cell::Cell;
 use std::rc::Rc;
 use worker::{
@@ -163,7 +161,7 @@ enum ReadError {
 }
 
 impl Store {
-    /// The lines that answer a question (`ask.rs`).
+    /// The lines that answer a question (`admin/fan_out.rs`).
     fn lines(&self, question: &str) -> Result<String> {
         self.migrate()?;
         let parts: Vec<_> = question.split('\t').collect();

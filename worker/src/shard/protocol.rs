@@ -2,7 +2,7 @@
 //! during a deploy two versions of it: so each call carries a version, and a shard says when it
 //! does not know one.
 //!
-//! What operators ask is text (`ask.rs`): a word and its parts, with tabs between.
+//! What operators ask is text (`../admin/fan_out.rs`): a word and its parts, with tabs between.
 
 use minicbor::{Decode, Encode};
 use oncekey::{

@@ -3,7 +3,7 @@
 //! In memory only: a replay changes nothing, so it writes nothing, and a client that polls cannot
 //! fill anything. What a replica answers does not come here.
 
-use crate::shown::Shown;
+use crate::json::writer::Shown;
 use oncekey::UnixMillis;
 use std::cell::RefCell;
 use std::collections::HashMap;

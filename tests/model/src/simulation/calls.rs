@@ -1,4 +1,4 @@
-//! The gateways' side of a shard: calls that are made again when they fail (`worker/src/authority.rs`).
+//! The gateways' side of a shard: calls that are made again when they fail (`worker/src/shard/client.rs`).
 
 use super::coverage::Met;
 use super::gateway::Purpose;

@@ -1,4 +1,4 @@
-//! The gateways: each write is an exchange of the core, carried out as `worker/src/attempt.rs` does.
+//! The gateways: each write is an exchange of the core, carried out as `worker/src/gateway/run.rs` does.
 
 use super::calls::Patience;
 use super::coverage::Met;
