@@ -83,7 +83,7 @@ async fn respond(env: &Env, caller: &Caller, incoming: Incoming) -> Outcome {
     } else if let Some(page) = pages::answer(env, caller, &incoming).await {
         page.into()
     } else if incoming.path.starts_with("/_oncekey/") {
-        admin::key::handle(env, caller, &incoming).await.into()
+        admin::handle(env, caller, &incoming).await.into()
     } else if is_inbound(&incoming.path) {
         webhook::handle(env, caller, &incoming).await
     } else {

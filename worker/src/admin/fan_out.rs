@@ -1,4 +1,4 @@
-//! What operators ask: the query of a call, and questions to many shards at once.
+//! What operators ask: questions to many shards at once.
 //!
 //! A question is text, `word<tab>part<tab>part…`, and its answer is lines. A shard that does not
 //! know the word gives an error.
@@ -8,8 +8,8 @@ use crate::http::request::Incoming;
 use crate::http::response::Answer;
 use crate::platform::durable_object::received;
 use crate::shard::client::shard;
-use oncekey::{Rejection, ScopedKey};
-use worker::{Env, js_sys};
+use oncekey::Rejection;
+use worker::Env;
 
 /// How many questions are asked at once.
 pub(crate) const AT_ONCE: usize = 16;
@@ -43,133 +43,6 @@ pub(crate) async fn find_out(
         }
         inquiry.answered(shards(env, questions).await?);
     }
-}
-
-/// The members of a query, each known and none twice.
-pub(crate) struct Query(Vec<(String, String)>);
-
-impl Query {
-    /// One that nobody knows, such as a filter in another spelling, must not widen an answer. No
-    /// value holds spaces or control characters, so each fits into a question.
-    pub(crate) fn parse(incoming: &Incoming, known: &[&str]) -> Result<Self, Rejection> {
-        let mut members: Vec<(String, String)> = Vec::new();
-        let query = incoming.query.as_deref().unwrap_or_default();
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            if !known.contains(&name) || members.iter().any(|(other, _)| other == name) {
-                let known = known.join(", ");
-                return Err(invalid(&["The query may hold ", &known, ", each once."]));
-            }
-            let value = js_sys::decode_uri_component(value).ok().map(String::from);
-            let value = value.filter(|text| text.bytes().all(|byte| byte.is_ascii_graphic()));
-            let value = value.ok_or_else(|| wrong(name, "visible ASCII"))?;
-            members.push((name.to_owned(), value));
-        }
-        Ok(Self(members))
-    }
-
-    /// The value, or nothing for one that was left out or is empty.
-    pub(crate) fn text(&self, name: &str) -> &str {
-        let found = self.0.iter().find(|(known, _)| known == name);
-        found.map_or("", |(_, value)| value.as_str())
-    }
-
-    pub(crate) fn limit(&self, default: usize, most: usize) -> Result<usize, Rejection> {
-        let limit = match self.text("limit") {
-            "" => Some(default),
-            text => text.parse().ok().filter(|number| (1..=most).contains(number)),
-        };
-        limit.ok_or_else(|| {
-            wrong("limit", &["a whole number from 1 to ", &most.to_string()].concat())
-        })
-    }
-
-    /// Milliseconds, as they came or from RFC 3339.
-    pub(crate) fn time(&self, name: &str, default: u64) -> Result<u64, Rejection> {
-        const MAY_BE: &str =
-            "a time in RFC 3339, such as 2026-11-29T00:00:00Z, or milliseconds since 1970";
-        match self.text(name) {
-            "" => Ok(default),
-            text => parse_time(text).ok_or_else(|| wrong(name, MAY_BE)),
-        }
-    }
-
-    pub(crate) fn name(&self, name: &str) -> Result<Option<ScopedKey>, Rejection> {
-        const MAY_BE: &str = "the hash of a key in 64 hexadecimal digits, never the key itself";
-        match self.text(name) {
-            "" => Ok(None),
-            text => ScopedKey::from_hex(text).map(Some).ok_or_else(|| wrong(name, MAY_BE)),
-        }
-    }
-
-    pub(crate) fn state(&self) -> Result<&str, Rejection> {
-        const STATES: &str = "in_progress, completed, unknown, released, voided or expired";
-        let state = self.text("state");
-        let is_known =
-            state.is_empty() || STATES.split([',', ' ']).any(|one| one == state && one != "or");
-        if is_known { Ok(state) } else { Err(wrong("state", STATES)) }
-    }
-}
-
-/// A time in RFC 3339, to the letter: the platform's own reader also takes what is none, and makes
-/// the 2nd of March of the 30th of February.
-fn parse_time(text: &str) -> Option<u64> {
-    const FORM: &[u8] = b"0000-00-00T00:00:00";
-    if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return text.parse().ok().filter(|millis| *millis <= LATEST);
-    }
-    let has_form = |text: &str, form: &[u8]| {
-        text.len() == form.len()
-            && text.bytes().zip(form).all(|(byte, sign)| match sign {
-                b'0' => byte.is_ascii_digit(),
-                sign => byte == *sign,
-            })
-    };
-    let text = text.to_ascii_uppercase();
-    let (clock, rest) = text.split_at_checked(FORM.len())?;
-    let zone = match rest.strip_prefix('.') {
-        None => rest,
-        Some(rest) => {
-            let digits = rest.trim_start_matches(|digit: char| digit.is_ascii_digit());
-            Some(digits).filter(|digits| digits.len() < rest.len())?
-        }
-    };
-    let is_zone = zone == "Z"
-        || (has_form(zone, b"+00:00") || has_form(zone, b"-00:00"))
-            && zone[1..3] <= *"23"
-            && zone[4..] <= *"59";
-    if !has_form(clock, FORM) || !is_zone {
-        return None;
-    }
-    let there = js_sys::Date::parse(&[clock, "Z"].concat());
-    let is_real = !there.is_nan() && {
-        let spelt = js_sys::Date::new(&there.into()).to_iso_string();
-        String::from(spelt).starts_with(clock)
-    };
-    let millis = js_sys::Date::parse(&text);
-    (is_real && millis >= 0.0).then_some(millis as u64)
-}
-
-/// The latest time that clocks and databases hold exactly.
-pub(crate) const LATEST: u64 = 1 << 53;
-
-pub(crate) fn invalid(parts: &[&str]) -> Rejection {
-    Rejection::Invalid(parts.concat())
-}
-
-fn wrong(name: &str, may_be: &str) -> Rejection {
-    invalid(&[name, " must be ", may_be, "."])
-}
-
-/// A `Link` to the same question from there on.
-pub(crate) fn next_page(incoming: &Incoming, cursor: &str) -> String {
-    let query = incoming.query.as_deref().unwrap_or_default();
-    let mut link = ["<", &incoming.path, "?"].concat();
-    for pair in query.split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("cursor=")) {
-        link.extend([pair, "&"]);
-    }
-    link.extend(["cursor=", cursor, ">; rel=\"next\""]);
-    link
 }
 
 /// Asks shards, all at once, each its own question.

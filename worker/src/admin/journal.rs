@@ -4,7 +4,8 @@
 //! come in the order in which they were written. A page ends at its limit, and its `Link` leads to
 //! the next. The cursor is the id of the last row: shard, time and number.
 
-use crate::admin::fan_out::{self, AT_ONCE, Inquiry, LATEST, Query, Question};
+use crate::admin::fan_out::{AT_ONCE, Inquiry, Question};
+use crate::admin::query::{self, LATEST, Query};
 use crate::http::context::Caller;
 use crate::http::request::Incoming;
 use crate::http::response::Answer;
@@ -33,7 +34,7 @@ impl Journal {
         let query = Query::parse(incoming, &known)?;
         let (next, after) = match query.text("cursor") {
             "" => (0, (0, 0)),
-            cursor => parse_cursor(cursor).ok_or_else(|| fan_out::invalid(&[CURSOR]))?,
+            cursor => parse_cursor(cursor).ok_or_else(|| query::invalid(&[CURSOR]))?,
         };
         let key = query.name("key")?;
         Ok(Self {
@@ -85,7 +86,7 @@ impl Inquiry for Journal {
         let mut answer = caller.json(200, self.lines.clone().into_bytes());
         answer.set("content-type", "application/x-ndjson");
         if self.left == 0 {
-            answer.set("link", &fan_out::next_page(incoming, &self.last));
+            answer.set("link", &query::next_page(incoming, &self.last));
         }
         Ok(answer)
     }

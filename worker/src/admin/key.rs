@@ -1,23 +1,18 @@
-//! Calls about keys and about the Worker itself: everything under `/_oncekey/`.
+//! Calls about one key: how it stands, giving it up, and settling an unknown outcome.
 
-use crate::admin::fan_out::{self, Inquiry};
-use crate::admin::journal::Journal;
-use crate::admin::keys::{Keys, Life};
-use crate::admin::reconcile::Reconciliation;
 use crate::gateway::caller::{admin_scope, is_admin, scope_of};
 use crate::http::body_budget::Reservation;
 use crate::http::context::Caller;
 use crate::http::request::Incoming;
 use crate::http::response::Answer;
 use crate::json::{Json, take};
-use crate::metrics;
 use crate::platform::clock;
 use crate::shard::client::{Authority, NoReply, Patience};
 use crate::shard::protocol::{Operation, Reply};
 use oncekey::response::is_request_id;
 use oncekey::{
-    AnswerClass, IdempotencyKey, KeyStatus, Millis, Rejection, Scope, ScopedKey, Settlement,
-    Settling, StoredResponse,
+    AnswerClass, IdempotencyKey, KeyStatus, Millis, Rejection, ScopedKey, Settlement, Settling,
+    StoredResponse,
 };
 use serde::Serialize;
 use worker::Env;
@@ -25,70 +20,15 @@ use worker::Env;
 /// How long a caller waits for the authority's word on a key.
 const PATIENCE: Millis = Millis::from_seconds(6);
 
-/// The methods of calls that change nothing.
-const READS: &str = "GET, HEAD";
-
 /// Bounds of a settlement's body, in bytes: an answer of the largest size, spelt in JSON escapes.
 const MAX_SETTLEMENT: u64 = 12 << 20;
 
-/// Answers a call under `/_oncekey/`.
-pub(crate) async fn handle(env: &Env, caller: &Caller, incoming: &Incoming) -> Answer {
-    let answer = match (incoming.method.as_str(), incoming.path.as_str()) {
-        ("GET" | "HEAD", "/_oncekey/health") => health(env, caller).await,
-        ("GET" | "HEAD", "/_oncekey/key") => show(env, caller, incoming).await,
-        ("POST", "/_oncekey/key/void") => void(env, caller, incoming).await,
-        (_, path) if caller.config.admin_token.is_some() && is_for_operators(path) => {
-            operate(env, caller, incoming).await
-        }
-        (_, "/_oncekey/health" | "/_oncekey/key") => Err(Rejection::MethodNotAllowed(READS)),
-        (_, "/_oncekey/key/void") => Err(Rejection::MethodNotAllowed("POST")),
-        _ => Err(Rejection::NotFound),
-    };
-    answer.unwrap_or_else(|rejection| caller.reject(&rejection))
-}
-
-fn is_for_operators(path: &str) -> bool {
-    let call = path.strip_prefix("/_oncekey/").unwrap_or_default();
-    matches!(call, "key/settle" | "journal" | "keys" | "metrics" | "reconcile")
-        || call.starts_with("keys/")
-}
-
-/// Answers a call of an operator.
-async fn operate(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
-    if !is_admin(caller, incoming) {
-        return Err(Rejection::NotAdmin);
-    }
-    let call = incoming.path.strip_prefix("/_oncekey/").unwrap_or_default();
-    let inquiry: Box<dyn Inquiry> = match (incoming.method.as_str(), call) {
-        ("POST", "key/settle") => return settle(env, caller, incoming).await,
-        ("GET" | "HEAD", "metrics") => return Ok(metrics::page(caller)),
-        ("GET" | "HEAD", "journal") => Box::new(Journal::asked(incoming)?),
-        ("GET" | "HEAD", "keys") => Box::new(Keys::asked(incoming)?),
-        ("GET" | "HEAD", "reconcile") => {
-            Box::new(Reconciliation::asked(env, caller, incoming).await?)
-        }
-        ("GET" | "HEAD", key) => match key.strip_prefix("keys/") {
-            Some(name) => Box::new(Life::asked(name)?),
-            None => return Err(Rejection::MethodNotAllowed("POST")),
-        },
-        (_, "key/settle") => return Err(Rejection::MethodNotAllowed("POST")),
-        _ => return Err(Rejection::MethodNotAllowed(READS)),
-    };
-    fan_out::find_out(env, caller, incoming, inquiry).await
-}
-
-/// Whether the Worker can serve: its settings are right (or it would not have come here) and a
-/// shard answers.
-async fn health(env: &Env, caller: &Caller) -> Result<Answer, Rejection> {
-    let probe = IdempotencyKey::parse_bare("health").map_err(Rejection::KeyMalformed)?;
-    let authority =
-        Authority::new(env, ScopedKey::new(&Scope::of_tenant("oncekey health"), &probe));
-    call(&authority, Operation::Inspect).await?;
-    Ok(caller.json(200, br#"{"status":"ok"}"#.to_vec()))
-}
-
 /// `GET /_oncekey/key`: how a key stands.
-async fn show(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
+pub(super) async fn show(
+    env: &Env,
+    caller: &Caller,
+    incoming: &Incoming,
+) -> Result<Answer, Rejection> {
     let (authority, _) = meant_key(env, caller, incoming)?;
     match call(&authority, Operation::Inspect).await? {
         Reply::Stands { status: Some(status) } => Ok(key_status(caller, 200, &status)),
@@ -98,7 +38,11 @@ async fn show(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answer,
 }
 
 /// `POST /_oncekey/key/void`: the caller gives a key up.
-async fn void(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
+pub(super) async fn void(
+    env: &Env,
+    caller: &Caller,
+    incoming: &Incoming,
+) -> Result<Answer, Rejection> {
     let (authority, key) = meant_key(env, caller, incoming)?;
     let operation = Operation::Void { minted_at: key.minted_at(), policy: caller.config.policy };
     match call(&authority, operation).await? {
@@ -108,7 +52,11 @@ async fn void(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answer,
 }
 
 /// `POST /_oncekey/key/settle`: an operator tells what became of an unknown outcome.
-async fn settle(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
+pub(super) async fn settle(
+    env: &Env,
+    caller: &Caller,
+    incoming: &Incoming,
+) -> Result<Answer, Rejection> {
     let authority = match incoming.header("x-oncekey-name") {
         Some(name) => named(env, incoming, name)?,
         None => meant_key(env, caller, incoming)?.0,
@@ -154,7 +102,7 @@ fn meant_key(
     Ok((authority.for_caller(caller, &scope, "key"), key))
 }
 
-async fn call(authority: &Authority, operation: Operation) -> Result<Reply, Rejection> {
+pub(super) async fn call(authority: &Authority, operation: Operation) -> Result<Reply, Rejection> {
     match authority.call(operation, Patience::within(PATIENCE)).await {
         Ok(Reply::Unreadable) => Err(Rejection::RecordUnreadable),
         Ok(reply) => Ok(reply),

@@ -1,8 +1,9 @@
 //! Keys for operators: `GET /_oncekey/keys` lists what is there, `GET /_oncekey/keys/{hash}` tells
 //! the life of one. They show hashes and never a body.
 
-use crate::admin::fan_out::{AT_ONCE, Inquiry, Query, Question};
+use crate::admin::fan_out::{AT_ONCE, Inquiry, Question};
 use crate::admin::journal;
+use crate::admin::query::Query;
 use crate::http::context::Caller;
 use crate::http::request::Incoming;
 use crate::http::response::Answer;

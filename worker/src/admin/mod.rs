@@ -1,7 +1,81 @@
 //! Calls about keys and about the Worker itself: everything under `/_oncekey/`.
 
-pub(crate) mod fan_out;
-pub(crate) mod journal;
-pub(crate) mod key;
-pub(crate) mod keys;
-pub(crate) mod reconcile;
+mod fan_out;
+mod journal;
+mod key;
+mod keys;
+mod query;
+mod reconcile;
+
+use crate::gateway::caller::is_admin;
+use crate::http::context::Caller;
+use crate::http::request::Incoming;
+use crate::http::response::Answer;
+use crate::metrics;
+use crate::shard::client::Authority;
+use crate::shard::protocol::Operation;
+use fan_out::Inquiry;
+use journal::Journal;
+use keys::{Keys, Life};
+use oncekey::{IdempotencyKey, Rejection, Scope, ScopedKey};
+use reconcile::Reconciliation;
+use worker::Env;
+
+/// The methods of calls that change nothing.
+const READS: &str = "GET, HEAD";
+
+/// Answers a call under `/_oncekey/`.
+pub(crate) async fn handle(env: &Env, caller: &Caller, incoming: &Incoming) -> Answer {
+    let answer = match (incoming.method.as_str(), incoming.path.as_str()) {
+        ("GET" | "HEAD", "/_oncekey/health") => health(env, caller).await,
+        ("GET" | "HEAD", "/_oncekey/key") => key::show(env, caller, incoming).await,
+        ("POST", "/_oncekey/key/void") => key::void(env, caller, incoming).await,
+        (_, path) if caller.config.admin_token.is_some() && is_for_operators(path) => {
+            operate(env, caller, incoming).await
+        }
+        (_, "/_oncekey/health" | "/_oncekey/key") => Err(Rejection::MethodNotAllowed(READS)),
+        (_, "/_oncekey/key/void") => Err(Rejection::MethodNotAllowed("POST")),
+        _ => Err(Rejection::NotFound),
+    };
+    answer.unwrap_or_else(|rejection| caller.reject(&rejection))
+}
+
+fn is_for_operators(path: &str) -> bool {
+    let call = path.strip_prefix("/_oncekey/").unwrap_or_default();
+    matches!(call, "key/settle" | "journal" | "keys" | "metrics" | "reconcile")
+        || call.starts_with("keys/")
+}
+
+/// Answers a call of an operator.
+async fn operate(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
+    if !is_admin(caller, incoming) {
+        return Err(Rejection::NotAdmin);
+    }
+    let call = incoming.path.strip_prefix("/_oncekey/").unwrap_or_default();
+    let inquiry: Box<dyn Inquiry> = match (incoming.method.as_str(), call) {
+        ("POST", "key/settle") => return key::settle(env, caller, incoming).await,
+        ("GET" | "HEAD", "metrics") => return Ok(metrics::page(caller)),
+        ("GET" | "HEAD", "journal") => Box::new(Journal::asked(incoming)?),
+        ("GET" | "HEAD", "keys") => Box::new(Keys::asked(incoming)?),
+        ("GET" | "HEAD", "reconcile") => {
+            Box::new(Reconciliation::asked(env, caller, incoming).await?)
+        }
+        ("GET" | "HEAD", call) => match call.strip_prefix("keys/") {
+            Some(name) => Box::new(Life::asked(name)?),
+            None => return Err(Rejection::MethodNotAllowed("POST")),
+        },
+        (_, "key/settle") => return Err(Rejection::MethodNotAllowed("POST")),
+        _ => return Err(Rejection::MethodNotAllowed(READS)),
+    };
+    fan_out::find_out(env, caller, incoming, inquiry).await
+}
+
+/// Whether the Worker can serve: its settings are right (or it would not have come here) and a
+/// shard answers.
+async fn health(env: &Env, caller: &Caller) -> Result<Answer, Rejection> {
+    let probe = IdempotencyKey::parse_bare("health").map_err(Rejection::KeyMalformed)?;
+    let authority =
+        Authority::new(env, ScopedKey::new(&Scope::of_tenant("oncekey health"), &probe));
+    key::call(&authority, Operation::Inspect).await?;
+    Ok(caller.json(200, br#"{"status":"ok"}"#.to_vec()))
+}

@@ -1,9 +1,10 @@
 //! `GET /_oncekey/reconcile`: compares what the sandbox has made with what the journal says of the
 //! keys that it was made under. What is listed lacks something; an empty list is a clean one.
 
-use crate::admin::fan_out::{self, AT_ONCE, Inquiry, Query, Question};
+use crate::admin::fan_out::{AT_ONCE, Inquiry, Question};
 use crate::admin::journal;
 use crate::admin::keys;
+use crate::admin::query::{self, Query};
 use crate::config::Upstream;
 use crate::gateway::caller::admin_scope;
 use crate::http::context::Caller;
@@ -48,7 +49,7 @@ impl Reconciliation {
         let query = Query::parse(incoming, &["limit", "cursor"])?;
         let cursor = match query.text("cursor") {
             "" => 0,
-            cursor => cursor.parse().map_err(|_| fan_out::invalid(&[CURSOR]))?,
+            cursor => cursor.parse().map_err(|_| query::invalid(&[CURSOR]))?,
         };
         let limit = query.limit(100, 500)?;
         let merchant = incoming.header("x-api-key").unwrap_or_default();
@@ -96,7 +97,7 @@ impl Inquiry for Reconciliation {
             .finish();
         let mut answer = caller.json(200, body.into_bytes());
         if let Some(next) = next {
-            answer.set("link", &fan_out::next_page(incoming, next));
+            answer.set("link", &query::next_page(incoming, next));
         }
         Ok(answer)
     }
