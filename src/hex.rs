@@ -1,4 +1,4 @@
-//! Hashes in hexadecimal digits.
+//! Hexadecimal digits.
 
 /// Returns 64 small digits.
 pub(crate) fn hex(bytes: &[u8; 32]) -> String {
@@ -22,4 +22,9 @@ pub(crate) fn parse_hex(text: &str) -> Option<[u8; 32]> {
         *byte = (high * 16 + low) as u8;
     }
     Some(bytes)
+}
+
+/// Returns 8 small digits.
+pub(crate) fn hex32(number: u32) -> String {
+    (0..8).rev().filter_map(|place| char::from_digit((number >> (4 * place)) & 15, 16)).collect()
 }

@@ -111,10 +111,9 @@ mod text;
 pub use call::{Call, CallSettings, Command, End, Ended, Goal, Moment, Said, Step, Waiting, Which};
 pub use claim::{Claim, Claiming, TabToken};
 pub use credential::{Cookies, Credential, CredentialMark, KeyCallAs, SentBy};
-pub use entry::{Entry, State, Stored};
+pub use entry::{Entry, EntryError, State, Stored};
 pub use payload::{Payload, Tag};
 pub use resolve::{Asked, Means, Purpose, Report, ResolveStep, after_report, first_step};
-pub use text::EntryError;
 
 use crate::key::IdempotencyKey;
 use crate::retry::Outcome;
@@ -314,7 +313,13 @@ pub fn remint(
         && submit.payload.tag(&entry.key) == entry.tag;
     is_right.then(|| Entry {
         sends_proof: entry.sends_proof,
-        ..Entry::new(IdempotencyKey::mint_untimed(submit.random), false, submit, now)
+        ..Entry::new(
+            IdempotencyKey::mint_untimed(submit.random),
+            false,
+            submit.payload,
+            submit.retention,
+            now,
+        )
     })
 }
 
@@ -326,7 +331,10 @@ fn fresh(submit: &Submit<'_>, now: UnixMillis) -> Start {
             (IdempotencyKey::mint(now, random), false)
         }
     };
-    Start::Send { entry: Entry::new(key, is_own, submit, now), fresh: true }
+    Start::Send {
+        entry: Entry::new(key, is_own, submit.payload, submit.retention, now),
+        fresh: true,
+    }
 }
 
 impl fmt::Display for SendError {

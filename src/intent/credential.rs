@@ -10,10 +10,10 @@
 //! traces, CSRF tokens and the like. Of a JWT its claims count, without those that each renewal
 //! changes: a token that was renewed is still the same caller.
 
-use super::text::hex32;
 use crate::base64;
 use crate::canonical::JsonPointer;
 use crate::fingerprint::{Fingerprint, RequestParts};
+use crate::hex::hex32;
 use crate::key::IdempotencyKey;
 use core::fmt;
 use sha2::{Digest, Sha256};

@@ -1,13 +1,13 @@
 //! What is kept for an intent.
 
 use super::credential::SentBy;
-use super::text::EntryError;
-use super::{Submit, Tag};
+use super::payload::{Payload, Tag};
 use crate::key::IdempotencyKey;
 use crate::policy::Policy;
 use crate::record::KeyState;
 use crate::retry::Context;
 use crate::time::{Millis, UnixMillis};
+use core::fmt;
 
 /// What is kept for an intent: never a body, nor anything of one but its tag.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -70,6 +70,19 @@ pub enum Stored {
     Unreadable(EntryError),
 }
 
+/// Why a stored text is no entry. None of these means that nothing is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum EntryError {
+    /// It does not look like one, or was changed.
+    Damaged,
+    /// A newer version of this project wrote it.
+    NewerVersion {
+        /// Its key, to ask the server or a person about.
+        key: IdempotencyKey,
+    },
+}
+
 impl Stored {
     /// Reads what the store holds.
     pub fn read(text: Option<&str>) -> Self {
@@ -124,11 +137,12 @@ impl Entry {
     pub(super) fn new(
         key: IdempotencyKey,
         own_key: bool,
-        submit: &Submit<'_>,
+        payload: &Payload,
+        retention: Millis,
         now: UnixMillis,
     ) -> Self {
         Self {
-            tag: submit.payload.tag(&key),
+            tag: payload.tag(&key),
             key,
             state: State::Prepared,
             attempts: 0,
@@ -138,7 +152,7 @@ impl Entry {
             sent_by: SentBy::NotKnown,
             created_at: now,
             updated_at: now,
-            safe_until: Self::safe_from(now, submit.retention),
+            safe_until: Self::safe_from(now, retention),
         }
     }
 
@@ -226,3 +240,16 @@ impl Entry {
 fn tolerance(retention: Millis) -> Millis {
     Policy::CLOCK_TOLERANCE.min(retention.half())
 }
+
+impl fmt::Display for EntryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Damaged => "what is stored for this intent is damaged",
+            Self::NewerVersion { .. } => {
+                "what is stored for this intent was written by a newer version of this package"
+            }
+        })
+    }
+}
+
+impl core::error::Error for EntryError {}

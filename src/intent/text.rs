@@ -21,29 +21,16 @@
 //! The sum is of what the hash of the tag is in the code anyway; a CRC would bring its tables along.
 
 use super::credential::SentBy;
-use super::entry::{Entry, State};
+use super::entry::{Entry, EntryError, State};
 use super::payload::Tag;
+use crate::hex::hex32;
 use crate::key::IdempotencyKey;
 use crate::time::UnixMillis;
-use core::fmt;
 use sha2::{Digest, Sha256};
 
 /// Without [`Entry::sends_proof`] and [`Entry::sent_by`].
 const FIRST: &str = "1";
 const VERSION: &str = "2";
-
-/// Why a stored text is no entry. None of these means that nothing is stored.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum EntryError {
-    /// It does not look like one, or was changed.
-    Damaged,
-    /// A newer version of this project wrote it.
-    NewerVersion {
-        /// Its key, to ask the server or a person about.
-        key: IdempotencyKey,
-    },
-}
 
 impl Entry {
     /// The text to store: about 150 characters.
@@ -193,21 +180,3 @@ fn sum(text: &str) -> u32 {
     let [a, b, c, d, ..] = <[u8; 32]>::from(Sha256::digest(text.as_bytes()));
     u32::from_be_bytes([a, b, c, d])
 }
-
-/// 8 hexadecimal digits.
-pub(super) fn hex32(number: u32) -> String {
-    (0..8).rev().filter_map(|place| char::from_digit((number >> (4 * place)) & 15, 16)).collect()
-}
-
-impl fmt::Display for EntryError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Damaged => "what is stored for this intent is damaged",
-            Self::NewerVersion { .. } => {
-                "what is stored for this intent was written by a newer version of this package"
-            }
-        })
-    }
-}
-
-impl core::error::Error for EntryError {}
