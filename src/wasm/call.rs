@@ -1,7 +1,6 @@
 //! One call, as JavaScript drives it: [`Call`] with its store, clock and random numbers.
 
-use super::client::{command, credential};
-use super::convert::{number, object, range_error};
+use super::convert::{command, credential, number, object, range_error};
 use super::host;
 use super::storage::Store;
 use crate::intent::{

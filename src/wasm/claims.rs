@@ -1,7 +1,6 @@
 //! Who sends, where there are no Web Locks: a lease in storage.
 
-use super::client::command;
-use super::convert::number;
+use super::convert::{command, number};
 use super::host;
 use super::storage::Store;
 use crate::intent::{Claim, Claiming, TabToken};

@@ -1,11 +1,11 @@
 //! A page's client: its settings, what it keeps, and the calls that it starts.
 
 use super::call::{CallHandle, Shared, status_of};
-use super::convert::{millis, object, pointers, range_error};
+use super::convert::{credential, millis, pointers, range_error};
 use super::storage::Store;
 use super::{claims, host};
 use crate::fingerprint::RequestParts;
-use crate::intent::{CallSettings, Cookies, Credential, Goal, Payload, Stored, TabToken};
+use crate::intent::{CallSettings, Cookies, Goal, Payload, Stored, TabToken};
 use crate::key::IdempotencyKey;
 use crate::retry::{Jitter, RetryPolicy, RetrySettings, is_final_status};
 use crate::time::{Millis, UnixMillis};
@@ -277,13 +277,6 @@ fn entry_name(intent: &str) -> String {
     [ENTRY, intent].concat()
 }
 
-/// `headers`: name, value, name, value …
-pub(super) fn credential(cookies: Cookies, headers: &js_sys::Array) -> Credential {
-    let texts: Vec<_> = headers.iter().map(|text| text.as_string().unwrap_or_default()).collect();
-    let pairs = texts.chunks_exact(2).map(|pair| (pair[0].as_str(), pair[1].as_str()));
-    Credential::new(cookies, pairs)
-}
-
 fn final_statuses(settings: &JsSettings) -> Result<Vec<u16>, JsValue> {
     let statuses = settings.final_statuses().into_iter().map(|status| {
         let is_right = status.fract() == 0.0 && is_final_status(status as u16);
@@ -311,11 +304,4 @@ fn retry_policy(settings: &JsSettings) -> Result<RetryPolicy, JsValue> {
         max_retry_after: millis("retry.maxRetryAfter", settings.max_retry_after())?,
     })
     .map_err(|error| range_error(&["retry: ", &error.to_string()].concat()))
-}
-
-/// For the other files of this boundary.
-pub(super) fn command(name: &str, members: &[(&str, JsValue)]) -> JsValue {
-    let mut all = vec![("do", JsValue::from_str(name))];
-    all.extend_from_slice(members);
-    object(&all)
 }

@@ -1,6 +1,7 @@
 //! Values that cross the boundary.
 
 use crate::canonical::JsonPointer;
+use crate::intent::{Cookies, Credential};
 use crate::time::Millis;
 use wasm_bindgen::prelude::*;
 
@@ -12,6 +13,13 @@ pub(super) fn object(members: &[(&str, JsValue)]) -> JsValue {
         let _ = js_sys::Reflect::set(&object, &JsValue::from_str(name), value);
     }
     object.into()
+}
+
+/// What JavaScript is to do next.
+pub(super) fn command(name: &str, members: &[(&str, JsValue)]) -> JsValue {
+    let mut all = vec![("do", JsValue::from_str(name))];
+    all.extend_from_slice(members);
+    object(&all)
 }
 
 /// A length in milliseconds.
@@ -31,6 +39,13 @@ pub(super) fn pointers(list: Option<js_sys::Array>) -> Result<Vec<JsonPointer>, 
             .map_err(|error| range_error(&["ignore: ", &text, ": ", &error.to_string()].concat()))
     });
     pointers.collect()
+}
+
+/// `headers`: name, value, name, value …
+pub(super) fn credential(cookies: Cookies, headers: &js_sys::Array) -> Credential {
+    let texts: Vec<_> = headers.iter().map(|text| text.as_string().unwrap_or_default()).collect();
+    let pairs = texts.chunks_exact(2).map(|pair| (pair[0].as_str(), pair[1].as_str()));
+    Credential::new(cookies, pairs)
 }
 
 pub(super) fn range_error(message: &str) -> JsValue {

@@ -30,6 +30,13 @@ pub(super) enum Phase {
     Over,
 }
 
+/// Where step 2 is taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Last,
+    Stopped,
+}
+
 impl Flight {
     /// The event is over. What the submit had come to by then.
     pub(super) fn end(&mut self) -> Phase {

@@ -1,18 +1,19 @@
 //! One form under guard: what is kept for it, and who calls whom.
 
 use super::dom;
-use super::flight::{self, Flight, Phase};
+use super::flight::{self, Flight, Phase, Place};
 use super::lock::{self, Lock};
 use super::options::Options;
-use super::press::PRESSES;
 use super::region::Region;
-use super::steps::Place;
 use crate::guard::{Decision, Event as Happening, Presses, State, next};
 use js_sys::{Function, Reflect, Symbol};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use wasm_bindgen::prelude::{Closure, JsCast, JsValue};
 use web_sys::{Event, EventTarget, HtmlElement, HtmlFormElement};
+
+/// The events that a submit may follow.
+const PRESSES: [&str; 4] = ["click", "keydown", "keypress", "keyup"];
 
 /// A form, and how far its submits have come.
 pub(super) struct Guarded {

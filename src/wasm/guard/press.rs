@@ -8,9 +8,6 @@ use js_sys::Reflect;
 use wasm_bindgen::prelude::JsValue;
 use web_sys::Event;
 
-/// The events that a submit may follow.
-pub(super) const PRESSES: [&str; 4] = ["click", "keydown", "keypress", "keyup"];
-
 impl Guarded {
     /// Notes a click or a key before anybody else hears of it.
     pub(super) fn pressed(&self, event: &Event) {

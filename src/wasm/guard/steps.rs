@@ -1,20 +1,13 @@
 //! The three steps of a submit. See [the guard](super) for what they are.
 
 use super::dom;
-use super::flight::{self, Flight, Phase};
+use super::flight::{self, Flight, Phase, Place};
 use super::guarded::{Guarded, function};
 use super::lock::{self, Lock};
 use super::options::{Send, is_post, key_field, require_post, type_error};
 use crate::guard::{Decision, Event as Happening, State};
 use wasm_bindgen::prelude::{JsCast, JsValue};
 use web_sys::{CustomEvent, CustomEventInit, Event, FormData, HtmlElement, SubmitEvent};
-
-/// Where step 2 is taken.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    Last,
-    Stopped,
-}
 
 impl Guarded {
     /// Step 1.
