@@ -97,6 +97,11 @@ function read(file, folder, parent) {
         }
         return "";
     });
+    const body = withoutUse.replace(/\bmod\s+\w+\s*;/g, "");
+    // What a file passes on and works with itself is an arrow too.
+    for (const { path, name } of module.passes) {
+        if (new RegExp(`\\b${name.replace("*", "\\*")}\\b`).test(body)) module.paths.push(path);
+    }
     const heads = ["crate", "super", "self", ...module.children.keys()].join("|");
     const inline = new RegExp(`(?<![\\w:.])(?:${heads})(?:::\\w+)+`, "g");
     for (const [path] of withoutUse.matchAll(inline)) module.paths.push(path.split("::"));
