@@ -638,6 +638,36 @@ fn a_success_after_a_redirect_needs_proof() {
 }
 
 #[test]
+fn a_page_after_a_redirect_is_a_success_when_the_keys_state_says_so() {
+    let redirected = Answer { redirected: true, ..json(200) };
+    let why = Ended::Stopped(Stop::Outcome);
+    let unknown = End::Unknown { doubt: Some(Doubt::Redirected), why };
+    for (report, expected, state) in [
+        (Report::Completed { http_status: 303 }, answered(303), "succeeded"),
+        // Its response was no redirect, so the page is another one: a log-in page, say.
+        (Report::Completed { http_status: 201 }, unknown.clone(), "unknown"),
+        (Report::Completed { http_status: 402 }, unknown.clone(), "unknown"),
+        (Report::Completed { http_status: 500 }, unknown.clone(), "unknown"),
+        (Report::Absent, unknown.clone(), "unknown"),
+        (Report::InProgress, unknown.clone(), "unknown"),
+        (Report::Voided, unknown.clone(), "unknown"),
+        (Report::NoAnswer, unknown.clone(), "unknown"),
+    ] {
+        let mut page = Page::with_key_calls();
+        let (mut call, command) = page.submit("a");
+        let key = sent(&command).0;
+        let asks = page.hear(&mut call, &redirected);
+        assert_eq!(asks, Command::AskState { key: key.clone() });
+        assert_eq!(*ended(&page.report(&mut call, report)), expected, "{report:?}");
+        assert_eq!(
+            (state_name(&page.stored()), &page.entry().key),
+            (state.to_owned(), &key),
+            "{report:?}"
+        );
+    }
+}
+
+#[test]
 fn a_look_up_has_two_words_and_a_status_that_fits() {
     let completed = |http_status| Some(Report::Completed { http_status });
     for (state, http_status, report) in [

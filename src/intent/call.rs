@@ -22,6 +22,9 @@
 //!        └─ ResolveFirst ──► first_step, after_report ──► … ──► start
 //! ```
 //!
+//! A success that a redirect led to shows no proof: where there are the key calls, the key's state is
+//! asked before the end.
+//!
 //! The rules are those of [`start`], [`note_outcome`], [`first_step`], [`classify`] and [`next`];
 //! this file says only in which order they are asked.
 
@@ -114,11 +117,30 @@ pub struct Moment {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Phase {
     Idle,
-    Sent { entry: Entry, request: Which },
-    Pausing { key: IdempotencyKey, request: Which, doubt: Option<Doubt> },
-    Asking { key: IdempotencyKey, asked: Asked },
-    PausingToAsk { key: IdempotencyKey },
-    LookingUp { key: Option<IdempotencyKey>, attempts: u32 },
+    Sent {
+        entry: Entry,
+        request: Which,
+    },
+    Pausing {
+        key: IdempotencyKey,
+        request: Which,
+        doubt: Option<Doubt>,
+    },
+    Asking {
+        key: IdempotencyKey,
+        asked: Asked,
+    },
+    PausingToAsk {
+        key: IdempotencyKey,
+    },
+    /// A redirect led to a page: the key's state tells whether the redirect was the key's response.
+    Confirming {
+        sent: Entry,
+    },
+    LookingUp {
+        key: Option<IdempotencyKey>,
+        attempts: u32,
+    },
 }
 
 impl Call {
@@ -154,9 +176,10 @@ impl Call {
     /// there are.
     pub fn key_call(&self, source: &Credential, stored: &Stored) -> KeyCallAs {
         match (&self.phase, stored) {
-            (Phase::Asking { key, .. }, Stored::Entry(entry)) if entry.key == *key => {
-                entry.sent_by.key_call(key, source)
-            }
+            (
+                Phase::Asking { key, .. } | Phase::Confirming { sent: Entry { key, .. } },
+                Stored::Entry(entry),
+            ) if entry.key == *key => entry.sent_by.key_call(key, source),
             _ => KeyCallAs::Caller(source.names()),
         }
     }
@@ -236,6 +259,7 @@ impl Call {
                 };
                 (Asked::State, report, Some(entry).filter(|entry| Some(&entry.key) == key.as_ref()))
             }
+            Phase::Confirming { sent } => return confirmed(&sent, report, moment),
             _ => return out_of_turn(),
         };
         // Another tab has gone on with another key: what holds now counts.
@@ -327,6 +351,10 @@ impl Call {
                 self.phase = Phase::Pausing { key: entry.key.clone(), request, doubt };
                 Step { write: None, command: Command::Wait { after, why } }
             }
+            Next::Stop(_) if request == Which::Own && self.may_confirm(&outcome, entry) => {
+                self.phase = Phase::Confirming { sent: entry.clone() };
+                Step { write: None, command: Command::AskState { key: entry.key.clone() } }
+            }
             Next::Stop(why) if request == Which::Own => end(ended(&outcome, why, entry)),
             // The earlier payload's outcome is known: now its successor's turn has come.
             Next::Stop(_) if is_settled(entry.state) => {
@@ -401,6 +429,11 @@ impl Call {
             (_, Stored::Entry(entry)) => end(End::Found(Some(entry.state))),
             _ => end(End::Found(Some(State::Unknown))),
         }
+    }
+
+    fn may_confirm(&self, outcome: &Outcome, entry: &Entry) -> bool {
+        let is_redirected = *outcome == Outcome::Unsettled(Doubt::Redirected);
+        is_redirected && self.settings.key_calls && !is_settled(entry.state)
     }
 
     fn submit(&self, stored: &Stored, moment: &Moment) -> Option<Submit<'_>> {
@@ -487,6 +520,19 @@ fn ended(outcome: &Outcome, why: Stop, entry: &Entry) -> End {
         (Outcome::KeyVoided, _) => End::KeyVoided,
         _ => End::Unknown { doubt: doubt_of(outcome), why: Ended::Stopped(why) },
     }
+}
+
+/// The response is the page that a redirect led to. It is the key's own where the redirect was the
+/// key's response; after any other report the outcome stays unknown.
+fn confirmed(sent: &Entry, report: Report, moment: &Moment) -> Step {
+    let outcome = match report {
+        Report::Completed { http_status: http_status @ 300..400 } => {
+            Outcome::Succeeded { http_status }
+        }
+        _ => Outcome::Unsettled(Doubt::Redirected),
+    };
+    let write = note_outcome(&moment.stored, &sent.key, sent.attempts, &outcome, moment.now);
+    end(ended(&outcome, Stop::Outcome, write.as_ref().unwrap_or(sent))).after(write)
 }
 
 fn doubt_of(outcome: &Outcome) -> Option<Doubt> {

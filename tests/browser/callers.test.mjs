@@ -7,6 +7,8 @@ describe("a page's own code", () => {
   let browser, site, context, shop;
   const client = { retry: { limit: 1, delays: [20], attemptTimeout: 300, totalTime: 1200 } };
   const body = { json: { amount: 2990 } };
+  /** As a server that offers the key calls answers. */
+  const proven = () => json(201, {}, { "Idempotency-State": "completed" });
   before(async () => {
     [browser, site] = await Promise.all([startBrowser(), Site.start()]);
   });
@@ -106,7 +108,7 @@ describe("a page's own code", () => {
 
   test("what is said under another credential of a key says nothing of this one", async () => {
     const key = site.route(() => json(200, { state: "completed", http_status: 402 }));
-    const path = site.route(inTurn(500, 500, paid));
+    const path = site.route(inTurn(500, 500, proven));
     const ended = (own, headers) =>
       run(`const like = (value, amount) => ({ ...init, headers: { ...init.headers, ...value }, body: JSON.stringify({ amount }) });
         if (localStorage.length === 0) await end(create({ keyUrl: key }).fetch("order:1", path, like({ "X-Api-Key": "one" }, 1)));
@@ -134,8 +136,10 @@ describe("a page's own code", () => {
     });
 
     test("in headers: the signal ends a key call", async () => {
-      const end = await run(`const intent = create({ keyUrl: "/key", headers: () => new Promise(() => {}) }).intent("order:1");
-        await end(intent.fetch(path, init));
+      const end = await run(`const headers = { ...init.headers, "X-Api-Key": "one" };
+        await end(create({ keyUrl: "/key" }).fetch("order:1", path, { ...init, headers }));
+        // Another page has no request in memory, so it has to ask for the headers.
+        const intent = create({ keyUrl: "/key", headers: () => new Promise(() => {}) }).intent("order:1");
         return end(intent.resolve({ signal: AbortSignal.timeout(100) }))`, { path: site.route(reset) });
       assert.deepEqual([end.error, end.outcome], ["AbortError", "unknown"]);
     });
@@ -236,7 +240,7 @@ describe("a page's own code", () => {
       const { createClient } = await frame.contentWindow.eval(`import("${location.origin}/oncekey/index.js")`);
       const client = createClient({ keyUrl: "/key" });
       return (await client.fetch("order:1", path, { body: "{}" })).status;
-    }, site.route());
+    }, site.route(proven));
     assert.equal(status, 201);
   });
 
@@ -290,7 +294,8 @@ describe("a page's own code", () => {
     for (const send of ["fetch", "navigate"]) {
       test(`an intent without a name is an error, and nothing is sent (${send})`, async () => {
         const path = site.route();
-        await guarded(path, { send, intent: "" });
+        await guarded(path, null);
+        await shop.page.evaluate((send) => (window.shop.guard = window.shop.guardForm({ send, intent: () => "" })), send);
         await shop.click("#pay");
         assert.equal((await shop.end()).error, "TypeError");
         assert.deepEqual([site.hits(path), await said()], [0, "This could not be sent, and nothing was done. You can try again."]);

@@ -280,12 +280,13 @@ describe("a guarded form", () => {
     const { shop, path } = await shown(paid, {
       from: "slim",
       ready: false,
-      first: `window.heard = []; addEventListener("oncekey:guard-failed", ({ detail }) => heard.push(detail.held));
+      first: `window.heard = []; addEventListener("oncekey:guard-failed", ({ detail }) => heard.push(detail));
         window.wasm = "/no-such.wasm";`,
     });
     await shop.page.waitForFunction(() => window.heard.length > 0);
     await shop.click("#pay");
-    await shop.page.waitForFunction(() => window.heard.includes(true));
+    await shop.page.waitForFunction(() => window.heard.some(({ held }) => held));
+    assert.deepEqual(await shop.page.evaluate(() => [...new Set(window.heard.map(({ intent }) => intent))]), ["order:1"]);
     assert.equal((await shop.end(2)).error, "Error");
     assert.match(await shop.page.locator("output").textContent(), /nothing was done/);
     assert.equal(site.hits(path), 0);

@@ -170,7 +170,7 @@ describe("a guarded form", () => {
   }
 
   test("events bubble from the form, without what was filled in", async () => {
-    const { shop } = await shown(inTurn(500, () => error(409, "idempotency_in_progress"), () => error(402, "card_error")), {
+    const { shop } = await shown(inTurn(500, () => error(409, "idempotency_in_progress"), () => error(402, "card_error", { "Idempotency-State": "completed" })), {
       first: `window.heard = [];
         for (const type of ["attempt", "retry", "inprogress", "settled", "blocked"]) {
           addEventListener("oncekey:" + type, (event) => heard.push([type, event.target.localName, JSON.stringify(event.detail)]));

@@ -100,7 +100,7 @@ describe("an attribute", () => {
   async function told(html, attributes = "") {
     const listen = site.script('window.told = []; addEventListener("oncekey:error", ({ target, detail }) => told.push([target.localName, detail.error.message]))');
     const path = site.route(() => ({
-      headers: { "Content-Type": "text/html" },
+      headers: { "Content-Type": "text/html; charset=utf-8" },
       body: `<!doctype html><html ${attributes}><script src="${listen}"></script><body>${html}<script type="module">
         import "/oncekey/auto.js"; import { defineElement } from "/oncekey/element.js"; defineElement(); window.done = true;</script>`,
     }));

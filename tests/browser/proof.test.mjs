@@ -124,6 +124,21 @@ describe("what settles an outcome", () => {
     }
   });
 
+  test("a page that a redirect led to is a success when the key's state says that the redirect was its answer", async () => {
+    const states = [[200, { state: "completed", http_status: 303 }], [200, { state: "completed", http_status: 201 }], [200, { state: "in_progress" }], [404, {}]];
+    for (const [at, [status, told]] of states.entries()) {
+      const keyUrl = site.route(() => json(status, told));
+      const page = site.route(() => ({ headers: { "Content-Type": "text/html" }, body: "<p>Thanks" }));
+      const path = site.route(() => ({ status: 303, headers: { Location: page } }));
+      await shown({ keyUrl });
+      const intent = `order:${at}`;
+      const end = await shop.send(intent, path, body, { expects: "text/html" });
+      const known = at === 0 ? [undefined, 200, "succeeded"] : ["OutcomeUnknownError", 200, "unknown"];
+      assert.deepEqual([end.error, end.status, (await shop.call("status", intent)).state], known);
+      assert.deepEqual([site.hits(keyUrl), site.hits(`${keyUrl}/void`), site.hits(path)], [1, 0, 1]);
+    }
+  });
+
   test("that a server sends proof is known for good once an answer said so", async () => {
     await shown();
     const busy = () => error(429, "rate_limit_error", { "Idempotency-State": "absent" });

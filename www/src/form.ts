@@ -154,7 +154,7 @@ class Guarded implements FormGuard {
         this.#loading = undefined;
         const wasHeld = this.#held !== undefined;
         this.#held = undefined;
-        this.#tell("guard-failed", { reason: String(error), held: wasHeld });
+        this.#tell("guard-failed", { intent: this.#intentIfAny(), reason: String(error), held: wasHeld });
         // The submit has not vanished: the buyer reads that it was not sent.
         if (wasHeld) this.#show(this.#messages.failed);
         this.#report(error);
@@ -333,6 +333,15 @@ class Guarded implements FormGuard {
   #intent(): string {
     const { intent } = this.#options;
     return named(typeof intent === "function" ? intent(this.#form) : intent);
+  }
+
+  /** For an event that has to be told whatever the page's own function does. */
+  #intentIfAny(): string | undefined {
+    try {
+      return this.#intent();
+    } catch {
+      return undefined;
+    }
   }
 
   readonly #tell: Tell = (type, detail) => {

@@ -142,7 +142,7 @@ export interface ClientEvents {
   /** A submit was swallowed, because an earlier one is under way or of the same double click. */
   blocked: { intent: string };
   /** The guard of a form could not be loaded. `held`: a submit had waited for it, and was not sent. The next one tries again. */
-  "guard-failed": { reason: string; held: boolean };
+  "guard-failed": { intent: string | undefined; reason: string; held: boolean };
 }
 
 export interface AttemptDetail {
