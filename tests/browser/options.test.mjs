@@ -2,7 +2,7 @@
 // taken for one another.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
-import { Site, gated, open, paid, startBrowser } from "./support.mjs";
+import { Site, eventually, gated, open, paid, startBrowser } from "./support.mjs";
 
 let browser;
 let site;
@@ -133,7 +133,7 @@ describe("an attribute", () => {
     }
     await page.click("button");
     await page.waitForFunction(() => document.querySelector("form").hasAttribute("aria-busy") || localStorage.length > 0);
-    assert.equal(site.keys(path).length, 1);
+    await eventually(async () => assert.equal(site.keys(path).length, 1));
   });
 
   test("of the element is told where it looks like one of its own", async () => {

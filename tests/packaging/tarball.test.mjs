@@ -88,5 +88,5 @@ test("sizes", (t) => {
   }
   const wasm = gzipSync(readFileSync(join(consumer.package, "dist/oncekey.wasm")), { level: 9 }).length;
   t.diagnostic(`oncekey.wasm: ${(wasm / 1000).toFixed(1)} KB (gzip)`);
-  assert.ok(sizes("index.js") < 90_000, "the default entry has grown");
+  assert.ok(sizes("index.js") < 112_000, "the default entry has grown");
 });

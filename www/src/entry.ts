@@ -2,13 +2,7 @@
 
 import { OncekeyClient } from "./client.js";
 import { Loader, type Source } from "./core.js";
-import type { ClientOptions, LoadedClient } from "./types.js";
-
-export interface EntryPoint {
-  createClient(options?: ClientOptions): LoadedClient;
-  /** A new key, a UUIDv7: for requests that the package does not send. */
-  mintKey(): Promise<string>;
-}
+import type { EntryPoint } from "./types.js";
 
 export function entryPoint(source: Source): EntryPoint {
   let loader: Loader | undefined;

@@ -1,7 +1,8 @@
 // `oncekey`: the wasm is inside.
 
 import { decode } from "./base64.js";
-import { type EntryPoint, entryPoint } from "./entry.js";
+import { entryPoint } from "./entry.js";
+import type { EntryPoint } from "./types.js";
 import wasm from "oncekey:wasm";
 
 export * from "./public.js";

@@ -1,6 +1,7 @@
 // `oncekey/slim`: without the wasm, which the page brings along (`oncekey/wasm`) by `init`.
 
-import { type EntryPoint, entryPoint } from "./entry.js";
+import { entryPoint } from "./entry.js";
+import type { EntryPoint } from "./types.js";
 
 export * from "./public.js";
 

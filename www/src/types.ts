@@ -262,3 +262,10 @@ export interface LoadedClient extends Client {
    */
   readonly ready: Promise<void>;
 }
+
+/** What an entry point of the package offers. Types of its own: those of the core are not shipped. */
+export interface EntryPoint {
+  createClient(options?: ClientOptions): LoadedClient;
+  /** A new key, a UUIDv7: for requests that the package does not send. */
+  mintKey(): Promise<string>;
+}

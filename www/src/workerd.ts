@@ -1,6 +1,7 @@
 // `oncekey` in Workers, where wasm is a module of its own: code may not compile any.
 
-import { type EntryPoint, entryPoint } from "./entry.js";
+import { entryPoint } from "./entry.js";
+import type { EntryPoint } from "./types.js";
 import module from "oncekey:module";
 
 export * from "./public.js";
