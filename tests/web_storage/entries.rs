@@ -12,7 +12,7 @@ fn a_key_is_stored_before_it_is_sent() {
     let sent = send(&client, "order:1", "{}");
     // The request has not left yet.
     let stored = page.stored("order:1").expect("an entry");
-    assert!(stored.starts_with(&format!("1 {} ", sent.key)), "{stored}");
+    assert!(stored.starts_with(&format!("2 {} ", sent.key)), "{stored}");
     assert_eq!(state(&client, "order:1"), "sending");
     assert_eq!(client.take_loss(), None);
     assert!(client.is_shared());

@@ -39,6 +39,7 @@ impl Page {
             &[("storage", &self.storage), ("namespace", &self.namespace.as_str().into())],
             "return {
                 storage, namespace, retention: 86400000, keyCalls: false, limit: 4,
+                finalStatuses: new Float64Array(),
                 delays: new Float64Array([1000, 2000]), fullJitter: true,
                 attemptTimeout: 30000, totalTime: 180000, maxRetryAfter: 60000,
             }",
@@ -111,6 +112,7 @@ fn begin(client: &Client, intent: &str, body: &str) -> (CallHandle, JsValue) {
         "return {
             method: 'POST', origin: 'https://shop.example', path: '/v1/orders', contentType: 'application/json',
             body: new TextEncoder().encode(body), expects: 'application/json',
+            headers: [], cookies: 'none',
         }",
     );
     let mut call = client.submit(intent, request.unchecked_ref(), None).expect("a call");
