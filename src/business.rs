@@ -44,10 +44,11 @@
 //! | LeaseLost else, the attempt's answer is final | unknown: the number will tell |
 //! | LeaseLost else, it is not | completed with the attempt's answer |
 
+mod fields;
 mod reading;
 
 pub use reading::BusinessKeyUnreadable;
-pub(crate) use reading::text_at;
+pub(crate) use reading::text_in;
 
 use crate::canonical::{JsonPointer, PointerError};
 use crate::decision::{Completion, Decision, Execution};
@@ -140,9 +141,9 @@ impl BusinessKeys {
         rule_for(&self.0, method, path).is_some_and(|(_, rule)| rule.is_required)
     }
 
-    /// Returns the business key of a request: a JSON string of 1 to 255 characters without controls, or
-    /// a number in its canonical spelling. The string `"7"` and the number `7.0` are one. Where the
-    /// member is missing or anything else, there is none, and the origin will judge the request, unless
+    /// Returns the business key of a request: a JSON string of 1 to 255 characters without controls, a
+    /// number in its canonical spelling, or the field of a form. The string `"7"`, the number `7.0` and
+    /// the field `7` are one. Where the member is missing or anything else, there is none, and the origin will judge the request, unless
     /// the route requires one. A body that two programs could read in two ways is refused.
     pub fn number(
         &self,
@@ -154,7 +155,7 @@ impl BusinessKeys {
         let Some((route, rule)) = rule_for(&self.0, method, path) else {
             return Ok(None);
         };
-        match reading::read(&rule.pointer, content_type, body)? {
+        match reading::text_in(&rule.pointer, content_type, body)? {
             None if rule.is_required => Err(BusinessKeyUnreadable::Missing(name_of(&rule.pointer))),
             value => Ok(value.and_then(|value| Number::new(route, rule, method, path, value))),
         }

@@ -21,7 +21,7 @@
 //! A text says nothing if it has no letter and no digit, or if it is the UUID of zeros. A number that
 //! a reader may round to zero (below 1e-99) is zero.
 
-use crate::business::{parse_entries, split_entry, text_at};
+use crate::business::{parse_entries, split_entry, text_in};
 use crate::canonical::json::{Document, Value};
 use crate::canonical::{JsonPointer, MediaType, PointerError};
 use crate::path;
@@ -101,11 +101,7 @@ impl LookUps {
     ) -> Option<LookUp<'_>> {
         let (_, rule) = rule_for(&self.0, method, path)?;
         // What the origin may have read in another way leads to another object.
-        let media_type = MediaType::parse(content_type);
-        if !media_type.is_json() || !media_type.is_utf8() {
-            return None;
-        }
-        let target = rule.template.fill(&Document::parse(body)?)?;
+        let target = rule.template.fill(|pointer| text_in(pointer, content_type, body).ok()?)?;
         Some(LookUp { target, proof: &rule.proof })
     }
 }
@@ -188,11 +184,11 @@ impl Template {
         Ok((Self { placeholders, rest: rest.to_owned() }, fragment))
     }
 
-    fn fill(&self, document: &Document<'_>) -> Option<String> {
+    fn fill(&self, text_at: impl Fn(&JsonPointer) -> Option<String>) -> Option<String> {
         let mut target = String::new();
         for (before, pointer) in &self.placeholders {
             target.push_str(before);
-            push_encoded(&mut target, &text_at(document, pointer).ok()??);
+            push_encoded(&mut target, &text_at(pointer)?);
         }
         target.push_str(&self.rest);
         // A value must not lead elsewhere: a URL parser goes up for `..`, and many an origin does so

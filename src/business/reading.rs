@@ -2,9 +2,11 @@
 //!
 //! Origins read more than RFC 8259 and a `Content-Type` say. Go's handlers decode JSON of any type,
 //! Express decodes every `charset=utf-…`, Go and ASP.NET take `OUT_TRADE_NO` for `out_trade_no`. A
-//! business key that only the origin sees protects nothing, so on its routes such a body is refused.
+//! business key that only the origin sees protects nothing, so on its routes such a body is refused. The
+//! fields of a form are read by [`fields`].
 
-use crate::canonical::json::{Document, Lookalike};
+use super::fields;
+use crate::canonical::json::Document;
 use crate::canonical::{JsonPointer, MediaType};
 use core::fmt;
 
@@ -20,13 +22,15 @@ pub enum BusinessKeyUnreadable {
     Charset,
     /// On the way to this member there is another one whose name differs in case alone.
     Lookalike(String),
+    /// The body is a form, or may be taken for one, and this field can be read in it in several ways.
+    Field(String),
     /// The route requires this member, and it is missing or not fit for a business key.
     Missing(String),
 }
 
 /// Returns the text that a body has at a pointer; `None` if there is none that is fit for a business
 /// key. The body may be of any type.
-pub(super) fn read(
+pub(crate) fn text_in(
     pointer: &JsonPointer,
     content_type: Option<&str>,
     body: &[u8],
@@ -35,24 +39,17 @@ pub(super) fn read(
     if !media_type.is_utf8() {
         return Err(BusinessKeyUnreadable::Charset);
     }
-    if !media_type.is_json() {
-        return if begins_like_json(body) {
-            Err(BusinessKeyUnreadable::OtherType)
-        } else {
-            Ok(None)
-        };
-    }
-    let document = Document::parse(body).ok_or(BusinessKeyUnreadable::Broken)?;
-    text_at(&document, pointer).map_err(|_| BusinessKeyUnreadable::Lookalike(name_of(pointer)))
-}
-
-/// Returns what a document has at a pointer, if it is fit for a business key.
-pub(crate) fn text_at(
-    document: &Document<'_>,
-    pointer: &JsonPointer,
-) -> Result<Option<String>, Lookalike> {
-    let found = document.find_plainly(pointer.steps())?;
-    Ok(found.and_then(|value| value.scalar()).filter(|text| is_fit(text)))
+    let text = if media_type.is_json() {
+        let document = Document::parse(body).ok_or(BusinessKeyUnreadable::Broken)?;
+        let found = document.find_plainly(pointer.steps());
+        let found = found.map_err(|_| BusinessKeyUnreadable::Lookalike(name_of(pointer)))?;
+        found.and_then(|value| value.scalar())
+    } else if begins_like_json(body) {
+        return Err(BusinessKeyUnreadable::OtherType);
+    } else {
+        fields::read(pointer.steps(), &media_type, body)?
+    };
+    Ok(text.filter(|text| is_fit(text)))
 }
 
 /// Returns whether a text is fit for a business key.
@@ -127,10 +124,16 @@ impl fmt::Display for BusinessKeyUnreadable {
                     "The body has a member that some programs take for {member}, since its name differs in capitals or underscores alone; send {member} once, spelt like this, and no other name of its kind."
                 );
             }
+            Self::Field(field) => {
+                return write!(
+                    f,
+                    "Some programs find the field {field} in this body and others do not, or not with the same value; send it once, under this name, in a form that is complete, in UTF-8, without Content-Encoding and of the Content-Type application/x-www-form-urlencoded or multipart/form-data."
+                );
+            }
             Self::Missing(member) => {
                 return write!(
                     f,
-                    "This request needs a business key; send JSON whose member {member} is a string of 1 to 255 characters without control characters, or a number."
+                    "This request needs a business key; send JSON whose member {member} is a string of 1 to 255 characters without control characters, or a number, or a form with such a field."
                 );
             }
         })

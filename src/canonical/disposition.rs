@@ -7,6 +7,21 @@ use super::work::spent;
 /// The name of a part that is plainly a field: one disposition, `form-data`, with one `name` and no
 /// file. `None` where it is a file, or where one reader may find another name than the next.
 pub(crate) fn field_name<'a>(part: &Part<'a>) -> Option<&'a [u8]> {
+    match part_name(part)? {
+        PartName::Field(name) => Some(name),
+        PartName::File(_) => None,
+    }
+}
+
+/// What a part of a form is.
+pub(crate) enum PartName<'a> {
+    Field(&'a [u8]),
+    File(&'a [u8]),
+}
+
+/// The name of a part, where every reader finds the same one: one disposition, `form-data`, with one
+/// `name`.
+pub(crate) fn part_name<'a>(part: &Part<'a>) -> Option<PartName<'a>> {
     let mut dispositions = part.values("content-disposition");
     let (Some(disposition), None) = (dispositions.next(), dispositions.next()) else {
         return None;
@@ -19,7 +34,7 @@ pub(crate) fn field_name<'a>(part: &Part<'a>) -> Option<&'a [u8]> {
     if !trim(kind).eq_ignore_ascii_case(b"form-data") {
         return None;
     }
-    let mut found = None;
+    let (mut found, mut is_file) = (None, false);
     while let Some(start) = rest.iter().position(|byte| !b" \t;".contains(byte)) {
         let (name, value, later) = parameter(&rest[start..])?;
         rest = later;
@@ -27,11 +42,12 @@ pub(crate) fn field_name<'a>(part: &Part<'a>) -> Option<&'a [u8]> {
             if found.replace(value).is_some() {
                 return None;
             }
-        } else if starts_with(name, b"name*") || starts_with(name, b"filename") {
+        } else if starts_with(name, b"name*") {
             return None;
         }
+        is_file |= starts_with(name, b"filename");
     }
-    found
+    found.map(|name| if is_file { PartName::File(name) } else { PartName::Field(name) })
 }
 
 /// By RFC 2183 the value goes on after such a quote; to a browser it is the end of it.

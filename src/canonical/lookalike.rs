@@ -13,12 +13,16 @@ fn folded(name: &str) -> impl Iterator<Item = char> {
     let inner = name.trim_matches('_');
     let outer = name.len() - inner.len();
     let letters = inner.chars().filter(|&letter| letter != '_');
+    core::iter::repeat_n('_', outer).chain(folded_letters(letters))
+}
+
+/// Folds letters so that case does not count.
+pub(crate) fn folded_letters(letters: impl Iterator<Item = char>) -> impl Iterator<Item = char> {
     // Some letters have two small forms, or their large form only in small: two ways cover all.
     let letters = letters.flat_map(char::to_lowercase).flat_map(char::to_uppercase);
     let letters = letters.flat_map(char::to_lowercase);
     // In Turkish, the dot over an `i` is all that makes it another letter.
-    let letters = letters.filter(|&letter| letter != '\u{307}');
-    core::iter::repeat_n('_', outer).chain(letters)
+    letters.filter(|&letter| letter != '\u{307}')
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ pub(crate) mod work;
 
 pub use pointer::{JsonPointer, PointerError};
 
+pub(crate) use lookalike::folded_letters;
 pub(crate) use media_type::MediaType;
 pub(crate) use sink::{Hashing, Sink};
 

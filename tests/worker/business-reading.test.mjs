@@ -133,8 +133,44 @@ describe("a business key", () => {
     }
   });
 
-  test("is not looked for in what is no JSON", async () => {
-    for (const [type, body] of [["text/plain", "hello"], ["application/x-www-form-urlencoded", "buyer[no]=1"], ["application/xml", "<a/>"], ["application/json", "[1]"], ["application/json", '"x"'], ["image/png", Buffer.from([0x89, 0x50])], ["text/plain", ""]]) {
+  const FORM = "application/x-www-form-urlencoded";
+  const multipart = (...parts) => parts.map(([name, value]) => `--B\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`).join("") + "--B--\r\n";
+
+  test("in a form is the field that origins find at the same place", async () => {
+    for (const [type, form] of [
+      [FORM, (no, amount) => `buyer[no]=${no}&amount=${amount}`],
+      [FORM, (no, amount) => `amount=${amount}&buyer%5Bn%6F%5D=${no}`],
+      ["multipart/form-data; boundary=B", (no, amount) => multipart(["buyer[no]", no], ["amount", amount])],
+    ]) {
+      const no = newNumber();
+      const made = await gateway.send(PATH, form(no, 1), { headers: typed(type), key: newKey() });
+      assert.equal(made.status, 201, made.text);
+      const hits = gateway.hits(PATH);
+      for (const key of [newKey, () => undefined]) {
+        isReplayOf(await gateway.send(PATH, form(no, 1), { headers: typed(type), key: key() }), made);
+        for (const [other, headers] of [[form(no, 2), typed(type)], [{ buyer: { no }, amount: 1 }, JSON_TYPE]]) {
+          const answer = await gateway.send(PATH, other, { headers, key: key() });
+          assert.deepEqual([answer.status, answer.json.code, answer.json.param], [400, "idempotency_error", "buyer.no"]);
+        }
+      }
+      assert.equal(gateway.hits(PATH), hits);
+    }
+  });
+
+  test("in a form that origins could read in two ways is refused", async () => {
+    const no = newNumber();
+    for (const body of [`buyer[no]=${no}&buyer[no]=${no}`, `buyer[NO]=${no}`, `buyer.no=${no}`, `Buyer[no]=${no}&buyer[no]=${no}`, `buyer[no][]=${no}`, `buyer[][no]=${no}`, `a=1;buyer[no]=${no}`, `buyer[no]=${no}%`, Buffer.from("1f8b0800", "hex")]) {
+      await isRefused(String(body), body, typed(FORM), /the field buyer\[no\]/);
+    }
+    await isRefused("no type", `buyer[no]=${no}`, typed(), /the field buyer\[no\]/);
+    for (const type of ["multipart/form-data; boundary=B", "multipart/mixed; boundary=B"]) {
+      await isRefused(type, multipart(["buyer[no]", no], ["Buyer[No]", no]), typed(type), /the field buyer\[no\]/);
+      await isRefused(type, `--B\r\nbuyer[no]\r\n--B--\r\n`, typed(type), /the field buyer\[no\]/);
+    }
+  });
+
+  test("is not looked for in what is neither JSON nor a form", async () => {
+    for (const [type, body] of [["text/plain", "hello"], ["application/x-www-form-urlencoded", "no=1&seller[no]=2"], ["application/xml", "<a/>"], ["application/json", "[1]"], ["application/json", '"x"'], ["image/png", Buffer.from([0x89, 0x50])], ["text/plain", ""]]) {
       const hits = gateway.hits(PATH);
       for (const key of [newKey(), undefined]) assert.equal((await gateway.send(PATH, body, { headers: typed(type), key })).status, 201, type);
       assert.equal(gateway.hits(PATH), hits + 2);
@@ -200,7 +236,7 @@ test("a business key that is compulsory is never missing at the origin", async (
   try {
     gateway.origin.route(created, "/v1/refunds");
     for (const path of [PATH, "/V1/orders/", "/index.php/v1/orders"]) {
-      for (const [type, body] of [["application/json", "{}"], ["application/json", '{"no":null}'], ["application/json", '{"no":""}'], ["application/json", '{"no":[1]}'], ["application/json", "[]"], ["application/x-www-form-urlencoded", "no=1"], ["text/plain", "no=1"], ["text/plain", ""]]) {
+      for (const [type, body] of [["application/json", "{}"], ["application/json", '{"no":null}'], ["application/json", '{"no":""}'], ["application/json", '{"no":[1]}'], ["application/json", "[]"], ["application/x-www-form-urlencoded", "n=1"], ["application/x-www-form-urlencoded", "no="], ["text/plain", "no=1"], ["text/plain", ""]]) {
         for (const key of [newKey(), undefined]) {
           const answer = await gateway.send(path, body, { headers: typed(type), key });
           assert.deepEqual([answer.status, answer.json.code], [400, "invalid_request_error"], `${path} ${body}`);
@@ -249,6 +285,14 @@ test("a look-up is found however the path is spelt, and not for a body that coul
       assert.equal((await gateway.send(path, { no }, { key })).status, 500);
       const found = await gateway.send(path, { no }, { key });
       assert.deepEqual([found.status, found.text, found.replayed], [200, '{"id":"ord_1"}', true], path);
+    }
+    {
+      gateway.origin.route(inTurn(500, created), PATH);
+      const more = { key: newKey(), headers: typed("application/x-www-form-urlencoded") };
+      assert.equal((await gateway.send(PATH, "no=A%2F1", more)).status, 500);
+      const found = await gateway.send(PATH, "no=A%2F1", more);
+      assert.deepEqual([found.status, found.text, found.replayed], [200, '{"id":"ord_1"}', true]);
+      assert.equal(gateway.origin.last("/found").target, "/found?no=A%2F1");
     }
     for (const body of ['{"no":"A","NO":"B"}', '{"No":"A"}']) {
       gateway.origin.route(inTurn(500, created), PATH);

@@ -171,7 +171,7 @@ describe("a number", () => {
     }
     // So is every other type of body, and a body whose root is no object.
     const path = gateway.route();
-    for (const [type, body] of [["text/plain", "no: 1"], ["application/x-www-form-urlencoded", "no=1"], ["application/json", '["no"]']]) {
+    for (const [type, body] of [["text/plain", "no: 1"], ["application/x-www-form-urlencoded", "n=1"], ["application/json", '["no"]']]) {
       for (let round = 0; round < 2; round++) {
         const answer = await gateway.call("POST", path, { body, headers: [["Content-Type", type]] });
         assert.equal(answer.status, 201);
