@@ -51,6 +51,8 @@ pub(crate) struct Config {
     pub(crate) webhook_targets: Reach,
     pub(crate) admin_token: Option<AdminToken>,
     pub(crate) journal_retention: Millis,
+    /// Vars that may have been meant to be settings.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// The API behind the gateway.
@@ -85,9 +87,9 @@ thread_local! {
 /// The isolate's settings, or what is wrong with them.
 pub(crate) fn load(env: &Env) -> Result<Rc<Config>, String> {
     let read = || {
-        names::check(env)?;
+        let warnings = names::check(env)?;
         let var = |name: &str| env.var(name).ok().map(|value| value.to_string());
-        Config::read(var).map(Rc::new)
+        Config::read(var).map(|config| Rc::new(Config { warnings, ..config }))
     };
     CONFIG.with(|config| config.get_or_init(read).clone())
 }
@@ -188,6 +190,7 @@ impl Config {
                 JOURNAL_RETENTION.as_u64() / 1000,
                 1..=315_360_000,
             )?,
+            warnings: Vec::new(),
         })
     }
 

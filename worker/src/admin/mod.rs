@@ -19,6 +19,7 @@ use journal::Journal;
 use keys::{Keys, Life};
 use oncekey::{IdempotencyKey, Rejection, Scope, ScopedKey};
 use reconcile::Reconciliation;
+use serde::Serialize;
 use worker::Env;
 
 /// The methods of calls that change nothing.
@@ -77,5 +78,12 @@ async fn health(env: &Env, caller: &Caller) -> Result<Answer, Rejection> {
     let authority =
         Authority::new(env, ScopedKey::new(&Scope::of_tenant("oncekey health"), &probe));
     key::call(&authority, Operation::Inspect).await?;
-    Ok(caller.json(200, br#"{"status":"ok"}"#.to_vec()))
+    #[derive(Serialize)]
+    struct Health<'a> {
+        status: &'a str,
+        #[serde(skip_serializing_if = "<[String]>::is_empty")]
+        warnings: &'a [String],
+    }
+    let health = Health { status: "ok", warnings: &caller.config.warnings };
+    Ok(caller.json(200, serde_json::to_vec(&health).unwrap_or_default()))
 }

@@ -1,7 +1,8 @@
 //! The names of the settings, and vars that look like one and are none.
 //!
 //! A setting under a wrong name does nothing, and its default may be the less careful choice. So a
-//! var that begins like a setting, or differs from one by a letter or two, never serves.
+//! var whose name is surely a misspelling of a setting's never serves. A text that only begins like a
+//! setting may be somebody else's: health names it, and the Worker serves.
 
 use worker::Env;
 use worker::js_sys::Reflect;
@@ -35,10 +36,14 @@ const NAMES: [&str; 24] = [
     "WEBHOOK_TARGETS",
 ];
 
-/// Checks what the Worker is bound to.
-pub(crate) fn check(env: &Env) -> Result<(), String> {
+/// What a name of a setting may be followed by without becoming another name.
+const UNITS: [&str; 6] = ["_BYTES", "_LIST", "_MS", "_SECONDS", "_URI", "_URL"];
+
+/// Checks what the Worker is bound to. Returns what the operator should look at.
+pub(crate) fn check(env: &Env) -> Result<Vec<String>, String> {
     let env: &JsValue = env.as_ref();
     let keys = Reflect::own_keys(env).unwrap_or_default();
+    let mut warnings = Vec::new();
     for name in keys.iter().filter_map(|name| name.as_string()) {
         let value = Reflect::get(env, &JsValue::from_str(&name)).unwrap_or_default();
         if NAMES.contains(&name.as_str()) {
@@ -46,28 +51,70 @@ pub(crate) fn check(env: &Env) -> Result<(), String> {
             if !value.is_string() {
                 return Err(format!("{name}: must be text; put it in quotes"));
             }
-        } else if !value.is_object()
-            && let Some(nearest) = meant(&name)
-        {
-            return Err(format!(
-                "{name} is not the name of a setting; did you mean {nearest}? Rename the var or remove it"
-            ));
+            continue;
+        }
+        // Bindings are objects.
+        if value.is_object() {
+            continue;
+        }
+        match meant(&name) {
+            Meant::Other => {}
+            Meant::Surely(nearest) => {
+                return Err(format!(
+                    "{name} is not the name of a setting; did you mean {nearest}? Rename the var or remove it"
+                ));
+            }
+            Meant::Perhaps(nearest) => {
+                let warning = format!(
+                    "{name} is not the name of a setting and does nothing; did you mean {nearest}?"
+                );
+                worker::console_warn!("{warning}");
+                warnings.push(warning);
+            }
         }
     }
-    Ok(())
+    Ok(warnings)
 }
 
-/// The setting that a var under another name was meant to be.
-fn meant(name: &str) -> Option<&'static str> {
+/// Whether a var under another name was meant to be a setting.
+enum Meant {
+    Surely(&'static str),
+    Perhaps(&'static str),
+    Other,
+}
+
+fn meant(name: &str) -> Meant {
     let capitals = name.to_ascii_uppercase();
     let own = capitals.strip_prefix("ONCEKEY_");
     let bare = own.unwrap_or(&capitals);
+    let nearest = |among: &mut dyn Iterator<Item = &'static str>| {
+        among.min_by_key(|known| distance(known, bare))
+    };
+    let Some(known) = nearest(&mut NAMES.into_iter()) else {
+        return Meant::Other;
+    };
+    if own.is_some() || is_misspelling(known, bare) {
+        return Meant::Surely(known);
+    }
     let first = |name: &str| name.split('_').next().unwrap_or_default().to_owned();
-    let nearest = NAMES.into_iter().min_by_key(|known| distance(known, bare))?;
-    let alike =
-        |known: &&str| first(known) == first(bare) && (*known == bare || bare.contains('_'));
-    let begins = NAMES.into_iter().filter(alike).min_by_key(|known| distance(known, bare));
-    if own.is_some() || distance(nearest, bare) <= 2 { Some(nearest) } else { begins }
+    let unit = |known: &&str| UNITS.iter().any(|unit| bare.strip_suffix(unit) == Some(known));
+    if let Some(known) = nearest(&mut NAMES.into_iter().filter(unit)) {
+        return Meant::Surely(known);
+    }
+    let begins = |known: &&str| first(known) == first(bare);
+    nearest(&mut NAMES.into_iter().filter(begins)).map_or(Meant::Other, Meant::Perhaps)
+}
+
+/// Whether two names differ so little that one of them is a slip of the pen. Short names have other
+/// words for neighbours: SCOPE has STORE and CODE.
+fn is_misspelling(known: &str, name: &str) -> bool {
+    let letters = |name: &str| {
+        let mut letters: Vec<u8> = name.bytes().collect();
+        letters.sort_unstable();
+        letters
+    };
+    let far = if known.len() < 8 { 1 } else { 2 };
+    distance(known, name) <= far || letters(known) == letters(name)
 }
 
 /// How many letters have to be added, taken away or replaced to make one name the other.
