@@ -38,7 +38,7 @@ mod write;
 #[cfg(test)]
 mod cost_tests;
 
-pub(crate) use document::{Document, Lookalike, Value};
+pub(crate) use document::{Document, Value};
 pub use parse::{MAX_DEPTH, MAX_MEMBERS};
 
 use super::JsonPointer;
