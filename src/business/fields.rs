@@ -6,7 +6,6 @@
 //! makes `out_trade_no` of `out.trade.no`, ASP.NET overlooks capitals, and Rack divides pairs at a `;`. So
 //! a name that is not spelt like this, and that some parser may take for the field, is refused.
 
-use super::reading::BusinessKeyUnreadable;
 use crate::canonical::disposition::{PartName, halves, part_name};
 use crate::canonical::fields::decoded;
 use crate::canonical::multipart::{Message, Part};
@@ -14,14 +13,17 @@ use crate::canonical::work::spent;
 use crate::canonical::{MediaType, folded_letters};
 use crate::percent::escaped;
 
+/// The name of a field that some reader may find in a body, or with another value, and the next does
+/// not.
+pub(super) struct UnclearField(pub(super) String);
+
 /// Returns the text that a body has in a field. The body is no JSON by its type.
 pub(super) fn read(
     steps: &[String],
     media_type: &MediaType<'_>,
     body: &[u8],
-) -> Result<Option<String>, BusinessKeyUnreadable> {
+) -> Result<Option<String>, UnclearField> {
     let field = Field::new(steps);
-    let unclear = || BusinessKeyUnreadable::Field(field.name.clone());
     let found = match media_type.essence() {
         "application/x-www-form-urlencoded" if is_text(body) => field.in_pairs(body),
         "application/x-www-form-urlencoded" => Err(Unclear),
@@ -33,7 +35,7 @@ pub(super) fn read(
         _ if media_type.essence().is_empty() || media_type.is_multipart() => Err(Unclear),
         _ => Ok(None),
     };
-    found.map_err(|Unclear| unclear())
+    found.map_err(|Unclear| UnclearField(field.name.clone()))
 }
 
 /// Some reader may find another field than the next.

@@ -5,7 +5,7 @@
 //! business key that only the origin sees protects nothing, so on its routes such a body is refused. The
 //! fields of a form are read by [`fields`].
 
-use super::fields;
+use super::fields::{self, UnclearField};
 use crate::canonical::json::Document;
 use crate::canonical::{JsonPointer, MediaType};
 use core::fmt;
@@ -47,7 +47,8 @@ pub(crate) fn text_in(
     } else if begins_like_json(body) {
         return Err(BusinessKeyUnreadable::OtherType);
     } else {
-        fields::read(pointer.steps(), &media_type, body)?
+        fields::read(pointer.steps(), &media_type, body)
+            .map_err(|UnclearField(field)| BusinessKeyUnreadable::Field(field))?
     };
     Ok(text.filter(|text| is_fit(text)))
 }
