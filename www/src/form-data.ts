@@ -6,7 +6,7 @@ import type { FormRequest } from "./types.js";
 
 /** The form as a browser would send it, for `fetch`. */
 export function asSubmitted(form: HTMLFormElement, data: FormData, submitter: HTMLElement | null): FormRequest {
-  refuseCharset(form);
+  refuseCharset(form, data);
   const { url, type } = target(form, submitter);
   const method = attribute(form, submitter, "method")?.toUpperCase();
   if (method !== "POST") throw new TypeError('A guarded form that is sent as it is needs method="post".');
@@ -50,10 +50,12 @@ export function asNavigated(
 }
 
 /**
- * The package sends UTF-8, a browser what the form or its page says: a server would read other letters. Only the page's
- * author can tell which is meant.
+ * Refuses text that the server would read in other letters: the package sends UTF-8, and a browser sends the charset of
+ * the form or of its page. Only the author of the page can say which is meant. ASCII is the same in both.
  */
-function refuseCharset(form: HTMLFormElement): void {
+function refuseCharset(form: HTMLFormElement, data: FormData): void {
+  const isAscii = (text: string) => /^[\x00-\x7f]*$/.test(text);
+  if ([...data].every(([name, value]) => isAscii(name) && isAscii(typeof value === "string" ? value : value.name))) return;
   const document = of(Node.prototype, "ownerDocument", form) as Document;
   const named = ofForm(form, "accept-charset")?.trim().split(/[\s,]+/)[0];
   const charset = named || document.characterSet;
