@@ -24,40 +24,43 @@
 //!
 //! The file to read first is `lifecycle.rs`: it opens with the rules and the transition table.
 
+pub mod admin_token;
 pub mod budget;
-pub mod business;
+pub mod business_key;
 pub mod caching;
 pub mod canonical;
+pub mod client;
 pub mod decision;
-pub mod disguise;
-pub mod exchange;
+pub mod error;
 pub mod fingerprint;
-pub mod form;
-pub mod forward;
-pub mod guard;
-pub mod intent;
 pub mod journal;
 pub mod key;
 pub mod lifecycle;
 pub mod lookup;
-pub mod path;
-pub mod percent;
 pub mod policy;
-pub mod problem;
 pub mod record;
 pub mod replica;
+pub mod request;
 pub mod response;
-pub mod retry;
-pub mod route;
 pub mod scope;
-pub mod secret;
 pub mod should_retry;
 pub mod time;
 pub mod webhook;
-pub mod webhook_target;
+pub mod write_flow;
 
-mod base64;
-mod hex;
+mod codec;
+
+// The names that those who use this crate know.
+pub use admin_token as secret;
+pub use business_key as business;
+pub use client::{form_guard as guard, intent, retry};
+pub use codec::percent;
+pub use error as problem;
+pub use request::{form_key as form, forward, override_headers as disguise, path, route};
+pub use webhook::target as webhook_target;
+pub use write_flow as exchange;
+
+use codec::{base64, hex};
 
 #[cfg(feature = "wasm")]
 pub mod wasm;

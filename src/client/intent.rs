@@ -99,21 +99,14 @@
 //! served again, or until the page has found out (by the merchant's own API) and calls `forget`.
 //! Money that was taken twice is harder to give back than a page that says "we are checking".
 
-mod call;
-mod claim;
-mod credential;
-mod entry;
-mod offer;
-mod payload;
-mod resolve;
-mod text;
-
-pub use call::{Call, CallSettings, Command, End, Ended, Goal, Moment, Said, Step, Waiting, Which};
-pub use claim::{Claim, Claiming, TabToken};
-pub use credential::{Cookies, Credential, CredentialMark, KeyCallAs, SentBy};
-pub use entry::{Entry, EntryError, State, Stored};
-pub use payload::{Payload, Tag};
-pub use resolve::{Asked, Means, Purpose, Report, ResolveStep, after_report, first_step};
+pub use super::call::{
+    Call, CallSettings, Command, End, Ended, Goal, Moment, Said, Step, Waiting, Which,
+};
+pub use super::credential::{Cookies, Credential, CredentialMark, KeyCallAs, SentBy};
+pub use super::entry::{Entry, EntryError, State, Stored};
+pub use super::payload::{Payload, Tag};
+pub use super::resolve::{Asked, Means, Purpose, Report, ResolveStep, after_report, first_step};
+pub use super::tab_lease::{Claim, Claiming, TabToken};
 
 use crate::key::IdempotencyKey;
 use crate::retry::Outcome;

@@ -1,6 +1,6 @@
 //! What a server says about time: `Retry-After` and `Idempotency-Expires`.
 
-use super::http_date::parse_http_date;
+use crate::codec::http_date::parse_http_date;
 use crate::time::{Millis, UnixMillis};
 
 /// How long `Retry-After` (RFC 9110 §10.2.3) asks to wait, at most `max`.

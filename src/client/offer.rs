@@ -1,6 +1,6 @@
 //! The key that a server has put into its form, for pages without scripts.
 
-use super::{State, Stored};
+use super::entry::{State, Stored};
 use crate::key::IdempotencyKey;
 use crate::time::UnixMillis;
 

@@ -17,7 +17,7 @@
 //! hang on it: whoever takes over finds the key in the entry and sends the same. Therefore the entry
 //! is read after the claim is confirmed, and [`Claim::is_held`] is asked before each attempt.
 
-use super::text::{put, put_number, seal, unseal};
+use super::entry_text::{put, put_number, seal, unseal};
 use crate::hex::hex32;
 use crate::time::{Millis, UnixMillis};
 

@@ -35,9 +35,9 @@
 //! | look up | found | settle what is unknown, complete what is owned, answer |
 //! | | not found | fail what is owned, answer |
 
-mod step;
+mod action;
 
-pub use step::{After, Answer, Answered, NamedBy, Of, OriginFailure, Step, Told, Write};
+pub use action::{After, Answer, Answered, NamedBy, Of, OriginFailure, Step, Told, Write};
 
 use crate::business::{self, KeyEnd, Pairing};
 use crate::decision::{Completion, Decision, Execution, FailCause, Settlement, Settling};

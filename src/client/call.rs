@@ -32,11 +32,12 @@ mod step;
 
 pub use step::{Command, End, Ended, Said, Step, Waiting, Which};
 
-use super::resolve::{Asked, Means, Purpose, Report, ResolveStep, after_report, first_step};
-use super::{
+use super::intent::{
     Credential, Entry, KeyCallAs, Payload, SendError, Start, State, Stored, Submit, note_not_sent,
-    note_outcome, note_sending, offer, remint, start,
+    note_outcome, note_sending, remint, start,
 };
+use super::offer;
+use super::resolve::{Asked, Means, Purpose, Report, ResolveStep, after_report, first_step};
 use crate::key::IdempotencyKey;
 use crate::retry::{
     Context, Doubt, Heard, Next, Outcome, Progress, RetryPolicy, Stop, attempt_timeout, classify,

@@ -16,6 +16,8 @@
 //! when the origin has said 2xx. The body has no part in the [fingerprint](fingerprints): senders
 //! write it anew for each try, and the id alone says which event it is.
 
+pub mod target;
+
 use crate::base64;
 use crate::fingerprint::{FingerprintSecrets, Fingerprints, RequestParts};
 use crate::key::IdempotencyKey;

@@ -22,12 +22,11 @@
 
 mod classify;
 mod delay;
-mod http_date;
 mod policy;
 mod retry_after;
 
+pub use crate::codec::http_date::parse_http_date;
 pub use classify::{Answer, Body, Context, Doubt, Heard, Outcome, classify, is_final_status};
 pub use delay::{Next, Progress, Stop, attempt_timeout, next};
-pub use http_date::parse_http_date;
 pub use policy::{Jitter, MAX_TIMER, RetryPolicy, RetryPolicyError, RetrySettings};
 pub use retry_after::{expires_at, retry_after};
