@@ -166,7 +166,7 @@ function look(root, from, path, depth = 0) {
     while (module && module.children.has(rest[0])) [module, rest] = [module.children.get(rest[0]), rest.slice(1)];
     if (!module || rest.length === 0 || module.defines.has(rest[0]) || depth > 9) return module;
     for (const { path: passed, name } of module.passes) {
-        if (name === rest[0]) return look(root, module, passed, depth + 1) ?? module;
+        if (name === rest[0]) return look(root, module, [...passed, ...rest.slice(1)], depth + 1) ?? module;
         if (name === "*") {
             const found = look(root, module, [...passed.slice(0, -1), rest[0]], depth + 1);
             if (found?.defines.has(rest[0])) return found;

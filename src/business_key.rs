@@ -53,8 +53,8 @@ pub(crate) use reading::text_in;
 use crate::canonical::{JsonPointer, PointerError};
 use crate::decision::{Completion, Decision, Execution};
 use crate::policy::AnswerClass;
+use crate::request::route::{Route, RouteError, rule_for};
 use crate::response::StoredResponse;
-use crate::route::{Route, RouteError, rule_for};
 use core::fmt;
 use reading::{is_fit, name_of};
 

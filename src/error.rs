@@ -1,10 +1,10 @@
 //! What a caller is told when there is no answer of the origin to give: a status and a body, in two
 //! dialects.
 
-use crate::business::Number;
+use crate::business_key::Number;
 use crate::decision::Decision;
-use crate::form::FormKeyError;
 use crate::key::KeyError;
+use crate::request::form_key::FormKeyError;
 use crate::scope::ScopeError;
 use crate::webhook::WebhookError;
 

@@ -29,8 +29,8 @@ use hmac::{Hmac, KeyInit, Mac};
 use minicbor::{Decode, Encode};
 use sha2::Sha256;
 
+use crate::admin_token::are_same;
 use crate::canonical::{Body, Hashing, JsonPointer, MediaType, Sink};
-use crate::secret::are_same;
 
 const VERSION: u8 = 1;
 const DOMAIN: &[u8] = b"oncekey-fingerprint-1";

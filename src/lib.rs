@@ -19,8 +19,9 @@
 //! 5. A [`Rejection`] turns every other decision into a status and a body.
 //! 6. [`journal`] says which of these calls are worth a row that outlives the record.
 //!
-//! The other end has its own two: [`intent`] is the life of a key in a client, which keeps it, sends
-//! it again and finds out; [`retry`] says what an attempt's end means and when to ask again.
+//! The other end is [`client`]: [`client::intent`] is the life of a key in a client, which keeps it,
+//! sends it again and finds out; [`client::retry`] says what an attempt's end means and when to ask
+//! again.
 //!
 //! The file to read first is `lifecycle.rs`: it opens with the rules and the transition table.
 
@@ -60,18 +61,16 @@ pub use request::{form_key as form, forward, override_headers as disguise, path,
 pub use webhook::target as webhook_target;
 pub use write_flow as exchange;
 
-use codec::{base64, hex};
-
 #[cfg(feature = "wasm")]
 pub mod wasm;
 
 pub use scope::{Scope, ScopeAliases, ScopeError, ScopeSource, ScopeSources, ScopedKey};
 
-pub use disguise::Disguise;
+pub use request::override_headers::Disguise;
 
 pub use key::{IdempotencyKey, KeyError};
 
-pub use form::{FieldName, FormKeyError};
+pub use request::form_key::{FieldName, FormKeyError};
 
 pub use fingerprint::{Fingerprint, FingerprintSecrets, Fingerprints};
 
@@ -82,16 +81,16 @@ pub use lifecycle::Attempt;
 
 pub use record::{KeyState, KeyStatus, Record, RecordError, State, Token};
 
-pub use route::Route;
+pub use request::route::Route;
 
 pub use policy::{AnswerClass, ExpiredKey, Policy, UnknownOutcome};
 
-pub use business::{BusinessKeys, Number};
+pub use business_key::{BusinessKeys, Number};
 pub use lookup::LookUps;
 
 pub use response::{Kept, StoredResponse};
 
-pub use problem::{Dialect, Problem, Recourse, Rejection};
+pub use error::{Dialect, Problem, Recourse, Rejection};
 pub use should_retry::Asked;
 
 pub use time::{Millis, UnixMillis};

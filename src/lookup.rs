@@ -21,12 +21,12 @@
 //! A text says nothing if it has no letter and no digit, or if it is the UUID of zeros. A number that
 //! a reader may round to zero (below 1e-99) is zero.
 
-use crate::business::{parse_entries, split_entry, text_in};
+use crate::business_key::{parse_entries, split_entry, text_in};
 use crate::canonical::json::{Document, Value};
 use crate::canonical::{JsonPointer, MediaType, PointerError};
-use crate::path;
+use crate::request::path;
+use crate::request::route::{Route, RouteError, rule_for};
 use crate::response::StoredResponse;
-use crate::route::{Route, RouteError, rule_for};
 use core::fmt;
 
 /// Which requests can be looked up, where, and what proves that they were executed.

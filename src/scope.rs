@@ -16,8 +16,8 @@ pub(crate) use schemes::split_scheme;
 
 use credential::Caller;
 
-use crate::business::Number;
-use crate::hex::{hex, parse_hex};
+use crate::business_key::Number;
+use crate::codec::hex::{hex, parse_hex};
 use crate::key::IdempotencyKey;
 use core::fmt;
 use minicbor::{Decode, Encode};

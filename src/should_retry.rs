@@ -6,7 +6,7 @@
 //! `false` where waiting mends nothing: an outcome that is held must not be hammered, and a write
 //! without a key must not be repeated by itself.
 
-use crate::problem::{Recourse, Rejection};
+use crate::error::{Recourse, Rejection};
 use crate::record::KeyState;
 
 /// What was asked for, as far as it decides whether to send it again is safe.

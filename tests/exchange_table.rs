@@ -1,4 +1,4 @@
-//! One write through a gateway, step by step: every row of the table in `exchange.rs`.
+//! One write through a gateway, step by step: every row of the table in `src/write_flow/mod.rs`.
 
 #![cfg(not(target_arch = "wasm32"))]
 

@@ -11,7 +11,7 @@ use crate::canonical::fields::decoded;
 use crate::canonical::multipart::{Message, Part};
 use crate::canonical::work::spent;
 use crate::canonical::{MediaType, folded_letters};
-use crate::percent::escaped;
+use crate::codec::percent::escaped;
 
 /// The name of a field that some reader may find in a body, or with another value, and the next does
 /// not.

@@ -30,7 +30,7 @@ use super::multipart::Part;
 use super::pointer::JsonPointer;
 use super::sink::Sink;
 use super::work::spent;
-use crate::percent;
+use crate::codec::percent;
 
 /// The names under which frameworks put a token against cross-site requests into their forms.
 pub const CSRF_FIELDS: [&str; 15] = [

@@ -1,6 +1,6 @@
 //! JSON pointers (RFC 6901): which members a fingerprint leaves out.
 
-use crate::percent;
+use crate::codec::percent;
 use std::fmt;
 use std::str::FromStr;
 

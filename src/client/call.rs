@@ -38,11 +38,11 @@ use super::intent::{
 };
 use super::offer;
 use super::resolve::{Asked, Means, Purpose, Report, ResolveStep, after_report, first_step};
-use crate::key::IdempotencyKey;
-use crate::retry::{
+use crate::client::retry::{
     Context, Doubt, Heard, Next, Outcome, Progress, RetryPolicy, Stop, attempt_timeout, classify,
     expires_at, next, retry_after,
 };
+use crate::key::IdempotencyKey;
 use crate::time::{Millis, UnixMillis};
 
 /// A call under way.
@@ -92,11 +92,11 @@ pub struct CallSettings {
     pub retention: Millis,
     /// The server offers the key calls.
     pub key_calls: bool,
-    /// See [`Context::sends_proof`](crate::retry::Context::sends_proof).
+    /// See [`Context::sends_proof`](crate::client::retry::Context::sends_proof).
     pub sends_proof: bool,
-    /// See [`Context::final_statuses`](crate::retry::Context::final_statuses).
+    /// See [`Context::final_statuses`](crate::client::retry::Context::final_statuses).
     pub final_statuses: Vec<u16>,
-    /// See [`Context::expects`](crate::retry::Context::expects).
+    /// See [`Context::expects`](crate::client::retry::Context::expects).
     pub expects: String,
 }
 

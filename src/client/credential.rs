@@ -10,10 +10,10 @@
 //! traces, CSRF tokens and the like. Of a JWT its claims count, without those that each renewal
 //! changes: a token that was renewed is still the same caller.
 
-use crate::base64;
 use crate::canonical::JsonPointer;
+use crate::codec::base64;
+use crate::codec::hex::hex32;
 use crate::fingerprint::{Fingerprint, RequestParts};
-use crate::hex::hex32;
 use crate::key::IdempotencyKey;
 use core::fmt;
 use sha2::{Digest, Sha256};
@@ -150,7 +150,7 @@ impl SentBy {
         }
     }
 
-    /// The field of an entry's text: see the table in `text.rs`.
+    /// The field of an entry's text: see the table in `entry_text.rs`.
     pub fn encode(&self) -> String {
         let mark = match self {
             Self::NotKnown => return ".".into(),

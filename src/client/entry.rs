@@ -2,10 +2,10 @@
 
 use super::credential::SentBy;
 use super::payload::{Payload, Tag};
+use crate::client::retry::Context;
 use crate::key::IdempotencyKey;
 use crate::policy::Policy;
 use crate::record::KeyState;
-use crate::retry::Context;
 use crate::time::{Millis, UnixMillis};
 use core::fmt;
 
@@ -156,7 +156,7 @@ impl Entry {
         }
     }
 
-    /// For how long the key may still be sent: see [`Progress`](crate::retry::Progress). Nothing
+    /// For how long the key may still be sent: see [`Progress`](crate::client::retry::Progress). Nothing
     /// when the clock went back so far that the entry's age cannot be told.
     pub fn time_left(&self, now: UnixMillis) -> Millis {
         if self.updated_at.since(now) > Policy::CLOCK_TOLERANCE {
@@ -181,7 +181,7 @@ impl Entry {
 
     /// Takes what an answer's head says about how long the server will know the key: its
     /// `Idempotency-State`, and `Idempotency-Expires` as
-    /// [`expires_at`](crate::retry::expires_at) reads it. The shell calls it with the answer's entry
+    /// [`expires_at`](crate::client::retry::expires_at) reads it. The shell calls it with the answer's entry
     /// before it stores it.
     pub fn note_expiry(
         &mut self,

@@ -23,7 +23,7 @@
 use super::credential::SentBy;
 use super::entry::{Entry, EntryError, State};
 use super::payload::Tag;
-use crate::hex::hex32;
+use crate::codec::hex::hex32;
 use crate::key::IdempotencyKey;
 use crate::time::UnixMillis;
 use sha2::{Digest, Sha256};

@@ -89,7 +89,7 @@
 //! After an attempt whose outcome is unknown, no answer without proof makes room for another key,
 //! whoever the server is; that it used to was a limit.
 //!
-//! [`Context::final_statuses`]: crate::retry::Context::final_statuses
+//! [`Context::final_statuses`]: crate::client::retry::Context::final_statuses
 //!
 //! # What cannot be read
 //!
@@ -108,8 +108,8 @@ pub use super::payload::{Payload, Tag};
 pub use super::resolve::{Asked, Means, Purpose, Report, ResolveStep, after_report, first_step};
 pub use super::tab_lease::{Claim, Claiming, TabToken};
 
+use crate::client::retry::Outcome;
 use crate::key::IdempotencyKey;
-use crate::retry::Outcome;
 use crate::time::{Millis, UnixMillis};
 use core::fmt;
 

@@ -1,7 +1,7 @@
 //! Whether two submits are the same payload.
 
+use crate::codec::hex::hex32;
 use crate::fingerprint::{Fingerprint, RequestParts};
-use crate::hex::hex32;
 use crate::key::IdempotencyKey;
 use core::fmt;
 use sha2::{Digest, Sha256};

@@ -56,7 +56,7 @@ pub struct Means {
 pub enum ResolveStep {
     /// `GET` the key's state.
     AskState,
-    /// The same after a while: see [`Outcome::InProgress`](crate::retry::Outcome::InProgress).
+    /// The same after a while: see [`Outcome::InProgress`](crate::client::retry::Outcome::InProgress).
     AskAgain,
     /// `POST` to void the key.
     Void,

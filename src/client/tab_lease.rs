@@ -18,7 +18,7 @@
 //! is read after the claim is confirmed, and [`Claim::is_held`] is asked before each attempt.
 
 use super::entry_text::{put, put_number, seal, unseal};
-use crate::hex::hex32;
+use crate::codec::hex::hex32;
 use crate::time::{Millis, UnixMillis};
 
 /// Which tab, or rather which life of a page: 64 random bits, kept in memory only (a duplicated tab

@@ -7,7 +7,7 @@
 //! Names are compared as careless origins compare them: of `X-HTTP-Method-Override` the letters
 //! alone count, for CGI and its heirs read `X_HTTP_Method_Override` as the same header.
 
-use crate::percent;
+use crate::codec::percent;
 use crate::scope::ScopeSources;
 use core::fmt;
 

@@ -5,7 +5,7 @@
 //! that an origin may have: escapes undone once or several times, parameters cut off, and a query that
 //! was escaped, backslashes as slashes, slashes to spare, capitals, dots that go up.
 
-use crate::percent;
+use crate::codec::percent;
 
 /// How often an origin, and what stands before it, may undo escapes.
 const ROUNDS: usize = 4;

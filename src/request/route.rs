@@ -2,7 +2,7 @@
 
 mod looser;
 
-use crate::path;
+use crate::request::path;
 use core::fmt;
 
 /// A method and a path pattern, as in `POST:/v1/orders/*`.

@@ -1,6 +1,6 @@
 //! `SCOPE_ALIASES`: tenants that keep their keys when their credential changes.
 
-use crate::hex::parse_hex;
+use crate::codec::hex::parse_hex;
 use core::fmt;
 use sha2::{Digest, Sha256};
 

@@ -3,7 +3,7 @@
 use super::error::ScopeError;
 use super::schemes::is_bare_scheme;
 use super::sources::{ScopeSource, ScopeSources};
-use crate::percent;
+use crate::codec::percent;
 
 impl ScopeSources {
     /// The sources that a request carries, with their values: those of one alternative, and all of

@@ -14,8 +14,8 @@
 //! An opaque token that is refreshed cannot be told from an API key.
 
 use super::schemes::known_scheme;
-use crate::base64;
-use crate::percent;
+use crate::codec::base64;
+use crate::codec::percent;
 
 /// Whether a credential changes by itself. `parts` are its scheme and what belongs to it;
 /// `has_schemes`, whether it comes from a header whose values begin with a scheme.

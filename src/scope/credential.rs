@@ -10,7 +10,7 @@ use super::changing::{changes, is_signing};
 use super::error::ScopeError;
 use super::schemes::{known_scheme, split_scheme, usual_scheme};
 use super::sources::ScopeSource;
-use crate::base64;
+use crate::codec::base64;
 
 /// What a source says of the caller.
 #[derive(Debug, PartialEq, Eq)]

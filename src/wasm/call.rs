@@ -3,12 +3,12 @@
 use super::convert::{command, credential, number, object, range_error};
 use super::host;
 use super::storage::Store;
-use crate::intent::{
+use crate::client::intent::{
     Call, CallSettings, Command, Cookies, Credential, End, Ended, Entry, EntryError, Goal,
     KeyCallAs, Moment, Report, Said, State, Step, Stored, Waiting, Which,
 };
+use crate::client::retry::{Answer, Body, Heard, Outcome, Stop};
 use crate::key::IdempotencyKey;
-use crate::retry::{Answer, Body, Heard, Outcome, Stop};
 use std::rc::Rc;
 use wasm_bindgen::prelude::*;
 

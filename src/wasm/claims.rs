@@ -3,7 +3,7 @@
 use super::convert::{command, number};
 use super::host;
 use super::storage::Store;
-use crate::intent::{Claim, Claiming, TabToken};
+use crate::client::intent::{Claim, Claiming, TabToken};
 use crate::time::Millis;
 use wasm_bindgen::JsValue;
 

@@ -1,7 +1,7 @@
 //! Values that cross the boundary.
 
 use crate::canonical::JsonPointer;
-use crate::intent::{Cookies, Credential};
+use crate::client::intent::{Cookies, Credential};
 use crate::time::Millis;
 use wasm_bindgen::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The guard of a form in a page: it carries out what [`crate::guard`] decides.
+//! The guard of a form in a page: it carries out what [`crate::client::form_guard`] decides.
 //!
 //! # A submit
 //!
@@ -44,7 +44,7 @@ mod steps;
 
 pub use options::{FormGuardOptions, OnSubmit};
 
-use crate::guard::Event as Happening;
+use crate::client::form_guard::Event as Happening;
 use guarded::{Guarded, mark};
 use js_sys::{Error, Reflect};
 use options::{Options, Send, key_field, require_post, type_error};

@@ -9,7 +9,7 @@
 //! What is kept for an intent is removed once it [is over](Stored::is_over): see [`Store::over`].
 
 use super::host;
-use crate::intent::Stored;
+use crate::client::intent::Stored;
 use crate::time::{Millis, UnixMillis};
 use std::cell::Cell;
 use wasm_bindgen::prelude::*;

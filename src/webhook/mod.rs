@@ -18,10 +18,10 @@
 
 pub mod target;
 
-use crate::base64;
+use crate::codec::base64;
 use crate::fingerprint::{FingerprintSecrets, Fingerprints, RequestParts};
 use crate::key::IdempotencyKey;
-use crate::path;
+use crate::request::path;
 use crate::time::{Millis, UnixMillis};
 use core::fmt;
 use hmac::{Hmac, KeyInit, Mac};

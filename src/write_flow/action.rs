@@ -1,9 +1,9 @@
 //! What an exchange is told, and what it says to do.
 
-use crate::business::Number;
+use crate::business_key::Number;
 use crate::decision::{Completion, Decision, Execution, FailCause, Settlement, Settling};
+use crate::error::Rejection;
 use crate::policy::UnknownOutcome;
-use crate::problem::Rejection;
 use crate::record::KeyStatus;
 use crate::response::StoredResponse;
 use crate::time::Millis;

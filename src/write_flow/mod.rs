@@ -28,8 +28,8 @@
 //! | | anything else | it is answered |
 //! | | silence | ask the replica |
 //! | begin number | Execute | the origin |
-//! | | anything else | [`business::pair`] says what becomes of the key |
-//! | recall number | | [`business::held`] says what becomes of the key |
+//! | | anything else | [`business_key::pair`] says what becomes of the key |
+//! | recall number | | [`business_key::held`] says what becomes of the key |
 //! | call origin | an answer | complete number, complete first, answer |
 //! | | none | fail number, fail first, answer |
 //! | look up | found | settle what is unknown, complete what is owned, answer |
@@ -39,10 +39,10 @@ mod action;
 
 pub use action::{After, Answer, Answered, NamedBy, Of, OriginFailure, Step, Told, Write};
 
-use crate::business::{self, KeyEnd, Pairing};
+use crate::business_key::{self, KeyEnd, Pairing};
 use crate::decision::{Completion, Decision, Execution, FailCause, Settlement, Settling};
+use crate::error::{Recourse, Rejection};
 use crate::policy::{AnswerClass, UnknownOutcome};
-use crate::problem::{Recourse, Rejection};
 use crate::record::KeyStatus;
 use crate::response::StoredResponse;
 use crate::time::UnixMillis;
@@ -198,13 +198,13 @@ impl Exchange {
         let is_held = is_unknown && self.write.named_by != NamedBy::Number;
         let stands = Stands { is_held, first_is_unknown: is_unknown, status, ..Stands::default() };
         if self.write.named_by == NamedBy::Number {
-            self.carry_out(business::alone(decision), stands)
+            self.carry_out(business_key::alone(decision), stands)
         } else if is_held && self.has_second() {
             // Its number may know, or the origin.
             self.phase = Phase::Recall(stands);
             Step::RecallNumber
         } else if is_held {
-            self.carry_out(business::held(None), stands)
+            self.carry_out(business_key::held(None), stands)
         } else {
             self.end(decision, stands)
         }
@@ -218,7 +218,7 @@ impl Exchange {
         now: UnixMillis,
     ) -> Step {
         let owns_key = Stands { owns_key: true, ..Stands::default() };
-        match begun.map(|decision| business::pair(key, decision)) {
+        match begun.map(|decision| business_key::pair(key, decision)) {
             Ok(Pairing::Dispatch(execution)) => self.dispatch(execution, now),
             Ok(pairing) => {
                 self.give_up_if_late(Of::Number, sent_at, now);
@@ -236,7 +236,7 @@ impl Exchange {
         match recalled {
             Ok(number) => {
                 let number_is_unknown = number == Some(Decision::OutcomeUnknown);
-                self.carry_out(business::held(number), Stands { number_is_unknown, ..stands })
+                self.carry_out(business_key::held(number), Stands { number_is_unknown, ..stands })
             }
             Err(rejection) => self.refuse(rejection, stands),
         }
@@ -353,7 +353,7 @@ impl Exchange {
             return self.complete_first(own, false);
         };
         let is_bound = completion == Completion::Recorded && own.is_success();
-        match business::end_of_key(completion, &own) {
+        match business_key::end_of_key(completion, &own) {
             KeyEnd::Own => self.complete_first(own, is_bound),
             KeyEnd::Adopt(response) => self.adopt(response),
             KeyEnd::Unknown(stands) => {

@@ -6,7 +6,7 @@ import { Site, gated, inTurn, json, open, paid, startBrowser } from "./support.m
 
 const DAY = 86_400_000;
 
-/** As src/intent/text.rs seals what it stores. */
+/** As src/client/entry_text.rs seals what it stores. */
 const sealed = (text) => `${text} ${createHash("sha256").update(text).digest("hex").slice(0, 8)}`;
 /** An entry that was last changed so many days ago. */
 function entry(state, days, { flags = ".", attempts = 1 } = {}) {

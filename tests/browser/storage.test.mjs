@@ -13,7 +13,7 @@ for (let size = 1 << 22, name = 0; size >= 1; ) {
   try { localStorage.setItem("fill" + name++, "x".repeat(size)); } catch { size >>= 1; }
 }`;
 
-/** As src/intent/text.rs seals what it stores. */
+/** As src/client/entry_text.rs seals what it stores. */
 const sealed = (text) => `${text} ${createHash("sha256").update(text).digest("hex").slice(0, 8)}`;
 
 describe("storage", () => {

@@ -12,7 +12,7 @@ export interface Prepared {
   ownKey: string | undefined;
   /** What else `fetch` is to know. */
   init: RequestInit;
-  /** The key that the server has put into its form: see src/intent/offer.rs. */
+  /** The key that the server has put into its form: see src/client/offer.rs. */
   offeredKey?: string | undefined;
   /** The body with the intent's key in the form's own field. Nothing else tells one attempt from another. */
   bodyWith?(key: string): Uint8Array<ArrayBuffer>;
@@ -115,7 +115,7 @@ function checkSendable(url: URL, init: RequestInit, length: number): void {
   }
 }
 
-/** Whether a request carries cookies, and whether these are the ones that key calls carry. See src/intent/credential.rs. */
+/** Whether a request carries cookies, and whether these are the ones that key calls carry. See src/client/credential.rs. */
 export function cookiesOf({ url, init }: Pick<Prepared, "url" | "init">, keyUrl: URL | undefined): "none" | "same" | "elsewhere" {
   const here = globalThis.origin;
   const { credentials = "same-origin" } = init;

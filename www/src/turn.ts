@@ -1,6 +1,6 @@
 // Whose turn it is to send for an intent: one page, and in it one call, at a time.
 //
-// Web Locks decide among tabs where there are any, else a lease in storage (src/intent/claim.rs).
+// Web Locks decide among tabs where there are any, else a lease in storage (src/client/tab_lease.rs).
 
 import type { CoreClient } from "./core.js";
 import { abortable, sleep, timer } from "./wait.js";

@@ -1,11 +1,11 @@
 //! What a call is told, and what it says.
 
-use crate::intent::{Entry, State};
+use crate::client::intent::{Entry, State};
+use crate::client::retry::{Doubt, Outcome, Stop};
 use crate::key::IdempotencyKey;
-use crate::retry::{Doubt, Outcome, Stop};
 use crate::time::Millis;
 
-/// What an answer's head says besides what [`classify`](crate::retry::classify) reads. Values as `Headers.get` gives them.
+/// What an answer's head says besides what [`classify`](crate::client::retry::classify) reads. Values as `Headers.get` gives them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Said<'a> {
     /// `Idempotency-State`.
@@ -120,7 +120,7 @@ pub enum End {
 /// Why a call whose outcome is unknown is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ended {
-    /// By the rules of [`next`](crate::retry::next).
+    /// By the rules of [`next`](crate::client::retry::next).
     Stopped(Stop),
     /// The server may have forgotten the key.
     TooOld,

@@ -17,7 +17,7 @@ pub struct Progress {
     /// (`performance.now`).
     pub elapsed: Millis,
     /// The time for which the server surely still knows the key
-    /// ([`Entry::time_left`](crate::intent::Entry::time_left)).
+    /// ([`Entry::time_left`](crate::client::intent::Entry::time_left)).
     pub left: Millis,
 }
 

@@ -5,7 +5,7 @@ use super::field::{FieldName, Found};
 use crate::canonical::disposition::halves;
 use crate::canonical::fields::decoded;
 use crate::canonical::work::spent;
-use crate::percent::escaped;
+use crate::codec::percent::escaped;
 
 /// As browsers write pairs and the URL standard reads them (section 5.1).
 pub(super) fn find(body: &[u8], field: &FieldName) -> Result<Option<Found>, FormKeyError> {

@@ -5,7 +5,7 @@ use super::flight::{self, Flight, Phase, Place};
 use super::lock::{self, Lock};
 use super::options::Options;
 use super::region::Region;
-use crate::guard::{Decision, Event as Happening, Presses, State, next};
+use crate::client::form_guard::{Decision, Event as Happening, Presses, State, next};
 use js_sys::{Function, Reflect, Symbol};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -1,8 +1,8 @@
-//! Clicks and keys, as [`Presses`](crate::guard::Presses) has to know them.
+//! Clicks and keys, as [`Presses`](crate::client::form_guard::Presses) has to know them.
 
 use super::dom;
 use super::guarded::{Guarded, function};
-use crate::guard::Press;
+use crate::client::form_guard::Press;
 use crate::time::Millis;
 use js_sys::Reflect;
 use wasm_bindgen::prelude::JsValue;

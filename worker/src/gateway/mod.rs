@@ -1,6 +1,6 @@
 //! The flow of a request, top-down: scope → key → fingerprint → begin → origin → complete → answer.
 //!
-//! From begin to answer the order is the core's (`exchange.rs`), and `run.rs` carries it out.
+//! From begin to answer the order is the core's (`write_flow` there), and `run.rs` carries it out.
 
 pub(crate) mod caller;
 pub(crate) mod origin;

@@ -1,5 +1,5 @@
 //! An attempt at a write. What is asked of the records and the origin, and in which order, is
-//! decided by the core (`exchange.rs`); here it is carried out.
+//! decided by the core (`write_flow` there); here it is carried out.
 
 use crate::gateway::origin::{self, Deadline, OriginAnswer, OriginBody, OriginError, Outgoing};
 use crate::gateway::outcome::{Outcome, Work};

@@ -11,7 +11,7 @@ use oncekey::retry::{Doubt, Outcome};
 use oncekey::{ExpiredKey, IdempotencyKey, Policy};
 
 impl World<'_> {
-    /// The limit that `intent.rs` states: a key whose attempts were all told "not executed" gives way without a
+    /// The limit that `src/client/intent.rs` states: a key whose attempts were all told "not executed" gives way without a
     /// word of the server, while what the browser sent twice is under way.
     pub(super) fn note_limit(&mut self, at: PageMoment, before: &Stored, ordered: &Ordered) {
         let (Stored::Entry(before), Some(after)) = (before, &ordered.write) else { return };
