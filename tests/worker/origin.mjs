@@ -29,7 +29,7 @@ export function gated(then = created) {
   let open, reach;
   const opened = new Promise((resolve) => (open = resolve));
   const reached = new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error("no call reached the origin")), 20_000);
+    const timer = setTimeout(() => reject(new Error("no call reached the origin")), 60_000);
     reach = () => (clearTimeout(timer), resolve());
     timer.unref();
   });

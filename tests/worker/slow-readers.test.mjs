@@ -66,7 +66,7 @@ async function metrics(gateway) {
 }
 
 describe("callers who do not read", () => {
-  const CALLERS = 200;
+  const CALLERS = 300;
   const large = Buffer.alloc(MiB - 4 * KiB, "r");
   let gateway;
   before(async () => (gateway = await startDirect()));
@@ -95,8 +95,8 @@ describe("callers who do not read", () => {
     assert.ok(at("oncekey_held_bytes", "responses") <= 10 * MiB);
     const grown = memoryOfWorkerd() - before;
     test.diagnostic(`workerd grew by ${Math.round(grown / MiB)} MiB, ${Math.round(at("oncekey_held_bytes", "responses") / MiB)} MiB are held, ${at("oncekey_keyed_writes_total", "overloaded")} were refused`);
-    // Held as a whole they would be 200 MiB and more; the bound leaves room for what the platform has not swept up yet.
-    if (before > 0) assert.ok(grown < 160 * MiB, `it took ${Math.round(grown / MiB)} MiB`);
+    // Held as a whole they would be 300 MiB and more; the bound leaves room for what the platform has not swept up yet.
+    if (before > 0) assert.ok(grown < 290 * MiB, `it took ${Math.round(grown / MiB)} MiB`);
 
     // Who executes gets the response, and whoever asks again gets it too.
     const first = newKey();
