@@ -39,6 +39,11 @@ impl ScopeAliases {
         Ok(Self(aliases))
     }
 
+    /// Returns whether no credential has an alias.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(super) fn tenant_of(&self, value: &str) -> Option<&str> {
         if self.0.is_empty() {
             return None;

@@ -8,7 +8,7 @@
 use super::aliases::ScopeAliases;
 use super::changing::{changes, is_signing};
 use super::error::ScopeError;
-use super::schemes::{known_scheme, split_scheme, usual_scheme};
+use super::schemes::{KNOWN_SCHEMES, known_scheme, split_scheme, usual_scheme};
 use super::sources::ScopeSource;
 use crate::codec::base64;
 
@@ -34,19 +34,13 @@ impl Caller {
         let parts = split_scheme(value).filter(|(scheme, _)| {
             source.has_schemes() || known_scheme(scheme).is_some() || is_signing(scheme)
         });
-        // An alias is explicit, so it also allows what would otherwise be refused below. It holds
-        // for each spelling of the scheme: the caller may not choose whether it does.
-        let spellings = match parts {
-            None => vec![value.to_owned()],
-            Some((scheme, rest)) => {
-                let usual = usual_scheme(scheme);
-                [usual.clone(), usual.to_ascii_lowercase(), usual.to_ascii_uppercase()]
-                    .map(|scheme| format!("{scheme} {rest}"))
-                    .to_vec()
+        // An alias is explicit, so it also admits what would otherwise be refused below. It holds
+        // for each spelling: the caller may not choose whether it does.
+        if !aliases.is_empty() {
+            let mut spellings = spellings(source, value, parts);
+            if let Some(tenant) = spellings.find_map(|spelling| aliases.tenant_of(&spelling)) {
+                return Ok(Self::Tenant(tenant.to_owned()));
             }
-        };
-        if let Some(tenant) = spellings.iter().find_map(|spelling| aliases.tenant_of(spelling)) {
-            return Ok(Self::Tenant(tenant.to_owned()));
         }
         if changes(value, parts, source.has_schemes()) {
             return Err(ScopeError::ShortLivedToken);
@@ -58,8 +52,10 @@ impl Caller {
         }
         let Some((scheme, rest)) = parts else {
             let is_quoted = matches!(source, ScopeSource::Header(_)) && value.contains('"');
-            return if is_quoted {
+            return if is_quoted || (source.has_schemes() && begins_with_scheme(value)) {
                 Err(ambiguous())
+            } else if source.has_schemes() {
+                Ok(Self::Credential(format!("{ANY_SCHEME} {value}")))
             } else {
                 Ok(Self::Credential(value.to_owned()))
             };
@@ -75,12 +71,47 @@ impl Caller {
         let is_one_word = is_plain && !rest.contains([' ', '\t', '"', ';']);
         let is_canonical = scheme != "Basic"
             || base64::decode(&rest).is_some_and(|bytes| base64::encode(&bytes) == rest);
-        if is_one_word && is_canonical {
-            Ok(Self::Credential(format!("{scheme} {rest}")))
-        } else {
-            Err(ambiguous())
+        if !is_one_word || !is_canonical {
+            return Err(ambiguous());
         }
+        // `Token token=a` is `Token a` (Rails).
+        let rest = rest.strip_prefix("token=").unwrap_or(&rest);
+        let scheme = if source.has_schemes() && scheme != "Basic" { ANY_SCHEME } else { &scheme };
+        Ok(Self::Credential(format!("{scheme} {rest}")))
     }
+}
+
+/// Stands for every scheme of `Authorization` whose credential is one token, and for none. Origins
+/// take a token with `Token` as with `Bearer`, or look at the last word alone, so the caller may not
+/// become another one by writing another scheme. The token is the secret; the scheme is not.
+const ANY_SCHEME: &str = "Bearer";
+
+/// Returns the spellings under which an alias may name a value.
+fn spellings<'a>(
+    source: &ScopeSource,
+    value: &'a str,
+    parts: Option<(&'a str, &'a str)>,
+) -> impl Iterator<Item = String> + 'a {
+    let (own, rest) = parts.unzip();
+    let token = if source.has_schemes() { rest.unwrap_or(value) } else { "" };
+    let others =
+        KNOWN_SCHEMES.into_iter().filter(move |scheme| !token.is_empty() && *scheme != "Basic");
+    let of_own = own.map(usual_scheme).zip(rest).into_iter();
+    let of_others = others.map(move |scheme| (scheme.to_owned(), token));
+    let is_basic = own.is_some_and(|own| own.eq_ignore_ascii_case("Basic"));
+    let of_others = of_others.filter(move |_| !is_basic);
+    let with_scheme = of_own.chain(of_others).flat_map(|(scheme, rest)| {
+        [scheme.clone(), scheme.to_ascii_lowercase(), scheme.to_ascii_uppercase()]
+            .map(|scheme| format!("{scheme} {rest}"))
+    });
+    let bare = Some(token).filter(|token| !token.is_empty() && !is_basic).map(str::to_owned);
+    [value.to_owned()].into_iter().chain(with_scheme).chain(bare)
+}
+
+/// Returns whether a value without blanks begins with a scheme, as in `Bearer:abc`.
+fn begins_with_scheme(value: &str) -> bool {
+    let end = value.find([':', '=', ';', '/']).unwrap_or(0);
+    known_scheme(&value[..end]).is_some()
 }
 
 /// The name and the value of one parameter, such as `token="abc"` (RFC 9110 §11.2): the blanks
@@ -124,11 +155,13 @@ mod tests {
         }
         assert_ne!(spelt("Bearer ab"), spelt("Bearer Ab"));
         assert_eq!(spelt("bearer abc=="), "Bearer abc==");
-        for value in ["Token token=aB", "token token=\"aB\"", "TOKEN token = \"aB\""] {
-            assert_eq!(spelt(value), "Token token=aB", "{value}");
+        // Origins that overlook the scheme see one token.
+        for value in ["Token token=aB", "token token=\"aB\"", "TOKEN token = \"aB\"", "Token aB"] {
+            assert_eq!(spelt(value), "Bearer aB", "{value}");
         }
-        assert_eq!(spelt("MyCo  aB"), "myco aB");
-        assert_eq!(spelt("sk_live_1"), "sk_live_1");
+        for value in ["MyCo  aB", "ApiKey aB", "aB"] {
+            assert_eq!(spelt(value), "Bearer aB", "{value}");
+        }
         assert_eq!(spelt("basic dXNlcjpwYQ=="), "Basic dXNlcjpwYQ==");
     }
 
@@ -142,6 +175,8 @@ mod tests {
             "Bearer \"a\"",
             "\"a\"",
             "Bearer a;b",
+            "Bearer:a",
+            "bearer=a",
             "Discogs key=a, secret=b",
             "Token TOKEN=a",
             "Basic dXNlcjpwYQ",

@@ -2,7 +2,7 @@
 
 /// Schemes of credentials that stay the same, as they are usually written. The scope's hash is made
 /// of this spelling.
-const KNOWN_SCHEMES: [&str; 17] = [
+pub(super) const KNOWN_SCHEMES: [&str; 17] = [
     "Bearer",
     "Basic",
     "Token",

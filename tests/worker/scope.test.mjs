@@ -65,7 +65,7 @@ describe("the scope", () => {
     const path = gateway.route();
     const authorized = (...values) => ({ as: null, headers: values.map((value) => ["Authorization", value]) });
     const SPELLINGS = {
-      "Bearer tok1": ["bearer tok1", "BEARER tok1", "Bearer  tok1", "Bearer\t tok1", "  Bearer tok1  "],
+      "Bearer tok1": ["bearer tok1", "BEARER tok1", "Bearer  tok1", "Bearer\t tok1", "  Bearer tok1  ", "Token tok1", "ApiKey tok1", "MyCo tok1", "tok1"],
       "Basic dXNlcjpwYQ==": ["basic dXNlcjpwYQ==", "BASIC   dXNlcjpwYQ=="],
       "Token token=abc": ['Token token="abc"', "token  token = abc"],
     };
@@ -82,6 +82,8 @@ describe("the scope", () => {
       authorized("Basic dXNlcjpwYR=="),
       authorized("Bearer tok1, Bearer junk"),
       authorized("Bearer tok1 junk"),
+      authorized("Bearer:tok1"),
+      authorized("bearer=tok1"),
       authorized('Bearer "tok1"'),
       authorized("Bearer tok1", "Bearer junk"),
       { as: "one", headers: [["X-Api-Key", "junk"]] },
