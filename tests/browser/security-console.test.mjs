@@ -31,10 +31,11 @@ describe("the console under attack", () => {
     const keys = [];
     for (const markup of MARKUP) {
       const key = newKey();
-      // An id as an origin may choose it (these are visible ASCII), a number as a caller may.
+      const tenant = `tenant-${keys.length}`;
+      // An id as an origin may choose it (these are visible ASCII), a business key as a caller may.
       const answer = (status) => ({ status, headers: { "X-Request-Id": markup, "Content-Type": "application/json" }, body: "{}" });
-      await gateway.post(gateway.route(inTurn(() => answer(500), created)), key, { no: `${markup}${newKey()}` }, { as: `${markup}-tenant` });
-      keys.push(recordName(key, `${markup}-tenant`));
+      await gateway.post(gateway.route(inTurn(() => answer(500), created)), key, { no: `${markup}${newKey()}` }, { as: tenant });
+      keys.push(recordName(key, tenant));
     }
     const context = await newContext();
     try {
