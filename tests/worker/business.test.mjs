@@ -12,7 +12,7 @@ const DAY = 86_400_000;
 
 describe("a number", () => {
   let gateway;
-  before(async () => (gateway = await startNumbers({ vars: { LEASE_SECONDS: "3" } })));
+  before(async () => (gateway = await startNumbers({ vars: { LEASE_SECONDS: "60" } })));
   after(() => gateway.dispose());
 
   test("with the same content is the same object under any key, and under none", async () => {
@@ -115,7 +115,9 @@ describe("a number", () => {
     assert.deepEqual(await gateway.numberCalls(path, no), ["begin", "complete"], "a key's replay asks for no number");
   });
 
-  test("the lease of both is kept while the origin is slow", async () => {
+  test("the lease of both is kept while the origin is slow", async (test) => {
+    const gateway = await startNumbers({ vars: { LEASE_SECONDS: "3" } });
+    test.after(() => gateway.dispose());
     const handler = gated();
     const [path, no, key] = [gateway.route(handler), newNumber(), newKey()];
     const first = gateway.order(path, no, { key });
