@@ -1,9 +1,10 @@
 //! One spelling for a credential, so that a caller cannot be two by writing it in two ways.
 //!
 //! HTTP compares authentication schemes without case, and blanks between scheme and credentials do
-//! not count (RFC 9110 §11). What belongs to the scheme is compared byte for byte. Whatever an
-//! origin could read in more than one way is refused: a comma, as between two header lines, a quote,
-//! more words than one, base64 that is not spelt as encoders spell it.
+//! not count (RFC 9110 §11). A token in `Authorization` is one caller whatever its scheme, because
+//! many origins overlook the scheme; it is compared byte for byte. Whatever an origin could read in
+//! more than one way is refused: a comma, as between two header lines, a quote, more words than one,
+//! base64 that is not spelt as encoders spell it.
 
 use super::aliases::ScopeAliases;
 use super::changing::{changes, is_signing};
