@@ -1,7 +1,6 @@
 // Callers who do not read, and callers who do not send: what they hold of an isolate's memory is bounded, counted and
 // given to others who need it. All on workerd's own socket, for a proxy would read and send in their place.
 import assert from "node:assert/strict";
-import { readFileSync, readdirSync } from "node:fs";
 import { connect } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { exchange } from "./client.mjs";
@@ -11,19 +10,6 @@ const MiB = 1 << 20;
 const KiB = 1 << 10;
 const TOKEN = "admin-token-0123456789";
 const bytes = { headers: [["Content-Type", "application/octet-stream"]] };
-
-/** What workerd, a child of this process, uses of memory now, in bytes; zero where the system does not say. */
-function memoryOfWorkerd() {
-  const field = (text, name) => text.match(new RegExp(`^${name}:\\s*(\\S+)`, "m"))?.[1];
-  let sum = 0;
-  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
-    try {
-      const text = readFileSync(`/proc/${pid}/status`, "utf8");
-      if (field(text, "PPid") === String(process.pid) && field(text, "Name") === "workerd") sum += Number(field(text, "VmRSS")) * KiB;
-    } catch {}
-  }
-  return sum;
-}
 
 /** A gateway whose callers talk to workerd itself. */
 async function startDirect(options = {}) {
@@ -88,15 +74,14 @@ describe("callers who do not read", () => {
     const ready = await gateway.post(path, key, "");
     assert.ok(ready.replayed && ready.body.equals(large));
     assert.equal(ready.get("Content-Length"), String(large.length), "a response in pieces has its length");
-    const before = memoryOfWorkerd();
     const sockets = await stall(CALLERS, path, key);
     test.after(() => sockets.forEach((socket) => socket.destroy()));
     const at = await metrics(gateway);
-    assert.ok(at("oncekey_held_bytes", "responses") <= 10 * MiB);
-    const grown = memoryOfWorkerd() - before;
-    test.diagnostic(`workerd grew by ${Math.round(grown / MiB)} MiB, ${Math.round(at("oncekey_held_bytes", "responses") / MiB)} MiB are held, ${at("oncekey_keyed_writes_total", "overloaded")} were refused`);
-    // Held as a whole they would be 300 MiB and more; the bound leaves room for what the platform has not swept up yet.
-    if (before > 0) assert.ok(grown < 290 * MiB, `it took ${Math.round(grown / MiB)} MiB`);
+    const held = at("oncekey_held_bytes", "responses");
+    // As a whole they would be 300 MiB. What the process takes in all says nothing: its garbage is swept up when the
+    // machine has time for it.
+    assert.ok(held > 0 && held <= 10 * MiB, `${held} bytes are held`);
+    assert.ok(at("oncekey_keyed_writes_total", "overloaded") > 0, "nobody was refused");
 
     // Who executes gets the response, and whoever asks again gets it too.
     const first = newKey();
