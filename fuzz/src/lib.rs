@@ -1,8 +1,18 @@
-//! The properties of `tests/support/fuzz`, for the fuzzer's binaries: one function a target, so that a
+//! The properties of `tests/core/support/fuzz`, for the fuzzer's binaries: one function a target, so that a
 //! binary holds what its own target needs and the fuzzer has less to count.
 
-#[path = "../../tests/support/fuzz/mod.rs"]
+#![expect(dead_code, reason = "the core's own tests use the rest of what they share")]
+
+#[path = "../../tests/core/support/change.rs"]
+mod change;
+#[path = "../../tests/core/support/form.rs"]
+mod form;
+#[path = "../../tests/core/support/fuzz/mod.rs"]
 mod properties;
+#[path = "../../tests/core/support/reference.rs"]
+mod reference;
+#[path = "../../tests/core/support/spelling.rs"]
+mod spelling;
 
 macro_rules! targets {
     ($($target:ident)*) => {

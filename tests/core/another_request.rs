@@ -1,8 +1,6 @@
 //! An attempt whose end is told once more, because the reply was lost, after its record went to another request.
 //! What that one was answered is not this one's to tell. Found by the simulation (`docs/proof/simulation.md`).
 
-#![cfg(not(target_arch = "wasm32"))]
-
 use oncekey::fingerprint::RequestParts;
 use oncekey::{
     Attempt, Completion, Decision, ExpiredKey, FailCause, FingerprintSecrets, Fingerprints, Millis,

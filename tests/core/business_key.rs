@@ -1,11 +1,7 @@
 //! Business numbers: what is one, what becomes of key and number together, and what a look-up
 //! proves.
 
-#![cfg(not(target_arch = "wasm32"))]
-
-#[path = "support/lifecycle/mod.rs"]
-mod support;
-
+use crate::support::lifecycle::requests::answer;
 use oncekey::business::{
     BusinessKeyError, BusinessKeyUnreadable, KeyEnd, Pairing, alone, end_of_key, held, pair,
 };
@@ -17,7 +13,6 @@ use oncekey::{
     ScopedKey, StoredResponse,
 };
 use proptest::prelude::*;
-use support::requests::answer;
 
 const JSON: Option<&str> = Some("application/json");
 

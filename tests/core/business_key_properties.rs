@@ -7,14 +7,8 @@
 //! 4. No attempt calls the origin without both leases.
 //! 5. Nothing is stuck in progress.
 
-#![cfg(not(target_arch = "wasm32"))]
-
-#[path = "support/histories.rs"]
-mod histories;
-#[path = "support/lifecycle/mod.rs"]
-mod support;
-
-use histories::{play_all, reached};
+use crate::support::histories::{play_all, reached};
+use crate::support::lifecycle::requests::{answer, request, token};
 use oncekey::business::{KeyEnd, Pairing, alone, end_of_key, held, pair};
 use oncekey::{
     Attempt, Completion, Decision, Execution, ExpiredKey, FailCause, Fingerprints, Millis, Next,
@@ -24,7 +18,6 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
-use support::requests::{answer, request, token};
 
 static REQUESTS: LazyLock<[Fingerprints; 2]> =
     LazyLock::new(|| [request("content 0", ""), request("content 1", "")]);

@@ -1,11 +1,6 @@
 //! What clients were reported to get wrong, fault by fault, as far as it is a matter of rules.
 
-#![cfg(not(target_arch = "wasm32"))]
-
-#[path = "support/client/mod.rs"]
-mod client;
-
-use client::requests::{NOW, RETENTION, SAFE, key, parts, payload, submit};
+use crate::support::client::requests::{NOW, RETENTION, SAFE, key, parts, payload, submit};
 use oncekey::canonical::JsonPointer;
 use oncekey::fingerprint::RequestParts;
 use oncekey::intent::{

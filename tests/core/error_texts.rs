@@ -1,7 +1,5 @@
 //! An error says what is wrong, or what would be right: each one by a word of its own.
 
-#![cfg(not(target_arch = "wasm32"))]
-
 use oncekey::business::BusinessKeyUnreadable;
 use oncekey::form::FieldNameError;
 use oncekey::intent::{EntryError, SendError};

@@ -1,7 +1,5 @@
 //! The key in a form's field: what is taken, what is cut out, and what is refused.
 
-#![cfg(not(target_arch = "wasm32"))]
-
 use oncekey::form::{
     FieldName, FieldNameError, FormKeyError, Taken, has_fields, one_key, take_key,
 };

@@ -1,13 +1,9 @@
 //! The inputs of `fuzz/`, played again: what the fuzzer keeps for what it reaches, and what it has found.
 //! The properties are those that the fuzzer checks; see `docs/proof/fuzzing.md`.
 
-#![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::disallowed_methods, reason = "a test reads files; the core reads none")]
 
-#[path = "support/fuzz/mod.rs"]
-mod fuzz;
-
-use fuzz::TARGETS;
+use crate::support::fuzz::TARGETS;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

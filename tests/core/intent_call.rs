@@ -1,13 +1,8 @@
 //! A call from its first command to its end, told as scripts: what happens, and what the call says.
 //! That nobody pays twice by it is in `intent_properties.rs`.
 
-#![cfg(not(target_arch = "wasm32"))]
-
-#[path = "support/client/mod.rs"]
-mod client;
-
-use client::names::{end_name, state_name};
-use client::requests::{NOW, RETENTION, payload};
+use crate::support::client::names::{end_name, state_name};
+use crate::support::client::requests::{NOW, RETENTION, payload};
 use oncekey::intent::{
     Call, CallSettings, Command, End, Ended, Entry, EntryError, Goal, Moment, Report, Said, State,
     Step, Stored, Waiting, Which,

@@ -1,11 +1,6 @@
 //! Under which credential a key was sent: what is kept of it, and whom a key call speaks for.
 
-#![cfg(not(target_arch = "wasm32"))]
-
-#[path = "support/client/mod.rs"]
-mod client;
-
-use client::requests::{NOW, RETENTION, key, payload};
+use crate::support::client::requests::{NOW, RETENTION, key, payload};
 use oncekey::Millis;
 use oncekey::intent::{
     Call, CallSettings, Command, Cookies, Credential, Entry, Goal, KeyCallAs, Moment, Report, Said,

@@ -3,26 +3,13 @@
 //! the real lifecycle. `support/client/world.rs` is the world; `support/client/reference.rs` is the
 //! slow model that every key that is sent is checked against.
 
-#![cfg(not(target_arch = "wasm32"))]
-
-#[path = "support/client/mod.rs"]
-mod client;
-#[path = "support/histories.rs"]
-mod histories;
-#[path = "support/client/reference.rs"]
-mod reference;
-#[path = "support/client/server.rs"]
-mod server;
-#[path = "support/client/world.rs"]
-mod world;
-
-use client::requests;
-use histories::{play_all, reached};
+use crate::support::client::requests;
+use crate::support::client::server::Fate;
+use crate::support::client::world::{Gate, Op, World};
+use crate::support::histories::{play_all, reached};
 use oncekey::{ExpiredKey, Millis, Policy, UnknownOutcome};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use server::Fate;
-use world::{Gate, Op, World};
 
 fn op() -> impl Strategy<Value = Op> {
     (0..100_u8, 0..1000_usize, 0..1000_usize).prop_map(|(what, pick, choice)| match what {

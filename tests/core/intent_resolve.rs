@@ -1,23 +1,14 @@
 //! Finding out about an unknown outcome, as a table; every cell is checked. The first line that fits
 //! counts. `first` is the first step, `state` and `void` what follows a report to either call.
 
-#![cfg(not(target_arch = "wasm32"))]
-
-#[path = "support/client/mod.rs"]
-mod client;
-#[path = "support/client/situations.rs"]
-mod situations;
-#[path = "support/lifecycle/mod.rs"]
-mod support;
-
-use client::names::state_name;
-use client::requests::NOW;
+use crate::support::client::names::state_name;
+use crate::support::client::requests::NOW;
+use crate::support::client::situations::{AGES, ALL, stored, word};
+use crate::support::lifecycle::situations::product;
+use crate::support::lifecycle::table::Table;
 use oncekey::intent::{
     Asked, Means, Purpose, Report, ResolveStep, Stored, after_report, first_step,
 };
-use situations::{AGES, ALL, stored, word};
-use support::situations::product;
-use support::table::Table;
 
 const RESOLVE: &str = "
     stored | age | purpose | means | asked | report => step | state

@@ -2,25 +2,18 @@
 //! line that fits counts.
 //! The words for states and ages stand in `support/client/situations.rs`.
 
-#![cfg(not(target_arch = "wasm32"))]
-
-#[path = "support/client/mod.rs"]
-mod client;
-#[path = "support/client/situations.rs"]
-mod situations;
-#[path = "support/lifecycle/mod.rs"]
-mod support;
-
-use client::names::{start_name, state_name};
-use client::requests::{NOW, RETENTION, SAFE, entry_in, fresh_entry, key, payload, submit};
+use crate::support::client::names::{start_name, state_name};
+use crate::support::client::requests::{
+    NOW, RETENTION, SAFE, entry_in, fresh_entry, key, payload, submit,
+};
+use crate::support::client::situations::{AGES, ALL, stored, word};
+use crate::support::lifecycle::situations::product;
+use crate::support::lifecycle::table::Table;
 use oncekey::intent::{
     Entry, SendError, Start, State, Stored, Submit, note_outcome, note_sending, remint, start,
 };
 use oncekey::retry::{Doubt, Outcome};
 use oncekey::{IdempotencyKey, Millis, UnixMillis};
-use situations::{AGES, ALL, stored, word};
-use support::situations::product;
-use support::table::Table;
 
 /// `waited`: whether the submit waited for another sender, and the entry was last changed meanwhile.
 const START: &str = "

@@ -1,11 +1,6 @@
 //! What is stored for an intent and for a claim, and what is not taken for one.
 
-#![cfg(not(target_arch = "wasm32"))]
-
-#[path = "support/client/mod.rs"]
-mod client;
-
-use client::requests::{NOW, RETENTION, entry_in, key, parts, payload};
+use crate::support::client::requests::{NOW, RETENTION, entry_in, key, parts, payload};
 use oncekey::fingerprint::RequestParts;
 use oncekey::intent::{
     Claim, Cookies, Credential, Entry, EntryError, Payload, SentBy, State, Stored, TabToken,

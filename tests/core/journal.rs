@@ -1,11 +1,7 @@
 //! Which calls leave a row in the journal, and what it says: each line of the table in
 //! `src/journal.rs`, and random histories in which no life of a key has two answers.
 
-#![cfg(not(target_arch = "wasm32"))]
-
-#[path = "support/lifecycle/requests.rs"]
-mod requests;
-
+use crate::support::lifecycle::requests::{answer, request, token};
 use oncekey::journal::{self, Call, JournalEntry, Kind, Note, Teller};
 use oncekey::{
     Attempt, ExpiredKey, FailCause, Fingerprints, KeyState, Millis, Next, Policy, Record,
@@ -13,7 +9,6 @@ use oncekey::{
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
-use requests::{answer, request, token};
 use std::sync::LazyLock;
 
 const START: UnixMillis = UnixMillis::new(1_764_000_000_000);

@@ -3,24 +3,11 @@
 //! The properties stand in `docs/protocol.md`; `support/lifecycle/witness.rs` checks them, and
 //! `support/lifecycle/world.rs` is the world.
 
-#![cfg(not(target_arch = "wasm32"))]
-
-#[path = "support/histories.rs"]
-mod histories;
-#[path = "support/lifecycle/observers.rs"]
-mod observers;
-#[path = "support/lifecycle/mod.rs"]
-mod support;
-#[path = "support/lifecycle/witness.rs"]
-mod witness;
-#[path = "support/lifecycle/world.rs"]
-mod world;
-
-use histories::{play_all, reached};
+use crate::support::histories::{play_all, reached};
+use crate::support::lifecycle::world::{Op, World};
 use oncekey::{BusinessKeys, ExpiredKey, IdempotencyKey, Scope, ScopedKey, UnknownOutcome};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use world::{Op, World};
 
 fn unknown_outcome() -> impl Strategy<Value = UnknownOutcome> {
     prop_oneof![Just(UnknownOutcome::Retry), Just(UnknownOutcome::Hold)]

@@ -18,22 +18,19 @@
 //! Outputs: the decision, what is stored then, its `maybe_executed` and number of attempts (`same`
 //! as before), and the state that callers are told (`stands`: that of the table [`TOLD`]).
 
-#![cfg(not(target_arch = "wasm32"))]
-
-#[path = "support/lifecycle/outcome.rs"]
-mod outcome;
-#[path = "support/lifecycle/mod.rs"]
-mod support;
-
+use crate::support::lifecycle::outcome::{
+    Outcome, check, completion_words, decision_words, written_words,
+};
+use crate::support::lifecycle::requests::answer;
+use crate::support::lifecycle::situations::{
+    ATTEMPTS, NOW, Situation, product, request_of, token_of,
+};
+use crate::support::lifecycle::table::Table;
 use oncekey::record::EarlierAttempts;
 use oncekey::{
     Attempt, Completion, Decision, FailCause, Next, Record, Renewal, Settlement, Settling, State,
     lifecycle,
 };
-use outcome::{Outcome, check, completion_words, decision_words, written_words};
-use support::requests::answer;
-use support::situations::{ATTEMPTS, NOW, Situation, product, request_of, token_of};
-use support::table::Table;
 
 /// What is told about a key as it stands.
 const TOLD: &str = "

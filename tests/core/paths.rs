@@ -1,7 +1,5 @@
 //! Paths as an origin may read them, as a table of spellings and by chance.
 
-#![cfg(not(target_arch = "wasm32"))]
-
 use oncekey::path::{careless, has_dots, leads_out, lies_in, normal};
 use oncekey::{LookUps, Route};
 use proptest::prelude::*;

@@ -1,13 +1,11 @@
 //! Keeps `docs/protocol.md` true: its state diagram and its tables of answers and errors are made from
-//! the functions that decide. After a change of these, `UPDATE_DOCS=1 cargo test --test
-//! protocol_diagram` writes them anew.
+//! the functions that decide. After a change of these,
+//! `UPDATE_DOCS=1 cargo test --test core protocol_diagram` writes them anew.
 
-#![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::disallowed_methods, reason = "a test reads a file; the core reads none")]
 
-#[path = "support/lifecycle/mod.rs"]
-mod support;
-
+use crate::support::lifecycle::requests::answer;
+use crate::support::lifecycle::situations::{NOW, Situation, request_of, token_of};
 use oncekey::webhook::WebhookError;
 use oncekey::{
     AnswerClass, Attempt, BusinessKeys, Decision, Dialect, FailCause, FormKeyError, KeyError,
@@ -15,8 +13,6 @@ use oncekey::{
     lifecycle,
 };
 use std::collections::{BTreeMap, BTreeSet};
-use support::requests::answer;
-use support::situations::{NOW, Situation, request_of, token_of};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/protocol.md");
 

@@ -1,12 +1,9 @@
 //! The stored form of a record: what was written is read back, and what is not a record, or is one no
 //! more, is an error and never another record.
 
-#![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::disallowed_methods, reason = "a test reads a file; the core reads none")]
 
-#[path = "support/lifecycle/mod.rs"]
-mod support;
-
+use crate::support::lifecycle::requests::{request, token};
 use oncekey::record::{EarlierAttempts, ReleaseCause, UnknownCause};
 use oncekey::{
     ExpiredKey, Fingerprint, Millis, Policy, Record, RecordError, State, StoredResponse, Token,
@@ -15,7 +12,6 @@ use oncekey::{
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use support::requests::{request, token};
 
 /// Where the body begins: after `ok`, the version and the checksum.
 const HEAD: usize = 7;

@@ -1,16 +1,11 @@
 //! What a replica may hold and when it is believed.
 
-#![cfg(not(target_arch = "wasm32"))]
-
-#[path = "support/lifecycle/mod.rs"]
-mod support;
-
+use crate::support::lifecycle::requests::{answer, request, token};
 use oncekey::replica::{HEAD_START, believe, copy};
 use oncekey::{
     Attempt, Decision, ExpiredKey, Fingerprints, KeyStatus, Millis, Next, Policy, Record, Step,
     StoredResponse, UnixMillis, UnknownOutcome, lifecycle,
 };
-use support::requests::{answer, request, token};
 
 const NOW: UnixMillis = UnixMillis::new(1_764_000_000_000);
 const SHORTEST: Millis = Millis::from_seconds(60);

@@ -5,17 +5,10 @@
 //! the answer of the page that a redirect led to), `cut`, `empty`; whether an earlier attempt is `unknown`; whether the server is known to send `proof`, or 402 is `named` as a
 //! status by which it answers for the key itself (without effect where it sends proof); whether the key may be minted anew. The first line that fits counts.
 
-#![cfg(not(target_arch = "wasm32"))]
-
-#[path = "support/client/mod.rs"]
-mod client;
-#[path = "support/lifecycle/mod.rs"]
-mod support;
-
-use client::names::outcome_name;
+use crate::support::client::names::outcome_name;
+use crate::support::lifecycle::situations::product;
+use crate::support::lifecycle::table::Table;
 use oncekey::retry::{Answer, Body, Context, Doubt, Heard, Outcome, classify, is_final_status};
-use support::situations::product;
-use support::table::Table;
 
 const TABLE: &str = "
     status | name | state | other | before | server | key => outcome

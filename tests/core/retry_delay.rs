@@ -1,12 +1,7 @@
 //! The policy, `Retry-After`, and when a request is sent again.
 
-#![cfg(not(target_arch = "wasm32"))]
-
-#[path = "support/client/mod.rs"]
-mod client;
-
-use client::names::next_name;
-use client::requests::NOW;
+use crate::support::client::names::next_name;
+use crate::support::client::requests::NOW;
 use oncekey::Millis;
 use oncekey::retry::{
     Doubt, Jitter, MAX_TIMER, Next, Outcome, Progress, RetryPolicy, RetryPolicyError,

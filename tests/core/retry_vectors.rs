@@ -1,13 +1,8 @@
 //! `tests/vectors/retry.json`, which any other implementation can be checked with. Its digests were
 //! computed outside of this crate. `next` is by the default policy.
 
-#![cfg(not(target_arch = "wasm32"))]
-
-#[path = "support/client/mod.rs"]
-mod client;
-
-use client::names::{next_name, outcome_name, state_name};
-use client::requests::key;
+use crate::support::client::names::{next_name, outcome_name, state_name};
+use crate::support::client::requests::key;
 use oncekey::fingerprint::RequestParts;
 use oncekey::intent::{
     Claim, Cookies, Credential, Entry, EntryError, Payload, SentBy, Stored, TabToken,
@@ -20,7 +15,7 @@ use oncekey::{Millis, UnixMillis};
 use serde_json::Value;
 
 fn vectors(name: &str) -> Vec<Value> {
-    let all: Value = serde_json::from_slice(include_bytes!("vectors/retry.json")).unwrap();
+    let all: Value = serde_json::from_slice(include_bytes!("../vectors/retry.json")).unwrap();
     let list = all[name].as_array().unwrap().clone();
     assert!(!list.is_empty());
     list

@@ -1,10 +1,6 @@
 //! What servers were reported to get wrong, fault by fault, as far as it is a matter of rules.
 
-#![cfg(not(target_arch = "wasm32"))]
-
-#[path = "support/lifecycle/requests.rs"]
-mod requests;
-
+use crate::support::lifecycle::requests::{answer, request, token};
 use oncekey::fingerprint::RequestParts;
 use oncekey::{
     Attempt, Completion, Decision, Execution, ExpiredKey, FailCause, Fingerprint, IdempotencyKey,
@@ -12,7 +8,6 @@ use oncekey::{
     StoredResponse, Token, UnixMillis, UnknownOutcome, lifecycle,
 };
 use proptest::prelude::*;
-use requests::{answer, request, token};
 
 const NOW: UnixMillis = UnixMillis::new(1_764_000_000_000);
 const LEASE: Millis = Millis::from_seconds(15);

@@ -1,7 +1,5 @@
 //! One sender at a time where there are no Web Locks, in random interleavings of three tabs.
 
-#![cfg(not(target_arch = "wasm32"))]
-
 use oncekey::intent::{Claim, Claiming, TabToken};
 use oncekey::{Millis, UnixMillis};
 use proptest::collection::vec;

@@ -1,6 +1,4 @@
 //! Webhooks that come in: whose they are, and whether they are signed.
-#![cfg(not(target_arch = "wasm32"))]
-
 use oncekey::webhook::{Message, Secret, Sources, SourcesError, WebhookError, is_inbound, sign};
 use oncekey::{IdempotencyKey, Millis, UnixMillis};
 use proptest::prelude::*;

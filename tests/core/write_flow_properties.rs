@@ -1,16 +1,11 @@
 //! What holds of an exchange whatever it is told, in whatever order.
 
-#![cfg(not(target_arch = "wasm32"))]
-
-#[path = "support/exchange.rs"]
-mod support;
-
+use crate::support::write_flow::{
+    LEASE, START, Walk, answer, begun, ended, execute, number, recorded, settled, status,
+};
 use oncekey::exchange::{After, Answer, NamedBy, Of, OriginFailure, Step, Told};
 use oncekey::{Completion, Decision, FailCause, KeyState, Millis, Rejection, Settling};
 use proptest::prelude::*;
-use support::{
-    LEASE, START, Walk, answer, begun, ended, execute, number, recorded, settled, status,
-};
 
 #[test]
 fn whatever_is_told_each_record_that_said_execute_gets_an_end() {

@@ -1,18 +1,13 @@
 //! One write through a gateway, step by step: every row of the table in `src/write_flow/mod.rs`.
 
-#![cfg(not(target_arch = "wasm32"))]
-
-#[path = "support/exchange.rs"]
-mod support;
-
+use crate::support::write_flow::{
+    EXECUTION, LEASE, Walk, answer, begun, begun_as, ended, execute, number, of_number, recorded,
+    rejected, settle, settled, status,
+};
 use oncekey::exchange::{After, Answer, NamedBy, Of, OriginFailure, Step, Told};
 use oncekey::{
     Completion, Decision, FailCause, KeyState, Millis, Recourse, Rejection, Settling,
     UnknownOutcome,
-};
-use support::{
-    EXECUTION, LEASE, Walk, answer, begun, begun_as, ended, execute, number, of_number, recorded,
-    rejected, settle, settled, status,
 };
 
 #[test]

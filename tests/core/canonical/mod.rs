@@ -1,11 +1,6 @@
 //! The canonical forms of bodies, and the fingerprints made of them: properties over random bodies,
 //! agreement with a plain second implementation, and vectors that other implementations can use.
 
-#![cfg(not(target_arch = "wasm32"))]
-
-#[path = "../support/mod.rs"]
-mod support;
-
 mod fields;
 mod fingerprint;
 mod json;

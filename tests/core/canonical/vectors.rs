@@ -7,7 +7,7 @@ use crate::support::reference::{self, Value};
 
 #[test]
 pub(crate) fn canonical_json() {
-    let vectors = reference::read(include_bytes!("../vectors/json.json")).unwrap();
+    let vectors = reference::read(include_bytes!("../../vectors/json.json")).unwrap();
     for vector in vectors.get("vectors").unwrap().elements() {
         let form = json::canonicalize(&bytes(vector, "input"), &pointers(vector));
         match vector.get("canonical") {
@@ -26,7 +26,7 @@ pub(crate) fn canonical_json() {
 
 #[test]
 pub(crate) fn fingerprints() {
-    let vectors = reference::read(include_bytes!("../vectors/fingerprint.json")).unwrap();
+    let vectors = reference::read(include_bytes!("../../vectors/fingerprint.json")).unwrap();
     for vector in vectors.get("digests").unwrap().elements() {
         let secrets = vector
             .get("secrets")
@@ -44,7 +44,7 @@ pub(crate) fn fingerprints() {
 
 #[test]
 pub(crate) fn groups_of_equal_requests_differ_from_one_another() {
-    let vectors = reference::read(include_bytes!("../vectors/fingerprint.json")).unwrap();
+    let vectors = reference::read(include_bytes!("../../vectors/fingerprint.json")).unwrap();
     let secrets = FingerprintSecrets::none();
     let groups: Vec<Vec<_>> = vectors
         .get("groups")

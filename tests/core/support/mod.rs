@@ -1,10 +1,15 @@
 //! What several tests share.
 
 pub(crate) mod change;
+pub(crate) mod client;
 pub(crate) mod form;
+pub(crate) mod fuzz;
+pub(crate) mod histories;
+pub(crate) mod lifecycle;
 pub(crate) mod random;
 pub(crate) mod reference;
 pub(crate) mod spelling;
+pub(crate) mod write_flow;
 
 use proptest::test_runner::Config;
 

@@ -1,7 +1,5 @@
 //! An exchange, walked through step by step.
 
-#![allow(dead_code, reason = "each test file uses its own part")]
-
 use oncekey::business::Number;
 use oncekey::exchange::{After, Answer, Answered, Exchange, NamedBy, Of, Step, Told, Write};
 use oncekey::{

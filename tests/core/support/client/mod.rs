@@ -1,5 +1,8 @@
 //! What the tests of the client's side share.
-#![allow(dead_code, reason = "each test crate uses its own part of it")]
 
 pub(crate) mod names;
+pub(crate) mod reference;
 pub(crate) mod requests;
+pub(crate) mod server;
+pub(crate) mod situations;
+pub(crate) mod world;

@@ -3,8 +3,8 @@
 //! surely knows the key, `old` the first in which it may not, `back` a clock that went back by more
 //! than an hour.
 
-use super::client::requests::{NOW, SAFE, entry_in, fresh_entry, key, payload};
-use super::support::situations::Words;
+use super::requests::{NOW, SAFE, entry_in, fresh_entry, key, payload};
+use crate::support::lifecycle::situations::Words;
 use oncekey::Millis;
 use oncekey::intent::{Entry, EntryError, State, Stored};
 

@@ -1,18 +1,10 @@
 //! What has to hold of whatever bytes come in: one property a target, which panics where it does not.
 //!
-//! The fuzzer (`fuzz/`) calls them with inputs that it makes up, and `tests/fuzz_corpus.rs` with all
+//! The fuzzer (`fuzz/`) calls them with inputs that it makes up, and `tests/core/fuzz_corpus.rs` with all
 //! that are committed. Wherever there can be one, the core is compared with a second implementation
 //! that is slow and plain, and was written from the rules and not from the code.
-#![allow(dead_code, reason = "what is shared with other tests is not all used here")]
 
-#[path = "../change.rs"]
-mod change;
-#[path = "../form.rs"]
-mod form;
-#[path = "../reference.rs"]
-mod reference;
-#[path = "../spelling.rs"]
-mod spelling;
+use super::{change, form, reference, spelling};
 
 pub(crate) mod form_field;
 pub(crate) mod form_ignored;

@@ -8,7 +8,8 @@ use oncekey::journal;
 use oncekey::lifecycle::{self, Attempt};
 use oncekey::{Next, Record};
 
-#[path = "../../../worker/src/shard/protocol.rs"]
+#[allow(dead_code, reason = "the Worker uses the rest")]
+#[path = "../../../../worker/src/shard/protocol.rs"]
 mod protocol;
 
 use protocol::{Call, Operation, Reply, Told};

@@ -1,6 +1,9 @@
 //! What the tests of the lifecycle share.
-#![allow(dead_code, reason = "each test crate uses its own part of it")]
 
+pub(crate) mod observers;
+pub(crate) mod outcome;
 pub(crate) mod requests;
 pub(crate) mod situations;
 pub(crate) mod table;
+pub(crate) mod witness;
+pub(crate) mod world;

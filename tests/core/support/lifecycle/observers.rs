@@ -1,7 +1,7 @@
 //! Those who look at a key from outside: the operator who settles, the replica, and whoever asks at
 //! the end, or at any moment, what would be.
 
-use super::support::requests::{answer, token};
+use super::requests::{answer, token};
 use super::world::{Message, Phase, REQUESTS, World};
 use oncekey::{
     Attempt, Decision, KeyState, KeyStatus, Millis, Next, Settlement, Settling, StoredResponse,

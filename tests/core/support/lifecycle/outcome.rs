@@ -1,7 +1,7 @@
 //! What a call did, in the words of the tables, and its comparison with what they say.
 
-use super::support::situations::{NOW, Situation, Words, stored};
-use super::support::table::Table;
+use super::situations::{NOW, Situation, Words, stored};
+use super::table::Table;
 use oncekey::record::{ReleaseCause, UnknownCause};
 use oncekey::{Completion, Decision, KeyStatus, Next, Record, State, Step, UnknownOutcome};
 

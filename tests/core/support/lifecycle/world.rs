@@ -2,7 +2,7 @@
 //! loses, an origin that may work before it fails, clocks that step, a store, a replica, and an
 //! operator who finds out what happened before settling. All of it is about one key.
 
-use super::support::requests::{answer, request, token};
+use super::requests::{answer, request, token};
 use super::witness::{End, Witness};
 use oncekey::{
     Attempt, Completion, Decision, ExpiredKey, FailCause, Fingerprints, KeyState, KeyStatus,

@@ -1,6 +1,6 @@
 //! What a page does: it carries out what a [`Call`] says, in the order that it says it.
 
-use super::super::client::names;
+use super::super::names;
 use super::super::requests::RETENTION;
 use super::{Request, Running, Said, World, milestone, payload_of};
 use oncekey::intent::{
