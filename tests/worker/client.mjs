@@ -36,7 +36,7 @@ export function encode(body) {
 }
 
 /** One exchange on a connection of its own. `headers`: pairs, so a name may come twice. `chunked`: no Content-Length. */
-export function exchange(url, { method = "GET", path, headers = [], body, chunked = false, timeout = 60_000 }) {
+export function exchange(url, { method = "GET", path, headers = [], body, chunked = false, timeout = 180_000 }) {
   const { host, hostname, port } = new URL(url);
   const [bytes, type] = encode(body);
   const has = (name) => headers.some(([known]) => known.toLowerCase() === name);

@@ -201,7 +201,7 @@ test("an attempt that died before anything came back is found out too", async ()
     const first = await send();
     assert.deepEqual([first.status, first.get("Idempotency-Stored")], [201, "false"]);
     await gateway.faults(null);
-    await eventually(async () => assert.equal((await gateway.status(key)).state, "unknown"), 20);
+    await eventually(async () => assert.equal((await gateway.status(key)).state, "unknown"));
     await eventually(async () => {
       const found = await send();
       assert.deepEqual([found.status, found.text, found.replayed], [200, FOUND[0][2].body, true]);

@@ -59,11 +59,15 @@ describe("callers who do not read", () => {
   after(() => gateway.dispose());
 
   /** So many callers ask for a stored response and do not read it; gives their sockets when each has been answered. */
-  async function stall(count, path, key) {
+  async function stall(count, path, key, seen = () => {}) {
     const answered = (at) => at("oncekey_keyed_writes_total", "replayed") + at("oncekey_keyed_writes_total", "overloaded");
     const before = answered(await metrics(gateway));
     const sockets = await Promise.all(Array.from({ length: count }, () => silent(gateway, request(path, key, 0))));
-    await eventually(async () => assert.equal(answered(await metrics(gateway)) - before, count), 60);
+    await eventually(async () => {
+      const at = await metrics(gateway);
+      seen(at("oncekey_held_bytes", "responses"));
+      assert.equal(answered(at) - before, count);
+    });
     return sockets;
   }
 
@@ -74,14 +78,13 @@ describe("callers who do not read", () => {
     const ready = await gateway.post(path, key, "");
     assert.ok(ready.replayed && ready.body.equals(large));
     assert.equal(ready.get("Content-Length"), String(large.length), "a response in pieces has its length");
-    const sockets = await stall(CALLERS, path, key);
+    let most = 0;
+    const sockets = await stall(CALLERS, path, key, (held) => (most = Math.max(most, held)));
     test.after(() => sockets.forEach((socket) => socket.destroy()));
-    const at = await metrics(gateway);
-    const held = at("oncekey_held_bytes", "responses");
-    // As a whole they would be 300 MiB. What the process takes in all says nothing: its garbage is swept up when the
-    // machine has time for it.
-    assert.ok(held > 0 && held <= 10 * MiB, `${held} bytes are held`);
-    assert.ok(at("oncekey_keyed_writes_total", "overloaded") > 0, "nobody was refused");
+    test.diagnostic(`at most ${most} bytes were held`);
+    // As a whole they would be 300 MiB. How much of that the sockets' buffers take is the system's business, and what
+    // the process takes in all depends on when its garbage is swept up.
+    assert.ok(most <= 10 * MiB, `${most} bytes were held`);
 
     // Who executes gets the response, and whoever asks again gets it too.
     const first = newKey();
@@ -94,7 +97,7 @@ describe("callers who do not read", () => {
       assert.ok(answer.status === 201 || (answer.status === 503 && answer.get("Retry-After") === "1" && answer.json.type === "api_connection_error"), answer.status);
       assert.equal(answer.status, 201);
       return answer;
-    }, 30);
+    });
     assert.ok(again.replayed && again.body.equals(large));
     assert.equal(gateway.hits(path), 2);
   });
@@ -115,11 +118,11 @@ describe("callers who do not read", () => {
           const answer = await gateway.post(path, key, "");
           assert.equal(answer.status, 201);
           return answer;
-        }, 30);
+        });
         assert.ok(answer.body.equals(large));
         sockets.forEach((socket) => socket.destroy());
       }
-      await eventually(async () => assert.equal((await metrics(gateway))("oncekey_held_bytes", "responses"), 0), 30);
+      await eventually(async () => assert.equal((await metrics(gateway))("oncekey_held_bytes", "responses"), 0));
     });
   }
 });
@@ -143,7 +146,7 @@ describe("callers who do not send", () => {
       assert.equal(answer.status, 201, answer.text);
     };
     await stalled(4, 10 * MiB, 10 * MiB - 1);
-    await eventually(async () => assert.ok((await held()) > 39 * MiB), 60);
+    await eventually(async () => assert.ok((await held()) > 39 * MiB));
     await pay();
     for (const [count, length] of [
       // More than what is left: 6 MiB for small bodies, and 2 MiB more for tiny ones.
@@ -163,17 +166,17 @@ describe("callers who do not send", () => {
     // A large upload gets the room of those that stand still.
     const body = Buffer.alloc(8 * MiB, "v");
     const path = gateway.route();
-    await eventually(async () => assert.equal((await gateway.post(path, newKey(), body, bytes)).status, 201), 30);
+    await eventually(async () => assert.equal((await gateway.post(path, newKey(), body, bytes)).status, 201));
     assert.ok(gateway.origin.last(path).body.equals(body));
   });
 
   test("who had to give up its room is told, and nothing of it was begun", async () => {
-    await eventually(async () => assert.equal(await held(), 0), 60);
+    await eventually(async () => assert.equal(await held(), 0));
     const path = gateway.route();
     const keys = Array.from({ length: 164 }, newKey);
     const begin = (key, length) => silent(gateway, request(path, key, length), Buffer.alloc(length - 1));
     const large = await Promise.all(keys.slice(0, 4).map((key) => begin(key, 10 * MiB)));
-    await eventually(async () => assert.ok((await held()) > 39 * MiB), 60);
+    await eventually(async () => assert.ok((await held()) > 39 * MiB));
     // There is room for 96 of these, whoever has to go for the others.
     const small = await Promise.all(keys.slice(4).map((key) => begin(key, 64 * KiB)));
     const answers = await Promise.all([...large, ...small].map(finish));
