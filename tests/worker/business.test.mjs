@@ -116,7 +116,7 @@ describe("a number", () => {
   });
 
   test("the lease of both is kept while the origin is slow", async (test) => {
-    const gateway = await startNumbers({ vars: { LEASE_SECONDS: "3" } });
+    const gateway = await startNumbers({ vars: { LEASE_SECONDS: "6" } });
     test.after(() => gateway.dispose());
     const handler = gated();
     const [path, no, key] = [gateway.route(handler), newNumber(), newKey()];
@@ -219,7 +219,7 @@ describe("a number", () => {
 describe("a crash between the two completions", () => {
   for (const policy of ["retry", "hold"]) {
     test(`with ${policy}, the key gets the number's answer`, async () => {
-      const gateway = await startNumbers({ vars: { UNKNOWN_OUTCOME: policy, LEASE_SECONDS: "2" } });
+      const gateway = await startNumbers({ vars: { UNKNOWN_OUTCOME: policy, LEASE_SECONDS: "6" } });
       try {
         const [path, no, key] = [gateway.route(), newNumber(), newKey()];
         await gateway.faults(
@@ -246,7 +246,7 @@ describe("a crash between the two completions", () => {
   }
 
   test("with hold, a key whose number knows nothing either waits", async () => {
-    const gateway = await startNumbers({ vars: { LEASE_SECONDS: "2" } });
+    const gateway = await startNumbers({ vars: { LEASE_SECONDS: "6" } });
     try {
       const path = gateway.route(inTurn(500, created));
       const [no, key] = [newNumber(), newKey()];

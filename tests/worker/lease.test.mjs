@@ -8,12 +8,12 @@ import { created, eventually, gated, inTurn, newKey, startGateway } from "./supp
 
 let gateway;
 before(
-  async () => (gateway = await startGateway({ faults: true, vars: { LEASE_SECONDS: "2", UNKNOWN_OUTCOME: "retry" } })),
+  async () => (gateway = await startGateway({ faults: true, vars: { LEASE_SECONDS: "6", UNKNOWN_OUTCOME: "retry" } })),
 );
 after(() => gateway.dispose());
 
 // These wait more than they work, so they wait together.
-describe("a lease of two seconds, with UNKNOWN_OUTCOME=retry", { concurrency: true }, () => {
+describe("a lease of six seconds, with UNKNOWN_OUTCOME=retry", { concurrency: true }, () => {
   test("a slow origin outlives the lease, because the lease is renewed", async () => {
     const slow = gated();
     const path = gateway.route(slow);
@@ -53,7 +53,7 @@ describe("a lease of two seconds, with UNKNOWN_OUTCOME=retry", { concurrency: tr
     const key = newKey();
     const begun = Date.now();
     const { answer } = await loseLease(path, key, slow);
-    assert.ok(Date.now() - begun >= 1900, "not before the lease has died");
+    assert.ok(Date.now() - begun >= 5900, "not before the lease has died");
     const second = await gateway.post(path, key);
     assert.deepEqual([second.status, second.state, gateway.hits(path)], [201, "completed", 2]);
     assert.equal(gateway.origin.last(path).headers["idempotency-attempt"], "2");
@@ -103,10 +103,10 @@ describe("a lease of two seconds, with UNKNOWN_OUTCOME=retry", { concurrency: tr
   test("an answer that takes long to store keeps its lease", async () => {
     const path = gateway.route();
     const key = newKey();
-    await gateway.faults(key, { op: "complete", fault: "hang" });
+    await gateway.faults(key, { op: "complete", fault: "hang", times: 3 });
     const first = gateway.post(path, key);
     await eventually(async () => assert.ok((await gateway.calls(key)).some((call) => call.op === "complete")));
-    // The call is made again after four seconds, twice the lease; until then the lease is renewed.
+    // The call is made again after four seconds each time, for longer than the lease; until then the lease is renewed.
     await eventually(async () => assert.ok((await renewals(key)) >= 2));
     assert.deepEqual([(await first).status, (await first).state, gateway.hits(path)], [201, "completed", 1]);
   });
@@ -115,7 +115,7 @@ describe("a lease of two seconds, with UNKNOWN_OUTCOME=retry", { concurrency: tr
     const path = gateway.route();
     const key = newKey();
     // Each try is carried out, and each reply comes too late.
-    await gateway.faults(key, { op: "begin", fault: "slow", ms: 1500, times: 3 });
+    await gateway.faults(key, { op: "begin", fault: "slow", ms: 3500, times: 3 });
     const late = await gateway.post(path, key);
     assert.deepEqual([late.status, late.json.type], [503, "api_connection_error"]);
     assert.equal(gateway.hits(path), 0);
@@ -129,7 +129,7 @@ describe("a lease of two seconds, with UNKNOWN_OUTCOME=retry", { concurrency: tr
 test("an Execute that arrives when half the lease is gone is not carried out, and the key is free", async () => {
   const path = gateway.route();
   const key = newKey();
-  await gateway.faults(key, { op: "begin", fault: "jump", ms: 1100 });
+  await gateway.faults(key, { op: "begin", fault: "jump", ms: 3100 });
   const late = await gateway.post(path, key);
   assert.deepEqual(
     [late.status, late.json.type, late.state, late.get("Retry-After")],
@@ -143,9 +143,9 @@ test("an Execute that arrives when half the lease is gone is not carried out, an
   assert.equal((await gateway.post(path, `${key}2`)).status, 201);
 });
 
-describe("with UNKNOWN_OUTCOME=hold and a lease of one second", () => {
+describe("with UNKNOWN_OUTCOME=hold and a lease of four seconds", () => {
   let holding;
-  before(async () => (holding = await startGateway({ faults: true, vars: { LEASE_SECONDS: "1" } })));
+  before(async () => (holding = await startGateway({ faults: true, vars: { LEASE_SECONDS: "4" } })));
   after(() => holding.dispose());
 
   test("fault 6: nothing runs after a dead lease, and a late success still becomes the answer", async () => {
@@ -167,7 +167,7 @@ describe("with UNKNOWN_OUTCOME=hold and a lease of one second", () => {
   test("an attempt that meets its own dead lease has executed nothing, and its key is not held", async () => {
     const path = holding.route();
     const key = newKey();
-    await holding.faults(key, { op: "begin", fault: "jump", ms: 1500, lost: true });
+    await holding.faults(key, { op: "begin", fault: "jump", ms: 4500, lost: true });
     const late = await holding.post(path, key);
     assert.ok([409, 503].includes(late.status));
     assert.equal(holding.hits(path), 0);
@@ -179,7 +179,7 @@ describe("with UNKNOWN_OUTCOME=hold and a lease of one second", () => {
 
 test("faults 6, 13: a power cut loses no answer, and a request that it cut is found out again", async () => {
   const state = mkdtempSync(join(tmpdir(), "oncekey-test-"));
-  const vars = { LEASE_SECONDS: "2", UNKNOWN_OUTCOME: "retry" };
+  const vars = { LEASE_SECONDS: "6", UNKNOWN_OUTCOME: "retry" };
   const [done, cut] = [newKey(), newKey()];
   let gateway = await startGateway({ vars, state });
   const { origin } = gateway;

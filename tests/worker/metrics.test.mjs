@@ -9,7 +9,7 @@ const admin = [["Authorization", `Bearer ${TOKEN}`]];
 describe("metrics", () => {
   let gateway;
   before(async () => {
-    const vars = { ADMIN_TOKEN: TOKEN, UNKNOWN_OUTCOME: "hold", LEASE_SECONDS: "2" };
+    const vars = { ADMIN_TOKEN: TOKEN, UNKNOWN_OUTCOME: "hold", LEASE_SECONDS: "6" };
     gateway = await startGateway({ faults: true, vars });
   });
   after(() => gateway.dispose());

@@ -18,7 +18,7 @@ describe("a panic", () => {
   before(async () => {
     gateway = await startGateway({
       faults: true,
-      vars: { LEASE_SECONDS: "2", UNKNOWN_OUTCOME: "retry", CORS_ORIGINS: "https://shop.example" },
+      vars: { LEASE_SECONDS: "6", UNKNOWN_OUTCOME: "retry", CORS_ORIGINS: "https://shop.example" },
     });
     const probe = await gateway.get("/probe", armed("gateway"));
     assert.equal(probe.status, 500, "this build has no test faults: see the head of this file");

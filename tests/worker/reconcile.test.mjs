@@ -33,7 +33,7 @@ describe("after a load with faults", () => {
   const apiKey = "kuko_test_reconcile";
   let call;
   before(async () => {
-    const worker = await startWorker({ wrapper: "faulty.mjs", vars: { ...vars, LEASE_SECONDS: "2" } });
+    const worker = await startWorker({ wrapper: "faulty.mjs", vars: { ...vars, LEASE_SECONDS: "6" } });
     gateway = new Gateway(worker, noOrigin);
     call = merchant(worker, apiKey);
   });

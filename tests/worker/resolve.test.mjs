@@ -154,7 +154,7 @@ for (const numbers of [true, false]) {
 }
 
 test("a look-up takes ten seconds at most, and is nobody's attempt", async () => {
-  const gateway = await startNumbers({ vars: { RESOLVE, LEASE_SECONDS: "2" } });
+  const gateway = await startNumbers({ vars: { RESOLVE, LEASE_SECONDS: "6" } });
   try {
     const never = () => new Promise(() => {});
     const { path, find, send } = await unknown(gateway, never);
@@ -162,12 +162,12 @@ test("a look-up takes ten seconds at most, and is nobody's attempt", async () =>
     const begun = Date.now();
     const waiting = send(key);
     // The key's lease dies meanwhile, which changes nothing: nothing is dispatched.
-    await new Promise((resolve) => setTimeout(resolve, 5000));
+    await new Promise((resolve) => setTimeout(resolve, 7000));
     const second = await send(key);
     isError(second, 409, "idempotency_outcome_unknown", second.state);
     isError(await waiting, 409, "idempotency_outcome_unknown", "released");
     const took = Date.now() - begun;
-    assert.ok(took >= 14_500, `${took}`);
+    assert.ok(took >= 16_500, `${took}`);
     assert.deepEqual([gateway.hits(path), gateway.hits(find)], [1, 2]);
     assert.equal((await gateway.status(key)).state, "released");
   } finally {
@@ -190,7 +190,7 @@ test("another key of a number that is unknown finds the answer for both", async 
 });
 
 test("an attempt that died before anything came back is found out too", async () => {
-  const gateway = await startNumbers({ vars: { RESOLVE, LEASE_SECONDS: "1" } });
+  const gateway = await startNumbers({ vars: { RESOLVE, LEASE_SECONDS: "4" } });
   try {
     const path = gateway.route();
     const find = gateway.route(script(FOUND[0][2]));

@@ -248,7 +248,7 @@ test("in the draft's dialect the errors are of its form, with the same statuses"
 });
 
 test("fault 36: while the store is down nothing is forwarded, and the sender is to come again", async () => {
-  const gateway = await startGateway({ faults: true, vars: { WEBHOOK_SECRETS, LEASE_SECONDS: "2" } });
+  const gateway = await startGateway({ faults: true, vars: { WEBHOOK_SECRETS, LEASE_SECONDS: "6" } });
   try {
     gateway.origin.route(inTurn(200), "/webhooks/s0");
     await gateway.faults(null, { op: "begin", fault: "refuse", times: 99 });
