@@ -7,7 +7,7 @@
 import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 
-const FOLDERS = ["src", "worker/src", "worker/sandbox/src", "www/wasm/src", "www/src"];
+const FOLDERS = ["src", "worker/src", "worker/platform/src", "worker/sandbox/src", "www/wasm/src", "www/src"];
 const folders = process.argv.length > 2 ? process.argv.slice(2) : FOLDERS.filter((folder) => existsSync(folder));
 
 let failed = false;

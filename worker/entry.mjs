@@ -4,7 +4,7 @@
 // whoever called into wasm and drops nothing on its way, so by itself it would leave the call it belongs to
 // waiting for ever, and whatever that call had borrowed, borrowed for ever. Therefore:
 //
-// - Every poll of a task (src/platform/panic.rs) is a microtask of its own, and is guarded here. A trap is thus known
+// - Every poll of a task (platform/src/panic.rs) is a microtask of its own, and is guarded here. A trap is thus known
 //   to belong to exactly one task, and only that task fails; the caller that awaits it answers 500.
 // - After a trap the instance is retired: calls in flight in it go on to their end, new ones get a fresh
 //   instance. So nothing the trap left behind (a borrowed cell, lost memory) outlives the calls of that moment.

@@ -142,7 +142,7 @@ describe("a panic", () => {
     const key = `visible-${newKey()}`;
     await gateway.post("/secret-path", key, { secret: "content" }, armed("gateway"));
     const logged = gateway.worker.logs.map(({ message }) => message).join("\n");
-    assert.match(logged, /panic at worker\/src\/platform\/panic\.rs:\d+/);
+    assert.match(logged, /panic at worker\/platform\/src\/panic\.rs:\d+/);
     assert.doesNotMatch(logged, /visible-|secret|kuko_test/);
   });
 });

@@ -7,7 +7,6 @@ use oncekey::canonical::JsonPointer;
 use oncekey::route::rules_for;
 use oncekey::secret::AdminToken;
 use oncekey::webhook::Sources;
-use oncekey::webhook_target::Reach;
 use oncekey::{
     BusinessKeys, Dialect, ExpiredKey, FailCause, FieldName, FingerprintSecrets, LookUps, Millis,
     Policy, Route, ScopeAliases, ScopeSources, UnknownOutcome,
@@ -46,9 +45,6 @@ pub(crate) struct Config {
     pub(crate) fingerprint_secrets: FingerprintSecrets,
     /// Who may send webhooks.
     pub(crate) webhook_sources: Sources,
-    /// How far the sandbox's own webhooks may go. Everything, loopback and plain http included, is
-    /// for local development.
-    pub(crate) webhook_targets: Reach,
     pub(crate) admin_token: Option<AdminToken>,
     pub(crate) journal_retention: Millis,
     /// Vars that may have been meant to be settings.
@@ -94,11 +90,6 @@ pub(crate) fn load(env: &Env) -> Result<Rc<Config>, String> {
     CONFIG.with(|config| config.get_or_init(read).clone())
 }
 
-/// How far an object's webhooks may go. With settings that are wrong, as for anybody.
-pub(crate) fn webhook_targets(env: &Env) -> Reach {
-    load(env).map_or(Reach::Public, |config| config.webhook_targets)
-}
-
 /// How long an object keeps rows of the journal. Settings that are wrong let no request through, but
 /// an alarm may ring.
 pub(crate) fn journal_retention(env: &Env) -> Millis {
@@ -114,6 +105,8 @@ impl Config {
         let unknown_outcome = if is_sandbox { UnknownOutcome::Retry } else { UnknownOutcome::Hold };
         let resolve = vars.parse("RESOLVE", None, |text| parse_look_ups(text).map(Some))?;
         let cors = if is_sandbox { CorsOrigins::Any } else { CorsOrigins::Off };
+        // Checked here, read by the sandbox (sandbox/src/settings.rs).
+        vars.choice("WEBHOOK_TARGETS", (), &[("public", ()), ("local", ())])?;
         let policy = Policy {
             retention: vars.seconds("RETENTION_SECONDS", 86_400, 1..=31_536_000)?,
             lease: vars.seconds("LEASE_SECONDS", 15, 1..=3600)?,
@@ -179,11 +172,6 @@ impl Config {
             webhook_sources: vars.parse("WEBHOOK_SECRETS", Sources::default(), |text| {
                 Sources::parse(text).map_err(|error| error.to_string())
             })?,
-            webhook_targets: vars.choice(
-                "WEBHOOK_TARGETS",
-                Reach::Public,
-                &[("public", Reach::Public), ("local", Reach::Local)],
-            )?,
             admin_token: vars.text("ADMIN_TOKEN").map(|token| AdminToken::new(&token)),
             journal_retention: vars.seconds(
                 "JOURNAL_RETENTION_SECONDS",

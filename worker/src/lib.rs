@@ -8,11 +8,8 @@ mod admin;
 mod config;
 mod gateway;
 mod http;
-mod json;
 mod metrics;
 mod pages;
-mod platform;
-mod sandbox;
 mod shard;
 
 use futures_channel::oneshot;

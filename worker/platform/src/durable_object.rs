@@ -1,7 +1,7 @@
-//! Calls to Durable Objects: bytes there, a status and bytes back.
+//! Calls to Durable Objects: bytes go there, a status and bytes come back.
 //!
-//! Not by the `worker` crate's own `fetch`, which takes a whole public request with all that the
-//! platform could tell of it, and reads the answer piece by piece.
+//! The `worker` crate's own `fetch` is not used: it builds a full public request and reads the
+//! response piece by piece.
 
 use worker::js_sys::{Promise, Uint8Array};
 use worker::wasm_bindgen::{self, JsCast, JsValue, prelude::wasm_bindgen};
@@ -17,26 +17,28 @@ extern "C" {
     fn fetch(this: &Stub, request: &Request) -> std::result::Result<Promise, JsValue>;
 }
 
-/// A way to one object. Calls through it arrive in the order in which they were made.
-pub(crate) struct Object(Stub);
+/// A stub of one object. Calls through it arrive in the order in which they were made.
+pub struct Object(Stub);
 
 impl Object {
-    pub(crate) fn named(env: &Env, binding: &str, name: &str) -> Result<Self> {
+    /// Returns a stub of the object `name` in the namespace `binding`.
+    pub fn named(env: &Env, binding: &str, name: &str) -> Result<Self> {
         Ok(Self(env.durable_object(binding)?.get_by_name(name)?.into_rpc()))
     }
 
-    pub(crate) async fn post(&self, body: &[u8]) -> Result<(u16, Vec<u8>)> {
+    /// Sends a call and returns the status and body of its response.
+    pub async fn post(&self, body: &[u8]) -> Result<(u16, Vec<u8>)> {
         received(self.send(body)?).await
     }
 
-    /// Makes a call with headers, whose values never become text, and waits for the head of its
-    /// answer.
-    pub(crate) async fn ask(&self, body: &[u8], headers: Option<&Headers>) -> Result<Answered> {
+    /// Sends a call with headers, whose values never become text, and waits for the head of its
+    /// response.
+    pub async fn ask(&self, body: &[u8], headers: Option<&Headers>) -> Result<Answered> {
         Ok(Answered(self.call(body, headers)?.await?.dyn_into()?))
     }
 
-    /// Sends a call at once, and does not wait for its answer.
-    pub(crate) fn send(&self, body: &[u8]) -> Result<JsFuture> {
+    /// Sends a call at once, without waiting for its response.
+    pub fn send(&self, body: &[u8]) -> Result<JsFuture> {
         self.call(body, None)
     }
 
@@ -52,40 +54,42 @@ impl Object {
     }
 }
 
-/// The answer to a call that was sent.
-pub(crate) async fn received(sent: JsFuture) -> Result<(u16, Vec<u8>)> {
+/// Waits for the response to a call that [`Object::send`] sent.
+pub async fn received(sent: JsFuture) -> Result<(u16, Vec<u8>)> {
     let answered = Answered(sent.await?.dyn_into()?);
     Ok((answered.status(), answered.bytes().await?))
 }
 
-/// The header by which an object says how long a large answer is, before its bytes are read.
-pub(crate) const LENGTH: &str = "oncekey-length";
+/// The header in which an object announces the length of a large response before its bytes are read.
+pub const LENGTH: &str = "oncekey-length";
 
-/// An answer of an object whose body was not read.
-pub(crate) struct Answered(Response);
+/// A response of an object whose body was not read.
+pub struct Answered(Response);
 
 impl Answered {
-    pub(crate) fn status(&self) -> u16 {
+    /// Returns the status.
+    pub fn status(&self) -> u16 {
         self.0.status()
     }
 
-    /// The headers, as the platform has them.
-    pub(crate) fn headers(&self) -> Headers {
+    /// Returns the headers as the platform's own object, which keeps values that are no text.
+    pub fn headers(&self) -> Headers {
         self.0.headers()
     }
 
-    /// How long the body is, where the object says so.
-    pub(crate) fn length(&self) -> Option<u64> {
+    /// Returns the length of the body if the object announced it.
+    pub fn length(&self) -> Option<u64> {
         self.0.headers().get(LENGTH).ok()??.parse().ok()
     }
 
-    pub(crate) async fn bytes(self) -> Result<Vec<u8>> {
+    /// Reads the body.
+    pub async fn bytes(self) -> Result<Vec<u8>> {
         let body = JsFuture::from(self.0.array_buffer()?).await?;
         Ok(Uint8Array::new(&body).to_vec())
     }
 
-    /// Lets the body go unread.
-    pub(crate) fn discard(self) {
+    /// Cancels the body unread.
+    pub fn discard(self) {
         if let Some(body) = self.0.body() {
             let _ = body.cancel();
         }

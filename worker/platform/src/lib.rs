@@ -1,6 +1,11 @@
-//! What the platform gives: time, randomness, tasks and objects.
+//! What the gateway and its sandbox share: the platform's clock, randomness, tasks and Durable
+//! Objects, and JSON.
+//!
+//! Each module is a thin layer over workers-rs or the JavaScript API, and knows nothing about
+//! idempotency keys or merchants. Two Worker crates need it, so it is a crate of its own.
 
-pub(crate) mod clock;
-pub(crate) mod durable_object;
-pub(crate) mod panic;
-pub(crate) mod random;
+pub mod clock;
+pub mod durable_object;
+pub mod json;
+pub mod panic;
+pub mod random;

@@ -1,9 +1,9 @@
-//! Keeps a panic to the task that it happened in.
+//! Confines a panic to the task in which it happened.
 //!
 //! A panic aborts the wasm call that it happens in and drops nothing. [`contain`] therefore runs a future
-//! as a task of its own: every poll of it is one call from JavaScript, and `../entry.mjs` guards that call.
-//! When it traps (a panic, a stack overflow, no more memory), exactly this task is lost, whoever awaits it
-//! gets [`Panicked`] at once, and nothing else notices.
+//! as a task of its own: every poll of it is one call from JavaScript, and `worker/entry.mjs` guards that
+//! call. When it traps (a panic, a stack overflow, no more memory), only this task is lost. Its awaiting
+//! caller gets [`Panicked`] at once; other tasks continue.
 //!
 //! What the lost future held is leaked, not dropped. A guard that has to be given back, such as a share of
 //! a budget, belongs to the caller's side of [`contain`].
@@ -18,12 +18,12 @@ use std::task::{Context, Poll, Wake, Waker};
 use worker::wasm_bindgen;
 use worker::wasm_bindgen::prelude::wasm_bindgen;
 
-/// The future that was to be awaited trapped, and is gone.
+/// The awaited future trapped and was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Panicked;
+pub struct Panicked;
 
-/// Runs `future` as a task of its own. Dropping what this returns cancels the task, as with any future.
-pub(crate) fn contain<T: 'static>(future: impl Future<Output = T> + 'static) -> Contained<T> {
+/// Runs `future` as a task of its own. Dropping the returned future cancels the task.
+pub fn contain<T: 'static>(future: impl Future<Output = T> + 'static) -> Contained<T> {
     let outcome = Rc::new(Outcome { value: Cell::new(None), waiting: Cell::new(None) });
     let (done, lost) = (Rc::clone(&outcome), Rc::clone(&outcome));
     let task = Task {
@@ -40,8 +40,8 @@ pub(crate) fn contain<T: 'static>(future: impl Future<Output = T> + 'static) -> 
     Contained { outcome, id }
 }
 
-/// The caller's side of [`contain`].
-pub(crate) struct Contained<T> {
+/// The caller's side of [`contain`]: the future of the task's output.
+pub struct Contained<T> {
     outcome: Rc<Outcome<T>>,
     id: u32,
 }
@@ -88,7 +88,7 @@ struct Task {
     scheduled: bool,
 }
 
-/// A handful at a time, so a list is map enough, and much less code in the wasm.
+/// A list, because few tasks run at a time and a map would add code to the wasm.
 #[derive(Default)]
 struct Tasks {
     running: Vec<(u32, Task)>,
@@ -121,7 +121,7 @@ thread_local! {
     static PANICKED: Cell<bool> = const { Cell::new(false) };
 }
 
-// No code of ours runs while TASKS is borrowed: what leaves it is dropped, polled and called afterwards.
+// No other code runs while TASKS is borrowed: what leaves it is dropped, polled and called afterwards.
 
 fn remove(id: u32) -> Option<Task> {
     TASKS.with_borrow_mut(|tasks| tasks.remove(id))
@@ -150,13 +150,13 @@ impl Wake for WakeTask {
 
 #[wasm_bindgen]
 extern "C" {
-    /// `../entry.mjs` calls [`poll`] from a microtask of its own, so in the request that asks for it.
+    /// Makes `worker/entry.mjs` call [`poll`] from a microtask of its own, in the request that asks for it.
     #[wasm_bindgen(js_namespace = host)]
     fn schedule(task: u32);
 }
 
+/// Polls a task. JavaScript calls it after `schedule`.
 #[wasm_bindgen(js_name = oncekeyPoll)]
-#[expect(unreachable_pub, reason = "what JavaScript calls has to be pub")]
 pub fn poll(id: u32) {
     let future = TASKS.with_borrow_mut(|tasks| {
         let task = tasks.get_mut(id)?;
@@ -170,7 +170,7 @@ pub fn poll(id: u32) {
         remove(id);
         return;
     }
-    // Absent when it was cancelled during its own poll; then it ends here.
+    // The task is absent if it was cancelled during its own poll; then its future is dropped here.
     TASKS.with_borrow_mut(|tasks| {
         if let Some(task) = tasks.get_mut(id) {
             task.future = Some(future);
@@ -181,26 +181,23 @@ pub fn poll(id: u32) {
     });
 }
 
-/// The poll of this task trapped.
+/// Removes a task whose poll trapped, and settles it as [`Panicked`].
 #[wasm_bindgen(js_name = oncekeyTrapped)]
-#[expect(unreachable_pub, reason = "what JavaScript calls has to be pub")]
 pub fn trapped(id: u32) {
     if let Some(task) = remove(id) {
         (task.lost)();
     }
 }
 
-/// Whether the trap just seen was a panic, which the hook has logged.
+/// Returns whether the latest trap was a panic, which the hook has logged.
 #[wasm_bindgen(js_name = oncekeyTookPanic)]
-#[expect(unreachable_pub, reason = "what JavaScript calls has to be pub")]
 pub fn took_panic() -> bool {
     PANICKED.take()
 }
 
-/// Logs where a panic happened. A literal message is shown, a formatted one is not: an `unwrap` or `expect`
-/// formats the error it met, which may quote what a caller sent.
+/// Installs a hook that logs where a panic happened. It shows a literal message but not a formatted one: an
+/// `unwrap` or `expect` formats its error, which may quote a caller's data.
 #[wasm_bindgen(js_name = oncekeyInstallPanicHook)]
-#[expect(unreachable_pub, reason = "what JavaScript calls has to be pub")]
 pub fn install_hook() {
     std::panic::set_hook(Box::new(|info| {
         PANICKED.set(true);
@@ -210,7 +207,7 @@ pub fn install_hook() {
     }));
 }
 
-/// Faults that tests ask for. Release builds have neither the feature nor its code.
+/// Faults for tests. Release builds have neither the feature nor its code.
 #[cfg(feature = "test-faults")]
 mod faults {
     use std::cell::RefCell;
@@ -219,15 +216,16 @@ mod faults {
         static ARMED: RefCell<Option<String>> = const { RefCell::new(None) };
     }
 
-    /// Reads `Oncekey-Test-Panic: POINT`, `POINT:overflow` or `POINT:memory`; that point fails when it is next reached.
-    pub(crate) fn arm(headers: &worker::Headers) {
+    /// Reads `Oncekey-Test-Panic: POINT`, `POINT:overflow` or `POINT:memory`, and makes that point fail the
+    /// next time it is reached.
+    pub fn arm(headers: &worker::Headers) {
         if let Ok(Some(wish)) = headers.get("Oncekey-Test-Panic") {
             ARMED.set(Some(wish));
         }
     }
 
-    /// Fails if a request asked for it here.
-    pub(crate) fn point(name: &str) {
+    /// Fails if a request asked for a fault at this point.
+    pub fn point(name: &str) {
         let hit = ARMED
             .with_borrow_mut(|armed| armed.take_if(|wish| wish.split(':').next() == Some(name)));
         match hit.as_deref().map(|wish| wish.split_once(':').map_or("", |(_, kind)| kind)) {
@@ -251,8 +249,11 @@ mod faults {
 
 #[cfg(not(feature = "test-faults"))]
 mod faults {
-    pub(crate) fn arm(_: &worker::Headers) {}
-    pub(crate) fn point(_: &str) {}
+    /// Does nothing: this build has no faults.
+    pub fn arm(_: &worker::Headers) {}
+
+    /// Does nothing: this build has no faults.
+    pub fn point(_: &str) {}
 }
 
-pub(crate) use faults::{arm, point};
+pub use faults::{arm, point};

@@ -3,32 +3,34 @@
 use oncekey::Token;
 use worker::wasm_bindgen::{self, JsValue, prelude::wasm_bindgen};
 
-/// A token for a new attempt.
-pub(crate) fn token() -> Token {
+/// Returns a token for a new attempt.
+pub fn token() -> Token {
     Token::new(bytes())
 }
 
-/// An id for a request, as callers quote it to support.
-pub(crate) fn request_id() -> String {
+/// Returns an id for a request, which callers quote to support.
+pub fn request_id() -> String {
     id::<12>("req_")
 }
 
-/// `prefix` and `N` random bytes in hexadecimal.
-pub(crate) fn id<const N: usize>(prefix: &str) -> String {
+/// Returns `prefix` and `N` random bytes in hexadecimal.
+pub fn id<const N: usize>(prefix: &str) -> String {
     prefix.to_owned() + &hex(&bytes::<N>())
 }
 
-/// Bytes in hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+/// Formats bytes in hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
 }
 
-/// Random bytes.
-pub(crate) fn bytes<const N: usize>() -> [u8; N] {
+/// Returns `N` random bytes.
+///
+/// # Panics
+///
+/// If the platform gives none. Nothing here would be safe without them, so this request ends.
+pub fn bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
-    // Without randomness nothing here would be safe; the platform's source never fails, and should
-    // it throw, this request ends here.
     fill(&mut bytes).expect("the platform gives random bytes");
     bytes
 }

@@ -3,7 +3,7 @@
 use super::error::{Failure, Refusal};
 use super::input::RequestId;
 use super::pages::Listed;
-use crate::json::writer::{Shown, array};
+use platform::json::writer::{Shown, array};
 use worker::{Response, ResponseBuilder};
 
 /// Status and JSON body, complete with the request id.

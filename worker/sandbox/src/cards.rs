@@ -5,7 +5,7 @@
 use super::body_type::BodyType;
 use super::error::Refusal;
 use super::fields::{Field, Fields};
-use crate::json::Json;
+use platform::json::Json;
 use std::time::Duration;
 
 /// What a payment with a card comes to.

@@ -4,8 +4,8 @@ use super::answer::Answer;
 use super::command::Command;
 use super::error::{Failure, Refusal};
 use super::input::ApiKey;
-use crate::platform::durable_object::Object;
-use crate::platform::random;
+use platform::durable_object::Object;
+use platform::random;
 use sha2::{Digest, Sha256};
 use worker::Env;
 

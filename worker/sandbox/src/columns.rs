@@ -1,5 +1,13 @@
 //! Parts of queries that several tables show.
 
+/// In a query: a column with a time, as callers see times. Null stays null.
+macro_rules! time {
+    ($column:literal) => {
+        concat!("strftime('%Y-%m-%dT%H:%M:%fZ', ", $column, " / 1000.0, 'unixepoch')")
+    };
+}
+pub(super) use time;
+
 /// In a query of events: the members of an event, without the parentheses round them.
 macro_rules! event {
     () => {

@@ -5,11 +5,10 @@
 //! becomes due when that one has ended. So an endpoint hears of a payment before it hears of its
 //! refund, and one that nobody takes holds back nothing else.
 
-use super::columns::event;
+use super::columns::{event, time};
 use super::error::Failure;
 use super::row::Row;
 use super::store::Tx;
-use crate::json::writer::time;
 use oncekey::retry::{self, Doubt, Next, Outcome, Progress, RetryPolicy, RetrySettings};
 use oncekey::{Millis, UnixMillis};
 

@@ -13,8 +13,8 @@ use super::fields::Field;
 use super::input::{Amount, IdempotencyKey, Subject};
 use super::row::{Row, Value};
 use super::store::Tx;
-use crate::json::Json;
-use crate::json::writer::Shown;
+use platform::json::Json;
+use platform::json::writer::Shown;
 
 /// An event: who sent it, and what it says.
 pub(super) struct Inbound {

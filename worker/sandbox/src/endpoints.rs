@@ -1,6 +1,7 @@
 //! Webhook endpoints: where a merchant wants to hear of events.
 
 use super::body_type::BodyType;
+use super::columns::time;
 use super::context::Context;
 use super::deliveries;
 use super::error::{Failure, Refusal};
@@ -10,11 +11,11 @@ use super::input::{Id, text};
 use super::pages::Listed;
 use super::row::{Row, Value};
 use super::store::Tx;
-use crate::json::Json;
-use crate::json::writer::{Shown, time};
-use crate::platform::random;
 use oncekey::webhook::Secret;
 use oncekey::webhook_target::{Reach, check_target};
+use platform::json::Json;
+use platform::json::writer::Shown;
+use platform::random;
 
 /// What the ids begin with.
 pub(super) const PREFIX: &str = "whe_";

@@ -1,6 +1,6 @@
 //! Why a call did not succeed, and how that is told.
 
-use crate::json::writer::Shown;
+use platform::json::writer::Shown;
 use std::fmt;
 
 /// Either the caller is told why (`Refused`), or something here broke (`Broken`: 500, no details).

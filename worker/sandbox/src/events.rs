@@ -1,7 +1,7 @@
 //! Events: what happened, written in the transaction in which it happened, with one delivery for
 //! each endpoint there is. An event's id is made of what it tells, so one fact has one id.
 
-use super::columns::event;
+use super::columns::{event, time};
 use super::context::Context;
 use super::error::{Failure, Refusal};
 use super::input::Id;
@@ -9,8 +9,7 @@ use super::pages::{Listed, NEWEST, Page};
 use super::row::Row;
 use super::store::Tx;
 use super::{deliveries, executions};
-use crate::json::writer::time;
-use crate::platform::random;
+use platform::random;
 use sha2::{Digest, Sha256};
 
 /// What the ids begin with.

@@ -12,7 +12,7 @@ use super::error::{Failure, Refusal};
 use super::input::IdempotencyKey;
 use super::row::{Row, Value};
 use super::store::Tx;
-use crate::json::writer::Shown;
+use platform::json::writer::Shown;
 
 /// Notes that `operation` made `object_id`.
 pub(super) fn note(

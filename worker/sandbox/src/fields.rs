@@ -3,7 +3,7 @@
 
 use super::body_type::BodyType;
 use super::error::Refusal;
-use crate::json::Json;
+use platform::json::Json;
 
 /// A value that a field of a request can have.
 pub(super) trait Field: Sized {

@@ -4,9 +4,9 @@
 use super::error::Refusal;
 use super::fields::Field;
 use super::row::{Row, Value};
-use crate::json::Json;
-use crate::platform::random;
 use oncekey::percent;
+use platform::json::Json;
+use platform::random;
 
 /// A text type: its name, the rule in words, and the rule itself.
 macro_rules! text {

@@ -8,11 +8,12 @@
 //! A positive amount is a debit. Accounts: `cash` is what the merchant has, `sales` what customers
 //! have bought, `refunds` what they were given back.
 
+use super::columns::time;
 use super::error::Failure;
 use super::orders::OrderId;
 use super::pages::{Listed, OLDEST, Page};
 use super::store::{Tx, UNREADABLE};
-use crate::json::writer::{Shown, array, time};
+use platform::json::writer::{Shown, array};
 
 pub(super) const CASH: &str = "cash";
 pub(super) const SALES: &str = "sales";

@@ -30,7 +30,8 @@
 //! | `fields.rs`, `pages.rs` | the members of a body, each known and none twice; lists |
 //! | `reconcile.rs` | whether all that belongs to a payment is there |
 //! | `fault.rs` | `Sandbox-Fault` |
-//! | `answer.rs`, `error.rs`, `../json/writer.rs` | what the caller gets |
+//! | `answer.rs`, `error.rs` | what the caller gets |
+//! | `settings.rs` | the one setting that is the sandbox's own |
 
 mod answer;
 mod body_type;
@@ -53,12 +54,13 @@ mod merchant;
 mod orders;
 mod pages;
 mod payments;
-pub(crate) mod reconcile;
+mod reconcile;
 mod refunds;
 mod route;
 mod row;
 mod schema;
 mod sending;
+mod settings;
 mod store;
 mod subscriptions;
 
@@ -73,12 +75,14 @@ use oncekey::webhook;
 use route::Route;
 use worker::{Env, Headers, Request, Response};
 
+pub use reconcile::page as operations;
+
 /// Every body of this API is small; one beyond this is refused unread by the parser, and the refusal
 /// names this number.
 const MAX_BODY_BYTES: usize = 64 * 1024;
 
 /// Answers one request to the sandbox. An `Err` is a failure to build the answer itself.
-pub(crate) async fn serve(env: &Env, mut request: Request) -> worker::Result<Response> {
+pub async fn serve(env: &Env, mut request: Request) -> worker::Result<Response> {
     let request_id = match header(request.headers(), "X-Request-Id").and_then(RequestId::parse) {
         Some(given) => given,
         None => RequestId::mint(),
@@ -129,7 +133,7 @@ async fn perform(
     };
     let body = if route.takes_body() { Some(read_body(request).await?) } else { None };
     let operation =
-        route.operation(&request.inner().url(), body, crate::config::webhook_targets(env))?;
+        route.operation(&request.inner().url(), body, settings::webhook_targets(env))?;
     let delay = match &operation {
         Operation::CreatePayment { payment, .. } => payment.card().delay(),
         _ => None,

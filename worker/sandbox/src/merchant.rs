@@ -11,12 +11,12 @@ use super::pages::Listed;
 use super::store::{self, Tx};
 use super::{
     deliveries, effects, endpoints, events, executions, ledger, orders, payments, reconcile,
-    refunds, schema, sending, subscriptions,
+    refunds, schema, sending, settings, subscriptions,
 };
-use crate::platform::clock;
-use crate::platform::panic::{Panicked, contain};
 use oncekey::UnixMillis;
 use oncekey::webhook_target::Reach;
+use platform::clock;
+use platform::panic::{Panicked, contain};
 use std::cell::Cell;
 use std::rc::Rc;
 use worker::{
@@ -56,7 +56,7 @@ impl DurableObject for Merchant {
     /// Sends the events that are due.
     async fn alarm(&self) -> worker::Result<Response> {
         let database = Rc::clone(&self.database);
-        let reach = crate::config::webhook_targets(&self.env);
+        let reach = settings::webhook_targets(&self.env);
         let sent = contain(async move { database.send_due(reach).await });
         match sent.await {
             Ok(Ok(())) => Response::empty(),

@@ -1,6 +1,7 @@
 //! Orders. `out_trade_no` is permanent: it names one order with one content for ever.
 
 use super::body_type::BodyType;
+use super::columns::time;
 use super::context::Context;
 use super::error::{Failure, Refusal};
 use super::fields::{Field, Fields};
@@ -8,9 +9,8 @@ use super::input::{Amount, Currency, OwnNumber, Subject, is_id_part, text};
 use super::row::{Row, Value};
 use super::store::Tx;
 use super::{events, executions};
-use crate::json::Json;
-use crate::json::writer::time;
-use crate::platform::random;
+use platform::json::Json;
+use platform::random;
 
 text!(OrderId, "must be the id of an order: ord_ and 32 hexadecimal digits", |text| {
     text.strip_prefix("ord_").is_some_and(is_id_part)

@@ -5,7 +5,7 @@ use super::error::{Failure, Refusal};
 use super::fields::{Field, Fields};
 use super::row::{Row, Value};
 use super::store::Tx;
-use crate::json::Json;
+use platform::json::Json;
 
 /// The largest number that is exact everywhere.
 const MAX_NUMBER: i64 = (1 << 53) - 1;

@@ -4,6 +4,7 @@
 use super::answer::Answer;
 use super::body_type::BodyType;
 use super::cards::{Card, Fate};
+use super::columns::time;
 use super::context::Context;
 use super::error::{Failure, Refusal};
 use super::fields::Fields;
@@ -13,7 +14,6 @@ use super::pages::{Listed, OLDEST, Page};
 use super::row::{Row, Value};
 use super::store::Tx;
 use super::{events, executions, ledger};
-use crate::json::writer::time;
 
 /// What the ids begin with.
 pub(super) const PREFIX: &str = "pay_";

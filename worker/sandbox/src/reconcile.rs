@@ -1,6 +1,6 @@
 //! What a merchant's database says of its payments and refunds: whether each has its pair of
 //! entries, its event and one execution, and under which key it was made. Whether that key knows of
-//! it is the gateway's part (`../admin/reconcile.rs`).
+//! it is the gateway's part (`worker/src/admin/reconcile.rs`).
 
 use super::answer::Answer;
 use super::client::{self, Owner};
@@ -43,8 +43,8 @@ pub(super) fn list(tx: &Tx, page: &Page) -> Result<Answer, Failure> {
     Ok(Answer::ready(200, (listed.items.join("\n") + "\n").into_bytes()))
 }
 
-/// A page of a merchant's payments and refunds.
-pub(crate) async fn page(
+/// Returns a page of a merchant's payments and refunds: the lines of [`list`].
+pub async fn page(
     env: &Env,
     merchant: &str,
     request_id: &str,

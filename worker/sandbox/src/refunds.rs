@@ -2,6 +2,7 @@
 //! of an order together never exceed what was paid.
 
 use super::body_type::BodyType;
+use super::columns::time;
 use super::context::Context;
 use super::error::{Failure, Refusal};
 use super::fields::Fields;
@@ -10,7 +11,6 @@ use super::orders::{self, OrderId};
 use super::row::{Row, Value};
 use super::store::Tx;
 use super::{events, executions, ledger};
-use crate::json::writer::time;
 
 /// What the ids begin with.
 pub(super) const PREFIX: &str = "rfd_";

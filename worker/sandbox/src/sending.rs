@@ -7,11 +7,11 @@
 use super::deliveries::{self, Attempt, Claimed};
 use super::error::Failure;
 use super::store;
-use crate::platform::panic::contain;
-use crate::platform::{clock, random};
 use oncekey::webhook::{self, Secret};
 use oncekey::webhook_target::{Reach, check_target};
 use oncekey::{Millis, UnixMillis};
+use platform::panic::contain;
+use platform::{clock, random};
 use std::cell::Cell;
 use std::rc::Rc;
 use worker::js_sys;

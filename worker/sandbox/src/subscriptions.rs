@@ -2,6 +2,7 @@
 //! move nothing in the ledger.
 
 use super::body_type::BodyType;
+use super::columns::time;
 use super::context::Context;
 use super::error::{Failure, Refusal};
 use super::fields::Fields;
@@ -9,7 +10,6 @@ use super::input::{Amount, Currency, Id, Subject};
 use super::row::{Row, Value};
 use super::store::Tx;
 use super::{events, executions};
-use crate::json::writer::time;
 
 /// What the ids begin with.
 pub(super) const PREFIX: &str = "sub_";

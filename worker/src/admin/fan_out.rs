@@ -6,9 +6,9 @@
 use crate::http::context::Caller;
 use crate::http::request::Incoming;
 use crate::http::response::Answer;
-use crate::platform::durable_object::received;
 use crate::shard::client::shard;
 use oncekey::Rejection;
+use platform::durable_object::received;
 use worker::Env;
 
 /// How many questions are asked at once.

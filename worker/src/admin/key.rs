@@ -5,8 +5,6 @@ use crate::http::body_budget::Reservation;
 use crate::http::context::Caller;
 use crate::http::request::Incoming;
 use crate::http::response::Answer;
-use crate::json::{Json, take};
-use crate::platform::clock;
 use crate::shard::client::{Authority, NoReply, Patience};
 use crate::shard::protocol::{Operation, Reply};
 use oncekey::response::is_request_id;
@@ -14,6 +12,8 @@ use oncekey::{
     AnswerClass, IdempotencyKey, KeyStatus, Millis, Rejection, ScopedKey, Settlement, Settling,
     StoredResponse,
 };
+use platform::clock;
+use platform::json::{Json, take};
 use serde::Serialize;
 use worker::Env;
 

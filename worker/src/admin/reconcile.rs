@@ -10,9 +10,8 @@ use crate::gateway::caller::admin_scope;
 use crate::http::context::Caller;
 use crate::http::request::Incoming;
 use crate::http::response::Answer;
-use crate::json::writer::{Shown, array};
-use crate::sandbox::reconcile as sandbox;
 use oncekey::{IdempotencyKey, Rejection, Scope, ScopedKey};
+use platform::json::writer::{Shown, array};
 use worker::Env;
 
 /// Where refunds are made, whose number may stand in for a key.
@@ -54,7 +53,7 @@ impl Reconciliation {
         let limit = query.limit(100, 500)?;
         let merchant = incoming.header("x-api-key").unwrap_or_default();
         let scope = admin_scope(caller, incoming)?;
-        let text = sandbox::page(env, merchant, &caller.request_id, cursor, limit).await?;
+        let text = sandbox::operations(env, merchant, &caller.request_id, cursor, limit).await?;
         let lines = text.lines().filter(|line| !line.is_empty());
         let made = lines.map(|line| Made::of_line(line, caller, &scope)).collect();
         Ok(Self { made, asked: 0, told: 0, limit, lacking: Vec::new() })

@@ -14,7 +14,6 @@ use crate::http::body_budget::Reservation;
 use crate::http::context::Caller;
 use crate::http::request::Incoming;
 use crate::http::response::Answer;
-use crate::platform::panic;
 use crate::shard::client::Authority;
 use caller::{is_admin, scope_of};
 use oncekey::disguise::other_methods;
@@ -26,6 +25,7 @@ use oncekey::{
 };
 use origin::{Deadline, Outgoing};
 use outcome::Outcome;
+use platform::panic;
 use record::Claim;
 use run::Attempting;
 use worker::Env;

@@ -6,8 +6,6 @@ use crate::http::delivery;
 use crate::http::headers::{self, is_taken_off};
 use crate::http::request::Incoming;
 use crate::http::response::{Answer, Body};
-use crate::platform::clock;
-use crate::sandbox;
 use futures_util::future::{Either, select};
 use futures_util::stream;
 use futures_util::{Stream, StreamExt};
@@ -18,6 +16,7 @@ use oncekey::forward::{
 };
 use oncekey::response::{drop_connection_headers, is_digest, is_own_header, is_request_id};
 use oncekey::{IdempotencyKey, ScopeSources};
+use platform::clock;
 use std::cell::Cell;
 use std::pin::pin;
 use std::rc::Rc;

@@ -1,13 +1,13 @@
 //! What an attempt has to do with one record: its key's, or its number's.
 
 use crate::gateway::outcome::Work;
-use crate::platform::random;
 use crate::shard::client::{Authority, NoReply, Patience};
 use crate::shard::protocol::{Operation, Reply};
 use oncekey::{
     Completion, Decision, FailCause, Fingerprints, KeyStatus, Policy, Rejection, ScopedKey,
     Settlement, Settling, StoredResponse, Token, UnixMillis,
 };
+use platform::random;
 use std::rc::Rc;
 use worker::web_sys;
 

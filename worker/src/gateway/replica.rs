@@ -1,11 +1,11 @@
 //! Workers KV as a replica of answers: for replays while the authority is slow or down.
 
 use crate::http::body_budget::Reservation;
-use crate::platform::clock;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use oncekey::budget::SMALL;
 use oncekey::{Attempt, Decision, Millis, Record, ScopedKey, Step, replica};
+use platform::clock;
 use std::pin::pin;
 use worker::js_sys::{Object, Promise, Reflect, Uint8Array};
 use worker::wasm_bindgen::{self, JsCast, JsValue, prelude::wasm_bindgen};

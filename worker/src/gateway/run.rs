@@ -10,8 +10,6 @@ use crate::http::context::Caller;
 use crate::http::headers;
 use crate::http::request::Incoming;
 use crate::http::response::Answer;
-use crate::platform::clock;
-use crate::platform::panic;
 use crate::shard::client::Patience;
 use futures_util::future::{Either, OptionFuture, join, select};
 use oncekey::budget::SMALL;
@@ -22,6 +20,8 @@ use oncekey::{
     Attempt, Decision, Execution, Fingerprints, IdempotencyKey, KeyStatus, Millis, Rejection,
     StoredResponse,
 };
+use platform::clock;
+use platform::panic;
 use std::convert::Infallible;
 use std::pin::pin;
 use worker::Env;

@@ -9,11 +9,11 @@ use crate::gateway::run::Attempting;
 use crate::http::body_budget::Reservation;
 use crate::http::context::Caller;
 use crate::http::request::Incoming;
-use crate::platform::clock;
 use crate::shard::client::Authority;
 use oncekey::exchange::{NamedBy, Write};
 use oncekey::webhook::{self, Message};
 use oncekey::{Rejection, Scope, ScopedKey};
+use platform::clock;
 use worker::Env;
 
 /// Answers a delivery.

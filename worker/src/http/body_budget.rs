@@ -1,9 +1,9 @@
 //! The isolate's memory for bodies. An isolate has 128 MB for everything. Who gets room and who has
 //! to give it up is decided by the core (`oncekey::budget`).
 
-use crate::platform::clock;
 use oncekey::Millis;
 use oncekey::budget::{Budget, Ceilings, NoRoom, Place};
+use platform::clock;
 use std::cell::RefCell;
 use std::thread::LocalKey;
 use worker::js_sys::Uint8Array;

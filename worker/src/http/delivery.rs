@@ -2,9 +2,9 @@
 //! in pieces, so that what a caller has not read is known, counted and can be dropped.
 
 use crate::http::body_budget::Reservation;
-use crate::platform::clock;
 use futures_util::future::{Either, LocalBoxFuture, select};
 use oncekey::Millis;
+use platform::clock;
 use std::pin::pin;
 use std::rc::Rc;
 use worker::wasm_bindgen_futures::JsFuture;

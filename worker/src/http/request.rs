@@ -2,12 +2,12 @@
 
 use crate::config::Config;
 use crate::http::body_budget::Reservation;
-use crate::platform::clock;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use oncekey::form::{Taken, has_fields, take_key};
 use oncekey::path::normal;
 use oncekey::{Millis, Rejection, UnixMillis};
+use platform::clock;
 use std::pin::pin;
 use web_sys::Url;
 use worker::{ByteStream, Request};

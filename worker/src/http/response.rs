@@ -3,8 +3,8 @@
 use crate::http::body_budget::Reservation;
 use crate::http::delivery::{self, Delivery};
 use crate::http::headers::{self, is_taken_off};
-use crate::platform::clock;
 use oncekey::{Asked, Dialect, KeyStatus, Rejection, StoredResponse};
+use platform::clock;
 use std::rc::Rc;
 use worker::web_sys::{self, ReadableStream};
 use worker::{EncodeBody, Response, ResponseBuilder};

@@ -10,8 +10,8 @@ mod report;
 pub(crate) use page::page;
 pub(crate) use report::tell;
 
-use crate::platform::clock;
 use oncekey::{Millis, Rejection, UnixMillis};
+use platform::clock;
 use std::cell::{Cell, RefCell};
 
 /// Upper bounds of latencies in milliseconds, and how they are spelt in seconds.

@@ -4,7 +4,7 @@ use super::{BOUNDS, COUNTERS, Counters, Histogram, OUTCOMES, STATES};
 use crate::http::body_budget;
 use crate::http::context::Caller;
 use crate::http::response::Answer;
-use crate::platform::random;
+use platform::random;
 
 /// The counters in the text format of Prometheus.
 pub(crate) fn page(caller: &Caller) -> Answer {

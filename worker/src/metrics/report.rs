@@ -3,8 +3,8 @@
 use super::{COUNTERS, OUTCOMES, Outcome, STATES};
 use crate::http::context::Caller;
 use crate::http::response::Answer;
-use crate::platform::clock;
 use oncekey::Millis;
+use platform::clock;
 use worker::Env;
 use worker::js_sys::{JSON, Reflect};
 use worker::wasm_bindgen::{self, JsCast, JsValue, prelude::wasm_bindgen};

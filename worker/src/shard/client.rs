@@ -6,11 +6,11 @@
 use crate::http::body_budget::Reservation;
 use crate::http::context::Caller;
 use crate::metrics::{self, Measure};
-use crate::platform::clock;
-use crate::platform::durable_object::Object;
 use crate::shard::protocol::{Call, Operation, Reply, Told, VERSION};
 use futures_util::future::{Either, select};
 use oncekey::{Decision, Millis, Scope, ScopedKey};
+use platform::clock;
+use platform::durable_object::Object;
 use std::cell::RefCell;
 use std::pin::pin;
 use std::rc::Rc;

@@ -4,10 +4,10 @@
 //! or neither. Should the database refuse the row alone, the record stands: the answer of a payment
 //! weighs more than the note about it.
 
-use crate::platform::clock;
 use crate::shard::protocol::{Operation, Told};
 use oncekey::journal::{Call, JournalEntry, Note, Teller};
 use oncekey::{Millis, Record, ScopedKey, Settlement, UnixMillis};
+use platform::clock;
 use worker::{Result, SqlStorage, SqlStorageValue};
 
 /// How many rows one sweep takes away; what is left over gets the next alarm at once.

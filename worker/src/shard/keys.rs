@@ -1,10 +1,10 @@
 //! The keys of a shard as operators see them: what stands in a record, but for the answer itself.
 
 use super::replay_counts::Replays;
-use crate::json::writer::Shown;
-use crate::platform::clock;
-use crate::platform::random;
 use oncekey::{Record, ScopedKey, State, UnixMillis, journal};
+use platform::clock;
+use platform::json::writer::Shown;
+use platform::random;
 use worker::{Result, SqlStorage, SqlStorageValue};
 
 /// How many records one call looks at. What has no answer yet has an index; of the rest, the newest.

@@ -12,14 +12,14 @@ pub(crate) mod protocol;
 mod replay_counts;
 
 use crate::config;
-use crate::platform::clock;
-use crate::platform::durable_object::LENGTH;
-use crate::platform::panic;
 use journal::Whose;
 use odd_headers::OddHeaders;
 use oncekey::budget::SMALL;
 use oncekey::journal::{Call as Change, JournalEntry, Note, Teller};
 use oncekey::{Attempt, Decision, Millis, Next, Record, RecordError, UnixMillis, lifecycle};
+use platform::clock;
+use platform::durable_object::LENGTH;
+use platform::panic;
 use protocol::{Call, Operation, Reply, Told, VERSION};
 use replay_counts::Replays;
 use std::cell::Cell;

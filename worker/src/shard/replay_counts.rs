@@ -3,8 +3,8 @@
 //! In memory only: a replay changes nothing, so it writes nothing, and a client that polls cannot
 //! fill anything. What a replica answers does not come here.
 
-use crate::json::writer::Shown;
 use oncekey::UnixMillis;
+use platform::json::writer::Shown;
 use std::cell::RefCell;
 use std::collections::HashMap;
 

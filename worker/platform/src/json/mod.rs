@@ -1,6 +1,6 @@
-//! JSON: read as it was sent, and written member by member.
+//! JSON, read as it was sent and written member by member.
 
 mod reader;
-pub(crate) mod writer;
+pub mod writer;
 
-pub(crate) use reader::{Json, take};
+pub use reader::{Json, take};

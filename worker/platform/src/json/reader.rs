@@ -1,26 +1,31 @@
-//! JSON as it was sent: repeated member names are kept, and integers are told from other numbers.
+//! JSON as it was sent: repeated member names are kept, and integers are distinct from other
+//! numbers.
 //!
-//! `serde_json::Value` would silently keep the last of two members with one name, and the gateway,
-//! which compares such a body byte by byte, must not disagree with the sandbox on what it says.
+//! `serde_json::Value` would silently keep the last of two members with the same name. The gateway
+//! compares such a body byte by byte, and the sandbox must not read it differently.
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
+/// A JSON value.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Json {
+pub enum Json {
     /// A number without fraction and exponent that an `i64` holds exactly.
     Integer(i64),
+    /// A string.
     Text(String),
-    /// Members in the order they came, repeated names included.
+    /// Members in the order in which they were sent, repeated names included.
     Object(Vec<(String, Json)>),
+    /// An array.
     Array(Vec<Json>),
+    /// `null`.
     Null,
-    /// A boolean, any other number: no call takes one.
+    /// A boolean or any other number, which no call accepts.
     Other,
 }
 
-/// Takes a member out of an object: of several with one name the last.
-pub(crate) fn take(members: &mut Vec<(String, Json)>, name: &str) -> Option<Json> {
+/// Removes a member from an object and returns it. Of several with the same name, the last counts.
+pub fn take(members: &mut Vec<(String, Json)>, name: &str) -> Option<Json> {
     let place = members.iter().rposition(|(member, _)| member == name)?;
     Some(members.remove(place).1)
 }

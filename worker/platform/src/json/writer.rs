@@ -1,33 +1,31 @@
-//! Answers as callers see them, written member by member. Objects come from the database as JSON:
-//! their queries say what is shown of them. Both are a small part of what a type with a derived
-//! serializer for each would weigh in the bundle.
+//! JSON for callers, written member by member. It adds a small part of the code to the bundle that
+//! a type with a derived serializer for each response would.
 
-use crate::platform::clock;
+use crate::clock;
 use oncekey::UnixMillis;
 
-/// In a query: a column with a time, as callers see times. Null stays null.
-macro_rules! time {
-    ($column:literal) => {
-        concat!("strftime('%Y-%m-%dT%H:%M:%fZ', ", $column, " / 1000.0, 'unixepoch')")
-    };
-}
-pub(crate) use time;
+/// Writes a JSON object.
+pub struct Shown(String);
 
-/// A JSON object that is being written.
-pub(crate) struct Shown(String);
+impl Default for Shown {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 impl Shown {
-    pub(crate) fn new() -> Self {
+    /// Begins an empty object.
+    pub fn new() -> Self {
         Self("{".to_owned())
     }
 
-    /// An object of a kind, with its id.
-    pub(crate) fn object(kind: &str, id: &str) -> Self {
+    /// Begins an object with the members `id` and `object`.
+    pub fn object(kind: &str, id: &str) -> Self {
         Self::new().text("id", id).text("object", kind)
     }
 
-    /// A member whose value is JSON already.
-    pub(crate) fn json(mut self, name: &str, value: &str) -> Self {
+    /// Adds a member whose value is JSON already.
+    pub fn json(mut self, name: &str, value: &str) -> Self {
         if self.0.len() > 1 {
             self.0.push(',');
         }
@@ -37,39 +35,43 @@ impl Shown {
         self
     }
 
-    pub(crate) fn text(self, name: &str, value: &str) -> Self {
+    /// Adds a string.
+    pub fn text(self, name: &str, value: &str) -> Self {
         self.json(name, &quoted(value))
     }
 
-    /// A text, or null.
-    pub(crate) fn maybe(self, name: &str, value: Option<&str>) -> Self {
+    /// Adds a string or null.
+    pub fn maybe(self, name: &str, value: Option<&str>) -> Self {
         match value {
             Some(value) => self.text(name, value),
             None => self.json(name, "null"),
         }
     }
 
-    pub(crate) fn integer(self, name: &str, value: i64) -> Self {
+    /// Adds an integer.
+    pub fn integer(self, name: &str, value: i64) -> Self {
         self.json(name, &value.to_string())
     }
 
-    pub(crate) fn time(self, name: &str, time: UnixMillis) -> Self {
+    /// Adds a time in RFC 3339.
+    pub fn time(self, name: &str, time: UnixMillis) -> Self {
         self.text(name, &clock::rfc3339(time))
     }
 
-    pub(crate) fn finish(mut self) -> String {
+    /// Returns the object.
+    pub fn finish(mut self) -> String {
         self.0.push('}');
         self.0
     }
 }
 
-/// Values in a JSON array.
-pub(crate) fn array(items: &[String]) -> String {
+/// Writes values that are JSON already as an array.
+pub fn array(items: &[String]) -> String {
     ["[", &items.join(","), "]"].concat()
 }
 
-/// A text as JSON.
-pub(crate) fn quoted(text: &str) -> String {
-    // A text always has a form in JSON.
+/// Writes a string.
+pub fn quoted(text: &str) -> String {
+    // Every string has a form in JSON.
     serde_json::to_string(text).unwrap_or_default()
 }
