@@ -61,9 +61,6 @@ pub use request::{form_key as form, forward, override_headers as disguise, path,
 pub use webhook::target as webhook_target;
 pub use write_flow as exchange;
 
-#[cfg(feature = "wasm")]
-pub mod wasm;
-
 pub use scope::{Scope, ScopeAliases, ScopeError, ScopeSource, ScopeSources, ScopedKey};
 
 pub use request::override_headers::Disguise;

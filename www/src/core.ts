@@ -2,7 +2,7 @@
 
 import * as glue from "../build/glue.js";
 
-/** What the core says to do next (src/wasm/call.rs). */
+/** What the core says to do next (www/wasm/src/call.rs). */
 export type Command =
   | { do: "send"; key: string; attempt: number; timeout: number; earlier: boolean; rotated: boolean }
   | { do: "wait"; after: number; why: "retry" | "inprogress" }
@@ -10,7 +10,7 @@ export type Command =
   | { do: "lookup" }
   | EndCommand;
 
-/** How a key call is to be made; see `keyCallAs` in src/wasm/call.rs. */
+/** How a key call is to be made; see `keyCallAs` in www/wasm/src/call.rs. */
 export interface KeyCallAs {
   /** Which headers go along. */
   names?: string[];

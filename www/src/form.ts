@@ -1,6 +1,6 @@
 // Guards a form: it cannot be submitted twice, and what is sent carries the intent's key.
 //
-// Locking, focus, labels and the live region are the core's (src/wasm/guard.rs); this is what it calls.
+// Locking, focus, labels and the live region are the core's (www/wasm/src/guard.rs); this is what it calls.
 
 import { OncekeyClient, type Tell, isOpen, named } from "./client.js";
 import type { Core } from "./core.js";

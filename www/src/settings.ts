@@ -13,7 +13,7 @@ export interface Settings {
   /** Whether `fetch` is the page's own. */
   isOwnFetch: boolean;
   totalTime: number;
-  /** For the core: see JsSettings in src/wasm/client.rs. */
+  /** For the core: see JsSettings in www/wasm/src/client.rs. */
   core: object;
 }
 

@@ -1,7 +1,7 @@
 //! Other handlers of the page, which prevent a submit or keep it to themselves.
 
 use crate::page::{FORM, Page, method, settle};
-use oncekey::wasm::guard::FormGuard;
+use oncekey_web::guard::FormGuard;
 use wasm_bindgen_test::wasm_bindgen_test;
 
 const SENT: &str = "sent 1 pay card=4242&how=pay";

@@ -1,7 +1,7 @@
 //! A guard's own life, and pages that make it hard.
 
 use crate::page::{FORM, Page, catch_errors, method, settle, thrown};
-use oncekey::wasm::guard::FormGuard;
+use oncekey_web::guard::FormGuard;
 use wasm_bindgen::prelude::{JsCast, JsValue};
 use wasm_bindgen_test::wasm_bindgen_test;
 

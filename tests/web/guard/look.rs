@@ -1,7 +1,7 @@
 //! What people see and hear of a busy form, and that it comes back as it was.
 
 use crate::page::{FORM, Page, settle, wait};
-use oncekey::wasm::guard::FormGuard;
+use oncekey_web::guard::FormGuard;
 use wasm_bindgen::prelude::JsCast;
 use wasm_bindgen_test::wasm_bindgen_test;
 

@@ -1,7 +1,7 @@
 //! A form that the browser posts itself, with the key in a hidden field.
 
 use crate::page::{FORM, Page, catch_errors, method, settle, thrown};
-use oncekey::wasm::guard::FormGuard;
+use oncekey_web::guard::FormGuard;
 use std::rc::Rc;
 use wasm_bindgen::prelude::{JsCast, JsValue};
 use wasm_bindgen_test::wasm_bindgen_test;

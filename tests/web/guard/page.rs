@@ -1,7 +1,7 @@
 //! A page with one form, whose posts go to a frame of their own.
 
 use js_sys::{Array, Function, Object, Promise, Reflect};
-use oncekey::wasm::guard::FormGuard;
+use oncekey_web::guard::FormGuard;
 use std::rc::Rc;
 use wasm_bindgen::prelude::{Closure, JsCast, JsValue};
 use web_sys::{Element, HtmlFormElement};

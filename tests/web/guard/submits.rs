@@ -1,7 +1,7 @@
 //! Which submits go, and with which values.
 
 use crate::page::{FORM, Page, catch_errors, run, settle, thrown, wait};
-use oncekey::wasm::guard::FormGuard;
+use oncekey_web::guard::FormGuard;
 use wasm_bindgen::prelude::{JsCast, JsValue};
 use wasm_bindgen_test::wasm_bindgen_test;
 

@@ -1,7 +1,7 @@
 //! Storages that throw, forget, or tell something else than what they were given.
 
 use crate::page::{Page, refused, run, send, state, text};
-use oncekey::wasm::Client;
+use oncekey_web::Client;
 use wasm_bindgen_test::wasm_bindgen_test;
 
 /// A storage in a `Map`, some of whose methods are others.

@@ -1,7 +1,7 @@
 //! Clients as a page has them, and what they left in `localStorage`.
 
 use js_sys::{Function, Object, Reflect};
-use oncekey::wasm::{CallHandle, Client};
+use oncekey_web::{CallHandle, Client};
 use std::cell::Cell;
 use wasm_bindgen::prelude::*;
 use web_sys::Storage;

@@ -1,14 +1,14 @@
 //! One call, as JavaScript drives it: [`Call`] with its store, clock and random numbers.
 
-use super::convert::{command, credential, number, object, range_error};
-use super::host;
-use super::storage::Store;
-use crate::client::intent::{
+use crate::convert::{command, credential, number, object, range_error};
+use crate::host;
+use crate::storage::Store;
+use oncekey::client::intent::{
     Call, CallSettings, Command, Cookies, Credential, End, Ended, Entry, EntryError, Goal,
     KeyCallAs, Moment, Report, Said, State, Step, Stored, Waiting, Which,
 };
-use crate::client::retry::{Answer, Body, Heard, Outcome, Stop};
-use crate::key::IdempotencyKey;
+use oncekey::client::retry::{Answer, Body, Heard, Outcome, Stop};
+use oncekey::key::IdempotencyKey;
 use std::rc::Rc;
 use wasm_bindgen::prelude::*;
 
@@ -36,9 +36,9 @@ extern "C" {
 }
 
 /// What the calls of one client share.
-pub(super) struct Shared {
-    pub(super) store: Store,
-    pub(super) settings: CallSettings,
+pub(crate) struct Shared {
+    pub(crate) store: Store,
+    pub(crate) settings: CallSettings,
 }
 
 /// A call under way. Each method gives the next command, an object whose `do` says what to do.
@@ -168,7 +168,7 @@ impl CallHandle {
 }
 
 impl CallHandle {
-    pub(super) fn new(
+    pub(crate) fn new(
         shared: Rc<Shared>,
         name: String,
         goal: Goal,
@@ -179,7 +179,7 @@ impl CallHandle {
     }
 
     /// The same call, which takes this key where it would mint one.
-    pub(super) fn offering(mut self, key: Option<IdempotencyKey>) -> Self {
+    pub(crate) fn offering(mut self, key: Option<IdempotencyKey>) -> Self {
         if let Some(key) = key {
             self.call = self.call.offering(key);
         }
@@ -187,7 +187,7 @@ impl CallHandle {
     }
 
     /// The same call, whose own request carries this credential.
-    pub(super) fn under(self, credential: Credential) -> Self {
+    pub(crate) fn under(self, credential: Credential) -> Self {
         Self { call: self.call.under(credential), ..self }
     }
 
@@ -214,7 +214,7 @@ impl CallHandle {
 }
 
 /// What is known of an intent, with further members.
-pub(super) fn status_of(stored: &Stored, more: &[(&'static str, JsValue)]) -> JsValue {
+pub(crate) fn status_of(stored: &Stored, more: &[(&'static str, JsValue)]) -> JsValue {
     let mut members = more.to_vec();
     let text = JsValue::from_str;
     match stored {

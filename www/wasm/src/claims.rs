@@ -1,15 +1,15 @@
 //! Who sends, where there are no Web Locks: a lease in storage.
 
-use super::convert::{command, number};
-use super::host;
-use super::storage::Store;
-use crate::client::intent::{Claim, Claiming, TabToken};
-use crate::time::Millis;
+use crate::convert::{command, number};
+use crate::host;
+use crate::storage::Store;
+use oncekey::client::intent::{Claim, Claiming, TabToken};
+use oncekey::time::Millis;
 use wasm_bindgen::JsValue;
 
-pub(super) const RENEWAL: Millis = Claim::RENEW_AFTER;
+pub(crate) const RENEWAL: Millis = Claim::RENEW_AFTER;
 
-pub(super) fn claim(store: &Store, intent: &str, tab: TabToken) -> JsValue {
+pub(crate) fn claim(store: &Store, intent: &str, tab: TabToken) -> JsValue {
     match Claim::claim(found(store, intent).as_ref(), tab, host::now()) {
         Claiming::Mine => command("send", &[]),
         Claiming::Wait(after) => command("wait", &[("after", number(after.as_u64() as f64))]),
@@ -21,11 +21,11 @@ pub(super) fn claim(store: &Store, intent: &str, tab: TabToken) -> JsValue {
     }
 }
 
-pub(super) fn is_held(store: &Store, intent: &str, tab: TabToken) -> bool {
+pub(crate) fn is_held(store: &Store, intent: &str, tab: TabToken) -> bool {
     Claim::is_held(found(store, intent).as_ref(), tab, host::now())
 }
 
-pub(super) fn renew(store: &Store, intent: &str, tab: TabToken) -> bool {
+pub(crate) fn renew(store: &Store, intent: &str, tab: TabToken) -> bool {
     let renewed = Claim::renew(found(store, intent).as_ref(), tab, host::now());
     if let Some(claim) = &renewed {
         store.write(&name(intent), &claim.encode());
@@ -33,7 +33,7 @@ pub(super) fn renew(store: &Store, intent: &str, tab: TabToken) -> bool {
     renewed.is_some()
 }
 
-pub(super) fn unclaim(store: &Store, intent: &str, tab: TabToken) {
+pub(crate) fn unclaim(store: &Store, intent: &str, tab: TabToken) {
     if Claim::is_of(found(store, intent).as_ref(), tab) {
         store.remove(&name(intent));
     }

@@ -1,14 +1,14 @@
 //! A page's client: its settings, what it keeps, and the calls that it starts.
 
-use super::call::{CallHandle, Shared, status_of};
-use super::convert::{credential, millis, pointers, range_error};
-use super::storage::Store;
-use super::{claims, host};
-use crate::client::intent::{CallSettings, Cookies, Goal, Payload, Stored, TabToken};
-use crate::client::retry::{Jitter, RetryPolicy, RetrySettings, is_final_status};
-use crate::fingerprint::RequestParts;
-use crate::key::IdempotencyKey;
-use crate::time::{Millis, UnixMillis};
+use crate::call::{CallHandle, Shared, status_of};
+use crate::convert::{credential, millis, pointers, range_error};
+use crate::storage::Store;
+use crate::{claims, host};
+use oncekey::client::intent::{CallSettings, Cookies, Goal, Payload, Stored, TabToken};
+use oncekey::client::retry::{Jitter, RetryPolicy, RetrySettings, is_final_status};
+use oncekey::fingerprint::RequestParts;
+use oncekey::key::IdempotencyKey;
+use oncekey::time::{Millis, UnixMillis};
 use std::cell::OnceCell;
 use std::rc::Rc;
 use wasm_bindgen::prelude::*;

@@ -1,12 +1,12 @@
 //! Values that cross the boundary.
 
-use crate::canonical::JsonPointer;
-use crate::client::intent::{Cookies, Credential};
-use crate::time::Millis;
+use oncekey::canonical::JsonPointer;
+use oncekey::client::intent::{Cookies, Credential};
+use oncekey::time::Millis;
 use wasm_bindgen::prelude::*;
 
 /// A plain object with these members; those that are undefined are left out.
-pub(super) fn object(members: &[(&str, JsValue)]) -> JsValue {
+pub(crate) fn object(members: &[(&str, JsValue)]) -> JsValue {
     let object = js_sys::Object::new();
     for (name, value) in members.iter().filter(|(_, value)| !value.is_undefined()) {
         // Setting a member of a fresh object does not fail.
@@ -16,14 +16,14 @@ pub(super) fn object(members: &[(&str, JsValue)]) -> JsValue {
 }
 
 /// What JavaScript is to do next.
-pub(super) fn command(name: &str, members: &[(&str, JsValue)]) -> JsValue {
+pub(crate) fn command(name: &str, members: &[(&str, JsValue)]) -> JsValue {
     let mut all = vec![("do", JsValue::from_str(name))];
     all.extend_from_slice(members);
     object(&all)
 }
 
 /// A length in milliseconds.
-pub(super) fn millis(name: &str, value: f64) -> Result<Millis, JsValue> {
+pub(crate) fn millis(name: &str, value: f64) -> Result<Millis, JsValue> {
     if value.is_finite() && value >= 0.0 {
         Ok(Millis::new(value as u64))
     } else {
@@ -31,7 +31,7 @@ pub(super) fn millis(name: &str, value: f64) -> Result<Millis, JsValue> {
     }
 }
 
-pub(super) fn pointers(list: Option<js_sys::Array>) -> Result<Vec<JsonPointer>, JsValue> {
+pub(crate) fn pointers(list: Option<js_sys::Array>) -> Result<Vec<JsonPointer>, JsValue> {
     let Some(list) = list else { return Ok(Vec::new()) };
     let pointers = list.iter().map(|pointer| {
         let text = pointer.as_string().unwrap_or_default();
@@ -42,16 +42,16 @@ pub(super) fn pointers(list: Option<js_sys::Array>) -> Result<Vec<JsonPointer>, 
 }
 
 /// `headers`: name, value, name, value …
-pub(super) fn credential(cookies: Cookies, headers: &js_sys::Array) -> Credential {
+pub(crate) fn credential(cookies: Cookies, headers: &js_sys::Array) -> Credential {
     let texts: Vec<_> = headers.iter().map(|text| text.as_string().unwrap_or_default()).collect();
     let pairs = texts.chunks_exact(2).map(|pair| (pair[0].as_str(), pair[1].as_str()));
     Credential::new(cookies, pairs)
 }
 
-pub(super) fn range_error(message: &str) -> JsValue {
+pub(crate) fn range_error(message: &str) -> JsValue {
     js_sys::RangeError::new(message).into()
 }
 
-pub(super) fn number(number: impl Into<f64>) -> JsValue {
+pub(crate) fn number(number: impl Into<f64>) -> JsValue {
     JsValue::from_f64(number.into())
 }

@@ -1,4 +1,4 @@
-//! The guard of a form in a page: it carries out what [`crate::client::form_guard`] decides.
+//! The guard of a form in a page: it carries out what [`oncekey::client::form_guard`] decides.
 //!
 //! # A submit
 //!
@@ -44,9 +44,9 @@ mod steps;
 
 pub use options::{FormGuardOptions, OnSubmit};
 
-use crate::client::form_guard::Event as Happening;
 use guarded::{Guarded, mark};
 use js_sys::{Error, Reflect};
+use oncekey::client::form_guard::Event as Happening;
 use options::{Options, Send, key_field, require_post, type_error};
 use std::rc::Rc;
 use wasm_bindgen::prelude::{JsCast, JsValue, wasm_bindgen};

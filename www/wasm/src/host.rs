@@ -1,6 +1,6 @@
 //! What the core gets from its host: the time and random numbers.
 
-use crate::time::{Millis, UnixMillis};
+use oncekey::time::{Millis, UnixMillis};
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
@@ -13,16 +13,16 @@ extern "C" {
     fn random_values(bytes: &js_sys::Uint8Array) -> Result<js_sys::Uint8Array, JsValue>;
 }
 
-pub(super) fn now() -> UnixMillis {
+pub(crate) fn now() -> UnixMillis {
     UnixMillis::new(js_sys::Date::now() as u64)
 }
 
 /// A clock that nobody can set.
-pub(super) fn ticks() -> Millis {
+pub(crate) fn ticks() -> Millis {
     Millis::new(performance_now() as u64)
 }
 
-pub(super) fn random() -> Result<[u8; 16], JsValue> {
+pub(crate) fn random() -> Result<[u8; 16], JsValue> {
     let bytes = js_sys::Uint8Array::new_with_length(16);
     random_values(&bytes)?;
     let mut random = [0; 16];

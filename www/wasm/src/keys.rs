@@ -1,7 +1,7 @@
 //! Keys, for requests that the package does not send.
 
-use super::host;
-use crate::key::IdempotencyKey;
+use crate::host;
+use oncekey::key::IdempotencyKey;
 use wasm_bindgen::prelude::*;
 
 /// Makes a new key: a UUIDv7 from the host's time and its cryptographic random numbers.

@@ -8,15 +8,15 @@
 //!
 //! What is kept for an intent is removed once it [is over](Stored::is_over): see [`Store::over`].
 
-use super::host;
-use crate::client::intent::Stored;
-use crate::time::{Millis, UnixMillis};
+use crate::host;
+use oncekey::client::intent::Stored;
+use oncekey::time::{Millis, UnixMillis};
 use std::cell::Cell;
 use wasm_bindgen::prelude::*;
 use web_sys::Storage;
 
 /// What is kept under names that begin with a prefix.
-pub(super) struct Store {
+pub(crate) struct Store {
     prefix: String,
     storage: Option<Storage>,
     /// What storage did not take; null for what it did not remove. The host's map brings no code
@@ -44,7 +44,7 @@ extern "C" {
 
 /// Why something would not survive a reload.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Loss {
+pub(crate) enum Loss {
     /// Storage may not be used here.
     Denied,
     /// It is full.
@@ -57,7 +57,7 @@ impl Store {
     /// `given`: what the caller wants; undefined stands for `localStorage`, null for memory only.
     ///
     /// Colons of the namespace are doubled: `a` with the intent `b:i:c` is not `a:i:b` with `c`.
-    pub(super) fn open(given: &JsValue, namespace: &str) -> Self {
+    pub(crate) fn open(given: &JsValue, namespace: &str) -> Self {
         let prefix = namespace.replace(':', "::");
         let (storage, loss) = match given {
             given if given.is_undefined() => local_storage(),
@@ -77,11 +77,11 @@ impl Store {
     }
 
     /// Whether other tabs may see what is kept.
-    pub(super) fn is_shared(&self) -> bool {
+    pub(crate) fn is_shared(&self) -> bool {
         self.storage.is_some()
     }
 
-    pub(super) fn read(&self, name: &str) -> Option<String> {
+    pub(crate) fn read(&self, name: &str) -> Option<String> {
         let name = self.full(name);
         let kept = self.memory.get(&JsValue::from_str(&name));
         if !kept.is_undefined() {
@@ -109,7 +109,7 @@ impl Store {
         is_usable
     }
 
-    pub(super) fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         let full = self.full(name);
         let kept = match self.try_write(&full, text) {
             Err(Loss::Quota) if self.make_room() => self.try_write(&full, text),
@@ -129,7 +129,7 @@ impl Store {
         }
     }
 
-    pub(super) fn remove(&self, name: &str) {
+    pub(crate) fn remove(&self, name: &str) {
         let name = self.full(name);
         let removed = self.storage.as_ref().map(|storage| storage.remove_item(&name));
         let name = JsValue::from_str(&name);
@@ -142,7 +142,7 @@ impl Store {
     }
 
     /// The names in use that begin with `start`, without it.
-    pub(super) fn names(&self, start: &str) -> Vec<String> {
+    pub(crate) fn names(&self, start: &str) -> Vec<String> {
         let start = self.full(start);
         let in_memory = js_sys::Array::from(&self.memory.keys());
         let mut names: Vec<_> = in_memory.iter().filter_map(|name| name.as_string()).collect();
@@ -158,7 +158,7 @@ impl Store {
     ///
     /// A page asks for them often, and most entries of a busy till are settled. The text of one is
     /// read once; while storage holds that very text, it is not looked into again.
-    pub(super) fn open_ones(&self, start: &str) -> Vec<(String, Stored)> {
+    pub(crate) fn open_ones(&self, start: &str) -> Vec<(String, Stored)> {
         let full_start = self.full(start);
         let mut open = Vec::new();
         let mut look = |name: &str| {
@@ -202,7 +202,7 @@ impl Store {
 
     /// Entries under `start` that [are over](Stored::is_over), by their names without `start`: those
     /// among the next `count` names of the storage, or all of them.
-    pub(super) fn over(
+    pub(crate) fn over(
         &self,
         start: &str,
         count: Option<u32>,
@@ -229,7 +229,7 @@ impl Store {
     }
 
     /// That something would not survive the page; told once.
-    pub(super) fn take_loss(&self) -> Option<Loss> {
+    pub(crate) fn take_loss(&self) -> Option<Loss> {
         let loss = self.loss.take().filter(|_| !self.told.get());
         self.told.set(self.told.get() || loss.is_some());
         loss
@@ -269,7 +269,7 @@ impl Store {
 }
 
 impl Loss {
-    pub(super) fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Denied => "denied",
             Self::Quota => "quota",

@@ -1,10 +1,10 @@
-//! Clicks and keys, as [`Presses`](crate::client::form_guard::Presses) has to know them.
+//! Clicks and keys, as [`Presses`](oncekey::client::form_guard::Presses) has to know them.
 
 use super::dom;
 use super::guarded::{Guarded, function};
-use crate::client::form_guard::Press;
-use crate::time::Millis;
 use js_sys::Reflect;
+use oncekey::client::form_guard::Press;
+use oncekey::time::Millis;
 use wasm_bindgen::prelude::JsValue;
 use web_sys::Event;
 

@@ -5,7 +5,7 @@ use super::flight::{self, Flight, Phase, Place};
 use super::guarded::{Guarded, function};
 use super::lock::{self, Lock};
 use super::options::{Send, is_post, key_field, require_post, type_error};
-use crate::client::form_guard::{Decision, Event as Happening, State};
+use oncekey::client::form_guard::{Decision, Event as Happening, State};
 use wasm_bindgen::prelude::{JsCast, JsValue};
 use web_sys::{CustomEvent, CustomEventInit, Event, FormData, HtmlElement, SubmitEvent};
 
