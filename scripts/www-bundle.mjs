@@ -35,7 +35,7 @@ const shared = {
   logLevel: "warning",
   outdir: "dist",
 };
-const entries = (...names) => names.map((name) => `src/${name}.ts`);
+const entries = (...names) => names.map((name) => `src/entrypoints/${name}.ts`);
 const names = ["index", "slim", "react", "element", "auto"];
 
 await Promise.all([
@@ -46,7 +46,7 @@ await Promise.all([
     format: "esm",
     splitting: true,
     entryPoints: entries(...names, "workerd"),
-    plugins: [parts("./translated.js", { path: `${root}src/index.ts` })],
+    plugins: [parts("./translated.js", { path: `${root}src/entrypoints/index.ts` })],
   }),
   build({
     ...shared,
@@ -60,7 +60,7 @@ await Promise.all([
     ...shared,
     format: "iife",
     globalName: "oncekey",
-    entryPoints: [{ in: "src/index.ts", out: "oncekey.global" }],
+    entryPoints: [{ in: "src/entrypoints/index.ts", out: "oncekey.global" }],
     plugins: [parts("./translated.js")],
   }),
   build({ ...shared, format: "esm", entryPoints: ["build/translated.js"] }),

@@ -1,9 +1,10 @@
-// What tsc wrote into www/dist, made fit to be shipped: only what the entry points lead to, and a twin of each file
-// for CommonJS, because a `.d.ts` of this package describes an ES module.
-import { readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+// What tsc wrote into www/build/types, made fit to be shipped in www/dist: only what the entry points lead to, without
+// folders, and a twin of each file for CommonJS, because a `.d.ts` of this package describes an ES module.
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { basename } from "node:path";
 
-const dist = new URL("../www/dist/", import.meta.url).pathname;
-const { exports } = JSON.parse(readFileSync(`${dist}../package.json`, "utf8"));
+const www = new URL("../www/", import.meta.url).pathname;
+const { exports } = JSON.parse(readFileSync(`${www}package.json`, "utf8"));
 
 /** The targets of a condition, however deep it stands. */
 function* targets(conditions) {
@@ -11,14 +12,23 @@ function* targets(conditions) {
   else for (const inner of Object.values(conditions)) yield* targets(inner);
 }
 
-const RELATIVE = /(from "|import\(")\.\/([\w-]+)\.js"/g;
+const RELATIVE = /(from "|import\(")\.{1,2}\/(?:[\w.-]+\/)*([\w-]+)\.js"/g;
+/** The text of each module, by its name: no two of them share one. */
+const texts = new Map();
+for (const file of readdirSync(`${www}build/types`, { recursive: true })) {
+  const name = basename(file, ".d.ts");
+  if (!file.endsWith(".d.ts")) continue;
+  if (texts.has(name)) throw new Error(`two modules are named ${name}`);
+  texts.set(name, readFileSync(`${www}build/types/${file}`, "utf8"));
+}
+
 /** The modules that the package's types with this ending lead to. */
 function reached(ending) {
   const modules = new Set();
   const follow = (name) => {
     if (modules.has(name)) return;
     modules.add(name);
-    for (const [, , next] of readFileSync(`${dist}${name}.d.ts`, "utf8").matchAll(RELATIVE)) follow(next);
+    for (const [, , next] of texts.get(name).matchAll(RELATIVE)) follow(next);
   };
   for (const target of targets(exports)) {
     const [, name] = /^\.\/dist\/([\w-]+)(?=\.)/.exec(target) ?? [];
@@ -27,11 +37,8 @@ function reached(ending) {
   return modules;
 }
 
-const modules = reached(".d.ts");
-for (const name of reached(".d.cts")) {
-  const text = readFileSync(`${dist}${name}.d.ts`, "utf8");
-  writeFileSync(`${dist}${name}.d.cts`, text.replace(RELATIVE, '$1./$2.cjs"'));
-}
-for (const file of readdirSync(dist)) {
-  if (file.endsWith(".d.ts") && !modules.has(file.slice(0, -5))) rmSync(`${dist}${file}`);
+for (const [types, script] of [[".d.ts", ".js"], [".d.cts", ".cjs"]]) {
+  for (const name of reached(types)) {
+    writeFileSync(`${www}dist/${name}${types}`, texts.get(name).replace(RELATIVE, `$1./$2${script}"`));
+  }
 }

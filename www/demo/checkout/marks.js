@@ -1,6 +1,6 @@
 // What somebody did: presses of Pay, loads of the page, questions, changes of the basket. The picture's first row.
 
-import { line, shape, text } from "./svg.js";
+import { line, shape, text } from "../shared/svg.js";
 
 /** Where the marks stand, and how far apart they stay: a double click is two of them, side by side. */
 const Y = 23;

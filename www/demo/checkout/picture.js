@@ -4,7 +4,7 @@
 import { marksOf } from "./marks.js";
 import { isMoving, isWaiting } from "./model.js";
 import { scaleOf } from "./scale.js";
-import { line, shape, text } from "./svg.js";
+import { line, shape, text } from "../shared/svg.js";
 import { stateWord, times } from "./words.js";
 
 /** The first row has room for names above its marks. */

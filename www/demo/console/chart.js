@@ -1,6 +1,6 @@
 // A chart of stacked bars in a figure, its legend with numbers as its text.
 
-import { line, shape, text } from "../svg.js";
+import { line, shape, text } from "../shared/svg.js";
 import { binsOf, roundUp, totalsOf } from "./bins.js";
 import { element, say } from "./dom.js";
 import { date, many } from "./words.js";

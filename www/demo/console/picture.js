@@ -1,6 +1,6 @@
 // The picture of a life: a row for decisions, one for each attempt, one for how the key stood, up to its end.
 
-import { line, shape, text } from "../svg.js";
+import { line, shape, text } from "../shared/svg.js";
 import { scaleOf } from "./scale.js";
 import { date, span, stateWord } from "./words.js";
 

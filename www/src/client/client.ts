@@ -1,6 +1,6 @@
 // The client of a page: its intents, and what became of them.
 
-import type { Command, Core, CoreClient, EndCommand, Loader } from "./core.js";
+import type { Command, Core, CoreClient, EndCommand, Loader } from "../core.js";
 import { type Ended, drive } from "./drive.js";
 import {
   AbortedError,
@@ -9,12 +9,12 @@ import {
   KeyVoidedError,
   OutcomeUnknownError,
   PayloadChangedError,
-} from "./errors.js";
+} from "../errors.js";
 import { type KeyCalls, keyCalls } from "./key-calls.js";
 import { ABANDON, INTENT, RESOLVE, checkInit, checkOptions } from "./options.js";
 import { type Prepared, cookiesOf, expected, prepare } from "./request.js";
 import { type Settings, read } from "./settings.js";
-import type { Stay } from "./stay.js";
+import type { Stay } from "../form/stay.js";
 import { TooLong, type TurnOptions, takeTurn } from "./turn.js";
 import type {
   Client,
@@ -26,7 +26,7 @@ import type {
   IntentStatus,
   PendingIntent,
   ResolveOptions,
-} from "./types.js";
+} from "../types.js";
 import { abortable } from "./wait.js";
 
 /** The platform's own, with the types of this client's events. */

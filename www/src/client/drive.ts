@@ -1,10 +1,10 @@
 // Carries out what the core says, step by step, until a call ends. No rules here.
 
 import { type Heard, attempt } from "./attempt.js";
-import type { Command, CoreCall, EndCommand, KeyCallAs } from "./core.js";
+import type { Command, CoreCall, EndCommand, KeyCallAs } from "../core.js";
 import type { KeyCalls } from "./key-calls.js";
 import type { Prepared } from "./request.js";
-import type { ClientEvents, Lookup, ResolveOptions } from "./types.js";
+import type { ClientEvents, Lookup, ResolveOptions } from "../types.js";
 import { abortable, online, sleep } from "./wait.js";
 
 export interface Drive {

@@ -1,6 +1,6 @@
 // The two calls that tell about a key: its state, and to void it.
 
-import type { KeyCallAs } from "./core.js";
+import type { KeyCallAs } from "../core.js";
 import { uncached } from "./request.js";
 import { abortable, timer } from "./wait.js";
 

@@ -1,7 +1,7 @@
 // A request, serialised once: every attempt sends these bytes and this content type.
 
 import { type Serialised, multipart } from "./multipart.js";
-import type { IntentInit } from "./types.js";
+import type { IntentInit } from "../types.js";
 
 export interface Prepared {
   method: string;

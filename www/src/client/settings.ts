@@ -2,7 +2,7 @@
 
 import { CLIENT, checkOptions } from "./options.js";
 import { base } from "./request.js";
-import type { ClientOptions } from "./types.js";
+import type { ClientOptions } from "../types.js";
 
 export interface Settings {
   namespace: string;

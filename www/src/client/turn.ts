@@ -2,7 +2,7 @@
 //
 // Web Locks decide among tabs where there are any, else a lease in storage (src/client/tab_lease.rs).
 
-import type { CoreClient } from "./core.js";
+import type { CoreClient } from "../core.js";
 import { abortable, sleep, timer } from "./wait.js";
 
 export interface TurnOptions {

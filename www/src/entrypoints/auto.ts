@@ -5,9 +5,9 @@
 // `<html data-oncekey-key-url="/_oncekey/key">` says where keys are asked.
 
 import { type FormGuard, createClient } from "oncekey";
-import { ofForm } from "./form-data.js";
-import { guardByMarkup, tellWrong } from "./markup.js";
-import { DATA, wrongAttributes } from "./options.js";
+import { ofForm } from "../form/form-data.js";
+import { guardByMarkup, tellWrong } from "../form/markup.js";
+import { DATA, wrongAttributes } from "../client/options.js";
 
 /** The forms that have been seen, with their guards; none for one that could not be guarded. */
 const guards = new Map<HTMLFormElement, FormGuard | undefined>();

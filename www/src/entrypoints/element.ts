@@ -3,8 +3,8 @@
 //   <once-form intent="order:1042" key-url="/_oncekey/key"><form method="post" action="/v1/orders">…</form></once-form>
 
 import { type Client, type FormGuard, createClient } from "oncekey";
-import { guardByMarkup, tellWrong } from "./markup.js";
-import { ELEMENT, wrongAttributes } from "./options.js";
+import { guardByMarkup, tellWrong } from "../form/markup.js";
+import { ELEMENT, wrongAttributes } from "../client/options.js";
 
 /**
  * Defines the element. `client`: the client of all of them; without it each has one of its own, with the attribute

@@ -2,7 +2,7 @@
 
 import { decode } from "./base64.js";
 import { entryPoint } from "./entry.js";
-import type { EntryPoint } from "./types.js";
+import type { EntryPoint } from "../types.js";
 import wasm from "oncekey:wasm";
 
 export * from "./public.js";

@@ -1,7 +1,7 @@
 // `oncekey/slim`: without the wasm, which the page brings along (`oncekey/wasm`) by `init`.
 
 import { entryPoint } from "./entry.js";
-import type { EntryPoint } from "./types.js";
+import type { EntryPoint } from "../types.js";
 
 export * from "./public.js";
 

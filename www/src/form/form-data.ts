@@ -1,8 +1,8 @@
 // What a form sends.
 
-import { lines } from "./multipart.js";
-import type { Prepared } from "./request.js";
-import type { FormRequest } from "./types.js";
+import { lines } from "../client/multipart.js";
+import type { Prepared } from "../client/request.js";
+import type { FormRequest } from "../types.js";
 
 /** The form as a browser would send it, for `fetch`. */
 export function asSubmitted(form: HTMLFormElement, data: FormData, submitter: HTMLElement | null): FormRequest {

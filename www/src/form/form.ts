@@ -2,14 +2,14 @@
 //
 // Locking, focus, labels and the live region are the core's (www/wasm/src/guard.rs); this is what it calls.
 
-import { OncekeyClient, type Tell, isOpen, named } from "./client.js";
-import type { Core } from "./core.js";
-import { AbortedError, AnswerGoneError, OutcomeUnknownError, PayloadChangedError } from "./errors.js";
+import { OncekeyClient, type Tell, isOpen, named } from "../client/client.js";
+import type { Core } from "../core.js";
+import { AbortedError, AnswerGoneError, OutcomeUnknownError, PayloadChangedError } from "../errors.js";
 import { asNavigated, asSubmitted } from "./form-data.js";
-import { GUARD, checkOptions } from "./options.js";
+import { GUARD, checkOptions } from "../client/options.js";
 import { type Stay, watchStay } from "./stay.js";
-import type { ClientEvents, FormGuard, FormRequest, GuardMessages, GuardOptions } from "./types.js";
-import { abortable } from "./wait.js";
+import type { ClientEvents, FormGuard, FormRequest, GuardMessages, GuardOptions } from "../types.js";
+import { abortable } from "../client/wait.js";
 
 const KEY_FIELD = "idempotency_key";
 

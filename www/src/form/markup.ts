@@ -2,7 +2,7 @@
 
 import { type Client, type FormGuard, type GuardOptions, guardForm } from "oncekey";
 import { ofForm } from "./form-data.js";
-import { DATA, wrongAttributes } from "./options.js";
+import { DATA, wrongAttributes } from "../client/options.js";
 
 /** What the attributes of an element say, without their prefix. */
 export type Read = (name: string) => string | null;

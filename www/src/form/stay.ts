@@ -2,7 +2,7 @@
 // beforeunload dialog, an answer that goes to another window or a frame.
 
 import { attribute } from "./form-data.js";
-import { timer } from "./wait.js";
+import { timer } from "../client/wait.js";
 
 /** `not_sent`: the browser has given the post up before anything was sent. */
 export type Stay = "stayed" | "not_sent";

@@ -1,4 +1,4 @@
-//! Whose turn it is to send for an intent, as `www/src/turn.ts` finds it: by Web Locks, else by a lease in storage.
+//! Whose turn it is to send for an intent, as `www/src/client/turn.ts` finds it: by Web Locks, else by a lease in storage.
 
 use super::coverage::Met;
 use super::message::Event;
