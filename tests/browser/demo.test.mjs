@@ -29,7 +29,7 @@ describe("the demo's checkout", () => {
 
   const shows = (selector, words) =>
     page.waitForFunction(([selector, words]) => new RegExp(words).test(document.querySelector(selector)?.textContent), [selector, words.source], {
-      timeout: 20_000,
+      timeout: 180_000,
     });
   const status = (words) => shows("[data-oncekey-status]", words);
   const said = (words) => shows("#log", words);

@@ -48,7 +48,7 @@ export class Operator {
   }
   /** Waits for another look. */
   seen() {
-    return this.page.waitForResponse((answer) => answer.url().includes("/keys?limit="), { timeout: 60_000 });
+    return this.page.waitForResponse((answer) => answer.url().includes("/keys?limit="), { timeout: 180_000 });
   }
 
   row(key) {
@@ -56,7 +56,7 @@ export class Operator {
   }
   /** Picks a key from the list and waits for its life. */
   async pick(key) {
-    await this.row(key).click({ timeout: 20_000 });
+    await this.row(key).click({ timeout: 180_000 });
     await this.page.waitForFunction(
       (start) => document.querySelector("#life-title code").textContent.startsWith(start) && !document.querySelector("#one-life").hidden,
       recordName(key).slice(0, 8),
@@ -68,7 +68,7 @@ export class Operator {
   }
   async stands(word) {
     await this.page.waitForFunction((word) => document.querySelector("#life-title .pill").textContent === word, word, {
-      timeout: 20_000,
+      timeout: 180_000,
     });
   }
   /** The list in words, without times. */

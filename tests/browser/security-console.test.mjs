@@ -42,7 +42,7 @@ describe("the console under attack", () => {
       const operator = await Operator.atDesk(context, gateway);
       const { page } = operator;
       for (const [at, hash] of keys.entries()) {
-        await page.locator(`[data-hash="${hash}"]`).click({ timeout: 20_000 });
+        await page.locator(`[data-hash="${hash}"]`).click({ timeout: 180_000 });
         await page.waitForFunction((start) => document.querySelector("#life-title code").textContent.startsWith(start) && !document.querySelector("#one-life").hidden, hash.slice(0, 8));
         assert.ok((await page.locator("#one-life").textContent()).includes(MARKUP[at]), "it is shown, letter by letter");
         await page.locator("#one-life *").evaluateAll((nodes) => nodes.forEach((node) => node.dispatchEvent(new MouseEvent("mouseover", { bubbles: true }))));

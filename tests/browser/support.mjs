@@ -23,8 +23,8 @@ files.set("/page.css", "input, button { display: block; width: 300px; height: 24
 const TYPES = { css: "text/css", js: "text/javascript", mjs: "text/javascript", wasm: "application/wasm" };
 
 /** `hosts`: names that lead to 127.0.0.1. Close what it returns. */
-export function startBrowser({ hosts = [] } = {}) {
-  return chromium.launch({
+export async function startBrowser({ hosts = [] } = {}) {
+  const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     // Pages come back from the cache, as they do for buyers.
     ignoreDefaultArgs: ["--disable-back-forward-cache"],
@@ -39,6 +39,14 @@ export function startBrowser({ hosts = [] } = {}) {
       ...(hosts.length > 0 ? [`--host-resolver-rules=${hosts.map((host) => `MAP ${host} 127.0.0.1`).join(", ")}`] : []),
     ],
   });
+  const newContext = browser.newContext.bind(browser);
+  browser.newContext = async (options) => {
+    const context = await newContext(options);
+    // So long that only a fault, and no busy machine, makes a wait fail.
+    context.setDefaultTimeout(180_000);
+    return context;
+  };
+  return browser;
 }
 
 /** An answer in JSON. */

@@ -18,7 +18,7 @@ after(() => Promise.all([shop.close(), browser.close()]));
 /** Opens a page. What it throws ends the test. */
 async function open(path, context = browser) {
   const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(180_000);
   const errors = [];
   page.on("pageerror", (error) => errors.push(error));
   page.on("console", (message) => {

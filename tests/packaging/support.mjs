@@ -117,7 +117,7 @@ export async function reported(browser, url) {
   try {
     const failed = new Promise((_, reject) => page.on("pageerror", reject));
     await page.goto(url);
-    const report = page.waitForFunction(() => window.report, undefined, { timeout: 15_000 });
+    const report = page.waitForFunction(() => window.report, undefined, { timeout: 180_000 });
     return await (await Promise.race([report, failed])).jsonValue();
   } finally {
     await page.close();
