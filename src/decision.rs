@@ -1,11 +1,12 @@
-//! What the lifecycle decides: one enum a call, and what becomes of the stored record.
+//! What the lifecycle decides: one enum a call, what becomes of the stored record, and what the
+//! journal says about it.
 
-use crate::record::{KeyStatus, Record};
+use crate::record::{Cause, KeyState, KeyStatus, Record};
 use crate::response::StoredResponse;
 use crate::time::{Millis, UnixMillis};
 use minicbor::{Decode, Encode};
 
-/// What a call decided, what may be told about the key after it, and what to store.
+/// What a call decided, what callers may see of the key after it, and what to store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Step<D> {
     /// What was decided.
@@ -14,6 +15,8 @@ pub struct Step<D> {
     pub status: Option<KeyStatus>,
     /// What becomes of the stored record.
     pub next: Next,
+    /// What the journal says about the call; `None` for a call that leaves no row there.
+    pub change: Option<Change>,
 }
 
 /// What becomes of the stored record.
@@ -25,6 +28,69 @@ pub enum Next {
     Write(Box<Record>),
     /// It goes.
     Remove,
+}
+
+/// What a call changed, or came too late to change: the meaning of a row in the journal.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Change {
+    /// The call.
+    pub call: LifecycleCall,
+    /// What it did.
+    pub kind: ChangeKind,
+    /// How many attempts were begun, up to this change.
+    pub attempts: u32,
+    /// The id of the request that the response belongs to, where the call brought a response.
+    pub request_id: Option<String>,
+    /// The status that the origin gave.
+    pub http_status: Option<u16>,
+    /// Why the outcome is unknown, or why it is sure that nothing was executed.
+    pub cause: Option<Cause>,
+    /// The key after the call; `None` when there is no record.
+    pub state: Option<KeyState>,
+    /// When the record was begun, where there is one.
+    pub created_at: Option<UnixMillis>,
+}
+
+/// A call of [`lifecycle`](crate::lifecycle) that can leave a row in the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LifecycleCall {
+    /// [`begin`](crate::lifecycle::begin).
+    Begin,
+    /// [`complete`](crate::lifecycle::complete).
+    Complete,
+    /// [`fail`](crate::lifecycle::fail).
+    Fail,
+    /// [`void`](crate::lifecycle::void).
+    Void,
+    /// [`settle`](crate::lifecycle::settle).
+    Settle,
+    /// [`expire`](crate::lifecycle::expire).
+    Expire,
+}
+
+/// What a call did to a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ChangeKind {
+    /// An attempt took the key from an attempt whose lease had died and whose outcome is unknown.
+    Overtook,
+    /// The key has its response.
+    Completed,
+    /// An attempt ended, and its outcome is unknown.
+    Unknown,
+    /// An attempt ended without being executed.
+    Released,
+    /// The origin told an attempt to repeat its request elsewhere.
+    Elsewhere,
+    /// An overtaken attempt brought the key's response.
+    LateSuccess,
+    /// A response came too late to count.
+    LateIgnored,
+    /// The caller gave the key up.
+    Voided,
+    /// An operator or a look-up decided an unknown outcome.
+    Settled,
+    /// An outcome stayed unknown until the key was forgotten or refused.
+    Expired,
 }
 
 /// What an attempt may do.
@@ -152,6 +218,51 @@ impl Execution {
     /// How long after `begin`, and after each renewal, the lease is to be renewed: half of it.
     pub fn renew_after(&self) -> Millis {
         self.lease.half()
+    }
+}
+
+impl Change {
+    /// Describes a change after which the key has this record.
+    pub(crate) fn new(
+        call: LifecycleCall,
+        kind: ChangeKind,
+        record: &Record,
+        now: UnixMillis,
+    ) -> Self {
+        let cause = record.cause(now);
+        Self {
+            call,
+            kind,
+            attempts: record.attempts,
+            request_id: None,
+            http_status: cause.and_then(|cause| cause.http_status),
+            cause,
+            state: record.status(now).map(|status| status.state),
+            created_at: Some(record.created_at),
+        }
+    }
+
+    /// Adds the response that the call brought.
+    pub(crate) fn with_response(self, http_status: u16, request_id: String) -> Self {
+        Self { http_status: Some(http_status), request_id: Some(request_id), ..self }
+    }
+}
+
+impl ChangeKind {
+    /// The name in journals.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Overtook => "overtook",
+            Self::Completed => "completed",
+            Self::Unknown => "unknown",
+            Self::Released => "released",
+            Self::Elsewhere => "elsewhere",
+            Self::LateSuccess => "late_success",
+            Self::LateIgnored => "late_ignored",
+            Self::Voided => "voided",
+            Self::Settled => "settled",
+            Self::Expired => "expired",
+        }
     }
 }
 

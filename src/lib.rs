@@ -35,6 +35,7 @@ pub mod decision;
 pub mod error;
 pub mod fingerprint;
 pub mod journal;
+#[allow(missing_docs)]
 pub mod key;
 pub mod lifecycle;
 pub mod lookup;
@@ -72,7 +73,8 @@ pub use request::form_key::{FieldName, FormKeyError};
 pub use fingerprint::{Fingerprint, FingerprintSecrets, Fingerprints};
 
 pub use decision::{
-    Completion, Decision, Execution, FailCause, Next, Renewal, Settlement, Settling, Step,
+    Change, ChangeKind, Completion, Decision, Execution, FailCause, LifecycleCall, Next, Renewal,
+    Settlement, Settling, Step,
 };
 pub use lifecycle::Attempt;
 

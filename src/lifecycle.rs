@@ -28,6 +28,8 @@
 //!
 //! [`recall`] asks what `begin` would be told, and begins nothing.
 //!
+//! Each branch also says what it means for the [`journal`](crate::journal), in [`Step::change`].
+//!
 //! # Business numbers
 //!
 //! A number is a key with a record of its own, under the policy [`ExpiredKey::Remember`]. Of the
@@ -48,7 +50,8 @@
 //! nothing more.
 
 use crate::decision::{
-    Completion, Decision, Execution, FailCause, Next, Renewal, Settlement, Settling, Step,
+    Change, ChangeKind, Completion, Decision, Execution, FailCause, LifecycleCall, Next, Renewal,
+    Settlement, Settling, Step,
 };
 use crate::fingerprint::{Comparison, Fingerprints};
 use crate::policy::{AnswerClass, ExpiredKey, Policy, UnknownOutcome};
@@ -74,8 +77,9 @@ pub struct Attempt<'a> {
 /// An attempt asks to execute its request.
 pub fn begin(record: Option<Record>, attempt: &Attempt<'_>, now: UnixMillis) -> Step<Decision> {
     // 1. What has expired is absent, or refused where the record's policy says so.
+    let change = record.as_ref().and_then(|record| forgotten(record, LifecycleCall::Begin, now));
     let Some(record) = unless_gone(record, now) else {
-        return begin_absent(attempt, now);
+        return begin_absent(attempt, change, now);
     };
     if let Some(decision) = refusal(&record, attempt.fingerprints, now) {
         // A number that nothing was executed under belongs to no request: another one begins anew.
@@ -138,8 +142,8 @@ pub fn recall(
     if refusal.is_some() {
         return keep(refusal, &record, now);
     }
-    let Step { decision, status, next } = stands(record, now);
-    Step { decision: Some(decision), status, next }
+    let Step { decision, status, next, change } = stands(record, now);
+    Step { decision: Some(decision), status, next, change }
 }
 
 /// The attempt that owns the key asks for its lease to begin anew.
@@ -149,7 +153,7 @@ pub fn renew(record: Option<Record>, token: Token, now: UnixMillis) -> Step<Rene
         Some(mut record) if record.life(now) == Life::Live && owns(&record, token) => {
             let lease_until = now.plus(record.policy.lease);
             record.state = State::InFlight { token, lease_until };
-            write(Renewal::Renewed, record, now)
+            write(Renewal::Renewed, record, None, now)
         }
         record => untouched(Renewal::Lost, record.as_ref(), now),
     }
@@ -162,9 +166,10 @@ pub fn complete(
     response: StoredResponse,
     now: UnixMillis,
 ) -> Step<Completion> {
+    let too_late = too_late(record.as_ref(), token, &response, now);
     let mut record = match not_ended(record, token, Some(&response), now) {
         Ok(record) => record,
-        Err(step) => return step,
+        Err(step) => return Step { change: too_late, ..*step },
     };
     if owns(&record, token) {
         record.earlier.note_ended(token);
@@ -180,10 +185,13 @@ pub fn complete(
         record.earlier.note_ended(token);
         // Who owns the key is overtaken by this, and will be told what stands.
         dispossess(&mut record);
+        let (http_status, request_id) = (response.status, response.request_id.clone());
         record.state = completed(&record, response, now);
-        return write(Completion::Recorded, record, now);
+        let change = Change::new(LifecycleCall::Complete, ChangeKind::LateSuccess, &record, now)
+            .with_response(http_status, request_id);
+        return write(Completion::Recorded, record, Some(change), now);
     }
-    overtaken(record, token, now)
+    Step { change: too_late, ..overtaken(record, token, now) }
 }
 
 /// An attempt ends without an answer.
@@ -195,7 +203,7 @@ pub fn fail(
 ) -> Step<Completion> {
     let mut record = match not_ended(record, token, None, now) {
         Ok(record) => record,
-        Err(step) => return step,
+        Err(step) => return *step,
     };
     if !owns(&record, token) {
         return overtaken(record, token, now);
@@ -213,7 +221,8 @@ pub fn fail(
         }
     };
     record.maybe_executed |= matches!(record.state, State::Unknown { .. });
-    write(Completion::Recorded, record, now)
+    let change = Change::new(LifecycleCall::Fail, kind_of_end(&record), &record, now);
+    write(Completion::Recorded, record, Some(change), now)
 }
 
 /// The caller gives the key up. Only the state `voided` after it proves that nothing was executed
@@ -238,11 +247,11 @@ pub fn void(
                 earlier: EarlierAttempts::default(),
                 created_at: now,
             };
-            write((), voided, now)
+            give_up(voided, now)
         }
         Some(mut record) if was_never_executed(&record, minted_at, now) => {
             record.state = State::Voided { since: now };
-            write((), record, now)
+            give_up(record, now)
         }
         Some(record) => keep((), &record, now),
     }
@@ -255,37 +264,49 @@ pub fn settle(record: Option<Record>, settlement: Settlement, now: UnixMillis) -
         Some(mut record) if status.as_ref().is_some_and(|s| s.state == KeyState::Unknown) => {
             // The attempt that left it unknown is over by this; only its success may still come.
             dispossess(&mut record);
-            match settlement {
+            let change = |record: &Record| {
+                Change::new(LifecycleCall::Settle, ChangeKind::Settled, record, now)
+            };
+            let change = match settlement {
                 Settlement::NotExecuted => {
                     record.maybe_executed = false;
                     record.state = State::Released { cause: ReleaseCause::Settled, since: now };
+                    change(&record)
                 }
                 Settlement::Executed(response) => {
+                    let (http_status, request_id) = (response.status, response.request_id.clone());
                     record.state = completed(&record, response, now);
+                    change(&record).with_response(http_status, request_id)
                 }
-            }
-            write(Settling::Settled, record, now)
+            };
+            write(Settling::Settled, record, Some(change), now)
         }
-        _ => Step { decision: Settling::NotUnknown, status, next: Next::Keep },
+        _ => Step { decision: Settling::NotUnknown, status, next: Next::Keep, change: None },
     }
 }
 
 /// What the sweep does with a record: `Keep` until it is due (and then look again at
 /// [`Record::due_at`]), `Write` what is left of it, be it a tombstone, or `Remove` it.
-pub fn expire(record: Record, now: UnixMillis) -> Next {
+pub fn expire(record: Record, now: UnixMillis) -> Step<()> {
+    let change = forgotten(&record, LifecycleCall::Expire, now);
     match (record.life(now), record.due_at()) {
-        (Life::Gone, _) => Next::Remove,
+        (Life::Gone, _) => Step { decision: (), status: None, next: Next::Remove, change },
         // Of a number's answer the content goes.
-        (Life::Live, Some(due_at)) if due_at <= now => Next::Write(Box::new(record.at(now))),
-        (Life::Live, _) | (_, None) => Next::Keep,
-        (Life::Expired, _) if matches!(record.state, State::Expired { .. }) => Next::Keep,
+        (Life::Live, Some(due_at)) if due_at <= now => write((), record.at(now), None, now),
+        (Life::Live, _) | (_, None) => keep((), &record, now),
+        (Life::Expired, _) if matches!(record.state, State::Expired { .. }) => {
+            keep((), &record, now)
+        }
         // The tombstone needs no answer and no fingerprint.
-        (Life::Expired, Some(due_at)) => Next::Write(Box::new(Record {
-            state: State::Expired { since: due_at },
-            fingerprint: None,
-            earlier: EarlierAttempts::default(),
-            ..record
-        })),
+        (Life::Expired, Some(due_at)) => {
+            let tombstone = Record {
+                state: State::Expired { since: due_at },
+                fingerprint: None,
+                earlier: EarlierAttempts::default(),
+                ..record
+            };
+            write((), tombstone, change, now)
+        }
     }
 }
 
@@ -323,13 +344,14 @@ fn begin_anew(mut record: Record, attempt: &Attempt<'_>, now: UnixMillis) -> Ste
     execute(Record { earlier: record.earlier, ..new_record(attempt, now) }, attempt, now)
 }
 
-fn begin_absent(attempt: &Attempt<'_>, now: UnixMillis) -> Step<Decision> {
+/// Nothing counts that was stored under the key. `change` says what was forgotten there.
+fn begin_absent(attempt: &Attempt<'_>, change: Option<Change>, now: UnixMillis) -> Step<Decision> {
     let refuses = attempt.policy.expired_key == ExpiredKey::Refuse;
     // The key's own time is a tombstone that needs no storage.
     if refuses && is_older_than_retention(attempt.minted_at, attempt.policy, now) {
         return expired_unseen(attempt.minted_at, Decision::KeyExpired, now);
     }
-    execute(new_record(attempt, now), attempt, now)
+    Step { change, ..execute(new_record(attempt, now), attempt, now) }
 }
 
 /// The record of a key that nobody has yet.
@@ -347,14 +369,20 @@ fn new_record(attempt: &Attempt<'_>, now: UnixMillis) -> Record {
 
 /// The attempt gets the key.
 fn execute(mut record: Record, attempt: &Attempt<'_>, now: UnixMillis) -> Step<Decision> {
-    if !owns(&record, attempt.token) {
+    let cause = record.cause(now);
+    let overtakes = matches!(record.state, State::InFlight { token, .. } if token != attempt.token);
+    if overtakes {
         dispossess(&mut record);
     }
     record.attempts = record.attempts.saturating_add(1);
     record.state =
         State::InFlight { token: attempt.token, lease_until: now.plus(record.policy.lease) };
     let execution = execution(&record);
-    write(Decision::Execute(execution), record, now)
+    let change = overtakes.then(|| {
+        let change = Change::new(LifecycleCall::Begin, ChangeKind::Overtook, &record, now);
+        Change { cause, ..change }
+    });
+    write(Decision::Execute(execution), record, change, now)
 }
 
 /// The owner's answer, by its status.
@@ -363,7 +391,8 @@ fn record_answer(
     response: StoredResponse,
     now: UnixMillis,
 ) -> Step<Completion> {
-    let status = response.status;
+    let (status, request_id) = (response.status, response.request_id.clone());
+    let call = LifecycleCall::Complete;
     record.state = match record.policy.class_of(status) {
         AnswerClass::Final => completed(&record, response, now),
         AnswerClass::NotExecuted => not_executed(&record, ReleaseCause::Status(status), now),
@@ -372,11 +401,71 @@ fn record_answer(
             State::Unknown { cause: UnknownCause::EarlierAttempt, since: now }
         }
         AnswerClass::RepeatElsewhere => {
-            return Step { decision: Completion::Recorded, status: None, next: Next::Remove };
+            let change = Change {
+                cause: None,
+                state: None,
+                ..Change::new(call, ChangeKind::Elsewhere, &record, now)
+            };
+            return Step {
+                decision: Completion::Recorded,
+                status: None,
+                next: Next::Remove,
+                change: Some(change.with_response(status, request_id)),
+            };
         }
     };
     record.maybe_executed |= matches!(record.state, State::Unknown { .. });
-    write(Completion::Recorded, record, now)
+    let change = Change::new(call, kind_of_end(&record), &record, now);
+    let change = change.with_response(status, request_id);
+    write(Completion::Recorded, record, Some(change), now)
+}
+
+/// What the end of the owner's attempt did.
+fn kind_of_end(record: &Record) -> ChangeKind {
+    match record.state {
+        State::Completed { .. } => ChangeKind::Completed,
+        State::Released { .. } => ChangeKind::Released,
+        _ => ChangeKind::Unknown,
+    }
+}
+
+/// The change that the journal records for a response that is not taken, unless it is recorded
+/// already that its attempt has ended.
+fn too_late(
+    record: Option<&Record>,
+    token: Token,
+    response: &StoredResponse,
+    now: UnixMillis,
+) -> Option<Change> {
+    if record.is_some_and(|record| record.earlier.has_ended(token)) {
+        return None;
+    }
+    Some(Change {
+        call: LifecycleCall::Complete,
+        kind: ChangeKind::LateIgnored,
+        attempts: record.map_or(0, |record| record.attempts),
+        request_id: Some(response.request_id.clone()),
+        http_status: Some(response.status),
+        cause: None,
+        state: record.and_then(|record| record.status(now)).map(|status| status.state),
+        created_at: record.map(|record| record.created_at),
+    })
+}
+
+/// The change that the journal records when this record is forgotten or refused: its outcome stayed
+/// unknown. `None` for a record with any other outcome.
+fn forgotten(record: &Record, call: LifecycleCall, now: UnixMillis) -> Option<Change> {
+    let is_unknown = match record.state {
+        State::InFlight { lease_until, .. } => lease_until <= now,
+        State::Unknown { .. } => true,
+        _ => false,
+    };
+    is_unknown.then(|| Change::new(call, ChangeKind::Expired, record, now))
+}
+
+fn give_up(record: Record, now: UnixMillis) -> Step<()> {
+    let change = Change::new(LifecycleCall::Void, ChangeKind::Voided, &record, now);
+    write((), record, Some(change), now)
 }
 
 /// The answer that came. A number outlives it, so what it says of the resource is noted.
@@ -400,7 +489,7 @@ fn not_executed(record: &Record, cause: ReleaseCause, now: UnixMillis) -> State 
 fn stands(record: Record, now: UnixMillis) -> Step<Decision> {
     let status = record.status(now);
     if record.life(now) == Life::Expired {
-        return Step { decision: Decision::KeyExpired, status, next: Next::Keep };
+        return Step { decision: Decision::KeyExpired, status, next: Next::Keep, change: None };
     }
     let retry = record.policy.unknown_outcome == UnknownOutcome::Retry;
     let decision = match record.state {
@@ -419,7 +508,7 @@ fn stands(record: Record, now: UnixMillis) -> Step<Decision> {
         State::Voided { .. } => Decision::KeyVoided,
         State::Expired { .. } => Decision::KeyExpired,
     };
-    Step { decision, status, next: Next::Keep }
+    Step { decision, status, next: Next::Keep, change: None }
 }
 
 /// The record that an attempt's end is brought to, or what to say where the end changes nothing
@@ -429,17 +518,18 @@ fn not_ended(
     token: Token,
     brought: Option<&StoredResponse>,
     now: UnixMillis,
-) -> Result<Record, Step<Completion>> {
-    match unless_gone(record, now) {
-        None => Err(untouched(Completion::RecordGone, None, now)),
-        Some(record) if record.life(now) == Life::Expired => Err(lease_lost(record, now)),
+) -> Result<Record, Box<Step<Completion>>> {
+    let step = match unless_gone(record, now) {
+        None => untouched(Completion::RecordGone, None, now),
+        Some(record) if record.life(now) == Life::Expired => lease_lost(record, now),
         // What stands is another request's, and nothing of it is this one's to tell.
         Some(record) if record.earlier.was_of_another(token) => {
-            Err(untouched(Completion::Recorded, None, now))
+            untouched(Completion::Recorded, None, now)
         }
-        Some(record) if record.earlier.has_ended(token) => Err(repeated(record, brought, now)),
-        Some(record) => Ok(record),
-    }
+        Some(record) if record.earlier.has_ended(token) => repeated(record, brought, now),
+        Some(record) => return Ok(record),
+    };
+    Err(Box::new(step))
 }
 
 /// A repeated call of an attempt that has ended: what it brought is recorded already. Where another
@@ -467,8 +557,8 @@ fn overtaken(record: Record, token: Token, now: UnixMillis) -> Step<Completion> 
 }
 
 fn lease_lost(record: Record, now: UnixMillis) -> Step<Completion> {
-    let Step { decision, status, next } = stands(record, now);
-    Step { decision: Completion::LeaseLost(Box::new(decision)), status, next }
+    let Step { decision, status, next, change } = stands(record, now);
+    Step { decision: Completion::LeaseLost(Box::new(decision)), status, next, change }
 }
 
 fn owns(record: &Record, token: Token) -> bool {
@@ -536,7 +626,7 @@ fn expired_unseen<D>(minted_at: Option<UnixMillis>, decision: D, now: UnixMillis
         completed_at: None,
         expires_at: None,
     };
-    Step { decision, status: Some(status), next: Next::Keep }
+    Step { decision, status: Some(status), next: Next::Keep, change: None }
 }
 
 fn keep<D>(decision: D, record: &Record, now: UnixMillis) -> Step<D> {
@@ -545,9 +635,9 @@ fn keep<D>(decision: D, record: &Record, now: UnixMillis) -> Step<D> {
 
 fn untouched<D>(decision: D, record: Option<&Record>, now: UnixMillis) -> Step<D> {
     let status = record.and_then(|record| record.status(now));
-    Step { decision, status, next: Next::Keep }
+    Step { decision, status, next: Next::Keep, change: None }
 }
 
-fn write<D>(decision: D, record: Record, now: UnixMillis) -> Step<D> {
-    Step { decision, status: record.status(now), next: Next::Write(Box::new(record)) }
+fn write<D>(decision: D, record: Record, change: Option<Change>, now: UnixMillis) -> Step<D> {
+    Step { decision, status: record.status(now), next: Next::Write(Box::new(record)), change }
 }

@@ -127,6 +127,15 @@ pub enum ReleaseCause {
     Settled,
 }
 
+/// Why an outcome is unknown, or why it is sure that nothing was executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Cause {
+    /// The name in journals and lists.
+    pub name: &'static str,
+    /// The origin's status, where that is the cause.
+    pub http_status: Option<u16>,
+}
+
 /// What tells one attempt from every other: 16 random bytes. (Its number is for people.)
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(transparent)]
@@ -286,6 +295,40 @@ impl Record {
                 _ => self.expires_at().filter(|end| now < *end),
             },
         })
+    }
+
+    /// Returns why the outcome is unknown, or why it is sure that nothing was executed; `None` for
+    /// every other state.
+    pub fn cause(&self, now: UnixMillis) -> Option<Cause> {
+        let named = |name, http_status| Some(Cause { name, http_status });
+        match self.state {
+            State::InFlight { lease_until, .. } if lease_until <= now => named("lease_died", None),
+            State::Unknown { cause, .. } => match cause {
+                UnknownCause::Status(status) => named("status", Some(status)),
+                UnknownCause::TimedOut => named("timed_out", None),
+                UnknownCause::ConnectionLost => named("connection_lost", None),
+                UnknownCause::NotStored => named("not_stored", None),
+                UnknownCause::EarlierAttempt => named("earlier_attempt", None),
+            },
+            State::Released { cause, .. } => match cause {
+                ReleaseCause::Status(status) => named("status", Some(status)),
+                ReleaseCause::NotDispatched => named("not_dispatched", None),
+                ReleaseCause::Settled => named("settled", None),
+            },
+            _ => None,
+        }
+    }
+
+    /// Returns when the record last changed; for a key in flight, when its lease was last renewed.
+    pub fn changed_at(&self) -> UnixMillis {
+        match self.state {
+            State::InFlight { lease_until, .. } => lease_until.minus(self.policy.lease),
+            State::Completed { completed_at: since, .. }
+            | State::Unknown { since, .. }
+            | State::Released { since, .. }
+            | State::Voided { since }
+            | State::Expired { since } => since,
+        }
     }
 
     /// Whether its answer has headers whose bytes this record cannot hold.

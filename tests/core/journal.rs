@@ -2,10 +2,10 @@
 //! `src/journal.rs`, and random histories in which no life of a key has two answers.
 
 use crate::support::lifecycle::requests::{answer, request, token};
-use oncekey::journal::{self, Call, JournalEntry, Kind, Note, Teller};
+use oncekey::journal::{JournalEntry, RequestedBy};
 use oncekey::{
-    Attempt, ExpiredKey, FailCause, Fingerprints, KeyState, Millis, Next, Policy, Record,
-    Settlement, State, Step, StoredResponse, UnixMillis, UnknownOutcome, lifecycle,
+    Attempt, ChangeKind, ExpiredKey, FailCause, Fingerprints, KeyState, Millis, Next, Policy,
+    Record, Settlement, State, Step, StoredResponse, UnixMillis, UnknownOutcome, lifecycle,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -41,13 +41,11 @@ impl Key {
     /// One step of a store. Gives the words of the row that it wrote.
     fn call<D>(
         &mut self,
-        call: Call<'_>,
-        teller: Teller<'_>,
+        by: RequestedBy<'_>,
         decide: impl FnOnce(Option<Record>, UnixMillis) -> Step<D>,
     ) -> Option<String> {
-        let note = Note::take(call, teller, self.record.as_ref(), self.now);
         let step = decide(self.record.clone(), self.now);
-        let entry = note.entry(&step.next);
+        let entry = step.change.map(|change| JournalEntry::new(change, by, self.now));
         match step.next {
             Next::Keep => {}
             Next::Write(record) => self.record = Some(*record),
@@ -64,50 +62,47 @@ impl Key {
         let policy = self.policy;
         let token = token(number);
         let attempt = Attempt { fingerprints: &REQUEST, token, minted_at: None, policy: &policy };
-        let teller = Teller { attempt: None, request_id: Some("req begin") };
-        self.call(Call::Begin(token), teller, |record, now| lifecycle::begin(record, &attempt, now))
+        self.call(by(None, "req begin"), |record, now| lifecycle::begin(record, &attempt, now))
     }
 
     fn complete(&mut self, number: u8, status: u16) -> Option<String> {
         let response = answer(status, &number.to_string());
-        let teller = Teller { attempt: Some(number.into()), request_id: Some("req ours") };
-        self.call(Call::Complete(token(number), &response.clone()), teller, |record, now| {
+        self.call(by(Some(number), "req ours"), |record, now| {
             lifecycle::complete(record, token(number), response, now)
         })
     }
 
     fn fail(&mut self, number: u8, cause: FailCause) -> Option<String> {
-        let teller = Teller { attempt: Some(number.into()), request_id: Some("req fail") };
-        self.call(Call::Fail, teller, |record, now| {
+        self.call(by(Some(number), "req fail"), |record, now| {
             lifecycle::fail(record, token(number), cause, now)
         })
     }
 
     fn void(&mut self) -> Option<String> {
         let policy = self.policy;
-        let teller = Teller { attempt: None, request_id: Some("req void") };
-        self.call(Call::Void, teller, |record, now| lifecycle::void(record, None, &policy, now))
+        self.call(by(None, "req void"), |record, now| lifecycle::void(record, None, &policy, now))
     }
 
     fn settle(&mut self, response: Option<StoredResponse>, look_up: bool) -> Option<String> {
-        let settlement = response.clone().map_or(Settlement::NotExecuted, Settlement::Executed);
-        let call = if look_up { Call::LookUp } else { Call::Settle };
-        let teller = Teller { attempt: None, request_id: Some("req settle") };
-        self.call(call(response.as_ref()), teller, |record, now| {
-            lifecycle::settle(record, settlement, now)
-        })
+        let settlement = response.map_or(Settlement::NotExecuted, Settlement::Executed);
+        let by = RequestedBy { operator: !look_up, ..by(None, "req settle") };
+        self.call(by, |record, now| lifecycle::settle(record, settlement, now))
     }
 
     fn expire(&mut self) -> Option<String> {
-        self.call(Call::Expire, Teller::default(), |record, now| {
-            let next = record.map_or(Next::Keep, |record| lifecycle::expire(record, now));
-            Step { decision: (), status: None, next }
+        let nothing = Step { decision: (), status: None, next: Next::Keep, change: None };
+        self.call(RequestedBy::default(), |record, now| {
+            record.map_or(nothing, |record| lifecycle::expire(record, now))
         })
     }
 
     fn wait(&mut self, length: Millis) {
         self.now = self.now.plus(length);
     }
+}
+
+fn by(attempt: Option<u8>, request_id: &str) -> RequestedBy<'_> {
+    RequestedBy { attempt: attempt.map(u32::from), request_id: Some(request_id), operator: false }
 }
 
 /// operation kind attempt, request id, status, cause, state
@@ -280,8 +275,8 @@ fn a_list_tells_why_a_key_stands_where_it_does_and_since_when() {
     key.begin(1);
     let of = |key: &Key| {
         let record = key.record.as_ref().expect("a record");
-        let why = journal::cause(record, key.now);
-        (why.map(|why| why.name), why.and_then(|why| why.http_status), journal::changed_at(record))
+        let why = record.cause(key.now);
+        (why.map(|why| why.name), why.and_then(|why| why.http_status), record.changed_at())
     };
     assert_eq!(of(&key), (None, None, START));
     key.wait(LEASE);
@@ -324,8 +319,8 @@ fn happen(key: &mut Key, what: u8, who: u8, choice: u8) {
 }
 
 fn is_answer(row: &JournalEntry) -> bool {
-    matches!(row.kind, Kind::Completed | Kind::LateSuccess)
-        || (row.kind == Kind::Settled && row.state == Some(KeyState::Completed))
+    matches!(row.kind, ChangeKind::Completed | ChangeKind::LateSuccess)
+        || (row.kind == ChangeKind::Settled && row.state == Some(KeyState::Completed))
 }
 
 proptest! {
@@ -354,7 +349,7 @@ proptest! {
             }
             // What is in the row is in the record.
             if let (Some(row), Some(record)) = (row, &key.record)
-                && !matches!(row.kind, Kind::Expired)
+                && !matches!(row.kind, ChangeKind::Expired)
             {
                 prop_assert_eq!(row.created_at.is_some(), true);
                 let now = record.status(key.now).map(|status| status.state);
@@ -372,16 +367,16 @@ proptest! {
 #[test]
 fn kinds_have_their_names() {
     let kinds = [
-        (Kind::Overtook, "overtook"),
-        (Kind::Completed, "completed"),
-        (Kind::Unknown, "unknown"),
-        (Kind::Released, "released"),
-        (Kind::Elsewhere, "elsewhere"),
-        (Kind::LateSuccess, "late_success"),
-        (Kind::LateIgnored, "late_ignored"),
-        (Kind::Voided, "voided"),
-        (Kind::Settled, "settled"),
-        (Kind::Expired, "expired"),
+        (ChangeKind::Overtook, "overtook"),
+        (ChangeKind::Completed, "completed"),
+        (ChangeKind::Unknown, "unknown"),
+        (ChangeKind::Released, "released"),
+        (ChangeKind::Elsewhere, "elsewhere"),
+        (ChangeKind::LateSuccess, "late_success"),
+        (ChangeKind::LateIgnored, "late_ignored"),
+        (ChangeKind::Voided, "voided"),
+        (ChangeKind::Settled, "settled"),
+        (ChangeKind::Expired, "expired"),
     ];
     for (kind, name) in kinds {
         assert_eq!(kind.as_str(), name);

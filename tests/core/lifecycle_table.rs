@@ -16,10 +16,11 @@
 //! for what comes after; only a released one goes, and of an answer all but the status.
 //!
 //! Outputs: the decision, what is stored then, its `maybe_executed` and number of attempts (`same`
-//! as before), and the state that callers are told (`stands`: that of the table [`TOLD`]).
+//! as before), and the state that callers are told (`stands`: that of the table [`TOLD`]). What the
+//! journal says has a table of its own for each call, by what is stored.
 
 use crate::support::lifecycle::outcome::{
-    Outcome, check, completion_words, decision_words, written_words,
+    Outcome, check, check_change, completion_words, decision_words, written_words,
 };
 use crate::support::lifecycle::requests::answer;
 use crate::support::lifecycle::situations::{
@@ -29,7 +30,7 @@ use crate::support::lifecycle::table::Table;
 use oncekey::record::EarlierAttempts;
 use oncekey::{
     Attempt, Completion, Decision, FailCause, Next, Record, Renewal, Settlement, Settling, State,
-    lifecycle,
+    Step, lifecycle,
 };
 
 /// What is told about a key as it stands.
@@ -77,11 +78,26 @@ const BEGIN: &str = "
     released           | in_time          | *               | *       | *     | *   | same           | *                  => execute 3          | in_flight | same  | 3        | in_progress
 ";
 
+/// What the journal says of a `begin`.
+const BEGIN_CHANGE: &str = "
+    state        | when             | expired_key   | token | stored    => change
+    dead/unknown | after/long_after | forget/refuse | *     | in_flight => expired
+    dead         | *                | *             | owner | *         => -
+    dead         | *                | *             | *     | in_flight => overtook
+    *            | *                | *             | *     | *         => -
+";
+
 const RENEW: &str = "
     state          | when             | expired_key | token => decision | stored    | maybe | attempts | told
     dead           | after/long_after | remember    | owner => as in_time
     in_flight/dead | in_time          | *           | owner => renewed  | in_flight | same  | same     | in_progress
     *              | *                | *           | *     => lost     | kept      | same  | same     | stands
+";
+
+/// No renewal has a row in the journal.
+const RENEW_CHANGE: &str = "
+    state => change
+    *     => -
 ";
 
 /// `complete`: 200 and 402 are final, 429 was not executed, 409 and 503 are unknown, 307 is to be
@@ -118,6 +134,20 @@ const COMPLETE: &str = "
     voided       | in_time          | *               | *       | *     | *         | *      => lease_lost key_voided  | kept            | same  | same     | voided
 ";
 
+/// What the journal says of a `complete`. Of an absent key, and of a tombstone, nobody knows that an
+/// attempt has finished.
+const COMPLETE_CHANGE: &str = "
+    state            | token     | stored    => change
+    *                | overtaken | completed => late_success
+    *                | *         | completed => completed
+    *                | *         | released  => released
+    *                | *         | unknown   => unknown
+    *                | *         | nothing   => elsewhere
+    absent/tombstone | *         | kept      => late_ignored
+    *                | finished  | kept      => -
+    *                | *         | kept      => late_ignored
+";
+
 const FAIL: &str = "
     state        | when             | expired_key     | unknown | maybe | token    | cause           => decision               | stored            | maybe | attempts | told
     absent       | *                | *               | *       | *     | *        | *               => record_gone            | kept              | same  | same     | nothing
@@ -144,6 +174,14 @@ const FAIL: &str = "
     voided       | in_time          | *               | *       | *     | *        | *               => lease_lost key_voided  | kept              | same  | same     | voided
 ";
 
+/// What the journal says of a `fail`.
+const FAIL_CHANGE: &str = "
+    stored   => change
+    released => released
+    unknown  => unknown
+    kept     => -
+";
+
 const VOID: &str = "
     state    | when             | expired_key     | maybe | key        => decision | stored | maybe | attempts | told
     absent   | *                | *               | *     | ageing/old => -        | kept   | same  | same     | expired
@@ -156,12 +194,24 @@ const VOID: &str = "
     *        | *                | *               | *     | *          => -        | kept   | same  | same     | stands
 ";
 
+const VOID_CHANGE: &str = "
+    stored => change
+    voided => voided
+    kept   => -
+";
+
 const SETTLE: &str = "
     state        | when             | expired_key | outcome      => decision    | stored           | maybe | attempts | told
     dead/unknown | after/long_after | remember    | *            => as in_time
     dead/unknown | in_time          | *           | not_executed => settled     | released settled | no    | same     | released
     dead/unknown | in_time          | *           | executed     => settled     | completed        | same  | same     | completed
     *            | *                | *           | *            => not_unknown | kept             | same  | same     | stands
+";
+
+const SETTLE_CHANGE: &str = "
+    stored             => change
+    released/completed => settled
+    kept               => -
 ";
 
 /// What the sweep does.
@@ -176,13 +226,20 @@ const EXPIRE: &str = "
     *         | long_after       | *               => nothing
 ";
 
+/// What the journal says of the sweep.
+const EXPIRE_CHANGE: &str = "
+    state        | stored            => change
+    dead/unknown | tombstone/nothing => expired
+    *            | *                 => -
+";
+
 /// Makes a call in every situation with every combination of its own words.
 fn check_all(
-    text: &'static str,
+    [text, changes]: [&'static str; 2],
     call: &[(&'static str, &[&'static str])],
     make: impl Fn(&Situation, &dyn Fn(&str) -> &'static str) -> Outcome,
 ) {
-    let (table, told) = (Table::parse(text), Table::parse(TOLD));
+    let [table, told, changes] = [text, TOLD, changes].map(Table::parse);
     for situation in Situation::all() {
         for words in product(call) {
             let word = |column: &str| {
@@ -193,10 +250,11 @@ fn check_all(
                 continue;
             }
             let outcome = make(&situation, &word);
-            check(&table, &told, &situation, words.clone(), outcome);
+            check([&table, &told, &changes], &situation, words.clone(), outcome);
         }
     }
     table.assert_every_line_counted();
+    changes.assert_every_line_counted();
 }
 
 /// A `recall` tells what a new attempt's `begin` would be told, and changes nothing.
@@ -213,7 +271,7 @@ fn recall_tells_what_begin_would() {
             };
             let begun = lifecycle::begin(situation.record(), &attempt, NOW);
             let step = lifecycle::recall(situation.record(), request_of(request), NOW);
-            assert_eq!(step.next, Next::Keep);
+            assert_eq!((step.next, step.change), (Next::Keep, None));
             assert_eq!(step.status, situation.record().and_then(|record| record.status(NOW)));
             let expected = match begun.decision {
                 Decision::Execute(_) => None,
@@ -229,7 +287,7 @@ const TOKENS: (&str, &[&str]) = ("token", &["owner", "new", "finished", "overtak
 #[test]
 fn begin_does_what_its_table_says() {
     let requests = ("request", &["same", "other", "unlisted"][..]);
-    check_all(BEGIN, &[requests, TOKENS], |situation, word| {
+    check_all([BEGIN, BEGIN_CHANGE], &[requests, TOKENS], |situation, word| {
         let attempt = Attempt {
             fingerprints: request_of(word("request")),
             token: token_of(word("token")),
@@ -259,7 +317,7 @@ fn begin_does_what_its_table_says() {
 
 #[test]
 fn renew_does_what_its_table_says() {
-    check_all(RENEW, &[TOKENS], |situation, word| {
+    check_all([RENEW, RENEW_CHANGE], &[TOKENS], |situation, word| {
         let step = lifecycle::renew(situation.record(), token_of(word("token")), NOW);
         Outcome::of(step, |renewal| match renewal {
             Renewal::Renewed => "renewed".to_owned(),
@@ -271,7 +329,7 @@ fn renew_does_what_its_table_says() {
 #[test]
 fn complete_does_what_its_table_says() {
     let statuses = ("status", &["200", "402", "429", "409", "503", "307"][..]);
-    check_all(COMPLETE, &[TOKENS, statuses], |situation, word| {
+    check_all([COMPLETE, COMPLETE_CHANGE], &[TOKENS, statuses], |situation, word| {
         let (token, status) = (token_of(word("token")), word("status").parse().unwrap());
         let brought = answer(status, "brought");
         let step = lifecycle::complete(situation.record(), token, brought.clone(), NOW);
@@ -292,7 +350,7 @@ fn complete_does_what_its_table_says() {
 #[test]
 fn fail_does_what_its_table_says() {
     let causes = ["not_dispatched", "timed_out", "connection_lost", "not_stored"];
-    check_all(FAIL, &[TOKENS, ("cause", &causes)], |situation, word| {
+    check_all([FAIL, FAIL_CHANGE], &[TOKENS, ("cause", &causes)], |situation, word| {
         let cause = match word("cause") {
             "not_dispatched" => FailCause::NotDispatched,
             "timed_out" => FailCause::TimedOut,
@@ -311,7 +369,7 @@ fn fail_does_what_its_table_says() {
 
 #[test]
 fn void_does_what_its_table_says() {
-    check_all(VOID, &[], |situation, _| {
+    check_all([VOID, VOID_CHANGE], &[], |situation, _| {
         let today = situation.policy_of_today();
         let step = lifecycle::void(situation.record(), situation.minted_at(), &today, NOW);
         Outcome::of(step, |()| "-".to_owned())
@@ -321,7 +379,7 @@ fn void_does_what_its_table_says() {
 #[test]
 fn settle_does_what_its_table_says() {
     let outcomes = ("outcome", &["not_executed", "executed"][..]);
-    check_all(SETTLE, &[outcomes], |situation, word| {
+    check_all([SETTLE, SETTLE_CHANGE], &[outcomes], |situation, word| {
         let settlement = match word("outcome") {
             "executed" => Settlement::Executed(answer(201, "found out")),
             _ => Settlement::NotExecuted,
@@ -336,18 +394,25 @@ fn settle_does_what_its_table_says() {
 
 #[test]
 fn the_sweep_does_what_its_table_says_and_nobody_can_tell_that_it_came() {
-    let table = Table::parse(EXPIRE);
+    let [table, changes] = [EXPIRE, EXPIRE_CHANGE].map(Table::parse);
     for situation in Situation::all() {
         let Some(record) = situation.record() else {
             continue;
         };
-        let next = lifecycle::expire(record.clone(), NOW);
+        let Step { next, status, change, .. } = lifecycle::expire(record.clone(), NOW);
         let (stored, after) = match &next {
             Next::Keep => ("kept".to_owned(), Some(record.clone())),
             Next::Remove => ("nothing".to_owned(), None),
             Next::Write(after) => (written_words(after, Some(&record)), Some((**after).clone())),
         };
         assert_eq!(stored, table.expect(&situation.0)[0].1, "{:?}", situation.0);
+        check_change(
+            &changes,
+            situation.0.clone(),
+            &stored,
+            change,
+            [&Some(record.clone()), &after],
+        );
         if let Some(Record { state: State::Expired { .. }, fingerprint, earlier, .. }) = &after {
             assert_eq!((fingerprint, earlier), (&None, &EarlierAttempts::default()), "a tombstone");
         }
@@ -357,6 +422,7 @@ fn the_sweep_does_what_its_table_says_and_nobody_can_tell_that_it_came() {
             "{:?}",
             situation.0
         );
+        assert_eq!(status, record.status(NOW));
         let attempt = Attempt {
             fingerprints: request_of("same"),
             token: token_of("finished"),
@@ -377,6 +443,7 @@ fn the_sweep_does_what_its_table_says_and_nobody_can_tell_that_it_came() {
         assert_eq!(void(swept()).status, void(unswept()).status);
     }
     table.assert_every_line_counted();
+    changes.assert_every_line_counted();
 }
 
 #[test]

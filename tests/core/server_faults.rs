@@ -81,7 +81,7 @@ impl Key {
     /// The sweep comes by.
     fn expire(&mut self, now: UnixMillis) {
         if let Some(record) = self.record.clone() {
-            self.next(lifecycle::expire(record, now));
+            self.next(lifecycle::expire(record, now).next);
         }
     }
 

@@ -79,7 +79,7 @@ fn an_event_is_done_once_the_origin_has_said_2xx_and_stays_so() {
         for days in [0, 1, 30, 31, 4000] {
             let later = now().plus(Millis::from_days(days));
             if let Some(record) = event.record.clone() {
-                event.store(lifecycle::expire(record, later));
+                event.store(lifecycle::expire(record, later).next);
             }
             let (decision, _) = event.begin(later);
             let done = Decision::NotReplayable { http_status: Some(status), resource: None };

@@ -239,11 +239,12 @@ impl Rules {
     }
 
     /// [`lifecycle::expire`].
-    pub fn expire(self, record: Record, now: UnixMillis) -> Next {
+    pub fn expire(self, record: Record, now: UnixMillis) -> Step<()> {
+        let mut step = lifecycle::expire(record, now);
         if self.has(M::SweepRemovesLiveRecord) {
-            return Next::Remove;
+            step.next = Next::Remove;
         }
-        lifecycle::expire(record, now)
+        step
     }
 }
 

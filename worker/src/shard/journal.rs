@@ -4,9 +4,9 @@
 //! or neither. Should the database refuse the row alone, the record stands: the answer of a payment
 //! weighs more than the note about it.
 
-use crate::shard::protocol::{Operation, Told};
-use oncekey::journal::{Call, JournalEntry, Note, Teller};
-use oncekey::{Millis, Record, ScopedKey, Settlement, UnixMillis};
+use crate::shard::protocol::Told;
+use oncekey::journal::{JournalEntry, RequestedBy};
+use oncekey::{Millis, ScopedKey, UnixMillis};
 use platform::clock;
 use worker::{Result, SqlStorage, SqlStorageValue};
 
@@ -81,29 +81,13 @@ fn known(part: &str) -> Option<&str> {
     Some(part).filter(|part| !part.is_empty())
 }
 
-/// What the journal has to know before a call; `None` for one that leaves no row.
-pub(super) fn note(
-    operation: &Operation,
-    told: &Told,
-    record: Option<&Record>,
-    now: UnixMillis,
-) -> Option<Note> {
-    let call = match operation {
-        Operation::Begin { token, .. } => Call::Begin(*token),
-        Operation::Complete { token, response } => Call::Complete(*token, response),
-        Operation::Fail { .. } => Call::Fail,
-        Operation::Void { .. } => Call::Void,
-        Operation::Settle { settlement } => {
-            let answer = match settlement {
-                Settlement::Executed(response) => Some(response),
-                Settlement::NotExecuted => None,
-            };
-            if told.by == "operator" { Call::Settle(answer) } else { Call::LookUp(answer) }
-        }
-        _ => return None,
-    };
-    let teller = Teller { attempt: told.attempt.parse().ok(), request_id: known(&told.request_id) };
-    Some(Note::take(call, teller, record, now))
+/// Who made a call, for its row.
+pub(super) fn requested_by(told: &Told) -> RequestedBy<'_> {
+    RequestedBy {
+        attempt: told.attempt.parse().ok(),
+        request_id: known(&told.request_id),
+        operator: told.by == "operator",
+    }
 }
 
 /// Adds a row. One that says that an answer came too late is not repeated when the call is.

@@ -1,7 +1,7 @@
 //! The keys of a shard as operators see them: what stands in a record, but for the answer itself.
 
 use super::replay_counts::Replays;
-use oncekey::{Record, ScopedKey, State, UnixMillis, journal};
+use oncekey::{Record, ScopedKey, State, UnixMillis};
 use platform::clock;
 use platform::json::writer::Shown;
 use platform::random;
@@ -81,7 +81,7 @@ fn shown(
         Value::String(scope) => Some(scope.as_str()),
         _ => None,
     };
-    let cause = journal::cause(&record, now);
+    let cause = record.cause(now);
     let http_status = status.http_status.or(cause.and_then(|cause| cause.http_status));
     let time = |time: Option<UnixMillis>| time.map(clock::rfc3339);
     let lease_until = match record.state {
@@ -99,7 +99,7 @@ fn shown(
         .json("http_status", &http_status.map_or("null".to_owned(), |status| status.to_string()))
         .maybe("request_id", status.request_id.as_deref())
         .text("created_at", &created_at)
-        .text("changed_at", &clock::rfc3339(journal::changed_at(&record)))
+        .text("changed_at", &clock::rfc3339(record.changed_at()))
         .maybe("lease_until", time(lease_until).as_deref())
         .maybe("completed_at", time(status.completed_at).as_deref())
         .maybe("expires_at", time(status.expires_at).as_deref())

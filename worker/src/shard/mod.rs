@@ -15,8 +15,10 @@ use crate::config;
 use journal::Whose;
 use odd_headers::OddHeaders;
 use oncekey::budget::SMALL;
-use oncekey::journal::{Call as Change, JournalEntry, Note, Teller};
-use oncekey::{Attempt, Decision, Millis, Next, Record, RecordError, UnixMillis, lifecycle};
+use oncekey::journal::{JournalEntry, RequestedBy};
+use oncekey::{
+    Attempt, Change, Decision, Millis, Next, Record, RecordError, Step, UnixMillis, lifecycle,
+};
 use platform::clock;
 use platform::durable_object::LENGTH;
 use platform::panic;
@@ -185,10 +187,9 @@ impl Store {
         };
         let now = self.now()?;
         let told = Told::decode(&call.told.unwrap_or_default());
-        let note = journal::note(&call.operation, &told, record.as_ref(), now);
         let had_odd = record.as_ref().is_some_and(Record::has_odd_headers);
         let is_completing = matches!(call.operation, Operation::Complete { .. });
-        let (reply, next) = decide(call.operation, record, now);
+        let (reply, next, change) = decide(call.operation, record, now);
         let has_odd = matches!(&next, Next::Write(record) if record.has_odd_headers());
         let brings_odd = is_completing && has_odd;
         let drops_odd = had_odd && !has_odd && !matches!(next, Next::Keep);
@@ -199,7 +200,8 @@ impl Store {
             Next::Write(record) => record.due_at(),
             Next::Keep | Next::Remove => None,
         };
-        let entry = note.and_then(|note| note.entry(&next));
+        let by = journal::requested_by(&told);
+        let entry = change.map(|change| JournalEntry::new(change, by, now));
         match self.write(&call.name, Whose::told(&told), next, entry, now) {
             Ok(()) => {
                 if brings_odd {
@@ -293,12 +295,12 @@ impl Store {
             };
             match Record::decode(bytes) {
                 Ok(record) => {
-                    let note = Note::take(Change::Expire, Teller::default(), Some(&record), now);
                     if record.has_odd_headers() {
                         self.odd_headers.delete(name);
                     }
-                    let next = lifecycle::expire(record, now);
-                    let entry = note.entry(&next);
+                    let Step { next, change, .. } = lifecycle::expire(record, now);
+                    let by = RequestedBy::default();
+                    let entry = change.map(|change| JournalEntry::new(change, by, now));
                     let whose = Whose { scope: scope.clone(), of: of.clone() };
                     self.write(name, whose, next, entry, now)?;
                 }
@@ -364,41 +366,57 @@ impl Store {
 }
 
 /// The core's decision on one call.
-fn decide(operation: Operation, record: Option<Record>, now: UnixMillis) -> (Reply, Next) {
+fn decide(
+    operation: Operation,
+    record: Option<Record>,
+    now: UnixMillis,
+) -> (Reply, Next, Option<Change>) {
     match operation {
         Operation::Begin { fingerprints, token, minted_at, policy } => {
             let attempt =
                 Attempt { fingerprints: &fingerprints, token, minted_at, policy: &policy };
             let step = lifecycle::begin(record, &attempt, now);
-            (Reply::Begun { decision: step.decision, status: step.status }, step.next)
+            (Reply::Begun { decision: step.decision, status: step.status }, step.next, step.change)
         }
         Operation::Renew { token } => {
             let step = lifecycle::renew(record, token, now);
-            (Reply::Renewed { renewal: step.decision }, step.next)
+            (Reply::Renewed { renewal: step.decision }, step.next, step.change)
         }
         Operation::Complete { token, response } => {
             let step = lifecycle::complete(record, token, response, now);
-            (Reply::Ended { completion: step.decision, status: step.status }, step.next)
+            (
+                Reply::Ended { completion: step.decision, status: step.status },
+                step.next,
+                step.change,
+            )
         }
         Operation::Fail { token, cause } => {
             let step = lifecycle::fail(record, token, cause, now);
-            (Reply::Ended { completion: step.decision, status: step.status }, step.next)
+            (
+                Reply::Ended { completion: step.decision, status: step.status },
+                step.next,
+                step.change,
+            )
         }
         Operation::Void { minted_at, policy } => {
             let step = lifecycle::void(record, minted_at, &policy, now);
-            (Reply::Stands { status: step.status }, step.next)
+            (Reply::Stands { status: step.status }, step.next, step.change)
         }
         Operation::Settle { settlement } => {
             let step = lifecycle::settle(record, settlement, now);
-            (Reply::Settled { settling: step.decision, status: step.status }, step.next)
+            (
+                Reply::Settled { settling: step.decision, status: step.status },
+                step.next,
+                step.change,
+            )
         }
         Operation::Recall { fingerprints } => {
             let step = lifecycle::recall(record, &fingerprints, now);
-            (Reply::Recalled { decision: step.decision }, step.next)
+            (Reply::Recalled { decision: step.decision }, step.next, step.change)
         }
         Operation::Inspect => {
             let status = record.and_then(|record| record.status(now));
-            (Reply::Stands { status }, Next::Keep)
+            (Reply::Stands { status }, Next::Keep, None)
         }
     }
 }

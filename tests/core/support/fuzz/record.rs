@@ -6,11 +6,12 @@
 
 use super::input::choices;
 use oncekey::fingerprint::RequestParts;
-use oncekey::journal::{Call, Note, Teller};
+use oncekey::journal::{JournalEntry, RequestedBy};
 use oncekey::lifecycle::{self, Attempt};
 use oncekey::{
-    Decision, ExpiredKey, FailCause, FingerprintSecrets, Fingerprints, Millis, Next, Policy,
-    Record, RecordError, Settlement, State, StoredResponse, Token, UnixMillis, UnknownOutcome,
+    Change, Decision, ExpiredKey, FailCause, FingerprintSecrets, Fingerprints, Millis, Next,
+    Policy, Record, RecordError, Settlement, State, Step, StoredResponse, Token, UnixMillis,
+    UnknownOutcome,
 };
 use std::sync::LazyLock;
 
@@ -78,29 +79,20 @@ pub(super) fn check_life(record: &Record, now: u64, which: usize) {
         };
         assert_eq!(owner(stored), Some(TOKEN), "whoever executes owns the key");
     }
-    check_next(Call::Begin(TOKEN), record, &begun.next, now);
+    check_next(begun.next, begun.change, now);
 
     let answer = StoredResponse::keep(201, [], b"{}".to_vec(), "req", 100).0;
-    let (call, next) = match which {
-        0 => {
-            let step = lifecycle::complete(some(), TOKEN, answer.clone(), now);
-            (Call::Complete(TOKEN, &answer), step.next)
-        }
-        1 => (Call::Fail, lifecycle::fail(some(), TOKEN, FailCause::TimedOut, now).next),
-        2 => (Call::Void, lifecycle::void(some(), Some(NOW), &POLICY, now).next),
-        3 => {
-            let settlement = Settlement::Executed(answer.clone());
-            (Call::Settle(Some(&answer)), lifecycle::settle(some(), settlement, now).next)
-        }
-        4 => {
-            let next = lifecycle::settle(some(), Settlement::NotExecuted, now).next;
-            (Call::LookUp(None), next)
-        }
-        5 => (Call::Begin(TOKEN), lifecycle::renew(some(), TOKEN, now).next),
-        6 => (Call::Begin(TOKEN), lifecycle::recall(some(), &FINGERPRINTS, now).next),
-        _ => (Call::Expire, lifecycle::expire(record.clone(), now)),
+    let (next, change) = match which {
+        0 => parts(lifecycle::complete(some(), TOKEN, answer, now)),
+        1 => parts(lifecycle::fail(some(), TOKEN, FailCause::TimedOut, now)),
+        2 => parts(lifecycle::void(some(), Some(NOW), &POLICY, now)),
+        3 => parts(lifecycle::settle(some(), Settlement::Executed(answer), now)),
+        4 => parts(lifecycle::settle(some(), Settlement::NotExecuted, now)),
+        5 => parts(lifecycle::renew(some(), TOKEN, now)),
+        6 => parts(lifecycle::recall(some(), &FINGERPRINTS, now)),
+        _ => parts(lifecycle::expire(record.clone(), now)),
     };
-    check_next(call, record, &next, now);
+    check_next(next, change, now);
     let _ = (record.status(now), record.expires_at(), record.due_at());
 }
 
@@ -111,10 +103,14 @@ fn owner(record: &Record) -> Option<Token> {
     }
 }
 
-pub(super) fn check_next(call: Call<'_>, before: &Record, next: &Next, now: UnixMillis) {
-    let _ = Note::take(call, Teller::default(), Some(before), now).entry(next);
+fn parts<D>(step: Step<D>) -> (Next, Option<Change>) {
+    (step.next, step.change)
+}
+
+pub(super) fn check_next(next: Next, change: Option<Change>, now: UnixMillis) {
+    let _ = change.map(|change| JournalEntry::new(change, RequestedBy::default(), now));
     if let Next::Write(record) = next {
-        assert_eq!(Record::decode(&record.encode()).as_ref(), Ok(&**record));
+        assert_eq!(Record::decode(&record.encode()).as_ref(), Ok(&*record));
     }
 }
 

@@ -4,9 +4,8 @@
 
 use super::record::{NOW, check_next, with_head};
 use minicbor::{Decode, Encode};
-use oncekey::journal;
 use oncekey::lifecycle::{self, Attempt};
-use oncekey::{Next, Record};
+use oncekey::{Change, Next, Record};
 
 #[allow(dead_code, reason = "the Worker uses the rest")]
 #[path = "../../../../worker/src/shard/protocol.rs"]
@@ -30,11 +29,9 @@ pub(crate) fn check(bytes: &[u8]) {
         assert_eq!(format!("{told:?}"), format!("{again:?}"));
     }
     let record = Record::decode(&with_head(record)).ok();
-    let (reply, next) = decide(&call.operation, record.clone());
+    let (reply, next, change) = decide(&call.operation, record);
     check_copy(&reply);
-    if let (Some(record), Some(made)) = (&record, journal_call(&call.operation)) {
-        check_next(made, record, &next, NOW);
-    }
+    check_next(next, change, NOW);
 }
 
 fn check_copy<T: Encode<()> + for<'b> Decode<'b, ()>>(message: &T) {
@@ -44,51 +41,52 @@ fn check_copy<T: Encode<()> + for<'b> Decode<'b, ()>>(message: &T) {
 }
 
 /// As the shard does it.
-fn decide(operation: &Operation, record: Option<Record>) -> (Reply, Next) {
+fn decide(operation: &Operation, record: Option<Record>) -> (Reply, Next, Option<Change>) {
     match operation {
         Operation::Begin { fingerprints, token, minted_at, policy } => {
             let attempt = Attempt { fingerprints, token: *token, minted_at: *minted_at, policy };
             let step = lifecycle::begin(record, &attempt, NOW);
-            (Reply::Begun { decision: step.decision, status: step.status }, step.next)
+            (Reply::Begun { decision: step.decision, status: step.status }, step.next, step.change)
         }
         Operation::Renew { token } => {
             let step = lifecycle::renew(record, *token, NOW);
-            (Reply::Renewed { renewal: step.decision }, step.next)
+            (Reply::Renewed { renewal: step.decision }, step.next, step.change)
         }
         Operation::Complete { token, response } => {
             let step = lifecycle::complete(record, *token, response.clone(), NOW);
-            (Reply::Ended { completion: step.decision, status: step.status }, step.next)
+            (
+                Reply::Ended { completion: step.decision, status: step.status },
+                step.next,
+                step.change,
+            )
         }
         Operation::Fail { token, cause } => {
             let step = lifecycle::fail(record, *token, *cause, NOW);
-            (Reply::Ended { completion: step.decision, status: step.status }, step.next)
+            (
+                Reply::Ended { completion: step.decision, status: step.status },
+                step.next,
+                step.change,
+            )
         }
         Operation::Void { minted_at, policy } => {
             let step = lifecycle::void(record, *minted_at, policy, NOW);
-            (Reply::Stands { status: step.status }, step.next)
+            (Reply::Stands { status: step.status }, step.next, step.change)
         }
         Operation::Settle { settlement } => {
             let step = lifecycle::settle(record, settlement.clone(), NOW);
-            (Reply::Settled { settling: step.decision, status: step.status }, step.next)
+            (
+                Reply::Settled { settling: step.decision, status: step.status },
+                step.next,
+                step.change,
+            )
         }
         Operation::Inspect => {
             let status = record.and_then(|record| record.status(NOW));
-            (Reply::Stands { status }, Next::Keep)
+            (Reply::Stands { status }, Next::Keep, None)
         }
         Operation::Recall { fingerprints } => {
             let step = lifecycle::recall(record, fingerprints, NOW);
-            (Reply::Recalled { decision: step.decision }, step.next)
+            (Reply::Recalled { decision: step.decision }, step.next, step.change)
         }
     }
-}
-
-fn journal_call(operation: &Operation) -> Option<journal::Call<'_>> {
-    Some(match operation {
-        Operation::Begin { token, .. } => journal::Call::Begin(*token),
-        Operation::Complete { token, response } => journal::Call::Complete(*token, response),
-        Operation::Fail { .. } => journal::Call::Fail,
-        Operation::Void { .. } => journal::Call::Void,
-        Operation::Settle { .. } => journal::Call::Settle(None),
-        _ => return None,
-    })
 }

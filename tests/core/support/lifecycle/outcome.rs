@@ -3,18 +3,23 @@
 use super::situations::{NOW, Situation, Words, stored};
 use super::table::Table;
 use oncekey::record::{ReleaseCause, UnknownCause};
-use oncekey::{Completion, Decision, KeyStatus, Next, Record, State, Step, UnknownOutcome};
+use oncekey::{
+    Change, ChangeKind, Completion, Decision, KeyStatus, LifecycleCall, Next, Record, State, Step,
+    UnknownOutcome,
+};
 
 /// The words of a call's outcome, as in the tables.
 pub(crate) struct Outcome {
     decision: String,
     next: Next,
     status: Option<KeyStatus>,
+    change: Option<Change>,
 }
 
 impl Outcome {
     pub(crate) fn of<D>(step: Step<D>, words: impl Fn(&D) -> String) -> Self {
-        Self { decision: words(&step.decision), next: step.next, status: step.status }
+        let Step { decision, status, next, change } = step;
+        Self { decision: words(&decision), next, status, change }
     }
 }
 
@@ -92,8 +97,7 @@ pub(crate) fn written_words(record: &Record, before: Option<&Record>) -> String 
 
 /// Compares what a call did with its line, and what no line speaks of with what holds for all.
 pub(crate) fn check(
-    table: &Table,
-    told: &Table,
+    [table, told, changes]: [&Table; 3],
     situation: &Situation,
     call: Words,
     outcome: Outcome,
@@ -129,6 +133,7 @@ pub(crate) fn check(
         cell("told").map(|word| if word == "stands" { told_as_it_stands } else { word });
     let told_now = outcome.status.as_ref().map_or("nothing", |status| status.state.as_str());
     assert_eq!(Some(told_now), expected_told, "told after {words:?}");
+    check_change(changes, words.clone(), &stored, outcome.change, [&before, &after]);
     if let Next::Write(record) = &outcome.next {
         assert_eq!(outcome.status, record.status(NOW), "{words:?}");
         assert_eq!(Record::decode(&record.encode()).as_ref(), Ok(&**record));
@@ -147,4 +152,35 @@ pub(crate) fn check(
             assert_eq!(record.created_at, NOW);
         }
     }
+}
+
+/// Compares what a call says to the journal with its line there, and with the record.
+pub(crate) fn check_change(
+    changes: &Table,
+    mut words: Words,
+    stored: &str,
+    change: Option<Change>,
+    [before, after]: [&Option<Record>; 2],
+) {
+    const STORED: [&str; 8] =
+        ["in_flight", "completed", "released", "unknown", "voided", "tombstone", "nothing", "kept"];
+    let known = STORED.iter().find(|word| stored.split(' ').next() == Some(word));
+    words.push(("stored", known.copied().unwrap_or("status_only")));
+    let said = change.as_ref().map_or("-", |change| change.kind.as_str());
+    assert_eq!(said, changes.expect(&words)[0].1, "the change of {words:?}");
+    let Some(change) = change else { return };
+    // A change that ends a life tells of that, and every other one of what is there now.
+    let told_of = if change.kind == ChangeKind::Expired { before } else { after };
+    let told_of = told_of.as_ref().or(before.as_ref());
+    assert_eq!(change.attempts, told_of.map_or(0, |record| record.attempts), "{words:?}");
+    assert_eq!(change.created_at, told_of.map(|record| record.created_at), "{words:?}");
+    let cause = match change.kind {
+        ChangeKind::Expired | ChangeKind::Overtook => before.as_ref(),
+        ChangeKind::LateIgnored | ChangeKind::Elsewhere => None,
+        _ => after.as_ref(),
+    };
+    assert_eq!(change.cause, cause.and_then(|record| record.cause(NOW)), "{words:?}");
+    let is_begun_anew = change.call == LifecycleCall::Begin && change.kind == ChangeKind::Expired;
+    let now = after.as_ref().filter(|_| !is_begun_anew).and_then(|record| record.status(NOW));
+    assert_eq!(change.state, now.map(|status| status.state), "{words:?}");
 }

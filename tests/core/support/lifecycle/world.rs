@@ -209,8 +209,9 @@ impl World {
             }
             Op::Sweep => {
                 self.call(None, false, |record, now| {
-                    let next = record.map_or(Next::Keep, |record| lifecycle::expire(record, now));
-                    Step { decision: (), status: None, next }
+                    let nothing =
+                        Step { decision: (), status: None, next: Next::Keep, change: None };
+                    record.map_or(nothing, |record| lifecycle::expire(record, now))
                 })
                 .decision
             }

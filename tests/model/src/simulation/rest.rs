@@ -6,8 +6,7 @@ use super::message::Event;
 use super::requests::EVENT;
 use super::shard::Operation;
 use super::world::{Clock, World};
-use oncekey::journal::Kind;
-use oncekey::{KeyState, Settlement, State};
+use oncekey::{ChangeKind, KeyState, Settlement, State};
 
 /// How long the world is left alone between two rounds: longer than any call takes.
 const ROUND: u64 = 400_000;
@@ -194,8 +193,8 @@ impl World<'_> {
         let of_name = &self.ledger.names[name];
         let label = of_name.label.clone();
         let is_answer = |row: &&oncekey::journal::JournalEntry| {
-            matches!(row.kind, Kind::Completed | Kind::LateSuccess)
-                || (row.kind == Kind::Settled && row.state == Some(KeyState::Completed))
+            matches!(row.kind, ChangeKind::Completed | ChangeKind::LateSuccess)
+                || (row.kind == ChangeKind::Settled && row.state == Some(KeyState::Completed))
         };
         let answers: Vec<_> = of_name.rows.iter().filter(is_answer).collect();
         for (at, row) in answers.iter().enumerate() {

@@ -3,10 +3,10 @@
 use super::coverage::Met;
 use super::message::Event;
 use super::world::{Clock, World};
-use oncekey::journal::{self, JournalEntry, Note, Teller};
+use oncekey::journal::{JournalEntry, RequestedBy};
 use oncekey::{
     Attempt, Completion, Decision, FailCause, Fingerprints, KeyStatus, Next, Policy, Record,
-    Renewal, Settlement, Settling, StoredResponse, Token, UnixMillis,
+    Renewal, Settlement, Settling, Step, StoredResponse, Token, UnixMillis,
 };
 use std::rc::Rc;
 
@@ -137,48 +137,49 @@ impl World<'_> {
             }
         };
         let now = self.shard_time(shard);
-        let note = note(operation, record.as_ref(), now);
         let before = record.clone();
         let rules = self.rules;
-        let (reply, next) = match operation {
+        let (reply, next, change) = match operation {
             Operation::Begin { prints, token, minted_at, policy, .. } => {
                 let (token, minted_at) = (*token, *minted_at);
                 let attempt = Attempt { fingerprints: prints, token, minted_at, policy };
                 let step = rules.begin(record, &attempt, now);
-                (Reply::Begun(step.decision, step.status), step.next)
+                (Reply::Begun(step.decision, step.status), step.next, step.change)
             }
             Operation::Renew { token } => {
                 let step = rules.renew(record, *token, now);
                 let met =
                     if step.decision == Renewal::Renewed { Met::Renewed } else { Met::RenewalLost };
                 self.note(met);
-                (Reply::Renewed, step.next)
+                (Reply::Renewed, step.next, step.change)
             }
             Operation::Complete { token, response } => {
                 let step = rules.complete(record, *token, response.clone(), now);
-                (Reply::Ended(step.decision, step.status), step.next)
+                (Reply::Ended(step.decision, step.status), step.next, step.change)
             }
             Operation::Fail { token, cause } => {
                 let step = rules.fail(record, *token, *cause, now);
-                (Reply::Ended(step.decision, step.status), step.next)
+                (Reply::Ended(step.decision, step.status), step.next, step.change)
             }
             Operation::Void { minted_at, policy } => {
                 let step = rules.void(record, *minted_at, policy, now);
-                (Reply::Stands(step.status), step.next)
+                (Reply::Stands(step.status), step.next, step.change)
             }
             Operation::Settle { settlement, .. } => {
                 let step = rules.settle(record, settlement.clone(), now);
-                (Reply::Settled(step.decision, step.status), step.next)
+                (Reply::Settled(step.decision, step.status), step.next, step.change)
             }
             Operation::Recall { prints } => {
                 let step = rules.recall(record, prints, now);
-                (Reply::Recalled(step.decision), step.next)
+                (Reply::Recalled(step.decision), step.next, step.change)
             }
             Operation::Inspect => {
-                (Reply::Stands(record.and_then(|record| record.status(now))), Next::Keep)
+                (Reply::Stands(record.and_then(|record| record.status(now))), Next::Keep, None)
             }
         };
-        let row = note.and_then(|note| note.entry(&next));
+        let operator = matches!(operation, Operation::Settle { by_operator: true, .. });
+        let by = RequestedBy { operator, ..RequestedBy::default() };
+        let row = change.map(|change| JournalEntry::new(change, by, now));
         let Ok(after) = self.write(name, next, row, now) else {
             self.tell(|_| "  storage takes no write".to_owned());
             return Reply::NotStored;
@@ -291,14 +292,14 @@ impl World<'_> {
                 rows.iter_mut().filter(|row| row.name == name).for_each(|row| row.due_at = None);
                 continue;
             };
-            let note = Note::take(journal::Call::Expire, Teller::default(), Some(&record), now);
-            let next = self.rules.expire(record, now);
+            let Step { next, change, .. } = self.rules.expire(record, now);
             match next {
                 Next::Keep => {}
                 Next::Write(_) => self.note(Met::SweptToRest),
                 Next::Remove => self.note(Met::SweptAway),
             }
-            let row = note.entry(&next);
+            let by = RequestedBy::default();
+            let row = change.map(|change| JournalEntry::new(change, by, now));
             self.tell(|world| format!("shard {shard}: sweeps {}", world.ledger.names[name].label));
             match self.write(name, next, row, now) {
                 Ok(Some(after)) => self.check_kept(name, after.as_ref(), now),
@@ -351,24 +352,6 @@ impl World<'_> {
         let after = self.choices.pick(&[1_000, 20_000, 90_000]);
         self.later(after, Event::Mend { name, bytes: whole });
     }
-}
-
-fn note(operation: &Operation, record: Option<&Record>, now: UnixMillis) -> Option<Note> {
-    let call = match operation {
-        Operation::Begin { token, .. } => journal::Call::Begin(*token),
-        Operation::Complete { token, response } => journal::Call::Complete(*token, response),
-        Operation::Fail { .. } => journal::Call::Fail,
-        Operation::Void { .. } => journal::Call::Void,
-        Operation::Settle { settlement, by_operator } => {
-            let answer = match settlement {
-                Settlement::Executed(response) => Some(response),
-                Settlement::NotExecuted => None,
-            };
-            if *by_operator { journal::Call::Settle(answer) } else { journal::Call::LookUp(answer) }
-        }
-        Operation::Renew { .. } | Operation::Recall { .. } | Operation::Inspect => return None,
-    };
-    Some(Note::take(call, Teller::default(), record, now))
 }
 
 fn shown(operation: &Operation) -> String {

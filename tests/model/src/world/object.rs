@@ -167,7 +167,7 @@ impl World {
         self.left.sweeps -= 1;
         let now = self.object_time(scene, shelf);
         let Some(record) = self.record(shelf) else { return };
-        let next = scene.rules.expire(record, now);
+        let next = scene.rules.expire(record, now).next;
         scene.reached.note(match next {
             Next::Remove => Event::Swept,
             _ => Event::SweptToTombstone,
@@ -198,7 +198,7 @@ impl World {
             let at = at as u8;
             if let Some(record) = shelf.record.as_ref().filter(|_| self.left.sweeps > 0) {
                 let now = scene.rules.time(self.time_at(Clock::Objects), shelf.last_seen);
-                let next = scene.rules.expire((**record).clone(), now);
+                let next = scene.rules.expire((**record).clone(), now).next;
                 if next != Next::Keep {
                     actions.push(Action::Sweep(at));
                 }
