@@ -27,7 +27,7 @@ use origin::{Deadline, Outgoing};
 use outcome::Outcome;
 use platform::panic;
 use record::Claim;
-use run::Attempting;
+use run::WriteRun;
 use worker::Env;
 
 /// Answers a request to the origin.
@@ -150,9 +150,9 @@ async fn once(
     let Policy { lease, unknown_outcome, .. } = config.policy;
     let write = Write { named_by, number, lease, unreachable, unknown_outcome };
     let incoming = &incoming;
-    let attempting =
-        Attempting { env, caller, incoming, body, write, fingerprints, key, first, number: second };
-    Ok(attempting.run().await)
+    let write_run =
+        WriteRun { env, caller, incoming, body, write, fingerprints, key, first, number: second };
+    Ok(write_run.execute().await)
 }
 
 /// Whether a write without a key may have a business key, and it can be told whose. Without a

@@ -11,7 +11,7 @@ use crate::http::headers;
 use crate::http::request::Incoming;
 use crate::http::response::Answer;
 use crate::shard::client::Patience;
-use futures_util::future::{Either, OptionFuture, join, select};
+use futures_util::future::{Either, LocalBoxFuture, OptionFuture, join, pending, select};
 use oncekey::budget::SMALL;
 use oncekey::exchange::{
     After, Answer as Said, Answered, Exchange, NamedBy, Of, OriginFailure, Step, Told, Write,
@@ -23,6 +23,7 @@ use oncekey::{
 use platform::clock;
 use platform::panic;
 use std::convert::Infallible;
+use std::ops::ControlFlow;
 use std::pin::pin;
 use worker::Env;
 
@@ -32,8 +33,8 @@ const SLOW: Millis = Millis::new(50);
 /// How long a look-up may take in all.
 const LOOK_UP: Millis = Millis::from_seconds(10);
 
-/// An attempt at a write.
-pub(crate) struct Attempting<'a> {
+/// A write on its way through the gateway.
+pub(crate) struct WriteRun<'a> {
     pub(crate) env: &'a Env,
     pub(crate) caller: &'a Caller,
     pub(crate) incoming: &'a Incoming,
@@ -47,51 +48,53 @@ pub(crate) struct Attempting<'a> {
     pub(crate) number: Option<Claim>,
 }
 
-/// Where an attempt has got to when its records had nothing more to say.
-enum Reached {
-    Origin(Execution),
-    Answer(Answered),
+/// The origin's response, as it came, and whether its body is kept.
+struct Own {
+    answer: OriginAnswer,
+    body: OriginBody,
+    is_kept: bool,
 }
 
-/// The origin's answer, as it came.
-type Own = (OriginAnswer, OriginBody);
-
-impl Attempting<'_> {
+impl WriteRun<'_> {
     /// Executes the write, or finds out why not.
-    pub(crate) async fn run(&self) -> Outcome {
-        let (mut exchange, step) = Exchange::begin(self.write.clone(), clock::now());
-        match self.ask_records(&mut exchange, step).await {
-            Reached::Answer(answered) => self.outcome(answered, None),
-            Reached::Origin(execution) => {
-                // The leases are kept until the end is recorded, not only until the origin has answered.
-                let executed = pin!(self.execute(exchange, execution));
-                match select(executed, pin!(self.keep_leases(execution))).await {
-                    Either::Left((outcome, _)) => outcome,
-                    Either::Right((never, _)) => match never {},
-                }
+    pub(crate) async fn execute(&self) -> Outcome {
+        let (mut exchange, mut step) = Exchange::begin(self.write.clone(), clock::now());
+        let mut own = None;
+        let mut leases: LocalBoxFuture<'_, Infallible> = Box::pin(pending());
+        loop {
+            // From here on the leases are kept until the end is recorded, not only until the origin
+            // has answered.
+            if let Step::CallOrigin(execution) = step {
+                leases = Box::pin(self.keep_leases(execution));
+            }
+            let done = match select(pin!(self.carry_out(step, &mut own)), &mut leases).await {
+                Either::Left((done, _)) => done,
+                Either::Right((never, _)) => match never {},
+            };
+            match done {
+                ControlFlow::Continue(told) => step = exchange.tell(told, clock::now()),
+                ControlFlow::Break(answered) => return self.outcome(answered, own),
             }
         }
     }
 
-    async fn execute(&self, mut exchange: Exchange, execution: Execution) -> Outcome {
-        let (called, own) = match self.call_origin(execution).await {
-            Ok((answer, body)) => {
-                let stored = self.stored(&answer, &body);
-                let odd = answer.odd_headers(&stored.headers);
-                if let Some(number) = &self.number {
-                    number.bring(odd.clone());
-                }
-                self.first.bring(odd);
-                let is_kept = stored.body().is_some();
-                (Ok(stored), Some((answer, body, is_kept)))
+    /// Carries a step out. Breaks with the answer, which is the last step.
+    async fn carry_out(&self, step: Step, own: &mut Option<Own>) -> ControlFlow<Answered, Told> {
+        ControlFlow::Continue(match step {
+            Step::Begin(of) => self.begin(of).await,
+            Step::AskReplica => Told::Copied(self.ask_replica().await),
+            Step::RecallNumber => {
+                Told::Recalled(self.claim(Of::Number).recall(&self.fingerprints).await)
             }
-            Err(failure) => (Err(failure), None),
-        };
-        let step = exchange.tell(Told::Called(called), clock::now());
-        match self.ask_records(&mut exchange, step).await {
-            Reached::Answer(answered) => self.outcome(answered, own),
-            Reached::Origin(_) => self.caller.reject(&Rejection::Internal).into(),
-        }
+            Step::LookUp(told) => Told::LookedUp(self.look_up(&told).await),
+            Step::CallOrigin(execution) => Told::Called(self.call_origin(execution, own).await),
+            Step::Complete(of, response) => {
+                Told::Ended(self.claim(of).complete(response).await.ok())
+            }
+            Step::Fail(of, cause) => Told::Ended(self.claim(of).fail(cause).await.ok()),
+            Step::Settle(of, settlement) => Told::Settled(self.claim(of).settle(settlement).await),
+            Step::Answer(answered) => return ControlFlow::Break(answered),
+        })
     }
 
     /// Renews the leases for as long as it is polled.
@@ -101,29 +104,6 @@ impl Attempting<'_> {
             clock::sleep(execution.renew_after()).await;
             let of_number = self.number.as_ref().map(|number| number.renew(patience));
             let _ = join(self.first.renew(patience), OptionFuture::from(of_number)).await;
-        }
-    }
-
-    async fn ask_records(&self, exchange: &mut Exchange, mut step: Step) -> Reached {
-        loop {
-            let told = match step {
-                Step::Begin(of) => self.begin(of).await,
-                Step::AskReplica => Told::Copied(self.ask_replica().await),
-                Step::RecallNumber => {
-                    Told::Recalled(self.claim(Of::Number).recall(&self.fingerprints).await)
-                }
-                Step::LookUp(told) => Told::LookedUp(self.look_up(&told).await),
-                Step::Complete(of, response) => {
-                    Told::Ended(self.claim(of).complete(response).await.ok())
-                }
-                Step::Fail(of, cause) => Told::Ended(self.claim(of).fail(cause).await.ok()),
-                Step::Settle(of, settlement) => {
-                    Told::Settled(self.claim(of).settle(settlement).await)
-                }
-                Step::CallOrigin(execution) => return Reached::Origin(execution),
-                Step::Answer(answered) => return Reached::Answer(answered),
-            };
-            step = exchange.tell(told, clock::now());
         }
     }
 
@@ -156,7 +136,12 @@ impl Attempting<'_> {
         Some((step.decision, step.status))
     }
 
-    async fn call_origin(&self, execution: Execution) -> Result<Own, OriginFailure> {
+    /// Calls the origin. Returns its response as it is kept, and puts it as it came into `own`.
+    async fn call_origin(
+        &self,
+        execution: Execution,
+        own: &mut Option<Own>,
+    ) -> Result<StoredResponse, OriginFailure> {
         let deadline = Deadline::after(self.caller.config.origin_timeout);
         let (key, attempt) = (self.key.as_ref(), execution.attempt);
         let request_id = &self.caller.request_id;
@@ -165,14 +150,22 @@ impl Attempting<'_> {
         let called = self.ask_origin(outgoing, &deadline).await;
         self.caller.measure.executed(clock::now().since(called_at));
         panic::point("task");
-        called.map_err(|error| match error {
+        let (answer, body) = called.map_err(|error| match error {
             OriginError::TimedOut => {
                 deadline.abort();
                 OriginFailure::TimedOut
             }
             OriginError::NoAnswer => OriginFailure::Unreachable,
             OriginError::CutOff => OriginFailure::CutOff,
-        })
+        })?;
+        let stored = self.stored(&answer, &body);
+        let odd = answer.odd_headers(&stored.headers);
+        if let Some(number) = &self.number {
+            number.bring(odd.clone());
+        }
+        self.first.bring(odd);
+        *own = Some(Own { answer, body, is_kept: stored.body().is_some() });
+        Ok(stored)
     }
 
     /// Asks the origin what became of a request that is told this; `None` where there is no look-up for
@@ -208,7 +201,7 @@ impl Attempting<'_> {
         &self,
         outgoing: Outgoing,
         deadline: &Deadline,
-    ) -> Result<Own, OriginError> {
+    ) -> Result<(OriginAnswer, OriginBody), OriginError> {
         let config = &self.caller.config;
         let answer = origin::call(self.env, config, outgoing, deadline).await?;
         let body = answer.read_body(config.max_replay, &self.caller.room, deadline).await?;
@@ -232,13 +225,9 @@ impl Attempting<'_> {
         }
     }
 
-    fn outcome(
-        &self,
-        answered: Answered,
-        own: Option<(OriginAnswer, OriginBody, bool)>,
-    ) -> Outcome {
+    fn outcome(&self, answered: Answered, own: Option<Own>) -> Outcome {
         let Answered { answer, status, after } = answered;
-        let own = own.map(|(answer, body, is_kept)| {
+        let own = own.map(|Own { answer, body, is_kept }| {
             let answer = answer.with_body(body, &self.caller.room);
             if is_kept { answer } else { answer.only_once() }
         });

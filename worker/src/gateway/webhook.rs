@@ -5,7 +5,7 @@
 
 use crate::gateway::outcome::Outcome;
 use crate::gateway::record::Claim;
-use crate::gateway::run::Attempting;
+use crate::gateway::run::WriteRun;
 use crate::http::body_budget::Reservation;
 use crate::http::context::Caller;
 use crate::http::request::Incoming;
@@ -39,7 +39,7 @@ async fn receive(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Outc
     let authority = Authority::new(env, ScopedKey::new(&scope, &id));
     let authority = authority.for_caller(caller, &scope, "event");
     caller.measure.counts();
-    let attempting = Attempting {
+    let write_run = WriteRun {
         env,
         caller,
         incoming,
@@ -56,5 +56,5 @@ async fn receive(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Outc
         first: Claim::new(authority, None, config.policy.of_events()),
         number: None,
     };
-    Ok(attempting.run().await)
+    Ok(write_run.execute().await)
 }
