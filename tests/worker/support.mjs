@@ -15,7 +15,7 @@ export { created, cut, gated, inTurn, Origin } from "./origin.mjs";
 
 const worker = new URL("../../worker/", import.meta.url).pathname;
 /** What scripts/worker-build made; another build can be tested by naming its folder. */
-const built = process.env.ONCEKEY_WORKER_BUILD ?? join(worker, "build");
+const tested = process.env.ONCEKEY_WORKER_BUILD ?? join(worker, "build");
 
 /**
  * What worker/wrangler.toml binds the Worker to. wrangler has a reader, but takes two seconds to load, for each
@@ -59,10 +59,10 @@ function readConfig() {
 /**
  * `vars`: settings; `upstream`: the origin's URL, absent for the sandbox; `state`: a folder that outlives the
  * Worker; `wrapper`: a module of this folder that stands around the built entry, and `copies` of that entry as
- * ./entry-0.mjs and so on, each with an isolate's own memory; `more`: further options for Miniflare. Dispose of
- * what it returns.
+ * ./entry-0.mjs and so on, each with an isolate's own memory; `build`: the folder of the build, if it is not the one
+ * under test; `more`: further options for Miniflare. Dispose of what it returns.
  */
-export async function startWorker({ vars = {}, upstream, state, wrapper, copies = 0, more = {} } = {}) {
+export async function startWorker({ vars = {}, upstream, state, wrapper, copies = 0, build: built = tested, more = {} } = {}) {
   const source = (path, from = path) => ({ type: "ESModule", path, contents: readFileSync(from, "utf8") });
   const logs = [];
   const runtime = new Miniflare(

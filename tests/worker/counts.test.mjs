@@ -1,0 +1,26 @@
+// What a request costs in counts: upper bounds, which go down as the Worker gets lighter and never up. On the build
+// that is deployed: the one for tests has faults, which count too.
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { test } from "node:test";
+import { count } from "./counts.mjs";
+
+const build = new URL("../../worker/build", import.meta.url).pathname;
+
+/** Goals: 4 rows and 4 statements for a first request, and a handful of calls between JavaScript and wasm. */
+const BOUNDS = {
+  first: { objectCalls: 2, statements: 9, rowsWritten: 12, rowsRead: 8, alarmsSet: 0, intoWasm: 113, outOfWasm: 621 },
+  replay: { objectCalls: 1, statements: 2, rowsWritten: 0, rowsRead: 2, alarmsSet: 0, intoWasm: 62, outOfWasm: 287 },
+  expiry: { rowsWritten: 3.05, alarmsSet: 1, alarms: 1.05 },
+};
+
+test("a first request, its replay and its expiry take no more rows, statements and calls than they did", async (t) => {
+  assert.ok(existsSync(`${build}/oncekey.wasm`), "worker/build holds no build: run scripts/worker-build first");
+  const counts = await count({ build });
+  for (const [what, bounds] of Object.entries(BOUNDS)) {
+    t.diagnostic(`${what}: ${Object.entries(counts[what]).map(([name, value]) => `${value} ${name}`).join(", ")}`);
+    for (const [name, bound] of Object.entries(bounds)) {
+      assert.ok(counts[what][name] <= bound, `${what}: ${counts[what][name]} ${name}, at most ${bound} are allowed`);
+    }
+  }
+});
