@@ -22,9 +22,10 @@ setup: ## install what building and testing need
 start: ## the Worker on http://127.0.0.1:8787: make start [PORT=8787] [STATE=DIR] [VARS="NAME=value …"]
 	@scripts/start
 
-build: ## the Worker as it is deployed, into worker/build, and the npm package, into www/dist
+build: ## the Worker into worker/build, without the sandbox into worker/build-production, and the npm package into www/dist
 	@scripts/setup
 	@scripts/worker-build
+	@scripts/worker-build --no-sandbox
 	@scripts/www-build
 
 test: ## every check and test there is
@@ -73,4 +74,4 @@ fuzz: ## inputs that break a property: make fuzz [TARGET=name] [RUNS=1000000]
 	@scripts/fuzz "$(TARGET)" $(RUNS)
 
 clean: ## forget builds and installed tools
-	rm -rf target node_modules worker/build worker/build-test worker/.wrangler www/build www/dist www/demo/dist
+	rm -rf target node_modules worker/build worker/build-production worker/build-test worker/.wrangler www/build www/dist www/demo/dist

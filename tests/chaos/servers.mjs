@@ -25,7 +25,7 @@ const KINDS = {
     const config = join(folder, "wrangler.toml");
     const text = readFileSync(join(root, "worker/wrangler.toml"), "utf8");
     // The build stands already, and nobody looks at pages here.
-    const parts = text.split(/^(?=\[)/m).filter((part) => !/^\[(build|assets)\]/.test(part));
+    const parts = text.split(/^(?=\[)/m).filter((part) => !/^\[(build\]|assets\]|\[?env\.)/.test(part));
     writeFileSync(config, parts.join("").replace(/^main = .*$/m, `main = ${JSON.stringify(join(built, "entry.mjs"))}`));
     const settings = Object.entries(vars).flatMap(([name, value]) => ["--var", `${name}:${value}`]);
     const flags = ["--ip", "127.0.0.1", "--port", port, "--inspector-port", "0", "--persist-to", join(folder, "state")];

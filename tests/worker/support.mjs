@@ -18,17 +18,17 @@ const worker = new URL("../../worker/", import.meta.url).pathname;
 const tested = process.env.ONCEKEY_WORKER_BUILD ?? join(worker, "build");
 
 /**
- * What worker/wrangler.toml binds the Worker to. wrangler has a reader, but takes two seconds to load, for each
+ * What worker/wrangler.toml binds the Worker to, in the environment that `prefix` names. wrangler has a reader, but takes two seconds to load, for each
  * file of tests; this one knows as much of TOML as that file uses.
  */
-function readConfig() {
+function readConfig(prefix) {
   const [top, ...tables] = readFileSync(join(worker, "wrangler.toml"), "utf8").split(/^(?=\[)/m);
   const field = (table, name) => {
     const found = table.match(new RegExp(`^${name} = "?(.*?)"?$`, "m"));
     if (!found) throw new Error(`worker/wrangler.toml: no ${name} in ${table}`);
     return found[1];
   };
-  const named = (name) => tables.filter((table) => table.startsWith(`[[${name}]]`));
+  const named = (name) => tables.filter((table) => table.startsWith(`[[${prefix}${name}]]`));
   const [assets] = tables.filter((table) => table.startsWith("[assets]"));
   const pages = join(worker, field(assets, "directory"));
   return {
@@ -59,10 +59,13 @@ function readConfig() {
 /**
  * `vars`: settings; `upstream`: the origin's URL, absent for the sandbox; `state`: a folder that outlives the
  * Worker; `wrapper`: a module of this folder that stands around the built entry, and `copies` of that entry as
- * ./entry-0.mjs and so on, each with an isolate's own memory; `build`: the folder of the build, if it is not the one
- * under test; `more`: further options for Miniflare. Dispose of what it returns.
+ * ./entry-0.mjs and so on, each with an isolate's own memory; `environment`: one of worker/wrangler.toml, with the
+ * build that scripts/worker-build makes for it; `build`: the folder of the build, if it is not the one under test;
+ * `more`: further options for Miniflare. Dispose of what it returns.
  */
-export async function startWorker({ vars = {}, upstream, state, wrapper, copies = 0, build: built = tested, more = {} } = {}) {
+export async function startWorker(options = {}) {
+  const { vars = {}, upstream, state, wrapper, copies = 0, environment, more = {} } = options;
+  const { build: built = environment ? join(worker, `build-${environment}`) : tested } = options;
   const source = (path, from = path) => ({ type: "ESModule", path, contents: readFileSync(from, "utf8") });
   const logs = [];
   const runtime = new Miniflare(
@@ -82,7 +85,7 @@ export async function startWorker({ vars = {}, upstream, state, wrapper, copies 
           contents: readFileSync(join(built, "oncekey.wasm")),
         },
       ],
-      ...readConfig(),
+      ...readConfig(environment ? `env.${environment}.` : ""),
       bindings: { ...vars, ...(upstream && { UPSTREAM: upstream }) },
       resourcePersistencePath: state,
       handleStructuredLogs({ level, message }) {

@@ -3,6 +3,7 @@
 
 mod names;
 
+use crate::sandbox;
 use oncekey::canonical::JsonPointer;
 use oncekey::route::rules_for;
 use oncekey::secret::AdminToken;
@@ -68,6 +69,9 @@ pub(crate) enum CorsOrigins {
     These(Vec<String>),
 }
 
+const NO_UPSTREAM: &str = "UPSTREAM: is missing, and this Worker was built without the sandbox; \
+    set it to the URL of your API, such as https://api.example.com";
+
 /// 90 days.
 const JOURNAL_RETENTION: Millis = Millis::from_days(90);
 
@@ -100,7 +104,12 @@ impl Config {
     /// Reads the settings through `var`. An empty one counts as left out.
     pub(crate) fn read(var: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         let vars = Vars(&var);
-        let upstream = vars.parse("UPSTREAM", Upstream::Sandbox, parse_upstream)?;
+        let upstream = vars.parse("UPSTREAM", None, |text| parse_upstream(text).map(Some))?;
+        let upstream = match upstream {
+            Some(upstream) => upstream,
+            None if sandbox::IS_INCLUDED => Upstream::Sandbox,
+            None => return Err(NO_UPSTREAM.to_owned()),
+        };
         let is_sandbox = matches!(upstream, Upstream::Sandbox);
         let unknown_outcome = if is_sandbox { UnknownOutcome::Retry } else { UnknownOutcome::Hold };
         let resolve = vars.parse("RESOLVE", None, |text| parse_look_ups(text).map(Some))?;

@@ -10,6 +10,7 @@ mod gateway;
 mod http;
 mod metrics;
 mod pages;
+mod sandbox;
 mod shard;
 
 use futures_channel::oneshot;

@@ -10,6 +10,7 @@ use crate::gateway::caller::admin_scope;
 use crate::http::context::Caller;
 use crate::http::request::Incoming;
 use crate::http::response::Answer;
+use crate::sandbox;
 use oncekey::{IdempotencyKey, Rejection, Scope, ScopedKey};
 use platform::json::writer::{Shown, array};
 use worker::Env;

@@ -6,6 +6,7 @@ use crate::http::delivery;
 use crate::http::headers::{self, is_taken_off};
 use crate::http::request::Incoming;
 use crate::http::response::{Answer, Body};
+use crate::sandbox;
 use futures_util::future::{Either, select};
 use futures_util::stream;
 use futures_util::{Stream, StreamExt};

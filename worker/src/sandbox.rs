@@ -1,0 +1,32 @@
+//! The sandbox, in a Worker that is built with it. Only this file knows whether it is.
+
+/// Whether a Worker without `UPSTREAM` has an origin.
+pub(crate) const IS_INCLUDED: bool = cfg!(feature = "sandbox");
+
+#[cfg(feature = "sandbox")]
+pub(crate) use oncekey_sandbox::{operations, serve};
+
+/// Stands in for the sandbox. Nothing calls it, because the settings of such a Worker must name an
+/// origin.
+#[cfg(not(feature = "sandbox"))]
+mod absent {
+    use oncekey::Rejection;
+    use worker::{Env, Request, Response, Result};
+
+    pub(crate) async fn serve(_: &Env, _: Request) -> Result<Response> {
+        Err("this Worker was built without the sandbox".into())
+    }
+
+    pub(crate) async fn operations(
+        _: &Env,
+        _: &str,
+        _: &str,
+        _: i64,
+        _: usize,
+    ) -> std::result::Result<String, Rejection> {
+        Err(Rejection::NotFound)
+    }
+}
+
+#[cfg(not(feature = "sandbox"))]
+pub(crate) use absent::{operations, serve};
