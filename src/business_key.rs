@@ -51,6 +51,7 @@ pub use reading::BusinessKeyUnreadable;
 pub(crate) use reading::text_in;
 
 use crate::canonical::{JsonPointer, PointerError};
+use crate::codec::list::entries;
 use crate::decision::{Completion, Decision, Execution};
 use crate::policy::AnswerClass;
 use crate::request::route::{Route, RouteError, rule_for};
@@ -119,15 +120,15 @@ impl BusinessKeys {
     /// Reads `METHOD:/path:/pointer,…`. Of several that fit a request, the first counts. An entry that
     /// ends in `!` makes its business key compulsory.
     pub fn parse(list: &str) -> Result<Self, BusinessKeyError> {
-        parse_entries(list, |entry| {
+        let parse = |entry| {
             let (route, member) = split_entry(entry).ok_or(BusinessKeyError::NotAnEntry)?;
             let route = Route::parse(route).map_err(BusinessKeyError::Route)?;
             let pointer = member.strip_suffix('!').unwrap_or(member);
             let is_required = pointer.len() < member.len();
             let pointer = JsonPointer::parse(pointer).map_err(BusinessKeyError::Pointer)?;
             Ok((route, Rule { pointer, is_required }))
-        })
-        .map(Self)
+        };
+        entries(list).map(parse).collect::<Result<_, _>>().map(Self)
     }
 
     /// Returns whether a request may have a business key, by its head alone. Its body has to be read
@@ -244,18 +245,6 @@ pub fn end_of_key(number: Completion, own: &StoredResponse) -> KeyEnd {
             _ => KeyEnd::Own,
         },
     }
-}
-
-/// The entries of a list that are separated by commas.
-pub(crate) fn parse_entries<T, E>(
-    list: &str,
-    parse: impl Fn(&str) -> Result<T, E>,
-) -> Result<Vec<T>, E> {
-    let mut entries = Vec::new();
-    for entry in list.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
-        entries.push(parse(entry)?);
-    }
-    Ok(entries)
 }
 
 /// Parts `METHOD:/path:REST`. A path holds no colon here; what follows may.

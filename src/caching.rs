@@ -3,6 +3,8 @@
 //! A replay carries the headers of the first response, and an origin that calls that `public` knew
 //! nothing of other callers. No cache that is shared may keep it, whatever it goes by.
 
+use crate::codec::list::entries;
+
 /// Makes the response private, for a first response and its replays alike. Names are in lower case;
 /// `sources` are the headers that say whose key it is.
 pub fn keep_private<'a>(
@@ -12,7 +14,7 @@ pub fn keep_private<'a>(
     // They would overrule `Cache-Control` (RFC 9213).
     headers.retain(|(name, _)| !is_for_shared_caches(name));
     let said = joined(headers, "cache-control").unwrap_or_default();
-    let directives = said.split(',').map(str::trim).filter(|directive| !directive.is_empty());
+    let directives = entries(&said);
     let is_private = |directive: &str| {
         ["no-store", "private"].iter().any(|private| directive.eq_ignore_ascii_case(private))
     };
@@ -26,8 +28,7 @@ pub fn keep_private<'a>(
     }
     let mut vary = joined(headers, "vary").unwrap_or_default();
     for source in sources {
-        let mut names = vary.split(',').map(str::trim);
-        if !names.any(|name| name == "*" || name.eq_ignore_ascii_case(source)) {
+        if !entries(&vary).any(|name| name == "*" || name.eq_ignore_ascii_case(source)) {
             vary.push_str(if vary.is_empty() { "" } else { ", " });
             vary.push_str(source);
         }

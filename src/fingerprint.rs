@@ -25,12 +25,13 @@
 
 use std::fmt;
 
+use ctutils::CtEq;
 use hmac::{Hmac, KeyInit, Mac};
 use minicbor::{Decode, Encode};
 use sha2::Sha256;
 
-use crate::admin_token::are_same;
 use crate::canonical::{Body, Hashing, JsonPointer, MediaType, Sink};
+use crate::codec::hex::hex;
 
 const VERSION: u8 = 1;
 const DOMAIN: &[u8] = b"oncekey-fingerprint-1";
@@ -182,16 +183,12 @@ impl Fingerprint {
     /// The digest in lower-case hex. A plain one tells the body to whoever can try all bodies: not
     /// for logs.
     pub fn digest_hex(&self) -> String {
-        self.digest
-            .iter()
-            .flat_map(|byte| [byte >> 4, byte & 15])
-            .filter_map(|digit| char::from_digit(digit.into(), 16))
-            .collect()
+        hex(&self.digest)
     }
 
     /// In constant time, as for any code that authenticates.
     fn has_digest(&self, digest: &[u8; 32]) -> bool {
-        are_same(&self.digest, digest)
+        self.digest.ct_eq(digest).to_bool()
     }
 }
 

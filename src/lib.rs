@@ -31,6 +31,7 @@ pub mod business_key;
 pub mod caching;
 pub mod canonical;
 pub mod client;
+pub mod codec;
 pub mod decision;
 pub mod error;
 pub mod fingerprint;
@@ -50,13 +51,10 @@ pub mod time;
 pub mod webhook;
 pub mod write_flow;
 
-mod codec;
-
 // The names that those who use this crate know.
 pub use admin_token as secret;
 pub use business_key as business;
 pub use client::{form_guard as guard, intent, retry};
-pub use codec::percent;
 pub use error as problem;
 pub use request::{form_key as form, forward, override_headers as disguise, path, route};
 pub use webhook::target as webhook_target;

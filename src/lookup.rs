@@ -21,9 +21,10 @@
 //! A text says nothing if it has no letter and no digit, or if it is the UUID of zeros. A number that
 //! a reader may round to zero (below 1e-99) is zero.
 
-use crate::business_key::{parse_entries, split_entry, text_in};
+use crate::business_key::{split_entry, text_in};
 use crate::canonical::json::{Document, Value};
 use crate::canonical::{JsonPointer, MediaType, PointerError};
+use crate::codec::list::entries;
 use crate::request::path;
 use crate::request::route::{Route, RouteError, rule_for};
 use crate::response::StoredResponse;
@@ -82,12 +83,12 @@ impl LookUps {
     /// `POST:/v1/orders:/v1/orders?out_trade_no={/out_trade_no}#/data/id`. Of several that fit a
     /// request, the first counts.
     pub fn parse(list: &str) -> Result<Self, LookUpError> {
-        parse_entries(list, |entry| {
+        let parse = |entry| {
             let (route, look_up) = split_entry(entry).ok_or(LookUpError::NotAnEntry)?;
             let route = Route::parse(route).map_err(LookUpError::Route)?;
             Ok((route, Rule::parse(look_up)?))
-        })
-        .map(Self)
+        };
+        entries(list).map(parse).collect::<Result<_, _>>().map(Self)
     }
 
     /// Returns the look-up for a request; `None` where there is none for its route, or its body does

@@ -2,6 +2,7 @@
 
 use crate::canonical::MediaType;
 use crate::canonical::json::Document;
+use crate::codec::list::entries;
 use core::fmt;
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
@@ -168,8 +169,8 @@ pub fn drop_connection_headers(headers: &mut Vec<(String, String)>) {
     let named: Vec<String> = headers
         .iter()
         .filter(|(name, _)| name == "connection")
-        .flat_map(|(_, value)| value.split(','))
-        .map(|name| name.trim().to_ascii_lowercase())
+        .flat_map(|(_, value)| entries(value))
+        .map(str::to_ascii_lowercase)
         .collect();
     headers.retain(|(name, _)| !is_hop_by_hop(name) && !named.contains(name));
 }

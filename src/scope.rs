@@ -183,7 +183,7 @@ mod tests {
     }
 
     fn sha256(value: &str) -> String {
-        hex(&Sha256::digest(value.as_bytes()).into())
+        hex(&Sha256::digest(value.as_bytes()))
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::canonical::fields::decoded;
 use crate::canonical::multipart::{Message, Part};
 use crate::canonical::work::spent;
 use crate::canonical::{MediaType, folded_letters};
-use crate::codec::percent::escaped;
+use crate::codec::percent::has_broken_escape;
 
 /// The name of a field that some reader may find in a body, or with another value, and the next does
 /// not.
@@ -192,11 +192,6 @@ fn is_plain(part: &Part<'_>) -> bool {
 fn is_text(body: &[u8]) -> bool {
     spent(body.len());
     !body.iter().any(u8::is_ascii_control) && core::str::from_utf8(body).is_ok()
-}
-
-fn has_broken_escape(text: &[u8]) -> bool {
-    let mut escapes = text.split(|&byte| byte == b'%').skip(1);
-    escapes.any(|rest| escaped(rest).is_none())
 }
 
 fn letters_of(text: &str) -> Vec<char> {

@@ -28,8 +28,7 @@ impl JsonPointer {
     /// Reads a pointer as the fragment of an URI has it (RFC 6901 §6): `/data/0/id`, percent-encoded,
     /// without its `#`.
     pub fn parse_fragment(fragment: &str) -> Result<Self, PointerError> {
-        let mut escapes = fragment.split('%').skip(1);
-        if escapes.any(|rest| percent::escaped(rest.as_bytes()).is_none()) {
+        if percent::has_broken_escape(fragment.as_bytes()) {
             return Err(PointerError::BadFragment);
         }
         let decoded = percent::decoded(fragment.as_bytes()).collect();

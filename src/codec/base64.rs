@@ -1,8 +1,11 @@
-//! Base64 (RFC 4648 §4): what signatures and their secrets are written in.
+//! Base64 (RFC 4648 §4): the encoding of signatures and of their secrets.
+//!
+//! The `base64ct` crate was tried. It reads padding in one way only, so decoding needs two of its encodings,
+//! and it makes the wasm of a page 2.2 KB larger (compressed, of 70 KB).
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// With padding.
+/// Returns the text of some bytes, with padding.
 pub(crate) fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {
@@ -16,8 +19,8 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// With or without padding. `None` for what [`encode`] never writes: another alphabet, white space,
-/// padding in the wrong place, and bits behind the last byte.
+/// Reads a text with or without padding. `None` for what [`encode`] never writes: another alphabet, white
+/// space, padding in the wrong place, and bits behind the last byte.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let digits = text.trim_end_matches('=');
     let padding = text.len() - digits.len();

@@ -1,12 +1,14 @@
 //! Hexadecimal digits.
 
-/// Returns 64 small digits.
-pub(crate) fn hex(bytes: &[u8; 32]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digits = bytes
-        .iter()
-        .flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
-    digits.map(char::from).collect()
+/// Returns two digits for each byte, in lower case.
+pub fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
+}
+
+/// Returns the 8 digits of a number.
+pub(crate) fn hex32(number: u32) -> String {
+    hex(&number.to_be_bytes())
 }
 
 /// Reads 64 digits of either case.
@@ -17,14 +19,13 @@ pub(crate) fn parse_hex(text: &str) -> Option<[u8; 32]> {
     }
     let mut bytes = [0; 32];
     for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-        let high = char::from(pair[0]).to_digit(16)?;
-        let low = char::from(pair[1]).to_digit(16)?;
-        *byte = (high * 16 + low) as u8;
+        *byte = byte_of(pair)?;
     }
     Some(bytes)
 }
 
-/// Returns 8 small digits.
-pub(crate) fn hex32(number: u32) -> String {
-    (0..8).rev().filter_map(|place| char::from_digit((number >> (4 * place)) & 15, 16)).collect()
+/// Reads the byte of the first two digits of a text.
+pub(crate) fn byte_of(text: &[u8]) -> Option<u8> {
+    let digit = |at: usize| char::from(*text.get(at)?).to_digit(16);
+    u8::try_from(digit(0)? << 4 | digit(1)?).ok()
 }

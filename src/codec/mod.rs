@@ -1,6 +1,7 @@
-//! Encodings that no crate does as they are needed here.
+//! The encodings of headers, settings and keys. The shells use some of them too.
 
 pub(crate) mod base64;
-pub(crate) mod hex;
+pub mod hex;
 pub(crate) mod http_date;
+pub mod list;
 pub mod percent;

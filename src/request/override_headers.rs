@@ -7,6 +7,7 @@
 //! Names are compared as careless origins compare them: of `X-HTTP-Method-Override` the letters
 //! alone count, for CGI and its heirs read `X_HTTP_Method_Override` as the same header.
 
+use crate::codec::list::entries;
 use crate::codec::percent;
 use crate::scope::ScopeSources;
 use core::fmt;
@@ -81,8 +82,8 @@ impl Disguise {
             matches!(name, "cookie" | "content-type" | "content-encoding") || scope.has_header(name)
         };
         let connections = headers.filter(|(name, _)| *name == "connection");
-        let mut named = connections.flat_map(|(_, value)| value.split(','));
-        named.any(|name| counts(&name.trim().to_ascii_lowercase())).then_some(Self::Connection)
+        let mut named = connections.flat_map(|(_, value)| entries(value));
+        named.any(|name| counts(&name.to_ascii_lowercase())).then_some(Self::Connection)
     }
 }
 

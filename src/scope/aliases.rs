@@ -1,6 +1,7 @@
 //! `SCOPE_ALIASES`: tenants that keep their keys when their credential changes.
 
 use crate::codec::hex::parse_hex;
+use crate::codec::list::entries;
 use core::fmt;
 use sha2::{Digest, Sha256};
 
@@ -25,7 +26,7 @@ impl ScopeAliases {
     /// value. Several credentials may name one tenant.
     pub fn parse(list: &str) -> Result<Self, AliasError> {
         let mut aliases: Vec<([u8; 32], String)> = Vec::new();
-        for entry in list.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
+        for entry in entries(list) {
             let (credential, tenant) = entry.split_once(':').ok_or(AliasError::NotAPair)?;
             if tenant.is_empty() {
                 return Err(AliasError::NotAPair);

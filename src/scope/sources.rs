@@ -5,6 +5,8 @@
 //! retry would be somebody else here and the same one there. Sources that belong together are
 //! joined by `+`; a request has to carry all of them.
 
+use crate::canonical::is_token;
+use crate::codec::list::entries;
 use core::fmt;
 
 /// Where a request says who is calling.
@@ -35,7 +37,7 @@ impl ScopeSources {
     pub fn parse(text: &str) -> Result<Self, SourceError> {
         let mut known = Vec::new();
         let mut alternatives = Vec::new();
-        for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
+        for entry in entries(text) {
             let joined = entry.split('+').map(ScopeSource::parse);
             let mut joined = joined.collect::<Option<Vec<_>>>().ok_or(SourceError::NotASource)?;
             // In one order, so that the setting's order is no part of the scope.
@@ -75,15 +77,13 @@ impl Default for ScopeSources {
 
 impl ScopeSource {
     fn parse(text: &str) -> Option<Self> {
-        let is_token = |name: &str| {
-            !name.is_empty()
-                && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*-.^_`|~".contains(&b))
-        };
+        // A plus sign joins sources.
+        let is_name = |name: &str| is_token(name) && !name.contains('+');
         match text.trim().split_once(':') {
-            Some(("header", name)) if is_token(name) => {
+            Some(("header", name)) if is_name(name) => {
                 Some(Self::Header(name.to_ascii_lowercase()))
             }
-            Some(("cookie", name)) if is_token(name) => Some(Self::Cookie(name.to_owned())),
+            Some(("cookie", name)) if is_name(name) => Some(Self::Cookie(name.to_owned())),
             _ => None,
         }
     }

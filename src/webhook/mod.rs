@@ -19,6 +19,7 @@
 pub mod target;
 
 use crate::codec::base64;
+use crate::codec::list::entries;
 use crate::fingerprint::{FingerprintSecrets, Fingerprints, RequestParts};
 use crate::key::IdempotencyKey;
 use crate::request::path;
@@ -121,8 +122,7 @@ impl Sources {
     /// secrets: while its secret is changed, the old one and the new one.
     pub fn parse(list: &str) -> Result<Self, SourcesError> {
         let mut sources = Self::default();
-        let entries = list.split(',').map(str::trim).filter(|entry| !entry.is_empty());
-        for entry in entries {
+        for entry in entries(list) {
             let (name, secret) = entry.split_once(':').ok_or(SourcesError::NotAPair)?;
             if !is_name(name) {
                 return Err(SourcesError::BadName);

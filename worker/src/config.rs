@@ -5,6 +5,7 @@ mod names;
 
 use crate::sandbox;
 use oncekey::canonical::JsonPointer;
+use oncekey::codec::list::entries;
 use oncekey::route::rules_for;
 use oncekey::secret::AdminToken;
 use oncekey::webhook::Sources;
@@ -226,8 +227,9 @@ impl<F: Fn(&str) -> Option<String>> Vars<'_, F> {
         parse: impl Fn(&str) -> Result<T, String>,
     ) -> Result<Vec<T>, String> {
         let text = self.text(name).unwrap_or_default();
-        let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
-        entries.map(|entry| parse(entry).map_err(|error| format!("{name}: {error}"))).collect()
+        entries(&text)
+            .map(|entry| parse(entry).map_err(|error| format!("{name}: {error}")))
+            .collect()
     }
 
     fn choice<T: Copy>(&self, name: &str, default: T, choices: &[(&str, T)]) -> Result<T, String> {

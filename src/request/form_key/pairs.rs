@@ -5,7 +5,7 @@ use super::field::{FieldName, Found};
 use crate::canonical::disposition::halves;
 use crate::canonical::fields::decoded;
 use crate::canonical::work::spent;
-use crate::codec::percent::escaped;
+use crate::codec::percent::has_broken_escape;
 
 /// As browsers write pairs and the URL standard reads them (section 5.1).
 pub(super) fn find(body: &[u8], field: &FieldName) -> Result<Option<Found>, FormKeyError> {
@@ -30,9 +30,4 @@ pub(super) fn find(body: &[u8], field: &FieldName) -> Result<Option<Found>, Form
         start = end + 1;
     }
     Ok(found)
-}
-
-fn has_broken_escape(text: &[u8]) -> bool {
-    let mut escapes = text.split(|&byte| byte == b'%').skip(1);
-    escapes.any(|rest| escaped(rest).is_none())
 }

@@ -1,6 +1,7 @@
 //! Random bytes from the platform's cryptographic source.
 
 use oncekey::Token;
+use oncekey::codec::hex::hex;
 use worker::wasm_bindgen::{self, JsValue, prelude::wasm_bindgen};
 
 /// Returns a token for a new attempt.
@@ -16,12 +17,6 @@ pub fn request_id() -> String {
 /// Returns `prefix` and `N` random bytes in hexadecimal.
 pub fn id<const N: usize>(prefix: &str) -> String {
     prefix.to_owned() + &hex(&bytes::<N>())
-}
-
-/// Formats bytes in hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
 }
 
 /// Returns `N` random bytes.

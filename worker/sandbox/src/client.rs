@@ -4,8 +4,8 @@ use super::answer::Answer;
 use super::command::Command;
 use super::error::{Failure, Refusal};
 use super::input::ApiKey;
+use oncekey::codec::hex::hex;
 use platform::durable_object::Object;
-use platform::random;
 use sha2::{Digest, Sha256};
 use worker::Env;
 
@@ -46,5 +46,5 @@ fn object_name(owner: &Owner) -> String {
         Owner::Senders => ("oncekey sandbox senders 1\0", ""),
     };
     let digest = Sha256::new().chain_update(domain).chain_update(name).finalize();
-    random::hex(&digest)
+    hex(&digest)
 }

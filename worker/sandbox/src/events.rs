@@ -9,7 +9,7 @@ use super::pages::{Listed, NEWEST, Page};
 use super::row::Row;
 use super::store::Tx;
 use super::{deliveries, executions};
-use platform::random;
+use oncekey::codec::hex::hex;
 use sha2::{Digest, Sha256};
 
 /// What the ids begin with.
@@ -40,7 +40,7 @@ pub(super) fn emit(
     data: &str,
 ) -> Result<(), Failure> {
     let digest = Sha256::new().chain_update(kind).chain_update(object_id).finalize();
-    let id = PREFIX.to_owned() + &random::hex(&digest[..16]);
+    let id = PREFIX.to_owned() + &hex(&digest[..16]);
     tx.run(
         "INSERT INTO events (id, type, subject, data, created_at) VALUES (?, ?, ?, ?, ?)",
         &[id.as_str().into(), kind.into(), subject.into(), data.into(), context.now.into()],

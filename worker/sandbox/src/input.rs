@@ -4,7 +4,7 @@
 use super::error::Refusal;
 use super::fields::Field;
 use super::row::{Row, Value};
-use oncekey::percent;
+use oncekey::codec::percent;
 use platform::json::Json;
 use platform::random;
 

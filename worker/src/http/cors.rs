@@ -4,6 +4,7 @@
 use crate::config::CorsOrigins;
 use crate::http::request::Incoming;
 use crate::http::response::{Answer, Body};
+use oncekey::codec::list::entries;
 
 /// Headers that a script may read besides the ones that it always may.
 const EXPOSED: &str = "Idempotent-Replayed, Idempotency-State, Idempotency-Expires, Idempotency-Stored, X-Request-Id, Retry-After, X-Should-Retry, Stripe-Should-Retry, Date, Location, Link, ETag";
@@ -66,10 +67,7 @@ fn allowed_origin<'a>(cors: &CorsOrigins, origin: Option<&'a str>) -> Option<&'a
 /// A cache must not give one page the answer of another.
 fn vary_by_origin(answer: &mut Answer) {
     let known = answer.header("vary").unwrap_or("").to_owned();
-    if known
-        .split(',')
-        .any(|name| matches!(name.trim(), "*") || name.trim().eq_ignore_ascii_case("origin"))
-    {
+    if entries(&known).any(|name| name == "*" || name.eq_ignore_ascii_case("origin")) {
         return;
     }
     let vary = if known.is_empty() { "Origin".to_owned() } else { format!("{known}, Origin") };

@@ -1,10 +1,10 @@
 //! The keys of a shard as operators see them: what stands in a record, but for the answer itself.
 
 use super::replay_counts::Replays;
+use oncekey::codec::hex::hex;
 use oncekey::{Record, ScopedKey, State, UnixMillis};
 use platform::clock;
 use platform::json::writer::Shown;
-use platform::random;
 use worker::{Result, SqlStorage, SqlStorageValue};
 
 /// How many records one call looks at. What has no answer yet has an index; of the rest, the newest.
@@ -90,7 +90,7 @@ fn shown(
     };
     let created_at = clock::rfc3339(record.created_at);
     let shown = Shown::new()
-        .text("key", &random::hex(name))
+        .text("key", &hex(name))
         .text("of", of)
         .maybe("scope", scope)
         .text("state", state)
