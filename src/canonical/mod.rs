@@ -38,10 +38,16 @@ pub(crate) mod work;
 pub use pointer::{JsonPointer, PointerError};
 
 pub(crate) use lookalike::folded_letters;
-pub(crate) use media_type::MediaType;
+pub(crate) use media_type::{MediaType, is_token};
 pub(crate) use sink::{Hashing, Sink};
 
 use fields::LeftOut;
+
+/// Returns whether a body of this type is JSON: `application/json`, or any type with the suffix `+json`
+/// (RFC 6839 §3.1), such as `application/problem+json`.
+pub fn is_json(content_type: &str) -> bool {
+    MediaType::parse(Some(content_type)).is_json()
+}
 
 /// A body, read by the rules of its media type.
 pub(crate) enum Body<'a> {

@@ -115,7 +115,9 @@ describe("the sandbox", () => {
     for (const type of [null, "text/plain", "multipart/form-data", "application/jsonp"]) {
       refused(await call("POST", "/v1/orders", { body: whole, type }), 400, "Content-Type");
     }
-    made(await call("POST", "/v1/orders", { body: whole, type: "Application/JSON; charset=utf-8" }));
+    for (const type of ["Application/JSON; charset=utf-8", "text/x+json"]) {
+      made(await call("POST", "/v1/orders", { body: whole, type }));
+    }
     refused(await call("POST", "/v1/orders", { body: `${whole}${" ".repeat(64 * 1024)}` }), 413);
   });
 

@@ -1,5 +1,7 @@
 //! Which bodies an operation takes.
 
+use oncekey::canonical::is_json;
+
 /// What a body may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyType {
@@ -17,10 +19,8 @@ impl BodyType {
     pub(super) fn of(media_type: &str) -> Option<Self> {
         let essence = media_type.split(';').next().unwrap_or_default().trim();
         let essence = essence.to_ascii_lowercase();
-        let is_json = essence == "application/json"
-            || (essence.starts_with("application/") && essence.ends_with("+json"));
         match essence.as_str() {
-            _ if is_json => Some(Self::Json),
+            _ if is_json(media_type) => Some(Self::Json),
             "application/x-www-form-urlencoded" => Some(Self::Form),
             _ => None,
         }
@@ -33,12 +33,17 @@ mod tests {
 
     #[test]
     fn body_types() {
-        for yes in ["application/json", "Application/JSON; charset=utf-8", "application/x+json"] {
+        for yes in [
+            "application/json",
+            "Application/JSON; charset=utf-8",
+            "application/x+json",
+            "text/x+json",
+        ] {
             assert_eq!(BodyType::of(yes), Some(BodyType::Json), "{yes}");
         }
         let form = "Application/X-WWW-Form-URLEncoded;charset=utf-8";
         assert_eq!(BodyType::of(form), Some(BodyType::Form));
-        for no in ["", "text/plain", "application/jsonp", "text/x+json", ";application/json"] {
+        for no in ["", "text/plain", "application/jsonp", "/x+json", ";application/json"] {
             assert_eq!(BodyType::of(no), None, "{no}");
         }
     }
