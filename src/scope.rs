@@ -272,6 +272,24 @@ mod tests {
     }
 
     #[test]
+    fn an_alias_holds_for_a_token_that_comes_as_a_parameter() {
+        let acme = Ok(Scope::of_tenant("acme"));
+        for alias in
+            ["Bearer new", "new", "Token token=new", "Token token=\"new\"", "Token token=new2"]
+        {
+            let aliases = ScopeAliases::parse(&format!("{}:acme", sha256(alias))).unwrap();
+            for value in ["Token token=new", "token  token = \"new\"", "Bearer new", "Token new"] {
+                let found = derive(&[("authorization", value)], &aliases);
+                assert_eq!(found == acme, alias != "Token token=new2", "{alias}: {value}");
+            }
+        }
+        let aliases = ScopeAliases::parse(&format!("{}:acme", sha256("Key id=new"))).unwrap();
+        for value in ["Key id=new", "key id=\"new\"", "Bearer id = new"] {
+            assert_eq!(derive(&[("authorization", value)], &aliases), acme, "{value}");
+        }
+    }
+
+    #[test]
     fn names_are_hashes_of_one_length_and_differ_by_scope_and_key() {
         let key = |text: &str| IdempotencyKey::parse_bare(text).unwrap();
         let (one, other) = (Scope::of_tenant("a"), Scope::of_tenant("b"));

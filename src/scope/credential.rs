@@ -38,8 +38,9 @@ impl Caller {
         // An alias is explicit, so it also admits what would otherwise be refused below. It holds
         // for each spelling: the caller may not choose whether it does.
         if !aliases.is_empty() {
-            let mut spellings = spellings(source, value, parts);
-            if let Some(tenant) = spellings.find_map(|spelling| aliases.tenant_of(&spelling)) {
+            let spellings = spellings(source, value, parts);
+            if let Some(tenant) = spellings.iter().find_map(|spelling| aliases.tenant_of(spelling))
+            {
                 return Ok(Self::Tenant(tenant.to_owned()));
             }
         }
@@ -62,21 +63,16 @@ impl Caller {
             };
         };
         let scheme = usual_scheme(scheme);
-        // Names of parameters have no case, and keys that look like one do: small letters it is.
-        let (rest, is_plain) = match parameter(rest) {
-            Some((name, value)) => {
-                (format!("{name}={value}"), !name.bytes().any(|byte| byte.is_ascii_uppercase()))
-            }
-            None => (rest.to_owned(), true),
-        };
+        // Names of parameters have no case, and keys that look like one do, so only small letters are taken.
+        let is_plain = parameter(rest)
+            .is_none_or(|(name, _)| !name.bytes().any(|byte| byte.is_ascii_uppercase()));
+        let rest = if scheme == "Basic" { rest.to_owned() } else { plain(rest) };
         let is_one_word = is_plain && !rest.contains([' ', '\t', '"', ';']);
         let is_canonical = scheme != "Basic"
             || base64::decode(&rest).is_some_and(|bytes| base64::encode(&bytes) == rest);
         if !is_one_word || !is_canonical {
             return Err(ambiguous());
         }
-        // `Token token=a` is `Token a` (Rails).
-        let rest = rest.strip_prefix("token=").unwrap_or(&rest);
         let scheme = if source.has_schemes() && scheme != "Basic" { ANY_SCHEME } else { &scheme };
         Ok(Self::Credential(format!("{scheme} {rest}")))
     }
@@ -87,26 +83,43 @@ impl Caller {
 /// become another one by writing another scheme. The token is the secret; the scheme is not.
 const ANY_SCHEME: &str = "Bearer";
 
-/// Returns the spellings under which an alias may name a value.
-fn spellings<'a>(
-    source: &ScopeSource,
-    value: &'a str,
-    parts: Option<(&'a str, &'a str)>,
-) -> impl Iterator<Item = String> + 'a {
-    let (own, rest) = parts.unzip();
-    let token = if source.has_schemes() { rest.unwrap_or(value) } else { "" };
-    let others =
-        KNOWN_SCHEMES.into_iter().filter(move |scheme| !token.is_empty() && *scheme != "Basic");
-    let of_own = own.map(usual_scheme).zip(rest).into_iter();
-    let of_others = others.map(move |scheme| (scheme.to_owned(), token));
-    let is_basic = own.is_some_and(|own| own.eq_ignore_ascii_case("Basic"));
-    let of_others = of_others.filter(move |_| !is_basic);
-    let with_scheme = of_own.chain(of_others).flat_map(|(scheme, rest)| {
-        [scheme.clone(), scheme.to_ascii_lowercase(), scheme.to_ascii_uppercase()]
-            .map(|scheme| format!("{scheme} {rest}"))
-    });
-    let bare = Some(token).filter(|token| !token.is_empty() && !is_basic).map(str::to_owned);
-    [value.to_owned()].into_iter().chain(with_scheme).chain(bare)
+/// Returns the spellings under which an alias may name a value. Aliases are hashes, so each spelling has to be
+/// written out.
+fn spellings(source: &ScopeSource, value: &str, parts: Option<(&str, &str)>) -> Vec<String> {
+    let mut spellings = vec![value.to_owned()];
+    let mut add = |scheme: &str, rest: &str| {
+        let cases = [scheme.to_owned(), scheme.to_ascii_lowercase(), scheme.to_ascii_uppercase()];
+        spellings.extend(cases.map(|scheme| format!("{scheme} {rest}")));
+    };
+    let is_basic = parts.is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("Basic"));
+    if let Some((scheme, rest)) = parts {
+        let scheme = usual_scheme(scheme);
+        add(&scheme, rest);
+        if !is_basic {
+            add(&scheme, &plain(rest));
+        }
+    }
+    if source.has_schemes() && !is_basic {
+        let token = parts.map_or_else(|| value.to_owned(), |(_, rest)| plain(rest));
+        for scheme in KNOWN_SCHEMES.into_iter().filter(|scheme| *scheme != "Basic") {
+            add(scheme, &token);
+        }
+        for parameter in [format!("token={token}"), format!("token=\"{token}\"")] {
+            add("Token", &parameter);
+        }
+        spellings.push(token);
+    }
+    spellings
+}
+
+/// Returns what belongs to a scheme in one spelling: a parameter without blanks and quotes, and the parameter
+/// `token` as its value, because `Token token=a` is `Token a` (Rails).
+fn plain(rest: &str) -> String {
+    let rest = match parameter(rest) {
+        Some((name, value)) => format!("{name}={value}"),
+        None => rest.to_owned(),
+    };
+    rest.strip_prefix("token=").map(str::to_owned).unwrap_or(rest)
 }
 
 /// Returns whether a value without blanks begins with a scheme, as in `Bearer:abc`.
@@ -185,6 +198,7 @@ mod tests {
             "Basic dXNlcjpwYQ=",
             "Basic dXNlcjpwYQ===",
             "Basic dXNl cjpwYQ==",
+            "Basic token=dXNlcjpwYQ==",
             "Basic user:pa",
             "Basic dX-_",
         ] {
