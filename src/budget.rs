@@ -99,7 +99,7 @@ impl Budget {
         now: UnixMillis,
     ) -> Result<(), NoRoom> {
         let more = piece.len() as u64;
-        self.make_room(place, more, ceilings, now)?;
+        self.count(place, more, ceilings, now)?;
         let body = self.body(place).ok_or(NoRoom)?;
         body.bytes.extend_from_slice(piece);
         body.waits = true;
@@ -122,7 +122,7 @@ impl Budget {
         Some(core::mem::take(&mut body.bytes))
     }
 
-    /// Counts bytes that are held elsewhere, if there is room for them.
+    /// Counts bytes for a body, if they fit or other bodies can make room for them. The caller holds them.
     pub fn count(
         &mut self,
         place: Place,
@@ -130,13 +130,32 @@ impl Budget {
         ceilings: Ceilings,
         now: UnixMillis,
     ) -> Result<(), NoRoom> {
-        self.make_room(place, more, ceilings, now)
+        let size = self.body(place).ok_or(NoRoom)?.counted.saturating_add(more);
+        let ceiling = ceilings.of(size);
+        let mut missing = self.held.saturating_add(more).saturating_sub(ceiling);
+        if missing > 0 {
+            let mut going = self.longest_waits(place, size, now);
+            going.retain(|(_, _, bytes)| {
+                let is_needed = missing > 0;
+                missing = missing.saturating_sub(*bytes);
+                is_needed
+            });
+            if missing > 0 {
+                return Err(NoRoom);
+            }
+            for (_, gone, _) in going {
+                self.close(gone);
+            }
+        }
+        self.body(place).ok_or(NoRoom)?.counted = size;
+        self.held += more;
+        Ok(())
     }
 
     /// Counts bytes that are held elsewhere whether or not there is room: what an execution has
     /// brought about is not refused. Others are refused until there is room again.
     pub fn count_anyway(&mut self, place: Place, more: u64, ceilings: Ceilings, now: UnixMillis) {
-        if self.make_room(place, more, ceilings, now).is_err() {
+        if self.count(place, more, ceilings, now).is_err() {
             self.reopened(place, now).counted += more;
             self.held += more;
         }
@@ -183,36 +202,6 @@ impl Budget {
     /// How many bytes are held.
     pub fn held(&self) -> u64 {
         self.held
-    }
-
-    /// Counts `more` bytes for a body, where they fit or others can make room for them.
-    fn make_room(
-        &mut self,
-        place: Place,
-        more: u64,
-        ceilings: Ceilings,
-        now: UnixMillis,
-    ) -> Result<(), NoRoom> {
-        let size = self.body(place).ok_or(NoRoom)?.counted.saturating_add(more);
-        let ceiling = ceilings.of(size);
-        let mut missing = self.held.saturating_add(more).saturating_sub(ceiling);
-        if missing > 0 {
-            let mut going = self.longest_waits(place, size, now);
-            going.retain(|(_, _, bytes)| {
-                let is_needed = missing > 0;
-                missing = missing.saturating_sub(*bytes);
-                is_needed
-            });
-            if missing > 0 {
-                return Err(NoRoom);
-            }
-            for (_, gone, _) in going {
-                self.close(gone);
-            }
-        }
-        self.body(place).ok_or(NoRoom)?.counted = size;
-        self.held += more;
-        Ok(())
     }
 
     /// The bodies that may go for one of this size, the longest wait first.
