@@ -462,6 +462,19 @@ impl KeyState {
             Self::Expired => "expired",
         }
     }
+
+    /// The state with this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        let all = [
+            Self::InProgress,
+            Self::Completed,
+            Self::Unknown,
+            Self::Released,
+            Self::Voided,
+            Self::Expired,
+        ];
+        all.into_iter().find(|state| state.as_str() == name)
+    }
 }
 
 /// Why stored bytes are no record. None of these means that the key is new.

@@ -5,7 +5,7 @@ import Entry, { Merchant, Shard as BuiltShard } from "./entry.mjs";
 
 export { Merchant };
 
-const OPERATIONS = ["begin", "renew", "complete", "fail", "void", "settle", "inspect", "recall"];
+const OPERATIONS = ["begin", "renew", "complete", "fail", "void", "settle", "inspect", "peek"];
 
 const state = { rules: new Map(), calls: [], points: [], kv: { mode: "honest", puts: [] }, clock: 0 };
 
@@ -23,12 +23,13 @@ const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const hex = (bytes) => [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 const unhex = (text) => Uint8Array.from(text.match(/../g) ?? [], (pair) => parseInt(pair, 16));
 
-/** What a call to a shard is about. Its form: [1, name, [operation, …], told] in CBOR. */
+/** What a message to a shard is about. A call has the form [2, [0, [[name, [operation, …], context]]]] in CBOR. */
 function read(bytes) {
-  // What operators ask is text, and about no key alone.
-  if (bytes[0] < 0x80) return { op: "ask" };
-  if (![0x83, 0x84].includes(bytes[0]) || bytes[2] !== 0x58 || bytes[3] !== 32) throw new Error("calls have another form now");
-  return { name: hex(bytes.subarray(4, 36)), op: OPERATIONS[bytes[37]] };
+  if (bytes[0] !== 0x82 || bytes[1] !== 2 || bytes[2] !== 0x82) throw new Error("messages have another form now");
+  // What operators ask is about no key alone.
+  if (bytes[3] !== 0) return { op: "ask" };
+  if (bytes[5] !== 0x83 || bytes[6] !== 0x58 || bytes[7] !== 32 || bytes[40] !== 0x82) throw new Error("calls have another form now");
+  return { name: hex(bytes.subarray(8, 40)), op: OPERATIONS[bytes[41]] };
 }
 
 /** The first rule for a call, by the key's name or for all keys; each counts down its `times`. */

@@ -17,32 +17,17 @@ extern "C" {
     fn fetch(this: &Stub, request: &Request) -> std::result::Result<Promise, JsValue>;
 }
 
-/// A stub of one object. Calls through it arrive in the order in which they were made.
-pub struct Object(Stub);
+/// A Durable Object. Calls through one value arrive in the order in which they were made.
+pub struct DurableObject(Stub);
 
-impl Object {
-    /// Returns a stub of the object `name` in the namespace `binding`.
+impl DurableObject {
+    /// Returns the object `name` in the namespace `binding`.
     pub fn named(env: &Env, binding: &str, name: &str) -> Result<Self> {
         Ok(Self(env.durable_object(binding)?.get_by_name(name)?.into_rpc()))
     }
 
-    /// Sends a call and returns the status and body of its response.
-    pub async fn post(&self, body: &[u8]) -> Result<(u16, Vec<u8>)> {
-        received(self.send(body)?).await
-    }
-
-    /// Sends a call with headers, whose values never become text, and waits for the head of its
-    /// response.
-    pub async fn ask(&self, body: &[u8], headers: Option<&Headers>) -> Result<Answered> {
-        Ok(Answered(self.call(body, headers)?.await?.dyn_into()?))
-    }
-
-    /// Sends a call at once, without waiting for its response.
-    pub fn send(&self, body: &[u8]) -> Result<JsFuture> {
-        self.call(body, None)
-    }
-
-    fn call(&self, body: &[u8], headers: Option<&Headers>) -> Result<JsFuture> {
+    /// Makes a call, with headers whose values never become text, and waits for the head of the reply.
+    pub async fn post(&self, body: &[u8], headers: Option<&Headers>) -> Result<Reply> {
         let init = RequestInit::new();
         init.set_method("POST");
         if let Some(headers) = headers {
@@ -50,23 +35,17 @@ impl Object {
         }
         init.set_body(&Uint8Array::from(body));
         let request = Request::new_with_str_and_init("https://object/", &init)?;
-        Ok(JsFuture::from(self.0.fetch(&request)?))
+        Ok(Reply(JsFuture::from(self.0.fetch(&request)?).await?.dyn_into()?))
     }
 }
 
-/// Waits for the response to a call that [`Object::send`] sent.
-pub async fn received(sent: JsFuture) -> Result<(u16, Vec<u8>)> {
-    let answered = Answered(sent.await?.dyn_into()?);
-    Ok((answered.status(), answered.bytes().await?))
-}
-
-/// The header in which an object announces the length of a large response before its bytes are read.
+/// The header in which an object announces the length of a large reply before its bytes are read.
 pub const LENGTH: &str = "oncekey-length";
 
-/// A response of an object whose body was not read.
-pub struct Answered(Response);
+/// The reply of an object. Its body was not read.
+pub struct Reply(Response);
 
-impl Answered {
+impl Reply {
     /// Returns the status.
     pub fn status(&self) -> u16 {
         self.0.status()

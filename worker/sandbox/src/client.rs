@@ -5,7 +5,7 @@ use super::command::Command;
 use super::error::{Failure, Refusal};
 use super::input::ApiKey;
 use oncekey::codec::hex::hex;
-use platform::durable_object::Object;
+use platform::durable_object::DurableObject;
 use sha2::{Digest, Sha256};
 use worker::Env;
 
@@ -27,8 +27,12 @@ pub(super) enum Owner {
 /// Sends a command to the merchant's object and passes its answer on. It is sent once: after a lost
 /// reply nobody here knows whether it took effect, and the caller, who has the key, decides.
 pub(super) async fn send(env: &Env, owner: &Owner, command: &Command) -> Result<Answer, Failure> {
-    let object = Object::named(env, BINDING, &object_name(owner))?;
-    let (status, body) = object.post(&command.encode()).await.map_err(|error| {
+    let object = DurableObject::named(env, BINDING, &object_name(owner))?;
+    let sent = async {
+        let reply = object.post(&command.encode(), None).await?;
+        Ok((reply.status(), reply.bytes().await?))
+    };
+    let (status, body) = sent.await.map_err(|error: worker::Error| {
         worker::console_error!("merchant, {}: {error}", command.request_id.as_str());
         Refusal::unavailable()
     })?;

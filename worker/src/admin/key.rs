@@ -5,8 +5,8 @@ use crate::http::body_budget::Reservation;
 use crate::http::context::Caller;
 use crate::http::request::Incoming;
 use crate::http::response::Answer;
-use crate::shard::client::{Authority, NoReply, Patience};
-use crate::shard::protocol::{Operation, Reply};
+use crate::shard::client::{Patience, ShardClient};
+use crate::shard::protocol::{Decided, Inspect, Operation, Settle, Subject, Void, Whose};
 use oncekey::response::is_request_id;
 use oncekey::{
     AnswerClass, IdempotencyKey, KeyStatus, Millis, Rejection, ScopedKey, Settlement, Settling,
@@ -17,7 +17,7 @@ use platform::json::{Json, take};
 use serde::Serialize;
 use worker::Env;
 
-/// How long a caller waits for the authority's word on a key.
+/// How long a caller waits for a record's word on a key.
 const PATIENCE: Millis = Millis::from_seconds(6);
 
 /// Bounds of a settlement's body, in bytes: an answer of the largest size, spelt in JSON escapes.
@@ -29,12 +29,9 @@ pub(super) async fn show(
     caller: &Caller,
     incoming: &Incoming,
 ) -> Result<Answer, Rejection> {
-    let (authority, _) = meant_key(env, caller, incoming)?;
-    match call(&authority, Operation::Inspect).await? {
-        Reply::Stands { status: Some(status) } => Ok(key_status(caller, 200, &status)),
-        Reply::Stands { status: None } => Err(Rejection::NoRecord),
-        _ => Err(Rejection::StoreUnavailable),
-    }
+    let (shard, _) = meant_key(env, caller, incoming)?;
+    let ((), status) = call(&shard, Inspect).await?;
+    Ok(key_status(caller, &status.ok_or(Rejection::NoRecord)?))
 }
 
 /// `POST /_oncekey/key/void`: the caller gives a key up.
@@ -43,12 +40,10 @@ pub(super) async fn void(
     caller: &Caller,
     incoming: &Incoming,
 ) -> Result<Answer, Rejection> {
-    let (authority, key) = meant_key(env, caller, incoming)?;
-    let operation = Operation::Void { minted_at: key.minted_at(), policy: caller.config.policy };
-    match call(&authority, operation).await? {
-        Reply::Stands { status: Some(status) } => Ok(key_status(caller, 200, &status)),
-        _ => Err(Rejection::StoreUnavailable),
-    }
+    let (shard, key) = meant_key(env, caller, incoming)?;
+    let void = Void { minted_at: key.minted_at(), policy: caller.config.policy };
+    let ((), status) = call(&shard, void).await?;
+    Ok(key_status(caller, &status.ok_or(Rejection::StoreUnavailable)?))
 }
 
 /// `POST /_oncekey/key/settle`: an operator tells what became of an unknown outcome.
@@ -57,31 +52,27 @@ pub(super) async fn settle(
     caller: &Caller,
     incoming: &Incoming,
 ) -> Result<Answer, Rejection> {
-    let authority = match incoming.header("x-oncekey-name") {
-        Some(name) => named(env, incoming, name)?,
+    let shard = match incoming.header("x-oncekey-name") {
+        Some(name) => ShardClient::new(env, caller, named(incoming, name)?, None),
         None => meant_key(env, caller, incoming)?.0,
     };
-    let authority = authority.for_operator(caller);
     let body = incoming.read_body(MAX_SETTLEMENT, &Reservation::of_request()).await?;
     let settlement = parse_settlement(&body, caller).map_err(Rejection::Invalid)?;
-    match call(&authority, Operation::Settle { settlement }).await? {
-        Reply::Settled { settling: Settling::Settled, status: Some(status) } => {
-            Ok(key_status(caller, 200, &status))
+    let (settling, status) = call(&shard, Settle { settlement, by_operator: true }).await?;
+    let status = status.ok_or(Rejection::NoRecord)?;
+    Ok(match settling {
+        Settling::Settled => key_status(caller, &status),
+        Settling::NotUnknown => {
+            caller.reject(&Rejection::NothingToSettle).with_key_status(Some(&status))
         }
-        Reply::Settled { status: None, .. } => Err(Rejection::NoRecord),
-        Reply::Settled { status, .. } => {
-            Ok(caller.reject(&Rejection::NothingToSettle).with_key_status(status.as_ref()))
-        }
-        _ => Err(Rejection::StoreUnavailable),
-    }
+    })
 }
 
 /// The key that an operator names by its hash, as the journal shows it.
-fn named(env: &Env, incoming: &Incoming, name: &str) -> Result<Authority, Rejection> {
+fn named(incoming: &Incoming, name: &str) -> Result<ScopedKey, Rejection> {
     const MAY_BE: &str = "X-Oncekey-Name must be the hash of a key in 64 hexadecimal digits, and Idempotency-Key left out.";
     let name = ScopedKey::from_hex(name).filter(|_| incoming.header("idempotency-key").is_none());
-    let name = name.ok_or_else(|| Rejection::Invalid(MAY_BE.to_owned()))?;
-    Ok(Authority::new(env, name))
+    name.ok_or_else(|| Rejection::Invalid(MAY_BE.to_owned()))
 }
 
 /// The key that a call is about: named by the header, so that it is in no URL and no log, and of
@@ -90,7 +81,7 @@ fn meant_key(
     env: &Env,
     caller: &Caller,
     incoming: &Incoming,
-) -> Result<(Authority, IdempotencyKey), Rejection> {
+) -> Result<(ShardClient, IdempotencyKey), Rejection> {
     let header = incoming.header("idempotency-key").ok_or(Rejection::KeyMissing)?;
     let scope = if is_admin(caller, incoming) {
         admin_scope(caller, incoming)?
@@ -98,20 +89,19 @@ fn meant_key(
         scope_of(caller, incoming)?
     };
     let key = IdempotencyKey::parse_header(header).map_err(Rejection::KeyMalformed)?;
-    let authority = Authority::new(env, ScopedKey::new(&scope, &key));
-    Ok((authority.for_caller(caller, &scope, "key"), key))
+    let whose = Whose { scope, subject: Subject::Key };
+    let shard = ShardClient::new(env, caller, ScopedKey::new(&scope, &key), Some(whose));
+    Ok((shard, key))
 }
 
-pub(super) async fn call(authority: &Authority, operation: Operation) -> Result<Reply, Rejection> {
-    match authority.call(operation, Patience::within(PATIENCE)).await {
-        Ok(Reply::Unreadable) => Err(Rejection::RecordUnreadable),
-        Ok(reply) => Ok(reply),
-        Err(NoReply::Unavailable) => Err(Rejection::StoreUnavailable),
-        Err(NoReply::NoRoom) => Err(Rejection::Overloaded),
-    }
+pub(super) async fn call<O: Operation>(
+    shard: &ShardClient,
+    operation: O,
+) -> Result<Decided<O::Decision>, Rejection> {
+    Ok(shard.call(operation, Patience::within(PATIENCE)).await?)
 }
 
-fn key_status(caller: &Caller, http: u16, status: &KeyStatus) -> Answer {
+fn key_status(caller: &Caller, status: &KeyStatus) -> Answer {
     #[derive(Serialize)]
     struct Shown<'a> {
         attempts: u32,
@@ -133,7 +123,7 @@ fn key_status(caller: &Caller, http: u16, status: &KeyStatus) -> Answer {
     };
     // Texts and numbers: there is nothing in them that could fail.
     let body = serde_json::to_vec(&shown).unwrap_or_default();
-    caller.json(http, body).with_key_status(Some(status))
+    caller.json(200, body).with_key_status(Some(status))
 }
 
 /// `{"outcome":"not_executed"}`, or `{"outcome":"executed","status":201,"headers":{…},"body":"…"}`.

@@ -1,116 +1,70 @@
 //! Keys for operators: `GET /_oncekey/keys` lists what is there, `GET /_oncekey/keys/{hash}` tells
 //! the life of one. They show hashes and never a body.
 
-use crate::admin::fan_out::{AT_ONCE, Inquiry, Question};
 use crate::admin::journal;
 use crate::admin::query::Query;
 use crate::http::context::Caller;
 use crate::http::request::Incoming;
 use crate::http::response::Answer;
+use crate::shard::client::{self, AT_ONCE};
+use crate::shard::protocol::{KeyEntry, KeyQuery};
+use futures_util::future::try_join;
 use oncekey::{Rejection, ScopedKey};
+use platform::json::writer::{Shown, array};
+use worker::Env;
 
 /// How many rows of the journal a life shows.
-const ROWS: usize = 1000;
+const ROWS: u32 = 1000;
 
-/// The newest keys.
-pub(crate) struct Keys {
-    question: String,
-    next: usize,
-    limit: usize,
-    /// Each with the time when it was begun in front, the newest first.
-    found: Vec<String>,
+/// The newest keys: `{"data":[…],"has_more":…}`.
+pub(super) async fn list(
+    env: &Env,
+    caller: &Caller,
+    incoming: &Incoming,
+) -> Result<Answer, Rejection> {
+    let query = Query::parse(incoming, &["state", "limit"])?;
+    let limit = query.limit(50, 200)?;
+    // One more, to know whether there are more.
+    let question = KeyQuery { key: None, state: query.state()?, limit: limit as u32 + 1 };
+    let mut newest: Vec<KeyEntry> = Vec::new();
+    let shards: Vec<u8> = (0..=u8::MAX).collect();
+    for shards in shards.chunks(AT_ONCE) {
+        let questions = shards.iter().map(|shard| (*shard, question.clone()));
+        newest.extend(client::ask(env, questions).await?.into_iter().flatten());
+        newest.sort_unstable_by(|one, other| {
+            (other.created_at, &other.json).cmp(&(one.created_at, &one.json))
+        });
+        newest.truncate(limit + 1);
+    }
+    let has_more = newest.len() > limit;
+    newest.truncate(limit);
+    let data: Vec<String> = newest.into_iter().map(|entry| entry.json).collect();
+    let shown = Shown::new()
+        .json("data", &array(&data))
+        .json("has_more", if has_more { "true" } else { "false" });
+    Ok(caller.json(200, shown.finish().into_bytes()))
 }
 
-/// All that is known of one key.
-pub(crate) struct Life {
-    key: Option<ScopedKey>,
-    found: Vec<String>,
+/// The life of one key: `{"key":{…},"journal":[…]}`; `key` is null once there is no record.
+pub(super) async fn life(env: &Env, caller: &Caller, name: &str) -> Result<Answer, Rejection> {
+    let key = ScopedKey::from_hex(name).ok_or(Rejection::NotFound)?;
+    let rows = journal::of_key(key, None, ROWS);
+    let (entry, rows) = try_join(
+        client::ask(env, [(key.shard(), of_key(key))]),
+        client::ask(env, [(key.shard(), rows)]),
+    )
+    .await?;
+    let entry = entry.into_iter().flatten().next().map(|entry| entry.json);
+    let rows: Vec<String> = rows.into_iter().flatten().map(|row| row.json).collect();
+    if entry.is_none() && rows.is_empty() {
+        return Err(Rejection::NoRecord);
+    }
+    let entry = entry.as_deref().unwrap_or("null");
+    let shown = Shown::new().json("key", entry).json("journal", &array(&rows));
+    Ok(caller.json(200, shown.finish().into_bytes()))
 }
 
-impl Keys {
-    pub(crate) fn asked(incoming: &Incoming) -> Result<Self, Rejection> {
-        let query = Query::parse(incoming, &["state", "limit"])?;
-        let limit = query.limit(50, 200)?;
-        // One more, to know whether there are more.
-        let question = ["keys", "", query.state()?, &(limit + 1).to_string()].join("\t");
-        Ok(Self { question, next: 0, limit, found: Vec::new() })
-    }
-}
-
-impl Inquiry for Keys {
-    fn next(&mut self) -> Vec<Question> {
-        let mut questions = Vec::new();
-        while self.next < ScopedKey::SHARDS.into() && questions.len() < AT_ONCE {
-            questions.push((self.next as u8, self.question.clone()));
-            self.next += 1;
-        }
-        questions
-    }
-
-    fn answered(&mut self, texts: Vec<String>) {
-        for text in texts {
-            for line in text.lines() {
-                let place = self.found.partition_point(|known| known.as_str() > line);
-                if place <= self.limit {
-                    self.found.insert(place, line.to_owned());
-                    self.found.truncate(self.limit + 1);
-                }
-            }
-        }
-    }
-
-    /// `{"data":[…],"has_more":…}`
-    fn finish(&self, caller: &Caller, _: &Incoming) -> Result<Answer, Rejection> {
-        let mut body = "{\"data\":[".to_owned();
-        for (place, line) in self.found.iter().take(self.limit).enumerate() {
-            body.extend([if place == 0 { "" } else { "," }, shown(line)]);
-        }
-        let has_more = if self.found.len() > self.limit { "true}" } else { "false}" };
-        body.extend(["],\"has_more\":", has_more]);
-        Ok(caller.json(200, body.into_bytes()))
-    }
-}
-
-impl Life {
-    pub(crate) fn asked(name: &str) -> Result<Self, Rejection> {
-        let key = Some(ScopedKey::from_hex(name).ok_or(Rejection::NotFound)?);
-        Ok(Self { key, found: Vec::new() })
-    }
-}
-
-impl Inquiry for Life {
-    fn next(&mut self) -> Vec<Question> {
-        match self.key.take() {
-            Some(key) => vec![question(key), journal::of_key(key, "", ROWS)],
-            None => Vec::new(),
-        }
-    }
-
-    fn answered(&mut self, texts: Vec<String>) {
-        self.found = texts;
-    }
-
-    /// `{"key":{…},"journal":[…]}`; `key` is null once there is no record.
-    fn finish(&self, caller: &Caller, _: &Incoming) -> Result<Answer, Rejection> {
-        let [record, rows] = &self.found[..] else {
-            return Err(Rejection::Internal);
-        };
-        if record.is_empty() && rows.is_empty() {
-            return Err(Rejection::NoRecord);
-        }
-        let record = if record.is_empty() { "null" } else { shown(record).trim_end() };
-        let rows = rows.trim_end().replace('\n', ",");
-        let body = ["{\"key\":", record, ",\"journal\":[", &rows, "]}"].concat();
-        Ok(caller.json(200, body.into_bytes()))
-    }
-}
-
-/// The question about one key.
-pub(crate) fn question(key: ScopedKey) -> Question {
-    (key.shard(), ["keys", &key.hex(), "", "1"].join("\t"))
-}
-
-/// A line without what it is sorted by.
-fn shown(line: &str) -> &str {
-    line.split_once('\t').map_or("", |(_, shown)| shown)
+/// The question for one key.
+pub(super) fn of_key(key: ScopedKey) -> KeyQuery {
+    KeyQuery { key: Some(key), state: None, limit: 1 }
 }

@@ -1,6 +1,5 @@
 //! Calls about keys and about the Worker itself: everything under `/_oncekey/`.
 
-mod fan_out;
 mod journal;
 mod key;
 mod keys;
@@ -12,13 +11,9 @@ use crate::http::context::Caller;
 use crate::http::request::Incoming;
 use crate::http::response::Answer;
 use crate::metrics;
-use crate::shard::client::Authority;
-use crate::shard::protocol::Operation;
-use fan_out::Inquiry;
-use journal::Journal;
-use keys::{Keys, Life};
+use crate::shard::client::ShardClient;
+use crate::shard::protocol::Inspect;
 use oncekey::{IdempotencyKey, Rejection, Scope, ScopedKey};
-use reconcile::Reconciliation;
 use serde::Serialize;
 use worker::Env;
 
@@ -53,31 +48,26 @@ async fn operate(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answ
         return Err(Rejection::NotAdmin);
     }
     let call = incoming.path.strip_prefix("/_oncekey/").unwrap_or_default();
-    let inquiry: Box<dyn Inquiry> = match (incoming.method.as_str(), call) {
-        ("POST", "key/settle") => return key::settle(env, caller, incoming).await,
-        ("GET" | "HEAD", "metrics") => return Ok(metrics::page(caller)),
-        ("GET" | "HEAD", "journal") => Box::new(Journal::asked(incoming)?),
-        ("GET" | "HEAD", "keys") => Box::new(Keys::asked(incoming)?),
-        ("GET" | "HEAD", "reconcile") => {
-            Box::new(Reconciliation::asked(env, caller, incoming).await?)
+    match (incoming.method.as_str(), call) {
+        ("POST", "key/settle") => key::settle(env, caller, incoming).await,
+        (_, "key/settle") => Err(Rejection::MethodNotAllowed("POST")),
+        ("GET" | "HEAD", "metrics") => Ok(metrics::page(caller)),
+        ("GET" | "HEAD", "journal") => journal::page(env, caller, incoming).await,
+        ("GET" | "HEAD", "keys") => keys::list(env, caller, incoming).await,
+        ("GET" | "HEAD", "reconcile") => reconcile::page(env, caller, incoming).await,
+        ("GET" | "HEAD", call) => {
+            keys::life(env, caller, call.strip_prefix("keys/").unwrap_or_default()).await
         }
-        ("GET" | "HEAD", call) => match call.strip_prefix("keys/") {
-            Some(name) => Box::new(Life::asked(name)?),
-            None => return Err(Rejection::MethodNotAllowed("POST")),
-        },
-        (_, "key/settle") => return Err(Rejection::MethodNotAllowed("POST")),
-        _ => return Err(Rejection::MethodNotAllowed(READS)),
-    };
-    fan_out::find_out(env, caller, incoming, inquiry).await
+        _ => Err(Rejection::MethodNotAllowed(READS)),
+    }
 }
 
 /// Whether the Worker can serve: its settings are right (or it would not have come here) and a
 /// shard answers.
 async fn health(env: &Env, caller: &Caller) -> Result<Answer, Rejection> {
     let probe = IdempotencyKey::parse_bare("health").map_err(Rejection::KeyMalformed)?;
-    let authority =
-        Authority::new(env, ScopedKey::new(&Scope::of_tenant("oncekey health"), &probe));
-    key::call(&authority, Operation::Inspect).await?;
+    let name = ScopedKey::new(&Scope::of_tenant("oncekey health"), &probe);
+    key::call(&ShardClient::new(env, caller, name, None), Inspect).await?;
     #[derive(Serialize)]
     struct Health<'a> {
         status: &'a str,

@@ -1,7 +1,7 @@
 //! The query of an operator's call.
 
 use crate::http::request::Incoming;
-use oncekey::{Rejection, ScopedKey};
+use oncekey::{KeyState, Rejection, ScopedKey};
 use worker::js_sys;
 
 /// The members of a query, each known and none twice.
@@ -61,12 +61,12 @@ impl Query {
         }
     }
 
-    pub(crate) fn state(&self) -> Result<&str, Rejection> {
+    pub(crate) fn state(&self) -> Result<Option<KeyState>, Rejection> {
         const STATES: &str = "in_progress, completed, unknown, released, voided or expired";
-        let state = self.text("state");
-        let is_known =
-            state.is_empty() || STATES.split([',', ' ']).any(|one| one == state && one != "or");
-        if is_known { Ok(state) } else { Err(wrong("state", STATES)) }
+        match self.text("state") {
+            "" => Ok(None),
+            text => KeyState::parse(text).map(Some).ok_or_else(|| wrong("state", STATES)),
+        }
     }
 }
 

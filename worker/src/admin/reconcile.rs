@@ -1,7 +1,6 @@
 //! `GET /_oncekey/reconcile`: compares what the sandbox has made with what the journal says of the
 //! keys that it was made under. What is listed lacks something; an empty list is a clean one.
 
-use crate::admin::fan_out::{AT_ONCE, Inquiry, Question};
 use crate::admin::journal;
 use crate::admin::keys;
 use crate::admin::query::{self, Query};
@@ -11,21 +10,64 @@ use crate::http::context::Caller;
 use crate::http::request::Incoming;
 use crate::http::response::Answer;
 use crate::sandbox;
-use oncekey::{IdempotencyKey, Rejection, Scope, ScopedKey};
 use platform::json::writer::{Shown, array};
+
+use crate::shard::client::{self, AT_ONCE};
+use futures_util::future::try_join;
+use oncekey::{IdempotencyKey, KeyState, Rejection, Scope, ScopedKey};
 use worker::Env;
 
 /// Where refunds are made, whose number may stand in for a key.
 const REFUNDS: (&str, &str) = ("POST", "/v1/refunds");
 
-/// A page of a merchant's payments and refunds, on its way to be compared.
-pub(crate) struct Reconciliation {
-    made: Vec<Made>,
-    /// How many were asked about, and answered for.
-    asked: usize,
-    told: usize,
-    limit: usize,
-    lacking: Vec<String>,
+/// A page of a merchant's payments and refunds, compared: `{"checked":…,"lacking":[…],"next_cursor":…}`.
+pub(super) async fn page(
+    env: &Env,
+    caller: &Caller,
+    incoming: &Incoming,
+) -> Result<Answer, Rejection> {
+    const CURSOR: &str = "cursor must be the next_cursor of an earlier page.";
+    if !matches!(caller.config.upstream, Upstream::Sandbox) {
+        return Err(Rejection::NotFound);
+    }
+    let query = Query::parse(incoming, &["limit", "cursor"])?;
+    let cursor = match query.text("cursor") {
+        "" => 0,
+        cursor => cursor.parse().map_err(|_| query::invalid(&[CURSOR]))?,
+    };
+    let limit = query.limit(100, 500)?;
+    let merchant = incoming.header("x-api-key").unwrap_or_default();
+    let scope = admin_scope(caller, incoming)?;
+    let text = sandbox::operations(env, merchant, &caller.request_id, cursor, limit).await?;
+    let lines = text.lines().filter(|line| !line.is_empty());
+    let made: Vec<Made> = lines.map(|line| Made::of_line(line, caller, &scope)).collect();
+    let mut lacking = Vec::new();
+    for made in made.chunks(AT_ONCE) {
+        // What has no key is not asked about: nothing of it can be in the journal.
+        let keys = || made.iter().filter_map(|made| made.key);
+        let completed =
+            keys().map(|key| (key.shard(), journal::of_key(key, Some(KeyState::Completed), 1)));
+        let entries = keys().map(|key| (key.shard(), keys::of_key(key)));
+        let (completed, entries) =
+            try_join(client::ask(env, completed), client::ask(env, entries)).await?;
+        let mut found = completed.into_iter().zip(entries);
+        for made in made {
+            let (completed, entry) = made.key.and_then(|_| found.next()).unzip();
+            let is_completed = completed.is_some_and(|rows| !rows.is_empty());
+            let state = entry.and_then(|entry| entry.first().map(|entry| entry.state));
+            lacking.extend(made.listed(is_completed, state));
+        }
+    }
+    let next = made.last().filter(|_| made.len() == limit).map(|made| made.parts[0].as_str());
+    let shown = Shown::new()
+        .integer("checked", made.len() as i64)
+        .json("lacking", &array(&lacking))
+        .maybe("next_cursor", next);
+    let mut answer = caller.json(200, shown.finish().into_bytes());
+    if let Some(next) = next {
+        answer.set("link", &query::next_page(incoming, next));
+    }
+    Ok(answer)
 }
 
 /// One payment or refund.
@@ -34,73 +76,6 @@ struct Made {
     /// merchant's, in JSON with a comma behind each.
     parts: [String; 5],
     key: Option<ScopedKey>,
-}
-
-impl Reconciliation {
-    pub(crate) async fn asked(
-        env: &Env,
-        caller: &Caller,
-        incoming: &Incoming,
-    ) -> Result<Self, Rejection> {
-        const CURSOR: &str = "cursor must be the next_cursor of an earlier page.";
-        if !matches!(caller.config.upstream, Upstream::Sandbox) {
-            return Err(Rejection::NotFound);
-        }
-        let query = Query::parse(incoming, &["limit", "cursor"])?;
-        let cursor = match query.text("cursor") {
-            "" => 0,
-            cursor => cursor.parse().map_err(|_| query::invalid(&[CURSOR]))?,
-        };
-        let limit = query.limit(100, 500)?;
-        let merchant = incoming.header("x-api-key").unwrap_or_default();
-        let scope = admin_scope(caller, incoming)?;
-        let text = sandbox::operations(env, merchant, &caller.request_id, cursor, limit).await?;
-        let lines = text.lines().filter(|line| !line.is_empty());
-        let made = lines.map(|line| Made::of_line(line, caller, &scope)).collect();
-        Ok(Self { made, asked: 0, told: 0, limit, lacking: Vec::new() })
-    }
-}
-
-impl Inquiry for Reconciliation {
-    /// For each key, whether it was ever completed, and how it stands now.
-    fn next(&mut self) -> Vec<Question> {
-        let mut questions = Vec::new();
-        while let Some(made) = self.made.get(self.asked)
-            && questions.len() < AT_ONCE
-        {
-            // Who has no key is listed with the answers to the others.
-            let key = made.key.unwrap_or(ScopedKey::in_shard(0));
-            questions.push(journal::of_key(key, "completed", 1));
-            questions.push(keys::question(key));
-            self.asked += 1;
-        }
-        questions
-    }
-
-    fn answered(&mut self, texts: Vec<String>) {
-        for told in texts.chunks(2) {
-            if let (Some(made), [rows, record]) = (self.made.get(self.told), told) {
-                self.lacking.extend(made.listed(!rows.is_empty(), record));
-            }
-            self.told += 1;
-        }
-    }
-
-    /// `{"checked":…,"lacking":[…],"next_cursor":…}`
-    fn finish(&self, caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
-        let next = self.made.last().filter(|_| self.made.len() == self.limit);
-        let next = next.map(|made| made.parts[0].as_str());
-        let body = Shown::new()
-            .integer("checked", self.made.len() as i64)
-            .json("lacking", &array(&self.lacking))
-            .maybe("next_cursor", next)
-            .finish();
-        let mut answer = caller.json(200, body.into_bytes());
-        if let Some(next) = next {
-            answer.set("link", &query::next_page(incoming, next));
-        }
-        Ok(answer)
-    }
 }
 
 impl Made {
@@ -119,7 +94,7 @@ impl Made {
     }
 
     /// In JSON, if it lacks something.
-    fn listed(&self, is_completed: bool, record: &str) -> Option<String> {
+    fn listed(&self, is_completed: bool, state: Option<KeyState>) -> Option<String> {
         let [_, id, operation, request_id, lacks] = &self.parts;
         let mut lacks = lacks.clone();
         if !is_completed {
@@ -127,13 +102,12 @@ impl Made {
         }
         // Takes the last comma off, if there is one.
         lacks.pop()?;
-        let state = record.split_once("\"state\":\"").and_then(|(_, rest)| rest.split('"').next());
         let shown = Shown::new()
             .text("id", id)
             .text("operation", operation)
             .json("lacks", &["[", &lacks, "]"].concat())
             .maybe("key", self.key.map(|key| key.hex()).as_deref())
-            .maybe("key_state", state)
+            .maybe("key_state", state.map(KeyState::as_str))
             .maybe("request_id", Some(request_id.as_str()).filter(|id| !id.is_empty()));
         Some(shown.finish())
     }

@@ -14,7 +14,8 @@ use crate::http::body_budget::Reservation;
 use crate::http::context::Caller;
 use crate::http::request::Incoming;
 use crate::http::response::Answer;
-use crate::shard::client::Authority;
+use crate::shard::client::ShardClient;
+use crate::shard::protocol::{Subject, Whose};
 use caller::{is_admin, scope_of};
 use oncekey::disguise::other_methods;
 use oncekey::exchange::{NamedBy, Write};
@@ -132,14 +133,14 @@ async fn once(
         },
         &config.fingerprint_secrets,
     );
-    let authority = |name, of| Authority::new(env, name).for_caller(caller, &scope, of);
+    let shard = |name, subject| ShardClient::new(env, caller, name, Some(Whose { scope, subject }));
     let of_key = key.as_ref().map(|key| {
-        let authority = authority(ScopedKey::new(&scope, key), "key");
-        Claim::new(authority, key.minted_at(), config.policy)
+        let shard = shard(ScopedKey::new(&scope, key), Subject::Key);
+        Claim::new(shard, key.minted_at(), config.policy, &caller.measure)
     });
     let of_number = number.as_ref().map(|number| {
-        let name = ScopedKey::of_number(&scope, number);
-        Claim::new(authority(name, "number"), None, config.policy.of_numbers())
+        let shard = shard(ScopedKey::of_number(&scope, number), Subject::BusinessKey);
+        Claim::new(shard, None, config.policy.of_numbers(), &caller.measure)
     });
     let (first, second) = match (of_key, of_number) {
         (Some(key), number) => (key, number),

@@ -1,18 +1,16 @@
-//! What an attempt has to do with one record: its key's, or its number's.
+//! The calls of an attempt about one record: its key's, or its business key's.
 
 use crate::gateway::outcome::Work;
-use crate::shard::client::{Authority, NoReply, Patience};
-use crate::shard::protocol::{Operation, Reply};
+use crate::metrics::Measure;
+use crate::shard::client::{NoReply, Patience, ShardClient};
+use crate::shard::protocol::{Begin, Complete, Decided, Fail, Operation, Peek, Renew, Settle};
 use oncekey::{
-    Completion, Decision, FailCause, Fingerprints, KeyStatus, Policy, Rejection, ScopedKey,
+    Completion, Decision, FailCause, Fingerprints, Policy, Rejection, Renewal, ScopedKey,
     Settlement, Settling, StoredResponse, Token, UnixMillis,
 };
-use platform::random;
+use platform::{clock, random};
 use std::rc::Rc;
 use worker::web_sys;
-
-/// What became of an attempt's end.
-pub(crate) type Ended = Result<(Completion, Option<KeyStatus>), NoReply>;
 
 /// An attempt at one record.
 pub(crate) struct Claim {
@@ -22,105 +20,107 @@ pub(crate) struct Claim {
     pub(crate) minted_at: Option<UnixMillis>,
     /// Today's policy, for a record that is new.
     pub(crate) policy: Policy,
-    authority: Rc<Authority>,
+    shard: Rc<ShardClient>,
+    measure: Rc<Measure>,
 }
 
 impl Claim {
-    pub(crate) fn new(authority: Authority, minted_at: Option<UnixMillis>, policy: Policy) -> Self {
-        let (name, authority) = (authority.name, Rc::new(authority));
-        Self { name, token: random::token(), minted_at, policy, authority }
+    pub(crate) fn new(
+        shard: ShardClient,
+        minted_at: Option<UnixMillis>,
+        policy: Policy,
+        measure: &Rc<Measure>,
+    ) -> Self {
+        let (name, shard, measure) = (shard.name, Rc::new(shard), Rc::clone(measure));
+        Self { name, token: random::token(), minted_at, policy, shard, measure }
     }
 
     /// Asks for the right to execute.
     pub(crate) async fn begin(
         &self,
         fingerprints: &Fingerprints,
-    ) -> Result<(Decision, Option<KeyStatus>), Rejection> {
-        let operation = Operation::Begin {
-            fingerprints: fingerprints.clone(),
-            token: self.token,
-            minted_at: self.minted_at,
-            policy: self.policy,
-        };
-        match self.ask(operation).await? {
-            Reply::Begun { decision, status } => Ok((decision, status)),
-            _ => Err(Rejection::StoreUnavailable),
+    ) -> Result<Decided<Decision>, Rejection> {
+        let Self { token, minted_at, policy, .. } = *self;
+        let begin = Begin { fingerprints: fingerprints.clone(), token, minted_at, policy };
+        let decided = self.ask(begin).await?;
+        // The record numbers the attempts; what follows says which of them it is.
+        if let Decision::Execute(execution) = &decided.0 {
+            self.shard.attempt.set(Some(execution.attempt));
         }
+        Ok(decided)
     }
 
-    /// Asks what `begin` would be told.
+    /// Asks what `begin` would decide.
     pub(crate) async fn recall(
         &self,
         fingerprints: &Fingerprints,
     ) -> Result<Option<Decision>, Rejection> {
-        match self.ask(Operation::Recall { fingerprints: fingerprints.clone() }).await? {
-            Reply::Recalled { decision } => Ok(decision),
-            _ => Err(Rejection::StoreUnavailable),
-        }
+        Ok(self.ask(Peek { fingerprints: fingerprints.clone() }).await?.0)
     }
 
-    /// Tells what became of an unknown outcome.
+    /// Brings what the origin's look-up found out about an unknown outcome.
     pub(crate) async fn settle(
         &self,
         settlement: Settlement,
-    ) -> Result<(Settling, Option<KeyStatus>), Rejection> {
-        match self.ask(Operation::Settle { settlement }).await? {
-            Reply::Settled { settling, status } => Ok((settling, status)),
-            _ => Err(Rejection::StoreUnavailable),
-        }
+    ) -> Result<Decided<Settling>, Rejection> {
+        self.ask(Settle { settlement, by_operator: false }).await
     }
 
     /// Has headers that are no text stored with the origin's answer.
     pub(crate) fn bring(&self, odd: Option<web_sys::Headers>) {
-        self.authority.bring(odd);
+        self.shard.odd_sent.replace(odd);
     }
 
-    /// The headers that are no text of the answer that the authority has replayed.
+    /// The headers that are no text of the answer that the record has replayed.
     pub(crate) fn came(&self) -> Option<web_sys::Headers> {
-        self.authority.came()
+        self.shard.odd_received.borrow().clone()
     }
 
     /// Brings the origin's answer.
-    pub(crate) fn complete(&self, response: StoredResponse) -> impl Future<Output = Ended> {
-        self.end(Operation::Complete { token: self.token, response })
+    pub(crate) async fn complete(
+        &self,
+        response: StoredResponse,
+    ) -> Result<Decided<Completion>, NoReply> {
+        let complete = Complete { token: self.token, response };
+        self.measured(complete, Patience::with_answer_in_hand()).await
     }
 
     /// Ends the attempt without an answer.
-    pub(crate) fn fail(&self, cause: FailCause) -> impl Future<Output = Ended> {
-        self.end(Operation::Fail { token: self.token, cause })
+    pub(crate) async fn fail(&self, cause: FailCause) -> Result<Decided<Completion>, NoReply> {
+        let fail = Fail { token: self.token, cause };
+        self.measured(fail, Patience::with_answer_in_hand()).await
     }
 
     /// Renews the lease. That it was lost changes nothing: the origin is at work already, and the
     /// end of the attempt tells what becomes of its answer.
-    pub(crate) fn renew(&self, patience: Patience) -> impl Future<Output = Result<Reply, NoReply>> {
-        self.authority.call(Operation::Renew { token: self.token }, patience)
+    pub(crate) async fn renew(&self, patience: Patience) -> Result<Decided<Renewal>, NoReply> {
+        self.shard.call(Renew { token: self.token }, patience).await
     }
 
-    /// Tells the authority in the background how the attempt ended.
+    /// Tells the record in the background how the attempt ended.
     pub(crate) fn fail_later(&self, cause: FailCause) -> Work {
-        let authority = Rc::clone(&self.authority);
-        let operation = Operation::Fail { token: self.token, cause };
+        let (shard, fail) = (Rc::clone(&self.shard), Fail { token: self.token, cause });
         Box::pin(async move {
-            let _ = authority.call(operation, Patience::in_background()).await;
+            let _ = shard.call(fail, Patience::in_background()).await;
         })
     }
 
     /// Asks before anything is executed. Past half the lease nothing may be dispatched, so there is
     /// no use in waiting for longer.
-    async fn ask(&self, operation: Operation) -> Result<Reply, Rejection> {
+    async fn ask<O: Operation>(&self, operation: O) -> Result<Decided<O::Decision>, Rejection> {
         let patience = Patience::within(self.policy.lease.half());
-        match self.authority.call(operation, patience).await {
-            Ok(Reply::Unreadable) => Err(Rejection::RecordUnreadable),
-            Ok(reply) => Ok(reply),
-            Err(NoReply::Unavailable) => Err(Rejection::StoreUnavailable),
-            Err(NoReply::NoRoom) => Err(Rejection::Overloaded),
-        }
+        Ok(self.measured(operation, patience).await?)
     }
 
-    async fn end(&self, operation: Operation) -> Ended {
-        match self.authority.call(operation, Patience::with_answer_in_hand()).await {
-            Ok(Reply::Ended { completion, status }) => Ok((completion, status)),
-            Ok(_) | Err(_) => Err(NoReply::Unavailable),
-        }
+    /// Makes a call that the caller waits for.
+    async fn measured<O: Operation>(
+        &self,
+        operation: O,
+        patience: Patience,
+    ) -> Result<Decided<O::Decision>, NoReply> {
+        let began_at = clock::now();
+        let reply = self.shard.call(operation, patience).await;
+        self.measure.waited_for_object(clock::now().since(began_at));
+        reply
     }
 }

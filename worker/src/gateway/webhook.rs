@@ -9,7 +9,8 @@ use crate::gateway::run::WriteRun;
 use crate::http::body_budget::Reservation;
 use crate::http::context::Caller;
 use crate::http::request::Incoming;
-use crate::shard::client::Authority;
+use crate::shard::client::ShardClient;
+use crate::shard::protocol::{Subject, Whose};
 use oncekey::exchange::{NamedBy, Write};
 use oncekey::webhook::{self, Message};
 use oncekey::{Rejection, Scope, ScopedKey};
@@ -36,8 +37,8 @@ async fn receive(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Outc
     let id = message.verify(secrets, &body).map_err(Rejection::Webhook)?;
 
     let scope = Scope::of_source(source);
-    let authority = Authority::new(env, ScopedKey::new(&scope, &id));
-    let authority = authority.for_caller(caller, &scope, "event");
+    let whose = Whose { scope, subject: Subject::Event };
+    let shard = ShardClient::new(env, caller, ScopedKey::new(&scope, &id), Some(whose));
     caller.measure.counts();
     let write_run = WriteRun {
         env,
@@ -53,7 +54,7 @@ async fn receive(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Outc
         },
         fingerprints: webhook::fingerprints(),
         key: Some(id),
-        first: Claim::new(authority, None, config.policy.of_events()),
+        first: Claim::new(shard, None, config.policy.of_events(), &caller.measure),
         number: None,
     };
     Ok(write_run.execute().await)

@@ -4,9 +4,9 @@
 //! or neither. Should the database refuse the row alone, the record stands: the answer of a payment
 //! weighs more than the note about it.
 
-use crate::shard::protocol::Told;
-use oncekey::journal::{JournalEntry, RequestedBy};
-use oncekey::{Millis, ScopedKey, UnixMillis};
+use crate::shard::protocol::{Row, RowQuery, Subject, Whose};
+use oncekey::journal::JournalEntry;
+use oncekey::{Millis, UnixMillis};
 use platform::clock;
 use worker::{Result, SqlStorage, SqlStorageValue};
 
@@ -54,8 +54,9 @@ pub(super) const TABLES: &str = "
         WHEN EXISTS (SELECT 1 FROM journal WHERE id = NEW.id)
         BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;";
 
-/// A row in JSON. Its id, which is the cursor behind it, comes first.
-const ROW: &str = "SELECT json_object('id', ? || '-' || at || '-' || id,
+/// The id of a row, and the row in JSON.
+const ROW: &str =
+    "SELECT ?1 || '-' || at || '-' || id, json_object('id', ?1 || '-' || at || '-' || id,
         'at', strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch'),
         'key', lower(hex(name)), 'of', of, 'scope', scope,
         'operation', operation, 'kind', kind, 'attempt', attempt, 'request_id', request_id,
@@ -63,35 +64,34 @@ const ROW: &str = "SELECT json_object('id', ? || '-' || at || '-' || id,
         'created_at', strftime('%Y-%m-%dT%H:%M:%fZ', created_at / 1000.0, 'unixepoch'))
     FROM journal WHERE (at, id) > (?, ?) AND at < ?";
 
-/// What a record is about, where the call, or the row that is swept, says it.
+/// Whose record it is, as columns; null where it is not known.
 #[derive(Clone)]
-pub(super) struct Whose {
+pub(super) struct WhoseColumns {
     pub(super) scope: SqlStorageValue,
     pub(super) of: SqlStorageValue,
 }
 
-impl Whose {
-    pub(super) fn told(told: &Told) -> Self {
-        Self { scope: known(&told.scope).into(), of: known(&told.of).into() }
-    }
-}
-
-/// An empty part says nothing.
-fn known(part: &str) -> Option<&str> {
-    Some(part).filter(|part| !part.is_empty())
-}
-
-/// Who made a call, for its row.
-pub(super) fn requested_by(told: &Told) -> RequestedBy<'_> {
-    RequestedBy {
-        attempt: told.attempt.parse().ok(),
-        request_id: known(&told.request_id),
-        operator: told.by == "operator",
+impl WhoseColumns {
+    pub(super) fn new(whose: Option<Whose>) -> Self {
+        let of = |subject| match subject {
+            Subject::Key => "key",
+            Subject::BusinessKey => "number",
+            Subject::Event => "event",
+        };
+        Self {
+            scope: whose.map(|whose| whose.scope.hex()).into(),
+            of: whose.map(|whose| of(whose.subject)).into(),
+        }
     }
 }
 
 /// Adds a row. One that says that an answer came too late is not repeated when the call is.
-pub(super) fn add(sql: &SqlStorage, name: &[u8], whose: Whose, entry: JournalEntry) -> Result<()> {
+pub(super) fn add(
+    sql: &SqlStorage,
+    name: &[u8],
+    whose: WhoseColumns,
+    entry: JournalEntry,
+) -> Result<()> {
     const ADD: &str = "INSERT INTO journal (at, name, scope, of, operation, kind, attempt,
             request_id, http_status, cause, state, created_at)
         SELECT ?1, ?2, ifnull(?3, (SELECT scope FROM records WHERE name = ?2)),
@@ -116,35 +116,35 @@ pub(super) fn add(sql: &SqlStorage, name: &[u8], whose: Whose, entry: JournalEnt
     sql.exec(ADD, values).map(drop)
 }
 
-/// Rows in the order in which they were written, as lines. The parts: the shard's number, the time
-/// and number of the row before, the end, a key's name, a request id, a state, and how many.
-pub(super) fn lines(sql: &SqlStorage, parts: &[&str]) -> Result<String> {
-    let [shard, at, id, to, name, request_id, state, limit] = parts else {
-        return Err("no such question".into());
-    };
-    // Numbers are compared as numbers, whatever they come as.
-    let mut values: Vec<SqlStorageValue> =
-        [shard, at, id, to].into_iter().map(|part| (*part).into()).collect();
-    let mut query = ROW.to_owned();
-    if let Some(name) = ScopedKey::from_hex(name) {
-        query.push_str(" AND name = ?");
-        values.push(name.as_bytes().to_vec().into());
-    }
-    for (column, value) in [(" AND request_id = ?", request_id), (" AND state = ?", state)] {
-        if let Some(value) = known(value) {
-            query.push_str(column);
-            values.push(value.into());
+/// Rows in the order in which they were written.
+pub(super) fn rows(sql: &SqlStorage, query: RowQuery) -> Result<Vec<Row>> {
+    // The platform takes numbers as JavaScript has them; in an id the shard must not be `5.0`.
+    let number = |number: u64| SqlStorageValue::Integer(number.min(1 << 53) as i64);
+    let (at, id) = query.after;
+    let mut values =
+        vec![query.shard.to_string().into(), number(at), number(id), number(query.before)];
+    let mut text = ROW.to_owned();
+    for (condition, value) in [
+        (" AND name = ?", query.key.map(|key| key.as_bytes().to_vec().into())),
+        (" AND request_id = ?", query.request_id.map(SqlStorageValue::from)),
+        (" AND state = ?", query.state.map(|state| state.as_str().into())),
+    ] {
+        if let Some(value) = value {
+            text.push_str(condition);
+            values.push(value);
         }
     }
-    query.push_str(" ORDER BY at, id LIMIT ?");
-    values.push((*limit).into());
-    let mut lines = String::new();
-    for row in sql.exec(&query, values)?.raw() {
-        if let Some(SqlStorageValue::String(line)) = row?.first() {
-            lines.extend([line, "\n"]);
+    text.push_str(" ORDER BY at, id LIMIT ?");
+    values.push(number(query.limit.into()));
+    let mut rows = Vec::new();
+    for row in sql.exec(&text, values)?.raw() {
+        if let Ok([SqlStorageValue::String(id), SqlStorageValue::String(json)]) =
+            <[SqlStorageValue; 2]>::try_from(row?)
+        {
+            rows.push(Row { id, json });
         }
     }
-    Ok(lines)
+    Ok(rows)
 }
 
 /// Takes away what has outlived the retention.

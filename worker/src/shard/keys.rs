@@ -1,8 +1,9 @@
 //! The keys of a shard as operators see them: what stands in a record, but for the answer itself.
 
 use super::replay_counts::Replays;
+use crate::shard::protocol::{KeyEntry, KeyQuery};
 use oncekey::codec::hex::hex;
-use oncekey::{Record, ScopedKey, State, UnixMillis};
+use oncekey::{KeyState, Record, State, UnixMillis};
 use platform::clock;
 use platform::json::writer::Shown;
 use worker::{Result, SqlStorage, SqlStorageValue};
@@ -23,60 +24,44 @@ pub(super) fn bring_up_to_date(sql: &SqlStorage) -> Result<()> {
     sql.exec(index, None).map(drop)
 }
 
-/// Keys, the newest first, as lines: a time to sort by and what is shown. The parts: a key's name,
-/// a state, and how many.
-pub(super) fn lines(
+/// Keys, the newest first.
+pub(super) fn entries(
     sql: &SqlStorage,
-    parts: &[&str],
+    query: &KeyQuery,
     replays: &Replays,
     now: UnixMillis,
-) -> Result<String> {
+) -> Result<Vec<KeyEntry>> {
     const LIST: &str = "SELECT name, scope, ifnull(of, 'key'), record FROM records";
     // Rows are numbered as they come.
     const NEWEST: &str = " ORDER BY rowid DESC LIMIT ?";
-    let [name, state, limit] = parts else {
-        return Err("no such question".into());
-    };
-    let name = ScopedKey::from_hex(name);
-    let condition = match *state {
-        _ if name.is_some() => " WHERE name = ?",
-        "in_progress" | "unknown" | "released" => " WHERE open = 1",
+    let condition = match query.state {
+        _ if query.key.is_some() => " WHERE name = ?",
+        Some(KeyState::InProgress | KeyState::Unknown | KeyState::Released) => " WHERE open = 1",
         _ => "",
     };
-    let query = [LIST, condition, if name.is_some() { "" } else { NEWEST }].concat();
-    let value = name.map_or(MOST.into(), |name| name.as_bytes().to_vec().into());
-    let (mut lines, mut left) = (String::new(), limit.parse().unwrap_or(0));
+    let text = [LIST, condition, if query.key.is_some() { "" } else { NEWEST }].concat();
+    let value = query.key.map_or(MOST.into(), |name| name.as_bytes().to_vec().into());
+    let mut entries = Vec::new();
     // One row at a time: each holds an answer.
-    for row in sql.exec(&query, vec![value])?.raw() {
-        if left == 0 {
+    for row in sql.exec(&text, vec![value])?.raw() {
+        if entries.len() == query.limit as usize {
             break;
         }
-        if let Some(line) = shown(&row?, state, replays, now) {
-            lines.push_str(&line);
-            left -= 1;
-        }
+        let entry = entry(&row?, replays, now);
+        let is_wanted = |entry: &KeyEntry| query.state.is_none_or(|state| state == entry.state);
+        entries.extend(entry.filter(is_wanted));
     }
-    Ok(lines)
+    Ok(entries)
 }
 
-/// A row as a line, unless it is as if it were not there, or has another state than the one asked
-/// for.
-fn shown(
-    row: &[SqlStorageValue],
-    wanted: &str,
-    replays: &Replays,
-    now: UnixMillis,
-) -> Option<String> {
+/// A row as operators see it, unless it is as if it were not there.
+fn entry(row: &[SqlStorageValue], replays: &Replays, now: UnixMillis) -> Option<KeyEntry> {
     use SqlStorageValue as Value;
     let [Value::Blob(name), scope, Value::String(of), Value::Blob(record)] = row else {
         return None;
     };
     let record = Record::decode(record).ok()?;
     let status = record.status(now)?;
-    let state = status.state.as_str();
-    if !wanted.is_empty() && wanted != state {
-        return None;
-    }
     let scope = match scope {
         Value::String(scope) => Some(scope.as_str()),
         _ => None,
@@ -88,23 +73,22 @@ fn shown(
         State::InFlight { lease_until, .. } => Some(lease_until),
         _ => None,
     };
-    let created_at = clock::rfc3339(record.created_at);
     let shown = Shown::new()
         .text("key", &hex(name))
         .text("of", of)
         .maybe("scope", scope)
-        .text("state", state)
+        .text("state", status.state.as_str())
         .maybe("cause", cause.map(|cause| cause.name))
         .integer("attempts", status.attempts.into())
         .json("http_status", &http_status.map_or("null".to_owned(), |status| status.to_string()))
         .maybe("request_id", status.request_id.as_deref())
-        .text("created_at", &created_at)
-        .text("changed_at", &clock::rfc3339(record.changed_at()))
+        .time("created_at", record.created_at)
+        .time("changed_at", record.changed_at())
         .maybe("lease_until", time(lease_until).as_deref())
         .maybe("completed_at", time(status.completed_at).as_deref())
         .maybe("expires_at", time(status.expires_at).as_deref())
         .json("replays", replays.shown(name).as_deref().unwrap_or("null"));
-    Some([&created_at, "\t", &shown.finish(), "\n"].concat())
+    Some(KeyEntry { created_at: record.created_at, state: status.state, json: shown.finish() })
 }
 
 /// Whether a record has no answer yet and may need somebody.

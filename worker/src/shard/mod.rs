@@ -12,7 +12,7 @@ pub(crate) mod protocol;
 mod replay_counts;
 
 use crate::config;
-use journal::Whose;
+use journal::WhoseColumns;
 use odd_headers::OddHeaders;
 use oncekey::budget::SMALL;
 use oncekey::journal::{JournalEntry, RequestedBy};
@@ -22,7 +22,11 @@ use oncekey::{
 use platform::clock;
 use platform::durable_object::LENGTH;
 use platform::panic;
-use protocol::{Call, Operation, Reply, Told, VERSION};
+use protocol::{
+    AnyOperation, Begin, Call, CallContext, Complete, Decided, Fail, Inspect, KeyEntry, KeyQuery,
+    Message, NOT_STORED, Operation, Peek, Renew, Row, RowQuery, Settle, UNKNOWN_MESSAGE,
+    UNREADABLE, VERSION, Void,
+};
 use replay_counts::Replays;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -62,19 +66,9 @@ impl DurableObject for Shard {
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
         let odd = request.headers().0.clone();
-        let bytes = request.bytes().await?;
+        let message = request.bytes().await?;
         let inner = Rc::clone(&self.0);
-        let (reply, odd) = contained(async move { inner.serve(&bytes, &odd).await }).await?;
-        let length = reply.len();
-        let response = Response::from_bytes(reply)?;
-        let mut response = match odd {
-            Some(odd) => response.with_headers(Headers(odd)),
-            None => response,
-        };
-        if length as u64 > SMALL {
-            response.headers_mut().set(LENGTH, &length.to_string())?;
-        }
-        Ok(response)
+        contained(async move { inner.serve(&message, &odd).await }).await
     }
 
     async fn alarm(&self) -> Result<Response> {
@@ -91,40 +85,30 @@ async fn contained<T: 'static>(work: impl Future<Output = Result<T>> + 'static) 
 }
 
 impl Inner {
-    /// The reply, and the headers that go with it because they are no text.
-    async fn serve(
-        &self,
-        bytes: &[u8],
-        odd: &web_sys::Headers,
-    ) -> Result<(Vec<u8>, Option<web_sys::Headers>)> {
-        // A call starts as an array of CBOR does, and a question of an operator with a letter.
-        match str::from_utf8(bytes) {
-            Ok(question) => Ok((self.store.lines(question)?.into_bytes(), None)),
-            Err(_) => {
-                let (reply, odd) = self.answer(bytes, odd).await?;
-                Ok((minicbor::to_vec(&reply).map_err(|error| error.to_string())?, odd))
+    async fn serve(&self, message: &[u8], odd: &web_sys::Headers) -> Result<Response> {
+        let message = minicbor::decode::<Message>(message);
+        match message.ok().filter(|message| message.version == VERSION).map(|known| known.request) {
+            Some(protocol::Request::Call(call)) => self.answer(call, odd).await,
+            Some(protocol::Request::Rows(query)) => {
+                reply(encode(self.store.journal_rows(query)?)?, None)
             }
+            Some(protocol::Request::Keys(query)) => {
+                reply(encode(self.store.key_entries(&query)?)?, None)
+            }
+            None => Ok(Response::empty()?.with_status(UNKNOWN_MESSAGE)),
         }
     }
 
-    async fn answer(
-        &self,
-        bytes: &[u8],
-        odd: &web_sys::Headers,
-    ) -> Result<(Reply, Option<web_sys::Headers>)> {
+    async fn answer(&self, call: Call, odd: &web_sys::Headers) -> Result<Response> {
         panic::point("object");
-        match minicbor::decode::<Call>(bytes) {
-            Ok(call) if call.version == VERSION => {
-                let name = call.name.clone();
-                let (reply, due_at) = self.store.carry_out(call, odd)?;
-                let replayed = reply.replayed().filter(|response| response.has_odd_headers());
-                let odd = replayed.and_then(|_| self.store.odd_headers.get(&name));
+        match self.store.carry_out(call, odd)? {
+            Ok(Done { bytes, odd, due_at }) => {
                 if due_at.is_some_and(|due_at| due_at.as_u64() < self.alarm_at.get()) {
                     self.set_alarm().await?;
                 }
-                Ok((reply, odd))
+                reply(bytes, odd)
             }
-            _ => Ok((Reply::UnknownCall, None)),
+            Err(status) => Ok(Response::empty()?.with_status(status)),
         }
     }
 
@@ -147,6 +131,31 @@ impl Inner {
     }
 }
 
+/// A reply, and the headers that go with it because they are no text.
+fn reply(bytes: Vec<u8>, odd: Option<web_sys::Headers>) -> Result<Response> {
+    let length = bytes.len();
+    let mut response = Response::from_bytes(bytes)?;
+    if let Some(odd) = odd {
+        response = response.with_headers(Headers(odd));
+    }
+    if length as u64 > SMALL {
+        response.headers_mut().set(LENGTH, &length.to_string())?;
+    }
+    Ok(response)
+}
+
+fn encode(reply: impl minicbor::Encode<()>) -> Result<Vec<u8>> {
+    Ok(minicbor::to_vec(reply).map_err(|error| error.to_string())?)
+}
+
+/// A call that was carried out: the reply in bytes, and when the written record is due.
+struct Done {
+    bytes: Vec<u8>,
+    /// Headers of the response in the record that are no UTF-8.
+    odd: Option<web_sys::Headers>,
+    due_at: Option<UnixMillis>,
+}
+
 /// The database of a shard.
 struct Store {
     sql: SqlStorage,
@@ -156,86 +165,119 @@ struct Store {
     replays: Replays,
 }
 
-/// A stored row whose bytes are no record.
-enum ReadError {
-    Unreadable(RecordError),
-    Database(worker::Error),
-}
-
 impl Store {
-    /// The lines that answer a question (`admin/fan_out.rs`).
-    fn lines(&self, question: &str) -> Result<String> {
+    fn journal_rows(&self, query: RowQuery) -> Result<Vec<Row>> {
         self.migrate()?;
-        let parts: Vec<_> = question.split('\t').collect();
-        match &parts[..] {
-            ["journal", parts @ ..] => journal::lines(&self.sql, parts),
-            ["keys", parts @ ..] => keys::lines(&self.sql, parts, &self.replays, self.now()?),
-            _ => Err("no such question".into()),
-        }
+        journal::rows(&self.sql, query)
     }
 
-    /// Reads, decides, writes. Tells when the written record is due.
-    fn carry_out(&self, call: Call, odd: &web_sys::Headers) -> Result<(Reply, Option<UnixMillis>)> {
+    fn key_entries(&self, query: &KeyQuery) -> Result<Vec<KeyEntry>> {
         self.migrate()?;
-        let record = match self.read(&call.name) {
+        keys::entries(&self.sql, query, &self.replays, self.now()?)
+    }
+
+    /// Reads, decides, writes. Where that fails: the status to refuse the call with.
+    fn carry_out(
+        &self,
+        call: Call,
+        odd: &web_sys::Headers,
+    ) -> Result<std::result::Result<Done, u16>> {
+        self.migrate()?;
+        let Call { name, operation, context } = call;
+        let name = name.as_bytes();
+        let record = match self.read(name)?.transpose() {
             Ok(record) => record,
-            Err(ReadError::Unreadable(error)) => {
+            Err(error) => {
                 worker::console_error!("record unreadable: {error}");
-                return Ok((Reply::Unreadable, None));
+                return Ok(Err(UNREADABLE));
             }
-            Err(ReadError::Database(error)) => return Err(error),
         };
         let now = self.now()?;
-        let told = Told::decode(&call.told.unwrap_or_default());
         let had_odd = record.as_ref().is_some_and(Record::has_odd_headers);
-        let is_completing = matches!(call.operation, Operation::Complete { .. });
-        let (reply, next, change) = decide(call.operation, record, now);
+        let odd_before = had_odd.then(|| self.odd_headers.get(name)).flatten();
+        let is_completing = matches!(operation, AnyOperation::Complete(_));
+        let operator = matches!(operation, AnyOperation::Settle(Settle { by_operator: true, .. }));
+        let (bytes, next, change) = self.decide(name, operation, record, now)?;
         let has_odd = matches!(&next, Next::Write(record) if record.has_odd_headers());
-        let brings_odd = is_completing && has_odd;
-        let drops_odd = had_odd && !has_odd && !matches!(next, Next::Keep);
-        if matches!(reply, Reply::Begun { decision: Decision::Replay(_), .. }) {
-            self.replays.note(&call.name, now);
-        }
+        let drops_odd = had_odd && !has_odd && next != Next::Keep;
         let due_at = match &next {
             Next::Write(record) => record.due_at(),
             Next::Keep | Next::Remove => None,
         };
-        let by = journal::requested_by(&told);
+        let CallContext { whose, request_id, attempt } = context;
+        let by = RequestedBy { attempt, request_id: Some(&request_id), operator };
         let entry = change.map(|change| JournalEntry::new(change, by, now));
-        match self.write(&call.name, Whose::told(&told), next, entry, now) {
-            Ok(()) => {
-                if brings_odd {
-                    self.odd_headers.put(&call.name, odd);
-                } else if drops_odd {
-                    self.odd_headers.delete(&call.name);
+        if let Err(error) = self.write(name, WhoseColumns::new(whose), next, entry, now) {
+            worker::console_error!("record not written: {error}");
+            return Ok(Err(NOT_STORED));
+        }
+        if is_completing && has_odd {
+            self.odd_headers.put(name, odd);
+        } else if drops_odd {
+            self.odd_headers.delete(name);
+        }
+        Ok(Ok(Done { bytes, odd: odd_before, due_at }))
+    }
+
+    /// The core's decision on one call, as the bytes of the reply, and what it does.
+    fn decide(
+        &self,
+        name: &[u8],
+        operation: AnyOperation,
+        record: Option<Record>,
+        now: UnixMillis,
+    ) -> Result<(Vec<u8>, Next, Option<Change>)> {
+        match operation {
+            AnyOperation::Begin(Begin { fingerprints, token, minted_at, policy }) => {
+                let attempt =
+                    Attempt { fingerprints: &fingerprints, token, minted_at, policy: &policy };
+                let step = lifecycle::begin(record, &attempt, now);
+                if matches!(step.decision, Decision::Replay(_)) {
+                    self.replays.note(name, now);
                 }
-                Ok((reply, due_at))
+                decided::<Begin>(step)
             }
-            Err(error) => {
-                worker::console_error!("record not written: {error}");
-                Ok((Reply::NotStored, None))
+            AnyOperation::Renew(Renew { token }) => {
+                decided::<Renew>(lifecycle::renew(record, token, now))
+            }
+            AnyOperation::Complete(Complete { token, response }) => {
+                decided::<Complete>(lifecycle::complete(record, token, response, now))
+            }
+            AnyOperation::Fail(Fail { token, cause }) => {
+                decided::<Fail>(lifecycle::fail(record, token, cause, now))
+            }
+            AnyOperation::Void(Void { minted_at, policy }) => {
+                decided::<Void>(lifecycle::void(record, minted_at, &policy, now))
+            }
+            AnyOperation::Settle(Settle { settlement, .. }) => {
+                decided::<Settle>(lifecycle::settle(record, settlement, now))
+            }
+            AnyOperation::Peek(Peek { fingerprints }) => {
+                decided::<Peek>(lifecycle::recall(record, &fingerprints, now))
+            }
+            AnyOperation::Inspect(Inspect) => {
+                let status = record.and_then(|record| record.status(now));
+                decided::<Inspect>(Step { decision: (), status, next: Next::Keep, change: None })
             }
         }
     }
 
-    fn read(&self, name: &[u8]) -> std::result::Result<Option<Record>, ReadError> {
-        let found = self
-            .rows("SELECT record FROM records WHERE name = ?", vec![name.to_vec().into()])
-            .map_err(ReadError::Database)?;
-        match found.into_iter().next().and_then(|row| row.into_iter().next()) {
-            None => Ok(None),
-            Some(SqlStorageValue::Blob(bytes)) => {
-                Record::decode(&bytes).map(Some).map_err(ReadError::Unreadable)
-            }
-            Some(_) => Err(ReadError::Unreadable(RecordError::NotARecord)),
-        }
+    /// The record, if there is one; within it, why its bytes cannot be read.
+    fn read(&self, name: &[u8]) -> Result<Option<std::result::Result<Record, RecordError>>> {
+        let query = "SELECT record FROM records WHERE name = ?";
+        let found = self.rows(query, vec![name.to_vec().into()])?;
+        let value = found.into_iter().next().and_then(|row| row.into_iter().next());
+        Ok(value.map(|value| match value {
+            SqlStorageValue::Blob(bytes) => Record::decode(&bytes),
+            _ => Err(RecordError::NotARecord),
+        }))
     }
 
     /// Writes what is to become of the record, and the row of the journal with it.
     fn write(
         &self,
         name: &[u8],
-        whose: Whose,
+        whose: WhoseColumns,
         next: Next,
         entry: Option<JournalEntry>,
         now: UnixMillis,
@@ -255,7 +297,7 @@ impl Store {
     }
 
     /// Stores a record; an answer that the database does not take is stored without its body.
-    fn put(&self, name: &[u8], whose: &Whose, record: Record) -> Result<()> {
+    fn put(&self, name: &[u8], whose: &WhoseColumns, record: Record) -> Result<()> {
         const PUT: &str = "INSERT INTO records (name, record, due_at, scope, of, open)
             VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET record = excluded.record,
             due_at = excluded.due_at, open = excluded.open,
@@ -301,7 +343,7 @@ impl Store {
                     let Step { next, change, .. } = lifecycle::expire(record, now);
                     let by = RequestedBy::default();
                     let entry = change.map(|change| JournalEntry::new(change, by, now));
-                    let whose = Whose { scope: scope.clone(), of: of.clone() };
+                    let whose = WhoseColumns { scope: scope.clone(), of: of.clone() };
                     self.write(name, whose, next, entry, now)?;
                 }
                 Err(_) => {
@@ -365,58 +407,8 @@ impl Store {
     }
 }
 
-/// The core's decision on one call.
-fn decide(
-    operation: Operation,
-    record: Option<Record>,
-    now: UnixMillis,
-) -> (Reply, Next, Option<Change>) {
-    match operation {
-        Operation::Begin { fingerprints, token, minted_at, policy } => {
-            let attempt =
-                Attempt { fingerprints: &fingerprints, token, minted_at, policy: &policy };
-            let step = lifecycle::begin(record, &attempt, now);
-            (Reply::Begun { decision: step.decision, status: step.status }, step.next, step.change)
-        }
-        Operation::Renew { token } => {
-            let step = lifecycle::renew(record, token, now);
-            (Reply::Renewed { renewal: step.decision }, step.next, step.change)
-        }
-        Operation::Complete { token, response } => {
-            let step = lifecycle::complete(record, token, response, now);
-            (
-                Reply::Ended { completion: step.decision, status: step.status },
-                step.next,
-                step.change,
-            )
-        }
-        Operation::Fail { token, cause } => {
-            let step = lifecycle::fail(record, token, cause, now);
-            (
-                Reply::Ended { completion: step.decision, status: step.status },
-                step.next,
-                step.change,
-            )
-        }
-        Operation::Void { minted_at, policy } => {
-            let step = lifecycle::void(record, minted_at, &policy, now);
-            (Reply::Stands { status: step.status }, step.next, step.change)
-        }
-        Operation::Settle { settlement } => {
-            let step = lifecycle::settle(record, settlement, now);
-            (
-                Reply::Settled { settling: step.decision, status: step.status },
-                step.next,
-                step.change,
-            )
-        }
-        Operation::Recall { fingerprints } => {
-            let step = lifecycle::recall(record, &fingerprints, now);
-            (Reply::Recalled { decision: step.decision }, step.next, step.change)
-        }
-        Operation::Inspect => {
-            let status = record.and_then(|record| record.status(now));
-            (Reply::Stands { status }, Next::Keep, None)
-        }
-    }
+/// What the lifecycle decided on an operation, in bytes, and what it does.
+fn decided<O: Operation>(step: Step<O::Decision>) -> Result<(Vec<u8>, Next, Option<Change>)> {
+    let reply: Decided<O::Decision> = (step.decision, step.status);
+    Ok((encode(reply)?, step.next, step.change))
 }

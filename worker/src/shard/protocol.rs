@@ -1,182 +1,271 @@
-//! What the gateway and a shard say to each other. Both run the same code most of the time, and
-//! during a deploy two versions of it: so each call carries a version, and a shard says when it
-//! does not know one.
+//! Messages between the gateway and a shard: one type for each request, which names its reply.
 //!
-//! What operators ask is text (`../admin/fan_out.rs`): a word and its parts, with tabs between.
+//! Both sides run the same code, except while a new version is rolled out. So each message carries a
+//! version. A shard answers a message that it does not know with [`UNKNOWN_MESSAGE`], and no reply
+//! has to be guessed: the status of the response says whether its body is the reply.
 
 use minicbor::{Decode, Encode};
 use oncekey::{
-    Completion, Decision, FailCause, Fingerprints, KeyStatus, Policy, Renewal, Settlement,
-    Settling, StoredResponse, Token, UnixMillis,
+    Completion, Decision, FailCause, Fingerprints, KeyState, KeyStatus, Policy, Renewal, Scope,
+    ScopedKey, Settlement, Settling, StoredResponse, Token, UnixMillis,
 };
 
-/// The version of these messages. A change that an older reader cannot skip raises it, and the
-/// shard that reads both ships before the gateway that writes it.
-pub(crate) const VERSION: u32 = 1;
+/// The version of these messages. A change that an older reader cannot skip raises it. The shard that
+/// reads both versions ships before the gateway that writes the new one.
+pub(crate) const VERSION: u32 = 2;
 
-/// One call about one key.
+/// The status of a response without a reply: the stored bytes are no record that this build can read.
+pub(crate) const UNREADABLE: u16 = 422;
+
+/// The status of a response without a reply: this build does not know the message.
+pub(crate) const UNKNOWN_MESSAGE: u16 = 503;
+
+/// The status of a response without a reply: the database took no change.
+pub(crate) const NOT_STORED: u16 = 507;
+
+/// What a shard receives.
+#[derive(Debug, Encode, Decode)]
+pub(crate) struct Message {
+    #[n(0)]
+    pub(crate) version: u32,
+    #[n(1)]
+    pub(crate) request: Request,
+}
+
+#[derive(Debug, Encode, Decode)]
+pub(crate) enum Request {
+    /// An operation on one record.
+    #[n(0)]
+    Call(#[n(0)] Call),
+    /// Rows of the journal, for operators.
+    #[n(1)]
+    Rows(#[n(0)] RowQuery),
+    /// Records, for operators.
+    #[n(2)]
+    Keys(#[n(0)] KeyQuery),
+}
+
+/// A call about one record.
 #[derive(Debug, Encode, Decode)]
 pub(crate) struct Call {
     #[n(0)]
-    pub(crate) version: u32,
-    /// The storage name.
+    pub(crate) name: ScopedKey,
     #[n(1)]
-    #[cbor(with = "minicbor::bytes")]
-    pub(crate) name: Vec<u8>,
+    pub(crate) operation: AnyOperation,
     #[n(2)]
-    pub(crate) operation: Operation,
-    /// Who calls, for the journal: a [`Told`] in its own form.
-    #[n(3)]
-    pub(crate) told: Option<String>,
+    pub(crate) context: CallContext,
 }
 
-/// What a shard cannot know by itself of who calls. It travels as text, part by part with tabs
-/// between, none of which can hold one.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Told {
-    /// Whose key it is, in hexadecimal.
-    pub(crate) scope: String,
-    /// What the record is of: `key`, `number` or `event`.
-    pub(crate) of: String,
+/// What the journal notes of a call and a shard cannot know by itself.
+#[derive(Clone, Debug, Default, Encode, Decode)]
+pub(crate) struct CallContext {
+    /// Whose record it is; `None` where an operator names a record by its hash.
+    #[n(0)]
+    pub(crate) whose: Option<Whose>,
+    #[n(1)]
     pub(crate) request_id: String,
-    /// The number of the attempt, once it is known.
-    pub(crate) attempt: String,
-    /// `operator`, or nothing.
-    pub(crate) by: String,
-}
-
-impl Told {
-    pub(crate) fn encode(&self) -> String {
-        [&self.scope, &self.of, &self.request_id, &self.attempt, &self.by]
-            .map(String::as_str)
-            .join("\t")
-    }
-
-    /// A part that is missing is empty: it is not known.
-    pub(crate) fn decode(text: &str) -> Self {
-        let mut parts = text.split('\t').map(str::to_owned);
-        let mut next = || parts.next().unwrap_or_default();
-        Self { scope: next(), of: next(), request_id: next(), attempt: next(), by: next() }
-    }
-}
-
-#[derive(Debug, Encode, Decode)]
-pub(crate) enum Operation {
-    #[n(0)]
-    Begin {
-        #[n(0)]
-        fingerprints: Fingerprints,
-        #[n(1)]
-        token: Token,
-        #[n(2)]
-        minted_at: Option<UnixMillis>,
-        #[n(3)]
-        policy: Policy,
-    },
-    #[n(1)]
-    Renew {
-        #[n(0)]
-        token: Token,
-    },
+    /// The number of the attempt, once the record has given it one.
     #[n(2)]
-    Complete {
-        #[n(0)]
-        token: Token,
-        #[n(1)]
-        response: StoredResponse,
-    },
-    #[n(3)]
-    Fail {
-        #[n(0)]
-        token: Token,
-        #[n(1)]
-        cause: FailCause,
-    },
-    #[n(4)]
-    Void {
-        #[n(0)]
-        minted_at: Option<UnixMillis>,
-        #[n(1)]
-        policy: Policy,
-    },
-    #[n(5)]
-    Settle {
-        #[n(0)]
-        settlement: Settlement,
-    },
-    #[n(6)]
-    Inspect,
-    /// What would `begin` be told?
-    #[n(7)]
-    Recall {
-        #[n(0)]
-        fingerprints: Fingerprints,
-    },
+    pub(crate) attempt: Option<u32>,
 }
 
-impl Reply {
-    /// The stored answer in it, if it has one.
-    pub(crate) fn replayed(&self) -> Option<&StoredResponse> {
-        let decision = match self {
-            Self::Begun { decision, .. } | Self::Recalled { decision: Some(decision) } => decision,
-            Self::Ended { completion: Completion::LeaseLost(decision), .. } => decision,
-            _ => return None,
-        };
-        match decision {
-            Decision::Replay(response) => Some(response),
-            _ => None,
+#[derive(Clone, Copy, Debug, Encode, Decode)]
+pub(crate) struct Whose {
+    #[n(0)]
+    pub(crate) scope: Scope,
+    #[n(1)]
+    pub(crate) subject: Subject,
+}
+
+/// What a record is of.
+#[derive(Clone, Copy, Debug, Encode, Decode)]
+#[cbor(index_only)]
+pub(crate) enum Subject {
+    #[n(0)]
+    Key,
+    #[n(1)]
+    BusinessKey,
+    #[n(2)]
+    Event,
+}
+
+/// An operation on one record. Its reply is what the lifecycle decides, and how the key stands then.
+pub(crate) trait Operation: Into<AnyOperation> {
+    type Decision: Encode<()> + for<'b> Decode<'b, ()>;
+}
+
+macro_rules! operations {
+    ($($index:tt $operation:ident -> $decision:ty,)*) => {
+        #[derive(Debug, Encode, Decode)]
+        pub(crate) enum AnyOperation {
+            $(#[n($index)] $operation(#[n(0)] $operation),)*
         }
+        $(
+            impl Operation for $operation {
+                type Decision = $decision;
+            }
+            impl From<$operation> for AnyOperation {
+                fn from(operation: $operation) -> Self {
+                    Self::$operation(operation)
+                }
+            }
+        )*
+    };
+}
+
+operations! {
+    0 Begin -> Decision,
+    1 Renew -> Renewal,
+    2 Complete -> Completion,
+    3 Fail -> Completion,
+    4 Void -> (),
+    5 Settle -> Settling,
+    6 Inspect -> (),
+    7 Peek -> Option<Decision>,
+}
+
+#[derive(Debug, Encode, Decode)]
+pub(crate) struct Begin {
+    #[n(0)]
+    pub(crate) fingerprints: Fingerprints,
+    #[n(1)]
+    pub(crate) token: Token,
+    #[n(2)]
+    pub(crate) minted_at: Option<UnixMillis>,
+    #[n(3)]
+    pub(crate) policy: Policy,
+}
+
+#[derive(Debug, Encode, Decode)]
+pub(crate) struct Renew {
+    #[n(0)]
+    pub(crate) token: Token,
+}
+
+#[derive(Debug, Encode, Decode)]
+pub(crate) struct Complete {
+    #[n(0)]
+    pub(crate) token: Token,
+    #[n(1)]
+    pub(crate) response: StoredResponse,
+}
+
+#[derive(Debug, Encode, Decode)]
+pub(crate) struct Fail {
+    #[n(0)]
+    pub(crate) token: Token,
+    #[n(1)]
+    pub(crate) cause: FailCause,
+}
+
+#[derive(Debug, Encode, Decode)]
+pub(crate) struct Void {
+    #[n(0)]
+    pub(crate) minted_at: Option<UnixMillis>,
+    #[n(1)]
+    pub(crate) policy: Policy,
+}
+
+#[derive(Debug, Encode, Decode)]
+pub(crate) struct Settle {
+    #[n(0)]
+    pub(crate) settlement: Settlement,
+    /// An operator settles; otherwise the origin was asked.
+    #[n(1)]
+    pub(crate) by_operator: bool,
+}
+
+#[derive(Debug, Encode, Decode)]
+pub(crate) struct Inspect;
+
+/// Asks what `Begin` would decide.
+#[derive(Debug, Encode, Decode)]
+pub(crate) struct Peek {
+    #[n(0)]
+    pub(crate) fingerprints: Fingerprints,
+}
+
+/// The reply to an operation.
+pub(crate) type Decided<D> = (D, Option<KeyStatus>);
+
+/// A question that an operator asks a shard.
+pub(crate) trait Query: Into<Request> {
+    type Entry: for<'b> Decode<'b, ()>;
+}
+
+impl Query for RowQuery {
+    type Entry = Row;
+}
+
+impl From<RowQuery> for Request {
+    fn from(query: RowQuery) -> Self {
+        Self::Rows(query)
     }
 }
 
-/// What a shard says.
-#[derive(Debug, Encode, Decode)]
-pub(crate) enum Reply {
+impl Query for KeyQuery {
+    type Entry = KeyEntry;
+}
+
+impl From<KeyQuery> for Request {
+    fn from(query: KeyQuery) -> Self {
+        Self::Keys(query)
+    }
+}
+
+/// Asks for rows of the journal in the order in which they were written.
+#[derive(Clone, Debug, Encode, Decode)]
+pub(crate) struct RowQuery {
+    /// The number of the shard, which is a part of each row's id.
     #[n(0)]
-    Begun {
-        #[n(0)]
-        decision: Decision,
-        #[n(1)]
-        status: Option<KeyStatus>,
-    },
+    pub(crate) shard: u8,
+    /// The time and the number of the row before the first.
     #[n(1)]
-    Renewed {
-        #[n(0)]
-        renewal: Renewal,
-    },
-    /// The end of an attempt, by `Complete` or `Fail`.
+    pub(crate) after: (u64, u64),
+    /// The rows are earlier than this time.
     #[n(2)]
-    Ended {
-        #[n(0)]
-        completion: Completion,
-        #[n(1)]
-        status: Option<KeyStatus>,
-    },
-    /// The key as it stands, after `Void` and `Inspect`.
+    pub(crate) before: u64,
     #[n(3)]
-    Stands {
-        #[n(0)]
-        status: Option<KeyStatus>,
-    },
+    pub(crate) key: Option<ScopedKey>,
     #[n(4)]
-    Settled {
-        #[n(0)]
-        settling: Settling,
-        #[n(1)]
-        status: Option<KeyStatus>,
-    },
-    /// There are bytes for this key that are no record this build can read.
+    pub(crate) request_id: Option<String>,
+    /// The state of the key after the change.
     #[n(5)]
-    Unreadable,
-    /// The database took no change.
+    pub(crate) state: Option<KeyState>,
     #[n(6)]
-    NotStored,
-    /// The call has a version, or a form, that this build does not know.
-    #[n(7)]
-    UnknownCall,
-    #[n(8)]
-    Recalled {
-        #[n(0)]
-        decision: Option<Decision>,
-    },
+    pub(crate) limit: u32,
+}
+
+/// A row of the journal.
+#[derive(Debug, Encode, Decode)]
+pub(crate) struct Row {
+    /// Shard, time and number, which is also the cursor behind it.
+    #[n(0)]
+    pub(crate) id: String,
+    /// The whole row, as operators see it.
+    #[n(1)]
+    pub(crate) json: String,
+}
+
+/// Asks for the newest records, or for the one with this name.
+#[derive(Clone, Debug, Encode, Decode)]
+pub(crate) struct KeyQuery {
+    #[n(0)]
+    pub(crate) key: Option<ScopedKey>,
+    #[n(1)]
+    pub(crate) state: Option<KeyState>,
+    #[n(2)]
+    pub(crate) limit: u32,
+}
+
+/// A record as operators see it.
+#[derive(Debug, Encode, Decode)]
+pub(crate) struct KeyEntry {
+    #[n(0)]
+    pub(crate) created_at: UnixMillis,
+    #[n(1)]
+    pub(crate) state: KeyState,
+    /// The whole entry. It begins with the key's hash.
+    #[n(2)]
+    pub(crate) json: String,
 }

@@ -5,32 +5,30 @@
 use super::record::{NOW, check_next, with_head};
 use minicbor::{Decode, Encode};
 use oncekey::lifecycle::{self, Attempt};
-use oncekey::{Change, Next, Record};
+use oncekey::{Change, Next, Record, Step};
 
 #[allow(dead_code, reason = "the Worker uses the rest")]
 #[path = "../../../../worker/src/shard/protocol.rs"]
 mod protocol;
 
-use protocol::{Call, Operation, Reply, Told};
+use protocol::{
+    AnyOperation, Begin, Complete, Decided, Fail, Inspect, Message, Operation, Peek, Renew,
+    Request, Settle, Void,
+};
 
 pub(crate) fn check(bytes: &[u8]) {
     let Some((length, rest)) = bytes.split_first_chunk::<2>() else {
         return;
     };
     let length = usize::from(u16::from_le_bytes(*length)).min(rest.len());
-    let (record, call) = rest.split_at(length);
-    let Ok(call) = minicbor::decode::<Call>(call) else {
+    let (record, message) = rest.split_at(length);
+    let Ok(message) = minicbor::decode::<Message>(message) else {
         return;
     };
-    check_copy(&call);
-    if let Some(told) = &call.told {
-        let told = Told::decode(told);
-        let again = Told::decode(&told.encode());
-        assert_eq!(format!("{told:?}"), format!("{again:?}"));
-    }
+    check_copy(&message);
+    let Request::Call(call) = message.request else { return };
     let record = Record::decode(&with_head(record)).ok();
-    let (reply, next, change) = decide(&call.operation, record);
-    check_copy(&reply);
+    let (next, change) = decide(&call.operation, record);
     check_next(next, change, NOW);
 }
 
@@ -41,52 +39,40 @@ fn check_copy<T: Encode<()> + for<'b> Decode<'b, ()>>(message: &T) {
 }
 
 /// As the shard does it.
-fn decide(operation: &Operation, record: Option<Record>) -> (Reply, Next, Option<Change>) {
+fn decide(operation: &AnyOperation, record: Option<Record>) -> (Next, Option<Change>) {
     match operation {
-        Operation::Begin { fingerprints, token, minted_at, policy } => {
+        AnyOperation::Begin(Begin { fingerprints, token, minted_at, policy }) => {
             let attempt = Attempt { fingerprints, token: *token, minted_at: *minted_at, policy };
-            let step = lifecycle::begin(record, &attempt, NOW);
-            (Reply::Begun { decision: step.decision, status: step.status }, step.next, step.change)
+            replied::<Begin>(lifecycle::begin(record, &attempt, NOW))
         }
-        Operation::Renew { token } => {
-            let step = lifecycle::renew(record, *token, NOW);
-            (Reply::Renewed { renewal: step.decision }, step.next, step.change)
+        AnyOperation::Renew(Renew { token }) => {
+            replied::<Renew>(lifecycle::renew(record, *token, NOW))
         }
-        Operation::Complete { token, response } => {
-            let step = lifecycle::complete(record, *token, response.clone(), NOW);
-            (
-                Reply::Ended { completion: step.decision, status: step.status },
-                step.next,
-                step.change,
-            )
+        AnyOperation::Complete(Complete { token, response }) => {
+            replied::<Complete>(lifecycle::complete(record, *token, response.clone(), NOW))
         }
-        Operation::Fail { token, cause } => {
-            let step = lifecycle::fail(record, *token, *cause, NOW);
-            (
-                Reply::Ended { completion: step.decision, status: step.status },
-                step.next,
-                step.change,
-            )
+        AnyOperation::Fail(Fail { token, cause }) => {
+            replied::<Fail>(lifecycle::fail(record, *token, *cause, NOW))
         }
-        Operation::Void { minted_at, policy } => {
-            let step = lifecycle::void(record, *minted_at, policy, NOW);
-            (Reply::Stands { status: step.status }, step.next, step.change)
+        AnyOperation::Void(Void { minted_at, policy }) => {
+            replied::<Void>(lifecycle::void(record, *minted_at, policy, NOW))
         }
-        Operation::Settle { settlement } => {
-            let step = lifecycle::settle(record, settlement.clone(), NOW);
-            (
-                Reply::Settled { settling: step.decision, status: step.status },
-                step.next,
-                step.change,
-            )
+        AnyOperation::Settle(Settle { settlement, .. }) => {
+            replied::<Settle>(lifecycle::settle(record, settlement.clone(), NOW))
         }
-        Operation::Inspect => {
+        AnyOperation::Inspect(Inspect) => {
             let status = record.and_then(|record| record.status(NOW));
-            (Reply::Stands { status }, Next::Keep, None)
+            replied::<Inspect>(Step { decision: (), status, next: Next::Keep, change: None })
         }
-        Operation::Recall { fingerprints } => {
-            let step = lifecycle::recall(record, fingerprints, NOW);
-            (Reply::Recalled { decision: step.decision }, step.next, step.change)
+        AnyOperation::Peek(Peek { fingerprints }) => {
+            replied::<Peek>(lifecycle::recall(record, fingerprints, NOW))
         }
     }
+}
+
+/// Checks the reply of an operation.
+fn replied<O: Operation>(step: Step<O::Decision>) -> (Next, Option<Change>) {
+    let reply: Decided<O::Decision> = (step.decision, step.status);
+    check_copy(&reply);
+    (step.next, step.change)
 }
