@@ -406,10 +406,10 @@ describe("the console", () => {
     assert.equal(operator.requests.length, before, "nobody sees it, nobody asks");
     await hide(false);
     await operator.seen();
-    await page.route("**/_oncekey/metrics", (route) => route.fulfill({ status: 503, json: { code: "api_connection_error", message: "The store does not answer." } }));
+    await page.route("**/_oncekey/health", (route) => route.fulfill({ status: 503, json: { code: "api_connection_error", message: "The store does not answer." } }));
     await page.waitForFunction(() => /answers 503: The store does not answer/.test(document.querySelector("#trouble").textContent), null, { timeout: 180_000 });
-    await page.unroute("**/_oncekey/metrics");
-    await page.route("**/_oncekey/metrics", (route) => route.fulfill({ status: 401, json: {} }));
+    await page.unroute("**/_oncekey/health");
+    await page.route("**/_oncekey/health", (route) => route.fulfill({ status: 401, json: {} }));
     await page.waitForSelector("main.door", { timeout: 180_000 });
     assert.match(await operator.text("#sign-in-problem"), /not accepted any more/);
     assert.equal(await focused(), "token");

@@ -283,7 +283,7 @@ describe("the journal", () => {
   });
 
   test("only an operator reads it", async () => {
-    for (const path of ["journal", "keys", `keys/${recordName("x")}`, "metrics", "reconcile"]) {
+    for (const path of ["journal", "keys", `keys/${recordName("x")}`, "reconcile"]) {
       for (const headers of [[], [["Authorization", "Bearer wrong"]], [["Authorization", TOKEN]]]) {
         const answer = await gateway.get(`/_oncekey/${path}`, { headers });
         assert.deepEqual([answer.status, answer.json.type], [401, "authentication_error"], path);
@@ -454,7 +454,7 @@ test("without an ADMIN_TOKEN nobody reads it, and it is written all the same", a
   try {
     const key = newKey();
     await gateway.post(gateway.route(), key);
-    for (const path of ["journal", "keys", `keys/${recordName(key)}`, "metrics", "reconcile"])
+    for (const path of ["journal", "keys", `keys/${recordName(key)}`, "reconcile"])
       for (const headers of [[], admin, [["Authorization", "Bearer "]]])
         assert.equal((await gateway.get(`/_oncekey/${path}`, { headers })).status, 404, path);
     assert.equal((await gateway.sql(key, "SELECT kind FROM journal"))[0].kind, "completed");

@@ -45,10 +45,9 @@ async function finish(socket) {
 const request = (path, key, length, more = []) =>
   head("POST", path, [["X-Api-Key", apiKey], ["Idempotency-Key", key], ["Content-Length", length], ["Connection", "close"], ...more]);
 
-/** The counters and gauges of the isolate. */
-async function metrics(gateway) {
-  const { text } = await gateway.get("/_oncekey/metrics", { as: null, headers: [["Authorization", `Bearer ${TOKEN}`]] });
-  return (name, label) => Number(text.match(new RegExp(`^${name}\\{[^}]*"${label}"\\} (\\d+)$`, "m"))?.[1] ?? assert.fail(`${name} ${label}`));
+/** What the isolate has counted and what it holds. */
+async function isolate(gateway) {
+  return (await gateway.get("/_oncekey/health", { as: null, headers: [["Authorization", `Bearer ${TOKEN}`]] })).json.isolate;
 }
 
 describe("callers who do not read", () => {
@@ -60,12 +59,12 @@ describe("callers who do not read", () => {
 
   /** So many callers ask for a stored response and do not read it; gives their sockets when each has been answered. */
   async function stall(count, path, key, seen = () => {}) {
-    const answered = (at) => at("oncekey_keyed_writes_total", "replayed") + at("oncekey_keyed_writes_total", "overloaded");
-    const before = answered(await metrics(gateway));
+    const answered = ({ keyed_writes: { replayed, overloaded } }) => replayed + overloaded;
+    const before = answered(await isolate(gateway));
     const sockets = await Promise.all(Array.from({ length: count }, () => silent(gateway, request(path, key, 0))));
     await eventually(async () => {
-      const at = await metrics(gateway);
-      seen(at("oncekey_held_bytes", "responses"));
+      const at = await isolate(gateway);
+      seen(at.held_bytes.responses);
       assert.equal(answered(at) - before, count);
     });
     return sockets;
@@ -122,7 +121,7 @@ describe("callers who do not read", () => {
         assert.ok(answer.body.equals(large));
         sockets.forEach((socket) => socket.destroy());
       }
-      await eventually(async () => assert.equal((await metrics(gateway))("oncekey_held_bytes", "responses"), 0));
+      await eventually(async () => assert.equal((await isolate(gateway)).held_bytes.responses, 0));
     });
   }
 });
@@ -134,7 +133,7 @@ describe("callers who do not send", () => {
 
   /** Begins an upload of `length` bytes and sends `sent` of them. */
   const upload = (length, sent) => silent(gateway, request(gateway.route(), newKey(), length), Buffer.alloc(sent, "u"));
-  const held = async () => (await metrics(gateway))("oncekey_held_bytes", "requests");
+  const held = async () => (await isolate(gateway)).held_bytes.requests;
 
   test("leave room for a payment, however many there are and however large", async (test) => {
     const sockets = [];

@@ -92,7 +92,7 @@ fn with_policy(response: Response, asked: &Asked<'_>, strict: bool) -> Answer {
         ResponseBody::Body(bytes) => Body::Bytes(bytes),
         ResponseBody::Empty => Body::Bytes(Vec::new()),
     };
-    let mut answer = Answer { status, headers, body, came: None };
+    let mut answer = Answer::new(status, headers, body);
     answer.set("x-content-type-options", "nosniff");
     answer.set("referrer-policy", "no-referrer");
     if asked.is_console {

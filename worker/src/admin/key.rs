@@ -10,11 +10,11 @@ use crate::shard::protocol::{Decided, Inspect, Operation, Settle, Subject, Void,
 use oncekey::response::is_request_id;
 use oncekey::{
     AnswerClass, IdempotencyKey, KeyStatus, Millis, Rejection, ScopedKey, Settlement, Settling,
-    StoredResponse,
+    StoredResponse, UnixMillis,
 };
 use platform::clock;
+use platform::json::writer::Shown;
 use platform::json::{Json, take};
-use serde::Serialize;
 use worker::Env;
 
 /// How long a caller waits for a record's word on a key.
@@ -102,28 +102,17 @@ pub(super) async fn call<O: Operation>(
 }
 
 fn key_status(caller: &Caller, status: &KeyStatus) -> Answer {
-    #[derive(Serialize)]
-    struct Shown<'a> {
-        attempts: u32,
-        completed_at: Option<String>,
-        created_at: String,
-        expires_at: Option<String>,
-        http_status: Option<u16>,
-        request_id: Option<&'a str>,
-        state: &'a str,
-    }
-    let shown = Shown {
-        attempts: status.attempts,
-        completed_at: status.completed_at.map(clock::rfc3339),
-        created_at: clock::rfc3339(status.created_at),
-        expires_at: status.expires_at.map(clock::rfc3339),
-        http_status: status.http_status,
-        request_id: status.request_id.as_deref(),
-        state: status.state.as_str(),
-    };
-    // Texts and numbers: there is nothing in them that could fail.
-    let body = serde_json::to_vec(&shown).unwrap_or_default();
-    caller.json(200, body).with_key_status(Some(status))
+    let time = |time: Option<UnixMillis>| time.map(clock::rfc3339);
+    let http_status = status.http_status.map_or("null".to_owned(), |status| status.to_string());
+    let shown = Shown::new()
+        .integer("attempts", status.attempts.into())
+        .maybe("completed_at", time(status.completed_at).as_deref())
+        .time("created_at", status.created_at)
+        .maybe("expires_at", time(status.expires_at).as_deref())
+        .json("http_status", &http_status)
+        .maybe("request_id", status.request_id.as_deref())
+        .text("state", status.state.as_str());
+    caller.json(200, shown.finish().into_bytes()).with_key_status(Some(status))
 }
 
 /// `{"outcome":"not_executed"}`, or `{"outcome":"executed","status":201,"headers":{…},"body":"…"}`.

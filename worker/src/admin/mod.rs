@@ -14,7 +14,7 @@ use crate::metrics;
 use crate::shard::client::ShardClient;
 use crate::shard::protocol::Inspect;
 use oncekey::{IdempotencyKey, Rejection, Scope, ScopedKey};
-use serde::Serialize;
+use platform::json::writer::{Shown, array, quoted};
 use worker::Env;
 
 /// The methods of calls that change nothing.
@@ -23,7 +23,7 @@ const READS: &str = "GET, HEAD";
 /// Answers a call under `/_oncekey/`.
 pub(crate) async fn handle(env: &Env, caller: &Caller, incoming: &Incoming) -> Answer {
     let answer = match (incoming.method.as_str(), incoming.path.as_str()) {
-        ("GET" | "HEAD", "/_oncekey/health") => health(env, caller).await,
+        ("GET" | "HEAD", "/_oncekey/health") => health(env, caller, incoming).await,
         ("GET" | "HEAD", "/_oncekey/key") => key::show(env, caller, incoming).await,
         ("POST", "/_oncekey/key/void") => key::void(env, caller, incoming).await,
         (_, path) if caller.config.admin_token.is_some() && is_for_operators(path) => {
@@ -38,8 +38,7 @@ pub(crate) async fn handle(env: &Env, caller: &Caller, incoming: &Incoming) -> A
 
 fn is_for_operators(path: &str) -> bool {
     let call = path.strip_prefix("/_oncekey/").unwrap_or_default();
-    matches!(call, "key/settle" | "journal" | "keys" | "metrics" | "reconcile")
-        || call.starts_with("keys/")
+    matches!(call, "key/settle" | "journal" | "keys" | "reconcile") || call.starts_with("keys/")
 }
 
 /// Answers a call of an operator.
@@ -51,7 +50,6 @@ async fn operate(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answ
     match (incoming.method.as_str(), call) {
         ("POST", "key/settle") => key::settle(env, caller, incoming).await,
         (_, "key/settle") => Err(Rejection::MethodNotAllowed("POST")),
-        ("GET" | "HEAD", "metrics") => Ok(metrics::page(caller)),
         ("GET" | "HEAD", "journal") => journal::page(env, caller, incoming).await,
         ("GET" | "HEAD", "keys") => keys::list(env, caller, incoming).await,
         ("GET" | "HEAD", "reconcile") => reconcile::page(env, caller, incoming).await,
@@ -63,17 +61,18 @@ async fn operate(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answ
 }
 
 /// Whether the Worker can serve: its settings are right (or it would not have come here) and a
-/// shard answers.
-async fn health(env: &Env, caller: &Caller) -> Result<Answer, Rejection> {
+/// shard answers. An operator gets the counts of this isolate too.
+async fn health(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
     let probe = IdempotencyKey::parse_bare("health").map_err(Rejection::KeyMalformed)?;
     let name = ScopedKey::new(&Scope::of_tenant("oncekey health"), &probe);
     key::call(&ShardClient::new(env, caller, name, None), Inspect).await?;
-    #[derive(Serialize)]
-    struct Health<'a> {
-        status: &'a str,
-        #[serde(skip_serializing_if = "<[String]>::is_empty")]
-        warnings: &'a [String],
+    let mut health = Shown::new().text("status", "ok");
+    let warnings: Vec<_> = caller.config.warnings.iter().map(|text| quoted(text)).collect();
+    if !warnings.is_empty() {
+        health = health.json("warnings", &array(&warnings));
     }
-    let health = Health { status: "ok", warnings: &caller.config.warnings };
-    Ok(caller.json(200, serde_json::to_vec(&health).unwrap_or_default()))
+    if is_admin(caller, incoming) {
+        health = health.json("isolate", &metrics::isolate());
+    }
+    Ok(caller.json(200, health.finish().into_bytes()))
 }

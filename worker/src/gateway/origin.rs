@@ -475,7 +475,8 @@ impl OriginAnswer {
             OriginBody::Whole(bytes) => Body::Bytes(bytes),
             OriginBody::Stream { read, rest } => rejoin(read, rest, Rc::clone(room)),
         };
-        Answer { status: self.status, headers, body, came: Some(self.response.headers()) }
+        let came = Some(self.response.headers());
+        Answer { came, ..Answer::new(self.status, headers, body) }
     }
 
     /// The answer with its body as it comes, coding and all.
@@ -485,7 +486,7 @@ impl OriginAnswer {
             Some(stream) => Body::Stream(stream),
         };
         let came = Some(self.response.headers());
-        Answer { status: self.status, headers: self.headers, body, came }
+        Answer { came, ..Answer::new(self.status, self.headers, body) }
     }
 
     fn never_ends(&self) -> bool {

@@ -74,13 +74,13 @@ impl Caller {
             ("content-type".to_owned(), "application/json".to_owned()),
             ("cache-control".to_owned(), "no-store".to_owned()),
         ];
-        Answer { status, headers, body: Body::Bytes(body), came: None }
+        Answer::new(status, headers, Body::Bytes(body))
     }
 
     /// What the sender of an event is told that is done.
     pub(crate) fn duplicate(&self) -> Answer {
         let mut answer = self.json(200, br#"{"status":"duplicate"}"#.to_vec());
-        answer.set("idempotent-replayed", "true");
+        answer.mark_replayed();
         answer
     }
 
@@ -90,10 +90,10 @@ impl Caller {
         if answer.header("x-request-id").is_none() {
             answer.set("x-request-id", &self.request_id);
         }
-        if self.asked.get().names_a_key() && answer.header("idempotency-state").is_none() {
-            answer.set("idempotency-state", KeyState::NOTHING_KNOWN);
-        }
         if self.asked.get().names_a_key() {
+            if answer.key_state.is_none() {
+                answer.set_key_state(KeyState::NOTHING_KNOWN);
+            }
             keep_private(
                 &mut answer.headers,
                 self.config.scope.headers().chain(["Idempotency-Key"]),

@@ -18,8 +18,7 @@ pub(crate) fn preflight(cors: &CorsOrigins, incoming: &Incoming) -> Option<Answe
     if incoming.method != "OPTIONS" || matches!(cors, CorsOrigins::Off) {
         return None;
     }
-    let body = Body::Bytes(Vec::new());
-    let mut answer = Answer { status: 204, headers: Vec::new(), body, came: None };
+    let mut answer = Answer::new(204, Vec::new(), Body::Bytes(Vec::new()));
     let origin = incoming.header("origin");
     apply(cors, origin, &mut answer);
     if allowed_origin(cors, origin).is_some() {

@@ -17,6 +17,11 @@ pub(crate) struct Answer {
     pub(crate) body: Body,
     /// The headers of the origin's answer that this one is, as the platform has them.
     pub(crate) came: Option<web_sys::Headers>,
+    /// What `Idempotency-State` says, where it says anything.
+    pub(crate) key_state: Option<&'static str>,
+    pub(crate) is_replay: bool,
+    /// `false` for an answer of the origin that nobody will get again.
+    pub(crate) is_stored: bool,
 }
 
 pub(crate) enum Body {
@@ -28,6 +33,11 @@ pub(crate) enum Body {
 }
 
 impl Answer {
+    pub(crate) fn new(status: u16, headers: Vec<(String, String)>, body: Body) -> Self {
+        let (came, key_state, is_replay, is_stored) = (None, None, false, true);
+        Self { status, headers, body, came, key_state, is_replay, is_stored }
+    }
+
     /// What is said of a request that gets no answer of the origin.
     pub(crate) fn of_rejection(
         rejection: &Rejection,
@@ -47,12 +57,11 @@ impl Answer {
         if let Some(allow) = problem.allow {
             headers.push(("allow".to_owned(), allow.to_owned()));
         }
-        if asked.names_a_key() {
-            let state = rejection.state_without_record().to_owned();
-            headers.push(("idempotency-state".to_owned(), state));
-        }
         let body = Body::Bytes(problem.body.into_bytes());
-        let mut answer = Self { status: problem.status, headers, body, came: None };
+        let mut answer = Self::new(problem.status, headers, body);
+        if asked.names_a_key() {
+            answer.set_key_state(rejection.state_without_record());
+        }
         answer.say_whether_to_retry(rejection.should_retry(asked));
         answer
     }
@@ -75,17 +84,28 @@ impl Answer {
         }
         let request_id = response.request_id.clone();
         let body = Body::Bytes(response.into_body()?);
-        let mut answer = Self { status, headers, body, came };
+        let mut answer = Self { came, ..Self::new(status, headers, body) };
         answer.set("date", &clock::imf_fixdate(clock::now()));
         answer.set("x-request-id", &request_id);
-        answer.set("idempotent-replayed", "true");
+        answer.mark_replayed();
         Some(answer)
+    }
+
+    /// Tells that the caller gets what an earlier request brought about.
+    pub(crate) fn mark_replayed(&mut self) {
+        self.is_replay = true;
+        self.set("idempotent-replayed", "true");
+    }
+
+    pub(crate) fn set_key_state(&mut self, state: &'static str) {
+        self.key_state = Some(state);
+        self.set("idempotency-state", state);
     }
 
     /// Tells how the key stands.
     pub(crate) fn with_key_status(mut self, status: Option<&KeyStatus>) -> Self {
         if let Some(status) = status {
-            self.set("idempotency-state", status.state.as_str());
+            self.set_key_state(status.state.as_str());
             if let Some(expires_at) = status.expires_at {
                 self.set("idempotency-expires", &clock::imf_fixdate(expires_at));
             }
@@ -95,6 +115,7 @@ impl Answer {
 
     /// Tells that this is the origin's answer, and that nobody will get it again.
     pub(crate) fn not_stored(mut self) -> Self {
+        self.is_stored = false;
         self.set("idempotency-stored", "false");
         self.only_once()
     }

@@ -1,33 +1,19 @@
-//! Counts and latencies of keyed writes: in the isolate's memory, in `Server-Timing`, and, where a
-//! dataset is bound, in Analytics Engine. None of them tells a key, a tenant or a path.
+//! Counts and latencies of keyed writes: in `Server-Timing`, in Analytics Engine where a dataset is
+//! bound, and as members of `/_oncekey/health` for an operator. None of them tells a key, a tenant or
+//! a path.
 //!
 //! An isolate knows what it has served itself since it began, and nothing of the others. On the
 //! platform time stands still while code computes, so what is measured is waiting.
 
-mod page;
 mod report;
 
-pub(crate) use page::page;
 pub(crate) use report::tell;
 
+use crate::http::body_budget;
 use oncekey::{Millis, Rejection, UnixMillis};
-use platform::clock;
+use platform::json::writer::Shown;
+use platform::{clock, random};
 use std::cell::{Cell, RefCell};
-
-/// Upper bounds of latencies in milliseconds, and how they are spelt in seconds.
-const BOUNDS: [(u64, &str); 11] = [
-    (5, "0.005"),
-    (10, "0.01"),
-    (25, "0.025"),
-    (50, "0.05"),
-    (100, "0.1"),
-    (250, "0.25"),
-    (500, "0.5"),
-    (1000, "1"),
-    (2500, "2.5"),
-    (10_000, "10"),
-    (25_000, "25"),
-];
 
 /// What became of a keyed write.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -65,10 +51,6 @@ const OUTCOMES: [&str; 12] = [
     "failed",
 ];
 
-/// How the key of an executed write stands afterwards. The last is for answers that are not stored.
-const STATES: [&str; 7] =
-    ["completed", "unknown", "released", "in_progress", "voided", "expired", "not_stored"];
-
 /// What is counted and timed of one request.
 pub(crate) struct Measure {
     began_at: UnixMillis,
@@ -78,20 +60,11 @@ pub(crate) struct Measure {
     origin: Cell<Option<Millis>>,
 }
 
-#[derive(Default)]
-struct Histogram {
-    /// How many were within each bound and beyond the one before; the last are beyond all.
-    counts: [u64; BOUNDS.len() + 1],
-    sum: u64,
-}
-
+/// What an isolate has counted since it began.
 #[derive(Default)]
 struct Counters {
     isolate: String,
     outcomes: [u64; OUTCOMES.len()],
-    states: [u64; STATES.len()],
-    object: Histogram,
-    origin: Histogram,
 }
 
 thread_local! {
@@ -118,7 +91,6 @@ impl Measure {
     pub(crate) fn executed(&self, length: Millis) {
         self.became(Outcome::Executed);
         self.origin.set(Some(length));
-        COUNTERS.with_borrow_mut(|counters| counters.origin.add(length));
     }
 
     pub(crate) fn refused(&self, rejection: &Rejection) {
@@ -148,16 +120,19 @@ impl Measure {
     }
 }
 
-/// An object has answered a call.
-pub(crate) fn object_answered(length: Millis) {
-    COUNTERS.with_borrow_mut(|counters| counters.object.add(length));
-}
-
-impl Histogram {
-    fn add(&mut self, length: Millis) {
-        let length = length.as_u64();
-        let place = BOUNDS.iter().position(|(bound, _)| length <= *bound);
-        self.counts[place.unwrap_or(BOUNDS.len())] += 1;
-        self.sum += length;
-    }
+/// What this isolate has counted, and what it holds now: `{"id","keyed_writes":{…},"held_bytes":{…}}`.
+pub(crate) fn isolate() -> String {
+    let held = body_budget::held();
+    let held =
+        held.into_iter().fold(Shown::new(), |all, (of, bytes)| all.integer(of, bytes as i64));
+    COUNTERS.with_borrow_mut(|counters| {
+        if counters.isolate.is_empty() {
+            counters.isolate = random::id::<4>("");
+        }
+        let counts = OUTCOMES.iter().zip(counters.outcomes);
+        let counts =
+            counts.fold(Shown::new(), |all, (name, count)| all.integer(name, count as i64));
+        let shown = Shown::new().text("id", &counters.isolate);
+        shown.json("keyed_writes", &counts.finish()).json("held_bytes", &held.finish()).finish()
+    })
 }

@@ -1,6 +1,6 @@
 //! What is said of a keyed write, in `Server-Timing` and to Analytics Engine.
 
-use super::{COUNTERS, OUTCOMES, Outcome, STATES};
+use super::{COUNTERS, OUTCOMES, Outcome};
 use crate::http::context::Caller;
 use crate::http::response::Answer;
 use oncekey::Millis;
@@ -24,23 +24,13 @@ extern "C" {
 /// Counts a keyed write, and tells its caller how long what took.
 pub(crate) fn tell(env: &Env, caller: &Caller, mut answer: Answer) -> Answer {
     let measure = &caller.measure;
-    let replayed = answer.header("idempotent-replayed").map(|_| Outcome::Replayed);
+    let replayed = answer.is_replay.then_some(Outcome::Replayed);
     let outcome = measure.outcome.get().or(replayed);
     let Some(outcome) = outcome.filter(|_| measure.is_keyed.get()) else {
         return answer;
     };
-    let is_executed = outcome == Outcome::Executed;
-    let state = match answer.header("idempotency-state") {
-        _ if answer.header("idempotency-stored").is_some() => "not_stored",
-        state => state.unwrap_or_default(),
-    };
-    COUNTERS.with_borrow_mut(|counters| {
-        counters.outcomes[outcome as usize] += 1;
-        let place = STATES.iter().position(|known| *known == state);
-        if let Some(place) = place.filter(|_| is_executed) {
-            counters.states[place] += 1;
-        }
-    });
+    let state = if answer.is_stored { answer.key_state.unwrap_or_default() } else { "not_stored" };
+    COUNTERS.with_borrow_mut(|counters| counters.outcomes[outcome as usize] += 1);
     let total = clock::now().since(measure.began_at);
     let times =
         [("store", measure.object.get()), ("origin", measure.origin.get()), ("total", Some(total))];
@@ -66,11 +56,10 @@ pub(crate) fn tell(env: &Env, caller: &Caller, mut answer: Answer) -> Answer {
 /// What Analytics Engine gets of a request: outcome, class of status, state; and the times in
 /// milliseconds. In JSON; none of the texts needs an escape.
 fn point(outcome: &str, class: &str, state: &str, times: &[Option<Millis>; 3]) -> String {
-    let texts = ["\"", outcome, "\",\"", class, "\",\"", state, "\""].concat();
-    let times = times.map(|time| time.map_or(0, Millis::as_u64).to_string()).join(",");
-    let parts =
-        ["{\"indexes\":[\"", outcome, "\"],\"blobs\":[", &texts, "],\"doubles\":[", &times, "]}"];
-    parts.concat()
+    let [object, origin, total] = times.map(|time| time.map_or(0, Millis::as_u64));
+    format!(
+        r#"{{"indexes":["{outcome}"],"blobs":["{outcome}","{class}","{state}"],"doubles":[{object},{origin},{total}]}}"#
+    )
 }
 
 fn dataset(env: &Env) -> Option<Dataset> {

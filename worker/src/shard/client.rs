@@ -5,7 +5,6 @@
 
 use crate::http::body_budget::Reservation;
 use crate::http::context::Caller;
-use crate::metrics;
 use crate::shard::protocol::{
     Call, CallContext, Decided, Message, Operation, Query, Request, UNREADABLE, VERSION, Whose,
 };
@@ -158,7 +157,6 @@ impl ShardClient {
         message: &[u8],
         has_executed: bool,
     ) -> Result<std::result::Result<Vec<u8>, NoReply>> {
-        let sent_at = clock::now();
         let odd = self.odd_sent.borrow().clone();
         let reply = self.object()?.post(message, odd.as_ref()).await?;
         if let Some(length) = reply.length() {
@@ -172,7 +170,6 @@ impl ShardClient {
         self.odd_received.replace(Some(reply.headers()));
         let status = reply.status();
         let bytes = reply.bytes().await?;
-        metrics::object_answered(clock::now().since(sent_at));
         Ok(match status {
             200 => Ok(bytes),
             UNREADABLE => Err(NoReply::Unreadable),

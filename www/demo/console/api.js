@@ -27,9 +27,14 @@ export class Api {
     this.#token = token;
   }
 
-  /** The counters, as Prometheus reads them. */
-  async metrics() {
-    return (await this.#call("metrics")).text();
+  /** Throws unless the token is the gateway's. Of the journal it asks for as little as one shard can tell. */
+  async check() {
+    await this.#call(`journal?limit=1&key=${"0".repeat(64)}`);
+  }
+
+  /** What the isolate that answers has counted. */
+  async isolate() {
+    return (await (await this.#call("health")).json()).isolate;
   }
 
   /** `{data, has_more}`, the newest first. */

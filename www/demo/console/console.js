@@ -66,15 +66,15 @@ async function look() {
   const asked = question();
   const wantsJournal = at.looks % JOURNAL === 0;
   try {
-    const [seen, metrics, rows, one] = await Promise.all([
+    const [seen, isolate, rows, one] = await Promise.all([
       search.look(asked),
-      api.metrics(),
+      api.isolate(),
       wantsJournal ? api.journal({ from: hour.since(Date.now()) }) : undefined,
       chosen && api.key(chosen),
     ]);
     if (desk !== at) return;
     const now = Date.now();
-    counters.add(metrics, now);
+    counters.add(isolate, now);
     if (rows) hour.add(rows, now);
     at.looks += 1;
     if (isSame(asked, question())) showList(seen, asked, now);

@@ -13,8 +13,6 @@ export const DECISIONS = {
   failed: { words: "not served", of: ["store_down", "overloaded", "failed"] },
 };
 
-const SAMPLE = /^oncekey_keyed_writes_total\{isolate="([^"]*)",outcome="([^"]*)"\} (\d+)$/gm;
-
 /** How long a sample is kept. */
 const KEPT = 3_600_000;
 
@@ -23,16 +21,9 @@ export class Counters {
   #samples = [];
 
   /** Takes what an isolate says of itself now. */
-  add(text, at) {
-    const counts = {};
-    let isolate;
-    for (const [, name, outcome, count] of text.matchAll(SAMPLE)) {
-      isolate = name;
-      counts[outcome] = Number(count);
-    }
-    if (isolate === undefined) return;
-    const before = this.#isolates.get(isolate);
-    this.#isolates.set(isolate, counts);
+  add({ id, keyed_writes: counts }, at) {
+    const before = this.#isolates.get(id);
+    this.#isolates.set(id, counts);
     if (!before) return;
     const grown = Object.entries(counts).map(([outcome, count]) => [outcome, count - (before[outcome] ?? 0)]);
     const values = summed(Object.fromEntries(grown.filter(([, more]) => more > 0)));

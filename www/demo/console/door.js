@@ -40,7 +40,7 @@ export class Door {
     if (!/^[\x21-\x7e]+$/.test(token)) return token ? WRONG : "Type the token first.";
     const api = new Api(token);
     try {
-      await api.metrics();
+      await api.check();
     } catch (error) {
       return wordsFor(error);
     }
