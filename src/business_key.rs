@@ -2,7 +2,7 @@
 //!
 //! A merchant's order number names one order for ever, whatever key its request comes with. So on
 //! the routes that [`BusinessKeys`] names, the number has a record too, with the same lifecycle
-//! under [`Policy::of_numbers`](crate::Policy::of_numbers).
+//! under [`Policy::of_business_keys`](crate::Policy::of_business_keys).
 //!
 //! # Two records, one attempt
 //!
@@ -24,9 +24,9 @@
 //!
 //! Where an attempt died between the two completions, the number has its answer and the key is
 //! unknown. With `retry` the next attempt meets the number's Replay. With `hold` nobody may begin,
-//! so the number is [recalled](crate::lifecycle::recall), and [`held`] says what becomes of the key:
+//! so the number is [peeked at](crate::lifecycle::peek), and [`held`] says what becomes of the key:
 //!
-//! | the number, recalled | what becomes of the key |
+//! | the number, peeked at | what becomes of the key |
 //! |---|---|
 //! | Replay | settled with that answer |
 //! | InProgress | nothing: come again |
@@ -71,7 +71,7 @@ struct Rule {
 
 /// A business key: of which route, which member, and what stands in it.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Number {
+pub struct BusinessKey {
     method: String,
     /// In the [one spelling](Route::one_spelling) that the path has on the rule's route.
     path: String,
@@ -146,30 +146,30 @@ impl BusinessKeys {
     /// number in its canonical spelling, or the field of a form. The string `"7"`, the number `7.0` and
     /// the field `7` are one. Where the member is missing or anything else, there is none, and the origin will judge the request, unless
     /// the route requires one. A body that two programs could read in two ways is refused.
-    pub fn number(
+    pub fn read(
         &self,
         method: &str,
         path: &str,
         content_type: Option<&str>,
         body: &[u8],
-    ) -> Result<Option<Number>, BusinessKeyUnreadable> {
+    ) -> Result<Option<BusinessKey>, BusinessKeyUnreadable> {
         let Some((route, rule)) = rule_for(&self.0, method, path) else {
             return Ok(None);
         };
         match reading::text_in(&rule.pointer, content_type, body)? {
             None if rule.is_required => Err(BusinessKeyUnreadable::Missing(name_of(&rule.pointer))),
-            value => Ok(value.and_then(|value| Number::new(route, rule, method, path, value))),
+            value => Ok(value.and_then(|value| BusinessKey::new(route, rule, method, path, value))),
         }
     }
 
-    /// Returns the business key of this value on a route, for who knows it without a request.
-    pub fn number_of(&self, method: &str, path: &str, value: &str) -> Option<Number> {
+    /// Returns the business key with this value on a route, for a caller that has no request.
+    pub fn with_value(&self, method: &str, path: &str, value: &str) -> Option<BusinessKey> {
         let (route, rule) = rule_for(&self.0, method, path)?;
-        is_fit(value).then(|| Number::new(route, rule, method, path, value.to_owned()))?
+        is_fit(value).then(|| BusinessKey::new(route, rule, method, path, value.to_owned()))?
     }
 }
 
-impl Number {
+impl BusinessKey {
     fn new(route: &Route, rule: &Rule, method: &str, path: &str, value: String) -> Option<Self> {
         let path = route.one_spelling(method, path)?;
         Some(Self { method: method.to_owned(), path, pointer: rule.pointer.clone(), value })
@@ -221,7 +221,7 @@ pub fn alone(number: Decision) -> Pairing {
 }
 
 /// What becomes of a key that is held, by what its number was when it was
-/// [recalled](crate::lifecycle::recall). A key without a number counts as one whose number would
+/// [peeked at](crate::lifecycle::peek). A key without a number counts as one whose number would
 /// execute.
 pub fn held(number: Option<Decision>) -> Pairing {
     match number.map(alone) {
@@ -254,16 +254,16 @@ pub(crate) fn split_entry(entry: &str) -> Option<(&str, &str)> {
     Some((&entry[..rest], &entry[rest + 1..]))
 }
 
-impl fmt::Display for Number {
+impl fmt::Display for BusinessKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} \"{}\"", self.param(), self.value)
     }
 }
 
-impl fmt::Debug for Number {
+impl fmt::Debug for BusinessKey {
     /// The value belongs in no log.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Number({})", self.pointer)
+        write!(f, "BusinessKey({})", self.pointer)
     }
 }
 

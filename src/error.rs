@@ -1,7 +1,7 @@
 //! What a caller is told when there is no answer of the origin to give: a status and a body, in two
 //! dialects.
 
-use crate::business_key::Number;
+use crate::business_key::BusinessKey;
 use crate::decision::Decision;
 use crate::key::KeyError;
 use crate::request::form_key::FormKeyError;
@@ -48,12 +48,12 @@ pub enum Rejection {
         /// The id of what was made, where it is known.
         resource: Option<String>,
     },
-    /// Not the key is in the way, but the business number.
-    OfNumber {
+    /// The rejection is about the business key, not the idempotency key.
+    OfBusinessKey {
         /// What would be said of a key.
         why: Box<Rejection>,
-        /// Which number.
-        number: Number,
+        /// Which business key.
+        business_key: BusinessKey,
     },
     /// The key was given up.
     KeyVoided,
@@ -158,15 +158,15 @@ impl Rejection {
         if content_type == PROBLEM_JSON {
             fields.push(("status", status.to_string()));
         }
-        let (why, number) = match self {
-            Self::OfNumber { why, number } => (&**why, Some(number)),
+        let (why, business_key) = match self {
+            Self::OfBusinessKey { why, business_key } => (&**why, Some(business_key)),
             why => (why, None),
         };
         if let Self::NotReplayable { http_status, resource } = why {
             fields.extend(http_status.map(|status| ("http_status", status.to_string())));
             fields.extend(resource.iter().map(|id| ("resource_id", json_string(id))));
         }
-        let mut last = Vec::from_iter(number.map(|number| ("param", json_string(&number.param()))));
+        let mut last = Vec::from_iter(business_key.map(|key| ("param", json_string(&key.param()))));
         last.push(("request_id", json_string(request_id)));
         fields.extend(last.iter().cloned());
         // SDKs of Stripe-like APIs look here, and take what lacks it for a success.
@@ -212,7 +212,7 @@ impl Rejection {
             Self::NotReplayable { .. } => (409, "idempotency_not_replayable", None),
             Self::KeyVoided => (409, "idempotency_key_voided", None),
             Self::NothingToSettle => (409, "idempotency_not_unknown", None),
-            Self::OfNumber { why, .. } => why.kind(ietf),
+            Self::OfBusinessKey { why, .. } => why.kind(ietf),
             Self::OriginUnreachable(_) => (502, "api_connection_error", None),
             Self::OriginTimedOut(_) => (504, "api_connection_error", None),
             Self::StoreUnavailable | Self::Overloaded | Self::TooLateToDispatch => {
@@ -255,13 +255,13 @@ impl Rejection {
                     "The request with this idempotency key was answered with status {status}, and that answer cannot be given again; look the result up instead."
                 );
             }
-            Self::OfNumber { why, number } if **why == Self::Mismatch => {
+            Self::OfBusinessKey { why, business_key } if **why == Self::Mismatch => {
                 return format!(
-                    "{number} was used with other content. Send the content that was sent first, or another number."
+                    "{business_key} was used with other content. Send the content that was sent first, or another number."
                 );
             }
-            Self::OfNumber { why, number } => {
-                return why.message().replace("this idempotency key", &number.to_string());
+            Self::OfBusinessKey { why, business_key } => {
+                return why.message().replace("this idempotency key", &business_key.to_string());
             }
             Self::NotReplayable { http_status: None, .. } => {
                 "A request with this idempotency key is known and cannot be compared with this one; look its result up instead."

@@ -12,7 +12,7 @@
 //! | `begin` | took the key from an attempt whose lease had died | [`Overtook`](ChangeKind::Overtook) |
 //! | `begin` | began anew where an outcome had stayed unknown until it was forgotten | [`Expired`](ChangeKind::Expired), of the earlier life |
 //! | `begin` | anything else | none |
-//! | `renew`, `recall` | | none |
+//! | `renew`, `peek` | | none |
 //! | `complete` | the owner's answer is the key's | [`Completed`](ChangeKind::Completed) |
 //! | `complete`, `fail` | the owner's end leaves it unknown | [`Unknown`](ChangeKind::Unknown) |
 //! | `complete`, `fail` | the owner was not executed | [`Released`](ChangeKind::Released) |

@@ -52,13 +52,9 @@ pub mod webhook;
 pub mod write_flow;
 
 // The names that those who use this crate know.
-pub use admin_token as secret;
-pub use business_key as business;
 pub use client::{form_guard as guard, intent, retry};
-pub use error as problem;
 pub use request::{form_key as form, forward, override_headers as disguise, path, route};
 pub use webhook::target as webhook_target;
-pub use write_flow as exchange;
 
 pub use scope::{Scope, ScopeAliases, ScopeError, ScopeSource, ScopeSources, ScopedKey};
 
@@ -82,7 +78,7 @@ pub use request::route::Route;
 
 pub use policy::{AnswerClass, ExpiredKey, Policy, UnknownOutcome};
 
-pub use business_key::{BusinessKeys, Number};
+pub use business_key::{BusinessKey, BusinessKeys};
 pub use lookup::LookUps;
 
 pub use response::{Kept, StoredResponse};

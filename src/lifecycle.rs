@@ -26,7 +26,7 @@
 //! | Voided | KeyVoided | – | LeaseLost | – | stands |
 //! | Expired | KeyExpired | – | LeaseLost | – | stands |
 //!
-//! [`recall`] asks what `begin` would be told, and begins nothing.
+//! [`peek`] asks what `begin` would be told, and begins nothing.
 //!
 //! Each branch also says what it means for the [`journal`](crate::journal), in [`Step::change`].
 //!
@@ -119,7 +119,7 @@ pub fn begin(record: Option<Record>, attempt: &Attempt<'_>, now: UnixMillis) -> 
 }
 
 /// What a request would be told, were it to begin now; `None` if it would execute. Nothing is begun.
-pub fn recall(
+pub fn peek(
     record: Option<Record>,
     fingerprints: &Fingerprints,
     now: UnixMillis,

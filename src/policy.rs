@@ -63,7 +63,7 @@ impl Policy {
     }
 
     /// The policy of a business number, for which this is the policy of keys.
-    pub fn of_numbers(self) -> Self {
+    pub fn of_business_keys(self) -> Self {
         Self { expired_key: ExpiredKey::Remember, ..self }
     }
 

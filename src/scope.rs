@@ -16,7 +16,7 @@ pub(crate) use schemes::split_scheme;
 
 use credential::Caller;
 
-use crate::business_key::Number;
+use crate::business_key::BusinessKey;
 use crate::codec::hex::{hex, parse_hex};
 use crate::key::IdempotencyKey;
 use core::fmt;
@@ -118,8 +118,8 @@ impl ScopedKey {
     }
 
     /// The storage name of a business key in `scope`. It never meets the name of an idempotency key.
-    pub fn of_number(scope: &Scope, number: &Number) -> Self {
-        let parts = number.parts();
+    pub fn of_business_key(scope: &Scope, business_key: &BusinessKey) -> Self {
+        let parts = business_key.parts();
         let [method, path, pointer, value] = parts.each_ref().map(String::as_bytes);
         Self(hash_parts(b"oncekey number 1", &[&scope.0, method, path, pointer, value]))
     }

@@ -33,7 +33,7 @@ impl Rejection {
     /// Whether the same request, with the same key, may succeed a little later.
     pub fn should_retry(&self, asked: Asked) -> bool {
         match self {
-            Self::OfNumber { why, .. } => why.should_retry(asked),
+            Self::OfBusinessKey { why, .. } => why.should_retry(asked),
             // Nothing was executed by this request, and what is in its way passes.
             Self::InProgress
             | Self::BodyUnreadable
@@ -52,7 +52,7 @@ impl Rejection {
     /// called or a record exists that cannot be read, else [`KeyState::NOTHING_KNOWN`].
     pub fn state_without_record(&self) -> &'static str {
         match self {
-            Self::OfNumber { why, .. } => why.state_without_record(),
+            Self::OfBusinessKey { why, .. } => why.state_without_record(),
             Self::OriginUnreachable(_)
             | Self::OriginTimedOut(_)
             | Self::RecordUnreadable

@@ -1,6 +1,6 @@
-//! What an exchange is told, and what it says to do.
+//! What a write flow asks its gateway to do, and what the gateway reports back.
 
-use crate::business_key::Number;
+use crate::business_key::BusinessKey;
 use crate::decision::{Completion, Decision, Execution, FailCause, Settlement, Settling};
 use crate::error::Rejection;
 use crate::policy::UnknownOutcome;
@@ -11,131 +11,135 @@ use crate::time::Millis;
 /// A write that is executed once.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Write {
-    /// What names it.
-    pub named_by: NamedBy,
-    /// The business number in it, where there is one.
-    pub number: Option<Number>,
-    /// How long a lease is today. Who has waited for half of one may be overtaken.
+    /// What identifies the write.
+    pub identity: Identity,
+    /// The business key in the request, where there is one.
+    pub business_key: Option<BusinessKey>,
+    /// How long a lease is today. An attempt that has waited for half a lease may be overtaken.
     pub lease: Millis,
-    /// What it means that the origin could not be reached: that the outcome is unknown, or, where
-    /// that is known to be safe, that nothing was dispatched.
+    /// What an unreachable origin means: the outcome is unknown or, where the deployment knows that
+    /// to be safe, nothing was dispatched.
     pub unreachable: FailCause,
-    /// What a retry finds today once the outcome is unknown. It decides what the caller is told to do.
+    /// What a retry finds today once the outcome is unknown. It decides what the caller is advised
+    /// to do.
     pub unknown_outcome: UnknownOutcome,
 }
 
-/// What tells one intent from another, and so whose record comes first.
+/// What identifies a write, and so which record decides first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum NamedBy {
-    /// The idempotency key; a number in it has a record beside the key's.
+pub enum Identity {
+    /// The idempotency key. A business key in the request has a second record.
     Key,
-    /// The business number alone.
-    Number,
-    /// The id of a webhook's event. There is no answer to keep, no copy, and no number.
+    /// The business key alone.
+    BusinessKey,
+    /// The id of a webhook's event. It has no response to keep, no copy and no business key.
     Event,
 }
 
 /// Which of the write's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Of {
-    /// The one that decides first: of the key, the event, or the number where there is no key.
+pub enum Target {
+    /// The record that decides first: of the key, of the event, or of the business key where the
+    /// request has no key.
     First,
-    /// The number's, beside a key's.
-    Number,
+    /// The record of the business key in a request that has a key too.
+    BusinessKey,
 }
 
-/// What to do next. All but the last are answered by [`Exchange::tell`](super::Exchange::tell).
+/// What the gateway does next. It reports the result of every action but the last to
+/// [`WriteFlow::advance`](super::WriteFlow::advance).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Step {
-    /// Ask for the right to execute; tell [`Told::Begun`]. Where the first record is slow, its replica may
-    /// be asked as well, and what that knows be told instead: [`Told::Copied`].
-    Begin(Of),
-    /// Ask the first record's replica; tell [`Told::Copied`].
+pub enum Action {
+    /// Call `begin`; report [`Event::Begun`]. While the first record is slow, the gateway may read
+    /// its replica as well, and report what that knows instead: [`Event::Copied`].
+    Begin(Target),
+    /// Read the first record's replica; report [`Event::Copied`].
     AskReplica,
-    /// Ask what the number's `begin` would be told; tell [`Told::Recalled`].
-    RecallNumber,
-    /// Call the origin, and keep the leases of both records from now until the answer; tell
-    /// [`Told::Called`].
+    /// Ask what the business key's `begin` would return; report [`Event::Peeked`].
+    PeekBusinessKey,
+    /// Call the origin, and renew the leases of both records from now until the end is recorded;
+    /// report [`Event::Called`].
     CallOrigin(Execution),
-    /// Ask the origin what became of a request that is told this; tell [`Told::LookedUp`].
+    /// Ask the origin for the outcome of a request that got this decision; report
+    /// [`Event::LookedUp`].
     LookUp(Decision),
-    /// Bring an answer; tell [`Told::Ended`].
-    Complete(Of, StoredResponse),
-    /// End without an answer; tell [`Told::Ended`].
-    Fail(Of, FailCause),
-    /// Settle what is unknown; tell [`Told::Settled`].
-    Settle(Of, Settlement),
-    /// Answer the caller. It is the last step.
-    Answer(Answered),
+    /// Record a response; report [`Event::Ended`].
+    Complete(Target, StoredResponse),
+    /// End the attempt without a response; report [`Event::Ended`].
+    Fail(Target, FailCause),
+    /// Settle an unknown outcome; report [`Event::Settled`].
+    Settle(Target, Settlement),
+    /// Respond to the caller. This is the last action.
+    Respond(WriteOutcome),
 }
 
-/// What came of a step.
+/// The result of an action.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Told {
-    /// What a record's `begin` decided, and how it stands; or why nobody could say.
+pub enum Event {
+    /// What a record's `begin` decided and the state of its key, or why there was no decision.
     Begun(Result<(Decision, Option<KeyStatus>), Rejection>),
-    /// What the replica knows for sure; `None` means nothing at all.
+    /// The replica's final decision. `None` proves nothing.
     Copied(Option<(Decision, Option<KeyStatus>)>),
-    /// What the number's `begin` would be told; `None` if it would execute.
-    Recalled(Result<Option<Decision>, Rejection>),
-    /// The origin's answer as it is kept, or why there is none.
+    /// What the business key's `begin` would return; `None` if the attempt would execute.
+    Peeked(Result<Option<Decision>, Rejection>),
+    /// The origin's response as it is kept, or why there is none.
     Called(Result<StoredResponse, OriginFailure>),
-    /// What the origin has found, where that proves an execution.
+    /// The response that the origin found, where it proves an execution.
     LookedUp(Option<StoredResponse>),
-    /// What became of an attempt's end; `None` where nothing was recorded, or nobody could say.
+    /// How the end of an attempt was recorded; `None` where it was not, or nobody could say.
     Ended(Option<(Completion, Option<KeyStatus>)>),
-    /// What became of a settlement, or why nobody could say.
+    /// Whether a settlement was taken, or why there is no result.
     Settled(Result<(Settling, Option<KeyStatus>), Rejection>),
 }
 
-/// Why the origin gave no answer.
+/// Why the origin gave no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OriginFailure {
-    /// Not in time.
+    /// The origin did not respond in time.
     TimedOut,
-    /// There was none at all.
+    /// The origin did not respond at all.
     Unreachable,
-    /// It broke off.
+    /// The response broke off.
     CutOff,
 }
 
-/// What the caller gets, and what is left to do when it is out.
+/// What the caller gets, and what the gateway does afterwards.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Answered {
-    /// The answer.
-    pub answer: Answer,
-    /// How the first record stands, for the answer's headers.
+pub struct WriteOutcome {
+    /// The response.
+    pub response: CallerResponse,
+    /// The state of the first record's key, for the response's headers.
     pub status: Option<KeyStatus>,
-    /// In this order.
-    pub after: Vec<After>,
+    /// The work for after the response, in this order.
+    pub follow_ups: Vec<FollowUp>,
 }
 
-/// What the caller gets.
+/// The response that the caller gets.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Answer {
-    /// The origin's answer, as it came.
+pub enum CallerResponse {
+    /// The origin's response, as it came.
     Own,
-    /// The origin's answer, marked as not stored.
+    /// The origin's response, marked as not stored.
     NotStored,
-    /// A stored answer, marked as a replay.
+    /// A stored response, marked as a replay.
     Replay(StoredResponse),
-    /// The event was done before.
+    /// A success without content: the event was delivered before.
     Duplicate,
     /// An error that says why.
     Rejected(Rejection),
 }
 
-/// Work for after the answer.
+/// Work for after the response.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum After {
+pub enum FollowUp {
     /// Tell the record, more patiently, how the attempt ended.
     ///
-    /// `NotDispatched`: it does not execute, should its `begin` still arrive or have arrived;
-    /// otherwise the record would count as dispatched once the lease dies. So too where the origin
-    /// has said, and it could not be recorded, that it executed nothing. `NotStored`: the caller has
-    /// an answer that is not stored, so no retry may make another one.
-    Fail(Of, FailCause),
-    /// Copy the answer, which the first record has, to the replica.
+    /// With `NotDispatched`, the attempt does not execute, even if its `begin` has arrived or still
+    /// arrives; otherwise the record would count as dispatched once the lease dies. The same cause
+    /// is used where the origin executed nothing and that could not be recorded. With `NotStored`,
+    /// the caller has a response that is not stored, so no retry may execute.
+    Fail(Target, FailCause),
+    /// Copy the response, which the first record has, to the replica.
     Copy(StoredResponse),
 }

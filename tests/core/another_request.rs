@@ -81,19 +81,19 @@ fn tells_another_s_answer(completion: &Completion) -> bool {
 
 #[test]
 fn a_number_that_went_to_another_order_does_not_tell_its_answer() {
-    let record = given_to_another(policy().of_numbers(), 402);
+    let record = given_to_another(policy().of_business_keys(), 402);
     let (again, _) = complete(record, FIRST, answer(402, "first"));
     assert!(!tells_another_s_answer(&again), "{again:?}");
 }
 
 #[test]
 fn neither_when_the_first_attempt_had_failed() {
-    let record = begin(None, FIRST, 100, policy().of_numbers());
+    let record = begin(None, FIRST, 100, policy().of_business_keys());
     let fail = |record: Option<Record>| {
         stored(record.clone(), lifecycle::fail(record, FIRST, FailCause::NotDispatched, NOW))
     };
     let (_, record) = fail(record);
-    let record = begin(record, OTHER, 101, policy().of_numbers());
+    let record = begin(record, OTHER, 101, policy().of_business_keys());
     let (_, record) = complete(record, OTHER, answer(201, "other"));
     let (again, _) = fail(record);
     assert!(!tells_another_s_answer(&again), "{again:?}");

@@ -2,7 +2,7 @@
 //! proves.
 
 use crate::support::lifecycle::requests::answer;
-use oncekey::business::{
+use oncekey::business_key::{
     BusinessKeyError, BusinessKeyUnreadable, KeyEnd, Pairing, alone, end_of_key, held, pair,
 };
 use oncekey::canonical::PointerError;
@@ -22,7 +22,7 @@ fn keys() -> BusinessKeys {
 
 /// The number of a body, `-` for none, `!` where it cannot be told.
 fn number(path: &str, content_type: Option<&str>, body: &str) -> String {
-    match keys().number("POST", path, content_type, body.as_bytes()) {
+    match keys().read("POST", path, content_type, body.as_bytes()) {
         Ok(Some(number)) => number.value().to_owned(),
         Ok(None) => "-".to_owned(),
         Err(_) => "!".to_owned(),
@@ -102,7 +102,7 @@ const FORM: &str = "application/x-www-form-urlencoded";
 fn in_form(path: &str, content_type: &str, body: &[u8]) -> String {
     let list = "POST:/one:/out_trade_no,POST:/two:/buyer/no,POST:/list:/items/0/id";
     let list = BusinessKeys::parse(list).expect("a list");
-    match list.number("POST", path, Some(content_type), body) {
+    match list.read("POST", path, Some(content_type), body) {
         Ok(number) => number.map_or("-".to_owned(), |number| number.value().to_owned()),
         Err(BusinessKeyUnreadable::Field(_)) => "!".to_owned(),
         Err(other) => format!("{other:?}"),
@@ -252,9 +252,9 @@ fn json_by_another_type_is_refused() {
     }
     // As brotli begins.
     let brotli = [0x5b, 0xff, 0xff, 0xaf, 0x02, 0x22, 0x9e];
-    assert_eq!(keys().number("POST", "/v1/orders", Some("text/plain"), &brotli), Ok(None));
+    assert_eq!(keys().read("POST", "/v1/orders", Some("text/plain"), &brotli), Ok(None));
     assert_eq!(
-        keys().number("POST", "/v1/orders", None, b"\xff\xfe{\0\"\0"),
+        keys().read("POST", "/v1/orders", None, b"\xff\xfe{\0\"\0"),
         Err(BusinessKeyUnreadable::OtherType)
     );
 }
@@ -270,7 +270,7 @@ fn another_charset_is_refused() {
         "application/x-www-form-urlencoded; charset=utf-16le",
     ] {
         for body in [r#"{"no":"1"}"#, "+AHs-"] {
-            let found = keys().number("POST", "/v1/orders", Some(content_type), body.as_bytes());
+            let found = keys().read("POST", "/v1/orders", Some(content_type), body.as_bytes());
             assert_eq!(found, Err(BusinessKeyUnreadable::Charset), "{content_type}");
         }
         assert_eq!(number("/v2/orders", Some(content_type), "{}"), "-");
@@ -298,14 +298,14 @@ fn a_business_key_may_be_compulsory() {
         (Some("application/x-www-form-urlencoded"), "a[no]="),
         (Some("text/plain"), "hello"),
     ] {
-        let found = list.number("POST", "/v1/orders", content_type, body.as_bytes());
+        let found = list.read("POST", "/v1/orders", content_type, body.as_bytes());
         assert_eq!(found, missing, "{body}");
-        let found = list.number("POST", "/v1/x", content_type, body.as_bytes());
+        let found = list.read("POST", "/v1/x", content_type, body.as_bytes());
         assert_eq!(found, Ok(None), "{body}");
     }
-    let found = list.number("POST", "/v1/orders", JSON, br#"{"a":{"no":"1"}}"#);
+    let found = list.read("POST", "/v1/orders", JSON, br#"{"a":{"no":"1"}}"#);
     assert_eq!(found.unwrap().unwrap().value(), "1");
-    let found = list.number("POST", "/v1/orders", Some(FORM), b"a[no]=1");
+    let found = list.read("POST", "/v1/orders", Some(FORM), b"a[no]=1");
     assert_eq!(found.unwrap().unwrap().value(), "1");
     for refused in [
         BusinessKeyUnreadable::Broken,
@@ -425,7 +425,7 @@ fn every_decision_about_a_number_has_its_consequence() {
 #[test]
 fn an_error_names_the_number() {
     let list = BusinessKeys::parse("POST:/v1/*:/order/no").unwrap();
-    let number = list.number_of("POST", "/v1/x", "A\"1").unwrap();
+    let number = list.with_value("POST", "/v1/x", "A\"1").unwrap();
     for (why, code, status) in [
         (Rejection::Mismatch, "idempotency_error", [400, 422]),
         (Rejection::InProgress, "idempotency_in_progress", [409, 409]),
@@ -433,7 +433,8 @@ fn an_error_names_the_number() {
         (gone(Some(201)).rejection().unwrap(), "idempotency_not_replayable", [409, 409]),
         (gone(None).rejection().unwrap(), "idempotency_not_replayable", [409, 409]),
     ] {
-        let rejection = Rejection::OfNumber { why: Box::new(why.clone()), number: number.clone() };
+        let rejection =
+            Rejection::OfBusinessKey { why: Box::new(why.clone()), business_key: number.clone() };
         for (dialect, status) in [Dialect::Kukopay, Dialect::Ietf].into_iter().zip(status) {
             let [problem, plain] =
                 [&rejection, &why].map(|rejection| rejection.problem(dialect, None, "req_1"));
@@ -447,8 +448,8 @@ fn an_error_names_the_number() {
         }
     }
     assert!(!format!("{number:?}").contains("A\""), "no log shows the number");
-    assert!(list.number_of("PUT", "/v1/x", "1").is_none());
-    assert!(list.number_of("POST", "/v1/x", "").is_none());
+    assert!(list.with_value("PUT", "/v1/x", "1").is_none());
+    assert!(list.with_value("POST", "/v1/x", "").is_none());
 }
 
 #[test]
@@ -456,8 +457,8 @@ fn names_differ_in_every_part() {
     let list = BusinessKeys::parse("*:/*:/no").unwrap();
     let other_list = BusinessKeys::parse("*:/*:/number").unwrap();
     let name = |list: &BusinessKeys, tenant: &str, method: &str, path: &str, value: &str| {
-        let number = list.number_of(method, path, value).unwrap();
-        ScopedKey::of_number(&Scope::of_tenant(tenant), &number)
+        let number = list.with_value(method, path, value).unwrap();
+        ScopedKey::of_business_key(&Scope::of_tenant(tenant), &number)
     };
     let one = name(&list, "a", "POST", "/x", "1");
     assert_eq!(one, name(&list, "a", "POST", "/x", "1"));
@@ -710,7 +711,7 @@ proptest! {
     #[test]
     fn nothing_panics(body in ".{0,60}", json in r#"[\[\]{}:,"0-9a-z \\-]{0,40}"#) {
         for text in [&body, &json] {
-            let _ = keys().number("POST", "/v1/orders", JSON, text.as_bytes());
+            let _ = keys().read("POST", "/v1/orders", JSON, text.as_bytes());
             let _ = is_proved("/a/0", 200, &[], text);
             let _ = LookUps::parse(text);
             let _ = BusinessKeys::parse(text);

@@ -9,7 +9,7 @@
 
 use crate::support::histories::{play_all, reached};
 use crate::support::lifecycle::requests::{answer, request, token};
-use oncekey::business::{KeyEnd, Pairing, alone, end_of_key, held, pair};
+use oncekey::business_key::{KeyEnd, Pairing, alone, end_of_key, held, pair};
 use oncekey::{
     Attempt, Completion, Decision, Execution, ExpiredKey, FailCause, Fingerprints, Millis, Next,
     Policy, Record, Settlement, Step, StoredResponse, UnixMillis, UnknownOutcome, lifecycle,
@@ -232,7 +232,7 @@ impl World {
     fn found_held(&mut self, of: usize, first: usize) {
         let (fingerprints, now) = (&REQUESTS[self.gateways[of].content], self.now);
         let recalled =
-            self.call(NUMBER, |record| lifecycle::recall(record, fingerprints, now)).decision;
+            self.call(NUMBER, |record| lifecycle::peek(record, fingerprints, now)).decision;
         if let Pairing::Adopt(response) = held(recalled) {
             let settlement = Settlement::Executed(response.clone());
             self.call(first, |record| lifecycle::settle(record, settlement, now));
@@ -243,7 +243,7 @@ impl World {
 
     fn begin(&mut self, name: usize, of: usize) -> Decision {
         let now = self.now;
-        let policy = if name == NUMBER { self.policy.of_numbers() } else { self.policy };
+        let policy = if name == NUMBER { self.policy.of_business_keys() } else { self.policy };
         let attempt = Attempt {
             fingerprints: &REQUESTS[self.gateways[of].content],
             token: token(of as u8),

@@ -1,6 +1,6 @@
 //! An error says what is wrong, or what would be right: each one by a word of its own.
 
-use oncekey::business::BusinessKeyUnreadable;
+use oncekey::business_key::BusinessKeyUnreadable;
 use oncekey::form::FieldNameError;
 use oncekey::intent::{EntryError, SendError};
 use oncekey::scope::AliasError;

@@ -259,7 +259,7 @@ fn an_outcome_that_nobody_found_out_shows_when_it_is_forgotten() {
 
 #[test]
 fn a_business_number_has_rows_of_its_own() {
-    let mut number = Key::new(policy(UnknownOutcome::Hold, ExpiredKey::Forget).of_numbers());
+    let mut number = Key::new(policy(UnknownOutcome::Hold, ExpiredKey::Forget).of_business_keys());
     number.begin(1);
     says(&number.complete(1, 400), "complete released 1, req 1, 400, status, released");
     number.begin(2);

@@ -126,8 +126,8 @@ proptest! {
         let numbers = BusinessKeys::parse("POST:/*:/no").expect("a list");
         let name = |(value, tenant, path): &(String, String, String)| {
             let path = format!("/v1/{path}x");
-            let number = numbers.number_of("POST", &path, value).expect("a number");
-            ScopedKey::of_number(&Scope::of_tenant(tenant), &number)
+            let number = numbers.with_value("POST", &path, value).expect("a number");
+            ScopedKey::of_business_key(&Scope::of_tenant(tenant), &number)
         };
         prop_assert_eq!(one == other, name(&one) == name(&other));
         let key = IdempotencyKey::parse_bare(&one.0).expect("visible ASCII");

@@ -257,9 +257,9 @@ fn check_all(
     changes.assert_every_line_counted();
 }
 
-/// A `recall` tells what a new attempt's `begin` would be told, and changes nothing.
+/// A `peek` returns what a new attempt's `begin` would return, and changes nothing.
 #[test]
-fn recall_tells_what_begin_would() {
+fn peek_returns_what_begin_would() {
     for situation in Situation::all() {
         for request in ["same", "other", "unlisted"] {
             // The record's own policy: an absent key is begun under today's, and it always runs.
@@ -270,7 +270,7 @@ fn recall_tells_what_begin_would() {
                 policy: &situation.policy_of_today(),
             };
             let begun = lifecycle::begin(situation.record(), &attempt, NOW);
-            let step = lifecycle::recall(situation.record(), request_of(request), NOW);
+            let step = lifecycle::peek(situation.record(), request_of(request), NOW);
             assert_eq!((step.next, step.change), (Next::Keep, None));
             assert_eq!(step.status, situation.record().and_then(|record| record.status(NOW)));
             let expected = match begun.decision {

@@ -264,11 +264,11 @@ fn errors() -> String {
         ("the key belongs to another request", decision(Decision::Mismatch)),
         (
             "the business number belongs to other content",
-            Rejection::OfNumber {
+            Rejection::OfBusinessKey {
                 why: Box::new(Rejection::Mismatch),
-                number: BusinessKeys::parse("POST:/v1/orders:/out_trade_no")
+                business_key: BusinessKeys::parse("POST:/v1/orders:/out_trade_no")
                     .ok()
-                    .and_then(|list| list.number_of("POST", "/v1/orders", "1"))
+                    .and_then(|list| list.with_value("POST", "/v1/orders", "1"))
                     .expect("a number"),
             },
         ),

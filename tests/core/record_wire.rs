@@ -289,7 +289,7 @@ fn golden_records() -> Vec<(&'static str, Record)> {
         let mut response = StoredResponse::keep(201, json, body, "req_1", 10_000).0;
         response.note_resource();
         let response = if with_content { response } else { response.into_status_only() };
-        Record { policy: hold.of_numbers(), ..completed(response) }
+        Record { policy: hold.of_business_keys(), ..completed(response) }
     };
     let mut bodiless = answer(201, "").into_status_only();
     bodiless.request_id = String::new();

@@ -4,10 +4,10 @@
 mod names;
 
 use crate::sandbox;
+use oncekey::admin_token::AdminToken;
 use oncekey::canonical::JsonPointer;
 use oncekey::codec::list::entries;
 use oncekey::route::rules_for;
-use oncekey::secret::AdminToken;
 use oncekey::webhook::Sources;
 use oncekey::{
     BusinessKeys, Dialect, ExpiredKey, FailCause, FieldName, FingerprintSecrets, LookUps, Millis,

@@ -1,7 +1,9 @@
-//! An exchange, walked through step by step.
+//! A write flow, walked through action by action.
 
-use oncekey::business::Number;
-use oncekey::exchange::{After, Answer, Answered, Exchange, NamedBy, Of, Step, Told, Write};
+use oncekey::BusinessKey;
+use oncekey::write_flow::{
+    Action, CallerResponse, Event, FollowUp, Identity, Target, Write, WriteFlow, WriteOutcome,
+};
 use oncekey::{
     BusinessKeys, Completion, Decision, Execution, FailCause, KeyState, KeyStatus, Millis,
     Rejection, Settlement, Settling, StoredResponse, UnixMillis, UnknownOutcome,
@@ -13,42 +15,42 @@ pub(crate) const START: UnixMillis = UnixMillis::new(1_764_000_000_000);
 pub(crate) const EXECUTION: Execution = Execution { attempt: 1, lease: LEASE };
 
 pub(crate) struct Walk {
-    pub(crate) exchange: Exchange,
-    pub(crate) step: Step,
+    pub(crate) flow: WriteFlow,
+    pub(crate) action: Action,
     pub(crate) now: UnixMillis,
 }
 
 impl Walk {
-    pub(crate) fn begin(named_by: NamedBy, number: Option<Number>) -> Self {
-        Self::begin_with(named_by, number, FailCause::ConnectionLost)
+    pub(crate) fn begin(identity: Identity, business_key: Option<BusinessKey>) -> Self {
+        Self::begin_with(identity, business_key, FailCause::ConnectionLost)
     }
 
     pub(crate) fn begin_with(
-        named_by: NamedBy,
-        number: Option<Number>,
+        identity: Identity,
+        business_key: Option<BusinessKey>,
         unreachable: FailCause,
     ) -> Self {
-        Self::begin_under(named_by, number, unreachable, UnknownOutcome::Retry)
+        Self::begin_under(identity, business_key, unreachable, UnknownOutcome::Retry)
     }
 
     pub(crate) fn begin_under(
-        named_by: NamedBy,
-        number: Option<Number>,
+        identity: Identity,
+        business_key: Option<BusinessKey>,
         unreachable: FailCause,
         unknown_outcome: UnknownOutcome,
     ) -> Self {
-        let write = Write { named_by, number, lease: LEASE, unreachable, unknown_outcome };
-        let (exchange, step) = Exchange::begin(write, START);
-        Self { exchange, step, now: START }
+        let write = Write { identity, business_key, lease: LEASE, unreachable, unknown_outcome };
+        let (flow, action) = WriteFlow::begin(write, START);
+        Self { flow, action, now: START }
     }
 
     /// Everybody says Execute.
-    pub(crate) fn at_origin(named_by: NamedBy, number: Option<Number>) -> Self {
-        let mut walk = Self::begin(named_by, number);
-        while matches!(walk.step, Step::Begin(_)) {
+    pub(crate) fn at_origin(identity: Identity, business_key: Option<BusinessKey>) -> Self {
+        let mut walk = Self::begin(identity, business_key);
+        while matches!(walk.action, Action::Begin(_)) {
             walk.hears(begun(execute()));
         }
-        assert_eq!(walk.step, Step::CallOrigin(EXECUTION));
+        assert_eq!(walk.action, Action::CallOrigin(EXECUTION));
         walk
     }
 
@@ -56,19 +58,28 @@ impl Walk {
         self.now = self.now.plus(time);
     }
 
-    pub(crate) fn hears(&mut self, told: Told) {
-        self.step = self.exchange.tell(told, self.now);
+    pub(crate) fn hears(&mut self, event: Event) {
+        self.action = self.flow.advance(event, self.now);
     }
 
     #[track_caller]
-    pub(crate) fn expects(&self, step: Step) {
-        assert_eq!(self.step, step);
+    pub(crate) fn expects(&self, action: Action) {
+        assert_eq!(self.action, action);
     }
 
     #[track_caller]
-    pub(crate) fn ends(&self, answer: Answer, state: Option<KeyState>, after: &[After]) {
+    pub(crate) fn ends(
+        &self,
+        response: CallerResponse,
+        state: Option<KeyState>,
+        follow_ups: &[FollowUp],
+    ) {
         let status = state.and_then(status);
-        self.expects(Step::Answer(Answered { answer, status, after: after.to_vec() }));
+        self.expects(Action::Respond(WriteOutcome {
+            response,
+            status,
+            follow_ups: follow_ups.to_vec(),
+        }));
     }
 }
 
@@ -76,45 +87,45 @@ pub(crate) fn execute() -> Decision {
     Decision::Execute(EXECUTION)
 }
 
-pub(crate) fn begun(decision: Decision) -> Told {
-    Told::Begun(Ok((decision, None)))
+pub(crate) fn begun(decision: Decision) -> Event {
+    Event::Begun(Ok((decision, None)))
 }
 
-pub(crate) fn begun_as(decision: Decision, state: KeyState) -> Told {
-    Told::Begun(Ok((decision, status(state))))
+pub(crate) fn begun_as(decision: Decision, state: KeyState) -> Event {
+    Event::Begun(Ok((decision, status(state))))
 }
 
-pub(crate) fn ended(completion: Completion) -> Told {
-    Told::Ended(Some((completion, status(KeyState::Completed))))
+pub(crate) fn ended(completion: Completion) -> Event {
+    Event::Ended(Some((completion, status(KeyState::Completed))))
 }
 
-pub(crate) fn recorded(state: KeyState) -> Told {
-    Told::Ended(Some((Completion::Recorded, status(state))))
+pub(crate) fn recorded(state: KeyState) -> Event {
+    Event::Ended(Some((Completion::Recorded, status(state))))
 }
 
-pub(crate) fn settle(of: Of) -> Step {
-    Step::Settle(of, Settlement::Executed(answer(200)))
+pub(crate) fn settle(target: Target) -> Action {
+    Action::Settle(target, Settlement::Executed(answer(200)))
 }
 
-pub(crate) fn settled(settling: Settling) -> Told {
-    Told::Settled(Ok((settling, status(KeyState::Completed))))
+pub(crate) fn settled(settling: Settling) -> Event {
+    Event::Settled(Ok((settling, status(KeyState::Completed))))
 }
 
 pub(crate) fn answer(status: u16) -> StoredResponse {
     StoredResponse::keep(status, [], vec![], "", 1000).0
 }
 
-pub(crate) fn rejected(why: Rejection) -> Answer {
-    Answer::Rejected(why)
+pub(crate) fn rejected(why: Rejection) -> CallerResponse {
+    CallerResponse::Rejected(why)
 }
 
 pub(crate) fn of_number(why: Rejection) -> Rejection {
-    Rejection::OfNumber { why: Box::new(why), number: number() }
+    Rejection::OfBusinessKey { why: Box::new(why), business_key: number() }
 }
 
-pub(crate) fn number() -> Number {
+pub(crate) fn number() -> BusinessKey {
     let keys = BusinessKeys::parse("POST:/v1/orders:/no").expect("a list");
-    keys.number_of("POST", "/v1/orders", "A1").expect("a number")
+    keys.with_value("POST", "/v1/orders", "A1").expect("a number")
 }
 
 pub(crate) fn status(state: KeyState) -> Option<KeyStatus> {

@@ -2,7 +2,7 @@
 
 use crate::reached::Reached;
 use crate::rules::Rules;
-use oncekey::exchange::NamedBy;
+use oncekey::write_flow::Identity;
 use oncekey::{ExpiredKey, Millis, Policy, UnknownOutcome};
 
 /// How long a lease is, in every world unless its policy says otherwise.
@@ -53,7 +53,7 @@ pub struct Caller {
     /// The business number in it.
     pub number: Option<u8>,
     /// What names it.
-    pub named_by: NamedBy,
+    pub identity: Identity,
     /// How often it is sent.
     pub asks: u8,
 }
@@ -220,7 +220,7 @@ impl Config {
     /// Whether nothing may be charged twice: nothing that is unknown is executed again, or the origin recognises it.
     pub(crate) fn charges_once(&self) -> bool {
         let holds = |gateway: &Gateway| gateway.policy.unknown_outcome == UnknownOutcome::Hold;
-        let events = self.callers.iter().any(|caller| caller.named_by == NamedBy::Event);
+        let events = self.callers.iter().any(|caller| caller.identity == Identity::Event);
         self.recognises != Recognises::Nothing || (self.gateways.iter().all(holds) && !events)
     }
 }
@@ -228,8 +228,8 @@ impl Config {
 impl Caller {
     /// A request with a key.
     pub const fn with_key(tenant: u8, key: u8, content: u8, asks: u8) -> Self {
-        let named_by = NamedBy::Key;
-        Self { tenant, key: Some(key), timed: false, content, number: None, named_by, asks }
+        let identity = Identity::Key;
+        Self { tenant, key: Some(key), timed: false, content, number: None, identity, asks }
     }
 
     /// The same with a business number.
@@ -244,14 +244,14 @@ impl Caller {
 
     /// A request with a business number alone.
     pub const fn number_alone(number: u8, content: u8, asks: u8) -> Self {
-        let (key, named_by) = (None, NamedBy::Number);
-        Self { tenant: 0, key, timed: false, content, number: Some(number), named_by, asks }
+        let (key, identity) = (None, Identity::BusinessKey);
+        Self { tenant: 0, key, timed: false, content, number: Some(number), identity, asks }
     }
 
     /// An event.
     pub const fn event(event: u8, asks: u8) -> Self {
-        let named_by = NamedBy::Event;
-        Self { tenant: 0, key: Some(event), timed: false, content: 0, number: None, named_by, asks }
+        let identity = Identity::Event;
+        Self { tenant: 0, key: Some(event), timed: false, content: 0, number: None, identity, asks }
     }
 }
 

@@ -6,9 +6,12 @@
 mod client;
 
 use crate::mutants::Mutant as M;
-use oncekey::exchange::{self, Answer, Answered, Exchange, Of, Told, Write};
 use oncekey::fingerprint::Comparison;
 use oncekey::record::{EarlierAttempts, ReleaseCause};
+use oncekey::write_flow::{
+    Action as FlowAction, CallerResponse, Event as FlowEvent, Identity, Target, Write, WriteFlow,
+    WriteOutcome,
+};
 use oncekey::{
     Attempt, Completion, Decision, Execution, FailCause, Fingerprint, Fingerprints, IdempotencyKey,
     KeyStatus, LookUps, Millis, Next, Policy, Record, Renewal, Scope, ScopedKey, Settlement,
@@ -51,9 +54,9 @@ impl Rules {
         self.has(M::PlatformRepeatsWrites)
     }
 
-    /// [`Policy::of_numbers`].
-    pub fn of_numbers(self, policy: Policy) -> Policy {
-        if self.has(M::NumberForgotten) { policy } else { policy.of_numbers() }
+    /// [`Policy::of_business_keys`].
+    pub fn of_business_keys(self, policy: Policy) -> Policy {
+        if self.has(M::NumberForgotten) { policy } else { policy.of_business_keys() }
     }
 
     /// [`Policy::of_events`].
@@ -124,14 +127,14 @@ impl Rules {
         Some(record)
     }
 
-    /// [`lifecycle::recall`].
-    pub fn recall(
+    /// [`lifecycle::peek`].
+    pub fn peek(
         self,
         record: Option<Record>,
         fingerprints: &Fingerprints,
         now: UnixMillis,
     ) -> Step<Option<Decision>> {
-        lifecycle::recall(record, fingerprints, now)
+        lifecycle::peek(record, fingerprints, now)
     }
 
     /// [`lifecycle::renew`].
@@ -281,54 +284,60 @@ impl Rules {
 
 /// The flow of a write through a gateway.
 impl Rules {
-    /// [`Exchange::begin`].
-    pub fn set_out(self, write: Write, now: UnixMillis) -> (Exchange, exchange::Step) {
-        let number = write.number.clone().filter(|_| !self.has(M::NumberNotAsked));
-        Exchange::begin(Write { number, ..write }, now)
+    /// [`WriteFlow::begin`].
+    pub fn set_out(self, write: Write, now: UnixMillis) -> (WriteFlow, FlowAction) {
+        let business_key = write.business_key.clone().filter(|_| !self.has(M::NumberNotAsked));
+        WriteFlow::begin(Write { business_key, ..write }, now)
     }
 
-    /// [`Exchange::tell`]. `write` is what it set out with.
-    pub fn tell(
+    /// [`WriteFlow::advance`]. `write` is what it set out with.
+    pub fn advance(
         self,
-        exchange: &mut Exchange,
+        flow: &mut WriteFlow,
         write: &Write,
-        told: Told,
+        event: FlowEvent,
         now: UnixMillis,
-    ) -> exchange::Step {
+    ) -> FlowAction {
         let now = if self.has(M::DispatchAfterHalfLease) { UnixMillis::new(0) } else { now };
-        let told = match told {
-            Told::Ended(Some((Completion::LeaseLost(_), status)))
+        let event = match event {
+            FlowEvent::Ended(Some((Completion::LeaseLost(_), status)))
                 if self.has(M::OvertakenGivesItsOwn) =>
             {
-                Told::Ended(Some((Completion::Recorded, status)))
+                FlowEvent::Ended(Some((Completion::Recorded, status)))
             }
-            Told::Copied(None) if self.has(M::ReplicaNothingBelieved) => {
-                *exchange = self.set_out(write.clone(), now).0;
+            FlowEvent::Copied(None) if self.has(M::ReplicaNothingBelieved) => {
+                *flow = self.set_out(write.clone(), now).0;
                 let execution = Execution { attempt: 1, lease: write.lease };
-                Told::Begun(Ok((Decision::Execute(execution), None)))
+                FlowEvent::Begun(Ok((Decision::Execute(execution), None)))
             }
-            told => told,
+            event => event,
         };
-        match exchange.tell(told, now) {
-            exchange::Step::Complete(of, response) if self.swaps(write) => {
-                exchange::Step::Complete(other(of), response)
+        match flow.advance(event, now) {
+            FlowAction::Complete(of, response) if self.swaps(write) => {
+                FlowAction::Complete(other(of), response)
             }
-            exchange::Step::Answer(Answered { answer: Answer::NotStored, status, after })
-                if self.has(M::NotStoredGoesUnmarked) =>
-            {
-                exchange::Step::Answer(Answered { answer: Answer::Own, status, after })
-            }
-            step => step,
+            FlowAction::Respond(WriteOutcome {
+                response: CallerResponse::NotStored,
+                status,
+                follow_ups,
+            }) if self.has(M::NotStoredGoesUnmarked) => FlowAction::Respond(WriteOutcome {
+                response: CallerResponse::Own,
+                status,
+                follow_ups,
+            }),
+            action => action,
         }
     }
 
     /// The answer that leaves before the step is carried out: none, without a fault. The one that comes after it
     /// then goes nowhere.
-    pub fn leaves_early(self, step: &exchange::Step) -> Option<Answered> {
+    pub fn leaves_early(self, step: &FlowAction) -> Option<WriteOutcome> {
         match step {
-            exchange::Step::Complete(..) if self.has(M::AnswerBeforeStored) => {
-                Some(Answered { answer: Answer::Own, status: None, after: Vec::new() })
-            }
+            FlowAction::Complete(..) if self.has(M::AnswerBeforeStored) => Some(WriteOutcome {
+                response: CallerResponse::Own,
+                status: None,
+                follow_ups: Vec::new(),
+            }),
             _ => None,
         }
     }
@@ -344,7 +353,7 @@ impl Rules {
     }
 
     fn swaps(self, write: &Write) -> bool {
-        let has_both = write.named_by == exchange::NamedBy::Key && write.number.is_some();
+        let has_both = write.identity == Identity::Key && write.business_key.is_some();
         self.has(M::KeyBeforeNumber) && has_both
     }
 }
@@ -380,9 +389,9 @@ fn released(now: UnixMillis) -> State {
     State::Released { cause: ReleaseCause::NotDispatched, since: now }
 }
 
-fn other(of: Of) -> Of {
+fn other(of: Target) -> Target {
     match of {
-        Of::First => Of::Number,
-        Of::Number => Of::First,
+        Target::First => Target::BusinessKey,
+        Target::BusinessKey => Target::First,
     }
 }

@@ -21,7 +21,7 @@ use gateway::Running;
 use network::Message;
 use object::Shelf;
 use oncekey::UnixMillis;
-use oncekey::exchange::Answer;
+use oncekey::write_flow::CallerResponse;
 use origin::Charge;
 use page::Browser;
 
@@ -49,7 +49,7 @@ pub struct World {
     left: Bounds,
     broken: Option<Property>,
     /// What goes out while the world is brought to rest, to be judged; otherwise nothing is kept.
-    heard: Option<Vec<Answer>>,
+    heard: Option<Vec<CallerResponse>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -86,8 +86,8 @@ impl Made {
         let (own, key) = (next(), next());
         let of_number = || {
             let (method, path) = REFUNDS;
-            let number = caller.config.business_keys.number_of(method, path, &own)?;
-            Some(ScopedKey::of_number(scope, &number))
+            let number = caller.config.business_keys.with_value(method, path, &own)?;
+            Some(ScopedKey::of_business_key(scope, &number))
         };
         let key = IdempotencyKey::parse_bare(&key).ok().map(|key| ScopedKey::new(scope, &key));
         Self { parts: shown, key: key.or_else(of_number) }

@@ -18,9 +18,9 @@ use crate::shard::client::ShardClient;
 use crate::shard::protocol::{Subject, Whose};
 use caller::{is_admin, scope_of};
 use oncekey::disguise::other_methods;
-use oncekey::exchange::{NamedBy, Write};
 use oncekey::fingerprint::RequestParts;
 use oncekey::form::{Taken, one_key};
+use oncekey::write_flow::{Identity, Write};
 use oncekey::{
     Disguise, Fingerprints, IdempotencyKey, Policy, Recourse, Rejection, ScopeError, ScopedKey,
 };
@@ -72,17 +72,17 @@ async fn write(env: &Env, caller: &Caller, incoming: Incoming) -> Result<Outcome
     let form = incoming.read_form(&caller.config, &reservation).await?;
     let in_form = form.as_ref().is_some_and(|form| form.key.is_some());
     caller.is_keyed(has_key || in_form);
-    let named_by = if in_form || has_key {
-        NamedBy::Key
+    let identity = if in_form || has_key {
+        Identity::Key
     } else if requires_key(caller, &incoming, form.as_ref().map(|form| &form.body[..])) {
         return Err(Rejection::KeyMissing);
-    } else if may_be_numbered(caller, &incoming)? {
-        NamedBy::Number
+    } else if may_have_business_key(caller, &incoming)? {
+        Identity::BusinessKey
     } else {
         let read = form.map(|form| form.body);
         return Ok(pass_through(env, caller, &incoming, read.as_deref()).await.into());
     };
-    once(env, caller, incoming, form, named_by, &reservation).await
+    once(env, caller, incoming, form, identity, &reservation).await
 }
 
 /// A write that is executed once, however often it comes.
@@ -91,30 +91,31 @@ async fn once(
     caller: &Caller,
     incoming: Incoming,
     form: Option<Taken>,
-    named_by: NamedBy,
+    identity: Identity,
     reservation: &Reservation,
 ) -> Result<Outcome, Rejection> {
     let config = &caller.config;
     let (method, path) = (&incoming.method, &incoming.path);
-    if named_by == NamedBy::Key {
+    if identity == Identity::Key {
         caller.measure.counts();
         no_disguise(caller, &incoming)?;
     }
     let scope = scope_of(caller, &incoming)?;
     let (in_form, read) = form.map(|form| (form.key, form.body)).unzip();
-    let key = match named_by {
-        NamedBy::Key => Some(key_of(&incoming, in_form.flatten())?),
-        NamedBy::Number | NamedBy::Event => None,
+    let key = match identity {
+        Identity::Key => Some(key_of(&incoming, in_form.flatten())?),
+        Identity::BusinessKey | Identity::Event => None,
     };
     let body = match read {
         Some(body) => body,
         None => incoming.read_body(config.max_request, reservation).await?,
     };
     let content_type = incoming.header("content-type");
-    let number = config.business_keys.number(method, path, content_type, &body);
-    let number = number.map_err(|unreadable| Rejection::Invalid(unreadable.to_string()))?;
+    let business_key = config.business_keys.read(method, path, content_type, &body);
+    let business_key =
+        business_key.map_err(|unreadable| Rejection::Invalid(unreadable.to_string()))?;
     if key.is_none() {
-        if number.is_none() {
+        if business_key.is_none() {
             return Ok(pass_through(env, caller, &incoming, Some(&body)).await.into());
         }
         caller.is_keyed(true);
@@ -138,28 +139,28 @@ async fn once(
         let shard = shard(ScopedKey::new(&scope, key), Subject::Key);
         Claim::new(shard, key.minted_at(), config.policy, &caller.measure)
     });
-    let of_number = number.as_ref().map(|number| {
-        let shard = shard(ScopedKey::of_number(&scope, number), Subject::BusinessKey);
-        Claim::new(shard, None, config.policy.of_numbers(), &caller.measure)
+    let of_business_key = business_key.as_ref().map(|business_key| {
+        let shard = shard(ScopedKey::of_business_key(&scope, business_key), Subject::BusinessKey);
+        Claim::new(shard, None, config.policy.of_business_keys(), &caller.measure)
     });
-    let (first, second) = match (of_key, of_number) {
-        (Some(key), number) => (key, number),
-        (None, Some(number)) => (number, None),
+    let (first, second) = match (of_key, of_business_key) {
+        (Some(key), second) => (key, second),
+        (None, Some(first)) => (first, None),
         (None, None) => return Err(Rejection::Internal),
     };
     let unreachable = config.unreachable;
     let Policy { lease, unknown_outcome, .. } = config.policy;
-    let write = Write { named_by, number, lease, unreachable, unknown_outcome };
+    let write = Write { identity, business_key, lease, unreachable, unknown_outcome };
     let incoming = &incoming;
     let write_run =
-        WriteRun { env, caller, incoming, body, write, fingerprints, key, first, number: second };
+        WriteRun { env, caller, incoming, body, write, fingerprints, key, first, second };
     Ok(write_run.execute().await)
 }
 
 /// Whether a write without a key may have a business key, and it can be told whose. Without a
 /// credential it is left to the origin, unless callers without one share a scope, or the business key
 /// is compulsory.
-fn may_be_numbered(caller: &Caller, incoming: &Incoming) -> Result<bool, Rejection> {
+fn may_have_business_key(caller: &Caller, incoming: &Incoming) -> Result<bool, Rejection> {
     let (keys, method, path) = (&caller.config.business_keys, &incoming.method, &incoming.path);
     if !keys.may_name(method, path) {
         return Ok(false);

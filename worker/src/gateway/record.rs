@@ -51,7 +51,7 @@ impl Claim {
     }
 
     /// Asks what `begin` would decide.
-    pub(crate) async fn recall(
+    pub(crate) async fn peek(
         &self,
         fingerprints: &Fingerprints,
     ) -> Result<Option<Decision>, Rejection> {

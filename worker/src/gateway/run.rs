@@ -1,5 +1,5 @@
-//! An attempt at a write. What is asked of the records and the origin, and in which order, is
-//! decided by the core (`write_flow` there); here it is carried out.
+//! Carries out the flow of a write. The core's `write_flow` decides what the records and the origin
+//! are asked, and in which order.
 
 use crate::gateway::origin::{self, Deadline, OriginAnswer, OriginBody, OriginError, Outgoing};
 use crate::gateway::outcome::{Outcome, Work};
@@ -13,8 +13,9 @@ use crate::http::response::Answer;
 use crate::shard::client::Patience;
 use futures_util::future::{Either, LocalBoxFuture, OptionFuture, join, pending, select};
 use oncekey::budget::SMALL;
-use oncekey::exchange::{
-    After, Answer as Said, Answered, Exchange, NamedBy, Of, OriginFailure, Step, Told, Write,
+use oncekey::write_flow::{
+    Action, CallerResponse, Event, FollowUp, Identity, OriginFailure, Target, Write, WriteFlow,
+    WriteOutcome,
 };
 use oncekey::{
     Attempt, Decision, Execution, Fingerprints, IdempotencyKey, KeyStatus, Millis, Rejection,
@@ -27,7 +28,7 @@ use std::ops::ControlFlow;
 use std::pin::pin;
 use worker::Env;
 
-/// How long the authority may take before the replica is asked as well.
+/// How long a shard may take before the gateway reads the replica as well.
 const SLOW: Millis = Millis::new(50);
 
 /// How long a look-up may take in all.
@@ -42,10 +43,10 @@ pub(crate) struct WriteRun<'a> {
     pub(crate) write: Write,
     pub(crate) fingerprints: Fingerprints,
     pub(crate) key: Option<IdempotencyKey>,
-    /// The record that decides first: the key's, or the number's where there is no key.
+    /// The record that decides first: of the key, or of the business key where there is no key.
     pub(crate) first: Claim,
-    /// The number's record, where there is a key too.
-    pub(crate) number: Option<Claim>,
+    /// The business key's record, where there is a key too.
+    pub(crate) second: Option<Claim>,
 }
 
 /// The origin's response, as it came, and whether its body is kept.
@@ -56,44 +57,49 @@ struct Own {
 }
 
 impl WriteRun<'_> {
-    /// Executes the write, or finds out why not.
+    /// Executes the write, unless a record or a limit says not to.
     pub(crate) async fn execute(&self) -> Outcome {
-        let (mut exchange, mut step) = Exchange::begin(self.write.clone(), clock::now());
+        let (mut flow, mut action) = WriteFlow::begin(self.write.clone(), clock::now());
         let mut own = None;
         let mut leases: LocalBoxFuture<'_, Infallible> = Box::pin(pending());
         loop {
-            // From here on the leases are kept until the end is recorded, not only until the origin
-            // has answered.
-            if let Step::CallOrigin(execution) = step {
+            // The leases are renewed until the end is recorded, not only until the origin responds.
+            if let Action::CallOrigin(execution) = action {
                 leases = Box::pin(self.keep_leases(execution));
             }
-            let done = match select(pin!(self.carry_out(step, &mut own)), &mut leases).await {
+            let done = match select(pin!(self.carry_out(action, &mut own)), &mut leases).await {
                 Either::Left((done, _)) => done,
                 Either::Right((never, _)) => match never {},
             };
             match done {
-                ControlFlow::Continue(told) => step = exchange.tell(told, clock::now()),
-                ControlFlow::Break(answered) => return self.outcome(answered, own),
+                ControlFlow::Continue(event) => action = flow.advance(event, clock::now()),
+                ControlFlow::Break(outcome) => return self.respond(outcome, own),
             }
         }
     }
 
-    /// Carries a step out. Breaks with the answer, which is the last step.
-    async fn carry_out(&self, step: Step, own: &mut Option<Own>) -> ControlFlow<Answered, Told> {
-        ControlFlow::Continue(match step {
-            Step::Begin(of) => self.begin(of).await,
-            Step::AskReplica => Told::Copied(self.ask_replica().await),
-            Step::RecallNumber => {
-                Told::Recalled(self.claim(Of::Number).recall(&self.fingerprints).await)
+    /// Carries an action out. Breaks with the outcome, which the last action has.
+    async fn carry_out(
+        &self,
+        action: Action,
+        own: &mut Option<Own>,
+    ) -> ControlFlow<WriteOutcome, Event> {
+        ControlFlow::Continue(match action {
+            Action::Begin(target) => self.begin(target).await,
+            Action::AskReplica => Event::Copied(self.ask_replica().await),
+            Action::PeekBusinessKey => {
+                Event::Peeked(self.claim(Target::BusinessKey).peek(&self.fingerprints).await)
             }
-            Step::LookUp(told) => Told::LookedUp(self.look_up(&told).await),
-            Step::CallOrigin(execution) => Told::Called(self.call_origin(execution, own).await),
-            Step::Complete(of, response) => {
-                Told::Ended(self.claim(of).complete(response).await.ok())
+            Action::LookUp(decision) => Event::LookedUp(self.look_up(&decision).await),
+            Action::CallOrigin(execution) => Event::Called(self.call_origin(execution, own).await),
+            Action::Complete(target, response) => {
+                Event::Ended(self.claim(target).complete(response).await.ok())
             }
-            Step::Fail(of, cause) => Told::Ended(self.claim(of).fail(cause).await.ok()),
-            Step::Settle(of, settlement) => Told::Settled(self.claim(of).settle(settlement).await),
-            Step::Answer(answered) => return ControlFlow::Break(answered),
+            Action::Fail(target, cause) => Event::Ended(self.claim(target).fail(cause).await.ok()),
+            Action::Settle(target, settlement) => {
+                Event::Settled(self.claim(target).settle(settlement).await)
+            }
+            Action::Respond(outcome) => return ControlFlow::Break(outcome),
         })
     }
 
@@ -102,16 +108,16 @@ impl WriteRun<'_> {
         let patience = Patience::within(execution.renew_after());
         loop {
             clock::sleep(execution.renew_after()).await;
-            let of_number = self.number.as_ref().map(|number| number.renew(patience));
-            let _ = join(self.first.renew(patience), OptionFuture::from(of_number)).await;
+            let second = self.second.as_ref().map(|second| second.renew(patience));
+            let _ = join(self.first.renew(patience), OptionFuture::from(second)).await;
         }
     }
 
-    /// Asks for the right to execute. Where the first record's authority is slow, its replica is
-    /// asked as well; events have none.
-    async fn begin(&self, of: Of) -> Told {
-        if of == Of::Number || self.write.named_by == NamedBy::Event {
-            return Told::Begun(self.claim(of).begin(&self.fingerprints).await);
+    /// Asks for the right to execute. While the first record's shard is slow, reads its replica as
+    /// well; events have none.
+    async fn begin(&self, target: Target) -> Event {
+        if target == Target::BusinessKey || self.write.identity == Identity::Event {
+            return Event::Begun(self.claim(target).begin(&self.fingerprints).await);
         }
         let asked = pin!(self.first.begin(&self.fingerprints));
         let copied = pin!(async {
@@ -119,9 +125,9 @@ impl WriteRun<'_> {
             self.ask_replica().await
         });
         match select(asked, copied).await {
-            Either::Left((begun, _)) => Told::Begun(begun),
-            Either::Right((Some(copied), _)) => Told::Copied(Some(copied)),
-            Either::Right((None, asked)) => Told::Begun(asked.await),
+            Either::Left((begun, _)) => Event::Begun(begun),
+            Either::Right((Some(copied), _)) => Event::Copied(Some(copied)),
+            Either::Right((None, asked)) => Event::Begun(asked.await),
         }
     }
 
@@ -160,19 +166,20 @@ impl WriteRun<'_> {
         })?;
         let stored = self.stored(&answer, &body);
         let odd = answer.odd_headers(&stored.headers);
-        if let Some(number) = &self.number {
-            number.bring(odd.clone());
+        if let Some(second) = &self.second {
+            second.bring(odd.clone());
         }
         self.first.bring(odd);
         *own = Some(Own { answer, body, is_kept: stored.body().is_some() });
         Ok(stored)
     }
 
-    /// Asks the origin what became of a request that is told this; `None` where there is no look-up for
-    /// it, or where the response proves nothing. The caller's own credential is the only one there is.
-    async fn look_up(&self, told: &Decision) -> Option<StoredResponse> {
+    /// Asks the origin for the outcome of a request that got this decision; `None` where no look-up
+    /// is configured for it, or where the response proves nothing. The look-up has the caller's own
+    /// credential, because there is no other.
+    async fn look_up(&self, decision: &Decision) -> Option<StoredResponse> {
         let (config, incoming) = (&self.caller.config, self.incoming);
-        let look_ups = match told {
+        let look_ups = match decision {
             Decision::OutcomeUnknown => &config.resolve,
             _ => &config.resolve_numbers,
         };
@@ -196,7 +203,7 @@ impl WriteRun<'_> {
         }
     }
 
-    /// Calls the origin and reads as much of its answer as is kept.
+    /// Calls the origin and reads as much of its response as is kept.
     async fn ask_origin(
         &self,
         outgoing: Outgoing,
@@ -208,41 +215,41 @@ impl WriteRun<'_> {
         Ok((answer, body))
     }
 
-    /// The answer as it is kept.
+    /// Returns the response as it is kept.
     fn stored(&self, answer: &OriginAnswer, body: &OriginBody) -> StoredResponse {
         let request_id = answer.request_id().unwrap_or(&self.caller.request_id);
         let (status, headers) = (answer.status, answer.headers_of_read_body(body));
         match body {
-            _ if self.write.named_by == NamedBy::Event => {
+            _ if self.write.identity == Identity::Event => {
                 StoredResponse::without_body(status, [], request_id)
             }
             OriginBody::Whole(bytes) => {
                 let limit = self.caller.config.max_replay;
                 StoredResponse::keep(status, headers, bytes.clone(), request_id, limit).0
             }
-            // Recorded before the first byte is passed on: once it is out, nobody may try again.
+            // This is recorded before the first byte is passed on: from then on no attempt may execute.
             OriginBody::Stream { .. } => StoredResponse::without_body(status, headers, request_id),
         }
     }
 
-    fn outcome(&self, answered: Answered, own: Option<Own>) -> Outcome {
-        let Answered { answer, status, after } = answered;
+    fn respond(&self, outcome: WriteOutcome, own: Option<Own>) -> Outcome {
+        let WriteOutcome { response, status, follow_ups } = outcome;
         let own = own.map(|Own { answer, body, is_kept }| {
             let answer = answer.with_body(body, &self.caller.room);
             if is_kept { answer } else { answer.only_once() }
         });
         let reject = |rejection: &Rejection| self.caller.reject_by(rejection, status.as_ref());
-        let answer = match (answer, own) {
-            (Said::Own, Some(own)) => own,
-            (Said::NotStored, Some(own)) => own.not_stored(),
-            (Said::Own | Said::NotStored, None) => reject(&Rejection::Internal),
-            (Said::Replay(response), _) => self.replay(response).unwrap_or_else(|| {
+        let answer = match (response, own) {
+            (CallerResponse::Own, Some(own)) => own,
+            (CallerResponse::NotStored, Some(own)) => own.not_stored(),
+            (CallerResponse::Own | CallerResponse::NotStored, None) => reject(&Rejection::Internal),
+            (CallerResponse::Replay(response), _) => self.replay(response).unwrap_or_else(|| {
                 reject(&Rejection::NotReplayable { http_status: None, resource: None })
             }),
-            (Said::Duplicate, _) => self.caller.duplicate(),
-            (Said::Rejected(rejection), _) => reject(&rejection),
+            (CallerResponse::Duplicate, _) => self.caller.duplicate(),
+            (CallerResponse::Rejected(rejection), _) => reject(&rejection),
         };
-        let work = after.into_iter().filter_map(|after| self.work(after, status.as_ref()));
+        let work = follow_ups.into_iter().filter_map(|next| self.follow_up(next, status.as_ref()));
         let work: Vec<Work> = work.collect();
         let after: Option<Work> = (!work.is_empty()).then(|| {
             let in_order = async move {
@@ -255,9 +262,9 @@ impl WriteRun<'_> {
         Outcome { answer: answer.with_key_status(status.as_ref()), after }
     }
 
-    /// A stored answer. Headers that are no text come from the record that has replayed it.
+    /// Builds a stored response. Headers that are no text come from the record that replayed it.
     fn replay(&self, response: StoredResponse) -> Option<Answer> {
-        let claims = [Some(&self.first), self.number.as_ref()];
+        let claims = [Some(&self.first), self.second.as_ref()];
         let is_odd = response.has_odd_headers();
         let came = claims.into_iter().flatten().filter(|_| is_odd).find_map(|claim| {
             claim.came().filter(|came| {
@@ -268,15 +275,15 @@ impl WriteRun<'_> {
         Answer::replay(response, came)
     }
 
-    fn work(&self, after: After, status: Option<&KeyStatus>) -> Option<Work> {
-        match after {
-            After::Fail(of, cause) => Some(self.claim(of).fail_later(cause)),
-            After::Copy(response) => {
+    fn follow_up(&self, next: FollowUp, status: Option<&KeyStatus>) -> Option<Work> {
+        match next {
+            FollowUp::Fail(target, cause) => Some(self.claim(target).fail_later(cause)),
+            FollowUp::Copy(response) => {
                 let (fingerprint, now) = (self.fingerprints.signing(), clock::now());
                 let shortest = replica::shortest();
                 let (record, left) =
                     oncekey::replica::copy(fingerprint, &response, status?, shortest, now)?;
-                // Until KV has it, the copy is in memory as well, and nobody needs it.
+                // The copy is in memory until KV has it, and it may be skipped when memory is short.
                 let room = Reservation::of_response();
                 let size = response.body().map_or(0, <[u8]>::len) as u64;
                 if size > SMALL && !room.fits_replay(size) {
@@ -291,10 +298,10 @@ impl WriteRun<'_> {
         }
     }
 
-    fn claim(&self, of: Of) -> &Claim {
-        match of {
-            Of::First => &self.first,
-            Of::Number => self.number.as_ref().unwrap_or(&self.first),
+    fn claim(&self, target: Target) -> &Claim {
+        match target {
+            Target::First => &self.first,
+            Target::BusinessKey => self.second.as_ref().unwrap_or(&self.first),
         }
     }
 }

@@ -11,8 +11,8 @@ use crate::http::context::Caller;
 use crate::http::request::Incoming;
 use crate::shard::client::ShardClient;
 use crate::shard::protocol::{Subject, Whose};
-use oncekey::exchange::{NamedBy, Write};
 use oncekey::webhook::{self, Message};
+use oncekey::write_flow::{Identity, Write};
 use oncekey::{Rejection, Scope, ScopedKey};
 use platform::clock;
 use worker::Env;
@@ -46,8 +46,8 @@ async fn receive(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Outc
         incoming,
         body,
         write: Write {
-            named_by: NamedBy::Event,
-            number: None,
+            identity: Identity::Event,
+            business_key: None,
             lease: config.policy.lease,
             unreachable: config.unreachable,
             unknown_outcome: config.policy.of_events().unknown_outcome,
@@ -55,7 +55,7 @@ async fn receive(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Outc
         fingerprints: webhook::fingerprints(),
         key: Some(id),
         first: Claim::new(shard, None, config.policy.of_events(), &caller.measure),
-        number: None,
+        second: None,
     };
     Ok(write_run.execute().await)
 }

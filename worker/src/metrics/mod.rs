@@ -95,7 +95,7 @@ impl Measure {
 
     pub(crate) fn refused(&self, rejection: &Rejection) {
         self.became(match rejection {
-            Rejection::OfNumber { why, .. } => return self.refused(why),
+            Rejection::OfBusinessKey { why, .. } => return self.refused(why),
             Rejection::Mismatch => Outcome::Mismatched,
             Rejection::InProgress => Outcome::InProgress,
             Rejection::OutcomeUnknown => Outcome::Unknown,

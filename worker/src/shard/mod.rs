@@ -253,7 +253,7 @@ impl Store {
                 decided::<Settle>(lifecycle::settle(record, settlement, now))
             }
             AnyOperation::Peek(Peek { fingerprints }) => {
-                decided::<Peek>(lifecycle::recall(record, &fingerprints, now))
+                decided::<Peek>(lifecycle::peek(record, &fingerprints, now))
             }
             AnyOperation::Inspect(Inspect) => {
                 let status = record.and_then(|record| record.status(now));

@@ -87,7 +87,7 @@ fn check_left_out(body: &[u8], value: &Value, choices: &mut Choices) {
 fn check_number(body: &[u8], value: Option<&Value>) {
     static KEYS: LazyLock<BusinessKeys> =
         LazyLock::new(|| BusinessKeys::parse("POST:/o:/no").expect("a list"));
-    let found = KEYS.number("POST", "/o", Some("application/json"), body);
+    let found = KEYS.read("POST", "/o", Some("application/json"), body);
     let Some(value) = value else {
         return assert!(found.is_err());
     };

@@ -89,7 +89,7 @@ pub(super) fn check_life(record: &Record, now: u64, which: usize) {
         3 => parts(lifecycle::settle(some(), Settlement::Executed(answer), now)),
         4 => parts(lifecycle::settle(some(), Settlement::NotExecuted, now)),
         5 => parts(lifecycle::renew(some(), TOKEN, now)),
-        6 => parts(lifecycle::recall(some(), &FINGERPRINTS, now)),
+        6 => parts(lifecycle::peek(some(), &FINGERPRINTS, now)),
         _ => parts(lifecycle::expire(record.clone(), now)),
     };
     check_next(next, change, now);

@@ -65,7 +65,7 @@ fn decide(operation: &AnyOperation, record: Option<Record>) -> (Next, Option<Cha
             replied::<Inspect>(Step { decision: (), status, next: Next::Keep, change: None })
         }
         AnyOperation::Peek(Peek { fingerprints }) => {
-            replied::<Peek>(lifecycle::recall(record, fingerprints, NOW))
+            replied::<Peek>(lifecycle::peek(record, fingerprints, NOW))
         }
     }
 }

@@ -7,7 +7,7 @@ use super::message::{Event, Said, To};
 use super::requests;
 use super::shard::Operation;
 use super::world::{Clock, World};
-use oncekey::exchange::{After, Answer, Answered, Of};
+use oncekey::write_flow::{CallerResponse, FollowUp, Target, WriteOutcome};
 use oncekey::{FailCause, KeyStatus, Millis, Rejection};
 use std::rc::Rc;
 
@@ -15,37 +15,38 @@ use std::rc::Rc;
 const SHORTEST: Millis = Millis::from_seconds(60);
 
 impl World<'_> {
-    pub(super) fn answer(&mut self, exchange: u32, answered: Answered) {
+    pub(super) fn answer(&mut self, exchange: u32, answered: WriteOutcome) {
         let Some(running) = self.running(exchange) else { return };
         if std::mem::replace(&mut running.is_answered, true) {
             return;
         }
         let (to, gateway) = (running.request.to, running.request.gateway);
         let adopted = running.numbered && running.number.is_some();
-        let Answered { answer, status, after } = answered;
-        let said = self.said(exchange, &answer, status.as_ref());
-        if adopted && matches!(answer, Answer::Replay(_)) {
+        let WriteOutcome { response, status, follow_ups } = answered;
+        let said = self.said(exchange, &response, status.as_ref());
+        if adopted && matches!(response, CallerResponse::Replay(_)) {
             self.note(Met::AdoptedAnswer);
         }
-        self.check_answer(exchange, &answer, &said, status.as_ref());
+        self.check_answer(exchange, &response, &said, status.as_ref());
         self.tell(|_| format!("exchange {exchange}: answers {}", shown(&said)));
         self.answer_leaves(to, said);
         let Some(running) = self.running(exchange) else { return };
         let (first, prints) = (running.first, running.prints);
         let number = running.number.unwrap_or(first);
-        for after in after {
-            match after {
-                After::Fail(of, cause) => {
+        for follow_up in follow_ups {
+            match follow_up {
+                FollowUp::Fail(of, cause) => {
                     self.note(if cause == FailCause::NotStored {
                         Met::AfterNotStored
                     } else {
                         Met::AfterFail
                     });
-                    let Claim { name, token, .. } = if of == Of::First { first } else { number };
+                    let Claim { name, token, .. } =
+                        if of == Target::First { first } else { number };
                     let fail = Operation::Fail { token, cause };
                     self.call(gateway, name, fail, Patience::in_background(), Purpose::Nobody);
                 }
-                After::Copy(response) => {
+                FollowUp::Copy(response) => {
                     let (print, now) = (prints.signing(), self.time(Clock::Gateway(gateway)));
                     let Some(status) = &status else { continue };
                     let copy = self.rules.copy(print, &response, status, SHORTEST, now);
@@ -59,7 +60,7 @@ impl World<'_> {
     }
 
     /// What the caller sees.
-    fn said(&mut self, exchange: u32, answer: &Answer, status: Option<&KeyStatus>) -> Said {
+    fn said(&mut self, exchange: u32, answer: &CallerResponse, status: Option<&KeyStatus>) -> Said {
         let own =
             self.running(exchange).and_then(|running| running.own.as_ref().map(|own| own.answer));
         let head = Said {
@@ -69,15 +70,15 @@ impl World<'_> {
         };
         let status_of = |world: &Self, own: usize| world.origin.answers[own].status;
         match (answer, own) {
-            (Answer::Own, Some(own)) => {
+            (CallerResponse::Own, Some(own)) => {
                 self.note(Met::OwnAnswer);
                 Said { status: status_of(self, own), answer: Some(own), ..head }
             }
-            (Answer::NotStored, Some(own)) => {
+            (CallerResponse::NotStored, Some(own)) => {
                 self.note(Met::NotStoredAnswer);
                 Said { status: status_of(self, own), answer: Some(own), not_stored: true, ..head }
             }
-            (Answer::Replay(response), _) => {
+            (CallerResponse::Replay(response), _) => {
                 self.note(Met::ReplayAnswer);
                 let answer = self.origin.answer_of(response);
                 if answer.is_none() {
@@ -87,24 +88,24 @@ impl World<'_> {
                 }
                 Said { status: response.status, answer, replayed: true, ..head }
             }
-            (Answer::Duplicate, _) => {
+            (CallerResponse::Duplicate, _) => {
                 self.note(Met::DuplicateAnswer);
                 Said { status: 200, replayed: true, ..head }
             }
-            (Answer::Rejected(why), _) => {
+            (CallerResponse::Rejected(why), _) => {
                 self.note(match why {
                     Rejection::StoreUnavailable => Met::StoreDownAnswer,
                     Rejection::TooLateToDispatch => Met::TooLateAnswer,
                     Rejection::OriginTimedOut(_) => Met::TimedOutAnswer,
                     Rejection::OriginUnreachable(_) => Met::UnreachableAnswer,
                     Rejection::RecordUnreadable => Met::UnreadableAnswer,
-                    Rejection::OfNumber { .. } => Met::NumberAnswer,
+                    Rejection::OfBusinessKey { .. } => Met::NumberAnswer,
                     _ => Met::RejectedAnswer,
                 });
                 let (status, code, retry_after) = requests::told(why);
                 Said { status, code: Some(code), retry_after, ..head }
             }
-            (Answer::Own | Answer::NotStored, None) => {
+            (CallerResponse::Own | CallerResponse::NotStored, None) => {
                 self.breaks(
                     "answer: an own answer is the origin's",
                     format!("exchange {exchange}"),

@@ -6,7 +6,7 @@ use super::message::{Event, Kind, Request, Said, To};
 use super::requests::{self, EVENT, SOURCE};
 use super::settings::PAUSES;
 use super::world::{START, World};
-use oncekey::exchange::NamedBy;
+use oncekey::write_flow::Identity;
 use oncekey::{IdempotencyKey, KeyState, UnixMillis};
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ pub(super) struct Caller {
     tenant: u8,
     key: Option<IdempotencyKey>,
     content: u8,
-    named_by: NamedBy,
+    identity: Identity,
     asks_left: u16,
     /// Which request it is that it waits for.
     number: u32,
@@ -50,10 +50,10 @@ impl World<'_> {
             let tenant = self.choices.pick(&[0, 0, 0, 1]);
             let content = self.choices.pick(&[0, 0, 0, 1, 4]);
             let key = keys[usize::from(self.choices.below(keys.len() as u16))].clone();
-            let (tenant, key, content, named_by) = match kind {
-                1 if self.settings.numbers => (tenant, None, content, NamedBy::Number),
-                2 => (SOURCE, Some(requests::key("msg-1")), EVENT, NamedBy::Event),
-                _ => (tenant, Some(key), content, NamedBy::Key),
+            let (tenant, key, content, identity) = match kind {
+                1 if self.settings.numbers => (tenant, None, content, Identity::BusinessKey),
+                2 => (SOURCE, Some(requests::key("msg-1")), EVENT, Identity::Event),
+                _ => (tenant, Some(key), content, Identity::Key),
             };
             let asks_left = self.choices.below(4);
             let (number_of_ask, waits, heard) = (0, false, None);
@@ -61,7 +61,7 @@ impl World<'_> {
                 tenant,
                 key,
                 content,
-                named_by,
+                identity,
                 asks_left,
                 number: number_of_ask,
                 waits,
@@ -71,7 +71,7 @@ impl World<'_> {
             let caller = usize::from(number);
             let after = self.pause();
             self.later(after, Event::Ask(caller));
-            if named_by == NamedBy::Key && self.choices.chance(250) {
+            if identity == Identity::Key && self.choices.chance(250) {
                 let kind = self.choices.pick(&[Kind::State, Kind::Void]);
                 let after = self.pause();
                 self.later(after, Event::KeyCall { caller, kind });
@@ -127,8 +127,8 @@ impl World<'_> {
     }
 
     fn request_of(&self, caller: usize, to: To, kind: Kind, gateway: usize) -> Request {
-        let Caller { tenant, ref key, content, named_by, .. } = self.callers[caller];
-        Request { to, kind, tenant, key: key.clone(), content, named_by, gateway }
+        let Caller { tenant, ref key, content, identity, .. } = self.callers[caller];
+        Request { to, kind, tenant, key: key.clone(), content, identity, gateway }
     }
 
     /// Sends a request to a gateway: it may be lost, late, or sent twice.

@@ -6,7 +6,9 @@ use super::message::{Came, Event, Kind, Request, Said, To};
 use super::requests::{self, EVENT};
 use super::shard::{Operation, Reply};
 use super::world::{Clock, World};
-use oncekey::exchange::{Exchange, NamedBy, Of, OriginFailure, Step, Told, Write};
+use oncekey::write_flow::{
+    Action as FlowAction, Event as FlowEvent, Identity, OriginFailure, Target, Write, WriteFlow,
+};
 use oncekey::{
     Attempt, Fingerprints, Policy, Record, Rejection, StoredResponse, Token, UnixMillis,
 };
@@ -30,7 +32,7 @@ pub(super) struct Claim {
 pub(super) struct Running {
     pub(super) request: Request,
     write: Write,
-    machine: Exchange,
+    machine: WriteFlow,
     /// The number of the step that it waits for.
     step: u8,
     doing: Doing,
@@ -92,7 +94,7 @@ impl World<'_> {
     }
 
     fn set_out(&mut self, request: Request) {
-        let Request { tenant, content, named_by, gateway, .. } = request;
+        let Request { tenant, content, identity, gateway, .. } = request;
         let (settings, policy) =
             (self.settings.gateways[gateway], self.settings.gateways[gateway].policy);
         let prints = requests::fingerprints(content, settings.secrets);
@@ -100,15 +102,15 @@ impl World<'_> {
         let minted_at = request.key.as_ref().and_then(|key| key.minted_at());
         let of_key = request.key.clone().map(|key| self.name_of_key(tenant, &key));
         let of_number = numbered.then(|| self.name_of_number(tenant, content));
-        let number_policy = self.rules.of_numbers(policy);
+        let number_policy = self.rules.of_business_keys(policy);
         let claim = |world: &mut Self, name, minted_at, policy| Claim {
             name,
             token: world.token(),
             minted_at,
             policy,
         };
-        let (first, number) = match (of_key, of_number, named_by) {
-            (Some(key), _, NamedBy::Event) => {
+        let (first, number) = match (of_key, of_number, identity) {
+            (Some(key), _, Identity::Event) => {
                 let policy = self.rules.of_events(policy);
                 (claim(self, key, None, policy), None)
             }
@@ -120,8 +122,8 @@ impl World<'_> {
             (None, None, _) => return,
         };
         let write = Write {
-            named_by,
-            number: numbered.then(|| requests::number(content).clone()),
+            identity,
+            business_key: numbered.then(|| requests::number(content).clone()),
             lease: policy.lease,
             unreachable: settings.unreachable,
             unknown_outcome: policy.unknown_outcome,
@@ -156,17 +158,17 @@ impl World<'_> {
         self.exchanges[exchange as usize].as_deref_mut()
     }
 
-    fn told(&mut self, exchange: u32, told: Told) {
+    fn told(&mut self, exchange: u32, told: FlowEvent) {
         let Some(running) = self.exchanges[exchange as usize].as_deref() else { return };
         let now = self.time(Clock::Gateway(running.request.gateway));
         let rules = self.rules;
         let Some(running) = self.running(exchange) else { return };
         let Running { machine, write, .. } = running;
-        let step = rules.tell(machine, write, told, now);
+        let step = rules.advance(machine, write, told, now);
         self.follow(exchange, step);
     }
 
-    fn follow(&mut self, exchange: u32, step: Step) {
+    fn follow(&mut self, exchange: u32, step: FlowAction) {
         let early = self.rules.leaves_early(&step);
         if let Some(answered) = early {
             self.answer(exchange, answered);
@@ -174,41 +176,41 @@ impl World<'_> {
         let Some(running) = self.running(exchange) else { return };
         running.step += 1;
         running.doing = match &step {
-            Step::Begin(Of::First) => Doing::BeginFirst,
-            Step::AskReplica => Doing::Replica,
-            Step::RecallNumber => Doing::Recall,
-            Step::Settle(..) => Doing::Settle,
-            Step::CallOrigin(_) => Doing::Origin,
+            FlowAction::Begin(Target::First) => Doing::BeginFirst,
+            FlowAction::AskReplica => Doing::Replica,
+            FlowAction::PeekBusinessKey => Doing::Recall,
+            FlowAction::Settle(..) => Doing::Settle,
+            FlowAction::CallOrigin(_) => Doing::Origin,
             _ => Doing::Else,
         };
         let (number, gateway, first) = (running.step, running.request.gateway, running.first);
         let beside = running.number.unwrap_or(first);
-        let claim = |of| if of == Of::First { first } else { beside };
+        let claim = |of| if of == Target::First { first } else { beside };
         let (prints, content) = (running.prints, running.request.content);
-        let is_event = running.write.named_by == NamedBy::Event;
+        let is_event = running.write.identity == Identity::Event;
         let within = Patience::within(first.policy.lease.as_u64() / 2);
         let in_hand = Patience::with_answer_in_hand();
         let purpose = |is_end| Purpose::Step { exchange, step: number, is_end };
         match step {
-            Step::Begin(of) => {
-                self.note(if of == Of::First { Met::StepBegin } else { Met::StepBeginNumber });
+            FlowAction::Begin(of) => {
+                self.note(if of == Target::First { Met::StepBegin } else { Met::StepBeginNumber });
                 let Claim { name, token, minted_at, policy } = claim(of);
                 let begin = Operation::Begin { content, prints, token, minted_at, policy };
                 self.call(gateway, name, begin, within, purpose(false));
-                if of == Of::First && !is_event && self.settings.replica {
+                if of == Target::First && !is_event && self.settings.replica {
                     self.later(SLOW, Event::Slow { exchange, step: number });
                 }
             }
-            Step::AskReplica => {
+            FlowAction::AskReplica => {
                 self.note(Met::StepAskReplica);
                 self.ask_replica(exchange, number, first.name);
             }
-            Step::RecallNumber => {
+            FlowAction::PeekBusinessKey => {
                 self.note(Met::StepRecallNumber);
                 let recall = Operation::Recall { prints };
                 self.call(gateway, beside.name, recall, within, purpose(false));
             }
-            Step::CallOrigin(execution) => {
+            FlowAction::CallOrigin(execution) => {
                 self.note(Met::StepCallOrigin);
                 self.check_dispatch(exchange);
                 let after = execution.renew_after().as_u64();
@@ -218,12 +220,12 @@ impl World<'_> {
                 self.later(after, Event::Renew { exchange });
                 self.call_origin(exchange, number);
             }
-            Step::LookUp(_) => {
+            FlowAction::LookUp(_) => {
                 self.note(Met::StepLookUp);
                 self.look_up(exchange, number);
             }
-            Step::Complete(of, response) => {
-                self.note(if of == Of::First {
+            FlowAction::Complete(of, response) => {
+                self.note(if of == Target::First {
                     Met::StepComplete
                 } else {
                     Met::StepCompleteNumber
@@ -233,17 +235,21 @@ impl World<'_> {
                 let complete = Operation::Complete { token, response };
                 self.call(gateway, name, complete, in_hand, purpose(true));
             }
-            Step::Fail(of, cause) => {
-                self.note(if of == Of::First { Met::StepFail } else { Met::StepFailNumber });
+            FlowAction::Fail(of, cause) => {
+                self.note(if of == Target::First { Met::StepFail } else { Met::StepFailNumber });
                 let Claim { name, token, .. } = claim(of);
                 self.call(gateway, name, Operation::Fail { token, cause }, in_hand, purpose(true));
             }
-            Step::Settle(of, settlement) => {
-                self.note(if of == Of::First { Met::StepSettle } else { Met::StepSettleNumber });
+            FlowAction::Settle(of, settlement) => {
+                self.note(if of == Target::First {
+                    Met::StepSettle
+                } else {
+                    Met::StepSettleNumber
+                });
                 let settle = Operation::Settle { settlement, by_operator: false };
                 self.call(gateway, claim(of).name, settle, within, purpose(false));
             }
-            Step::Answer(answered) => {
+            FlowAction::Respond(answered) => {
                 self.answer(exchange, answered);
                 self.exchanges[exchange as usize] = None;
             }
@@ -265,16 +271,16 @@ impl World<'_> {
                 };
                 let told = match reply.as_deref() {
                     Some(Reply::Ended(completion, status)) => {
-                        Told::Ended(Some((completion.clone(), status.clone())))
+                        FlowEvent::Ended(Some((completion.clone(), status.clone())))
                     }
                     Some(Reply::Begun(decision, status)) => {
-                        Told::Begun(Ok((decision.clone(), status.clone())))
+                        FlowEvent::Begun(Ok((decision.clone(), status.clone())))
                     }
-                    Some(Reply::Recalled(decision)) => Told::Recalled(Ok(decision.clone())),
+                    Some(Reply::Recalled(decision)) => FlowEvent::Peeked(Ok(decision.clone())),
                     Some(Reply::Settled(settling, status)) => {
-                        Told::Settled(Ok((*settling, status.clone())))
+                        FlowEvent::Settled(Ok((*settling, status.clone())))
                     }
-                    _ if is_end => Told::Ended(None),
+                    _ if is_end => FlowEvent::Ended(None),
                     _ => self.no_word(exchange, down()),
                 };
                 self.told(exchange, told);
@@ -283,11 +289,11 @@ impl World<'_> {
     }
 
     /// Nobody could say.
-    fn no_word(&mut self, exchange: u32, why: Rejection) -> Told {
+    fn no_word(&mut self, exchange: u32, why: Rejection) -> FlowEvent {
         match self.running(exchange).map(|running| running.doing) {
-            Some(Doing::Recall) => Told::Recalled(Err(why)),
-            Some(Doing::Settle) => Told::Settled(Err(why)),
-            _ => Told::Begun(Err(why)),
+            Some(Doing::Recall) => FlowEvent::Peeked(Err(why)),
+            Some(Doing::Settle) => FlowEvent::Settled(Err(why)),
+            _ => FlowEvent::Begun(Err(why)),
         }
     }
 
@@ -337,12 +343,12 @@ impl World<'_> {
                 self.check_copy(claim.name, &step.decision, now);
                 self.tell(|_| format!("exchange {exchange}: the replica knows"));
                 self.drop_calls(exchange);
-                self.told(exchange, Told::Copied(Some((step.decision, step.status))));
+                self.told(exchange, FlowEvent::Copied(Some((step.decision, step.status))));
             }
             None => {
                 self.note(if had_one { Met::ReplicaNotBelieved } else { Met::ReplicaNothing });
                 if doing == Doing::Replica {
-                    self.told(exchange, Told::Copied(None));
+                    self.told(exchange, FlowEvent::Copied(None));
                 }
             }
         }
@@ -358,7 +364,7 @@ impl World<'_> {
             Ok(came) => format!("exchange {exchange}: the origin answers {}", came.stored.status),
             Err(failure) => format!("exchange {exchange}: the origin: {failure:?}"),
         });
-        self.told(exchange, Told::Called(called.map(|came| came.stored)));
+        self.told(exchange, FlowEvent::Called(called.map(|came| came.stored)));
     }
 
     pub(super) fn found_out(
@@ -369,7 +375,7 @@ impl World<'_> {
     ) {
         if self.running(exchange).is_some_and(|running| running.step == step) {
             self.note(if found.is_some() { Met::FoundAnswer } else { Met::FoundNothing });
-            self.told(exchange, Told::LookedUp(found.map(|found| *found)));
+            self.told(exchange, FlowEvent::LookedUp(found.map(|found| *found)));
         }
     }
 

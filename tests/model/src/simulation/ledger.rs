@@ -8,8 +8,8 @@ use super::requests::{self, EVENT, FIRST_OF_PAGES, SOURCE};
 use super::settings::{Recognises, SHARDS};
 use super::shard::{Operation, Reply};
 use super::world::{Clock, World};
-use oncekey::exchange::{Answer, NamedBy, Of};
 use oncekey::journal::JournalEntry;
+use oncekey::write_flow::{CallerResponse, Identity, Target};
 use oncekey::{
     Completion, Decision, ExpiredKey, IdempotencyKey, KeyState, KeyStatus, Policy, Record,
     Rejection, ScopedKey, Settling, State, StoredResponse, Token, UnixMillis,
@@ -79,7 +79,7 @@ impl World<'_> {
 
     pub(super) fn name_of_number(&mut self, tenant: u8, content: u8) -> usize {
         let number = requests::number(content);
-        let scoped = ScopedKey::of_number(requests::scope(tenant), number);
+        let scoped = ScopedKey::of_business_key(requests::scope(tenant), number);
         let label = || format!("number {} of {tenant}", requests::number_of(content));
         self.name(scoped, label, tenant, None, Some(requests::number_of(content)))
     }
@@ -359,7 +359,7 @@ impl World<'_> {
     pub(super) fn check_dispatch(&mut self, exchange: u32) {
         let Some(running) = &self.exchanges[exchange as usize] else { return };
         let (claims, since) = ([Some(running.first), running.number], running.since());
-        let named_by_key = running.request.named_by == NamedBy::Key;
+        let named_by_key = running.request.identity == Identity::Key;
         for Claim { name, token, .. } in claims.into_iter().flatten() {
             let of_name = &self.ledger.names[name];
             let label = of_name.label.clone();
@@ -381,10 +381,10 @@ impl World<'_> {
     }
 
     /// The number's record gets the answer before its key's.
-    pub(super) fn check_order(&mut self, exchange: u32, of: Of) {
+    pub(super) fn check_order(&mut self, exchange: u32, of: Target) {
         let Some(running) = &self.exchanges[exchange as usize] else { return };
         let is_own = running.has_own();
-        if of == Of::Number && running.number.is_some() {
+        if of == Target::BusinessKey && running.number.is_some() {
             let first = running.first;
             if is_own && self.ledger.names[first.name].recorded.contains(&first.token) {
                 self.breaks(
@@ -415,7 +415,7 @@ impl World<'_> {
     pub(super) fn check_answer(
         &mut self,
         exchange: u32,
-        answer: &Answer,
+        answer: &CallerResponse,
         said: &Said,
         status: Option<&KeyStatus>,
     ) {
@@ -434,7 +434,7 @@ impl World<'_> {
         let has_recorded =
             |claim: Claim| self.ledger.names[claim.name].recorded.contains(&claim.token);
         match answer {
-            Answer::Own => {
+            CallerResponse::Own => {
                 let is_stored = has_recorded(first) || running.number.is_some_and(has_recorded);
                 if !is_stored {
                     let what =
@@ -443,7 +443,7 @@ impl World<'_> {
                 }
                 self.check_first_answer(first.name, said, status);
             }
-            Answer::Replay(response) => {
+            CallerResponse::Replay(response) => {
                 // A number may give its answer while its key's record takes none.
                 let of = [Some(first), running.number].into_iter().flatten();
                 let has_it = |claim: Claim| {
@@ -456,17 +456,17 @@ impl World<'_> {
                 }
                 self.check_first_answer(first.name, said, status);
             }
-            Answer::Duplicate => {
+            CallerResponse::Duplicate => {
                 let key = request.key.clone();
                 let done = |given: &super::origin::Given| given.charged && given.key == key;
                 if !self.origin.answers.iter().any(done) {
                     self.breaks("event: a duplicate was done", format!("exchange {exchange}"));
                 }
             }
-            Answer::Rejected(Rejection::Internal) => {
+            CallerResponse::Rejected(Rejection::Internal) => {
                 self.breaks("gateway: no fault of its own", format!("exchange {exchange}"));
             }
-            Answer::NotStored | Answer::Rejected(_) => {}
+            CallerResponse::NotStored | CallerResponse::Rejected(_) => {}
         }
     }
 

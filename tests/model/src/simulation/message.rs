@@ -3,7 +3,7 @@
 use super::origin::AtOrigin;
 use super::page::PageMoment;
 use super::shard::{Letter, Reply};
-use oncekey::exchange::{NamedBy, OriginFailure};
+use oncekey::write_flow::{Identity, OriginFailure};
 use oncekey::{IdempotencyKey, KeyState, StoredResponse, UnixMillis};
 use std::rc::Rc;
 
@@ -56,7 +56,7 @@ pub(super) struct Request {
     pub(super) tenant: u8,
     pub(super) key: Option<IdempotencyKey>,
     pub(super) content: u8,
-    pub(super) named_by: NamedBy,
+    pub(super) identity: Identity,
     pub(super) gateway: usize,
 }
 

@@ -5,7 +5,7 @@ use super::message::{Came, Event};
 use super::requests::{self, EVENT};
 use super::settings::Recognises;
 use super::world::World;
-use oncekey::exchange::{NamedBy, OriginFailure};
+use oncekey::write_flow::{Identity, OriginFailure};
 use oncekey::{IdempotencyKey, StoredResponse};
 
 #[derive(Default)]
@@ -232,7 +232,7 @@ impl World<'_> {
         let Some(running) = &self.exchanges[exchange as usize] else { return };
         let (tenant, content) = (running.request.tenant, running.request.content);
         let is_asked = self.settings.looks_up && self.settings.numbers;
-        let is_asked = is_asked && running.request.named_by != NamedBy::Event;
+        let is_asked = is_asked && running.request.identity != Identity::Event;
         let fails = is_asked && self.goes_wrong(self.settings.weather.origin);
         let of_number = |given: &&Given| {
             given.charged

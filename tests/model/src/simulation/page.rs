@@ -6,12 +6,12 @@ use super::requests::{self, FIRST_OF_PAGES};
 use super::storage::Slot;
 use super::world::{Clock, World};
 use crate::rules::Ordered;
-use oncekey::exchange::NamedBy;
 use oncekey::intent::{
     self, Call, CallSettings, Command, End, Ended, Entry, Goal, Moment, Report, Stored, TabToken,
     Waiting, Which,
 };
 use oncekey::retry::{Answer, Body, Doubt, Heard, Outcome, RetryPolicy};
+use oncekey::write_flow::Identity;
 use oncekey::{IdempotencyKey, KeyState, Millis, UnixMillis};
 
 /// How long a key call may take.
@@ -357,9 +357,9 @@ impl World<'_> {
         if self.goes_wrong(self.settings.weather.front / 4) {
             return self.gate(to);
         }
-        let (kind, named_by) = (Kind::Write, NamedBy::Key);
+        let (kind, identity) = (Kind::Write, Identity::Key);
         let to = To::Page(to);
-        self.send(Request { to, kind, tenant, key: Some(key), content, named_by, gateway }, true);
+        self.send(Request { to, kind, tenant, key: Some(key), content, identity, gateway }, true);
     }
 
     /// Somebody before the gateway answers.
@@ -390,14 +390,14 @@ impl World<'_> {
     fn ask_key(&mut self, to: PageMoment, key: IdempotencyKey, kind: Kind) {
         let tenant = self.devices[to.device].tenant;
         self.later(KEY_CALL, Event::Page(PageMoment { what: What::TimedOut, ..to }));
-        let named_by = NamedBy::Key;
+        let identity = Identity::Key;
         let request = Request {
             to: To::Page(to),
             kind,
             tenant,
             key: Some(key),
             content: 0,
-            named_by,
+            identity,
             gateway: 0,
         };
         self.send(request, false);

@@ -1,6 +1,6 @@
 //! What is asked: contents, names, fingerprints. They are few and made once.
 
-use oncekey::business::Number;
+use oncekey::BusinessKey;
 use oncekey::fingerprint::RequestParts;
 use oncekey::intent::Payload;
 use oncekey::{BusinessKeys, Fingerprints, IdempotencyKey, Rejection, Scope, webhook};
@@ -20,7 +20,7 @@ struct Made {
     fingerprints: Vec<[Fingerprints; 3]>,
     event: Fingerprints,
     payloads: Vec<Payload>,
-    numbers: Vec<Number>,
+    numbers: Vec<BusinessKey>,
     scopes: [Scope; 2],
     source: Scope,
 }
@@ -29,7 +29,7 @@ static MADE: LazyLock<Made> = LazyLock::new(|| {
     let keys = BusinessKeys::parse("POST:/v1/orders:/no").unwrap_or_else(|why| panic!("{why}"));
     let bodies: Vec<_> = (0..CONTENTS).map(|content| body(content).into_bytes()).collect();
     let number = |body: &Vec<u8>| {
-        let found = keys.number(METHOD, PATH, Some("application/json"), body);
+        let found = keys.read(METHOD, PATH, Some("application/json"), body);
         found.ok().flatten().expect("there is a number in each body")
     };
     let secrets = &*super::settings::SECRETS;
@@ -70,7 +70,7 @@ pub(super) fn number_of(content: u8) -> u8 {
     content / 4
 }
 
-pub(super) fn number(content: u8) -> &'static Number {
+pub(super) fn number(content: u8) -> &'static BusinessKey {
     &MADE.numbers[usize::from(content)]
 }
 

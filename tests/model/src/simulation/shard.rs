@@ -170,7 +170,7 @@ impl World<'_> {
                 (Reply::Settled(step.decision, step.status), step.next, step.change)
             }
             Operation::Recall { prints } => {
-                let step = rules.recall(record, prints, now);
+                let step = rules.peek(record, prints, now);
                 (Reply::Recalled(step.decision), step.next, step.change)
             }
             Operation::Inspect => {

@@ -7,8 +7,9 @@ use super::requests::{self, Asked};
 use super::{Action, World};
 use crate::config::{Clock, Scene, Secrets};
 use crate::reached::Event;
-use oncekey::exchange::{
-    After, Answer, Answered, Exchange, NamedBy, Of, OriginFailure, Step, Told, Write,
+use oncekey::write_flow::{
+    Action as FlowAction, CallerResponse, Event as FlowEvent, FollowUp, Identity, OriginFailure,
+    Target, Write, WriteFlow, WriteOutcome,
 };
 use oncekey::{Decision, FailCause, IdempotencyKey, Millis, Rejection, StoredResponse, UnixMillis};
 use std::sync::Arc;
@@ -28,8 +29,8 @@ pub(super) struct Running {
     /// Where its records are.
     pub(super) first: u8,
     pub(super) beside: Option<u8>,
-    machine: Exchange,
-    pub(super) doing: Step,
+    machine: WriteFlow,
+    pub(super) doing: FlowAction,
     /// The number of the step that it waits for.
     pub(super) step: u8,
     /// Whether the origin has been called, so that its leases are to be kept.
@@ -51,7 +52,7 @@ pub(super) struct Sent<'a> {
     pub(super) key: Option<&'a IdempotencyKey>,
     pub(super) content: u8,
     pub(super) number: Option<u8>,
-    pub(super) named_by: NamedBy,
+    pub(super) identity: Identity,
     pub(super) gateway: u8,
 }
 
@@ -59,17 +60,18 @@ impl Running {
     /// Whether it waits for this record's object.
     pub(super) fn waits_for(&self, shelf: u8) -> bool {
         match &self.doing {
-            Step::Begin(of) | Step::Complete(of, _) | Step::Fail(of, _) | Step::Settle(of, _) => {
-                self.shelf(*of) == shelf
-            }
-            Step::RecallNumber => self.shelf(Of::Number) == shelf,
+            FlowAction::Begin(of)
+            | FlowAction::Complete(of, _)
+            | FlowAction::Fail(of, _)
+            | FlowAction::Settle(of, _) => self.shelf(*of) == shelf,
+            FlowAction::PeekBusinessKey => self.shelf(Target::BusinessKey) == shelf,
             _ => false,
         }
     }
 
     /// Whether it may still call the origin, or has done so and does not know what came of it.
     pub(super) fn may_execute(&self) -> bool {
-        let is_early = matches!(self.doing, Step::Begin(_) | Step::AskReplica);
+        let is_early = matches!(self.doing, FlowAction::Begin(_) | FlowAction::AskReplica);
         is_early || self.executes
     }
 
@@ -82,14 +84,14 @@ impl Running {
     }
 
     /// What it does, for the story.
-    pub(super) fn doing(&self) -> &Step {
+    pub(super) fn doing(&self) -> &FlowAction {
         &self.doing
     }
 
-    fn shelf(&self, of: Of) -> u8 {
+    fn shelf(&self, of: Target) -> u8 {
         match of {
-            Of::First => self.first,
-            Of::Number => self.beside.unwrap_or(self.first),
+            Target::First => self.first,
+            Target::BusinessKey => self.beside.unwrap_or(self.first),
         }
     }
 }
@@ -109,9 +111,9 @@ impl World {
         let caller = &scene.config.callers[usize::from(caller)];
         let minted_at = caller.timed.then_some(super::START);
         let key = caller.key.map(|key| requests::key(key, minted_at));
-        let &crate::config::Caller { tenant, content, number, named_by, .. } = caller;
+        let &crate::config::Caller { tenant, content, number, identity, .. } = caller;
         let key = key.as_ref();
-        self.set_out(scene, Sent { to: None, tenant, key, content, number, named_by, gateway });
+        self.set_out(scene, Sent { to: None, tenant, key, content, number, identity, gateway });
     }
 
     /// The record that decides first for a caller.
@@ -128,7 +130,7 @@ impl World {
     }
 
     pub(super) fn set_out(&mut self, scene: &Scene, sent: Sent<'_>) {
-        let Sent { to, tenant, key, content, number, named_by, gateway } = sent;
+        let Sent { to, tenant, key, content, number, identity, gateway } = sent;
         let list = self.secrets[usize::from(gateway)];
         let secrets = scene.config.secrets.get(usize::from(list)).copied();
         let asked = Asked {
@@ -136,7 +138,7 @@ impl World {
             content,
             gateway,
             secrets: secrets.unwrap_or(Secrets::None),
-            named_by,
+            identity,
             minted_at: key.and_then(IdempotencyKey::minted_at),
         };
         let of_number = number.map(|number| {
@@ -145,7 +147,7 @@ impl World {
         });
         let of_key = key.map(|key| {
             let name = scene.rules.name(asked.scope(), key);
-            self.shelf(name, named_by == NamedBy::Event)
+            self.shelf(name, identity == Identity::Event)
         });
         let (first, beside) = match (of_key, of_number) {
             (Some(key), number) => (key, number),
@@ -181,50 +183,54 @@ impl World {
         self.running.iter().any(|running| (running.number, running.step) == (number, step))
     }
 
-    pub(super) fn tell(&mut self, scene: &Scene, number: u8, told: Told) {
+    pub(super) fn tell(&mut self, scene: &Scene, number: u8, told: FlowEvent) {
         let Some(at) = self.running.iter().position(|running| running.number == number) else {
             return;
         };
-        if let (Step::LookUp(_), Told::LookedUp(found)) = (&self.running[at].doing, &told) {
+        if let (FlowAction::LookUp(_), FlowEvent::LookedUp(found)) =
+            (&self.running[at].doing, &told)
+        {
             let is_found = found.is_some();
             scene.reached.note(if is_found { Event::LookedUp } else { Event::LookedUpNothing });
         }
-        if let (Step::Begin(Of::Number), Told::Begun(Ok((Decision::Replay(_), _)))) =
-            (&self.running[at].doing, &told)
+        if let (
+            FlowAction::Begin(Target::BusinessKey),
+            FlowEvent::Begun(Ok((Decision::Replay(_), _))),
+        ) = (&self.running[at].doing, &told)
         {
             scene.reached.note(Event::AdoptedNumber);
         }
         let now = self.time_at(Clock::Gateway(self.running[at].asked.gateway));
         let running = &mut self.running[at];
-        if let Told::Called(Ok(own)) = &told {
+        if let FlowEvent::Called(Ok(own)) = &told {
             running.own = Some(own.clone());
         }
-        if let Told::LookedUp(found) = &told {
+        if let FlowEvent::LookedUp(found) = &told {
             running.found.clone_from(found);
         }
         running.step += 1;
         let write = write(scene, &running.asked, running.business_number);
-        let step = scene.rules.tell(&mut running.machine, &write, told, now);
+        let step = scene.rules.advance(&mut running.machine, &write, told, now);
         running.doing = step.clone();
         self.carry_out(scene, at, step);
     }
 
-    fn carry_out(&mut self, scene: &Scene, at: usize, step: Step) {
+    fn carry_out(&mut self, scene: &Scene, at: usize, step: FlowAction) {
         if let Some(answered) = scene.rules.leaves_early(&step) {
             self.goes_out(scene, at, &answered);
         }
         match step {
-            Step::Begin(of) => self.call(at, of, What::Begin),
-            Step::RecallNumber => self.call(at, Of::Number, What::Recall),
-            Step::Complete(of, response) => self.call(at, of, What::Complete(response)),
-            Step::Fail(of, cause) => self.call(at, of, What::Fail(cause)),
-            Step::Settle(of, settlement) => self.call(at, of, What::Settle(settlement)),
-            Step::CallOrigin(_) => {
+            FlowAction::Begin(of) => self.call(at, of, What::Begin),
+            FlowAction::PeekBusinessKey => self.call(at, Target::BusinessKey, What::Recall),
+            FlowAction::Complete(of, response) => self.call(at, of, What::Complete(response)),
+            FlowAction::Fail(of, cause) => self.call(at, of, What::Fail(cause)),
+            FlowAction::Settle(of, settlement) => self.call(at, of, What::Settle(settlement)),
+            FlowAction::CallOrigin(_) => {
                 self.running[at].executes = true;
                 let Running { number, step, asked, first, beside, .. } = self.running[at];
                 self.witness_dispatch(scene, number, first, beside);
                 let number_beside = beside.or_else(|| {
-                    let is_number = asked.named_by == NamedBy::Number;
+                    let is_number = asked.identity == Identity::BusinessKey;
                     is_number.then_some(first)
                 });
                 self.net.push(Message::ToOrigin {
@@ -236,14 +242,14 @@ impl World {
                 });
             }
             // Answered by actions of their own.
-            Step::AskReplica | Step::LookUp(_) => {
-                if matches!(step, Step::AskReplica) && !scene.config.replica {
-                    self.tell(scene, self.running[at].number, Told::Copied(None));
-                } else if matches!(step, Step::LookUp(_)) && !scene.config.looks_up {
-                    self.tell(scene, self.running[at].number, Told::LookedUp(None));
+            FlowAction::AskReplica | FlowAction::LookUp(_) => {
+                if matches!(step, FlowAction::AskReplica) && !scene.config.replica {
+                    self.tell(scene, self.running[at].number, FlowEvent::Copied(None));
+                } else if matches!(step, FlowAction::LookUp(_)) && !scene.config.looks_up {
+                    self.tell(scene, self.running[at].number, FlowEvent::LookedUp(None));
                 }
             }
-            Step::Answer(answered) => {
+            FlowAction::Respond(answered) => {
                 self.goes_out(scene, at, &answered);
                 self.work_on(scene, at, answered);
                 self.running.remove(at);
@@ -251,7 +257,7 @@ impl World {
         }
     }
 
-    fn call(&mut self, at: usize, of: Of, what: What) {
+    fn call(&mut self, at: usize, of: Target, what: What) {
         let running = &self.running[at];
         self.net.push(Message::Call(Call {
             running: running.number,
@@ -269,7 +275,7 @@ impl World {
             if !self.running[at].executes {
                 continue;
             }
-            for of in [Some(Of::First), self.running[at].beside.map(|_| Of::Number)] {
+            for of in [Some(Target::First), self.running[at].beside.map(|_| Target::BusinessKey)] {
                 let Some(of) = of else { continue };
                 let number = self.running[at].number;
                 let is_under_way = self.net.iter().any(|message| {
@@ -283,44 +289,44 @@ impl World {
         }
     }
 
-    fn goes_out(&mut self, scene: &Scene, at: usize, answered: &Answered) {
+    fn goes_out(&mut self, scene: &Scene, at: usize, answered: &WriteOutcome) {
         if self.running[at].answered {
             return;
         }
         self.running[at].answered = true;
-        scene.reached.note(match &answered.answer {
-            Answer::Own => Event::OwnAnswer,
-            Answer::NotStored => Event::NotStoredAnswer,
-            Answer::Replay(_) => Event::ReplayAnswer,
-            Answer::Duplicate => Event::DuplicateAnswer,
-            Answer::Rejected(Rejection::OfNumber { .. }) => Event::RejectedNumber,
-            Answer::Rejected(Rejection::StoreUnavailable) => Event::StoreDown,
-            Answer::Rejected(Rejection::TooLateToDispatch) => Event::TooLate,
-            Answer::Rejected(_) => Event::Rejected,
+        scene.reached.note(match &answered.response {
+            CallerResponse::Own => Event::OwnAnswer,
+            CallerResponse::NotStored => Event::NotStoredAnswer,
+            CallerResponse::Replay(_) => Event::ReplayAnswer,
+            CallerResponse::Duplicate => Event::DuplicateAnswer,
+            CallerResponse::Rejected(Rejection::OfBusinessKey { .. }) => Event::RejectedNumber,
+            CallerResponse::Rejected(Rejection::StoreUnavailable) => Event::StoreDown,
+            CallerResponse::Rejected(Rejection::TooLateToDispatch) => Event::TooLate,
+            CallerResponse::Rejected(_) => Event::Rejected,
         });
         let running = &self.running[at];
         let (to, own) = (running.to, running.own.clone());
-        self.witness_answer(scene, at, &answered.answer, own.as_ref());
+        self.witness_answer(scene, at, &answered.response, own.as_ref());
         if let Some(to) = to {
             let said = Said::of(answered, own.as_ref());
             self.net.push(Message::Answer { to, said });
         }
         if let Some(heard) = &mut self.heard {
-            heard.push(answered.answer.clone());
+            heard.push(answered.response.clone());
         }
     }
 
     /// What is left to do when the answer is out.
-    fn work_on(&mut self, scene: &Scene, at: usize, answered: Answered) {
-        for after in answered.after {
-            match after {
-                After::Fail(of, cause) => {
+    fn work_on(&mut self, scene: &Scene, at: usize, answered: WriteOutcome) {
+        for follow_up in answered.follow_ups {
+            match follow_up {
+                FollowUp::Fail(of, cause) => {
                     self.call(at, of, What::Fail(cause));
                     if let Some(Message::Call(call)) = self.net.last_mut() {
                         call.step = u8::MAX;
                     }
                 }
-                After::Copy(response) => {
+                FollowUp::Copy(response) => {
                     let running = &self.running[at];
                     let now = self.time_at(Clock::Gateway(running.asked.gateway));
                     let fingerprint = running.asked.fingerprints().signing();
@@ -342,8 +348,8 @@ impl World {
         for (at, running) in self.running.iter().enumerate() {
             let at = at as u8;
             match &running.doing {
-                Step::AskReplica => self.readings(scene, at, true, actions),
-                Step::LookUp(_) => {
+                FlowAction::AskReplica => self.readings(scene, at, true, actions),
+                FlowAction::LookUp(_) => {
                     actions.push(Action::LookUp { running: at, finds: true });
                     if self.left.lates > 0 {
                         actions.push(Action::LookUp { running: at, finds: false });
@@ -351,8 +357,8 @@ impl World {
                 }
                 _ => {
                     // The replica is asked as well where the first record is slow.
-                    if matches!(running.doing, Step::Begin(Of::First))
-                        && running.asked.named_by != NamedBy::Event
+                    if matches!(running.doing, FlowAction::Begin(Target::First))
+                        && running.asked.identity != Identity::Event
                     {
                         self.readings(scene, at, false, actions);
                     }
@@ -380,12 +386,14 @@ impl World {
             scene.reached.note(Event::GivenUp);
         }
         let told = match &running.doing {
-            Step::Begin(_) => silence(&What::Begin),
-            Step::RecallNumber => silence(&What::Recall),
-            Step::CallOrigin(_) if may_still_arrive => Told::Called(Err(OriginFailure::TimedOut)),
-            Step::CallOrigin(_) => Told::Called(Err(OriginFailure::CutOff)),
-            Step::Settle(_, settlement) => silence(&What::Settle(settlement.clone())),
-            _ => Told::Ended(None),
+            FlowAction::Begin(_) => silence(&What::Begin),
+            FlowAction::PeekBusinessKey => silence(&What::Recall),
+            FlowAction::CallOrigin(_) if may_still_arrive => {
+                FlowEvent::Called(Err(OriginFailure::TimedOut))
+            }
+            FlowAction::CallOrigin(_) => FlowEvent::Called(Err(OriginFailure::CutOff)),
+            FlowAction::Settle(_, settlement) => silence(&What::Settle(settlement.clone())),
+            _ => FlowEvent::Ended(None),
         };
         let (number, step) = (running.number, running.step);
         // Nobody waits for the reply any more. What was called may still arrive.
@@ -409,8 +417,8 @@ impl World {
 fn write(scene: &Scene, asked: &Asked, number: Option<u8>) -> Write {
     let policy = scene.config.gateways[usize::from(asked.gateway)].policy;
     Write {
-        named_by: asked.named_by,
-        number: number.map(|of| requests::number(of).clone()),
+        identity: asked.identity,
+        business_key: number.map(|of| requests::number(of).clone()),
         lease: policy.lease,
         unreachable: FailCause::ConnectionLost,
         unknown_outcome: policy.unknown_outcome,

@@ -7,8 +7,8 @@ use super::{Action, World};
 use crate::config::{Config, Fate, Recognises, Scene};
 use crate::reached::Event;
 use crate::rules::Rules;
-use oncekey::exchange::Told;
 use oncekey::intent::Report;
+use oncekey::write_flow::Event as FlowEvent;
 use oncekey::{IdempotencyKey, Record};
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ pub(super) enum Message {
         /// Of which step.
         step: u8,
         /// What came of it.
-        told: Told,
+        told: FlowEvent,
     },
     /// A request to the origin.
     ToOrigin {

@@ -6,7 +6,7 @@ use super::{Action, World};
 use crate::config::{Clock, Scene};
 use crate::property::Property;
 use crate::reached::Event;
-use oncekey::exchange::{NamedBy, Of, Told};
+use oncekey::write_flow::{Event as FlowEvent, Identity, Target};
 use oncekey::{
     Attempt, Completion, Decision, FailCause, KeyState, KeyStatus, Next, Record, Rejection,
     Renewal, ScopedKey, Settlement, Settling, StoredResponse, UnixMillis,
@@ -32,7 +32,7 @@ pub(super) struct Call {
     pub(super) running: u8,
     pub(super) step: u8,
     pub(super) shelf: u8,
-    pub(super) of: Of,
+    pub(super) of: Target,
     pub(super) asked: Asked,
     pub(super) what: What,
 }
@@ -81,7 +81,7 @@ impl World {
         at as u8
     }
 
-    pub(super) fn at_object(&mut self, scene: &Scene, call: &Call) -> Option<Told> {
+    pub(super) fn at_object(&mut self, scene: &Scene, call: &Call) -> Option<FlowEvent> {
         let (rules, reached) = (scene.rules, &scene.reached);
         let policy = scene.config.gateways[usize::from(call.asked.gateway)].policy;
         let token = token(call.running, call.of);
@@ -89,19 +89,21 @@ impl World {
         let record = self.record(call.shelf);
         match &call.what {
             What::Begin => {
-                let policy = match (call.asked.named_by, call.of) {
-                    (NamedBy::Event, _) => rules.of_events(policy),
-                    (NamedBy::Key, Of::First) => policy,
-                    (NamedBy::Number, _) | (NamedBy::Key, Of::Number) => rules.of_numbers(policy),
+                let policy = match (call.asked.identity, call.of) {
+                    (Identity::Event, _) => rules.of_events(policy),
+                    (Identity::Key, Target::First) => policy,
+                    (Identity::BusinessKey, _) | (Identity::Key, Target::BusinessKey) => {
+                        rules.of_business_keys(policy)
+                    }
                 };
                 let fingerprints = call.asked.fingerprints();
-                let minted_at = call.asked.minted_at.filter(|_| call.of == Of::First);
+                let minted_at = call.asked.minted_at.filter(|_| call.of == Target::First);
                 let attempt = Attempt { fingerprints, token, minted_at, policy: &policy };
                 let step = rules.begin(record, &attempt, now);
                 reached.note(decided(&step.decision));
                 let change = Change::Begun(&call.asked, call.running, &step.decision);
                 self.change(scene, call.shelf, step.next, change, now);
-                Some(Told::Begun(Ok((step.decision, step.status))))
+                Some(FlowEvent::Begun(Ok((step.decision, step.status))))
             }
             What::Renew => {
                 let step = rules.renew(record, token, now);
@@ -112,8 +114,8 @@ impl World {
                 None
             }
             What::Recall => {
-                let step = rules.recall(record, call.asked.fingerprints(), now);
-                Some(Told::Recalled(Ok(step.decision)))
+                let step = rules.peek(record, call.asked.fingerprints(), now);
+                Some(FlowEvent::Peeked(Ok(step.decision)))
             }
             What::Complete(response) => {
                 let step = rules.complete(record, token, response.clone(), now);
@@ -135,7 +137,7 @@ impl World {
                     Settling::NotUnknown => Event::NotUnknown,
                 });
                 self.change(scene, call.shelf, step.next, Change::Settled, now);
-                Some(Told::Settled(Ok((settling, step.status))))
+                Some(FlowEvent::Settled(Ok((settling, step.status))))
             }
         }
     }
@@ -258,7 +260,7 @@ impl World {
     }
 }
 
-fn ended(scene: &Scene, completion: Completion, status: Option<KeyStatus>) -> Told {
+fn ended(scene: &Scene, completion: Completion, status: Option<KeyStatus>) -> FlowEvent {
     scene.reached.note(match &completion {
         Completion::Recorded => Event::Recorded,
         Completion::RecordGone => Event::RecordGone,
@@ -267,7 +269,7 @@ fn ended(scene: &Scene, completion: Completion, status: Option<KeyStatus>) -> To
         }
         Completion::LeaseLost(_) => Event::LeaseLost,
     });
-    Told::Ended(Some((completion, status)))
+    FlowEvent::Ended(Some((completion, status)))
 }
 
 fn decided(decision: &Decision) -> Event {
@@ -285,11 +287,11 @@ fn decided(decision: &Decision) -> Event {
 }
 
 /// What a call is told that nobody answers.
-pub(super) fn silence(what: &What) -> Told {
+pub(super) fn silence(what: &What) -> FlowEvent {
     match what {
-        What::Begin | What::Renew => Told::Begun(Err(Rejection::StoreUnavailable)),
-        What::Recall => Told::Recalled(Err(Rejection::StoreUnavailable)),
-        What::Complete(_) | What::Fail(_) => Told::Ended(None),
-        What::Settle(_) => Told::Settled(Err(Rejection::StoreUnavailable)),
+        What::Begin | What::Renew => FlowEvent::Begun(Err(Rejection::StoreUnavailable)),
+        What::Recall => FlowEvent::Peeked(Err(Rejection::StoreUnavailable)),
+        What::Complete(_) | What::Fail(_) => FlowEvent::Ended(None),
+        What::Settle(_) => FlowEvent::Settled(Err(Rejection::StoreUnavailable)),
     }
 }

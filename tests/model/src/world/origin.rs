@@ -5,7 +5,7 @@ use super::{Action, World};
 use crate::config::{Fate, Recognises, Scene};
 use crate::reached::Event;
 use oncekey::StoredResponse;
-use oncekey::exchange::Told;
+use oncekey::write_flow::Event as FlowEvent;
 
 /// Something that was executed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -23,7 +23,7 @@ impl World {
         asked: &Asked,
         (first, number): (u8, Option<u8>),
         fate: Fate,
-    ) -> Told {
+    ) -> FlowEvent {
         if fate != Fate::Done {
             self.left.fates -= 1;
         }
@@ -66,7 +66,7 @@ impl World {
                 refuses(307)
             }
         };
-        Told::Called(Ok(response))
+        FlowEvent::Called(Ok(response))
     }
 
     /// Executes, unless it is recognised: which execution it is.
@@ -122,7 +122,7 @@ impl World {
         let found = found.filter(|_| finds);
         let says = requests::looked_up(found.as_ref());
         let proved = scene.rules.is_proved_by(&says).then(|| found.unwrap_or(says));
-        self.tell(scene, number, Told::LookedUp(proved));
+        self.tell(scene, number, FlowEvent::LookedUp(proved));
     }
 
     pub(super) fn by_operators(&self, scene: &Scene, actions: &mut Vec<Action>) {

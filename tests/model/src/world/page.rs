@@ -14,12 +14,12 @@ use super::{Action, World};
 use crate::config::{Between, Clock, Page, Scene};
 use crate::reached::Event;
 use crate::rules::Ordered;
-use oncekey::exchange::NamedBy;
 use oncekey::intent::{
     Call, CallSettings, Command, Cookies, Credential, End, Ended, Entry, Goal, Moment, Payload,
     Report, Stored, Which,
 };
 use oncekey::retry::{self, Heard, Jitter, Outcome, RetryPolicy, RetrySettings};
+use oncekey::write_flow::Identity;
 use oncekey::{IdempotencyKey, KeyStatus, Millis, ScopedKey, UnixMillis};
 use std::sync::LazyLock;
 
@@ -353,8 +353,8 @@ impl World {
         gateway: u8,
     ) {
         let (to, tenant, key, content) = (Some(to), 0, Some(key), payload);
-        let (number, named_by) = (None, NamedBy::Key);
-        self.set_out(scene, Sent { to, tenant, key, content, number, named_by, gateway });
+        let (number, identity) = (None, Identity::Key);
+        self.set_out(scene, Sent { to, tenant, key, content, number, identity, gateway });
     }
 
     pub(super) fn gate(&mut self, scene: &Scene, message: u8, between: Between) {

@@ -4,7 +4,7 @@ use super::requests;
 use super::{Action, World};
 use crate::config::{Clock, Scene};
 use crate::reached::Event;
-use oncekey::exchange::{NamedBy, Of, Step, Told};
+use oncekey::write_flow::{Action as FlowAction, Event as FlowEvent, Identity, Target};
 use oncekey::{Attempt, Decision};
 
 impl World {
@@ -29,13 +29,13 @@ impl World {
         let shelf = &self.shelves[usize::from(running.first)];
         let is_stale = copy.map_or(0, |copy| usize::from(copy) + 1) < shelf.copies.len();
         let policy = scene.config.gateways[usize::from(running.asked.gateway)].policy;
-        let policy = match running.asked.named_by {
-            NamedBy::Number => scene.rules.of_numbers(policy),
+        let policy = match running.asked.identity {
+            Identity::BusinessKey => scene.rules.of_business_keys(policy),
             _ => policy,
         };
         let attempt = Attempt {
             fingerprints: running.asked.fingerprints(),
-            token: requests::token(running.number, Of::First),
+            token: requests::token(running.number, Target::First),
             minted_at: running.asked.minted_at,
             policy: &policy,
         };
@@ -47,18 +47,18 @@ impl World {
             (None, Some(_)) => Event::ReplicaNotBelieved,
             (None, None) => Event::ReplicaHadNothing,
         });
-        let (number, waits) = (running.number, matches!(running.doing, Step::Begin(_)));
+        let (number, waits) = (running.number, matches!(running.doing, FlowAction::Begin(_)));
         if let Some(Decision::Replay(response)) = step.as_ref().map(|step| &step.decision) {
             self.witness_copy(scene, usize::from(at), response);
         }
         self.left.stale_reads -= u8::from(is_stale && self.left.stale_reads > 0);
         match step {
             Some(step) => {
-                self.tell(scene, number, Told::Copied(Some((step.decision, step.status))));
+                self.tell(scene, number, FlowEvent::Copied(Some((step.decision, step.status))));
             }
             // The object is still waited for.
             None if waits => {}
-            None => self.tell(scene, number, Told::Copied(None)),
+            None => self.tell(scene, number, FlowEvent::Copied(None)),
         }
     }
 }

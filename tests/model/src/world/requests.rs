@@ -1,11 +1,11 @@
 //! The requests that are sent in every world, made once.
 
 use crate::config::Secrets;
-use oncekey::exchange::{NamedBy, Of};
 use oncekey::fingerprint::RequestParts;
+use oncekey::write_flow::{Identity, Target};
 use oncekey::{
-    BusinessKeys, FingerprintSecrets, Fingerprints, IdempotencyKey, Number, Scope, StoredResponse,
-    Token, UnixMillis, webhook,
+    BusinessKey, BusinessKeys, FingerprintSecrets, Fingerprints, IdempotencyKey, Scope,
+    StoredResponse, Token, UnixMillis, webhook,
 };
 use std::sync::LazyLock;
 
@@ -18,7 +18,7 @@ pub(super) struct Asked {
     pub(super) content: u8,
     pub(super) gateway: u8,
     pub(super) secrets: Secrets,
-    pub(super) named_by: NamedBy,
+    pub(super) identity: Identity,
     /// When its key was made, where it tells.
     pub(super) minted_at: Option<UnixMillis>,
 }
@@ -35,9 +35,9 @@ static FINGERPRINTS: LazyLock<Vec<[Fingerprints; 4]>> = LazyLock::new(|| {
 
 static OF_EVENTS: LazyLock<Fingerprints> = LazyLock::new(webhook::fingerprints);
 
-static NUMBERS: LazyLock<Vec<Number>> = LazyLock::new(|| {
+static NUMBERS: LazyLock<Vec<BusinessKey>> = LazyLock::new(|| {
     let keys = BusinessKeys::parse("POST:/v1/orders:/out_trade_no").expect("a list");
-    let number = |value: u8| keys.number_of("POST", PATH, &value.to_string()).expect("a number");
+    let number = |value: u8| keys.with_value("POST", PATH, &value.to_string()).expect("a number");
     (0..3).map(number).collect()
 });
 
@@ -48,14 +48,14 @@ static SOURCE: LazyLock<Scope> = LazyLock::new(|| Scope::of_source("source"));
 
 impl Asked {
     pub(super) fn fingerprints(&self) -> &'static Fingerprints {
-        if self.named_by == NamedBy::Event {
+        if self.identity == Identity::Event {
             return &OF_EVENTS;
         }
         &FINGERPRINTS[usize::from(self.content)][self.secrets as usize]
     }
 
     pub(super) fn scope(&self) -> &'static Scope {
-        if self.named_by == NamedBy::Event { &SOURCE } else { &SCOPES[usize::from(self.tenant)] }
+        if self.identity == Identity::Event { &SOURCE } else { &SCOPES[usize::from(self.tenant)] }
     }
 }
 
@@ -80,12 +80,12 @@ pub(super) fn parts(body: &str) -> RequestParts<'_> {
     }
 }
 
-pub(super) fn number(number: u8) -> &'static Number {
+pub(super) fn number(number: u8) -> &'static BusinessKey {
     &NUMBERS[usize::from(number)]
 }
 
 pub(super) fn number_name(scope: &Scope, of: u8) -> oncekey::ScopedKey {
-    oncekey::ScopedKey::of_number(scope, number(of))
+    oncekey::ScopedKey::of_business_key(scope, number(of))
 }
 
 /// The key with this number.
@@ -97,8 +97,8 @@ pub(super) fn key(number: u8, minted_at: Option<UnixMillis>) -> IdempotencyKey {
 }
 
 /// The token of a write's attempt at one of its records.
-pub(super) const fn token(running: u8, of: Of) -> Token {
-    let beside = matches!(of, Of::Number) as u8;
+pub(super) const fn token(running: u8, of: Target) -> Token {
+    let beside = matches!(of, Target::BusinessKey) as u8;
     Token::new([running * 2 + beside + 1; 16])
 }
 
@@ -108,7 +108,7 @@ pub(super) const FOUND: &str = "r255";
 /// An answer of the origin. Its body tells whose request it was made for, and which execution made it.
 pub(super) fn answer(asked: &Asked, status: u16, made_by: u8, request: u8) -> StoredResponse {
     let id = format!("r{request}");
-    if asked.named_by == NamedBy::Event {
+    if asked.identity == Identity::Event {
         return StoredResponse::without_body(status, [], &id);
     }
     let body = format!("{}x{made_by}", made_for(asked));

@@ -9,7 +9,7 @@ use super::{Action, Clocks, World};
 use crate::config::{Bounds, Clock, Fate, Scene, Tick};
 use crate::property::Property;
 use crate::reached::Event;
-use oncekey::exchange::{Answer, NamedBy};
+use oncekey::write_flow::{CallerResponse, Identity};
 use oncekey::{KeyState, Rejection};
 
 /// How many steps one request takes at most when nothing goes wrong.
@@ -77,15 +77,18 @@ impl World {
 
     /// A caller asks until it is answered.
     fn asks_on(&mut self, scene: &Scene, caller: u8) -> Option<String> {
-        let is_settled = |answer: &Answer| match answer {
-            Answer::Own | Answer::NotStored | Answer::Replay(_) | Answer::Duplicate => true,
-            Answer::Rejected(rejection) => is_last_word(rejection),
+        let is_settled = |answer: &CallerResponse| match answer {
+            CallerResponse::Own
+            | CallerResponse::NotStored
+            | CallerResponse::Replay(_)
+            | CallerResponse::Duplicate => true,
+            CallerResponse::Rejected(rejection) => is_last_word(rejection),
         };
         for _ in 0..4 {
             let answer = self.asks_once(scene, caller);
             match answer {
                 Some(answer) if is_settled(&answer) => return None,
-                Some(Answer::Rejected(rejection)) if is_unknown(&rejection) => {
+                Some(CallerResponse::Rejected(rejection)) if is_unknown(&rejection) => {
                     return self.is_settled_by_operator(scene, caller);
                 }
                 Some(_) => self.go_forward(scene, Tick::Lease),
@@ -98,13 +101,13 @@ impl World {
     /// What is held says so; an operator finds out, and then there is an answer.
     fn is_settled_by_operator(&mut self, scene: &Scene, caller: u8) -> Option<String> {
         scene.reached.note(Event::SettledAtRest);
-        let named_by = scene.config.callers[usize::from(caller)].named_by;
-        if !self.settle_all(scene) && named_by != NamedBy::Event {
+        let identity = scene.config.callers[usize::from(caller)].identity;
+        if !self.settle_all(scene) && identity != Identity::Event {
             return Some(format!("caller {caller} is told unknown, and nothing can be settled"));
         }
         let answer = self.asks_once(scene, caller);
         match answer {
-            Some(Answer::Rejected(rejection)) if is_unknown(&rejection) => {
+            Some(CallerResponse::Rejected(rejection)) if is_unknown(&rejection) => {
                 Some(format!("caller {caller} is told unknown of what is settled"))
             }
             Some(_) => None,
@@ -123,7 +126,7 @@ impl World {
         is_settled
     }
 
-    fn asks_once(&mut self, scene: &Scene, caller: u8) -> Option<Answer> {
+    fn asks_once(&mut self, scene: &Scene, caller: u8) -> Option<CallerResponse> {
         self.heard = Some(Vec::new());
         self.asked[usize::from(caller)] = 0;
         self.ask(scene, caller, 0);
@@ -199,7 +202,7 @@ impl World {
 /// Whether a caller need not ask again.
 fn is_last_word(rejection: &Rejection) -> bool {
     match rejection {
-        Rejection::OfNumber { why, .. } => is_last_word(why),
+        Rejection::OfBusinessKey { why, .. } => is_last_word(why),
         Rejection::Mismatch
         | Rejection::NotReplayable { .. }
         | Rejection::KeyVoided
@@ -210,7 +213,7 @@ fn is_last_word(rejection: &Rejection) -> bool {
 
 fn is_unknown(rejection: &Rejection) -> bool {
     match rejection {
-        Rejection::OfNumber { why, .. } => is_unknown(why),
+        Rejection::OfBusinessKey { why, .. } => is_unknown(why),
         rejection => *rejection == Rejection::OutcomeUnknown,
     }
 }

@@ -4,7 +4,7 @@ use super::network::Message;
 use super::object::What;
 use super::{Action, World};
 use crate::config::{Clock, Scene};
-use oncekey::exchange::Told;
+use oncekey::write_flow::Event as FlowEvent;
 use oncekey::{Record, State};
 
 impl World {
@@ -135,15 +135,15 @@ fn show(message: &Message) -> String {
     }
 }
 
-fn show_told(told: &Told) -> String {
+fn show_told(told: &FlowEvent) -> String {
     match told {
-        Told::Begun(Ok((decision, _))) => format!("{decision:?}"),
-        Told::Ended(Some((completion, _))) => format!("{completion:?}"),
+        FlowEvent::Begun(Ok((decision, _))) => format!("{decision:?}"),
+        FlowEvent::Ended(Some((completion, _))) => format!("{completion:?}"),
         told => format!("{told:?}"),
     }
 }
 
-fn doing(step: &oncekey::exchange::Step) -> String {
+fn doing(step: &oncekey::write_flow::Action) -> String {
     format!("{step:?}").chars().take(90).collect()
 }
 

@@ -8,7 +8,7 @@ use super::{World, requests};
 use crate::config::{Scene, Secrets};
 use crate::property::Property;
 use crate::reached::Event;
-use oncekey::exchange::Of;
+use oncekey::write_flow::Target;
 use oncekey::{
     AnswerClass, Decision, ExpiredKey, FailCause, KeyState, Next, Policy, Record, State,
     StoredResponse, Token, UnixMillis,
@@ -234,7 +234,7 @@ impl Witness {
         let has_answer = matches!(after.map(|r| &r.state), Some(State::Completed { .. }));
         if !goes_on && (*lease_until <= now || has_answer) {
             for attempt in &mut self.attempts {
-                let is_owner = [Of::First, Of::Number]
+                let is_owner = [Target::First, Target::BusinessKey]
                     .map(|of| requests::token(attempt.running, of))
                     .contains(token);
                 attempt.is_free |= is_owner;

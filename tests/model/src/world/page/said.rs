@@ -1,7 +1,7 @@
 //! What of an answer a page gets.
 
 use crate::config::Between;
-use oncekey::exchange::{Answer, Answered};
+use oncekey::write_flow::{CallerResponse, WriteOutcome};
 use oncekey::{Dialect, KeyState, StoredResponse};
 
 /// What of an answer counts.
@@ -17,10 +17,10 @@ pub(in crate::world) struct Said {
 }
 
 impl Said {
-    pub(in crate::world) fn of(answered: &Answered, own: Option<&StoredResponse>) -> Self {
-        let state = match (&answered.status, &answered.answer) {
+    pub(in crate::world) fn of(answered: &WriteOutcome, own: Option<&StoredResponse>) -> Self {
+        let state = match (&answered.status, &answered.response) {
             (Some(status), _) => status.state.as_str(),
-            (None, Answer::Rejected(rejection)) => rejection.state_without_record(),
+            (None, CallerResponse::Rejected(rejection)) => rejection.state_without_record(),
             (None, _) => KeyState::NOTHING_KNOWN,
         };
         let state = Some(state);
@@ -32,12 +32,12 @@ impl Said {
             is_not_stored,
             is_redirected: false,
         };
-        match &answered.answer {
-            Answer::Own => of(own.map_or(500, |own| own.status), false, false),
-            Answer::NotStored => of(own.map_or(500, |own| own.status), false, true),
-            Answer::Replay(response) => of(response.status, true, false),
-            Answer::Duplicate => of(200, false, false),
-            Answer::Rejected(rejection) => {
+        match &answered.response {
+            CallerResponse::Own => of(own.map_or(500, |own| own.status), false, false),
+            CallerResponse::NotStored => of(own.map_or(500, |own| own.status), false, true),
+            CallerResponse::Replay(response) => of(response.status, true, false),
+            CallerResponse::Duplicate => of(200, false, false),
+            CallerResponse::Rejected(rejection) => {
                 let problem = rejection.problem(Dialect::Kukopay, None, "");
                 Self { code: Some(problem.code), ..of(problem.status, false, false) }
             }

@@ -5,7 +5,7 @@ use crate::config::{Clock, Scene};
 use crate::property::Property;
 use crate::world::World;
 use crate::world::requests::{self, Asked, FOUND, is_same, made_for};
-use oncekey::exchange::{Answer, NamedBy, Of};
+use oncekey::write_flow::{CallerResponse, Identity, Target};
 use oncekey::{AnswerClass, State, StoredResponse, UnixMillis, UnknownOutcome, replica};
 
 impl World {
@@ -18,7 +18,7 @@ impl World {
         beside: Option<u8>,
     ) {
         let no_clock_was_set = self.left.jumps == scene.config.bounds.jumps;
-        for (of, shelf) in [(Of::First, Some(first)), (Of::Number, beside)] {
+        for (of, shelf) in [(Target::First, Some(first)), (Target::BusinessKey, beside)] {
             let Some(shelf) = shelf else { continue };
             let now = self.object_time(scene, shelf);
             let shelf = &mut self.shelves[usize::from(shelf)];
@@ -102,25 +102,29 @@ impl World {
         &mut self,
         scene: &Scene,
         at: usize,
-        answer: &Answer,
+        answer: &CallerResponse,
         own: Option<&StoredResponse>,
     ) {
         let running = &self.running[at];
         let policy = scene.config.gateways[usize::from(running.asked.gateway)].policy;
-        let policy = match running.asked.named_by {
-            NamedBy::Key => policy,
-            NamedBy::Number => policy.of_numbers(),
-            NamedBy::Event => policy.of_events(),
+        let policy = match running.asked.identity {
+            Identity::Key => policy,
+            Identity::BusinessKey => policy.of_business_keys(),
+            Identity::Event => policy.of_events(),
         };
         let kept = match answer {
-            Answer::Replay(response) => Some(response),
-            Answer::Own => own.filter(|own| policy.class_of(own.status) == AnswerClass::Final),
-            Answer::NotStored | Answer::Duplicate | Answer::Rejected(_) => None,
+            CallerResponse::Replay(response) => Some(response),
+            CallerResponse::Own => {
+                own.filter(|own| policy.class_of(own.status) == AnswerClass::Final)
+            }
+            CallerResponse::NotStored | CallerResponse::Duplicate | CallerResponse::Rejected(_) => {
+                None
+            }
         };
         let Some(kept) = kept else { return };
         let (since, asked) = (running.since, running.asked);
-        let number = match asked.named_by {
-            NamedBy::Number => Some(running.first),
+        let number = match asked.identity {
+            Identity::BusinessKey => Some(running.first),
             _ => running.beside,
         };
         let is_known = [Some(running.first), running.beside].into_iter().flatten().any(|shelf| {
