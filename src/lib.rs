@@ -52,7 +52,6 @@ pub mod webhook;
 pub mod write_flow;
 
 // The names that those who use this crate know.
-pub use client::{form_guard as guard, intent, retry};
 pub use request::{form_key as form, forward, override_headers as disguise, path, route};
 pub use webhook::target as webhook_target;
 

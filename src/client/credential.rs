@@ -1,14 +1,14 @@
-//! Under which credential a key was sent, as far as that may be kept.
+//! The credential that a key was sent with, as far as it may be stored.
 //!
-//! A server keeps keys by credential: under another one the same key is another key, and its
-//! `voided` or 404 says nothing of the one that was sent. So key calls are made under exactly the
-//! credential of the request. After a reload the request is gone, so its entry keeps the *mark* of
-//! that credential: whether cookies went along, and for each header that may say who is calling its
-//! name and 32 bits of a hash over key, name and value. Never a value.
+//! A server keeps keys by credential: under another credential the same key is another key, and a
+//! `voided` or 404 for it says nothing about the key that was sent. So key calls use exactly the
+//! credential of the request. After a reload the request is gone, so its entry keeps a *mark* of the
+//! credential: whether cookies were sent, and for each header that may identify the caller its name
+//! and 32 bits of a hash over key, name and value. The mark contains no value.
 //!
-//! A header counts unless it is known to name nobody ([`names_nobody`]): languages, conditions,
-//! traces, CSRF tokens and the like. Of a JWT its claims count, without those that each renewal
-//! changes: a token that was renewed is still the same caller.
+//! A header counts unless it is known to identify nobody ([`names_nobody`]): languages, conditions,
+//! traces, CSRF tokens and the like. In a JWT the claims count, except for those that each renewal
+//! changes, so a renewed token is the same caller.
 
 use crate::canonical::JsonPointer;
 use crate::codec::base64;
@@ -18,68 +18,68 @@ use crate::key::IdempotencyKey;
 use core::fmt;
 use sha2::{Digest, Sha256};
 
-/// A request's credential. Kept in memory only, and hashed there too.
+/// The credential of a request. It is kept in memory only, and hashed there too.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Credential {
     cookies: Cookies,
-    /// By name.
+    /// Sorted by name.
     headers: Vec<(String, [u8; 32])>,
 }
 
 /// Whether a request carries cookies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cookies {
-    /// It carries none.
+    /// The request carries no cookies.
     None,
-    /// It carries those that the address of the key calls gets too.
+    /// The request carries the cookies that the key calls carry too.
     Same,
-    /// It carries those of another origin than that of the key calls.
+    /// The request carries cookies of another origin than that of the key calls.
     Elsewhere,
 }
 
-/// What is kept of a credential, for one key.
+/// The stored mark of a credential, for one key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CredentialMark {
-    /// Whether cookies went along.
+    /// Which cookies were sent.
     pub cookies: Cookies,
-    /// Name and hash of each header, by name.
+    /// Name and hash of each header, sorted by name.
     headers: Vec<(String, u32)>,
 }
 
-/// Under which credential the attempts of a key were sent.
+/// The credential that the attempts of a key were sent with.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SentBy {
-    /// Not known: nothing was sent, or an earlier version of this project sent it.
+    /// Unknown: nothing was sent, or an earlier version of this project sent the attempts.
     #[default]
     NotKnown,
-    /// All under this one.
+    /// All attempts had this credential.
     One(CredentialMark),
-    /// Under more than one, of which each may have led to an execution.
+    /// The attempts had several credentials, and each may have led to an execution.
     Several,
 }
 
-/// How a key call is to be made.
+/// The credential for a key call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum KeyCallAs {
-    /// As whoever calls now, with these headers of the source: nothing is known of the request.
+pub enum KeyCallCredential {
+    /// These headers of the source. Nothing is known about the request.
     Caller(Vec<String>),
-    /// With these headers of the source, and no others, and with cookies or without.
+    /// These headers of the source and no others, with cookies or without.
     Same {
         /// The names of the headers.
         names: Vec<String>,
-        /// Whether cookies go along.
+        /// Whether to send cookies.
         cookies: bool,
     },
-    /// Not at all: the source lacks these headers, or has other values of them.
+    /// None: the source lacks these headers, or has other values.
     HeadersDiffer(Vec<String>),
-    /// Not at all: what says who is calling is a cookie that these calls do not carry.
+    /// None: the caller is identified by a cookie that key calls do not carry.
     CookieDiffers,
-    /// Not at all: the key was sent under several credentials.
+    /// None: the key was sent under several credentials.
     Several,
 }
 
 impl Credential {
-    /// The credential of a request with these headers.
+    /// Returns the credential of a request with these headers.
     pub fn new<'a>(
         cookies: Cookies,
         headers: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -87,7 +87,7 @@ impl Credential {
         let mut all: Vec<(String, [u8; 32])> = Vec::new();
         for (name, value) in headers {
             let name = name.to_ascii_lowercase();
-            // Few: what the library's sort would bring along is more than this.
+            // There are few headers, and the library's sort would add more code than this.
             let place = all.iter().position(|(other, _)| *other >= name).unwrap_or(all.len());
             let is_new = all.get(place).is_none_or(|(other, _)| *other != name);
             if is_new && is_name(&name) && !names_nobody(&name) {
@@ -97,12 +97,12 @@ impl Credential {
         Self { cookies, headers: all }
     }
 
-    /// The names of its headers.
+    /// Returns the names of the headers.
     pub fn names(&self) -> Vec<String> {
         self.headers.iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// Its mark for a key, which salts it.
+    /// Returns the mark for a key. The key is the salt.
     pub fn mark(&self, key: &IdempotencyKey) -> CredentialMark {
         let headers = self.headers.iter().map(|(name, value)| {
             let [a, b, c, d, ..] = hash(&[key.as_str().as_bytes(), name.as_bytes(), value]);
@@ -113,35 +113,34 @@ impl Credential {
 }
 
 impl CredentialMark {
-    /// The names of the headers, in order.
+    /// Returns the names of the headers, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.headers.iter().map(|(name, _)| name.as_str())
     }
 }
 
 impl SentBy {
-    /// How a key call of this key is to be made, where `source` has the headers that there are.
-    pub fn key_call(&self, key: &IdempotencyKey, source: &Credential) -> KeyCallAs {
+    /// Returns the credential for a key call. `source` has the headers that are available.
+    pub fn key_call(&self, key: &IdempotencyKey, source: &Credential) -> KeyCallCredential {
         let mark = match self {
-            Self::NotKnown => return KeyCallAs::Caller(source.names()),
-            Self::Several => return KeyCallAs::Several,
+            Self::NotKnown => return KeyCallCredential::Caller(source.names()),
+            Self::Several => return KeyCallCredential::Several,
             Self::One(mark) => mark,
         };
         let given = source.mark(key);
         let missing = mark.headers.iter().filter(|header| !given.headers.contains(header));
         let missing: Vec<_> = missing.map(|(name, _)| name.clone()).collect();
         if !missing.is_empty() {
-            KeyCallAs::HeadersDiffer(missing)
+            KeyCallCredential::HeadersDiffer(missing)
         } else if mark.cookies == Cookies::Elsewhere && mark.headers.is_empty() {
-            KeyCallAs::CookieDiffers
+            KeyCallCredential::CookieDiffers
         } else {
             let names = mark.headers.iter().map(|(name, _)| name.clone()).collect();
-            KeyCallAs::Same { names, cookies: mark.cookies == Cookies::Same }
+            KeyCallCredential::Same { names, cookies: mark.cookies == Cookies::Same }
         }
     }
 
-    /// Notes that an attempt goes out under this credential. `is_open`: an earlier one may have been
-    /// executed.
+    /// Notes the credential of an attempt. `is_open`: an earlier attempt may have been executed.
     pub(super) fn note(&mut self, mark: CredentialMark, is_open: bool) {
         match self {
             _ if !is_open => *self = Self::One(mark),
@@ -150,7 +149,7 @@ impl SentBy {
         }
     }
 
-    /// The field of an entry's text: see the table in `entry_text.rs`.
+    /// Returns the field of an entry's text: see the table in `entry_text.rs`.
     pub fn encode(&self) -> String {
         let mark = match self {
             Self::NotKnown => return ".".into(),
@@ -193,8 +192,8 @@ impl SentBy {
     }
 }
 
-/// Whether a header, in lower case, is known to say nothing of who is calling. Of any other one it
-/// is not known, so it counts.
+/// Returns whether a header (in lower case) is known not to identify the caller. Any other header
+/// counts.
 fn names_nobody(name: &str) -> bool {
     const NAMES: &[&str] = &[
         "baggage",
@@ -226,7 +225,7 @@ fn names_nobody(name: &str) -> bool {
     NAMES.contains(&name) || STARTS.iter().any(|start| name.starts_with(start))
 }
 
-/// Whether it is a field name (RFC 9110 §5.1): no comma, colon or space.
+/// Returns whether this is a field name (RFC 9110 §5.1): no comma, colon or space.
 fn is_name(name: &str) -> bool {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !name.is_empty() && name.bytes().all(is_token)
@@ -250,7 +249,7 @@ fn hash_of_value(value: &str) -> [u8; 32] {
     hash(&[value.replace(word, "").as_bytes(), claims.digest_hex().as_bytes()])
 }
 
-/// The claims of a signed JWT (RFC 7519), if it is one.
+/// Returns the claims of a signed JWT (RFC 7519), if this is one.
 fn claims_of(word: &str) -> Option<Vec<u8>> {
     let mut parts = word.split('.');
     let (head, claims, _) = (parts.next()?, parts.next()?, parts.next()?);

@@ -1,4 +1,4 @@
-//! What is kept for an intent.
+//! What a client stores for an intent.
 
 use super::credential::SentBy;
 use super::payload::{Payload, Tag};
@@ -9,54 +9,65 @@ use crate::record::KeyState;
 use crate::time::{Millis, UnixMillis};
 use core::fmt;
 
-/// What is kept for an intent: never a body, nor anything of one but its tag.
+/// The stored entry of an intent. It contains no body, and of the body only a tag.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Entry {
     /// The key.
     pub key: IdempotencyKey,
-    /// Tells whether a payload is the one that the key was made for.
+    /// Shows whether a payload is the payload that the key was made for.
     pub tag: Tag,
-    /// Where the intent stands.
-    pub state: State,
+    /// The state of the intent.
+    pub state: IntentState,
     /// How many attempts were sent with the key.
     pub attempts: u32,
-    /// Whether some attempt may have been executed. Sticky, like the server's.
+    /// Whether an attempt may have been executed. Once true, it stays true.
     pub maybe_executed: bool,
-    /// The key is the caller's own: it is never replaced by one of ours.
+    /// Whether the caller chose the key. Such a key is never replaced.
     pub own_key: bool,
-    /// The server is known to send proof ([`Context::sends_proof`]). Sticky.
+    /// Whether the server is known to send proof ([`Context::sends_proof`]). Once true, it stays true.
     pub sends_proof: bool,
     /// Under which credential the key was sent.
     pub sent_by: SentBy,
-    /// When the key became the intent's.
+    /// When the intent got the key.
     pub created_at: UnixMillis,
-    /// When the entry was last changed, by the latest clock that it has seen.
+    /// When the entry was last changed, by the latest clock that was seen.
     pub updated_at: UnixMillis,
-    /// Until when the server surely knows the key, if it ever learned of it.
+    /// Until when the server certainly knows the key, if it ever received it.
     pub safe_until: UnixMillis,
 }
 
-/// Where an intent stands. That nothing is stored is the state idle.
+/// The state of an intent. If nothing is stored, the intent is idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
-    /// It has a key, under which nothing was executed.
+pub enum IntentState {
+    /// The intent has a key, and nothing was executed with it.
     Prepared,
-    /// The last attempt is under way.
+    /// The last attempt is in progress.
     Sending,
-    /// Some attempt may have been executed.
+    /// An attempt may have been executed.
     Unknown,
-    /// It was executed: the end of the intent.
+    /// The request was executed. The intent is done.
     Succeeded {
-        /// The status of the answer.
+        /// The status of the response.
         http_status: u16,
     },
-    /// It was refused: the key is used up, the intent is not.
+    /// The request was refused. The key is used up; the intent may be sent again with a new key.
     Refused {
-        /// The status of the answer.
+        /// The status of the response.
         http_status: u16,
     },
-    /// The key was given up, and nothing was or will be executed under it.
+    /// The key was voided. Nothing was or will be executed with it.
     Voided,
+}
+
+/// What an aborted call leaves behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AfterAbort {
+    /// An attempt may have been executed.
+    Unknown,
+    /// An earlier attempt has succeeded.
+    Succeeded,
+    /// No attempt was executed.
+    NotSent,
 }
 
 /// What the store holds for an intent.
@@ -70,17 +81,29 @@ pub enum Stored {
     Unreadable(EntryError),
 }
 
-/// Why a stored text is no entry. None of these means that nothing is stored.
+/// Why a stored text cannot be read as an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EntryError {
-    /// It does not look like one, or was changed.
+    /// The text is no entry, or was changed.
     Damaged,
     /// A newer version of this project wrote it.
     NewerVersion {
-        /// Its key, to ask the server or a person about.
+        /// The key, to look up on the server.
         key: IdempotencyKey,
     },
+}
+
+impl IntentState {
+    /// Returns whether an attempt may have been executed while its outcome is unknown.
+    pub const fn is_open(self) -> bool {
+        matches!(self, Self::Sending | Self::Unknown)
+    }
+
+    /// Returns whether the outcome is known for good.
+    pub const fn is_settled(self) -> bool {
+        matches!(self, Self::Succeeded { .. } | Self::Refused { .. } | Self::Voided)
+    }
 }
 
 impl Stored {
@@ -93,30 +116,43 @@ impl Stored {
         }
     }
 
-    /// Whether an outcome is not known: what `pending` lists, and what `forget` gives up.
+    /// Returns whether the outcome is unknown. `pending` lists these intents.
     pub fn is_pending(&self) -> bool {
         match self {
             Self::Nothing => false,
-            Self::Entry(entry) => matches!(entry.state, State::Sending | State::Unknown),
+            Self::Entry(entry) => entry.state.is_open(),
             Self::Unreadable(_) => true,
         }
     }
 
-    /// Whether it leads to nothing but a new start, so that storage that is full may lose it.
+    /// Returns what an aborted call leaves behind, for the error that its caller gets.
+    pub fn after_abort(&self) -> AfterAbort {
+        match self {
+            _ if self.is_pending() => AfterAbort::Unknown,
+            Self::Entry(Entry { state: IntentState::Succeeded { .. }, .. }) => {
+                AfterAbort::Succeeded
+            }
+            _ => AfterAbort::NotSent,
+        }
+    }
+
+    /// Returns whether the next submit starts anew in any case, so that full storage may drop the
+    /// entry.
     pub fn is_spent(&self) -> bool {
         match self {
             Self::Nothing | Self::Unreadable(_) => false,
             Self::Entry(entry) => match entry.state {
-                State::Prepared => entry.attempts == 0,
-                State::Refused { .. } | State::Voided => true,
-                State::Sending | State::Unknown | State::Succeeded { .. } => false,
+                IntentState::Prepared => entry.attempts == 0,
+                IntentState::Refused { .. } | IntentState::Voided => true,
+                IntentState::Sending | IntentState::Unknown | IntentState::Succeeded { .. } => {
+                    false
+                }
             },
         }
     }
 
-    /// Whether the outcome is known, and older than the server's memory of it: such an entry is
-    /// removed in time. One whose outcome is open stays, however old, and so does one that cannot be
-    /// read.
+    /// Returns whether the outcome is known and older than the retention. Such an entry is removed in
+    /// time. An entry whose outcome is open, or that cannot be read, stays.
     pub fn is_over(&self, retention: Millis, now: UnixMillis) -> bool {
         match self {
             Self::Nothing | Self::Unreadable(_) => false,
@@ -124,7 +160,7 @@ impl Stored {
         }
     }
 
-    /// The entry, if this is its key.
+    /// Returns the entry if this is its key.
     pub(super) fn with_key(&self, key: &IdempotencyKey) -> Option<&Entry> {
         match self {
             Self::Entry(entry) if entry.key == *key => Some(entry),
@@ -144,7 +180,7 @@ impl Entry {
         Self {
             tag: payload.tag(&key),
             key,
-            state: State::Prepared,
+            state: IntentState::Prepared,
             attempts: 0,
             maybe_executed: false,
             own_key,
@@ -156,8 +192,8 @@ impl Entry {
         }
     }
 
-    /// For how long the key may still be sent: see [`Progress`](crate::client::retry::Progress). Nothing
-    /// when the clock went back so far that the entry's age cannot be told.
+    /// Returns for how long the key may still be sent: see [`Progress`](crate::client::retry::Progress).
+    /// Returns 0 if the clock went back so far that the age of the entry is unknown.
     pub fn time_left(&self, now: UnixMillis) -> Millis {
         if self.updated_at.since(now) > Policy::CLOCK_TOLERANCE {
             return Millis::new(0);
@@ -165,24 +201,24 @@ impl Entry {
         self.safe_until.since(now.never_before(self.updated_at))
     }
 
-    /// What is known when an attempt with this key ends. See [`Context`] for the arguments.
-    /// `sends_proof`: it is known of the server, whatever is known of the key.
+    /// Returns what is known when an attempt with this key ends. `sends_proof` and `expects` are those
+    /// of the client: see [`Context`].
     pub fn context<'a>(&self, sends_proof: bool, expects: &'a str) -> Context<'a> {
         Context {
             maybe_executed: self.maybe_executed,
-            may_remint: self.may_remint() && self.state == State::Sending,
+            may_remint: self.may_remint() && self.state == IntentState::Sending,
             // A success that is known needs no further proof.
             sends_proof: (sends_proof || self.sends_proof)
-                && !matches!(self.state, State::Succeeded { .. }),
+                && !matches!(self.state, IntentState::Succeeded { .. }),
             final_statuses: &[],
             expects,
         }
     }
 
-    /// Takes what an answer's head says about how long the server will know the key: its
+    /// Notes what the headers of a response say about how long the server will know the key:
     /// `Idempotency-State`, and `Idempotency-Expires` as
-    /// [`expires_at`](crate::client::retry::expires_at) reads it. The shell calls it with the answer's entry
-    /// before it stores it.
+    /// [`expires_at`](crate::client::retry::expires_at) reads it. The caller stores the entry
+    /// afterwards.
     pub fn note_expiry(
         &mut self,
         state: Option<&str>,
@@ -190,13 +226,13 @@ impl Entry {
         retention: Millis,
         now: UnixMillis,
     ) {
-        // Whatever answer the key will get comes after this one.
+        // The key has no response yet, so its retention starts later.
         let has_no_answer = [KeyState::InProgress, KeyState::Unknown, KeyState::Released]
             .iter()
             .any(|open| state == Some(open.as_str()));
         if has_no_answer {
             self.safe_until = Self::safe_from(now, retention);
-            // Counted from here on, whatever the clock said before.
+            // The age counts from now on, whatever the clock said before.
             self.updated_at = now;
         }
         if let Some(expires_at) = expires_at {
@@ -204,19 +240,15 @@ impl Entry {
         }
     }
 
-    /// Whether it is settled, and neither the retention since its last change nor the time that the
-    /// server surely knows its key is left. Where the clock went back there is always time left.
+    /// Returns whether the entry is settled, its retention is over, and the server may have forgotten
+    /// its key. After the clock went back, an entry is never over.
     fn is_over(&self, retention: Millis, now: UnixMillis) -> bool {
-        let is_settled = match self.state {
-            State::Succeeded { .. } | State::Refused { .. } | State::Voided => true,
-            State::Prepared | State::Sending | State::Unknown => false,
-        };
         let kept_until = self.updated_at.plus(retention).max(self.safe_until);
-        is_settled && kept_until <= now
+        self.state.is_settled() && kept_until <= now
     }
 
-    /// The entry is changed now. Its time never goes back, or a clock that did would be noticed
-    /// only once.
+    /// Notes that the entry changed now. The time never goes back, or a clock that went back would be
+    /// noticed only once.
     pub(super) fn touch(&mut self, now: UnixMillis) {
         self.updated_at = now.never_before(self.updated_at);
     }
@@ -225,18 +257,18 @@ impl Entry {
         self.time_left(now) == Millis::new(0)
     }
 
-    /// A key of ours that tells its time, and that surely nothing was executed under.
+    /// Returns whether the key contains a time, was minted here, and nothing was executed with it.
     pub(super) fn may_remint(&self) -> bool {
         !self.maybe_executed && !self.own_key && self.key.minted_at().is_some()
     }
 
-    /// How long the server surely knows a key that it answers at `point` or later.
+    /// Returns until when the server certainly knows a key that it answers at `point` or later.
     pub(super) fn safe_from(point: UnixMillis, retention: Millis) -> UnixMillis {
         point.plus(retention).minus(tolerance(retention))
     }
 }
 
-/// How far the clock here may go wrong within a retention.
+/// Returns how far the clock here may be wrong within a retention.
 fn tolerance(retention: Millis) -> Millis {
     Policy::CLOCK_TOLERANCE.min(retention.half())
 }
@@ -244,9 +276,9 @@ fn tolerance(retention: Millis) -> Millis {
 impl fmt::Display for EntryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Damaged => "what is stored for this intent is damaged",
+            Self::Damaged => "the stored entry is damaged; look up the result, then call forget()",
             Self::NewerVersion { .. } => {
-                "what is stored for this intent was written by a newer version of this package"
+                "the stored entry was written by a newer version of this package; deploy that version again"
             }
         })
     }

@@ -21,7 +21,7 @@
 //! The sum is of what the hash of the tag is in the code anyway; a CRC would bring its tables along.
 
 use super::credential::SentBy;
-use super::entry::{Entry, EntryError, State};
+use super::entry::{Entry, EntryError, IntentState};
 use super::payload::Tag;
 use crate::codec::hex::hex32;
 use crate::key::IdempotencyKey;
@@ -45,12 +45,12 @@ impl Entry {
         put(&mut text, self.key.as_str());
         put(&mut text, &hex32(self.tag.0));
         match self.state {
-            State::Prepared => put(&mut text, "p"),
-            State::Sending => put(&mut text, "s"),
-            State::Unknown => put(&mut text, "u"),
-            State::Voided => put(&mut text, "v"),
-            State::Succeeded { http_status } => put_status(&mut text, '+', http_status),
-            State::Refused { http_status } => put_status(&mut text, '-', http_status),
+            IntentState::Prepared => put(&mut text, "p"),
+            IntentState::Sending => put(&mut text, "s"),
+            IntentState::Unknown => put(&mut text, "u"),
+            IntentState::Voided => put(&mut text, "v"),
+            IntentState::Succeeded { http_status } => put_status(&mut text, '+', http_status),
+            IntentState::Refused { http_status } => put_status(&mut text, '-', http_status),
         }
         text.push(' ');
         for (letter, holds) in self.flags() {
@@ -89,14 +89,16 @@ impl Entry {
     /// Whether the lifecycle leads here.
     fn is_possible(&self) -> bool {
         match self.state {
-            State::Prepared => !self.maybe_executed,
-            State::Sending => self.attempts > 0,
-            State::Unknown => self.attempts > 0 && self.maybe_executed,
-            State::Succeeded { http_status } => {
+            IntentState::Prepared => !self.maybe_executed,
+            IntentState::Sending => self.attempts > 0,
+            IntentState::Unknown => self.attempts > 0 && self.maybe_executed,
+            IntentState::Succeeded { http_status } => {
                 self.attempts > 0 && matches!(http_status, 200..400)
             }
-            State::Refused { http_status } => self.attempts > 0 && matches!(http_status, 400..500),
-            State::Voided => true,
+            IntentState::Refused { http_status } => {
+                self.attempts > 0 && matches!(http_status, 400..500)
+            }
+            IntentState::Voided => true,
         }
     }
 }
@@ -107,13 +109,13 @@ fn read(fields: &str) -> Option<Entry> {
     let key = IdempotencyKey::parse_bare(next()?).ok()?;
     let tag = Tag(u32::from_str_radix(next()?, 16).ok()?);
     let state = match next()? {
-        "p" => State::Prepared,
-        "s" => State::Sending,
-        "u" => State::Unknown,
-        "v" => State::Voided,
+        "p" => IntentState::Prepared,
+        "s" => IntentState::Sending,
+        "u" => IntentState::Unknown,
+        "v" => IntentState::Voided,
         status => match status.split_at_checked(1)? {
-            ("+", status) => State::Succeeded { http_status: status.parse().ok()? },
-            ("-", status) => State::Refused { http_status: status.parse().ok()? },
+            ("+", status) => IntentState::Succeeded { http_status: status.parse().ok()? },
+            ("-", status) => IntentState::Refused { http_status: status.parse().ok()? },
             _ => return None,
         },
     };

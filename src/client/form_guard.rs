@@ -1,24 +1,24 @@
-//! The guard of a form: one submit goes, and the others wait for its end.
+//! The guard of a form: one submit is sent, and the others are swallowed until it has ended.
 //!
-//! The shell keeps a [`State`] for each form, tells what happens as an [`Event`], stores the state
-//! that [`next`] gives back and carries out its [`Decision`]. Like the rest of the core this touches
-//! no page: what a lock looks like is the shell's affair.
+//! The shell keeps a [`FormState`] for each form, reports what happens as a [`FormEvent`], stores the
+//! state that [`next`] returns and carries out its [`FormAction`]. This module touches no page: the
+//! shell decides what a lock looks like.
 //!
 //! # The rules
 //!
-//! 1. The first submit always goes.
-//! 2. While one is out, every other is swallowed, whichever button or key it came from and however
-//!    long it takes. There is no time after which a second one gets through.
-//!    A double click and a held key are one submit, even when the first one has failed before the
-//!    second one comes: see [`Presses`].
-//! 3. What ends without a success unlocks, an unknown outcome too: the same intent is sent with the
-//!    same key, so the next submit asks for the first one's answer.
-//! 4. A success stays locked until the page goes: a redirect takes its time, and a click that comes
-//!    in between would be a second purchase. The form is not busy any more. The page may say the
-//!    same of a form whose outcome it knows by other means.
-//! 5. A page that comes back from the browser's cache is a fresh page: it is unlocked in any state.
-//! 6. A key may take time (a lock, a store). The submit then waits, locked, and goes exactly once
-//!    when the key is there.
+//! 1. The first submit is always sent.
+//! 2. While a submit is in progress, every other submit is swallowed, whichever button or key it came
+//!    from and however long the first one takes. No time-out lets a second submit through.
+//!    A double click and a held key are one submit, even if the first submit fails before the second
+//!    one comes: see [`Presses`].
+//! 3. A submit that ends without a success unlocks the form, even if its outcome is unknown. The next
+//!    submit sends the same key, and so gets the response of the first one.
+//! 4. After a success the form stays locked until the page is left: a redirect takes time, and a
+//!    click in between would be a second purchase. The form is no longer busy. The page may report
+//!    the same for a form whose outcome it knows by other means.
+//! 5. A page that comes back from the browser's cache is unlocked in any state.
+//! 6. Getting a key may take time (a lock, a store). The submit waits, locked, and is sent exactly
+//!    once when the key is there.
 //!
 //! # The table
 //!
@@ -33,23 +33,23 @@
 //! | Failed, Cancelled | – | Restore → Free | Restore → Free | Restore → Free | – |
 //! | Shown, Release | – | Restore → Free | Restore → Free | Restore → Free | Restore → Free |
 //!
-//! A dash is [`Decision::Keep`], and the state stays; so is the decision where only a state is
-//! named.
+//! A dash is [`FormAction::Keep`] and keeps the state. Where only a state is named, the action is
+//! `Keep` too.
 
 mod press;
 
 pub use press::{Press, Presses};
 
-/// What a form is doing.
+/// The state of a form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Nothing: the next submit goes.
+pub enum FormState {
+    /// The next submit is sent.
     Free,
-    /// A submit has gone, and its end is not known.
+    /// A submit was sent and has not ended.
     Held,
-    /// A submit was stopped until its key is there.
+    /// A submit waits for its key.
     Waiting,
-    /// The key is there; the submit that waited for it is about to come again.
+    /// The key is there, and the shell submits the form again.
     Resending,
     /// A submit has succeeded.
     Done,
@@ -57,48 +57,48 @@ pub enum State {
 
 /// What happens to a form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum FormEvent {
     /// A submit.
     Submit,
-    /// A submit by a press that has submitted before: see [`Presses`].
+    /// A second submit by the same press: see [`Presses`].
     Repeat,
-    /// The submit that went needs a key that is not there yet.
+    /// The submit needs a key that is not there yet.
     KeyPending,
     /// The key is there.
     Resubmit,
-    /// Another handler prevented the submit, or it never came: nothing was sent.
+    /// Another handler prevented the submit, or it never came. Nothing was sent.
     Cancelled,
-    /// It succeeded.
+    /// The submit succeeded.
     Succeeded,
-    /// The page says that what the form is for is done, whoever did it.
+    /// The page reports that the purpose of the form is done by other means.
     Done,
-    /// It was refused, it failed, or nobody knows.
+    /// The submit was refused, it failed, or its outcome is unknown.
     Failed,
     /// The page came back from the browser's cache.
     Shown,
-    /// The page says that the form is free.
+    /// The page frees the form.
     Release,
 }
 
-/// What the shell does.
+/// What the shell does with the form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
-    /// Let the submit go, and lock the form at once.
+pub enum FormAction {
+    /// Send the submit, and lock the form at once.
     Go,
-    /// Prevent the submit, before anybody else hears of it.
+    /// Prevent the submit before any other handler sees it.
     Swallow,
     /// Put the form back as it was, and submit it again.
     Resend,
     /// Put the form back as it was.
     Restore,
-    /// Leave the form locked, and show that it is not busy any more.
+    /// Keep the form locked, and show that it is no longer busy.
     Finish,
     /// Change nothing.
     Keep,
 }
 
-impl Event {
-    /// The event that the end of a submit is: `succeeded`, `refused`, `unknown` or `failed`.
+impl FormEvent {
+    /// Returns the event for the end of a submit: `succeeded`, `refused`, `unknown` or `failed`.
     pub fn of_outcome(outcome: &str) -> Option<Self> {
         match outcome {
             "succeeded" => Some(Self::Succeeded),
@@ -108,23 +108,25 @@ impl Event {
     }
 }
 
-/// The form's next state, and what to do.
-pub const fn next(state: State, event: Event) -> (State, Decision) {
+/// Returns the next state of the form, and what to do.
+pub const fn next(state: FormState, event: FormEvent) -> (FormState, FormAction) {
     match (state, event) {
-        (State::Free | State::Resending, Event::Submit) | (State::Resending, Event::Repeat) => {
-            (State::Held, Decision::Go)
+        (FormState::Free | FormState::Resending, FormEvent::Submit)
+        | (FormState::Resending, FormEvent::Repeat) => (FormState::Held, FormAction::Go),
+        (_, FormEvent::Submit | FormEvent::Repeat) => (state, FormAction::Swallow),
+        (FormState::Held, FormEvent::KeyPending) => (FormState::Waiting, FormAction::Keep),
+        (FormState::Waiting, FormEvent::Resubmit) => (FormState::Resending, FormAction::Resend),
+        (FormState::Done, FormEvent::Done)
+        | (
+            FormState::Free | FormState::Done,
+            FormEvent::Succeeded | FormEvent::Failed | FormEvent::Cancelled,
+        ) => (state, FormAction::Keep),
+        (_, FormEvent::Succeeded | FormEvent::Done) => (FormState::Done, FormAction::Finish),
+        (_, FormEvent::Failed | FormEvent::Cancelled) => (FormState::Free, FormAction::Restore),
+        (FormState::Free, FormEvent::Shown | FormEvent::Release) => {
+            (FormState::Free, FormAction::Keep)
         }
-        (_, Event::Submit | Event::Repeat) => (state, Decision::Swallow),
-        (State::Held, Event::KeyPending) => (State::Waiting, Decision::Keep),
-        (State::Waiting, Event::Resubmit) => (State::Resending, Decision::Resend),
-        (State::Done, Event::Done)
-        | (State::Free | State::Done, Event::Succeeded | Event::Failed | Event::Cancelled) => {
-            (state, Decision::Keep)
-        }
-        (_, Event::Succeeded | Event::Done) => (State::Done, Decision::Finish),
-        (_, Event::Failed | Event::Cancelled) => (State::Free, Decision::Restore),
-        (State::Free, Event::Shown | Event::Release) => (State::Free, Decision::Keep),
-        (_, Event::Shown | Event::Release) => (State::Free, Decision::Restore),
-        (_, Event::KeyPending | Event::Resubmit) => (state, Decision::Keep),
+        (_, FormEvent::Shown | FormEvent::Release) => (FormState::Free, FormAction::Restore),
+        (_, FormEvent::KeyPending | FormEvent::Resubmit) => (state, FormAction::Keep),
     }
 }

@@ -1,4 +1,4 @@
-//! The other end of a key: what a client keeps, sends, asks again and finds out.
+//! The client side of a key: what a client stores, sends, retries and resolves.
 
 mod call;
 mod credential;

@@ -1,12 +1,12 @@
-//! The key that a server has put into its form, for pages without scripts.
+//! The key that a server puts into its form, for pages without scripts.
 
-use super::entry::{State, Stored};
+use super::entry::{IntentState, Stored};
 use crate::key::IdempotencyKey;
 use crate::time::UnixMillis;
 
-/// Returns the offered key where the intent takes it: where a key would be minted otherwise. The
-/// server makes a new one for each page that it renders, so an intent whose outcome is open, or that
-/// has succeeded, keeps the key that it was sent with. A key that is used up is not taken again.
+/// Returns the offered key if the intent needs a new key. The server makes a key for each page that
+/// it renders, so an intent whose outcome is open, or that has succeeded, keeps the key that it was
+/// sent with. A used key is not taken again.
 pub(super) fn taken<'a>(
     offered: Option<&'a IdempotencyKey>,
     stored: &Stored,
@@ -18,9 +18,9 @@ pub(super) fn taken<'a>(
         Stored::Entry(entry) => entry,
     };
     let mints = match entry.state {
-        State::Prepared => entry.attempts == 0 || entry.is_too_old(now),
-        State::Refused { .. } | State::Voided => true,
-        State::Sending | State::Unknown | State::Succeeded { .. } => false,
+        IntentState::Prepared => entry.attempts == 0 || entry.is_too_old(now),
+        IntentState::Refused { .. } | IntentState::Voided => true,
+        IntentState::Sending | IntentState::Unknown | IntentState::Succeeded { .. } => false,
     };
     offered.filter(|offered| mints && **offered != entry.key)
 }

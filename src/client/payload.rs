@@ -1,4 +1,4 @@
-//! Whether two submits are the same payload.
+//! Tells whether two submits have the same payload.
 
 use crate::codec::hex::hex32;
 use crate::fingerprint::{Fingerprint, RequestParts};
@@ -6,24 +6,24 @@ use crate::key::IdempotencyKey;
 use core::fmt;
 use sha2::{Digest, Sha256};
 
-/// What an intent sends, as far as it matters whether it is the same: the origin of the URL and the
-/// request's fingerprint. Kept in memory only.
+/// The payload of an intent: a hash over the origin of the URL and the fingerprint of the request. It
+/// is kept in memory only.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Payload([u8; 32]);
 
-/// 32 bits of a hash over key and payload: enough to notice a change. A change that it misses is
-/// still refused by the server, which compares whole fingerprints.
+/// 32 bits of a hash over key and payload: enough to notice a change. If it misses a change, the
+/// server still refuses the request, because it compares whole fingerprints.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Tag(pub(super) u32);
 
 impl Payload {
-    /// The payload of a request to this origin (`https://api.example`).
+    /// Returns the payload of a request to this origin (`https://api.example`).
     pub fn of(origin: &str, request: &RequestParts<'_>) -> Self {
         let digest = Fingerprint::plain(request).digest_hex();
         Self(hash(b"oncekey payload 1", &[origin.as_bytes(), digest.as_bytes()]))
     }
 
-    /// Its tag under a key. The key salts it, so that one table does not serve for all entries.
+    /// Returns the tag for a key. The key is the salt, so that no single table fits all entries.
     pub fn tag(&self, key: &IdempotencyKey) -> Tag {
         let [a, b, c, d, ..] = hash(b"oncekey tag 1", &[key.as_str().as_bytes(), &self.0]);
         Tag(u32::from_be_bytes([a, b, c, d]))

@@ -1,60 +1,59 @@
-//! Finding out what became of a key whose outcome is unknown.
+//! Resolves a key whose outcome is unknown.
 //!
-//! Two calls tell: `GET` of the key's state, and `POST` to void it. The shell asks [`first_step`]
-//! what to do, does it, and asks [`after_report`] again with what came.
+//! There are two key calls: `GET` returns the state of the key, and `POST` voids it. The shell asks
+//! [`first_step`] what to do, does it, and passes the result to [`after_report`].
 //!
-//! | the server says | it is known that | so the intent is |
+//! | the server returns | this proves that | the intent becomes |
 //! |---|---|---|
-//! | `completed`, with a status below 400 | it was executed | Succeeded |
-//! | `completed`, 4xx | it was refused | Refused |
+//! | `completed`, with a status below 400 | the request was executed | Succeeded |
+//! | `completed`, 4xx | the request was refused | Refused |
 //! | `voided` | nothing was and nothing will be executed, for as long as the server remembers that | Voided |
-//! | `in_progress` | an attempt is under way | asked again |
+//! | `in_progress` | an attempt is in progress | the state is asked for again |
 //! | `unknown` | the server does not know either | Unknown |
-//! | `released` | nothing was executed so far; a request may still be under way | Unknown |
+//! | `released` | nothing was executed so far; a request may still be in progress | Unknown |
 //! | `expired`, 404, `completed` with 5xx | nothing | Unknown |
 //!
-//! To find out ([`Purpose::FindOut`]), the state is asked, and nothing is sent that changes it. To
-//! make room for another payload ([`Purpose::MakeRoom`]), in this order:
+//! [`Purpose::Resolve`] asks for the state and sends nothing that changes it. [`Purpose::MakeRoom`]
+//! makes room for another payload, in this order:
 //!
-//! 1. ask the state: an answer that is there settles it;
-//! 2. where there is none, void the key: then the payload that the buyer has changed is not even
-//!    executed;
-//! 3. where that is refused, or the server has no such calls, send the old payload again with the
-//!    old key, if its body is still in memory: the only way left to get its answer;
-//! 4. else the outcome stays unknown.
+//! 1. Ask for the state. If the key has a response, the outcome is known.
+//! 2. Otherwise void the key, so that the old payload is not executed.
+//! 3. If the server refuses that, or has no key calls, send the old payload again with the old key,
+//!    if its body is still in memory. This is the last way to get its response.
+//! 4. Otherwise the outcome stays unknown.
 //!
-//! An intent whose attempts were all told that they were not executed (429, say) is Prepared. What
-//! the browser sent twice may still arrive, so its key is voided too where it can be; where the
-//! server has no such calls, it counts as given up.
+//! An intent is Prepared if the server answered every attempt with "not executed" (429, for
+//! example). A request that the browser sent twice may still arrive, so the key is voided too, if the
+//! server has the key calls. Otherwise the key counts as abandoned.
 //!
-//! A key that is too old is neither voided nor sent: the server may have forgotten that it executed
-//! it, and would then say "voided" in good faith.
+//! A key that is too old is neither voided nor sent. The server may have forgotten that it executed
+//! the request, and would return "voided" by mistake.
 
-use super::entry::{Entry, State};
+use super::entry::{Entry, IntentState};
 use crate::time::UnixMillis;
 
-/// What resolving is for.
+/// Why an intent is resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
-    /// To know.
-    FindOut,
+    /// To learn the outcome.
+    Resolve,
     /// To send another payload for the same intent.
     MakeRoom,
 }
 
-/// What the shell has to resolve with.
+/// What the shell can use to resolve an intent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Means {
-    /// The server offers the key calls.
+    /// Whether the server has the key calls.
     pub key_calls: bool,
-    /// The old payload's bytes are still in memory.
+    /// Whether the bytes of the old payload are still in memory.
     pub old_body: bool,
 }
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResolveStep {
-    /// `GET` the key's state.
+    /// `GET` the state of the key.
     AskState,
     /// The same after a while: see [`Outcome::InProgress`](crate::client::retry::Outcome::InProgress).
     AskAgain,
@@ -68,24 +67,24 @@ pub enum ResolveStep {
     StillUnknown,
 }
 
-/// Which call was made.
+/// Which key call was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Asked {
+pub enum KeyCall {
     /// `GET` of the state.
     State,
     /// `POST` to void.
     Void,
 }
 
-/// What a key call told.
+/// The result of a key call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Report {
-    /// The key has its answer.
+    /// The key has its response.
     Completed {
-        /// The answer's status.
+        /// The status of the response.
         http_status: u16,
     },
-    /// An attempt is under way.
+    /// An attempt is in progress.
     InProgress,
     /// The server does not know.
     Unknown,
@@ -93,17 +92,17 @@ pub enum Report {
     Released,
     /// Nothing was and nothing will be executed.
     Voided,
-    /// There was an answer, which is gone.
+    /// There was a response, which has expired.
     Expired,
     /// The server does not know the key, or this call: 404.
     Absent,
-    /// There was no answer, or none that can be read.
-    NoAnswer,
+    /// There was no response, or none that can be read.
+    NoResponse,
 }
 
 impl Report {
-    /// Reads the answer to a key call: its status, and the members `state` and `http_status` of its
-    /// body; `None` for a body that was cut or is no JSON.
+    /// Reads the response to a key call: its status, and the members `state` and `http_status` of its
+    /// body. They are `None` if the body was cut or is no JSON.
     pub fn read(status: u16, state: Option<&str>, http_status: Option<u16>) -> Self {
         match (status, state, http_status) {
             (404, ..) => Self::Absent,
@@ -113,13 +112,13 @@ impl Report {
             (200, Some("released"), _) => Self::Released,
             (200, Some("voided"), _) => Self::Voided,
             (200, Some("expired"), _) => Self::Expired,
-            _ => Self::NoAnswer,
+            _ => Self::NoResponse,
         }
     }
 
-    /// Reads what a look-up of the caller's own has found: `succeeded` or `refused`, and the status
-    /// of the answer where it is known. `None` for any other word, and for a status that does not
-    /// fit: to take one for a refusal would let another key be made.
+    /// Reads the result of the caller's look-up: `succeeded` or `refused`, and the status of the
+    /// response if it is known. Returns `None` for any other word, and for a status that does not
+    /// fit: a wrong refusal would make room for another key.
     pub fn looked_up(state: &str, http_status: Option<u16>) -> Option<Self> {
         let http_status = match (state, http_status) {
             ("succeeded", None) => 200,
@@ -131,7 +130,7 @@ impl Report {
     }
 }
 
-/// What to do first, and what to store before.
+/// Returns what to do first, and what to store before that.
 pub fn first_step(
     entry: &Entry,
     purpose: Purpose,
@@ -139,10 +138,10 @@ pub fn first_step(
     now: UnixMillis,
 ) -> (Option<Entry>, ResolveStep) {
     let is_open = match entry.state {
-        State::Sending | State::Unknown => true,
-        // Nothing is unknown, but what was sent may still be under way.
-        State::Prepared => purpose == Purpose::MakeRoom && entry.attempts > 0,
-        State::Succeeded { .. } | State::Refused { .. } | State::Voided => false,
+        IntentState::Sending | IntentState::Unknown => true,
+        // Nothing is unknown, but a request may still be in progress.
+        IntentState::Prepared => purpose == Purpose::MakeRoom && entry.attempts > 0,
+        IntentState::Succeeded { .. } | IntentState::Refused { .. } | IntentState::Voided => false,
     };
     if !is_open {
         (None, ResolveStep::Settled)
@@ -153,10 +152,10 @@ pub fn first_step(
     }
 }
 
-/// What to do after a key call, and what to store before.
+/// Returns what to do after a key call, and what to store before that.
 pub fn after_report(
     entry: &Entry,
-    asked: Asked,
+    key_call: KeyCall,
     report: Report,
     purpose: Purpose,
     means: Means,
@@ -165,39 +164,42 @@ pub fn after_report(
     if let Some(state) = settled(entry, report, now) {
         return (changed(entry, state, now), ResolveStep::Settled);
     }
-    // The server knows of an attempt that may have been executed, whatever we were told.
+    // The server knows of an attempt that may have been executed, whatever it returned before.
     let mut entry = entry.clone();
     let is_news = matches!(report, Report::InProgress | Report::Unknown) && !entry.maybe_executed;
     if is_news {
-        (entry.state, entry.maybe_executed) = (State::Unknown, true);
+        (entry.state, entry.maybe_executed) = (IntentState::Unknown, true);
         entry.touch(now);
     }
-    let may_void = purpose == Purpose::MakeRoom && asked == Asked::State && !entry.is_too_old(now);
+    let may_void =
+        purpose == Purpose::MakeRoom && key_call == KeyCall::State && !entry.is_too_old(now);
     let (next, step) = match report {
         Report::InProgress => (None, ResolveStep::AskAgain),
-        // The call itself failed: the next one would, too.
-        Report::NoAnswer => (None, ResolveStep::StillUnknown),
+        // The key call failed. The next one would fail too.
+        Report::NoResponse => (None, ResolveStep::StillUnknown),
         _ if may_void => (None, ResolveStep::Void),
         _ => last_resort(&entry, purpose, means, now),
     };
     (next.or(is_news.then_some(entry)), step)
 }
 
-/// What the report proves.
-fn settled(entry: &Entry, report: Report, now: UnixMillis) -> Option<State> {
+/// Returns the state that the report proves.
+fn settled(entry: &Entry, report: Report, now: UnixMillis) -> Option<IntentState> {
     match (entry.state, report) {
-        (State::Succeeded { .. } | State::Refused { .. } | State::Voided, _) => Some(entry.state),
+        (IntentState::Succeeded { .. } | IntentState::Refused { .. } | IntentState::Voided, _) => {
+            Some(entry.state)
+        }
         (_, Report::Completed { http_status }) => match http_status {
-            200..400 => Some(State::Succeeded { http_status }),
-            400..500 => Some(State::Refused { http_status }),
+            200..400 => Some(IntentState::Succeeded { http_status }),
+            400..500 => Some(IntentState::Refused { http_status }),
             _ => None,
         },
-        (_, Report::Voided) if !entry.is_too_old(now) => Some(State::Voided),
+        (_, Report::Voided) if !entry.is_too_old(now) => Some(IntentState::Voided),
         _ => None,
     }
 }
 
-/// Without the key calls.
+/// Returns what is left to do without the key calls.
 fn last_resort(
     entry: &Entry,
     purpose: Purpose,
@@ -205,9 +207,9 @@ fn last_resort(
     now: UnixMillis,
 ) -> (Option<Entry>, ResolveStep) {
     let makes_room = purpose == Purpose::MakeRoom;
-    if makes_room && entry.state == State::Prepared {
-        // Every attempt was told that it was not executed: that has to do.
-        (changed(entry, State::Voided, now), ResolveStep::Settled)
+    if makes_room && entry.state == IntentState::Prepared {
+        // The server answered every attempt with "not executed". There is no better proof.
+        (changed(entry, IntentState::Voided, now), ResolveStep::Settled)
     } else if makes_room && means.old_body && !entry.is_too_old(now) {
         (None, ResolveStep::SendAgain)
     } else {
@@ -215,7 +217,7 @@ fn last_resort(
     }
 }
 
-fn changed(entry: &Entry, state: State, now: UnixMillis) -> Option<Entry> {
+fn changed(entry: &Entry, state: IntentState, now: UnixMillis) -> Option<Entry> {
     (entry.state != state).then(|| {
         let mut entry = Entry { state, ..entry.clone() };
         entry.touch(now);

@@ -2,15 +2,15 @@
 
 use crate::support::client::requests::{NOW, RETENTION, SAFE, key, parts, payload, submit};
 use oncekey::canonical::JsonPointer;
+use oncekey::client::intent::{
+    Acquisition, Entry, IntentState, Payload, Start, Stored, Submit, TabLease, TabToken,
+    note_outcome, note_sending, start,
+};
+use oncekey::client::retry::{
+    AttemptResult, Body, Context, Next, Outcome, Progress, ResponseSummary, RetryPolicy,
+    UnknownReason, attempt_timeout, classify, next, retry_after,
+};
 use oncekey::fingerprint::RequestParts;
-use oncekey::intent::{
-    Claim, Claiming, Entry, Payload, Start, State, Stored, Submit, TabToken, note_outcome,
-    note_sending, start,
-};
-use oncekey::retry::{
-    Answer, Body, Context, Doubt, Heard, Next, Outcome, Progress, RetryPolicy, attempt_timeout,
-    classify, next, retry_after,
-};
 use oncekey::{IdempotencyKey, Millis};
 
 /// What a page does, and what its storage holds.
@@ -41,7 +41,7 @@ impl Page {
         Entry::decode(self.text.as_ref().expect("something is stored")).expect("an entry")
     }
 
-    fn hear(&mut self, heard: &Heard<'_>) -> Outcome {
+    fn attempt_ended(&mut self, heard: &AttemptResult<'_>) -> Outcome {
         let entry = self.entry();
         let outcome = classify(heard, &entry.context(false, "application/json"));
         let after = note_outcome(&self.stored(), &entry.key, entry.attempts, &outcome, NOW);
@@ -50,12 +50,12 @@ impl Page {
     }
 
     fn hear_status(&mut self, status: u16) -> Outcome {
-        self.hear(&Heard::Answer(&json(status)))
+        self.attempt_ended(&AttemptResult::Response(&json(status)))
     }
 }
 
-fn json(status: u16) -> Answer<'static> {
-    Answer { status, content_type: Some("application/json"), ..Answer::default() }
+fn json(status: u16) -> ResponseSummary<'static> {
+    ResponseSummary { status, content_type: Some("application/json"), ..ResponseSummary::default() }
 }
 
 fn again(outcome: &Outcome, retries: u32, retry_after: Option<Millis>) -> Next {
@@ -75,7 +75,7 @@ fn fault_52_two_submits_mint_one_key() {
 fn fault_53_a_retry_after_a_slow_success_uses_the_same_key() {
     let mut page = Page::default();
     let first = page.send("a");
-    page.hear(&Heard::TimedOut);
+    page.attempt_ended(&AttemptResult::TimedOut);
     assert_eq!(page.send("a"), first);
     page.hear_status(201);
     assert_eq!(page.send("a"), first, "and so does a submit after the success");
@@ -94,9 +94,9 @@ fn fault_54_a_reload_finds_the_key() {
 fn fault_55_an_edited_amount_takes_a_new_key_once_the_old_one_is_resolved() {
     let mut page = Page::default();
     let first = page.send("a");
-    page.hear(&Heard::NetworkError);
+    page.attempt_ended(&AttemptResult::NetworkError);
     assert_eq!(page.start("b"), Start::ResolveFirst);
-    page.text = Some(Entry { state: State::Voided, ..page.entry() }.encode());
+    page.text = Some(Entry { state: IntentState::Voided, ..page.entry() }.encode());
     let Start::Send { entry, fresh: true } = page.start("b") else { panic!() };
     assert_ne!(entry.tag, payload("a").tag(&first));
     assert_eq!(entry.tag, payload("b").tag(&entry.key));
@@ -135,7 +135,7 @@ fn fault_58_nothing_is_minted_but_from_the_randomness_of_the_client() {
 fn fault_59_a_key_belongs_to_one_operation() {
     let mut page = Page::default();
     page.send("a");
-    page.hear(&Heard::TimedOut);
+    page.attempt_ended(&AttemptResult::TimedOut);
     let elsewhere = Payload::of("https://other.example", &parts("a"));
     assert_eq!(start(&page.stored(), &submit(&elsewhere), NOW), Start::ResolveFirst);
 }
@@ -144,7 +144,7 @@ fn fault_59_a_key_belongs_to_one_operation() {
 fn fault_60_the_key_stays_after_a_500() {
     let mut page = Page::default();
     let first = page.send("a");
-    assert_eq!(page.hear_status(500), Outcome::Ambiguous(Doubt::Status(500)));
+    assert_eq!(page.hear_status(500), Outcome::Ambiguous(UnknownReason::Status(500)));
     assert_eq!(page.send("a"), first);
 }
 
@@ -152,10 +152,10 @@ fn fault_60_the_key_stays_after_a_500() {
 fn fault_61_a_409_after_a_lost_answer_waits_and_asks_again() {
     let mut page = Page::default();
     page.send("a");
-    page.hear(&Heard::NetworkError);
+    page.attempt_ended(&AttemptResult::NetworkError);
     page.send("a");
-    let answer = Answer { error_type: Some("idempotency_in_progress"), ..json(409) };
-    let outcome = page.hear(&Heard::Answer(&answer));
+    let answer = ResponseSummary { error_type: Some("idempotency_in_progress"), ..json(409) };
+    let outcome = page.attempt_ended(&AttemptResult::Response(&answer));
     assert_eq!(outcome, Outcome::InProgress);
     let after = Millis::new(1500);
     assert_eq!(again(&outcome, 4, None), Next::Again { after, counts: false });
@@ -167,7 +167,7 @@ fn fault_61_a_409_after_a_lost_answer_waits_and_asks_again() {
 fn fault_62_another_body_is_not_sent_with_the_same_key() {
     let mut page = Page::default();
     page.send("a");
-    page.hear(&Heard::NetworkError);
+    page.attempt_ended(&AttemptResult::NetworkError);
     assert_eq!(page.start(""), Start::ResolveFirst, "a body that was lost on the way");
 }
 
@@ -181,7 +181,7 @@ fn fault_63_no_attempt_goes_out_without_a_stored_key() {
 fn fault_64_a_time_out_is_retried_with_a_fresh_one_within_the_total() {
     let mut page = Page::default();
     page.send("a");
-    let outcome = page.hear(&Heard::TimedOut);
+    let outcome = page.attempt_ended(&AttemptResult::TimedOut);
     assert!(matches!(again(&outcome, 0, None), Next::Again { counts: true, .. }));
     let of = |elapsed| {
         let progress = Progress { retries: 1, elapsed: Millis::from_seconds(elapsed), left: SAFE };
@@ -195,12 +195,21 @@ fn fault_64_a_time_out_is_retried_with_a_fresh_one_within_the_total() {
 fn fault_65_a_network_error_and_a_time_out_are_told_apart_by_own_signals() {
     let mut page = Page::default();
     page.send("a");
-    assert_eq!(page.hear(&Heard::NetworkError), Outcome::Ambiguous(Doubt::Network));
-    assert_eq!(page.hear(&Heard::TimedOut), Outcome::Ambiguous(Doubt::TimedOut));
-    assert_eq!(page.hear(&Heard::Aborted), Outcome::Unsettled(Doubt::Aborted));
     assert_eq!(
-        again(&Outcome::Unsettled(Doubt::Aborted), 0, None),
-        Next::Stop(oncekey::retry::Stop::Outcome)
+        page.attempt_ended(&AttemptResult::NetworkError),
+        Outcome::Ambiguous(UnknownReason::Network)
+    );
+    assert_eq!(
+        page.attempt_ended(&AttemptResult::TimedOut),
+        Outcome::Ambiguous(UnknownReason::TimedOut)
+    );
+    assert_eq!(
+        page.attempt_ended(&AttemptResult::Aborted),
+        Outcome::Unsettled(UnknownReason::Aborted)
+    );
+    assert_eq!(
+        again(&Outcome::Unsettled(UnknownReason::Aborted), 0, None),
+        Next::Stop(oncekey::client::retry::Stop::Outcome)
     );
 }
 
@@ -235,24 +244,36 @@ fn fault_68_a_5xx_on_resend_does_not_lose_the_request() {
 fn fault_69_a_captive_portal_is_not_success() {
     let mut page = Page::default();
     page.send("a");
-    let portal = Answer { content_type: Some("text/html; charset=utf-8"), ..json(200) };
-    assert_eq!(page.hear(&Heard::Answer(&portal)), Outcome::Ambiguous(Doubt::NotTheApi));
+    let portal = ResponseSummary { content_type: Some("text/html; charset=utf-8"), ..json(200) };
+    assert_eq!(
+        page.attempt_ended(&AttemptResult::Response(&portal)),
+        Outcome::Ambiguous(UnknownReason::NotTheApi)
+    );
     // One that speaks JSON, where the server would have shown that the answer is the key's.
     let context =
         Context { maybe_executed: true, ..page.entry().context(true, "application/json") };
-    assert_eq!(classify(&Heard::Answer(&json(200)), &context), Outcome::Unsettled(Doubt::NoProof));
-    let cut = Answer { body: Body::Cut, ..json(200) };
-    assert_eq!(page.hear(&Heard::Answer(&cut)), Outcome::Ambiguous(Doubt::Cut));
+    assert_eq!(
+        classify(&AttemptResult::Response(&json(200)), &context),
+        Outcome::Unsettled(UnknownReason::NoProof)
+    );
+    let cut = ResponseSummary { body: Body::Cut, ..json(200) };
+    assert_eq!(
+        page.attempt_ended(&AttemptResult::Response(&cut)),
+        Outcome::Ambiguous(UnknownReason::Cut)
+    );
     assert!(page.stored().is_pending());
 }
 
 #[test]
 fn fault_70_one_tab_sends_and_the_others_wait() {
     let (one, two) = (TabToken::new(1), TabToken::new(2));
-    let Claiming::Write(claim) = Claim::claim(None, one, NOW) else { panic!() };
-    assert_eq!(Claim::claim(Some(&claim), two, NOW), Claiming::Wait(Claim::LOOK_AGAIN_AFTER));
-    let death = NOW.plus(Claim::LEASE);
-    assert!(matches!(Claim::claim(Some(&claim), two, death), Claiming::Write(_)));
+    let Acquisition::Write(claim) = TabLease::acquire(None, one, NOW) else { panic!() };
+    assert_eq!(
+        TabLease::acquire(Some(&claim), two, NOW),
+        Acquisition::Wait(TabLease::LOOK_AGAIN_AFTER)
+    );
+    let death = NOW.plus(TabLease::LEASE);
+    assert!(matches!(TabLease::acquire(Some(&claim), two, death), Acquisition::Write(_)));
 }
 
 #[test]
@@ -263,7 +284,8 @@ fn fault_71_an_action_that_fires_twice_uses_one_key() {
     assert_eq!(first, second);
     page.hear_status(201);
     // The first attempt's answer, which comes after the second one's.
-    let late = note_outcome(&page.stored(), &first, 1, &Outcome::Ambiguous(Doubt::Network), NOW);
+    let late =
+        note_outcome(&page.stored(), &first, 1, &Outcome::Ambiguous(UnknownReason::Network), NOW);
     assert_eq!(late, None);
 }
 

@@ -1,8 +1,8 @@
 //! An error says what is wrong, or what would be right: each one by a word of its own.
 
 use oncekey::business_key::BusinessKeyUnreadable;
+use oncekey::client::intent::{EntryError, SendError};
 use oncekey::form::FieldNameError;
-use oncekey::intent::{EntryError, SendError};
 use oncekey::scope::AliasError;
 use oncekey::webhook::{SecretError, SourcesError, WebhookError};
 use oncekey::webhook_target::TargetError;
@@ -23,7 +23,7 @@ fn every_error_says_what_is_wrong() {
         (&EntryError::Damaged, "damaged"),
         (&EntryError::NewerVersion { key }, "newer version"),
         (&SendError::Overtaken, "another key"),
-        (&SendError::Voided, "given up"),
+        (&SendError::Voided, "voided"),
         (&SendError::TooOld, "forgotten"),
         (&AliasError::NotAPair, "HASH:TENANT"),
         (&AliasError::NotAHash, "64 hexadecimal digits"),

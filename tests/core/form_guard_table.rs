@@ -1,10 +1,10 @@
 //! What the guard of a form does with each event in each state. Every cell is checked.
 
-use oncekey::guard::{Decision, Event, Press, Presses, State, next};
+use oncekey::client::form_guard::{FormAction, FormEvent, FormState, Press, Presses, next};
 use oncekey::time::Millis;
 
-const STATES: [State; 5] =
-    [State::Free, State::Held, State::Waiting, State::Resending, State::Done];
+const STATES: [FormState; 5] =
+    [FormState::Free, FormState::Held, FormState::Waiting, FormState::Resending, FormState::Done];
 
 const TABLE: &str = "
     Submit     | Go Held | Swallow      | Swallow          | Go Held      | Swallow
@@ -19,17 +19,17 @@ const TABLE: &str = "
     Release    | Keep    | Restore Free | Restore Free     | Restore Free | Restore Free
 ";
 
-const EVENTS: [Event; 10] = [
-    Event::Submit,
-    Event::Repeat,
-    Event::KeyPending,
-    Event::Resubmit,
-    Event::Succeeded,
-    Event::Done,
-    Event::Failed,
-    Event::Cancelled,
-    Event::Shown,
-    Event::Release,
+const EVENTS: [FormEvent; 10] = [
+    FormEvent::Submit,
+    FormEvent::Repeat,
+    FormEvent::KeyPending,
+    FormEvent::Resubmit,
+    FormEvent::Succeeded,
+    FormEvent::Done,
+    FormEvent::Failed,
+    FormEvent::Cancelled,
+    FormEvent::Shown,
+    FormEvent::Release,
 ];
 
 #[test]
@@ -67,8 +67,8 @@ fn the_table_of_the_documentation() {
             for (cell, state) in cells[1..].iter().zip(STATES) {
                 let (after, decision) = next(state, event);
                 let found = match (decision, after == state) {
-                    (Decision::Keep, true) => "–".to_owned(),
-                    (Decision::Keep, false) => format!("→ {after:?}"),
+                    (FormAction::Keep, true) => "–".to_owned(),
+                    (FormAction::Keep, false) => format!("→ {after:?}"),
                     (_, true) => format!("{decision:?}"),
                     (_, false) => format!("{decision:?} → {after:?}"),
                 };
@@ -82,19 +82,19 @@ fn the_table_of_the_documentation() {
 #[test]
 fn of_two_submits_only_one_goes_whatever_happened_before() {
     for state in STATES {
-        let (after, _) = next(state, Event::Submit);
-        assert_eq!(next(after, Event::Submit), (after, Decision::Swallow));
+        let (after, _) = next(state, FormEvent::Submit);
+        assert_eq!(next(after, FormEvent::Submit), (after, FormAction::Swallow));
     }
 }
 
 #[test]
 fn the_words_for_an_end() {
-    assert_eq!(Event::of_outcome("succeeded"), Some(Event::Succeeded));
+    assert_eq!(FormEvent::of_outcome("succeeded"), Some(FormEvent::Succeeded));
     for word in ["refused", "unknown", "failed"] {
-        assert_eq!(Event::of_outcome(word), Some(Event::Failed));
+        assert_eq!(FormEvent::of_outcome(word), Some(FormEvent::Failed));
     }
-    assert_eq!(Event::of_outcome("Succeeded"), None);
-    assert_eq!(Event::of_outcome(""), None);
+    assert_eq!(FormEvent::of_outcome("Succeeded"), None);
+    assert_eq!(FormEvent::of_outcome(""), None);
 }
 
 /// Which of a row of presses, each with the submit that follows it in its task, is a repeat.
@@ -106,7 +106,7 @@ fn repeats(presses: &[Press]) -> Vec<bool> {
             known.pressed(*press);
             let event = known.submit();
             known.over();
-            event == Event::Repeat
+            event == FormEvent::Repeat
         })
         .collect()
 }
@@ -146,10 +146,10 @@ fn of_the_repeats_of_a_held_key_only_the_first_is_a_submit() {
     let mut presses = Presses::default();
     presses.pressed(key(false));
     presses.pressed(click(0));
-    assert_eq!(presses.submit(), Event::Submit);
+    assert_eq!(presses.submit(), FormEvent::Submit);
     presses.pressed(key(true));
     presses.pressed(click(0));
-    assert_eq!(presses.submit(), Event::Repeat);
+    assert_eq!(presses.submit(), FormEvent::Repeat);
 }
 
 #[test]
@@ -158,10 +158,10 @@ fn a_second_click_is_a_submit_where_the_first_one_was_none() {
     presses.pressed(click(1));
     presses.over();
     presses.pressed(click(2));
-    assert_eq!(presses.submit(), Event::Submit);
+    assert_eq!(presses.submit(), FormEvent::Submit);
     presses.over();
     presses.pressed(click(3));
-    assert_eq!(presses.submit(), Event::Repeat);
+    assert_eq!(presses.submit(), FormEvent::Repeat);
 }
 
 #[test]
@@ -174,14 +174,17 @@ fn what_a_handler_clicks_belongs_to_the_click_that_it_handles() {
         presses.over();
         event
     };
-    assert_eq!([both(1), both(2), both(1)], [Event::Submit, Event::Repeat, Event::Submit]);
+    assert_eq!(
+        [both(1), both(2), both(1)],
+        [FormEvent::Submit, FormEvent::Repeat, FormEvent::Submit]
+    );
 }
 
 #[test]
 fn a_submit_after_its_press_belongs_to_none() {
     let mut presses = Presses::default();
     presses.pressed(click(1));
-    assert_eq!(presses.submit(), Event::Submit);
+    assert_eq!(presses.submit(), FormEvent::Submit);
     presses.over();
-    assert_eq!([presses.submit(), presses.submit()], [Event::Submit; 2]);
+    assert_eq!([presses.submit(), presses.submit()], [FormEvent::Submit; 2]);
 }

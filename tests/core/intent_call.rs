@@ -3,11 +3,13 @@
 
 use crate::support::client::names::{end_name, state_name};
 use crate::support::client::requests::{NOW, RETENTION, payload};
-use oncekey::intent::{
-    Call, CallSettings, Command, End, Ended, Entry, EntryError, Goal, Moment, Report, Said, State,
-    Step, Stored, Waiting, Which,
+use oncekey::client::intent::{
+    Call, CallInput, CallSettings, CallStep, Command, End, EndReason, Entry, EntryError, Goal,
+    Hints, IntentState, Report, SentRequest, Stored, WaitReason,
 };
-use oncekey::retry::{Answer, Doubt, Heard, Outcome, RetryPolicy, RetrySettings, Stop};
+use oncekey::client::retry::{
+    AttemptResult, Outcome, ResponseSummary, RetryPolicy, RetrySettings, Stop, UnknownReason,
+};
 use oncekey::{IdempotencyKey, Millis, UnixMillis};
 
 /// A page with its storage; it does what a shell does, and shows what it was told.
@@ -56,14 +58,15 @@ impl Page {
         (call, self.take(step))
     }
 
-    fn hear(&mut self, call: &mut Call, answer: &Answer<'_>) -> Command {
-        let said = Said { state: answer.state, ..Said::default() };
-        let step = call.hear(&Heard::Answer(answer), &said, &self.moment());
+    fn attempt_ended(&mut self, call: &mut Call, answer: &ResponseSummary<'_>) -> Command {
+        let said = Hints { state: answer.state, ..Hints::default() };
+        let step = call.attempt_ended(&AttemptResult::Response(answer), &said, &self.moment());
         self.take(step)
     }
 
     fn lose(&mut self, call: &mut Call) -> Command {
-        let step = call.hear(&Heard::NetworkError, &Said::default(), &self.moment());
+        let step =
+            call.attempt_ended(&AttemptResult::NetworkError, &Hints::default(), &self.moment());
         self.take(step)
     }
 
@@ -77,16 +80,16 @@ impl Page {
         self.take(step)
     }
 
-    fn take(&mut self, step: Step) -> Command {
+    fn take(&mut self, step: CallStep) -> Command {
         if let Some(entry) = step.write {
             self.text = Some(entry.encode());
         }
         step.command
     }
 
-    fn moment(&mut self) -> Moment {
+    fn moment(&mut self) -> CallInput {
         self.random += 1;
-        Moment {
+        CallInput {
             stored: self.stored(),
             now: self.now,
             ticks: Millis::new(self.ticks),
@@ -114,20 +117,20 @@ impl Page {
     }
 }
 
-fn json(status: u16) -> Answer<'static> {
-    Answer { status, content_type: Some("application/json"), ..Answer::default() }
+fn json(status: u16) -> ResponseSummary<'static> {
+    ResponseSummary { status, content_type: Some("application/json"), ..ResponseSummary::default() }
 }
 
-fn error(status: u16, code: &'static str) -> Answer<'static> {
-    Answer { error_code: Some(code), ..json(status) }
+fn error(status: u16, code: &'static str) -> ResponseSummary<'static> {
+    ResponseSummary { error_code: Some(code), ..json(status) }
 }
 
-fn proven(status: u16) -> Answer<'static> {
-    Answer { state: Some("completed"), ..json(status) }
+fn proven(status: u16) -> ResponseSummary<'static> {
+    ResponseSummary { state: Some("completed"), ..json(status) }
 }
 
 /// The key, the attempt, which request, and whether the key took another one's place.
-fn sent(command: &Command) -> (IdempotencyKey, u32, Which, bool) {
+fn sent(command: &Command) -> (IdempotencyKey, u32, SentRequest, bool) {
     match command {
         Command::Send { key, attempt, request, rotated, .. } => {
             (key.clone(), *attempt, *request, *rotated)
@@ -143,7 +146,7 @@ fn ended(command: &Command) -> &End {
     }
 }
 
-fn waits(command: &Command) -> (u64, Waiting) {
+fn waits(command: &Command) -> (u64, WaitReason) {
     match command {
         Command::Wait { after, why } => (after.as_u64(), *why),
         other => panic!("it does not wait: {other:?}"),
@@ -158,7 +161,7 @@ fn asks(command: &Command) -> &IdempotencyKey {
 }
 
 fn answered(http_status: u16) -> End {
-    End::Answered(Outcome::Succeeded { http_status })
+    End::Response(Outcome::Succeeded { http_status })
 }
 
 #[test]
@@ -166,22 +169,22 @@ fn a_request_is_stored_sent_and_answered() {
     let mut page = Page::new();
     let (mut call, command) = page.submit("a");
     let (key, attempt, request, rotated) = sent(&command);
-    assert_eq!((attempt, request, rotated), (1, Which::Own, false));
+    assert_eq!((attempt, request, rotated), (1, SentRequest::Own, false));
     let stored = page.entry();
-    assert_eq!((stored.key, stored.state, stored.attempts), (key, State::Sending, 1));
-    assert_eq!(*ended(&page.hear(&mut call, &json(201))), answered(201));
-    assert_eq!(page.entry().state, State::Succeeded { http_status: 201 });
+    assert_eq!((stored.key, stored.state, stored.attempts), (key, IntentState::Sending, 1));
+    assert_eq!(*ended(&page.attempt_ended(&mut call, &json(201))), answered(201));
+    assert_eq!(page.entry().state, IntentState::Succeeded { http_status: 201 });
 }
 
 #[test]
 fn a_lost_answer_is_asked_for_again_with_the_same_key() {
     let mut page = Page::new();
     let (mut call, command) = page.submit("a");
-    assert_eq!(waits(&page.lose(&mut call)).1, Waiting::ToRetry);
+    assert_eq!(waits(&page.lose(&mut call)).1, WaitReason::Retry);
     assert_eq!(state_name(&page.stored()), "unknown");
     let again = page.wait(&mut call);
-    assert_eq!(sent(&again), (sent(&command).0, 2, Which::Own, false));
-    assert_eq!(*ended(&page.hear(&mut call, &json(201))), answered(201));
+    assert_eq!(sent(&again), (sent(&command).0, 2, SentRequest::Own, false));
+    assert_eq!(*ended(&page.attempt_ended(&mut call, &json(201))), answered(201));
 }
 
 #[test]
@@ -189,13 +192,13 @@ fn retries_are_used_up_and_the_key_stays() {
     let mut page = Page::with_retries(2);
     let (mut call, _) = page.submit("a");
     for _ in 0..2 {
-        waits(&page.hear(&mut call, &json(500)));
+        waits(&page.attempt_ended(&mut call, &json(500)));
         sent(&page.wait(&mut call));
     }
-    let why = Ended::Stopped(Stop::RetriesUsedUp);
-    let end = End::Unknown { doubt: Some(Doubt::Status(500)), why };
-    assert_eq!(*ended(&page.hear(&mut call, &json(500))), end);
-    assert_eq!((page.entry().state, page.entry().attempts), (State::Unknown, 3));
+    let why = EndReason::Stopped(Stop::RetriesUsedUp);
+    let end = End::Unknown { reason: Some(UnknownReason::Status(500)), why };
+    assert_eq!(*ended(&page.attempt_ended(&mut call, &json(500))), end);
+    assert_eq!((page.entry().state, page.entry().attempts), (IntentState::Unknown, 3));
 }
 
 #[test]
@@ -203,12 +206,12 @@ fn in_progress_uses_up_no_retries() {
     let mut page = Page::with_retries(0);
     let (mut call, _) = page.submit("a");
     for _ in 0..20 {
-        let command = page.hear(&mut call, &error(409, "idempotency_in_progress"));
+        let command = page.attempt_ended(&mut call, &error(409, "idempotency_in_progress"));
         let (after, why) = waits(&command);
-        assert!((1000..=2000).contains(&after) && why == Waiting::ForAnswer);
+        assert!((1000..=2000).contains(&after) && why == WaitReason::InProgress);
         sent(&page.wait(&mut call));
     }
-    assert_eq!(*ended(&page.hear(&mut call, &json(201))), answered(201));
+    assert_eq!(*ended(&page.attempt_ended(&mut call, &json(201))), answered(201));
 }
 
 #[test]
@@ -217,8 +220,8 @@ fn the_total_time_is_over_whatever_the_retries() {
     page.ticks = 5000;
     let (mut call, _) = page.submit("a");
     page.ticks += 180_000;
-    let why = Ended::Stopped(Stop::TimeUsedUp);
-    let end = End::Unknown { doubt: Some(Doubt::Network), why };
+    let why = EndReason::Stopped(Stop::TimeUsedUp);
+    let end = End::Unknown { reason: Some(UnknownReason::Network), why };
     assert_eq!(*ended(&page.lose(&mut call)), end);
 
     let (mut call, _) = page.submit("a");
@@ -233,9 +236,9 @@ fn the_wait_is_drawn_from_the_random_bytes() {
     for (bytes, wait) in [(0, 0), (0xc0, 753), (0xff, 1000)] {
         let mut page = Page::new();
         let (mut call, _) = page.submit("a");
-        let moment = Moment { random: [bytes; 16], ..page.moment() };
-        let step = call.hear(&Heard::NetworkError, &Said::default(), &moment);
-        assert_eq!(waits(&page.take(step)), (wait, Waiting::ToRetry));
+        let moment = CallInput { random: [bytes; 16], ..page.moment() };
+        let step = call.attempt_ended(&AttemptResult::NetworkError, &Hints::default(), &moment);
+        assert_eq!(waits(&page.take(step)), (wait, WaitReason::Retry));
     }
 }
 
@@ -243,22 +246,22 @@ fn the_wait_is_drawn_from_the_random_bytes() {
 fn retry_after_wins() {
     let mut page = Page::new();
     let (mut call, _) = page.submit("a");
-    let said = Said { retry_after: Some("7"), ..Said::default() };
-    let step = call.hear(&Heard::Answer(&json(429)), &said, &page.moment());
-    assert_eq!(waits(&page.take(step)), (7000, Waiting::ToRetry));
+    let said = Hints { retry_after: Some("7"), ..Hints::default() };
+    let step = call.attempt_ended(&AttemptResult::Response(&json(429)), &said, &page.moment());
+    assert_eq!(waits(&page.take(step)), (7000, WaitReason::Retry));
 }
 
 #[test]
 fn what_the_server_says_of_its_memory_is_kept() {
     let mut page = Page::new();
     let (mut call, _) = page.submit("a");
-    let said = Said {
+    let said = Hints {
         state: Some("completed"),
         expires: Some("Mon, 24 Nov 2025 18:00:00 GMT"),
         date: Some("Mon, 24 Nov 2025 16:00:00 GMT"),
         retry_after: None,
     };
-    let step = call.hear(&Heard::Answer(&proven(201)), &said, &page.moment());
+    let step = call.attempt_ended(&AttemptResult::Response(&proven(201)), &said, &page.moment());
     assert_eq!(*ended(&page.take(step)), answered(201));
     // Two hours of memory, less the hour for clocks.
     assert_eq!(page.entry().safe_until, NOW.plus(Millis::from_seconds(3600)));
@@ -268,9 +271,12 @@ fn what_the_server_says_of_its_memory_is_kept() {
 fn an_abort_leaves_the_outcome_unknown() {
     let mut page = Page::new();
     let (mut call, _) = page.submit("a");
-    let step = call.hear(&Heard::Aborted, &Said::default(), &page.moment());
-    let why = Ended::Stopped(Stop::Outcome);
-    assert_eq!(*ended(&page.take(step)), End::Unknown { doubt: Some(Doubt::Aborted), why });
+    let step = call.attempt_ended(&AttemptResult::Aborted, &Hints::default(), &page.moment());
+    let why = EndReason::Stopped(Stop::Outcome);
+    assert_eq!(
+        *ended(&page.take(step)),
+        End::Unknown { reason: Some(UnknownReason::Aborted), why }
+    );
     assert_eq!(state_name(&page.stored()), "unknown");
 }
 
@@ -279,7 +285,7 @@ fn what_was_surely_not_executed_is_an_answer() {
     let mut page = Page::new();
     let (mut call, command) = page.submit("a");
     let outcome = Outcome::NotExecuted { http_status: 401, again: false };
-    assert_eq!(*ended(&page.hear(&mut call, &json(401))), End::Answered(outcome));
+    assert_eq!(*ended(&page.attempt_ended(&mut call, &json(401))), End::Response(outcome));
     let (_, next) = page.submit("a");
     assert_eq!(sent(&next).0, sent(&command).0, "the key is as good as new");
 }
@@ -290,9 +296,9 @@ fn after_an_unknown_attempt_a_429_is_no_answer() {
     let (mut call, _) = page.submit("a");
     page.lose(&mut call);
     page.wait(&mut call);
-    let why = Ended::Stopped(Stop::RetriesUsedUp);
-    let end = End::Unknown { doubt: Some(Doubt::Status(429)), why };
-    assert_eq!(*ended(&page.hear(&mut call, &json(429))), end);
+    let why = EndReason::Stopped(Stop::RetriesUsedUp);
+    let end = End::Unknown { reason: Some(UnknownReason::Status(429)), why };
+    assert_eq!(*ended(&page.attempt_ended(&mut call, &json(429))), end);
 }
 
 #[test]
@@ -300,7 +306,7 @@ fn a_refusal_is_an_answer_and_the_next_try_takes_a_new_key() {
     let mut page = Page::new();
     let (mut call, command) = page.submit("a");
     let refused = Outcome::Refused { http_status: 402 };
-    assert_eq!(*ended(&page.hear(&mut call, &json(402))), End::Answered(refused));
+    assert_eq!(*ended(&page.attempt_ended(&mut call, &json(402))), End::Response(refused));
     let (_, next) = page.submit("a");
     assert!(sent(&next).0 != sent(&command).0 && sent(&next).3);
 }
@@ -310,12 +316,12 @@ fn who_waited_for_another_tab_gets_its_refusal() {
     let mut page = Page::new();
     let (mut call, command) = page.submit("a");
     page.now = NOW.plus(Millis::new(800));
-    page.hear(&mut call, &json(402));
+    page.attempt_ended(&mut call, &json(402));
     let goal = |waited_since| Goal::Submit { payload: payload("a"), own_key: None, waited_since };
     let (mut second, asked) = page.begin(goal(Some(NOW.plus(Millis::new(100)))));
     assert_eq!(sent(&asked).0, sent(&command).0, "the same key gives the same answer");
     let refused = Outcome::Refused { http_status: 402 };
-    assert_eq!(*ended(&page.hear(&mut second, &json(402))), End::Answered(refused));
+    assert_eq!(*ended(&page.attempt_ended(&mut second, &json(402))), End::Response(refused));
     let (_, later) = page.begin(goal(Some(NOW.plus(Millis::new(900)))));
     assert!(sent(&later).3, "who came later tries anew");
 }
@@ -324,7 +330,10 @@ fn who_waited_for_another_tab_gets_its_refusal() {
 fn a_key_that_was_used_elsewhere_is_given_up() {
     let mut page = Page::new();
     let (mut call, _) = page.submit("a");
-    assert_eq!(*ended(&page.hear(&mut call, &error(400, "idempotency_error"))), End::KeyReused);
+    assert_eq!(
+        *ended(&page.attempt_ended(&mut call, &error(400, "idempotency_error"))),
+        End::KeyReused
+    );
     assert!(sent(&page.submit("a").1).3);
 }
 
@@ -332,20 +341,20 @@ fn a_key_that_was_used_elsewhere_is_given_up() {
 fn a_key_of_a_wrong_clock_gives_way_to_one_without_time() {
     let mut page = Page::new();
     let (mut call, command) = page.submit("a");
-    let waiting = page.hear(&mut call, &error(400, "idempotency_key_expired"));
+    let waiting = page.attempt_ended(&mut call, &error(400, "idempotency_key_expired"));
     let (key, attempt, _, rotated) = sent(&waiting);
     assert!(key != sent(&command).0 && key.minted_at().is_none() && rotated && attempt == 1);
     assert_eq!(page.entry().key, key);
-    let again = page.hear(&mut call, &error(400, "idempotency_key_expired"));
-    let why = Ended::Stopped(Stop::Outcome);
-    assert_eq!(*ended(&again), End::Unknown { doubt: Some(Doubt::Expired), why });
+    let again = page.attempt_ended(&mut call, &error(400, "idempotency_key_expired"));
+    let why = EndReason::Stopped(Stop::Outcome);
+    assert_eq!(*ended(&again), End::Unknown { reason: Some(UnknownReason::Expired), why });
 
     let mut page = Page::new();
     let (mut call, _) = page.submit("a");
     page.ticks += 180_000;
-    let late = page.hear(&mut call, &error(400, "idempotency_key_expired"));
-    let why = Ended::Stopped(Stop::TimeUsedUp);
-    assert_eq!(*ended(&late), End::Unknown { doubt: Some(Doubt::Expired), why });
+    let late = page.attempt_ended(&mut call, &error(400, "idempotency_key_expired"));
+    let why = EndReason::Stopped(Stop::TimeUsedUp);
+    assert_eq!(*ended(&late), End::Unknown { reason: Some(UnknownReason::Expired), why });
 }
 
 #[test]
@@ -354,11 +363,11 @@ fn a_success_that_comes_again_needs_no_proof() {
     let (mut call, command) = page.submit("a");
     page.lose(&mut call);
     page.wait(&mut call);
-    page.hear(&mut call, &proven(201));
+    page.attempt_ended(&mut call, &proven(201));
     let (mut call, again) = page.submit("a");
     assert_eq!((sent(&again).0, sent(&again).3), (sent(&command).0, false));
     // CORS may hide the headers that would prove it.
-    assert_eq!(*ended(&page.hear(&mut call, &json(201))), answered(201));
+    assert_eq!(*ended(&page.attempt_ended(&mut call, &json(201))), answered(201));
 }
 
 #[test]
@@ -366,10 +375,10 @@ fn a_success_stays_one_when_its_answer_is_gone() {
     for answer in [json(404), error(409, "idempotency_not_replayable"), json(401)] {
         let mut page = Page::new();
         let (mut call, _) = page.submit("a");
-        page.hear(&mut call, &json(201));
+        page.attempt_ended(&mut call, &json(201));
         let (mut call, _) = page.submit("a");
-        let end = page.hear(&mut call, &answer);
-        assert_eq!(*ended(&end), End::AnswerGone { http_status: 201 }, "{answer:?}");
+        let end = page.attempt_ended(&mut call, &answer);
+        assert_eq!(*ended(&end), End::ResponseGone { http_status: 201 }, "{answer:?}");
         assert_eq!(state_name(&page.stored()), "succeeded");
     }
 }
@@ -378,7 +387,7 @@ fn a_success_stays_one_when_its_answer_is_gone() {
 fn another_payload_after_a_success_is_not_sent() {
     let mut page = Page::new();
     let (mut call, _) = page.submit("a");
-    page.hear(&mut call, &json(201));
+    page.attempt_ended(&mut call, &json(201));
     assert_eq!(*ended(&page.submit("b").1), End::PayloadChanged { http_status: 201 });
 }
 
@@ -390,7 +399,7 @@ fn a_changed_payload_asks_first_and_voids_then() {
     assert_eq!(*asks(&command), old);
     assert_eq!(page.report(&mut call, Report::Absent), Command::Void { key: old.clone() });
     let (key, attempt, request, rotated) = sent(&page.report(&mut call, Report::Voided));
-    assert_eq!((attempt, request, rotated), (1, Which::Own, true));
+    assert_eq!((attempt, request, rotated), (1, SentRequest::Own, true));
     assert!(key != old && page.entry().key == key);
 }
 
@@ -410,7 +419,7 @@ fn a_changed_payload_waits_for_what_is_in_progress() {
     let old = page.leave_unknown("a");
     let (mut call, _) = page.submit("b");
     let command = page.report(&mut call, Report::InProgress);
-    assert_eq!(waits(&command).1, Waiting::ForAnswer);
+    assert_eq!(waits(&command).1, WaitReason::InProgress);
     assert_eq!(*asks(&page.wait(&mut call)), old);
     assert!(sent(&page.report(&mut call, Report::Completed { http_status: 402 })).3);
 }
@@ -420,7 +429,7 @@ fn a_changed_payload_is_not_sent_while_nobody_knows() {
     let mut page = Page::with_key_calls();
     page.leave_unknown("a");
     let (mut call, _) = page.submit("b");
-    assert_eq!(*ended(&page.report(&mut call, Report::NoAnswer)), End::NotResolved);
+    assert_eq!(*ended(&page.report(&mut call, Report::NoResponse)), End::NotResolved);
     let (mut call, _) = page.submit("b");
     page.report(&mut call, Report::Unknown);
     assert_eq!(*ended(&page.report(&mut call, Report::Unknown)), End::NotResolved);
@@ -436,17 +445,17 @@ fn the_old_payload_goes_again_while_it_is_in_memory() {
         let old = page.leave_unknown("a");
         page.in_memory = Some(old.clone());
         let (mut call, command) = page.submit("b");
-        assert_eq!(sent(&command), (old.clone(), 2, Which::Earlier, false));
+        assert_eq!(sent(&command), (old.clone(), 2, SentRequest::Earlier, false));
         page.lose(&mut call);
-        assert_eq!(sent(&page.wait(&mut call)), (old.clone(), 3, Which::Earlier, false));
+        assert_eq!(sent(&page.wait(&mut call)), (old.clone(), 3, SentRequest::Earlier, false));
         // By itself a refusal would not settle what is in doubt.
         let answer = if succeeds { json(status) } else { proven(status) };
-        let next = page.hear(&mut call, &answer);
+        let next = page.attempt_ended(&mut call, &answer);
         if succeeds {
             assert_eq!(*ended(&next), End::PayloadChanged { http_status: 201 });
         } else {
             let (key, attempt, request, rotated) = sent(&next);
-            assert!(key != old && (attempt, request, rotated) == (1, Which::Own, true));
+            assert!(key != old && (attempt, request, rotated) == (1, SentRequest::Own, true));
         }
     }
     let mut page = Page::with_retries(0);
@@ -461,9 +470,9 @@ fn the_old_payload_goes_again_while_it_is_in_memory() {
     page.in_memory = Some(old.clone());
     let (mut call, _) = page.submit("b");
     page.lose(&mut call);
-    page.text = Some(Entry { state: State::Voided, ..page.entry() }.encode());
+    page.text = Some(Entry { state: IntentState::Voided, ..page.entry() }.encode());
     let (key, attempt, request, rotated) = sent(&page.wait(&mut call));
-    assert!(key != old && (attempt, request, rotated) == (1, Which::Own, true));
+    assert!(key != old && (attempt, request, rotated) == (1, SentRequest::Own, true));
 }
 
 #[test]
@@ -471,10 +480,10 @@ fn what_is_too_old_or_unreadable_is_not_sent() {
     let mut page = Page::new();
     page.leave_unknown("a");
     page.now = NOW.plus(RETENTION);
-    let end = |why| End::Unknown { doubt: None, why };
-    assert_eq!(*ended(&page.submit("a").1), end(Ended::TooOld));
+    let end = |why| End::Unknown { reason: None, why };
+    assert_eq!(*ended(&page.submit("a").1), end(EndReason::TooOld));
     page.text = Some("garbage".into());
-    assert_eq!(*ended(&page.submit("a").1), end(Ended::Unreadable));
+    assert_eq!(*ended(&page.submit("a").1), end(EndReason::Unreadable));
     assert_eq!(page.text.as_deref(), Some("garbage"), "and stays for who can read it");
 }
 
@@ -488,13 +497,15 @@ fn what_other_tabs_did_while_this_one_waited_counts() {
         page.wait(&mut call)
     };
     let forgotten = wait_after(|page| page.text = None);
-    let why = Ended::Overtaken;
-    assert_eq!(*ended(&forgotten), End::Unknown { doubt: Some(Doubt::Network), why });
+    let why = EndReason::Overtaken;
+    assert_eq!(*ended(&forgotten), End::Unknown { reason: Some(UnknownReason::Network), why });
     let voided = wait_after(|page| {
-        page.text = Some(Entry { state: State::Voided, ..page.entry() }.encode());
+        page.text = Some(Entry { state: IntentState::Voided, ..page.entry() }.encode());
     });
     assert_eq!(*ended(&voided), End::KeyVoided);
-    for state in [State::Refused { http_status: 402 }, State::Succeeded { http_status: 201 }] {
+    for state in
+        [IntentState::Refused { http_status: 402 }, IntentState::Succeeded { http_status: 201 }]
+    {
         let mut page = Page::new();
         let (mut call, command) = page.submit("a");
         page.lose(&mut call);
@@ -507,33 +518,33 @@ fn what_other_tabs_did_while_this_one_waited_counts() {
 #[test]
 fn finding_out_sends_nothing_that_changes_anything() {
     let mut page = Page::with_key_calls();
-    assert_eq!(*ended(&page.begin(Goal::FindOut { look_up: false }).1), End::Found(None));
+    assert_eq!(*ended(&page.begin(Goal::Resolve { look_up: false }).1), End::Status(None));
     let old = page.leave_unknown("a");
-    let (mut call, command) = page.begin(Goal::FindOut { look_up: false });
+    let (mut call, command) = page.begin(Goal::Resolve { look_up: false });
     assert_eq!(*asks(&command), old);
     let found = page.report(&mut call, Report::Released);
-    assert_eq!(*ended(&found), End::Found(Some(State::Unknown)));
-    let (mut call, _) = page.begin(Goal::FindOut { look_up: false });
+    assert_eq!(*ended(&found), End::Status(Some(IntentState::Unknown)));
+    let (mut call, _) = page.begin(Goal::Resolve { look_up: false });
     let found = page.report(&mut call, Report::Completed { http_status: 201 });
-    let succeeded = State::Succeeded { http_status: 201 };
-    assert_eq!(*ended(&found), End::Found(Some(succeeded)));
+    let succeeded = IntentState::Succeeded { http_status: 201 };
+    assert_eq!(*ended(&found), End::Status(Some(succeeded)));
     assert_eq!(page.entry().state, succeeded);
 }
 
 #[test]
 fn a_look_up_is_asked_last_and_proves_only_what_was_executed() {
     for (report, state) in [
-        (Report::Completed { http_status: 200 }, State::Succeeded { http_status: 200 }),
-        (Report::Completed { http_status: 400 }, State::Refused { http_status: 400 }),
-        (Report::Voided, State::Unknown),
-        (Report::NoAnswer, State::Unknown),
+        (Report::Completed { http_status: 200 }, IntentState::Succeeded { http_status: 200 }),
+        (Report::Completed { http_status: 400 }, IntentState::Refused { http_status: 400 }),
+        (Report::Voided, IntentState::Unknown),
+        (Report::NoResponse, IntentState::Unknown),
     ] {
         let mut page = Page::with_key_calls();
         page.leave_unknown("a");
-        let (mut call, _) = page.begin(Goal::FindOut { look_up: true });
+        let (mut call, _) = page.begin(Goal::Resolve { look_up: true });
         assert_eq!(page.report(&mut call, Report::Absent), Command::LookUp);
         let end = page.report(&mut call, report);
-        assert_eq!(*ended(&end), End::Found(Some(state)), "{report:?}");
+        assert_eq!(*ended(&end), End::Status(Some(state)), "{report:?}");
         assert_eq!(page.entry().state, state);
     }
 }
@@ -543,19 +554,19 @@ fn what_was_looked_up_is_not_told_of_what_was_sent_since() {
     let refused = Report::Completed { http_status: 402 };
     let succeeded = Report::Completed { http_status: 201 };
     let looking = |page: &mut Page| {
-        let (call, command) = page.begin(Goal::FindOut { look_up: true });
+        let (call, command) = page.begin(Goal::Resolve { look_up: true });
         assert_eq!(command, Command::LookUp);
         call
     };
     // The same key was sent once more.
     for (report, found) in
-        [(refused, State::Sending), (succeeded, State::Succeeded { http_status: 201 })]
+        [(refused, IntentState::Sending), (succeeded, IntentState::Succeeded { http_status: 201 })]
     {
         let mut page = Page::new();
         let key = page.leave_unknown("a");
         let mut call = looking(&mut page);
         assert_eq!(sent(&page.submit("a").1).0, key);
-        assert_eq!(*ended(&page.report(&mut call, report)), End::Found(Some(found)));
+        assert_eq!(*ended(&page.report(&mut call, report)), End::Status(Some(found)));
         assert_eq!(page.entry().state, found);
     }
     // The key was refused, and another one is under way.
@@ -564,10 +575,13 @@ fn what_was_looked_up_is_not_told_of_what_was_sent_since() {
         page.leave_unknown("a");
         let mut call = looking(&mut page);
         let (mut again, _) = page.submit("a");
-        page.hear(&mut again, &proven(402));
+        page.attempt_ended(&mut again, &proven(402));
         let other = sent(&page.submit("b").1).0;
-        assert_eq!(*ended(&page.report(&mut call, report)), End::Found(Some(State::Sending)));
-        assert_eq!((page.entry().key, page.entry().state), (other, State::Sending));
+        assert_eq!(
+            *ended(&page.report(&mut call, report)),
+            End::Status(Some(IntentState::Sending))
+        );
+        assert_eq!((page.entry().key, page.entry().state), (other, IntentState::Sending));
     }
 }
 
@@ -577,45 +591,45 @@ fn a_refusal_without_proof_settles_nothing_in_doubt() {
         let mut page = Page::new();
         let key = page.leave_unknown("a");
         let (mut call, _) = page.submit("a");
-        let why = Ended::Stopped(Stop::Outcome);
-        let end = End::Unknown { doubt: Some(Doubt::NoProof), why };
-        assert_eq!(*ended(&page.hear(&mut call, &error(400, code))), end);
-        assert_eq!(page.entry().state, State::Unknown);
+        let why = EndReason::Stopped(Stop::Outcome);
+        let end = End::Unknown { reason: Some(UnknownReason::NoProof), why };
+        assert_eq!(*ended(&page.attempt_ended(&mut call, &error(400, code))), end);
+        assert_eq!(page.entry().state, IntentState::Unknown);
         assert_eq!(sent(&page.submit("a").1).0, key, "the next submit sends it again");
     }
     let mut page = Page::new();
     page.settings.final_statuses = vec![402];
     page.leave_unknown("a");
     let (mut call, _) = page.submit("a");
-    let refused = End::Answered(Outcome::Refused { http_status: 402 });
-    assert_eq!(*ended(&page.hear(&mut call, &error(402, "card_error"))), refused);
+    let refused = End::Response(Outcome::Refused { http_status: 402 });
+    assert_eq!(*ended(&page.attempt_ended(&mut call, &error(402, "card_error"))), refused);
 }
 
 #[test]
 fn that_a_server_sends_proof_is_kept_with_the_key() {
     let mut page = Page::new();
     let (mut call, command) = page.submit("a");
-    let absent = Answer { state: Some("absent"), ..error(429, "rate_limit_error") };
-    waits(&page.hear(&mut call, &absent));
+    let absent = ResponseSummary { state: Some("absent"), ..error(429, "rate_limit_error") };
+    waits(&page.attempt_ended(&mut call, &absent));
     assert!(page.entry().sends_proof);
     // Another page, with other settings: a service worker answers in the server's place.
     let (mut call, again) = page.submit("a");
     assert_eq!(sent(&again).0, sent(&command).0);
-    let why = Ended::Stopped(Stop::Outcome);
-    let end = End::Unknown { doubt: Some(Doubt::NoProof), why };
-    assert_eq!(*ended(&page.hear(&mut call, &json(202))), end);
-    assert_eq!(page.entry().state, State::Unknown);
+    let why = EndReason::Stopped(Stop::Outcome);
+    let end = End::Unknown { reason: Some(UnknownReason::NoProof), why };
+    assert_eq!(*ended(&page.attempt_ended(&mut call, &json(202))), end);
+    assert_eq!(page.entry().state, IntentState::Unknown);
     let (mut call, _) = page.submit("a");
-    assert_eq!(*ended(&page.hear(&mut call, &proven(201))), answered(201));
+    assert_eq!(*ended(&page.attempt_ended(&mut call, &proven(201))), answered(201));
 }
 
 #[test]
 fn with_the_key_calls_the_first_success_needs_proof() {
     let mut page = Page::with_key_calls();
     let (mut call, _) = page.submit("a");
-    let why = Ended::Stopped(Stop::Outcome);
-    let end = End::Unknown { doubt: Some(Doubt::NoProof), why };
-    assert_eq!(*ended(&page.hear(&mut call, &json(202))), end);
+    let why = EndReason::Stopped(Stop::Outcome);
+    let end = End::Unknown { reason: Some(UnknownReason::NoProof), why };
+    assert_eq!(*ended(&page.attempt_ended(&mut call, &json(202))), end);
     assert_eq!(state_name(&page.stored()), "unknown");
 }
 
@@ -623,20 +637,20 @@ fn with_the_key_calls_the_first_success_needs_proof() {
 fn a_success_after_a_redirect_needs_proof() {
     let mut page = Page::new();
     let (mut call, _) = page.submit("a");
-    let login = Answer { redirected: true, ..json(200) };
-    let why = Ended::Stopped(Stop::Outcome);
-    let end = End::Unknown { doubt: Some(Doubt::Redirected), why };
-    assert_eq!(*ended(&page.hear(&mut call, &login)), end);
+    let login = ResponseSummary { redirected: true, ..json(200) };
+    let why = EndReason::Stopped(Stop::Outcome);
+    let end = End::Unknown { reason: Some(UnknownReason::Redirected), why };
+    assert_eq!(*ended(&page.attempt_ended(&mut call, &login)), end);
     let (mut call, _) = page.submit("a");
-    let proven = Answer { redirected: true, ..proven(200) };
-    assert_eq!(*ended(&page.hear(&mut call, &proven)), answered(200));
+    let proven = ResponseSummary { redirected: true, ..proven(200) };
+    assert_eq!(*ended(&page.attempt_ended(&mut call, &proven)), answered(200));
 }
 
 #[test]
 fn a_page_after_a_redirect_is_a_success_when_the_keys_state_says_so() {
-    let redirected = Answer { redirected: true, ..json(200) };
-    let why = Ended::Stopped(Stop::Outcome);
-    let unknown = End::Unknown { doubt: Some(Doubt::Redirected), why };
+    let redirected = ResponseSummary { redirected: true, ..json(200) };
+    let why = EndReason::Stopped(Stop::Outcome);
+    let unknown = End::Unknown { reason: Some(UnknownReason::Redirected), why };
     for (report, expected, state) in [
         (Report::Completed { http_status: 303 }, answered(303), "succeeded"),
         // Its response was no redirect, so the page is another one: a log-in page, say.
@@ -646,12 +660,12 @@ fn a_page_after_a_redirect_is_a_success_when_the_keys_state_says_so() {
         (Report::Absent, unknown.clone(), "unknown"),
         (Report::InProgress, unknown.clone(), "unknown"),
         (Report::Voided, unknown.clone(), "unknown"),
-        (Report::NoAnswer, unknown.clone(), "unknown"),
+        (Report::NoResponse, unknown.clone(), "unknown"),
     ] {
         let mut page = Page::with_key_calls();
         let (mut call, command) = page.submit("a");
         let key = sent(&command).0;
-        let asks = page.hear(&mut call, &redirected);
+        let asks = page.attempt_ended(&mut call, &redirected);
         assert_eq!(asks, Command::AskState { key: key.clone() });
         assert_eq!(*ended(&page.report(&mut call, report)), expected, "{report:?}");
         assert_eq!(
@@ -688,38 +702,42 @@ fn an_entry_that_cannot_be_read_may_be_looked_up_and_stays() {
     let mut page = Page::new();
     page.text = Some("garbage".into());
     assert!(matches!(page.stored(), Stored::Unreadable(EntryError::Damaged)));
-    let (mut call, command) = page.begin(Goal::FindOut { look_up: true });
+    let (mut call, command) = page.begin(Goal::Resolve { look_up: true });
     assert_eq!(command, Command::LookUp);
     let found = page.report(&mut call, Report::Completed { http_status: 201 });
-    assert_eq!(*ended(&found), End::Found(Some(State::Succeeded { http_status: 201 })));
+    assert_eq!(*ended(&found), End::Status(Some(IntentState::Succeeded { http_status: 201 })));
     assert_eq!(page.text.as_deref(), Some("garbage"));
 }
 
 #[test]
 fn an_intent_is_given_up_only_when_nothing_was_executed() {
     for (report, state) in [
-        (Report::Voided, State::Voided),
-        (Report::InProgress, State::Unknown),
-        (Report::Completed { http_status: 201 }, State::Succeeded { http_status: 201 }),
+        (Report::Voided, IntentState::Voided),
+        (Report::InProgress, IntentState::Unknown),
+        (Report::Completed { http_status: 201 }, IntentState::Succeeded { http_status: 201 }),
     ] {
         let mut page = Page::with_key_calls();
         let old = page.leave_unknown("a");
         page.in_memory = Some(old.clone());
-        let (mut call, _) = page.begin(Goal::GiveUp);
+        let (mut call, _) = page.begin(Goal::Abandon);
         assert_eq!(page.report(&mut call, Report::Absent), Command::Void { key: old });
         let command = page.report(&mut call, report);
         if report == Report::InProgress {
-            assert_eq!(waits(&command).1, Waiting::ForAnswer);
+            assert_eq!(waits(&command).1, WaitReason::InProgress);
         } else {
-            assert_eq!(*ended(&command), End::Found(Some(state)));
+            assert_eq!(*ended(&command), End::Status(Some(state)));
         }
         assert_eq!(page.entry().state, state);
     }
     let mut page = Page::new();
     let old = page.leave_unknown("a");
     page.in_memory = Some(old);
-    let end = page.begin(Goal::GiveUp).1;
-    assert_eq!(*ended(&end), End::Found(Some(State::Unknown)), "and sends no payload for it");
+    let end = page.begin(Goal::Abandon).1;
+    assert_eq!(
+        *ended(&end),
+        End::Status(Some(IntentState::Unknown)),
+        "and sends no payload for it"
+    );
 }
 
 #[test]
@@ -758,7 +776,7 @@ fn a_key_that_the_server_offers_is_taken_where_one_would_be_minted() {
     // Loaded anew, the page has another one; the request may have been executed under the first.
     let (mut call, again) = offered(&mut page, "a", "two");
     assert_eq!(sent_key(&again), "one");
-    page.hear(&mut call, &Answer { state: Some("completed"), ..json(402) });
+    page.attempt_ended(&mut call, &ResponseSummary { state: Some("completed"), ..json(402) });
     // A key that is used up is not taken twice.
     let (_, minted) = offered(&mut page, "a", "one");
     assert_ne!(sent_key(&minted), "one");
@@ -770,7 +788,7 @@ fn what_was_not_sent_leaves_nothing_in_doubt() {
     let (mut call, first) = page.submit("a");
     let key = sent_key(&first).to_owned();
     let step = call.not_sent(&page.moment());
-    assert_eq!(page.take(step), Command::End(End::Found(Some(State::Prepared))));
+    assert_eq!(page.take(step), Command::End(End::Status(Some(IntentState::Prepared))));
     let (mut call, again) = page.submit("a");
     assert_eq!(sent_key(&again), key);
     let step = call.not_sent(&page.moment());
@@ -781,7 +799,7 @@ fn what_was_not_sent_leaves_nothing_in_doubt() {
     page.lose(&mut call);
     let (mut call, _) = page.submit("b");
     let step = call.not_sent(&page.moment());
-    assert_eq!(page.take(step), Command::End(End::Found(Some(State::Unknown))));
+    assert_eq!(page.take(step), Command::End(End::Status(Some(IntentState::Unknown))));
     let (_, other) = page.submit("c");
     assert_eq!(other, Command::End(End::NotResolved));
 }

@@ -2,28 +2,31 @@
 
 use crate::support::client::requests::{NOW, RETENTION, key, payload};
 use oncekey::Millis;
-use oncekey::intent::{
-    Call, CallSettings, Command, Cookies, Credential, Entry, Goal, KeyCallAs, Moment, Report, Said,
-    SentBy, State, Step, Stored,
+use oncekey::client::intent::{
+    Call, CallInput, CallSettings, CallStep, Command, Cookies, Credential, Entry, Goal, Hints,
+    IntentState, KeyCallCredential, Report, SentBy, Stored,
 };
-use oncekey::retry::{Answer, Heard, RetryPolicy};
+use oncekey::client::retry::{AttemptResult, ResponseSummary, RetryPolicy};
 use proptest::prelude::*;
 
 fn of(headers: &[(&str, &str)]) -> Credential {
     Credential::new(Cookies::None, headers.iter().copied())
 }
 
-fn asked(sent: &Credential, source: &Credential) -> KeyCallAs {
+fn asked(sent: &Credential, source: &Credential) -> KeyCallCredential {
     let key = key("order-1042");
     SentBy::One(sent.mark(&key)).key_call(&key, source)
 }
 
-fn same(names: &[&str], cookies: bool) -> KeyCallAs {
-    KeyCallAs::Same { names: names.iter().map(|name| (*name).to_owned()).collect(), cookies }
+fn same(names: &[&str], cookies: bool) -> KeyCallCredential {
+    KeyCallCredential::Same {
+        names: names.iter().map(|name| (*name).to_owned()).collect(),
+        cookies,
+    }
 }
 
-fn differs(names: &[&str]) -> KeyCallAs {
-    KeyCallAs::HeadersDiffer(names.iter().map(|name| (*name).to_owned()).collect())
+fn differs(names: &[&str]) -> KeyCallCredential {
+    KeyCallCredential::HeadersDiffer(names.iter().map(|name| (*name).to_owned()).collect())
 }
 
 #[test]
@@ -48,7 +51,7 @@ fn cookies_go_along_as_they_did() {
     let one = [("x-api-key", "one")];
     assert_eq!(asked(&with(Cookies::Same, &[]), &none), same(&[], true));
     assert_eq!(asked(&with(Cookies::None, &[]), &none), same(&[], false));
-    assert_eq!(asked(&with(Cookies::Elsewhere, &[]), &none), KeyCallAs::CookieDiffers);
+    assert_eq!(asked(&with(Cookies::Elsewhere, &[]), &none), KeyCallCredential::CookieDiffers);
     // A header says who is calling; those cookies say nothing to the key calls.
     assert_eq!(asked(&with(Cookies::Elsewhere, &one), &of(&one)), same(&["x-api-key"], false));
 }
@@ -117,9 +120,9 @@ struct Page {
 }
 
 impl Page {
-    fn moment(&mut self) -> Moment {
+    fn moment(&mut self) -> CallInput {
         self.random += 1;
-        Moment {
+        CallInput {
             stored: Stored::read(self.text.as_deref()),
             now: NOW,
             ticks: Millis::new(0),
@@ -128,7 +131,7 @@ impl Page {
         }
     }
 
-    fn take(&mut self, step: Step) -> Command {
+    fn take(&mut self, step: CallStep) -> Command {
         if let Some(entry) = step.write {
             self.text = Some(entry.encode());
         }
@@ -154,26 +157,26 @@ impl Page {
         self.begin(goal, credential)
     }
 
-    fn hear(&mut self, call: &mut Call, heard: &Heard<'_>) {
-        let step = call.hear(heard, &Said::default(), &self.moment());
+    fn attempt_ended(&mut self, call: &mut Call, heard: &AttemptResult<'_>) {
+        let step = call.attempt_ended(heard, &Hints::default(), &self.moment());
         self.take(step);
     }
 
     fn lose(&mut self, body: &str, credential: &Credential) {
         let (mut call, _) = self.submit(body, credential);
-        self.hear(&mut call, &Heard::NetworkError);
+        self.attempt_ended(&mut call, &AttemptResult::NetworkError);
     }
 
     /// How the key call is made that giving up begins with.
-    fn gives_up_as(&mut self, source: &Credential) -> KeyCallAs {
-        let (call, command) = self.begin(Goal::GiveUp, &of(&[]));
+    fn gives_up_as(&mut self, source: &Credential) -> KeyCallCredential {
+        let (call, command) = self.begin(Goal::Abandon, &of(&[]));
         assert!(matches!(command, Command::AskState { .. }), "{command:?}");
         call.key_call(source, &Stored::read(self.text.as_deref()))
     }
 }
 
-fn refused(status: u16) -> Answer<'static> {
-    Answer { status, content_type: Some("application/json"), ..Answer::default() }
+fn refused(status: u16) -> ResponseSummary<'static> {
+    ResponseSummary { status, content_type: Some("application/json"), ..ResponseSummary::default() }
 }
 
 #[test]
@@ -187,10 +190,10 @@ fn a_call_notes_under_which_credential_it_sends() {
     // Sent under both: no key call speaks for both.
     page.lose("a", &two);
     for source in [&one, &two] {
-        assert_eq!(page.gives_up_as(source), KeyCallAs::Several);
+        assert_eq!(page.gives_up_as(source), KeyCallCredential::Several);
     }
     page.lose("a", &one);
-    assert_eq!(page.gives_up_as(&one), KeyCallAs::Several);
+    assert_eq!(page.gives_up_as(&one), KeyCallCredential::Several);
 }
 
 #[test]
@@ -199,9 +202,9 @@ fn what_was_refused_for_who_asked_leaves_room_for_another_credential() {
     for (status, is_known) in [(401, false), (403, false), (429, true)] {
         let mut page = Page { text: None, random: 0 };
         let (mut call, _) = page.submit("a", &none);
-        page.hear(&mut call, &Heard::Answer(&refused(status)));
+        page.attempt_ended(&mut call, &AttemptResult::Response(&refused(status)));
         let Stored::Entry(entry) = Stored::read(page.text.as_deref()) else { panic!() };
-        assert_eq!(entry.state, State::Prepared);
+        assert_eq!(entry.state, IntentState::Prepared);
         assert_eq!(entry.sent_by != SentBy::NotKnown, is_known, "{status}");
         page.lose("a", &one);
         assert_eq!(page.gives_up_as(&one), same(&["x-api-key"], false));
@@ -217,10 +220,10 @@ fn what_an_earlier_version_stored_is_asked_about_as_before() {
     let old = Entry { sends_proof: false, sent_by: SentBy::NotKnown, ..entry };
     assert!(old.encode().starts_with("1 "));
     page.text = Some(old.encode());
-    assert_eq!(page.gives_up_as(&one), KeyCallAs::Caller(vec!["x-api-key".into()]));
+    assert_eq!(page.gives_up_as(&one), KeyCallCredential::Caller(vec!["x-api-key".into()]));
     // What goes out now does not say what went out then.
     page.lose("a", &one);
-    assert!(matches!(page.gives_up_as(&one), KeyCallAs::Caller(_)));
+    assert!(matches!(page.gives_up_as(&one), KeyCallCredential::Caller(_)));
 }
 
 #[test]
@@ -229,8 +232,8 @@ fn a_key_call_that_is_not_made_settles_nothing() {
     let mut page = Page { text: None, random: 0 };
     page.lose("a", &one);
     let before = page.text.clone();
-    let (mut call, _) = page.begin(Goal::GiveUp, &of(&[]));
-    let step = call.report(Report::NoAnswer, &page.moment());
+    let (mut call, _) = page.begin(Goal::Abandon, &of(&[]));
+    let step = call.report(Report::NoResponse, &page.moment());
     assert!(matches!(page.take(step), Command::End(_)));
     assert_eq!(page.text, before);
     let (_, command) = page.submit("b", &one);

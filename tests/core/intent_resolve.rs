@@ -6,8 +6,8 @@ use crate::support::client::requests::NOW;
 use crate::support::client::situations::{AGES, ALL, stored, word};
 use crate::support::lifecycle::situations::product;
 use crate::support::lifecycle::table::Table;
-use oncekey::intent::{
-    Asked, Means, Purpose, Report, ResolveStep, Stored, after_report, first_step,
+use oncekey::client::intent::{
+    KeyCall, Means, Purpose, Report, ResolveStep, Stored, after_report, first_step,
 };
 
 const RESOLVE: &str = "
@@ -65,7 +65,7 @@ fn resolving() {
         let before = stored(name, word(&words, "age"), maybe);
         let Stored::Entry(entry) = &before else { panic!() };
         let purpose = match word(&words, "purpose") {
-            "find_out" => Purpose::FindOut,
+            "find_out" => Purpose::Resolve,
             _ => Purpose::MakeRoom,
         };
         let has = |what| word(&words, "means") == what || word(&words, "means") == "both";
@@ -73,8 +73,8 @@ fn resolving() {
         let (_, report) = reports.iter().find(|(name, _)| *name == word(&words, "report")).unwrap();
         let (write, step) = match asked {
             "first" => first_step(entry, purpose, means, NOW),
-            "state" => after_report(entry, Asked::State, *report, purpose, means, NOW),
-            _ => after_report(entry, Asked::Void, *report, purpose, means, NOW),
+            "state" => after_report(entry, KeyCall::State, *report, purpose, means, NOW),
+            _ => after_report(entry, KeyCall::Void, *report, purpose, means, NOW),
         };
         let step = match step {
             ResolveStep::AskState => "ask_state",

@@ -9,10 +9,10 @@ use crate::support::client::requests::{
 use crate::support::client::situations::{AGES, ALL, stored, word};
 use crate::support::lifecycle::situations::product;
 use crate::support::lifecycle::table::Table;
-use oncekey::intent::{
-    Entry, SendError, Start, State, Stored, Submit, note_outcome, note_sending, remint, start,
+use oncekey::client::intent::{
+    Entry, IntentState, SendError, Start, Stored, Submit, note_outcome, note_sending, remint, start,
 };
-use oncekey::retry::{Doubt, Outcome};
+use oncekey::client::retry::{Outcome, UnknownReason};
 use oncekey::{IdempotencyKey, Millis, UnixMillis};
 
 /// `waited`: whether the submit waited for another sender, and the entry was last changed meanwhile.
@@ -120,7 +120,7 @@ fn a_submit() {
 #[test]
 fn the_end_of_an_attempt() {
     let table = Table::parse(OUTCOME);
-    let doubt = Doubt::Network;
+    let doubt = UnknownReason::Network;
     let outcomes = [
         ("succeeded", Outcome::Succeeded { http_status: 200 }),
         ("refused", Outcome::Refused { http_status: 422 }),
@@ -252,7 +252,7 @@ fn a_key_without_time_follows_only_a_key_that_nothing_was_executed_under() {
 #[test]
 fn how_long_a_key_is_safe() {
     let wanted = payload("this");
-    let entry = entry_in(State::Unknown, &wanted, NOW);
+    let entry = entry_in(IntentState::Unknown, &wanted, NOW);
     let after = |millis| NOW.plus(Millis::new(millis));
     assert_eq!(entry.time_left(NOW), SAFE);
     assert_eq!(entry.time_left(after(SAFE.as_u64())), Millis::new(0));

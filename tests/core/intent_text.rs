@@ -1,20 +1,21 @@
 //! What is stored for an intent and for a claim, and what is not taken for one.
 
 use crate::support::client::requests::{NOW, RETENTION, entry_in, key, parts, payload};
-use oncekey::fingerprint::RequestParts;
-use oncekey::intent::{
-    Claim, Cookies, Credential, Entry, EntryError, Payload, SentBy, State, Stored, TabToken,
+use oncekey::client::intent::{
+    Cookies, Credential, Entry, EntryError, IntentState, Payload, SentBy, Stored, TabLease,
+    TabToken,
 };
+use oncekey::fingerprint::RequestParts;
 use oncekey::{IdempotencyKey, Millis, UnixMillis};
 use proptest::prelude::*;
 
-const STATES: [State; 6] = [
-    State::Prepared,
-    State::Sending,
-    State::Unknown,
-    State::Succeeded { http_status: 201 },
-    State::Refused { http_status: 402 },
-    State::Voided,
+const STATES: [IntentState; 6] = [
+    IntentState::Prepared,
+    IntentState::Sending,
+    IntentState::Unknown,
+    IntentState::Succeeded { http_status: 201 },
+    IntentState::Refused { http_status: 402 },
+    IntentState::Voided,
 ];
 
 fn entry() -> impl Strategy<Value = Entry> {
@@ -73,44 +74,44 @@ proptest! {
     #[test]
     fn no_text_panics(text in "\\PC*") {
         let _ = Entry::decode(&text);
-        let _ = Claim::decode(&text);
+        let _ = TabLease::decode(&text);
     }
 
     #[test]
     fn every_claim_comes_back(tab in any::<u64>(), until in any::<u64>()) {
-        let claim = Claim { tab: TabToken::new(tab), until: UnixMillis::new(until) };
-        prop_assert_eq!(Claim::decode(&claim.encode()), Some(claim));
+        let claim = TabLease { tab: TabToken::new(tab), until: UnixMillis::new(until) };
+        prop_assert_eq!(TabLease::decode(&claim.encode()), Some(claim));
     }
 }
 
 /// The form that pages have stored is read for ever.
 #[test]
 fn the_texts_of_version_1() {
-    let unknown = entry_in(State::Unknown, &payload("this"), NOW);
+    let unknown = entry_in(IntentState::Unknown, &payload("this"), NOW);
     let text = unknown.encode();
     assert_eq!(
         text,
         "1 019ab697-e800-7707-8707-070707070707 8b9ae2a7 u m 1 1764000000000 1764000000000 1764082800000 9591f7c5"
     );
-    let claim = Claim { tab: TabToken::new(0xabc), until: NOW };
+    let claim = TabLease { tab: TabToken::new(0xabc), until: NOW };
     assert_eq!(claim.encode(), "c1 0000000000000abc 1764000000000 a53885d6");
 }
 
 /// With a right sum, too.
 #[test]
 fn what_the_lifecycle_cannot_lead_to_is_damaged() {
-    let good = entry_in(State::Unknown, &payload("this"), NOW);
-    let succeeded = State::Succeeded { http_status: 201 };
+    let good = entry_in(IntentState::Unknown, &payload("this"), NOW);
+    let succeeded = IntentState::Succeeded { http_status: 201 };
     for wrong in [
         Entry { maybe_executed: false, ..good.clone() },
         Entry { attempts: 0, ..good.clone() },
-        Entry { state: State::Prepared, ..good.clone() },
-        Entry { state: State::Sending, attempts: 0, ..good.clone() },
+        Entry { state: IntentState::Prepared, ..good.clone() },
+        Entry { state: IntentState::Sending, attempts: 0, ..good.clone() },
         Entry { state: succeeded, attempts: 0, ..good.clone() },
-        Entry { state: State::Refused { http_status: 402 }, attempts: 0, ..good.clone() },
-        Entry { state: State::Succeeded { http_status: 402 }, ..good.clone() },
-        Entry { state: State::Refused { http_status: 201 }, ..good.clone() },
-        Entry { state: State::Refused { http_status: 500 }, ..good.clone() },
+        Entry { state: IntentState::Refused { http_status: 402 }, attempts: 0, ..good.clone() },
+        Entry { state: IntentState::Succeeded { http_status: 402 }, ..good.clone() },
+        Entry { state: IntentState::Refused { http_status: 201 }, ..good.clone() },
+        Entry { state: IntentState::Refused { http_status: 500 }, ..good.clone() },
     ] {
         assert_eq!(Entry::decode(&wrong.encode()), Err(EntryError::Damaged), "{wrong:?}");
     }
@@ -151,7 +152,7 @@ fn sealed(text: &str) -> String {
 #[test]
 fn nothing_of_a_body_is_stored_but_32_bits() {
     let card = payload(r#"{"card":{"number":"4242424242424242"}}"#);
-    let text = entry_in(State::Sending, &card, NOW).encode();
+    let text = entry_in(IntentState::Sending, &card, NOW).encode();
     assert!(!text.contains("4242"), "{text}");
     assert!(text.len() < 130, "{}", text.len());
     assert_eq!(format!("{card:?}"), "Payload(…)");
@@ -164,8 +165,11 @@ fn what_is_settled_and_old_is_over_and_nothing_else_is() {
         (entry.updated_at, entry.safe_until) = (updated_at, safe_until);
         Stored::Entry(entry)
     };
-    let settled =
-        [State::Succeeded { http_status: 201 }, State::Refused { http_status: 402 }, State::Voided];
+    let settled = [
+        IntentState::Succeeded { http_status: 201 },
+        IntentState::Refused { http_status: 402 },
+        IntentState::Voided,
+    ];
     let end = NOW.plus(RETENTION);
     let just_before = end.minus(Millis::new(1));
     let years_later = NOW.plus(Millis::from_days(400));
@@ -178,7 +182,7 @@ fn what_is_settled_and_old_is_over_and_nothing_else_is() {
         // The clock went back: nobody can say how old it is.
         assert!(!of(state, years_later, NOW).is_over(RETENTION, end));
     }
-    for state in [State::Prepared, State::Sending, State::Unknown] {
+    for state in [IntentState::Prepared, IntentState::Sending, IntentState::Unknown] {
         assert!(!of(state, NOW, NOW).is_over(RETENTION, years_later), "{state:?}");
     }
     assert!(!Stored::Nothing.is_over(RETENTION, years_later));

@@ -8,7 +8,10 @@
 use crate::support::client::names::outcome_name;
 use crate::support::lifecycle::situations::product;
 use crate::support::lifecycle::table::Table;
-use oncekey::retry::{Answer, Body, Context, Doubt, Heard, Outcome, classify, is_final_status};
+use oncekey::client::retry::{
+    AttemptResult, Body, Context, Outcome, ResponseSummary, UnknownReason, classify,
+    is_final_status,
+};
 
 const TABLE: &str = "
     status | name | state | other | before | server | key => outcome
@@ -108,7 +111,7 @@ fn classify_words(word: &dyn Fn(&'static str) -> &'static str, as_type: bool) ->
     let status: u16 = word("status").parse().expect("a status");
     let some = |text: &'static str, holds: bool| holds.then_some(text);
     let other = word("other");
-    let answer = Answer {
+    let answer = ResponseSummary {
         status,
         body: match other {
             "cut" => Body::Cut,
@@ -131,7 +134,7 @@ fn classify_words(word: &dyn Fn(&'static str) -> &'static str, as_type: bool) ->
         final_statuses: if word("server") == "none" { &[] } else { &[402] },
         expects: "application/json",
     };
-    outcome_name(&classify(&Heard::Answer(&answer), &context))
+    outcome_name(&classify(&AttemptResult::Response(&answer), &context))
 }
 
 const CLEAN: Context<'static> = Context {
@@ -142,12 +145,12 @@ const CLEAN: Context<'static> = Context {
     expects: "application/json",
 };
 
-fn json(status: u16) -> Answer<'static> {
-    Answer { status, content_type: Some("application/json"), ..Answer::default() }
+fn json(status: u16) -> ResponseSummary<'static> {
+    ResponseSummary { status, content_type: Some("application/json"), ..ResponseSummary::default() }
 }
 
-fn outcome(answer: Answer<'_>) -> Outcome {
-    classify(&Heard::Answer(&answer), &CLEAN)
+fn outcome(answer: ResponseSummary<'_>) -> Outcome {
+    classify(&AttemptResult::Response(&answer), &CLEAN)
 }
 
 #[test]
@@ -159,9 +162,9 @@ fn every_status_without_a_word_about_it() {
             401 | 403 | 407 | 417 | 421 | 423 => {
                 Outcome::NotExecuted { http_status: status, again: false }
             }
-            408 | 409 => Outcome::Ambiguous(Doubt::Status(status)),
+            408 | 409 => Outcome::Ambiguous(UnknownReason::Status(status)),
             400..=499 => Outcome::Refused { http_status: status },
-            _ => Outcome::Ambiguous(Doubt::Status(status)),
+            _ => Outcome::Ambiguous(UnknownReason::Status(status)),
         };
         assert_eq!(outcome(json(status)), expected, "{status}");
     }
@@ -180,9 +183,18 @@ fn which_statuses_may_be_named_as_final() {
 fn what_is_no_answer_at_all() {
     for maybe_executed in [false, true] {
         let context = Context { maybe_executed, ..CLEAN };
-        assert_eq!(classify(&Heard::NetworkError, &context), Outcome::Ambiguous(Doubt::Network));
-        assert_eq!(classify(&Heard::TimedOut, &context), Outcome::Ambiguous(Doubt::TimedOut));
-        assert_eq!(classify(&Heard::Aborted, &context), Outcome::Unsettled(Doubt::Aborted));
+        assert_eq!(
+            classify(&AttemptResult::NetworkError, &context),
+            Outcome::Ambiguous(UnknownReason::Network)
+        );
+        assert_eq!(
+            classify(&AttemptResult::TimedOut, &context),
+            Outcome::Ambiguous(UnknownReason::TimedOut)
+        );
+        assert_eq!(
+            classify(&AttemptResult::Aborted, &context),
+            Outcome::Unsettled(UnknownReason::Aborted)
+        );
     }
 }
 
@@ -190,24 +202,37 @@ fn what_is_no_answer_at_all() {
 #[test]
 fn an_empty_body_is_whole_only_where_it_says_so() {
     let empty = |status, content_type, content_length| {
-        outcome(Answer { status, body: Body::Empty, content_type, content_length, ..json(status) })
+        outcome(ResponseSummary {
+            status,
+            body: Body::Empty,
+            content_type,
+            content_length,
+            ..json(status)
+        })
     };
     let whole = |status| Outcome::Succeeded { http_status: status };
-    assert_eq!(empty(200, Some("application/json"), None), Outcome::Ambiguous(Doubt::Cut));
-    assert_eq!(empty(200, Some("application/json"), Some("12")), Outcome::Ambiguous(Doubt::Cut));
+    assert_eq!(empty(200, Some("application/json"), None), Outcome::Ambiguous(UnknownReason::Cut));
+    assert_eq!(
+        empty(200, Some("application/json"), Some("12")),
+        Outcome::Ambiguous(UnknownReason::Cut)
+    );
     assert_eq!(empty(200, Some("application/json"), Some("0")), whole(200));
     assert_eq!(empty(201, None, None), whole(201));
     assert_eq!(empty(204, Some("application/json"), None), whole(204));
     assert_eq!(empty(205, None, None), whole(205));
-    assert_eq!(empty(200, Some("text/html"), Some("0")), Outcome::Ambiguous(Doubt::NotTheApi));
+    assert_eq!(
+        empty(200, Some("text/html"), Some("0")),
+        Outcome::Ambiguous(UnknownReason::NotTheApi)
+    );
 }
 
 #[test]
 fn the_media_types_that_are_expected() {
     let of = |content_type, expects| {
-        let answer = Answer { content_type, ..json(200) };
+        let answer = ResponseSummary { content_type, ..json(200) };
         let context = Context { expects, ..CLEAN };
-        classify(&Heard::Answer(&answer), &context) == Outcome::Succeeded { http_status: 200 }
+        classify(&AttemptResult::Response(&answer), &context)
+            == Outcome::Succeeded { http_status: 200 }
     };
     for (content_type, expects, is_expected) in [
         (Some("application/json; charset=utf-8"), "application/json", true),
@@ -230,7 +255,8 @@ fn the_media_types_that_are_expected() {
 /// Stripe says "in progress" with a type that means a mismatch elsewhere.
 #[test]
 fn a_409_is_told_apart_by_its_body() {
-    let of = |error_type, error_code| outcome(Answer { error_type, error_code, ..json(409) });
+    let of =
+        |error_type, error_code| outcome(ResponseSummary { error_type, error_code, ..json(409) });
     assert_eq!(of(Some("idempotency_error"), Some("idempotency_key_in_use")), Outcome::InProgress);
     assert_eq!(of(Some("idempotency_error"), None), Outcome::KeyReused { http_status: 409 });
     assert_eq!(
@@ -241,5 +267,5 @@ fn a_409_is_told_apart_by_its_body() {
         of(Some("invalid_request_error"), Some("already_refunded")),
         Outcome::Refused { http_status: 409 }
     );
-    assert_eq!(of(Some("conflict"), None), Outcome::Ambiguous(Doubt::Status(409)));
+    assert_eq!(of(Some("conflict"), None), Outcome::Ambiguous(UnknownReason::Status(409)));
 }

@@ -3,13 +3,13 @@
 use crate::support::client::names::next_name;
 use crate::support::client::requests::NOW;
 use oncekey::Millis;
-use oncekey::retry::{
-    Doubt, Jitter, MAX_TIMER, Next, Outcome, Progress, RetryPolicy, RetryPolicyError,
-    RetrySettings, attempt_timeout, expires_at, next, retry_after,
+use oncekey::client::retry::{
+    Jitter, MAX_TIMER, Next, Outcome, Progress, RetryPolicy, RetryPolicyError, RetrySettings,
+    UnknownReason, attempt_timeout, expires_at, next, retry_after,
 };
 use proptest::prelude::*;
 
-const AMBIGUOUS: Outcome = Outcome::Ambiguous(Doubt::Network);
+const AMBIGUOUS: Outcome = Outcome::Ambiguous(UnknownReason::Network);
 const LONG: Millis = Millis::new(u64::MAX);
 
 fn seconds(seconds: u64) -> Millis {
@@ -95,7 +95,7 @@ fn what_is_asked_again_and_when() {
         (not_again, progress(0, none, LONG), Some(seconds(1)), "stop"),
         (refused, progress(0, none, LONG), None, "stop"),
         (Outcome::Succeeded { http_status: 201 }, progress(0, none, LONG), None, "stop"),
-        (Outcome::Unsettled(Doubt::Held), progress(0, none, LONG), None, "stop"),
+        (Outcome::Unsettled(UnknownReason::Held), progress(0, none, LONG), None, "stop"),
         (Outcome::KeyReused { http_status: 400 }, progress(0, none, LONG), None, "stop"),
         (Outcome::KeyVoided, progress(0, none, LONG), None, "stop"),
     ] {

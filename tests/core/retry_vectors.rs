@@ -3,14 +3,14 @@
 
 use crate::support::client::names::{next_name, outcome_name, state_name};
 use crate::support::client::requests::key;
+use oncekey::client::intent::{
+    Cookies, Credential, Entry, EntryError, Payload, SentBy, Stored, TabLease, TabToken,
+};
+use oncekey::client::retry::{
+    AttemptResult, Body, Context, Outcome, Progress, ResponseSummary, RetryPolicy, UnknownReason,
+    classify, next, retry_after,
+};
 use oncekey::fingerprint::RequestParts;
-use oncekey::intent::{
-    Claim, Cookies, Credential, Entry, EntryError, Payload, SentBy, Stored, TabToken,
-};
-use oncekey::retry::{
-    Answer, Body, Context, Doubt, Heard, Outcome, Progress, RetryPolicy, classify, next,
-    retry_after,
-};
 use oncekey::{Millis, UnixMillis};
 use serde_json::Value;
 
@@ -45,7 +45,7 @@ fn outcomes() {
     for vector in vectors("classify") {
         let (answer, context) = (&vector["answer"], &vector["context"]);
         let text = |name: &str| answer[name].as_str();
-        let of_answer = Answer {
+        let of_answer = ResponseSummary {
             status: answer["status"].as_u64().unwrap_or(0) as u16,
             body: match text("body") {
                 Some("empty") => Body::Empty,
@@ -62,10 +62,10 @@ fn outcomes() {
             redirected: answer["redirected"].as_bool().unwrap_or(false),
         };
         let heard = match vector["heard"].as_str() {
-            Some("network_error") => Heard::NetworkError,
-            Some("timed_out") => Heard::TimedOut,
-            Some("aborted") => Heard::Aborted,
-            _ => Heard::Answer(&of_answer),
+            Some("network_error") => AttemptResult::NetworkError,
+            Some("timed_out") => AttemptResult::TimedOut,
+            Some("aborted") => AttemptResult::Aborted,
+            _ => AttemptResult::Response(&of_answer),
         };
         let is = |name: &str| context[name].as_bool().unwrap_or(false);
         let named = context["final_statuses"].as_array();
@@ -86,14 +86,14 @@ fn outcomes() {
 #[test]
 fn what_comes_next() {
     let outcomes = [
-        Outcome::Ambiguous(Doubt::Network),
+        Outcome::Ambiguous(UnknownReason::Network),
         Outcome::NotExecuted { http_status: 429, again: true },
         Outcome::NotExecuted { http_status: 401, again: false },
         Outcome::InProgress,
         Outcome::KeyExpired,
         Outcome::Succeeded { http_status: 201 },
         Outcome::Refused { http_status: 402 },
-        Outcome::Unsettled(Doubt::Held),
+        Outcome::Unsettled(UnknownReason::Held),
         Outcome::KeyReused { http_status: 400 },
         Outcome::KeyVoided,
     ];
@@ -193,6 +193,6 @@ fn claims() {
         let text = vector["text"].as_str().unwrap();
         let tab = u64::from_str_radix(vector["tab"].as_str().unwrap(), 16).unwrap();
         let until = UnixMillis::new(number(&vector["until"]));
-        assert_eq!(Claim::decode(text), Some(Claim { tab: TabToken::new(tab), until }));
+        assert_eq!(TabLease::decode(text), Some(TabLease { tab: TabToken::new(tab), until }));
     }
 }

@@ -1,13 +1,14 @@
-//! What a call is told, and what it says.
+//! What a call returns to the shell.
 
-use crate::client::intent::{Entry, State};
-use crate::client::retry::{Doubt, Outcome, Stop};
+use crate::client::intent::{Entry, IntentState};
+use crate::client::retry::{Outcome, Stop, UnknownReason};
 use crate::key::IdempotencyKey;
 use crate::time::Millis;
 
-/// What an answer's head says besides what [`classify`](crate::client::retry::classify) reads. Values as `Headers.get` gives them.
+/// The headers of a response that [`classify`](crate::client::retry::classify) does not read, as `Headers.get` returns
+/// them.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Said<'a> {
+pub struct Hints<'a> {
     /// `Idempotency-State`.
     pub state: Option<&'a str>,
     /// `Idempotency-Expires`.
@@ -18,10 +19,10 @@ pub struct Said<'a> {
     pub date: Option<&'a str>,
 }
 
-/// What to store, and then to do.
+/// What the shell stores, and what it does then.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Step {
-    /// To be stored before anything else is done; `None`: what is stored stays.
+pub struct CallStep {
+    /// The entry to store before anything else is done. `None` keeps the stored entry.
     pub write: Option<Entry>,
     /// What to do.
     pub command: Command,
@@ -32,14 +33,14 @@ pub struct Step {
 pub enum Command {
     /// Send a request with this key.
     Send {
-        /// Its key.
+        /// The key.
         key: IdempotencyKey,
         /// The number of the attempt.
         attempt: u32,
-        /// How long it may take, its answer's body included.
+        /// How long the attempt may take, including the body of the response.
         timeout: Millis,
         /// Which request.
-        request: Which,
+        request: SentRequest,
         /// Whether the intent had another key before.
         rotated: bool,
     },
@@ -48,9 +49,9 @@ pub enum Command {
         /// How long.
         after: Millis,
         /// What for.
-        why: Waiting,
+        why: WaitReason,
     },
-    /// Ask the server how this key stands.
+    /// Ask the server for the state of this key.
     AskState {
         /// The key.
         key: IdempotencyKey,
@@ -66,61 +67,61 @@ pub enum Command {
     End(End),
 }
 
-/// Which request is to be sent.
+/// Which request the shell sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Which {
-    /// The call's own.
+pub enum SentRequest {
+    /// The call's own request.
     Own,
-    /// The one in memory ([`Moment::in_memory`](super::Moment::in_memory)), whose outcome has to be known first.
+    /// The request in memory ([`CallInput::in_memory`](super::CallInput::in_memory)), whose outcome has to be known
+    /// first.
     Earlier,
 }
 
-/// What is waited for.
+/// Why the shell waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Waiting {
-    /// The next attempt.
-    ToRetry,
-    /// The end of an attempt that is in progress.
-    ForAnswer,
+pub enum WaitReason {
+    /// Until the next attempt.
+    Retry,
+    /// Until an attempt that is in progress has ended.
+    InProgress,
 }
 
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum End {
-    /// The last answer is the caller's: Succeeded, Refused, or NotExecuted.
-    Answered(Outcome),
-    /// The outcome is not known.
+    /// The caller gets the last response: Succeeded, Refused, or NotExecuted.
+    Response(Outcome),
+    /// The outcome is unknown.
     Unknown {
-        /// What the last attempt left in doubt; `None` when nothing was sent.
-        doubt: Option<Doubt>,
+        /// Why the last attempt settled nothing. `None` if nothing was sent.
+        reason: Option<UnknownReason>,
         /// Why no further attempt is made.
-        why: Ended,
+        why: EndReason,
     },
     /// The intent has succeeded with another payload.
     PayloadChanged {
-        /// The status of its answer.
+        /// The status of the response.
         http_status: u16,
     },
-    /// The payload was changed while the outcome of the earlier one is unknown, and it could not be
-    /// found out.
+    /// The payload changed while an earlier request is still unresolved.
     NotResolved,
-    /// The intent has succeeded; its answer cannot be had again.
-    AnswerGone {
-        /// The status of its answer.
+    /// The intent has succeeded, but the server no longer has its response.
+    ResponseGone {
+        /// The status of the response.
         http_status: u16,
     },
     /// The key belongs to another request.
     KeyReused,
-    /// The key was given up.
+    /// The key was voided.
     KeyVoided,
-    /// What is known by now; `None` where nothing is stored.
-    Found(Option<State>),
+    /// The state that is known now. `None` if nothing is stored.
+    Status(Option<IntentState>),
 }
 
-/// Why a call whose outcome is unknown is over.
+/// Why a call ends although the outcome is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Ended {
-    /// By the rules of [`next`](crate::client::retry::next).
+pub enum EndReason {
+    /// The rules of [`next`](crate::client::retry::next) stop the retries.
     Stopped(Stop),
     /// The server may have forgotten the key.
     TooOld,
@@ -128,4 +129,22 @@ pub enum Ended {
     Unreadable,
     /// The intent was forgotten, or got another key elsewhere.
     Overtaken,
+}
+
+impl CallStep {
+    /// Returns the step with `write`, unless the step has something newer to write.
+    pub(super) fn after(mut self, write: Option<Entry>) -> Self {
+        self.write = self.write.or(write);
+        self
+    }
+}
+
+/// Returns the last step of a call.
+pub(super) fn end(end: End) -> CallStep {
+    CallStep { write: None, command: Command::End(end) }
+}
+
+/// Ends the call: the shell reported an event that the call does not wait for.
+pub(super) fn out_of_turn() -> CallStep {
+    end(End::Unknown { reason: None, why: EndReason::Overtaken })
 }

@@ -1,25 +1,25 @@
-//! What the end of one attempt means.
+//! What the result of one attempt means.
 
 use crate::canonical::MediaType;
 use crate::policy::AnswerClass;
 
-/// How an attempt ended.
+/// The result of an attempt.
 #[derive(Clone, Copy, Debug)]
-pub enum Heard<'a> {
-    /// There was an answer, or the start of one.
-    Answer(&'a Answer<'a>),
-    /// The connection was refused or broke; a browser does not tell which, nor whether it was CORS.
+pub enum AttemptResult<'a> {
+    /// There was a response, or the start of one.
+    Response(&'a ResponseSummary<'a>),
+    /// The connection was refused or broke, or CORS forbade the response. A browser does not tell which.
     NetworkError,
-    /// There was no answer within the attempt's time.
+    /// There was no response within the time of the attempt.
     TimedOut,
-    /// The caller's signal ended it while it was under way.
+    /// The caller's signal ended the attempt.
     Aborted,
 }
 
-/// What of an answer counts. Header values are as `Headers.get` gives them; `None` also for those
-/// that CORS hides.
+/// What counts in a response. Header values are as `Headers.get` returns them. A header that CORS
+/// hides is `None`.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Answer<'a> {
+pub struct ResponseSummary<'a> {
     /// The status.
     pub status: u16,
     /// Whether the body could be read.
@@ -38,20 +38,19 @@ pub struct Answer<'a> {
     pub replayed: Option<&'a str>,
     /// `Idempotency-Stored`.
     pub stored: Option<&'a str>,
-    /// It is the answer of the address that a redirect led to.
+    /// Whether the response came after a redirect.
     pub redirected: bool,
 }
 
-/// What became of an answer's body.
+/// The state of a response's body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Body {
     /// It was read to its end, and is what its media type says (JSON that parses, for example).
     #[default]
     Whole,
-    /// Nothing came, without an error. A connection that is cut after the headers looks like this
-    /// too.
+    /// The body is empty, without an error. A connection that is cut after the headers looks the same.
     Empty,
-    /// Reading it failed, or what came is not what its media type says.
+    /// Reading the body failed, or it is not what its media type says.
     Cut,
 }
 
@@ -60,90 +59,90 @@ pub enum Body {
 pub struct Context<'a> {
     /// An earlier attempt with this key may have been executed.
     pub maybe_executed: bool,
-    /// The key is ours and tells its time, and nothing was ever unknown about it.
+    /// The key was minted here and contains a time, and its outcome was never unknown.
     pub may_remint: bool,
     /// The server is known to send `Idempotency-State`, and to let it be read here: it offers the
-    /// key calls, or an earlier answer to this key carried one.
+    /// key calls, or an earlier response for this key had the header.
     pub sends_proof: bool,
-    /// The statuses by which this server answers for the key itself, also without proof
-    /// ([`is_final_status`]). Without effect where the server is known to send proof.
+    /// The statuses that this server returns for the key itself, even without proof
+    /// ([`is_final_status`]). They have no effect if the server is known to send proof.
     pub final_statuses: &'a [u16],
-    /// The media types that the API answers with, as in `Accept` without parameters:
+    /// The media types of the API's responses, as in `Accept` without parameters:
     /// `application/json` stands for all of JSON, `*/*` for anything.
     pub expects: &'a str,
 }
 
-/// What an attempt's end means.
+/// What the result of an attempt means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// The key's answer, a success.
+    /// The key's response, a success.
     Succeeded {
-        /// The answer's status.
+        /// The status of the response.
         http_status: u16,
     },
-    /// The key's answer, a refusal. The next try takes a new key.
+    /// The key's response, a refusal. The next submit uses a new key.
     Refused {
-        /// The answer's status.
+        /// The status of the response.
         http_status: u16,
     },
-    /// This attempt surely was not executed. It says nothing of earlier ones.
+    /// This attempt was not executed. Earlier attempts may have been.
     NotExecuted {
-        /// The answer's status.
+        /// The status of the response.
         http_status: u16,
         /// Whether the same request may succeed a little later.
         again: bool,
     },
-    /// An attempt with this key is under way, perhaps this very one, sent twice by the browser.
+    /// An attempt with this key is in progress. It may be this one, if the browser sent it twice.
     InProgress,
-    /// It may have been executed; asking again may tell.
-    Ambiguous(Doubt),
-    /// It may have been executed, and asking again will not tell.
-    Unsettled(Doubt),
+    /// The attempt may have been executed. A retry may tell.
+    Ambiguous(UnknownReason),
+    /// The attempt may have been executed, and a retry will not tell.
+    Unsettled(UnknownReason),
     /// The key belongs to another request, and this one was never executed.
     KeyReused {
-        /// The answer's status.
+        /// The status of the response.
         http_status: u16,
     },
-    /// The key was given up, and nothing was ever executed.
+    /// The key was voided, and nothing was executed.
     KeyVoided,
-    /// A key that has just been made counts as too old: the clock here is wrong.
+    /// A fresh key counts as too old: the clock here is wrong.
     KeyExpired,
 }
 
-/// Why an outcome is not settled.
+/// Why an outcome is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Doubt {
+pub enum UnknownReason {
     /// The connection failed.
     Network,
-    /// There was no answer in time.
+    /// There was no response in time.
     TimedOut,
-    /// The caller ended it.
+    /// The caller ended the attempt.
     Aborted,
     /// The body broke off or cannot be read.
     Cut,
-    /// It is not an answer of the API: a captive portal's page, for example.
+    /// The response is not from the API. It may be the page of a captive portal.
     NotTheApi,
     /// The status says nothing about what was done, or settles nothing any more.
     Status(u16),
-    /// The server does not know either, and will not try again.
+    /// The server does not know either, and keeps the key on hold.
     Held,
-    /// The server has an answer and cannot give it again.
+    /// The server has a response and cannot replay it.
     NotReplayable,
     /// The key belongs to another request.
     Mismatch,
-    /// The key was given up.
+    /// The key was voided.
     Voided,
-    /// The key's answer has expired.
+    /// The key's response has expired.
     Expired,
-    /// It does not show that it is the key's answer, where that is needed: the server is known to
-    /// send proof, or an earlier attempt may have been executed.
+    /// The response does not prove that it belongs to the key, and proof is needed: the server is known
+    /// to send it, or an earlier attempt may have been executed.
     NoProof,
-    /// It is the answer of the address that a redirect led to, and shows no proof.
+    /// The response came after a redirect, without proof.
     Redirected,
 }
 
-impl Doubt {
-    /// Its name in errors and events.
+impl UnknownReason {
+    /// Returns the name in errors and events.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Network => "network",
@@ -163,9 +162,9 @@ impl Doubt {
     }
 }
 
-/// Says what an attempt's end means. The first line that fits counts:
+/// Returns what the result of an attempt means. The first line that fits counts:
 ///
-/// | answer | nothing unknown before | an earlier attempt may have been executed |
+/// | response | nothing unknown before | an earlier attempt may have been executed |
 /// |---|---|---|
 /// | none, cut, or a body that cannot be read | Ambiguous; Unsettled when the caller ended it | same |
 /// | `idempotency_in_progress` | InProgress | same |
@@ -175,7 +174,7 @@ impl Doubt {
 /// | `idempotency_key_expired` | KeyExpired; Unsettled if the key is the caller's or tells no time | Unsettled |
 /// | 5xx | Ambiguous; NotExecuted when the state is `released`; Unsettled when it is a kept answer or an `invalid_request_error` | same |
 /// | proof (`Idempotency-State: completed`, `Idempotent-Replayed: true`) | by status: below 400 Succeeded, else Refused | same |
-/// | a media type that the API does not answer with | Ambiguous | same |
+/// | a media type that the API does not return | Ambiguous | same |
 /// | 2xx after a redirect | Unsettled | same |
 /// | 4xx after a redirect | Ambiguous | same |
 /// | 2xx | Succeeded; where the server sends proof, Unsettled, unless `Idempotency-Stored: false` | same |
@@ -186,34 +185,35 @@ impl Doubt {
 /// | any other 4xx | Refused; where the server sends proof, NotExecuted, unless `Idempotency-Stored: false` | Unsettled; Refused for one of [`Context::final_statuses`] where the server sends no proof |
 /// | any other status | Ambiguous | same |
 ///
-/// A 2xx without proof, where the server would have sent it, comes from somebody else: a service
-/// worker that queued the request, a portal, a cache. It settles nothing.
-/// Likewise a 4xx without proof, where there would be one, comes from somebody before the key's
-/// record, which was not reached: the same key may still be used.
-/// After an attempt whose outcome is unknown, a 4xx without proof settles nothing, whoever the
-/// server is: it may be about this attempt alone (a body that broke off, a limit, a firewall), while
-/// the earlier one was executed. `Idempotency-State: absent` is no proof either.
-/// After a redirect a response may be of the page that it led to (a log-in page that says 200), so
-/// it settles nothing: the request may have been executed, or never have arrived.
-/// A kept 5xx is what Stripe-like servers replay: it stays, and says nothing.
-pub fn classify(heard: &Heard<'_>, context: &Context<'_>) -> Outcome {
-    match heard {
-        Heard::NetworkError => Outcome::Ambiguous(Doubt::Network),
-        Heard::TimedOut => Outcome::Ambiguous(Doubt::TimedOut),
-        Heard::Aborted => Outcome::Unsettled(Doubt::Aborted),
-        Heard::Answer(answer) if answer.is_cut() => Outcome::Ambiguous(Doubt::Cut),
-        Heard::Answer(answer) => answer
+/// If the server sends proof, a 2xx without proof comes from another sender: a service worker that
+/// queued the request, a portal, a cache. It settles nothing. A 4xx without proof did not reach the
+/// record of the key, so the same key may still be used.
+/// After an attempt whose outcome is unknown, a 4xx without proof never settles anything: it may be
+/// about this attempt only (a body that broke off, a limit, a firewall), while the earlier attempt was
+/// executed. `Idempotency-State: absent` is no proof either.
+/// After a redirect, the response may be from another page (a log-in page with status 200), so it
+/// settles nothing: the request may have been executed, or may never have arrived.
+/// Stripe-like servers replay a kept 5xx. It stays, and says nothing about the execution.
+pub fn classify(result: &AttemptResult<'_>, context: &Context<'_>) -> Outcome {
+    match result {
+        AttemptResult::NetworkError => Outcome::Ambiguous(UnknownReason::Network),
+        AttemptResult::TimedOut => Outcome::Ambiguous(UnknownReason::TimedOut),
+        AttemptResult::Aborted => Outcome::Unsettled(UnknownReason::Aborted),
+        AttemptResult::Response(response) if response.is_cut() => {
+            Outcome::Ambiguous(UnknownReason::Cut)
+        }
+        AttemptResult::Response(response) => response
             .rejection(context)
-            .or_else(|| answer.server_error())
-            .or_else(|| answer.kept())
-            .or_else(|| answer.foreign(context.expects))
-            .unwrap_or_else(|| answer.by_status(context)),
+            .or_else(|| response.server_error())
+            .or_else(|| response.kept())
+            .or_else(|| response.foreign(context.expects))
+            .unwrap_or_else(|| response.by_status(context)),
     }
 }
 
-impl Answer<'_> {
-    /// An answer that has no body also has no type. One that has a type, no length and no byte lost
-    /// them on the way.
+impl ResponseSummary<'_> {
+    /// A response without a body has no type either. If it has a type, but no length and no byte, the
+    /// body was lost on the way.
     fn is_cut(&self) -> bool {
         match self.body {
             Body::Whole => false,
@@ -226,10 +226,10 @@ impl Answer<'_> {
         }
     }
 
-    /// What the server says in place of an answer.
+    /// Returns what an idempotency error means.
     fn rejection(&self, context: &Context<'_>) -> Option<Outcome> {
-        let unless_unknown = |outcome, doubt| {
-            if context.maybe_executed { Outcome::Unsettled(doubt) } else { outcome }
+        let unless_unknown = |outcome, reason| {
+            if context.maybe_executed { Outcome::Unsettled(reason) } else { outcome }
         };
         if !matches!(self.status, 400..500) {
             return None;
@@ -237,18 +237,18 @@ impl Answer<'_> {
         Some(if self.is("idempotency_in_progress") || self.is("idempotency_key_in_use") {
             Outcome::InProgress
         } else if self.is("idempotency_outcome_unknown") {
-            Outcome::Unsettled(Doubt::Held)
+            Outcome::Unsettled(UnknownReason::Held)
         } else if self.is("idempotency_not_replayable") {
-            Outcome::Unsettled(Doubt::NotReplayable)
+            Outcome::Unsettled(UnknownReason::NotReplayable)
         } else if self.is("idempotency_error") {
-            unless_unknown(Outcome::KeyReused { http_status: self.status }, Doubt::Mismatch)
+            unless_unknown(Outcome::KeyReused { http_status: self.status }, UnknownReason::Mismatch)
         } else if self.is("idempotency_key_voided") {
-            unless_unknown(Outcome::KeyVoided, Doubt::Voided)
+            unless_unknown(Outcome::KeyVoided, UnknownReason::Voided)
         } else if self.is("idempotency_key_expired") {
             if context.may_remint && !context.maybe_executed {
                 Outcome::KeyExpired
             } else {
-                Outcome::Unsettled(Doubt::Expired)
+                Outcome::Unsettled(UnknownReason::Expired)
             }
         } else {
             return None;
@@ -256,35 +256,35 @@ impl Answer<'_> {
     }
 
     fn server_error(&self) -> Option<Outcome> {
-        let doubt = Doubt::Status(self.status);
+        let reason = UnknownReason::Status(self.status);
         (self.status >= 500).then(|| {
             if self.is_proven() || self.is("invalid_request_error") {
-                Outcome::Unsettled(doubt)
+                Outcome::Unsettled(reason)
             } else if self.state == Some("released") {
                 Outcome::NotExecuted { http_status: self.status, again: true }
             } else {
-                Outcome::Ambiguous(doubt)
+                Outcome::Ambiguous(reason)
             }
         })
     }
 
-    /// The key's answer, by the server's own word.
+    /// Returns what a response with proof means.
     fn kept(&self) -> Option<Outcome> {
         let http_status = self.status;
         self.is_proven().then_some(match http_status {
             200..400 => Outcome::Succeeded { http_status },
             400.. => Outcome::Refused { http_status },
-            _ => Outcome::Ambiguous(Doubt::Status(http_status)),
+            _ => Outcome::Ambiguous(UnknownReason::Status(http_status)),
         })
     }
 
-    /// An answer of somebody else.
+    /// Returns what a response of another sender means.
     fn foreign(&self, expects: &str) -> Option<Outcome> {
         let has_no_body = self.content_type.is_none() && self.body == Body::Empty;
         let is_expected = has_no_body
             || matches!(self.status, 204 | 205)
             || is_expected(self.content_type, expects);
-        (!is_expected).then_some(Outcome::Ambiguous(Doubt::NotTheApi))
+        (!is_expected).then_some(Outcome::Ambiguous(UnknownReason::NotTheApi))
     }
 
     fn by_status(&self, context: &Context<'_>) -> Outcome {
@@ -294,29 +294,29 @@ impl Answer<'_> {
         let is_named = !sends_proof && context.final_statuses.contains(&http_status);
         let is_open =
             matches!(self.state, Some("unknown" | "in_progress")) && !self.is_not_stored();
-        let ambiguous = Outcome::Ambiguous(Doubt::Status(http_status));
+        let ambiguous = Outcome::Ambiguous(UnknownReason::Status(http_status));
         let is_retryable = self.is("api_error") || self.is("api_connection_error");
         let is_conflict_of_the_api = http_status == 409 && self.is("invalid_request_error");
         match (http_status, AnswerClass::of_status(http_status)) {
-            (200..300, _) if self.redirected => Outcome::Unsettled(Doubt::Redirected),
+            (200..300, _) if self.redirected => Outcome::Unsettled(UnknownReason::Redirected),
             (200..300, _) if sends_proof && !self.is_not_stored() => {
-                Outcome::Unsettled(Doubt::NoProof)
+                Outcome::Unsettled(UnknownReason::NoProof)
             }
             (200..300, _) => Outcome::Succeeded { http_status },
             (..400, _) => ambiguous,
             _ if self.redirected => ambiguous,
             (_, AnswerClass::NotExecuted) if is_open && !again => {
-                Outcome::Unsettled(Doubt::Status(http_status))
+                Outcome::Unsettled(UnknownReason::Status(http_status))
             }
             _ if is_open => ambiguous,
             (_, AnswerClass::NotExecuted) if again => Outcome::NotExecuted { http_status, again },
             _ if is_retryable => ambiguous,
             (_, AnswerClass::Unknown) if !is_conflict_of_the_api => ambiguous,
             (_, AnswerClass::NotExecuted) if context.maybe_executed => {
-                Outcome::Unsettled(Doubt::Status(http_status))
+                Outcome::Unsettled(UnknownReason::Status(http_status))
             }
             (_, AnswerClass::NotExecuted) => Outcome::NotExecuted { http_status, again },
-            _ if context.maybe_executed && !is_named => Outcome::Unsettled(Doubt::NoProof),
+            _ if context.maybe_executed && !is_named => Outcome::Unsettled(UnknownReason::NoProof),
             _ if sends_proof && !self.is_not_stored() => {
                 Outcome::NotExecuted { http_status, again }
             }
@@ -324,7 +324,7 @@ impl Answer<'_> {
         }
     }
 
-    /// The error's plain name: our `code`, or the `type` where a server has only that.
+    /// Compares the `code` of the error, or its `type` if the server has only that.
     fn is(&self, name: &str) -> bool {
         self.error_code == Some(name) || self.error_type == Some(name)
     }
@@ -333,16 +333,26 @@ impl Answer<'_> {
         self.state == Some("completed") || self.replayed == Some("true")
     }
 
-    /// The real answer, which the server could not keep.
+    /// Returns whether the server could not store this response.
     fn is_not_stored(&self) -> bool {
         self.stored == Some("false")
     }
 }
 
-/// Whether a status may be named in [`Context::final_statuses`]: a 4xx that is a key's answer. 401,
+/// Returns whether [`Context::final_statuses`] may list this status: a 4xx that is about a key. 401,
 /// 403, 407, 408, 409, 417, 421, 423, 425 and 429 never are.
 pub fn is_final_status(status: u16) -> bool {
     matches!(status, 400..500) && AnswerClass::of_status(status) == AnswerClass::Final
+}
+
+/// Returns whether a status below 400 ended the request, as a success or a redirect.
+pub const fn is_success(status: u16) -> bool {
+    status < 400
+}
+
+/// Returns whether a `Content-Type` is that of JSON.
+pub fn is_json(content_type: &str) -> bool {
+    MediaType::parse(Some(content_type)).is_json()
 }
 
 fn is_expected(content_type: Option<&str>, expects: &str) -> bool {

@@ -1,22 +1,22 @@
-//! Whether and when a request is sent again.
+//! Whether and when to retry a request.
 
 use super::classify::Outcome;
 use super::policy::{Jitter, MAX_TIMER, RetryPolicy};
 use crate::time::Millis;
 
-/// The shortest wait before a request that is in progress is asked for again. What is drawn comes
-/// on top of it, up to as much again.
+/// The shortest wait before a retry while a request is in progress. A random wait of up to the same
+/// length is added.
 const POLL: Millis = Millis::new(1000);
 
-/// How far a call has come.
+/// The progress of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Progress {
-    /// The retries that were used up: as many as [`Next::Again`] said to count.
+    /// How many retries were used up: those that [`Next::Again`] counted.
     pub retries: u32,
     /// The time since the first attempt of this call, by a clock that nobody can set
     /// (`performance.now`).
     pub elapsed: Millis,
-    /// The time for which the server surely still knows the key
+    /// For how long the server certainly still knows the key
     /// ([`Entry::time_left`](crate::client::intent::Entry::time_left)).
     pub left: Millis,
 }
@@ -35,27 +35,27 @@ pub enum Next {
     Stop(Stop),
 }
 
-/// Why a request is not sent again.
+/// Why there is no retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stop {
-    /// The outcome is settled, or asking again would not help.
+    /// The outcome is settled, or a retry would not help.
     Outcome,
     /// There are no retries left.
     RetriesUsedUp,
     /// The total time would be over by then.
     TimeUsedUp,
-    /// The server may have forgotten the key by then and would execute it anew.
+    /// The server may have forgotten the key by then and would execute it again.
     RetentionOver,
 }
 
-/// What to do after an attempt that ended like this.
+/// Returns what to do after an attempt with this outcome.
 ///
 /// | outcome | wait | uses up a retry |
 /// |---|---|---|
 /// | `Ambiguous`, `NotExecuted { again: true }` | `Retry-After`, else drawn from the policy's delays | yes |
 /// | `InProgress` | `Retry-After`, at least 1 s; else 1 to 2 s | no |
 /// | `KeyExpired` | none | no |
-/// | any other | does not come again | |
+/// | any other | no retry | |
 ///
 /// `retry_after` is what [`retry_after`](super::retry_after()) read; `random` are 32 random bits,
 /// which need not be secret.
@@ -100,15 +100,15 @@ pub fn next(
     }
 }
 
-/// How long the attempt that begins now may take: as long as every other, within what is left of
-/// the total time and of the retention.
+/// Returns how long the attempt that begins now may take, within the rest of the total time and of
+/// the retention.
 pub fn attempt_timeout(policy: &RetryPolicy, progress: Progress) -> Millis {
     let settings = policy.settings();
     let total = settings.total_time.as_u64().saturating_sub(progress.elapsed.as_u64());
     settings.attempt_timeout.min(Millis::new(total)).min(progress.left)
 }
 
-/// A length from nothing to `limit`, both included, each as likely as any other.
+/// Returns a length from 0 to `limit`, both included, uniformly distributed.
 fn draw(limit: Millis, random: u32) -> Millis {
     let limit = limit.min(MAX_TIMER).as_u64();
     Millis::new((u64::from(random) * (limit + 1)) >> 32)

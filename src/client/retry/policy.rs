@@ -1,4 +1,4 @@
-//! How often, how long and how fast a request is sent again.
+//! How often, how long and how fast to retry.
 
 use crate::time::Millis;
 use core::fmt;
@@ -6,29 +6,28 @@ use core::fmt;
 /// The longest that a browser's timer can wait; beyond it `setTimeout` fires at once.
 pub const MAX_TIMER: Millis = Millis::new(i32::MAX as u64);
 
-/// What a caller may choose; the defaults are the project's.
+/// The settings of a caller.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RetrySettings {
-    /// How often a request is sent again after the first time; 0 to 100.
+    /// How many retries follow the first attempt; 0 to 100.
     pub limit: u32,
-    /// The longest wait before each retry; the last one counts for all that follow.
+    /// The longest wait before each retry. The last delay counts for all later retries.
     pub delays: Vec<Millis>,
     /// How a wait is drawn.
     pub jitter: Jitter,
-    /// How long one attempt may take. More than the 25 s that the server gives its origin, or its
-    /// answer would be missed by a hair each time.
+    /// How long one attempt may take. It should be more than the 25 s that the server gives its origin,
+    /// or the response would be missed by a moment each time.
     pub attempt_timeout: Millis,
     /// How long all attempts and waits may take together.
     pub total_time: Millis,
-    /// The longest that a server's `Retry-After` is followed.
+    /// The longest `Retry-After` that is followed.
     pub max_retry_after: Millis,
 }
 
-/// How a wait is drawn from its limit.
+/// How a wait is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Jitter {
-    /// Anything from nothing to the limit, so that clients that failed together do not come again
-    /// together.
+    /// A random wait up to the limit, so that clients that failed together do not retry together.
     Full,
     /// The limit.
     None,

@@ -1,20 +1,20 @@
-//! What a server says about time: `Retry-After` and `Idempotency-Expires`.
+//! The times that a server returns: `Retry-After` and `Idempotency-Expires`.
 
 use crate::codec::http_date::parse_http_date;
 use crate::time::{Millis, UnixMillis};
 
-/// How long `Retry-After` (RFC 9110 §10.2.3) asks to wait, at most `max`.
+/// Returns how long `Retry-After` (RFC 9110 §10.2.3) asks to wait, at most `max`.
 ///
 /// | value | read as |
 /// |---|---|
 /// | `^[0-9]+$` | seconds |
-/// | one of the three HTTP-dates, ahead | what lies between the answer's `Date` and it |
-/// | an HTTP-date that is not ahead | nothing |
+/// | one of the three HTTP-dates, in the future | the time from the response's `Date` to it |
+/// | an HTTP-date that is not in the future | nothing |
 /// | anything else: `-3`, `1.5`, `2, 3`, `5s` | nothing |
 ///
 /// Nothing means: the policy's own delay. A date is a point on the server's clock, and the buyer's
-/// clock is often wrong, so `date`, the answer's `Date`, counts as the present where it can be read
-/// (across origins it must be exposed). Without it `now` has to do: a clock that is behind makes the
+/// clock is often wrong, so `date`, the response's `Date`, counts as the present if it can be read
+/// (across origins it must be exposed). Without it, `now` is used: a clock that is behind makes the
 /// wait longer, up to `max`, and one that is ahead makes the date a past one, which is why that
 /// means nothing rather than "at once".
 pub fn retry_after(
@@ -30,8 +30,8 @@ pub fn retry_after(
     Some(wait.min(max))
 }
 
-/// The point, on the clock here, that `Idempotency-Expires` names; `None` when it is none or lies
-/// behind. Read against the answer's `Date`, as for [`retry_after`].
+/// Returns the time of `Idempotency-Expires` on the clock here. `None` if it is no date or is in the
+/// past. It is read against the response's `Date`, as for [`retry_after`].
 pub fn expires_at(value: &str, date: Option<&str>, now: UnixMillis) -> Option<UnixMillis> {
     ahead(value, date, now).map(|wait| now.plus(wait))
 }

@@ -13,7 +13,7 @@ async fn one_guard_a_form() {
     let page = Page::new(FORM);
     let guard = page.guard("{}");
     let callback = page.callback("undefined", &JsValue::UNDEFINED);
-    let message = "Error: oncekey: this form already has a guard";
+    let message = "Error: oncekey: this form already has a guard. Detach the other guard first.";
     assert_eq!(thrown(page.try_guard("{}", &callback)), message);
     guard.detach();
     let _second = page.guard("{}");
@@ -116,16 +116,16 @@ fn what_cannot_be_guarded() {
     for what in ["$('p')", "null", "undefined", "{}", "'form'"] {
         let what = page.js(&format!("return ({what})")).unchecked_into();
         let attached = FormGuard::attach(what, None, callback.clone().unchecked_into());
-        assert_eq!(thrown(attached), "TypeError: oncekey: not a form");
+        assert_eq!(thrown(attached), "TypeError: oncekey: guardForm needs a form element.");
     }
     let attached = FormGuard::attach(page.form.clone(), None, JsValue::NULL.unchecked_into());
-    assert_eq!(thrown(attached), "TypeError: oncekey: the callback is not a function");
+    assert_eq!(thrown(attached), "TypeError: oncekey: the callback must be a function.");
     for (options, message) in [
-        ("{send: 'post'}", "send is \"fetch\" or \"navigate\""),
-        ("{disable: 'no'}", "disable is \"aria\" or \"native\""),
-        ("{keyField: ''}", "keyField must not be empty"),
-        ("{busyLabel: 7}", "an option must be a string"),
-        ("{send: true}", "an option must be a string"),
+        ("{send: 'post'}", "send must be \"fetch\" or \"navigate\"."),
+        ("{disable: 'no'}", "disable must be \"aria\" or \"native\"."),
+        ("{keyField: ''}", "keyField must not be empty."),
+        ("{busyLabel: 7}", "an option must be a string."),
+        ("{send: true}", "an option must be a string."),
     ] {
         let message = format!("TypeError: oncekey: {message}");
         assert_eq!(thrown(page.try_guard(options, &callback)), message);

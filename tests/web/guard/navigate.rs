@@ -45,7 +45,7 @@ async fn a_form_that_has_become_a_get_is_not_sent() {
     page.click("button");
     settle().await;
     page.js_with("it()", &stop);
-    let message = "TypeError: oncekey: send \"navigate\" needs a form with method=post";
+    let message = "TypeError: oncekey: send \"navigate\" needs a form with method=\"post\".";
     assert_eq!(page.events(), [message], "and no key is asked for");
     assert!(!guard.locked());
     page.js("$('button').formMethod = 'post'");
@@ -205,7 +205,10 @@ fn the_method_must_be_post() {
         let page = Page::new(html);
         let callback = page.callback("'key'", &JsValue::UNDEFINED);
         let message = thrown(page.try_guard(NAVIGATE, &callback));
-        assert_eq!(message, "TypeError: oncekey: send \"navigate\" needs a form with method=post");
+        assert_eq!(
+            message,
+            "TypeError: oncekey: send \"navigate\" needs a form with method=\"post\"."
+        );
         page.guard("{}");
     }
 }
@@ -214,8 +217,7 @@ fn the_method_must_be_post() {
 async fn a_field_of_the_same_name_that_is_not_for_the_key_is_an_error() {
     let page = Page::new(FORM);
     let callback = page.callback("'key'", &JsValue::UNDEFINED);
-    let message =
-        "Error: oncekey: keyField may name one hidden field of the form, or none; name another one";
+    let message = "Error: oncekey: keyField must name one hidden field of the form, or none.";
     assert_eq!(thrown(page.try_guard("{send: 'navigate', keyField: 'card'}", &callback)), message);
     let guard = page.guard_with(NAVIGATE, "'key'");
     page.js("form.card.name = 'idempotency_key'");
@@ -247,7 +249,7 @@ async fn the_key_goes_in_the_field_that_the_server_has_put_there() {
 
 #[wasm_bindgen_test]
 async fn what_is_no_key_is_an_error() {
-    let message = "TypeError: oncekey: the callback returns a key or nothing";
+    let message = "TypeError: oncekey: the callback must return a key or nothing.";
     for answer in ["''", "7", "Promise.resolve('key')", "false"] {
         let page = Page::new(FORM);
         let guard = page.guard_with(NAVIGATE, answer);

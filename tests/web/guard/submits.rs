@@ -207,7 +207,10 @@ async fn each_end_but_a_success_unlocks() {
         assert!(!guard.locked(), "{outcome}");
     }
     page.click("button");
-    assert_eq!(thrown(guard.settle("done", None)), "TypeError: oncekey: unknown outcome");
+    assert_eq!(
+        thrown(guard.settle("done", None)),
+        "TypeError: oncekey: the outcome must be \"succeeded\", \"refused\", \"unknown\" or \"failed\"."
+    );
     assert!(guard.locked());
 }
 

@@ -13,61 +13,61 @@ fn told(claimed: Result<JsValue, JsValue>) -> (String, f64) {
 fn one_tab_sends_and_the_other_waits() {
     let page = Page::new();
     let (one, other) = (page.client(), page.client());
-    assert!(!one.is_claimed("order:1"));
-    assert_eq!(told(one.claim("order:1")).0, "confirm");
-    assert!(one.is_claimed("order:1"));
-    assert!(!other.is_claimed("order:1"));
-    let (what, after) = told(other.claim("order:1"));
+    assert!(!one.holds_lease("order:1"));
+    assert_eq!(told(one.acquire_lease("order:1")).0, "confirm");
+    assert!(one.holds_lease("order:1"));
+    assert!(!other.holds_lease("order:1"));
+    let (what, after) = told(other.acquire_lease("order:1"));
     assert_eq!((what.as_str(), after), ("wait", 1000.0));
-    assert_eq!(told(one.claim("order:1")).0, "send");
-    assert!(one.renew_claim("order:1"));
-    assert!(!other.renew_claim("order:1"));
+    assert_eq!(told(one.acquire_lease("order:1")).0, "send");
+    assert!(one.renew_lease("order:1"));
+    assert!(!other.renew_lease("order:1"));
     // Another intent is another matter.
-    assert_eq!(told(other.claim("order:2")).0, "confirm");
+    assert_eq!(told(other.acquire_lease("order:2")).0, "confirm");
 }
 
 #[wasm_bindgen_test]
 fn who_is_done_makes_room() {
     let page = Page::new();
     let (one, other) = (page.client(), page.client());
-    one.claim("order:1").expect("a claim");
+    one.acquire_lease("order:1").expect("a claim");
     // Who is not the sender cannot take it away.
-    other.unclaim("order:1");
-    assert!(one.is_claimed("order:1"));
-    one.unclaim("order:1");
+    other.release_lease("order:1");
+    assert!(one.holds_lease("order:1"));
+    one.release_lease("order:1");
     assert_eq!(page.all(), "");
-    assert!(!one.is_claimed("order:1"));
-    assert_eq!(told(other.claim("order:1")).0, "confirm");
-    assert!(!one.renew_claim("order:1"));
+    assert!(!one.holds_lease("order:1"));
+    assert_eq!(told(other.acquire_lease("order:1")).0, "confirm");
+    assert!(!one.renew_lease("order:1"));
 }
 
 #[wasm_bindgen_test]
 fn of_two_that_wrote_at_once_one_stands() {
     let page = Page::new();
     let (one, other) = (page.client(), page.client());
-    one.claim("order:1").expect("a claim");
+    one.acquire_lease("order:1").expect("a claim");
     let name = format!("{}:c:order:1", page.namespace);
     let first = local_storage().get_item(&name).expect("storage").expect("a claim");
     // The other had read before that was written.
     local_storage().remove_item(&name).expect("storage");
-    other.claim("order:1").expect("a claim");
-    assert!(!one.is_claimed("order:1"));
-    assert!(other.is_claimed("order:1"));
+    other.acquire_lease("order:1").expect("a claim");
+    assert!(!one.holds_lease("order:1"));
+    assert!(other.holds_lease("order:1"));
     // Had the first one written last, it would be the other way round.
     local_storage().set_item(&name, &first).expect("storage");
-    assert!(one.is_claimed("order:1"));
-    assert!(!other.is_claimed("order:1"));
+    assert!(one.holds_lease("order:1"));
+    assert!(!other.holds_lease("order:1"));
 }
 
 #[wasm_bindgen_test]
 fn a_page_that_is_gone_blocks_nobody_for_good() {
     let page = Page::new();
-    page.client().claim("order:1").expect("a claim");
+    page.client().acquire_lease("order:1").expect("a claim");
     let client = page.client();
-    assert_eq!(told(client.claim("order:1")).0, "wait");
+    assert_eq!(told(client.acquire_lease("order:1")).0, "wait");
     let later = run(&[], "const now = Date.now; Date.now = () => now() + 15001; return now");
-    let claimed = told(client.claim("order:1")).0;
-    let is_claimed = client.is_claimed("order:1");
+    let claimed = told(client.acquire_lease("order:1")).0;
+    let is_claimed = client.holds_lease("order:1");
     run(&[("now", &later)], "Date.now = now");
     assert_eq!((claimed.as_str(), is_claimed), ("confirm", true));
 }
@@ -79,9 +79,9 @@ fn garbage_is_no_claim() {
     for garbage in ["", "?", "c1 0 0", "c1 0123456789abcdef 99999999999999 00000000"] {
         let name = format!("{}:c:order:1", page.namespace);
         local_storage().set_item(&name, garbage).expect("storage");
-        assert!(!client.is_claimed("order:1"));
-        assert_eq!(told(client.claim("order:1")).0, "confirm", "{garbage}");
-        client.unclaim("order:1");
+        assert!(!client.holds_lease("order:1"));
+        assert_eq!(told(client.acquire_lease("order:1")).0, "confirm", "{garbage}");
+        client.release_lease("order:1");
     }
 }
 
@@ -92,8 +92,8 @@ fn where_storage_fails_each_page_claims_for_itself() {
     );
     let (one, other) = (page.client(), page.client());
     for client in [one, other] {
-        assert_eq!(told(client.claim("order:1")).0, "confirm");
-        assert!(client.is_claimed("order:1"));
-        assert_eq!(told(client.claim("order:1")).0, "send");
+        assert_eq!(told(client.acquire_lease("order:1")).0, "confirm");
+        assert!(client.holds_lease("order:1"));
+        assert_eq!(told(client.acquire_lease("order:1")).0, "send");
     }
 }

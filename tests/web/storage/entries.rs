@@ -50,7 +50,7 @@ fn an_answer_is_stored_for_all_tabs() {
     let page = Page::new();
     let mut sent = send(&page.client(), "order:1", "{}");
     let end = sent.answered(201);
-    assert_eq!(text(&end, "end"), "answered");
+    assert_eq!(text(&end, "end"), "response");
     let other = page.client();
     let known = other.status("order:1");
     assert_eq!(
@@ -108,7 +108,7 @@ fn what_another_tab_forgets_is_not_sent_again() {
     // An answer that comes after all is handed over, and brings nothing back.
     let mut sent = send(&page.client(), "order:2", "{}");
     local_storage().clear().expect("storage");
-    assert_eq!(text(&sent.answered(201), "end"), "answered");
+    assert_eq!(text(&sent.answered(201), "end"), "response");
     assert_eq!(page.all(), "");
 }
 

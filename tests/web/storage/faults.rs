@@ -243,6 +243,6 @@ fn fault_74_one_that_breaks_later() {
     assert_eq!(send(&client, "order:1", "{}").key, sent.key);
     assert_eq!(client.take_loss().as_deref(), Some("denied"));
     let mut last = send(&client, "order:1", "{}");
-    assert_eq!(text(&last.answered(201), "end"), "answered");
+    assert_eq!(text(&last.answered(201), "end"), "response");
     assert_eq!(state(&client, "order:1"), "succeeded");
 }

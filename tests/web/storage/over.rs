@@ -2,12 +2,12 @@
 
 use crate::page::{Page, get, local_storage, run, send, state, text};
 use oncekey::Millis;
-use oncekey::intent::{Entry, State, Stored};
+use oncekey::client::intent::{Entry, IntentState, Stored};
 use wasm_bindgen::JsValue;
 use wasm_bindgen_test::wasm_bindgen_test;
 
 /// Makes an entry as old as this many days, by what is stored for it.
-fn age(page: &Page, intent: &str, days: u64, state: Option<State>) {
+fn age(page: &Page, intent: &str, days: u64, state: Option<IntentState>) {
     let stored = page.stored(intent).expect("an entry");
     let Stored::Entry(mut entry) = Stored::read(Some(&stored)) else {
         panic!("{stored}");
@@ -33,7 +33,7 @@ fn a_settled_intent_goes_after_the_retention_and_an_open_one_stays() {
     for intent in ["done", "refused", "lost", "unknown"] {
         age(&page, intent, 400, None);
     }
-    age(&page, "voided", 400, Some(State::Voided));
+    age(&page, "voided", 400, Some(IntentState::Voided));
     page.store("damaged", "?");
     let mut over = page.client().over(true);
     over.sort();

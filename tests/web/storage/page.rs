@@ -130,7 +130,7 @@ impl Sent {
                 headers: new Headers({ 'content-type': 'application/json' }),
             }",
         );
-        self.call.answered(answer.unchecked_ref()).expect("a command")
+        self.call.responded(answer.unchecked_ref()).expect("a command")
     }
 
     /// None comes.

@@ -21,10 +21,10 @@ fn is_left_alone(text_stored: &str) -> Page {
     assert_eq!(state(&client, "order:1"), "unknown", "{text_stored}");
     assert_eq!(refused(&client, "order:1", "{}"), ("unknown".into(), "unreadable".into()));
     assert_eq!(client.pending().length(), 1);
-    let mut find_out = client.find_out("order:1", false);
-    assert_eq!(text(&find_out.begin().expect("a command"), "end"), "found");
-    let mut give_up = client.give_up("order:1");
-    assert_eq!(text(&give_up.begin().expect("a command"), "end"), "found");
+    let mut find_out = client.resolve("order:1", false);
+    assert_eq!(text(&find_out.begin().expect("a command"), "end"), "status");
+    let mut give_up = client.abandon("order:1");
+    assert_eq!(text(&give_up.begin().expect("a command"), "end"), "status");
     assert_eq!(page.stored("order:1").as_deref(), Some(text_stored));
     assert_eq!(client.take_loss(), None);
     page

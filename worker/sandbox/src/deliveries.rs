@@ -9,7 +9,9 @@ use super::columns::{event, time};
 use super::error::Failure;
 use super::row::Row;
 use super::store::Tx;
-use oncekey::retry::{self, Doubt, Next, Outcome, Progress, RetryPolicy, RetrySettings};
+use oncekey::client::retry::{
+    self, Next, Outcome, Progress, RetryPolicy, RetrySettings, UnknownReason,
+};
 use oncekey::{Millis, UnixMillis};
 
 /// After this long without a success an event is given up, counted from when it happened or was
@@ -203,7 +205,7 @@ fn again_after(claimed: &Claimed, now: UnixMillis, random: u32) -> Option<Millis
         left: GIVEN_UP_AFTER,
     };
     // Whether the endpoint has taken it in is not known; if it has, it knows the event by its id.
-    let outcome = Outcome::Ambiguous(Doubt::Network);
+    let outcome = Outcome::Ambiguous(UnknownReason::Network);
     match retry::next(&policy.unwrap_or_default(), &outcome, progress, None, random) {
         Next::Again { after, .. } => Some(after),
         Next::Stop(_) => None,

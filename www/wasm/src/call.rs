@@ -1,47 +1,48 @@
-//! One call, as JavaScript drives it: [`Call`] with its store, clock and random numbers.
+//! A [`Call`] as JavaScript drives it, with its storage, clock and random numbers.
 
-use crate::convert::{command, credential, number, object, range_error};
+use crate::convert::{Members, command, credential, range_error};
 use crate::host;
 use crate::storage::Store;
 use oncekey::client::intent::{
-    Call, CallSettings, Command, Cookies, Credential, End, Ended, Entry, EntryError, Goal,
-    KeyCallAs, Moment, Report, Said, State, Step, Stored, Waiting, Which,
+    Call, CallInput, CallSettings, CallStep, Command, Cookies, Credential, End, EndReason,
+    EntryError, Goal, Hints, IntentState, KeyCallCredential, Report, SentRequest, Stored,
+    WaitReason,
 };
-use oncekey::client::retry::{Answer, Body, Heard, Outcome, Stop};
+use oncekey::client::retry::{AttemptResult, Body, Outcome, ResponseSummary, Stop};
 use oncekey::key::IdempotencyKey;
 use std::rc::Rc;
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
 extern "C" {
-    /// An answer: its head, and what was found in its body.
-    pub type JsAnswer;
+    /// A response: its status and headers, and what was found in its body.
+    pub type JsResponse;
     #[wasm_bindgen(method, getter)]
-    fn status(this: &JsAnswer) -> u16;
+    fn status(this: &JsResponse) -> u16;
     /// "whole", "empty" or "cut".
     #[wasm_bindgen(method, getter)]
-    fn body(this: &JsAnswer) -> String;
+    fn body(this: &JsResponse) -> String;
     #[wasm_bindgen(method, getter, js_name = errorType)]
-    fn error_type(this: &JsAnswer) -> Option<String>;
+    fn error_type(this: &JsResponse) -> Option<String>;
     #[wasm_bindgen(method, getter, js_name = errorCode)]
-    fn error_code(this: &JsAnswer) -> Option<String>;
+    fn error_code(this: &JsResponse) -> Option<String>;
     #[wasm_bindgen(method, getter)]
-    fn redirected(this: &JsAnswer) -> bool;
+    fn redirected(this: &JsResponse) -> bool;
     #[wasm_bindgen(method, getter)]
-    fn headers(this: &JsAnswer) -> JsHeaders;
+    fn headers(this: &JsResponse) -> JsHeaders;
 
     type JsHeaders;
     #[wasm_bindgen(method)]
     fn get(this: &JsHeaders, name: &str) -> Option<String>;
 }
 
-/// What the calls of one client share.
+/// The parts that the calls of one client share.
 pub(crate) struct Shared {
     pub(crate) store: Store,
     pub(crate) settings: CallSettings,
 }
 
-/// A call under way. Each method gives the next command, an object whose `do` says what to do.
+/// A call in progress. Each method returns the next command: an object whose `do` says what to do.
 #[wasm_bindgen(js_name = Call)]
 pub struct CallHandle {
     call: Call,
@@ -52,22 +53,22 @@ pub struct CallHandle {
 
 #[wasm_bindgen(js_class = Call)]
 impl CallHandle {
-    /// The first command.
+    /// Returns the first command.
     pub fn begin(&mut self) -> Result<JsValue, JsValue> {
         self.step(Call::begin)
     }
 
-    /// The request that was sent got this answer.
-    pub fn answered(&mut self, answer: &JsAnswer) -> Result<JsValue, JsValue> {
-        let header = |name| answer.headers().get(name);
+    /// Continues after the request got this response.
+    pub fn responded(&mut self, response: &JsResponse) -> Result<JsValue, JsValue> {
+        let header = |name| response.headers().get(name);
         let (content_type, content_length) = (header("content-type"), header("content-length"));
         let (state, replayed) = (header("idempotency-state"), header("idempotent-replayed"));
         let (stored, expires) = (header("idempotency-stored"), header("idempotency-expires"));
         let (retry_after, date) = (header("retry-after"), header("date"));
-        let (error_type, error_code) = (answer.error_type(), answer.error_code());
-        let heard = Answer {
-            status: answer.status(),
-            body: match answer.body().as_str() {
+        let (error_type, error_code) = (response.error_type(), response.error_code());
+        let summary = ResponseSummary {
+            status: response.status(),
+            body: match response.body().as_str() {
                 "whole" => Body::Whole,
                 "empty" => Body::Empty,
                 _ => Body::Cut,
@@ -79,52 +80,54 @@ impl CallHandle {
             state: state.as_deref(),
             replayed: replayed.as_deref(),
             stored: stored.as_deref(),
-            redirected: answer.redirected(),
+            redirected: response.redirected(),
         };
-        let said = Said {
+        let hints = Hints {
             state: state.as_deref(),
             expires: expires.as_deref(),
             retry_after: retry_after.as_deref(),
             date: date.as_deref(),
         };
-        self.step(|call, moment| call.hear(&Heard::Answer(&heard), &said, moment))
+        self.step(|call, input| {
+            call.attempt_ended(&AttemptResult::Response(&summary), &hints, input)
+        })
     }
 
-    /// The request that was sent got no answer: "timeout", "aborted", or else a network error.
+    /// Continues after the request got no response: "timeout", "aborted", or else a network error.
     pub fn failed(&mut self, how: &str) -> Result<JsValue, JsValue> {
-        let heard = match how {
-            "timeout" => Heard::TimedOut,
-            "aborted" => Heard::Aborted,
-            _ => Heard::NetworkError,
+        let result = match how {
+            "timeout" => AttemptResult::TimedOut,
+            "aborted" => AttemptResult::Aborted,
+            _ => AttemptResult::NetworkError,
         };
-        self.step(|call, moment| call.hear(&heard, &Said::default(), moment))
+        self.step(|call, input| call.attempt_ended(&result, &Hints::default(), input))
     }
 
-    /// The request was not sent after all, as the browser has proved.
+    /// Ends a call whose request was not sent, as the browser proved.
     #[wasm_bindgen(js_name = notSent)]
     pub fn not_sent(&mut self) -> Result<JsValue, JsValue> {
         self.step(Call::not_sent)
     }
 
-    /// The time that was to be waited is over.
+    /// Continues after the wait.
     pub fn waited(&mut self) -> Result<JsValue, JsValue> {
         self.step(Call::waited)
     }
 
-    /// The caller's own look-up found this. A `RangeError` for what it may not say.
+    /// Continues after the caller's look-up. Throws a `RangeError` for a result that it may not return.
     #[wasm_bindgen(js_name = lookedUp)]
     pub fn looked_up(&mut self, state: &str, http_status: Option<f64>) -> Result<JsValue, JsValue> {
-        // A status that is no whole number of 16 bits fits nothing.
+        // A status that is no integer of 16 bits fits nothing.
         let http_status = http_status.map(|status| status as u16);
         let Some(report) = Report::looked_up(state, http_status) else {
             return Err(range_error(
-                "a look-up gives the state \"succeeded\" (httpStatus 200 to 399) or \"refused\" (400 to 499), and undefined for all else",
+                "a look-up must return the state \"succeeded\" (httpStatus 200 to 399), \"refused\" (400 to 499), or undefined",
             ));
         };
-        self.step(|call, moment| call.report(report, moment))
+        self.step(|call, input| call.report(report, input))
     }
 
-    /// A key call got this answer; the status is 0 where there was none, and where a look-up found
+    /// Continues after a key call. The status is 0 if there was no response, or if a look-up found
     /// nothing.
     pub fn reported(
         &mut self,
@@ -133,37 +136,37 @@ impl CallHandle {
         http_status: Option<u16>,
     ) -> Result<JsValue, JsValue> {
         let report = Report::read(status, state.as_deref(), http_status);
-        self.step(|call, moment| call.report(report, moment))
+        self.step(|call, input| call.report(report, input))
     }
 
-    /// How the key call that is asked for is to be made, with the headers that there are (name,
-    /// value, name, value …): `{names, cookies}` says which of them to send, and nothing else;
-    /// `{differs, names}` that it may not be made, because "headers", a "cookie" or "several"
-    /// credentials differ from those of the request; without `cookies`, nothing is known
-    /// of the request.
-    #[wasm_bindgen(js_name = keyCallAs)]
-    pub fn key_call_as(&self, headers: &js_sys::Array) -> JsValue {
+    /// Returns the credential for the current key call. `headers` are the available headers (name,
+    /// value, name, value …). `{names, cookies}` names the headers to send, and no others. Without
+    /// `cookies`, nothing is known about the request. `{differs, names}` says that the key call must
+    /// not be made, because "headers", a "cookie" or "several" credentials differ.
+    #[wasm_bindgen(js_name = keyCallCredential)]
+    pub fn key_call_credential(&self, headers: &js_sys::Array) -> JsValue {
         let stored = Stored::read(self.shared.store.read(&self.name).as_deref());
-        let names = |names: Vec<String>| {
+        let named = |names: Vec<String>| {
             let names: js_sys::Array = names.iter().map(|name| JsValue::from_str(name)).collect();
-            ("names", names.into())
+            Members::new().with("names", names.into())
         };
-        let differs = |what| ("differs", JsValue::from_str(what));
-        object(&match self.call.key_call(&credential(Cookies::None, headers), &stored) {
-            KeyCallAs::Caller(all) => vec![names(all)],
-            KeyCallAs::Same { names: all, cookies } => {
-                vec![names(all), ("cookies", cookies.into())]
+        let credential = self.call.key_call(&credential(Cookies::None, headers), &stored);
+        let members = match credential {
+            KeyCallCredential::Caller(names) => named(names),
+            KeyCallCredential::Same { names, cookies } => {
+                named(names).with_flag("cookies", cookies)
             }
-            KeyCallAs::HeadersDiffer(all) => vec![differs("headers"), names(all)],
-            KeyCallAs::CookieDiffers => vec![differs("cookie")],
-            KeyCallAs::Several => vec![differs("several")],
-        })
+            KeyCallCredential::HeadersDiffer(names) => named(names).with_text("differs", "headers"),
+            KeyCallCredential::CookieDiffers => Members::new().with_text("differs", "cookie"),
+            KeyCallCredential::Several => Members::new().with_text("differs", "several"),
+        };
+        members.done()
     }
 
-    /// The end of a call that its caller gives up between two commands: what is known.
+    /// Ends a call that its caller aborts between two commands. Returns what is known.
     pub fn stop(&self) -> JsValue {
         let stored = Stored::read(self.shared.store.read(&self.name).as_deref());
-        told(&Command::End(End::Found(None)), &stored)
+        command_of(&Command::End(End::Status(None)), &stored)
     }
 }
 
@@ -178,7 +181,7 @@ impl CallHandle {
         Self { call: Call::new(goal, settings), shared, name, in_memory }
     }
 
-    /// The same call, which takes this key where it would mint one.
+    /// Returns the same call, which uses this key where it would mint one.
     pub(crate) fn offering(mut self, key: Option<IdempotencyKey>) -> Self {
         if let Some(key) = key {
             self.call = self.call.offering(key);
@@ -186,146 +189,144 @@ impl CallHandle {
         self
     }
 
-    /// The same call, whose own request carries this credential.
+    /// Returns the same call with the credential of its own request.
     pub(crate) fn under(self, credential: Credential) -> Self {
         Self { call: self.call.under(credential), ..self }
     }
 
     /// Read, decide, write: with nothing in between.
-    fn step(&mut self, step: impl FnOnce(&mut Call, &Moment) -> Step) -> Result<JsValue, JsValue> {
+    fn step(
+        &mut self,
+        step: impl FnOnce(&mut Call, &CallInput) -> CallStep,
+    ) -> Result<JsValue, JsValue> {
         let store = &self.shared.store;
-        let moment = Moment {
+        let input = CallInput {
             random: host::random()?,
             now: host::now(),
             ticks: host::ticks(),
             stored: Stored::read(store.read(&self.name).as_deref()),
             in_memory: self.in_memory.clone(),
         };
-        let Step { write, command } = step(&mut self.call, &moment);
+        let CallStep { write, command } = step(&mut self.call, &input);
         let stored = match write {
             Some(entry) => {
                 store.write(&self.name, &entry.encode());
                 Stored::Entry(entry)
             }
-            None => moment.stored,
+            None => input.stored,
         };
-        Ok(told(&command, &stored))
+        Ok(command_of(&command, &stored))
     }
 }
 
-/// What is known of an intent, with further members.
-pub(crate) fn status_of(stored: &Stored, more: &[(&'static str, JsValue)]) -> JsValue {
-    let mut members = more.to_vec();
-    let text = JsValue::from_str;
-    match stored {
-        Stored::Nothing => members.push(("state", text("idle"))),
-        Stored::Entry(entry) => {
-            members.extend(state_members(entry.state));
-            members.extend(entry_members(entry));
-            members.push(("createdAt", number(entry.created_at.as_u64() as f64)));
-        }
+/// Adds what is known about an intent.
+pub(crate) fn status_of(stored: &Stored, members: Members) -> JsValue {
+    let members = match stored {
+        Stored::Nothing => members.with_text("state", "idle"),
+        Stored::Entry(entry) => with_state(members, entry.state)
+            .with_text("key", entry.key.as_str())
+            .with_number("attempts", entry.attempts.into())
+            .with_number("createdAt", entry.created_at.as_u64() as f64),
         Stored::Unreadable(error) => {
-            members.extend(state_members(State::Unknown));
-            members.push(("problem", text(&error.to_string())));
-            if let EntryError::NewerVersion { key } = error {
-                members.push(("key", text(key.as_str())));
+            let members =
+                with_state(members, IntentState::Unknown).with_text("problem", &error.to_string());
+            match error {
+                EntryError::NewerVersion { key } => members.with_text("key", key.as_str()),
+                _ => members,
             }
         }
-    }
-    object(&members)
-}
-
-fn state_members(state: State) -> Vec<(&'static str, JsValue)> {
-    let (name, http_status) = match state {
-        State::Prepared => ("prepared", None),
-        State::Sending => ("sending", None),
-        State::Unknown => ("unknown", None),
-        State::Succeeded { http_status } => ("succeeded", Some(http_status)),
-        State::Refused { http_status } => ("refused", Some(http_status)),
-        State::Voided => ("voided", None),
     };
-    let mut members = vec![("state", JsValue::from_str(name))];
-    members.extend(http_status.map(|status| ("httpStatus", number(status))));
-    members
+    members.done()
 }
 
-fn entry_members(entry: &Entry) -> [(&'static str, JsValue); 2] {
-    [("key", JsValue::from_str(entry.key.as_str())), ("attempts", number(entry.attempts))]
+fn with_state(members: Members, state: IntentState) -> Members {
+    let (name, http_status) = match state {
+        IntentState::Prepared => ("prepared", None),
+        IntentState::Sending => ("sending", None),
+        IntentState::Unknown => ("unknown", None),
+        IntentState::Succeeded { http_status } => ("succeeded", Some(http_status)),
+        IntentState::Refused { http_status } => ("refused", Some(http_status)),
+        IntentState::Voided => ("voided", None),
+    };
+    let members = members.with_text("state", name);
+    match http_status {
+        Some(status) => members.with_number("httpStatus", status.into()),
+        None => members,
+    }
 }
 
-fn told(to_do: &Command, stored: &Stored) -> JsValue {
-    let text = JsValue::from_str;
-    match to_do {
-        Command::Send { key, attempt, timeout, request, rotated } => command(
-            "send",
-            &[
-                ("key", text(key.as_str())),
-                ("attempt", number(*attempt)),
-                ("timeout", number(timeout.as_u64() as f64)),
-                ("earlier", (*request == Which::Earlier).into()),
-                ("rotated", (*rotated).into()),
-            ],
-        ),
+fn command_of(to_do: &Command, stored: &Stored) -> JsValue {
+    let members = match to_do {
+        Command::Send { key, attempt, timeout, request, rotated } => command("send")
+            .with_text("key", key.as_str())
+            .with_number("attempt", (*attempt).into())
+            .with_number("timeout", timeout.as_u64() as f64)
+            .with_flag("earlier", *request == SentRequest::Earlier)
+            .with_flag("rotated", *rotated),
         Command::Wait { after, why } => {
             let why = match why {
-                Waiting::ToRetry => "retry",
-                Waiting::ForAnswer => "inprogress",
+                WaitReason::Retry => "retry",
+                WaitReason::InProgress => "inprogress",
             };
-            command("wait", &[("after", number(after.as_u64() as f64)), ("why", text(why))])
+            command("wait").with_number("after", after.as_u64() as f64).with_text("why", why)
         }
-        Command::AskState { key } => command("ask", &[("key", text(key.as_str()))]),
-        Command::Void { key } => command("void", &[("key", text(key.as_str()))]),
-        Command::LookUp => command("lookup", &[]),
-        Command::End(end) => {
-            let mut members = end_members(end);
-            // What was looked up for an intent that cannot be read is not stored.
-            let found = match (end, stored) {
-                (End::Found(Some(state)), Stored::Unreadable(_)) => object(&state_members(*state)),
-                _ => status_of(stored, &[]),
-            };
-            members.push(("status", found));
-            command("end", &members)
-        }
-    }
-}
-
-fn end_members(end: &End) -> Vec<(&'static str, JsValue)> {
-    let text = JsValue::from_str;
-    let name = match end {
-        End::Answered(_) => "answered",
-        End::Unknown { .. } => "unknown",
-        End::PayloadChanged { .. } => "payload_changed",
-        End::NotResolved => "not_resolved",
-        End::AnswerGone { .. } => "answer_gone",
-        End::KeyReused => "key_reused",
-        End::KeyVoided => "key_voided",
-        End::Found(_) => "found",
+        Command::AskState { key } => command("ask").with_text("key", key.as_str()),
+        Command::Void { key } => command("void").with_text("key", key.as_str()),
+        Command::LookUp => command("lookup"),
+        Command::End(end) => end_members(end, stored),
     };
-    let mut members = vec![("end", text(name))];
-    match end {
-        End::Answered(outcome) => {
-            let settled = !matches!(outcome, Outcome::NotExecuted { .. });
-            members.push(("settled", settled.into()));
-        }
-        End::Unknown { doubt, why } => {
-            members.push(("why", text(why_name(*why))));
-            members.extend(doubt.map(|doubt| ("doubt", text(doubt.as_str()))));
-        }
-        End::PayloadChanged { http_status } | End::AnswerGone { http_status } => {
-            members.push(("httpStatus", number(*http_status)));
-        }
-        End::NotResolved | End::KeyReused | End::KeyVoided | End::Found(_) => {}
-    }
-    members
+    members.done()
 }
 
-fn why_name(why: Ended) -> &'static str {
+fn end_members(end: &End, stored: &Stored) -> Members {
+    let (state, status) = match (end, stored) {
+        // The result of a look-up is not stored if the entry cannot be read.
+        (End::Status(Some(state)), Stored::Unreadable(_)) => {
+            (Some(*state), with_state(Members::new(), *state).done())
+        }
+        (_, Stored::Entry(entry)) => (Some(entry.state), status_of(stored, Members::new())),
+        (_, Stored::Unreadable(_)) => {
+            (Some(IntentState::Unknown), status_of(stored, Members::new()))
+        }
+        (_, Stored::Nothing) => (None, status_of(stored, Members::new())),
+    };
+    let settled = match end {
+        End::Response(outcome) => !matches!(outcome, Outcome::NotExecuted { .. }),
+        _ => state.is_some_and(IntentState::is_settled),
+    };
+    let members = command("end")
+        .with("status", status)
+        .with_flag("settled", settled)
+        .with_flag("open", state.is_some_and(IntentState::is_open));
+    match end {
+        End::Response(_) => members.with_text("end", "response"),
+        End::Unknown { reason, why } => {
+            let members = members.with_text("end", "unknown").with_text("why", why_name(*why));
+            match reason {
+                Some(reason) => members.with_text("unknownReason", reason.as_str()),
+                None => members,
+            }
+        }
+        End::PayloadChanged { http_status } => members
+            .with_text("end", "payload_changed")
+            .with_number("httpStatus", (*http_status).into()),
+        End::ResponseGone { http_status } => members
+            .with_text("end", "response_gone")
+            .with_number("httpStatus", (*http_status).into()),
+        End::NotResolved => members.with_text("end", "not_resolved"),
+        End::KeyReused => members.with_text("end", "key_reused"),
+        End::KeyVoided => members.with_text("end", "key_voided"),
+        End::Status(_) => members.with_text("end", "status"),
+    }
+}
+
+fn why_name(why: EndReason) -> &'static str {
     match why {
-        Ended::Stopped(Stop::Outcome) => "outcome",
-        Ended::Stopped(Stop::RetriesUsedUp) => "retries_used_up",
-        Ended::Stopped(Stop::TimeUsedUp) => "time_used_up",
-        Ended::Stopped(Stop::RetentionOver) | Ended::TooOld => "too_old",
-        Ended::Unreadable => "unreadable",
-        Ended::Overtaken => "overtaken",
+        EndReason::Stopped(Stop::Outcome) => "outcome",
+        EndReason::Stopped(Stop::RetriesUsedUp) => "retries_used_up",
+        EndReason::Stopped(Stop::TimeUsedUp) => "time_used_up",
+        EndReason::Stopped(Stop::RetentionOver) | EndReason::TooOld => "too_old",
+        EndReason::Unreadable => "unreadable",
+        EndReason::Overtaken => "overtaken",
     }
 }

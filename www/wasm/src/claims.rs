@@ -1,46 +1,48 @@
-//! Who sends, where there are no Web Locks: a lease in storage.
+//! The lease in storage that makes one tab the only sender, for browsers without Web Locks.
 
-use crate::convert::{command, number};
+use crate::convert::command;
 use crate::host;
 use crate::storage::Store;
-use oncekey::client::intent::{Claim, Claiming, TabToken};
+use oncekey::client::intent::{Acquisition, TabLease, TabToken};
 use oncekey::time::Millis;
 use wasm_bindgen::JsValue;
 
-pub(crate) const RENEWAL: Millis = Claim::RENEW_AFTER;
+pub(crate) const RENEWAL: Millis = TabLease::RENEW_AFTER;
 
-pub(crate) fn claim(store: &Store, intent: &str, tab: TabToken) -> JsValue {
-    match Claim::claim(found(store, intent).as_ref(), tab, host::now()) {
-        Claiming::Mine => command("send", &[]),
-        Claiming::Wait(after) => command("wait", &[("after", number(after.as_u64() as f64))]),
-        Claiming::Write(claim) => {
-            store.write(&name(intent), &claim.encode());
-            let after = Claim::CONFIRM_AFTER.as_u64() as f64;
-            command("confirm", &[("after", number(after))])
+pub(crate) fn acquire(store: &Store, intent: &str, tab: TabToken) -> JsValue {
+    match TabLease::acquire(found(store, intent).as_ref(), tab, host::now()) {
+        Acquisition::Held => command("send").done(),
+        Acquisition::Wait(after) => {
+            command("wait").with_number("after", after.as_u64() as f64).done()
+        }
+        Acquisition::Write(lease) => {
+            store.write(&name(intent), &lease.encode());
+            let after = TabLease::CONFIRM_AFTER.as_u64() as f64;
+            command("confirm").with_number("after", after).done()
         }
     }
 }
 
 pub(crate) fn is_held(store: &Store, intent: &str, tab: TabToken) -> bool {
-    Claim::is_held(found(store, intent).as_ref(), tab, host::now())
+    TabLease::is_held(found(store, intent).as_ref(), tab, host::now())
 }
 
 pub(crate) fn renew(store: &Store, intent: &str, tab: TabToken) -> bool {
-    let renewed = Claim::renew(found(store, intent).as_ref(), tab, host::now());
-    if let Some(claim) = &renewed {
-        store.write(&name(intent), &claim.encode());
+    let renewed = TabLease::renew(found(store, intent).as_ref(), tab, host::now());
+    if let Some(lease) = &renewed {
+        store.write(&name(intent), &lease.encode());
     }
     renewed.is_some()
 }
 
-pub(crate) fn unclaim(store: &Store, intent: &str, tab: TabToken) {
-    if Claim::is_of(found(store, intent).as_ref(), tab) {
+pub(crate) fn release(store: &Store, intent: &str, tab: TabToken) {
+    if TabLease::is_of(found(store, intent).as_ref(), tab) {
         store.remove(&name(intent));
     }
 }
 
-fn found(store: &Store, intent: &str) -> Option<Claim> {
-    Claim::decode(&store.read(&name(intent))?)
+fn found(store: &Store, intent: &str) -> Option<TabLease> {
+    TabLease::decode(&store.read(&name(intent))?)
 }
 
 fn name(intent: &str) -> String {

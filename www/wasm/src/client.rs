@@ -1,10 +1,10 @@
-//! A page's client: its settings, what it keeps, and the calls that it starts.
+//! The client of a page: its settings, its storage, and the calls that it starts.
 
 use crate::call::{CallHandle, Shared, status_of};
-use crate::convert::{credential, millis, pointers, range_error};
+use crate::convert::{Members, credential, millis, pointers, range_error};
 use crate::storage::Store;
 use crate::{claims, host};
-use oncekey::client::intent::{CallSettings, Cookies, Goal, Payload, Stored, TabToken};
+use oncekey::client::intent::{AfterAbort, CallSettings, Cookies, Goal, Payload, Stored, TabToken};
 use oncekey::client::retry::{Jitter, RetryPolicy, RetrySettings, is_final_status};
 use oncekey::fingerprint::RequestParts;
 use oncekey::key::IdempotencyKey;
@@ -13,17 +13,17 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 use wasm_bindgen::prelude::*;
 
-/// Entries are kept under this and the intent's name.
+/// An entry is stored under this and the name of its intent.
 const ENTRY: &str = "i:";
 
-/// How many names of the storage are looked at, and how many entries removed at most, when a call
-/// of the page has written something.
+/// How many names of the storage are checked, and how many entries are removed at most, after a call
+/// of the page.
 const LOOKED_AT: u32 = 32;
 const REMOVED_AT_ONCE: usize = 8;
 
 #[wasm_bindgen]
 extern "C" {
-    /// A client's settings, all of them given; lengths in milliseconds.
+    /// The settings of a client, all of them given. Lengths are in milliseconds.
     pub type JsSettings;
     #[wasm_bindgen(method, getter)]
     fn retention(this: &JsSettings) -> f64;
@@ -84,18 +84,20 @@ extern "C" {
 #[wasm_bindgen]
 pub struct Client {
     shared: Rc<Shared>,
-    /// Drawn when it is needed: a Worker has no random numbers before its first request.
+    /// Made when it is needed: a Worker has no random numbers before its first request.
     tab: OnceCell<TabToken>,
 }
 
 #[wasm_bindgen]
 impl Client {
-    /// A client; a `RangeError` says which setting is wrong.
+    /// Returns a client. Throws a `RangeError` that names a wrong setting.
     #[wasm_bindgen(constructor)]
     pub fn new(settings: &JsSettings) -> Result<Client, JsValue> {
         let retention = millis("retention", settings.retention())?;
         if retention == Millis::new(0) {
-            return Err(range_error("retention must be longer than 0 ms; give the server's"));
+            return Err(range_error(
+                "retention must be longer than 0 ms. Give the retention of the server.",
+            ));
         }
         let settings_of_calls = CallSettings {
             retry: retry_policy(settings)?,
@@ -114,7 +116,7 @@ impl Client {
         })
     }
 
-    /// A call that sends a request. `in_memory` is the key whose request the page could send again.
+    /// Returns a call that sends a request. `in_memory` is the key whose request the page can send again.
     pub fn submit(
         &self,
         intent: &str,
@@ -152,32 +154,30 @@ impl Client {
         Ok(call.offering(offered).under(credential))
     }
 
-    /// A call that finds out what became of an intent.
-    #[wasm_bindgen(js_name = findOut)]
-    pub fn find_out(&self, intent: &str, look_up: bool) -> CallHandle {
-        self.call(intent, Goal::FindOut { look_up }, String::new(), None)
+    /// Returns a call that resolves an intent.
+    pub fn resolve(&self, intent: &str, look_up: bool) -> CallHandle {
+        self.call(intent, Goal::Resolve { look_up }, String::new(), None)
     }
 
-    /// A call that gives an intent up, if nothing was executed.
-    #[wasm_bindgen(js_name = giveUp)]
-    pub fn give_up(&self, intent: &str) -> CallHandle {
-        self.call(intent, Goal::GiveUp, String::new(), None)
+    /// Returns a call that abandons an intent if nothing was executed.
+    pub fn abandon(&self, intent: &str) -> CallHandle {
+        self.call(intent, Goal::Abandon, String::new(), None)
     }
 
-    /// What is known of an intent.
+    /// Returns what is known about an intent.
     pub fn status(&self, intent: &str) -> JsValue {
-        status_of(&self.stored(intent), &[])
+        status_of(&self.stored(intent), Members::new())
     }
 
-    /// The intents whose outcome is not known, each with its name and what is known.
+    /// Returns the intents whose outcome is unknown, each with its name and what is known.
     pub fn pending(&self) -> js_sys::Array {
         let open = self.shared.store.open_ones(ENTRY).into_iter();
-        open.map(|(intent, stored)| status_of(&stored, &[("intent", JsValue::from_str(&intent))]))
+        open.map(|(intent, stored)| status_of(&stored, Members::new().with_text("intent", &intent)))
             .collect()
     }
 
-    /// Settled intents that are older than the retention: all of them, or those among the next few
-    /// names of the storage. Whoever has the intent's turn may [`remove`](Self::remove_over) them.
+    /// Returns settled intents that are older than the retention: all of them, or those among the next
+    /// few names of the storage. A call whose turn it is may [`remove`](Self::remove_over) one.
     pub fn over(&self, all: bool) -> Vec<String> {
         let count = (!all).then_some(LOOKED_AT);
         let Shared { store, settings, .. } = &*self.shared;
@@ -188,8 +188,8 @@ impl Client {
         over
     }
 
-    /// Removes what is kept for an intent that is settled and older than the retention, if it is so
-    /// still. Whether it was.
+    /// Removes the entry of an intent if it is still settled and older than the retention. Returns
+    /// whether it was.
     #[wasm_bindgen(js_name = removeOver)]
     pub fn remove_over(&self, intent: &str) -> bool {
         let is_over = self.stored(intent).is_over(self.shared.settings.retention, host::now());
@@ -199,27 +199,38 @@ impl Client {
         is_over
     }
 
-    /// Removes what is kept for an intent.
+    /// Returns what an aborted call leaves behind: "unknown", "succeeded" or "not_sent".
+    #[wasm_bindgen(js_name = afterAbort)]
+    pub fn after_abort(&self, intent: &str) -> JsValue {
+        JsValue::from_str(match self.stored(intent).after_abort() {
+            AfterAbort::Unknown => "unknown",
+            AfterAbort::Succeeded => "succeeded",
+            AfterAbort::NotSent => "not_sent",
+        })
+    }
+
+    /// Removes the entry of an intent.
     pub fn forget(&self, intent: &str) {
         self.shared.store.remove(&entry_name(intent));
     }
 
-    /// Whether other tabs may see what is kept.
+    /// Returns whether other tabs may see the entries.
     #[wasm_bindgen(getter, js_name = isShared)]
     pub fn is_shared(&self) -> bool {
         self.shared.store.is_shared()
     }
 
-    /// Why something would not survive the page, if so: "denied", "quota" or "unavailable". Told
+    /// Returns why an entry would not survive the page: "denied", "quota" or "unavailable". Returns it
     /// once.
     #[wasm_bindgen(js_name = takeLoss)]
     pub fn take_loss(&self) -> Option<String> {
         self.shared.store.take_loss().map(|loss| loss.as_str().to_owned())
     }
 
-    /// Tries to become the only sender of an intent, where there are no Web Locks:
+    /// Tries to become the only sender of an intent, without Web Locks. Returns
     /// `{do: "wait" | "confirm", after}` or `{do: "send"}`.
-    pub fn claim(&self, intent: &str) -> Result<JsValue, JsValue> {
+    #[wasm_bindgen(js_name = acquireLease)]
+    pub fn acquire_lease(&self, intent: &str) -> Result<JsValue, JsValue> {
         let tab = match self.tab.get() {
             Some(&tab) => tab,
             None => {
@@ -228,32 +239,32 @@ impl Client {
                 *self.tab.get_or_init(|| drawn)
             }
         };
-        Ok(claims::claim(&self.shared.store, intent, tab))
+        Ok(claims::acquire(&self.shared.store, intent, tab))
     }
 
-    /// Whether this page is the sender.
-    #[wasm_bindgen(js_name = isClaimed)]
-    pub fn is_claimed(&self, intent: &str) -> bool {
+    /// Returns whether this page is the sender.
+    #[wasm_bindgen(js_name = holdsLease)]
+    pub fn holds_lease(&self, intent: &str) -> bool {
         self.tab.get().is_some_and(|&tab| claims::is_held(&self.shared.store, intent, tab))
     }
 
-    /// Stays the sender; to be called every `claimRenewal` milliseconds. False when the claim is
-    /// lost.
-    #[wasm_bindgen(js_name = renewClaim)]
-    pub fn renew_claim(&self, intent: &str) -> bool {
+    /// Renews the lease. Called every `leaseRenewal` milliseconds. Returns false if the lease is lost.
+    #[wasm_bindgen(js_name = renewLease)]
+    pub fn renew_lease(&self, intent: &str) -> bool {
         self.tab.get().is_some_and(|&tab| claims::renew(&self.shared.store, intent, tab))
     }
 
-    /// Lets others send.
-    pub fn unclaim(&self, intent: &str) {
+    /// Lets other tabs send.
+    #[wasm_bindgen(js_name = releaseLease)]
+    pub fn release_lease(&self, intent: &str) {
         if let Some(&tab) = self.tab.get() {
-            claims::unclaim(&self.shared.store, intent, tab);
+            claims::release(&self.shared.store, intent, tab);
         }
     }
 
-    /// How often a claim is to be renewed, in milliseconds.
-    #[wasm_bindgen(getter, js_name = claimRenewal)]
-    pub fn claim_renewal(&self) -> f64 {
+    /// How often the page renews a lease, in milliseconds.
+    #[wasm_bindgen(getter, js_name = leaseRenewal)]
+    pub fn lease_renewal(&self) -> f64 {
         claims::RENEWAL.as_u64() as f64
     }
 
@@ -282,7 +293,7 @@ fn final_statuses(settings: &JsSettings) -> Result<Vec<u16>, JsValue> {
         let is_right = status.fract() == 0.0 && is_final_status(status as u16);
         is_right.then_some(status as u16).ok_or_else(|| {
             range_error(
-                "finalStatuses lists statuses from 400 to 499 by which the server answers for the key itself, such as 402; not 401, 403, 407, 408, 409, 417, 421, 423, 425 and 429, which are no key's answer",
+                "finalStatuses must list statuses from 400 to 499 that the server returns for the key itself, such as 402; never 401, 403, 407, 408, 409, 417, 421, 423, 425 or 429",
             )
         })
     });
@@ -292,7 +303,7 @@ fn final_statuses(settings: &JsSettings) -> Result<Vec<u16>, JsValue> {
 fn retry_policy(settings: &JsSettings) -> Result<RetryPolicy, JsValue> {
     let limit = settings.limit();
     if !(limit >= 0.0 && limit <= f64::from(RetryPolicy::MAX_LIMIT) && limit.fract() == 0.0) {
-        return Err(range_error("retry.limit must be a whole number from 0 to 100"));
+        return Err(range_error("retry.limit must be a whole number from 0 to 100."));
     }
     let delays = settings.delays().into_iter().map(|delay| millis("retry.delays", delay));
     RetryPolicy::new(RetrySettings {

@@ -5,29 +5,49 @@ use oncekey::client::intent::{Cookies, Credential};
 use oncekey::time::Millis;
 use wasm_bindgen::prelude::*;
 
-/// A plain object with these members; those that are undefined are left out.
-pub(crate) fn object(members: &[(&str, JsValue)]) -> JsValue {
-    let object = js_sys::Object::new();
-    for (name, value) in members.iter().filter(|(_, value)| !value.is_undefined()) {
-        // Setting a member of a fresh object does not fail.
-        let _ = js_sys::Reflect::set(&object, &JsValue::from_str(name), value);
+/// A plain object that is being filled.
+pub(crate) struct Members(js_sys::Object);
+
+impl Members {
+    pub(crate) fn new() -> Self {
+        Self(js_sys::Object::new())
     }
-    object.into()
+
+    /// The object with this member.
+    pub(crate) fn with(self, name: &str, value: JsValue) -> Self {
+        // Setting a member of a fresh object does not fail.
+        let _ = js_sys::Reflect::set(&self.0, &JsValue::from_str(name), &value);
+        self
+    }
+
+    pub(crate) fn with_text(self, name: &str, text: &str) -> Self {
+        self.with(name, JsValue::from_str(text))
+    }
+
+    pub(crate) fn with_number(self, name: &str, number: f64) -> Self {
+        self.with(name, JsValue::from_f64(number))
+    }
+
+    pub(crate) fn with_flag(self, name: &str, flag: bool) -> Self {
+        self.with(name, JsValue::from_bool(flag))
+    }
+
+    pub(crate) fn done(self) -> JsValue {
+        self.0.into()
+    }
 }
 
-/// What JavaScript is to do next.
-pub(crate) fn command(name: &str, members: &[(&str, JsValue)]) -> JsValue {
-    let mut all = vec![("do", JsValue::from_str(name))];
-    all.extend_from_slice(members);
-    object(&all)
+/// Begins a command for JavaScript.
+pub(crate) fn command(name: &str) -> Members {
+    Members::new().with_text("do", name)
 }
 
-/// A length in milliseconds.
+/// Reads a length in milliseconds.
 pub(crate) fn millis(name: &str, value: f64) -> Result<Millis, JsValue> {
     if value.is_finite() && value >= 0.0 {
         Ok(Millis::new(value as u64))
     } else {
-        Err(range_error(&[name, " must be a number of milliseconds, 0 or more"].concat()))
+        Err(range_error(&[name, " must be a number of milliseconds, 0 or more."].concat()))
     }
 }
 
@@ -41,7 +61,7 @@ pub(crate) fn pointers(list: Option<js_sys::Array>) -> Result<Vec<JsonPointer>, 
     pointers.collect()
 }
 
-/// `headers`: name, value, name, value …
+/// Returns the credential. `headers`: name, value, name, value …
 pub(crate) fn credential(cookies: Cookies, headers: &js_sys::Array) -> Credential {
     let texts: Vec<_> = headers.iter().map(|text| text.as_string().unwrap_or_default()).collect();
     let pairs = texts.chunks_exact(2).map(|pair| (pair[0].as_str(), pair[1].as_str()));
@@ -50,8 +70,4 @@ pub(crate) fn credential(cookies: Cookies, headers: &js_sys::Array) -> Credentia
 
 pub(crate) fn range_error(message: &str) -> JsValue {
     js_sys::RangeError::new(message).into()
-}
-
-pub(crate) fn number(number: impl Into<f64>) -> JsValue {
-    JsValue::from_f64(number.into())
 }

@@ -46,7 +46,7 @@ pub use options::{FormGuardOptions, OnSubmit};
 
 use guarded::{Guarded, mark};
 use js_sys::{Error, Reflect};
-use oncekey::client::form_guard::Event as Happening;
+use oncekey::client::form_guard::FormEvent;
 use options::{Options, Send, key_field, require_post, type_error};
 use std::rc::Rc;
 use wasm_bindgen::prelude::{JsCast, JsValue, wasm_bindgen};
@@ -70,10 +70,10 @@ impl FormGuard {
         on_submit: OnSubmit,
     ) -> Result<Self, JsValue> {
         if dom::controls(&form).is_none() {
-            return Err(type_error("oncekey: not a form"));
+            return Err(type_error("oncekey: guardForm needs a form element."));
         }
         if !on_submit.is_function() {
-            return Err(type_error("oncekey: the callback is not a function"));
+            return Err(type_error("oncekey: the callback must be a function."));
         }
         let options = Options::read(options.as_ref())?;
         if options.send == Send::Navigate {
@@ -81,7 +81,10 @@ impl FormGuard {
             key_field(&form, &options.key_field)?;
         }
         if Reflect::has(&form, &mark())? {
-            return Err(Error::new("oncekey: this form already has a guard").into());
+            return Err(Error::new(
+                "oncekey: this form already has a guard. Detach the other guard first.",
+            )
+            .into());
         }
         Reflect::set(&form, &mark(), &JsValue::TRUE)?;
         Ok(Self { guarded: Guarded::new(form, options, on_submit.unchecked_into()) })
@@ -95,7 +98,7 @@ impl FormGuard {
 
     /// Unlocks the form, whatever it was doing, and puts everything back as it was.
     pub fn release(&self) {
-        self.guarded.apply(Happening::Release);
+        self.guarded.apply(FormEvent::Release);
     }
 
     /// The submit has ended. `"succeeded"` stays locked; `"refused"`, `"unknown"` and `"failed"`
@@ -105,10 +108,12 @@ impl FormGuard {
         #[wasm_bindgen(unchecked_param_type = "FormOutcome")] outcome: &str,
         submission: Option<u32>,
     ) -> Result<(), JsValue> {
-        let Some(happening) = Happening::of_outcome(outcome) else {
-            return Err(type_error("oncekey: unknown outcome"));
+        let Some(event) = FormEvent::of_outcome(outcome) else {
+            return Err(type_error(
+                "oncekey: the outcome must be \"succeeded\", \"refused\", \"unknown\" or \"failed\".",
+            ));
         };
-        self.guarded.settle(happening, submission);
+        self.guarded.settle(event, submission);
         Ok(())
     }
 
@@ -116,7 +121,7 @@ impl FormGuard {
     /// sent any more.
     pub fn done(&self) {
         if self.guarded.listeners().is_some() {
-            self.guarded.apply(Happening::Done);
+            self.guarded.apply(FormEvent::Done);
         }
     }
 

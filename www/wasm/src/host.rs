@@ -1,4 +1,4 @@
-//! What the core gets from its host: the time and random numbers.
+//! The host of the core: its time and its random numbers.
 
 use oncekey::time::{Millis, UnixMillis};
 use wasm_bindgen::prelude::*;
@@ -17,7 +17,7 @@ pub(crate) fn now() -> UnixMillis {
     UnixMillis::new(js_sys::Date::now() as u64)
 }
 
-/// A clock that nobody can set.
+/// Returns the time of a clock that cannot be set.
 pub(crate) fn ticks() -> Millis {
     Millis::new(performance_now() as u64)
 }

@@ -1,10 +1,10 @@
-//! Keys, for requests that the package does not send.
+//! Keys for requests that the package does not send.
 
 use crate::host;
 use oncekey::key::IdempotencyKey;
 use wasm_bindgen::prelude::*;
 
-/// Makes a new key: a UUIDv7 from the host's time and its cryptographic random numbers.
+/// Returns a new key: a UUIDv7 from the host's time and its cryptographic random numbers.
 #[wasm_bindgen(js_name = mintKey)]
 pub fn mint_key() -> Result<String, JsValue> {
     let [random @ .., _, _, _, _, _, _] = host::random()?;

@@ -1,8 +1,7 @@
-//! The boundary to JavaScript: what the npm package is made of.
+//! The boundary between the core and the JavaScript of the npm package.
 //!
-//! No rules here. These types read the clock, the random numbers and the store, ask the core, store
-//! what it says and hand over what is to be done. What sends, waits and asks is TypeScript
-//! (`www/src`).
+//! This crate has no rules. It reads the clock, random numbers and storage, asks the core, stores what
+//! the core returns and passes the next command on. TypeScript (`www/src`) sends and waits.
 
 mod call;
 mod claims;
@@ -11,8 +10,10 @@ mod convert;
 pub mod guard;
 mod host;
 mod keys;
+mod responses;
 mod storage;
 
-pub use call::{CallHandle, JsAnswer};
+pub use call::{CallHandle, JsResponse};
 pub use client::{Client, JsSettings, JsSubmit};
 pub use keys::mint_key;
+pub use responses::{is_json, is_success};

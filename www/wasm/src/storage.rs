@@ -1,12 +1,12 @@
-//! Where a page keeps what is to survive it: `localStorage`, or anything with its methods.
+//! The storage of a page: `localStorage`, or any object with its methods.
 //!
-//! Storage fails in many ways: a sandboxed frame may not touch it, a full one takes nothing, and
-//! one of a private window forgets. Whatever it does not take is kept in memory, and then counts
-//! more than what storage still holds under that name: it is newer. That the page may lose it is
-//! said once, by [`Store::take_loss`]. One that works, but not for this name in this moment, may hold
-//! anything there: that is read as an entry that cannot be read.
+//! Storage fails in many ways: a sandboxed frame may not use it, full storage takes nothing, and the
+//! storage of a private window forgets. The page keeps in memory what storage does not take. The text
+//! in memory is newer, so it counts more than the stored text of the same name. [`Store::take_loss`]
+//! reports once that the page may lose it. If storage works, but not for this name at this time, the
+//! name counts as an entry that cannot be read.
 //!
-//! What is kept for an intent is removed once it [is over](Stored::is_over): see [`Store::over`].
+//! The entry of an intent is removed when it [is over](Stored::is_over): see [`Store::over`].
 
 use crate::host;
 use oncekey::client::intent::Stored;
@@ -15,18 +15,18 @@ use std::cell::Cell;
 use wasm_bindgen::prelude::*;
 use web_sys::Storage;
 
-/// What is kept under names that begin with a prefix.
+/// The texts of a page, under names that begin with a prefix.
 pub(crate) struct Store {
     prefix: String,
     storage: Option<Storage>,
-    /// What storage did not take; null for what it did not remove. The host's map brings no code
-    /// along.
+    /// The texts that storage did not take; null for a text that it did not remove. The map of the host
+    /// adds no code.
     memory: js_sys::Map,
-    /// What storage took from this page: should it break meanwhile, that still counts.
+    /// The texts that storage took from this page. They still count if storage breaks later.
     taken: js_sys::Map,
     loss: Cell<Option<Loss>>,
     told: Cell<bool>,
-    /// Where [`Store::over`] looks next: anywhere at first, since many a page makes one call.
+    /// Where [`Store::over`] continues. It starts at a random place, because many pages make one call only.
     looked_up_to: Cell<Option<u32>>,
     /// Texts of entries whose outcome is known, by their full names: see [`Store::open_ones`].
     settled: js_sys::Map,
@@ -34,7 +34,7 @@ pub(crate) struct Store {
 
 #[wasm_bindgen]
 extern "C" {
-    /// A storage, asked for texts that stay on the host's side.
+    /// A storage whose texts stay on the side of the host.
     type Texts;
     #[wasm_bindgen(method, catch, js_name = key)]
     fn name_at(this: &Texts, index: u32) -> Result<JsValue, JsValue>;
@@ -42,19 +42,19 @@ extern "C" {
     fn text_of(this: &Texts, name: &JsValue) -> Result<JsValue, JsValue>;
 }
 
-/// Why something would not survive a reload.
+/// Why a text would not survive a reload.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loss {
-    /// Storage may not be used here.
+    /// The page may not use storage.
     Denied,
-    /// It is full.
+    /// Storage is full.
     Quota,
-    /// There is none, or it does not keep what it takes.
+    /// There is no storage, or it does not keep what it takes.
     Unavailable,
 }
 
 impl Store {
-    /// `given`: what the caller wants; undefined stands for `localStorage`, null for memory only.
+    /// Opens a store. `given` is undefined for `localStorage`, or null for memory only.
     ///
     /// Colons of the namespace are doubled: `a` with the intent `b:i:c` is not `a:i:b` with `c`.
     pub(crate) fn open(given: &JsValue, namespace: &str) -> Self {
@@ -76,7 +76,7 @@ impl Store {
         }
     }
 
-    /// Whether other tabs may see what is kept.
+    /// Returns whether other tabs may see the texts.
     pub(crate) fn is_shared(&self) -> bool {
         self.storage.is_some()
     }
@@ -93,7 +93,7 @@ impl Store {
             Err(error) => error,
         };
         let taken = self.taken.get(&JsValue::from_str(&name));
-        // It may hold an outcome that is unknown: what it does not tell counts as one.
+        // Storage may hold an unknown outcome under this name, so a text that cannot be read counts as one.
         if taken.is_undefined() && self.is_usable() {
             return storage.get_item(&name).unwrap_or_else(|_| Some(String::new()));
         }
@@ -101,7 +101,7 @@ impl Store {
         taken.as_string()
     }
 
-    /// Whether storage takes and tells anything at all.
+    /// Returns whether storage takes and returns anything at all.
     fn is_usable(&self) -> bool {
         let name = self.full("probe");
         let is_usable = self.try_write(&name, "probe").is_ok();
@@ -141,7 +141,7 @@ impl Store {
         }
     }
 
-    /// The names in use that begin with `start`, without it.
+    /// Returns the names that begin with `start`, without it.
     pub(crate) fn names(&self, start: &str) -> Vec<String> {
         let start = self.full(start);
         let in_memory = js_sys::Array::from(&self.memory.keys());
@@ -154,10 +154,10 @@ impl Store {
         names.iter().filter_map(|name| name.strip_prefix(&start)).map(str::to_owned).collect()
     }
 
-    /// The entries under `start` that are not settled, each with its name without `start`.
+    /// Returns the entries under `start` that are not settled, each with its name without `start`.
     ///
-    /// A page asks for them often, and most entries of a busy till are settled. The text of one is
-    /// read once; while storage holds that very text, it is not looked into again.
+    /// Pages ask for them often, and most entries of a busy till are settled. The text of a settled
+    /// entry is read once, and not again while storage holds the same text.
     pub(crate) fn open_ones(&self, start: &str) -> Vec<(String, Stored)> {
         let full_start = self.full(start);
         let mut open = Vec::new();
@@ -200,8 +200,8 @@ impl Store {
         open
     }
 
-    /// Entries under `start` that [are over](Stored::is_over), by their names without `start`: those
-    /// among the next `count` names of the storage, or all of them.
+    /// Returns the names without `start` of entries that [are over](Stored::is_over): those among the
+    /// next `count` names of the storage, or all of them.
     pub(crate) fn over(
         &self,
         start: &str,
@@ -228,7 +228,7 @@ impl Store {
         names.into_iter().filter(is_over).collect()
     }
 
-    /// That something would not survive the page; told once.
+    /// Returns why a text would not survive the page. Returns it once.
     pub(crate) fn take_loss(&self) -> Option<Loss> {
         let loss = self.loss.take().filter(|_| !self.told.get());
         self.told.set(self.told.get() || loss.is_some());
@@ -238,14 +238,14 @@ impl Store {
     fn try_write(&self, name: &str, text: &str) -> Result<(), Loss> {
         let storage = self.storage.as_ref().ok_or(Loss::Unavailable)?;
         storage.set_item(name, text).map_err(|error| loss_of(&error))?;
-        // Some take everything and keep nothing.
+        // Some storages take everything and keep nothing.
         match storage.get_item(name) {
             Ok(Some(kept)) if kept == text => Ok(()),
             _ => Err(Loss::Unavailable),
         }
     }
 
-    /// Removes what leads to nothing but a new start. Whether there was any.
+    /// Removes entries whose next submit starts anew. Returns whether there were any.
     fn make_room(&self) -> bool {
         let Some(storage) = &self.storage else { return false };
         let mut removed = false;
@@ -282,7 +282,7 @@ fn anywhere() -> u32 {
     host::random().map_or(0, |[a, b, c, ..]| u32::from_be_bytes([0, a, b, c]))
 }
 
-/// A sandboxed frame throws at the mere name.
+/// Returns `localStorage`. A sandboxed frame throws when the name is read.
 fn local_storage() -> (Option<Storage>, Option<Loss>) {
     match js_sys::Reflect::get(&js_sys::global(), &JsValue::from_str("localStorage")) {
         Ok(storage) if storage.is_object() => (Some(storage.unchecked_into()), None),
@@ -294,7 +294,7 @@ fn local_storage() -> (Option<Storage>, Option<Loss>) {
 fn loss_of(error: &JsValue) -> Loss {
     let name = js_sys::Reflect::get(error, &JsValue::from_str("name")).ok();
     match name.and_then(|name| name.as_string()).as_deref() {
-        // The second is Firefox's own.
+        // The second name is that of Firefox.
         Some("QuotaExceededError" | "NS_ERROR_DOM_QUOTA_REACHED") => Loss::Quota,
         Some("SecurityError") => Loss::Denied,
         _ => Loss::Unavailable,

@@ -1,7 +1,7 @@
 //! Outcomes, states and steps by the words of tables and vectors.
 
-use oncekey::intent::{End, Start, State, Stored};
-use oncekey::retry::{Next, Outcome, Stop};
+use oncekey::client::intent::{End, IntentState, Start, Stored};
+use oncekey::client::retry::{Next, Outcome, Stop};
 
 pub(crate) fn outcome_name(outcome: &Outcome) -> String {
     match outcome {
@@ -35,12 +35,12 @@ pub(crate) fn state_name(stored: &Stored) -> String {
         Stored::Unreadable(_) => "unreadable".into(),
         Stored::Entry(entry) => {
             let name = match entry.state {
-                State::Prepared => "prepared",
-                State::Sending => "sending",
-                State::Unknown => "unknown",
-                State::Succeeded { .. } => "succeeded",
-                State::Refused { .. } => "refused",
-                State::Voided => "voided",
+                IntentState::Prepared => "prepared",
+                IntentState::Sending => "sending",
+                IntentState::Unknown => "unknown",
+                IntentState::Succeeded { .. } => "succeeded",
+                IntentState::Refused { .. } => "refused",
+                IntentState::Voided => "voided",
             };
             name.into()
         }
@@ -53,7 +53,7 @@ pub(crate) fn start_name(start: &Start) -> &'static str {
         Start::Send { fresh: false, .. } => "send_same",
         Start::ResolveFirst => "resolve_first",
         Start::PayloadChanged { .. } => "payload_changed",
-        Start::AnswerGone { .. } => "answer_gone",
+        Start::ResponseGone { .. } => "answer_gone",
         Start::TooOld => "too_old",
         Start::Unreadable(_) => "unreadable",
     }
@@ -61,13 +61,13 @@ pub(crate) fn start_name(start: &Start) -> &'static str {
 
 pub(crate) fn end_name(end: &End) -> &'static str {
     match end {
-        End::Answered(_) => "ends: answered",
+        End::Response(_) => "ends: answered",
         End::Unknown { .. } => "ends: unknown",
         End::PayloadChanged { .. } => "ends: payload changed",
         End::NotResolved => "ends: not resolved",
-        End::AnswerGone { .. } => "ends: answer gone",
+        End::ResponseGone { .. } => "ends: answer gone",
         End::KeyReused => "ends: key reused",
         End::KeyVoided => "ends: key voided",
-        End::Found(_) => "ends: found",
+        End::Status(_) => "ends: found",
     }
 }

@@ -1,8 +1,8 @@
 //! The reference that the table is checked against: it keeps everything that was ever sent and
 //! heard, forgets nothing at a reload, and works out from that, slowly, what may be sent.
 
-use oncekey::intent::State;
-use oncekey::retry::Outcome;
+use oncekey::client::intent::IntentState;
+use oncekey::client::retry::Outcome;
 use std::collections::BTreeMap;
 
 #[derive(Default)]
@@ -48,10 +48,10 @@ impl History {
     }
 
     /// A key call proved how it ended.
-    pub(crate) fn note_proven(&mut self, key: &str, state: State) {
+    pub(crate) fn note_proven(&mut self, key: &str, state: IntentState) {
         match state {
-            State::Succeeded { .. } => self.note_success(key),
-            State::Refused { http_status } => {
+            IntentState::Succeeded { .. } => self.note_success(key),
+            IntentState::Refused { http_status } => {
                 let history = self.keys.entry(key.to_owned()).or_default();
                 history.heard.push((history.sent, Outcome::Refused { http_status }));
             }

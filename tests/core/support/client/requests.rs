@@ -1,7 +1,7 @@
 //! Payloads and entries to test with.
 
+use oncekey::client::intent::{Entry, IntentState, Payload, Start, Stored, Submit, start};
 use oncekey::fingerprint::RequestParts;
-use oncekey::intent::{Entry, Payload, Start, State, Stored, Submit, start};
 use oncekey::{IdempotencyKey, Millis, UnixMillis};
 
 pub(crate) const NOW: UnixMillis = UnixMillis::new(1_764_000_000_000);
@@ -42,7 +42,7 @@ pub(crate) fn fresh_entry(payload: &Payload, now: UnixMillis) -> Entry {
 }
 
 /// An entry in this state, one attempt into its life.
-pub(crate) fn entry_in(state: State, payload: &Payload, now: UnixMillis) -> Entry {
-    let maybe_executed = state == State::Unknown;
+pub(crate) fn entry_in(state: IntentState, payload: &Payload, now: UnixMillis) -> Entry {
+    let maybe_executed = state == IntentState::Unknown;
     Entry { state, attempts: 1, maybe_executed, ..fresh_entry(payload, now) }
 }

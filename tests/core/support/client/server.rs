@@ -1,6 +1,6 @@
 //! A server built on the real lifecycle, and an origin behind it that takes money.
 
-use oncekey::intent::Report;
+use oncekey::client::intent::Report;
 use oncekey::{
     Attempt, Completion, Decision, Dialect, FailCause, Fingerprints, IdempotencyKey, KeyState,
     KeyStatus, Next, Policy, Record, Step, StoredResponse, Token, UnixMillis, UnknownOutcome,

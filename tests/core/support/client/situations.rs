@@ -6,7 +6,7 @@
 use super::requests::{NOW, SAFE, entry_in, fresh_entry, key, payload};
 use crate::support::lifecycle::situations::Words;
 use oncekey::Millis;
-use oncekey::intent::{Entry, EntryError, State, Stored};
+use oncekey::client::intent::{Entry, EntryError, IntentState, Stored};
 
 pub(crate) const AGES: &[&str] = &["in_time", "old", "back"];
 
@@ -24,12 +24,12 @@ pub(crate) fn stored(name: &str, age: &str, maybe: &str) -> Stored {
         "damaged" => return Stored::Unreadable(EntryError::Damaged),
         "newer" => return Stored::Unreadable(EntryError::NewerVersion { key: key("k") }),
         "prepared" => return Stored::Entry(fresh_entry(&payload, first)),
-        "not_executed" => State::Prepared,
-        "sending" => State::Sending,
-        "unknown" => State::Unknown,
-        "succeeded" => State::Succeeded { http_status: 201 },
-        "refused" => State::Refused { http_status: 402 },
-        "voided" => State::Voided,
+        "not_executed" => IntentState::Prepared,
+        "sending" => IntentState::Sending,
+        "unknown" => IntentState::Unknown,
+        "succeeded" => IntentState::Succeeded { http_status: 201 },
+        "refused" => IntentState::Refused { http_status: 402 },
+        "voided" => IntentState::Voided,
         other => panic!("no state is {other}"),
     };
     let entry = entry_in(state, &payload, first);

@@ -6,8 +6,8 @@ mod page;
 use super::reference::History;
 use super::requests::{parts, payload};
 use super::server::{Fate, Said, Server};
-use oncekey::intent::{Call, Payload, State, Stored, Submit};
-use oncekey::retry::{Answer, Body, Heard, Outcome, RetryPolicy};
+use oncekey::client::intent::{Call, IntentState, Payload, Stored, Submit};
+use oncekey::client::retry::{AttemptResult, Body, Outcome, ResponseSummary, RetryPolicy};
 use oncekey::{FingerprintSecrets, Fingerprints, IdempotencyKey, Millis, Policy, UnixMillis};
 use std::collections::BTreeMap;
 
@@ -175,7 +175,7 @@ impl World {
             return true;
         }
         let Stored::Entry(entry) = self.stored() else { return false };
-        let is_prepared = entry.state == State::Prepared && entry.attempts > 0;
+        let is_prepared = entry.state == IntentState::Prepared && entry.attempts > 0;
         is_prepared && self.is_alive(&entry.key) && entry.time_left(self.now()) == Millis::new(0)
     }
 
@@ -184,7 +184,7 @@ impl World {
         if let Some((key, _)) = &self.history.success {
             let Stored::Entry(entry) = self.stored() else { panic!("a success was lost") };
             assert_eq!(entry.key.as_str(), key);
-            assert!(matches!(entry.state, State::Succeeded { .. }), "{entry:?}");
+            assert!(matches!(entry.state, IntentState::Succeeded { .. }), "{entry:?}");
             assert_eq!(self.server.charges.len(), 1, "a success that nobody paid for");
         }
     }
@@ -234,7 +234,7 @@ impl World {
         if self.tabs[tab].life != life {
             return;
         }
-        let answer = Answer {
+        let answer = ResponseSummary {
             status: said.status,
             body: if cut { Body::Cut } else { Body::Whole },
             content_type: Some(if said.html { "text/html" } else { "application/json" }),
@@ -242,9 +242,9 @@ impl World {
             state: said.state.filter(|_| self.sends_proof),
             replayed: (said.replayed && self.sends_proof).then_some("true"),
             stored: (said.not_stored && self.sends_proof).then_some("false"),
-            ..Answer::default()
+            ..ResponseSummary::default()
         };
-        self.hear(tab, &key, attempt, &Heard::Answer(&answer), &said);
+        self.attempt_ended(tab, &key, attempt, &AttemptResult::Response(&answer), &said);
     }
 
     /// Something was, or may yet be, executed under the key.

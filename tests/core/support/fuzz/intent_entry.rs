@@ -3,12 +3,12 @@
 //!
 //! The sum would stop all that is made up. So an input is read as it stands, and also sealed.
 
-use oncekey::fingerprint::RequestParts;
-use oncekey::intent::{
-    Claim, Entry, EntryError, Payload, Start, State, Stored, Submit, note_outcome, note_sending,
-    start,
+use oncekey::client::intent::{
+    Entry, EntryError, IntentState, Payload, Start, Stored, Submit, TabLease, note_outcome,
+    note_sending, start,
 };
-use oncekey::retry::Outcome;
+use oncekey::client::retry::Outcome;
+use oncekey::fingerprint::RequestParts;
 use oncekey::{IdempotencyKey, Millis, UnixMillis};
 use sha2::{Digest, Sha256};
 use std::sync::LazyLock;
@@ -32,7 +32,7 @@ pub(crate) fn check(bytes: &[u8]) {
             }
             Err(_) => assert!(!is_sealed || !is_entry(&fields), "{text:?}"),
         }
-        if let Some(claim) = Claim::decode(text) {
+        if let Some(claim) = TabLease::decode(text) {
             assert!(is_sealed && entry.is_err() && claim.encode() == text);
         }
         let stored = Stored::read(Some(text));
@@ -103,7 +103,7 @@ fn check_stored(stored: &Stored) {
         };
         if let Start::Send { entry: sent, fresh } = &begun {
             // No second key while an outcome is not known.
-            let is_open = matches!(entry.state, State::Sending | State::Unknown);
+            let is_open = matches!(entry.state, IntentState::Sending | IntentState::Unknown);
             assert!(!fresh || !is_open);
             check_kept(sent);
         }

@@ -2,7 +2,7 @@
 //! and the clock here in milliseconds.
 
 use super::input::line;
-use oncekey::retry::{expires_at, parse_http_date, retry_after};
+use oncekey::client::retry::{expires_at, parse_http_date, retry_after};
 use oncekey::{Millis, UnixMillis};
 
 const MAX: Millis = Millis::new(60_000);

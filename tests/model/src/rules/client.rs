@@ -2,10 +2,11 @@
 
 use super::{M, Rules};
 use oncekey::Millis;
-use oncekey::intent::{
-    Call, Command, Credential, Entry, KeyCallAs, Moment, Report, Said, State, Step, Stored,
+use oncekey::client::intent::{
+    Call, CallInput, CallStep, Command, Credential, Entry, Hints, IntentState, KeyCallCredential,
+    Report, Stored,
 };
-use oncekey::retry::{self, Heard};
+use oncekey::client::retry::{self, AttemptResult};
 
 const JSON: Option<&str> = Some("application/json");
 
@@ -23,10 +24,10 @@ pub struct Ordered {
 /// A client's call.
 impl Rules {
     /// [`Call::begin`].
-    pub fn begin_call(self, call: &mut Call, moment: &Moment) -> Ordered {
+    pub fn begin_call(self, call: &mut Call, moment: &CallInput) -> Ordered {
         let mut moment = self.moment(moment);
         if let (Some(M::NewKeyOnReload), Stored::Entry(entry)) = (self.mutant, &moment.stored)
-            && matches!(entry.state, State::Sending | State::Unknown)
+            && matches!(entry.state, IntentState::Sending | IntentState::Unknown)
         {
             moment.stored = Stored::Nothing;
         }
@@ -37,13 +38,13 @@ impl Rules {
         self.ordered(call.begin(&moment))
     }
 
-    /// [`Call::hear`].
-    pub fn hear(
+    /// [`Call::attempt_ended`].
+    pub fn attempt_ended(
         self,
         call: &mut Call,
-        heard: &Heard<'_>,
-        said: &Said<'_>,
-        moment: &Moment,
+        heard: &AttemptResult<'_>,
+        said: &Hints<'_>,
+        moment: &CallInput,
     ) -> Ordered {
         let mut moment = self.moment(moment);
         if let (Some(M::RefusalAfterUnknownSettles), Stored::Entry(entry)) =
@@ -51,27 +52,37 @@ impl Rules {
         {
             entry.maybe_executed = false;
         }
-        let paid = retry::Answer { status: 200, content_type: JSON, ..retry::Answer::default() };
+        let paid = retry::ResponseSummary {
+            status: 200,
+            content_type: JSON,
+            ..retry::ResponseSummary::default()
+        };
         let seen = match heard {
-            Heard::Answer(answer) => self.seen(**answer, &moment.stored),
+            AttemptResult::Response(answer) => self.seen(**answer, &moment.stored),
             _ => paid,
         };
         match heard {
-            Heard::Answer(_) => self.ordered(call.hear(&Heard::Answer(&seen), said, &moment)),
-            Heard::TimedOut if self.has(M::TimeOutCountsAsSuccess) => {
-                self.ordered(call.hear(&Heard::Answer(&paid), said, &moment))
+            AttemptResult::Response(_) => {
+                self.ordered(call.attempt_ended(&AttemptResult::Response(&seen), said, &moment))
             }
-            heard => self.ordered(call.hear(heard, said, &moment)),
+            AttemptResult::TimedOut if self.has(M::TimeOutCountsAsSuccess) => {
+                self.ordered(call.attempt_ended(&AttemptResult::Response(&paid), said, &moment))
+            }
+            heard => self.ordered(call.attempt_ended(heard, said, &moment)),
         }
     }
 
-    fn seen<'a>(self, answer: retry::Answer<'a>, stored: &Stored) -> retry::Answer<'a> {
+    fn seen<'a>(
+        self,
+        answer: retry::ResponseSummary<'a>,
+        stored: &Stored,
+    ) -> retry::ResponseSummary<'a> {
         let is_unproven = answer.state.is_none() && answer.replayed.is_none();
         let (is_success, is_refusal) = (answer.status < 300, answer.status / 100 == 4);
         let in_doubt = matches!(stored, Stored::Entry(entry) if entry.maybe_executed);
         let settles = self.has(M::UnprovenSuccessSettles) && is_success
             || self.has(M::UnprovenRefusalSettles) && is_refusal && in_doubt;
-        retry::Answer {
+        retry::ResponseSummary {
             replayed: if settles && is_unproven { Some("true") } else { answer.replayed },
             redirected: answer.redirected && !self.has(M::RedirectSettles),
             ..answer
@@ -81,17 +92,18 @@ impl Rules {
     /// [`Call::key_call`]: whether a key call under this credential speaks for the key's.
     pub fn speaks(self, call: &Call, source: &Credential, stored: &Stored) -> bool {
         let as_whom = call.key_call(source, stored);
-        let speaks = matches!(as_whom, KeyCallAs::Caller(_) | KeyCallAs::Same { .. });
+        let speaks =
+            matches!(as_whom, KeyCallCredential::Caller(_) | KeyCallCredential::Same { .. });
         speaks || self.has(M::KeyCallsUnderAnyCredential)
     }
 
     /// [`Call::waited`].
-    pub fn waited(self, call: &mut Call, moment: &Moment) -> Ordered {
+    pub fn waited(self, call: &mut Call, moment: &CallInput) -> Ordered {
         self.ordered(call.waited(&self.moment(moment)))
     }
 
     /// [`Call::report`].
-    pub fn report(self, call: &mut Call, report: Report, moment: &Moment) -> Ordered {
+    pub fn report(self, call: &mut Call, report: Report, moment: &CallInput) -> Ordered {
         let report = match report {
             Report::Absent if self.has(M::AbsentProvesNotExecuted) => Report::Voided,
             report => report,
@@ -99,7 +111,7 @@ impl Rules {
         self.ordered(call.report(report, &self.moment(moment)))
     }
 
-    fn moment(self, moment: &Moment) -> Moment {
+    fn moment(self, moment: &CallInput) -> CallInput {
         let mut moment = moment.clone();
         if let (Some(M::OldKeyIsSentAgain), Stored::Entry(entry)) =
             (self.mutant, &mut moment.stored)
@@ -109,8 +121,8 @@ impl Rules {
         moment
     }
 
-    fn ordered(self, step: Step) -> Ordered {
-        let Step { write, command } = step;
+    fn ordered(self, step: CallStep) -> Ordered {
+        let CallStep { write, command } = step;
         if self.has(M::KeyStoredAfterSending) && matches!(command, Command::Send { .. }) {
             return Ordered { write: None, command, write_after: write };
         }
@@ -120,10 +132,10 @@ impl Rules {
 
 /// The step of a submit whose payload was changed while the outcome of the earlier one is unknown.
 fn makes_room(command: &Command) -> bool {
-    use oncekey::intent::{End, Which};
+    use oncekey::client::intent::{End, SentRequest};
     match command {
         Command::AskState { .. } | Command::Void { .. } | Command::End(End::NotResolved) => true,
-        Command::Send { request, .. } => *request == Which::Earlier,
+        Command::Send { request, .. } => *request == SentRequest::Earlier,
         _ => false,
     }
 }

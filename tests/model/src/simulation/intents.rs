@@ -6,8 +6,8 @@ use super::page::{PageMoment, What};
 use super::requests::FIRST_OF_PAGES;
 use super::world::World;
 use crate::rules::Ordered;
-use oncekey::intent::{End, Ended, State, Stored};
-use oncekey::retry::{Doubt, Outcome};
+use oncekey::client::intent::{End, EndReason, IntentState, Stored};
+use oncekey::client::retry::{Outcome, UnknownReason};
 use oncekey::{ExpiredKey, IdempotencyKey, Policy};
 
 impl World<'_> {
@@ -15,13 +15,13 @@ impl World<'_> {
     /// word of the server, while what the browser sent twice is under way.
     pub(super) fn note_limit(&mut self, at: PageMoment, before: &Stored, ordered: &Ordered) {
         let (Stored::Entry(before), Some(after)) = (before, &ordered.write) else { return };
-        let gives_way = after.key != before.key || after.state == State::Voided;
+        let gives_way = after.key != before.key || after.state == IntentState::Voided;
         // Whether a key counts as too old, servers with other settings see in another way.
-        let is_reminted = after.key != before.key && before.state == State::Sending;
+        let is_reminted = after.key != before.key && before.state == IntentState::Sending;
         if is_reminted && !self.settings.is_uniform() {
             self.intent(at).beyond = true;
         }
-        if before.state == State::Prepared && before.attempts > 0 && gives_way {
+        if before.state == IntentState::Prepared && before.attempts > 0 && gives_way {
             self.intent(at).beyond = true;
         }
     }
@@ -53,12 +53,12 @@ impl World<'_> {
         let charged = self.charges_of(content);
         let is_success = matches!(
             end,
-            End::Answered(Outcome::Succeeded { .. })
-                | End::AnswerGone { .. }
-                | End::Found(Some(State::Succeeded { .. }))
+            End::Response(Outcome::Succeeded { .. })
+                | End::ResponseGone { .. }
+                | End::Status(Some(IntentState::Succeeded { .. }))
                 | End::PayloadChanged { .. }
         );
-        let is_refusal = matches!(end, End::Answered(Outcome::Refused { .. }));
+        let is_refusal = matches!(end, End::Response(Outcome::Refused { .. }));
         let once = self.settings.charges_once() && !beyond;
         let what = format!("page {}, intent {}: {end:?}, {charged} charges", at.device, at.intent);
         if is_success && (charged == 0 || (once && charged > 1)) {
@@ -149,21 +149,21 @@ impl World<'_> {
 
 fn is_done(end: &End) -> bool {
     match end {
-        End::Answered(Outcome::Succeeded { .. } | Outcome::Refused { .. }) => true,
-        End::PayloadChanged { .. } | End::AnswerGone { .. } => true,
-        End::Unknown { why, .. } => matches!(why, Ended::TooOld | Ended::Unreadable),
+        End::Response(Outcome::Succeeded { .. } | Outcome::Refused { .. }) => true,
+        End::PayloadChanged { .. } | End::ResponseGone { .. } => true,
+        End::Unknown { why, .. } => matches!(why, EndReason::TooOld | EndReason::Unreadable),
         _ => false,
     }
 }
 
 /// The outcome is not known, and the page says so.
 fn is_honest(end: &End, may_ask: bool) -> bool {
-    use Doubt::{Expired, Mismatch, NoProof, NotReplayable, Voided};
+    use UnknownReason::{Expired, Mismatch, NoProof, NotReplayable, Voided};
     match end {
-        End::Unknown { doubt: Some(NotReplayable | Expired), .. } | End::KeyReused => true,
+        End::Unknown { reason: Some(NotReplayable | Expired), .. } | End::KeyReused => true,
         // The answer cannot show that it is the key's, and nobody can be asked.
-        End::Unknown { doubt: Some(NoProof), .. } => !may_ask,
-        End::Unknown { doubt: Some(Voided | Mismatch), .. } | End::NotResolved => !may_ask,
+        End::Unknown { reason: Some(NoProof), .. } => !may_ask,
+        End::Unknown { reason: Some(Voided | Mismatch), .. } | End::NotResolved => !may_ask,
         _ => false,
     }
 }

@@ -6,11 +6,13 @@ use super::requests::{self, FIRST_OF_PAGES};
 use super::storage::Slot;
 use super::world::{Clock, World};
 use crate::rules::Ordered;
-use oncekey::intent::{
-    self, Call, CallSettings, Command, End, Ended, Entry, Goal, Moment, Report, Stored, TabToken,
-    Waiting, Which,
+use oncekey::client::intent::{
+    self, Call, CallInput, CallSettings, Command, End, EndReason, Entry, Goal, Report, SentRequest,
+    Stored, TabToken, WaitReason,
 };
-use oncekey::retry::{Answer, Body, Doubt, Heard, Outcome, RetryPolicy};
+use oncekey::client::retry::{
+    AttemptResult, Body, Outcome, ResponseSummary, RetryPolicy, UnknownReason,
+};
 use oncekey::write_flow::Identity;
 use oncekey::{IdempotencyKey, KeyState, Millis, UnixMillis};
 
@@ -246,8 +248,8 @@ impl World<'_> {
             Some(call) => rules.waited(call, &moment),
             None => {
                 let goal = match running.wanted {
-                    What::FindOut { looks_up } => Goal::FindOut { look_up: looks_up },
-                    What::GiveUp => Goal::GiveUp,
+                    What::FindOut { looks_up } => Goal::Resolve { look_up: looks_up },
+                    What::GiveUp => Goal::Abandon,
                     What::Submit(version) => Goal::Submit {
                         payload: requests::payload(content + version).clone(),
                         own_key: None,
@@ -283,12 +285,12 @@ impl World<'_> {
         match ordered.command {
             Command::Send { key, attempt, timeout, request, rotated } => {
                 self.note(match request {
-                    Which::Earlier => Met::SendEarlier,
-                    Which::Own if attempt == 1 || rotated => Met::SendFresh,
-                    Which::Own => Met::SendSame,
+                    SentRequest::Earlier => Met::SendEarlier,
+                    SentRequest::Own if attempt == 1 || rotated => Met::SendFresh,
+                    SentRequest::Own => Met::SendSame,
                 });
                 let wanted = self.call_of(at).map(|running| running.wanted);
-                if let (Which::Own, Some(What::Submit(version))) = (request, wanted) {
+                if let (SentRequest::Own, Some(What::Submit(version))) = (request, wanted) {
                     self.intent(at).sent = version;
                 }
                 if attempt == 1 {
@@ -303,8 +305,8 @@ impl World<'_> {
             }
             Command::Wait { after, why } => {
                 self.note(match why {
-                    Waiting::ToRetry => Met::WaitsToRetry,
-                    Waiting::ForAnswer => Met::WaitsForAnswer,
+                    WaitReason::Retry => Met::WaitsToRetry,
+                    WaitReason::InProgress => Met::WaitsForAnswer,
                 });
                 self.later(after.as_u64(), Event::Page(next(What::Waited)));
             }
@@ -325,16 +327,22 @@ impl World<'_> {
                 let found = self.origin.answers.iter().find(of_intent);
                 let report =
                     found.and_then(|given| Report::looked_up("succeeded", Some(given.status)));
-                self.report(at, report.unwrap_or(Report::NoAnswer));
+                self.report(at, report.unwrap_or(Report::NoResponse));
             }
             Command::End(end) => self.end_call(at, end),
         }
     }
 
-    fn send_of_page(&mut self, to: PageMoment, key: IdempotencyKey, attempt: u32, which: Which) {
+    fn send_of_page(
+        &mut self,
+        to: PageMoment,
+        key: IdempotencyKey,
+        attempt: u32,
+        which: SentRequest,
+    ) {
         let wanted = self.call_of(to).map(|running| running.wanted);
         let version = match (which, wanted) {
-            (Which::Own, Some(What::Submit(version))) => version,
+            (SentRequest::Own, Some(What::Submit(version))) => version,
             _ => self.devices[to.device].tabs[to.tab].body[to.intent]
                 .as_ref()
                 .map_or(0, |body| body.1),
@@ -418,7 +426,7 @@ impl World<'_> {
     fn end_of_attempt(&mut self, at: PageMoment, said: Option<&Said>) {
         if self.call_of(at).is_some_and(|running| running.is_asking) {
             let report =
-                said.filter(|said| !said.cut && !said.failed).map_or(Report::NoAnswer, report);
+                said.filter(|said| !said.cut && !said.failed).map_or(Report::NoResponse, report);
             self.tell(|_| format!("page {}, tab {}: the key call: {report:?}", at.device, at.tab));
             return self.report(at, report);
         }
@@ -426,7 +434,7 @@ impl World<'_> {
         let proof = self.settings.proof;
         let none = Said::default();
         let seen = said.unwrap_or(&none);
-        let answer = Answer {
+        let answer = ResponseSummary {
             status: seen.status,
             body: if seen.cut { Body::Cut } else { Body::Whole },
             content_type: Some(if seen.html { "text/html" } else { "application/json" }),
@@ -435,12 +443,12 @@ impl World<'_> {
             replayed: (seen.replayed && proof).then_some("true"),
             stored: (seen.not_stored && proof).then_some("false"),
             redirected: seen.redirected,
-            ..Answer::default()
+            ..ResponseSummary::default()
         };
         let heard = match said {
-            None => Heard::TimedOut,
-            Some(said) if said.failed => Heard::NetworkError,
-            Some(_) => Heard::Answer(&answer),
+            None => AttemptResult::TimedOut,
+            Some(said) if said.failed => AttemptResult::NetworkError,
+            Some(_) => AttemptResult::Response(&answer),
         };
         self.tell(|_| {
             let what = said.map_or("no answer in time".to_owned(), super::answers::shown);
@@ -449,7 +457,7 @@ impl World<'_> {
         let expires = seen.expires.filter(|_| proof).map(super::date::imf_fixdate);
         let date = super::date::imf_fixdate(UnixMillis::new(self.now));
         let retry_after = seen.retry_after.map(|seconds| seconds.to_string());
-        let head = intent::Said {
+        let head = intent::Hints {
             state: answer.state,
             expires: expires.as_deref(),
             date: Some(&date),
@@ -457,7 +465,7 @@ impl World<'_> {
         };
         let rules = self.rules;
         let Some(call) = self.call_of(at).and_then(|running| running.call.as_mut()) else { return };
-        let ordered = rules.hear(call, &heard, &head, &moment);
+        let ordered = rules.attempt_ended(call, &heard, &head, &moment);
         self.follow_page(at, &moment.stored, ordered);
     }
 
@@ -474,8 +482,8 @@ impl World<'_> {
             format!("page {}, tab {}, intent {}: ends: {end:?}", at.device, at.tab, at.intent)
         });
         self.note(met_end(&end));
-        if let End::Unknown { doubt: Some(doubt), .. } = &end {
-            self.note(met_doubt(*doubt));
+        if let End::Unknown { reason: Some(reason), .. } = &end {
+            self.note(met_reason(*reason));
         }
         let is_submit =
             self.call_of(at).is_some_and(|running| matches!(running.wanted, What::Submit(_)));
@@ -506,10 +514,10 @@ impl World<'_> {
         }
     }
 
-    fn moment(&mut self, at: PageMoment) -> Moment {
+    fn moment(&mut self, at: PageMoment) -> CallInput {
         let random = self.random();
         let in_memory = &self.devices[at.device].tabs[at.tab].body[at.intent];
-        Moment {
+        CallInput {
             stored: self.stored(at),
             now: self.time(Clock::Device(at.device)),
             ticks: Millis::new(self.now),
@@ -524,42 +532,42 @@ fn report(said: &Said) -> Report {
         Some((state, http_status)) => {
             Report::read(said.status, state.map(KeyState::as_str), http_status)
         }
-        None => Report::NoAnswer,
+        None => Report::NoResponse,
     }
 }
 
 fn met_end(end: &End) -> Met {
     match end {
-        End::Answered(Outcome::Succeeded { .. }) => Met::EndSucceeded,
-        End::Answered(Outcome::Refused { .. }) => Met::EndRefused,
-        End::Answered(_) => Met::EndNotExecuted,
-        End::Unknown { why: Ended::TooOld, .. } => Met::EndTooOld,
-        End::Unknown { why: Ended::Unreadable, .. } => Met::EndUnreadable,
-        End::Unknown { why: Ended::Overtaken, .. } => Met::EndOvertaken,
+        End::Response(Outcome::Succeeded { .. }) => Met::EndSucceeded,
+        End::Response(Outcome::Refused { .. }) => Met::EndRefused,
+        End::Response(_) => Met::EndNotExecuted,
+        End::Unknown { why: EndReason::TooOld, .. } => Met::EndTooOld,
+        End::Unknown { why: EndReason::Unreadable, .. } => Met::EndUnreadable,
+        End::Unknown { why: EndReason::Overtaken, .. } => Met::EndOvertaken,
         End::Unknown { .. } => Met::EndStopped,
         End::PayloadChanged { .. } => Met::EndPayloadChanged,
         End::NotResolved => Met::EndNotResolved,
-        End::AnswerGone { .. } => Met::EndAnswerGone,
+        End::ResponseGone { .. } => Met::EndAnswerGone,
         End::KeyReused => Met::EndKeyReused,
         End::KeyVoided => Met::EndKeyVoided,
-        End::Found(Some(_)) => Met::EndFound,
-        End::Found(None) => Met::EndFoundNothing,
+        End::Status(Some(_)) => Met::EndFound,
+        End::Status(None) => Met::EndFoundNothing,
     }
 }
 
-fn met_doubt(doubt: Doubt) -> Met {
-    match doubt {
-        Doubt::Network | Doubt::Aborted => Met::DoubtNetwork,
-        Doubt::TimedOut => Met::DoubtTimedOut,
-        Doubt::Cut => Met::DoubtCut,
-        Doubt::NotTheApi => Met::DoubtNotTheApi,
-        Doubt::Status(_) => Met::DoubtStatus,
-        Doubt::Held => Met::DoubtHeld,
-        Doubt::NotReplayable => Met::DoubtNotReplayable,
-        Doubt::Mismatch => Met::DoubtMismatch,
-        Doubt::Voided => Met::DoubtVoided,
-        Doubt::Expired => Met::DoubtExpired,
-        Doubt::NoProof | Doubt::Redirected => Met::DoubtNoProof,
+fn met_reason(reason: UnknownReason) -> Met {
+    match reason {
+        UnknownReason::Network | UnknownReason::Aborted => Met::DoubtNetwork,
+        UnknownReason::TimedOut => Met::DoubtTimedOut,
+        UnknownReason::Cut => Met::DoubtCut,
+        UnknownReason::NotTheApi => Met::DoubtNotTheApi,
+        UnknownReason::Status(_) => Met::DoubtStatus,
+        UnknownReason::Held => Met::DoubtHeld,
+        UnknownReason::NotReplayable => Met::DoubtNotReplayable,
+        UnknownReason::Mismatch => Met::DoubtMismatch,
+        UnknownReason::Voided => Met::DoubtVoided,
+        UnknownReason::Expired => Met::DoubtExpired,
+        UnknownReason::NoProof | UnknownReason::Redirected => Met::DoubtNoProof,
     }
 }
 

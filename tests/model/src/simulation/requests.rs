@@ -1,8 +1,8 @@
 //! What is asked: contents, names, fingerprints. They are few and made once.
 
 use oncekey::BusinessKey;
+use oncekey::client::intent::Payload;
 use oncekey::fingerprint::RequestParts;
-use oncekey::intent::Payload;
 use oncekey::{BusinessKeys, Fingerprints, IdempotencyKey, Rejection, Scope, webhook};
 use std::sync::LazyLock;
 

@@ -4,7 +4,7 @@ use super::coverage::Met;
 use super::message::Event;
 use super::page::{PageMoment, What, tab_token};
 use super::world::{Clock, World};
-use oncekey::intent::{Claim, Claiming};
+use oncekey::client::intent::{Acquisition, TabLease};
 
 /// After how long everybody has seen a write: a lock is held until the key was seen, and who waited for it, or finds
 /// an open outcome under a free one, reads after that time.
@@ -47,7 +47,7 @@ impl World<'_> {
             let seen_at = self.intent(at).keyed_at + SEEN_AFTER;
             let what = What::LockIsFree;
             self.later(seen_at.saturating_sub(self.now), Event::Page(PageMoment { what, ..at }));
-        } else if Claim::is_of(self.found(at).as_ref(), tab_token(self.with_life(at))) {
+        } else if TabLease::is_of(self.found(at).as_ref(), tab_token(self.with_life(at))) {
             let now = self.now;
             self.intent(at).claim.write(at.tab, None, now);
         }
@@ -77,17 +77,17 @@ impl World<'_> {
     pub(super) fn claim(&mut self, at: PageMoment) {
         let at = self.with_life(at);
         let now = self.time(Clock::Device(at.device));
-        let claiming = Claim::claim(self.found(at).as_ref(), tab_token(at), now);
+        let claiming = TabLease::acquire(self.found(at).as_ref(), tab_token(at), now);
         let (after, what) = match claiming {
-            Claiming::Mine => {
+            Acquisition::Held => {
                 return self.go(at);
             }
-            Claiming::Write(claim) => {
+            Acquisition::Write(claim) => {
                 let now = self.now;
                 self.intent(at).claim.write(at.tab, Some(claim.encode()), now);
-                (Claim::CONFIRM_AFTER, What::Confirm)
+                (TabLease::CONFIRM_AFTER, What::Confirm)
             }
-            Claiming::Wait(after) => {
+            Acquisition::Wait(after) => {
                 self.waits(at);
                 (after, What::LookAgain)
             }
@@ -103,7 +103,7 @@ impl World<'_> {
             return self.claim(at);
         }
         self.later(
-            Claim::RENEW_AFTER.as_u64(),
+            TabLease::RENEW_AFTER.as_u64(),
             Event::Page(PageMoment { what: What::Renew, ..at }),
         );
         self.go(at);
@@ -111,11 +111,11 @@ impl World<'_> {
 
     pub(super) fn renew_claim(&mut self, at: PageMoment) {
         let now = self.time(Clock::Device(at.device));
-        let renewed = Claim::renew(self.found(at).as_ref(), tab_token(at), now);
+        let renewed = TabLease::renew(self.found(at).as_ref(), tab_token(at), now);
         if let Some(claim) = renewed {
             let now = self.now;
             self.intent(at).claim.write(at.tab, Some(claim.encode()), now);
-            self.later(Claim::RENEW_AFTER.as_u64(), Event::Page(at));
+            self.later(TabLease::RENEW_AFTER.as_u64(), Event::Page(at));
         }
     }
 
@@ -129,16 +129,16 @@ impl World<'_> {
 
     fn holds_claim(&self, at: PageMoment) -> bool {
         let now = self.time(Clock::Device(at.device));
-        Claim::is_held(self.found(at).as_ref(), tab_token(self.with_life(at)), now)
+        TabLease::is_held(self.found(at).as_ref(), tab_token(self.with_life(at)), now)
     }
 
     fn is_submit(&mut self, at: PageMoment) -> bool {
         self.call_of(at).is_some_and(|running| running.submits())
     }
 
-    fn found(&self, at: PageMoment) -> Option<Claim> {
+    fn found(&self, at: PageMoment) -> Option<TabLease> {
         let text = self.devices[at.device].intents[at.intent].claim.read(at.tab, self.now);
-        text.and_then(Claim::decode)
+        text.and_then(TabLease::decode)
     }
 
     fn with_life(&self, at: PageMoment) -> PageMoment {

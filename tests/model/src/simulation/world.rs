@@ -157,7 +157,7 @@ impl<'a> World<'a> {
             Event::GivesUp { caller, number } => self.gives_up(caller, number),
             Event::KeyCall { caller, kind } => self.key_call(caller, kind),
             Event::Arrive(request) => self.arrive(*request),
-            Event::Hear(to, said) => self.hear(to, &said),
+            Event::Hear(to, said) => self.attempt_ended(to, &said),
             Event::AtShard(letter) => self.at_shard(*letter),
             Event::Reply { call, attempt, reply } => self.replied(call, attempt, reply),
             Event::TryIsOver { call, attempt } => self.try_is_over(call, attempt),
@@ -241,7 +241,7 @@ impl<'a> World<'a> {
         mixed.to_be_bytes()
     }
 
-    pub(super) fn hear(&mut self, to: super::message::To, said: &Said) {
+    pub(super) fn attempt_ended(&mut self, to: super::message::To, said: &Said) {
         match to {
             super::message::To::Caller { caller, number } => {
                 self.caller_hears(caller, number, said)

@@ -7,7 +7,7 @@ use super::{Action, World};
 use crate::config::{Config, Fate, Recognises, Scene};
 use crate::reached::Event;
 use crate::rules::Rules;
-use oncekey::intent::Report;
+use oncekey::client::intent::Report;
 use oncekey::write_flow::Event as FlowEvent;
 use oncekey::{IdempotencyKey, Record};
 use std::sync::Arc;
@@ -207,7 +207,7 @@ impl World {
                     copies.push(copy);
                 }
             }
-            Message::Answer { to, said } => self.hear(scene, to, &said),
+            Message::Answer { to, said } => self.attempt_ended(scene, to, &said),
             Message::KeyReply { tab, life, report } => self.report(scene, tab, life, report),
         }
     }
@@ -216,7 +216,7 @@ impl World {
         self.left.losses -= 1;
         scene.reached.note(Event::Dropped);
         if let Message::KeyCall { tab, life, .. } = self.net.remove(usize::from(at)) {
-            let report = Report::NoAnswer;
+            let report = Report::NoResponse;
             self.net.push(Message::KeyReply { tab, life, report });
         }
     }

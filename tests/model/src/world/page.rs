@@ -14,11 +14,11 @@ use super::{Action, World};
 use crate::config::{Between, Clock, Page, Scene};
 use crate::reached::Event;
 use crate::rules::Ordered;
-use oncekey::intent::{
-    Call, CallSettings, Command, Cookies, Credential, End, Ended, Entry, Goal, Moment, Payload,
-    Report, Stored, Which,
+use oncekey::client::intent::{
+    Call, CallInput, CallSettings, Command, Cookies, Credential, End, EndReason, Entry, Goal,
+    Payload, Report, SentRequest, Stored,
 };
-use oncekey::retry::{self, Heard, Jitter, Outcome, RetryPolicy, RetrySettings};
+use oncekey::client::retry::{self, AttemptResult, Jitter, Outcome, RetryPolicy, RetrySettings};
 use oncekey::write_flow::Identity;
 use oncekey::{IdempotencyKey, KeyStatus, Millis, ScopedKey, UnixMillis};
 use std::sync::LazyLock;
@@ -219,11 +219,11 @@ impl World {
         if let Some(browser) = &mut self.browser {
             browser.gave_up = true;
         }
-        self.begin_call(scene, tab, 0, Goal::GiveUp);
+        self.begin_call(scene, tab, 0, Goal::Abandon);
     }
 
     pub(super) fn finds_out(&mut self, scene: &Scene, tab: u8) {
-        self.begin_call(scene, tab, 0, Goal::FindOut { look_up: false });
+        self.begin_call(scene, tab, 0, Goal::Resolve { look_up: false });
     }
 
     fn begin_call(&mut self, scene: &Scene, tab: u8, payload: u8, goal: Goal) {
@@ -249,13 +249,13 @@ impl World {
         self.follow(scene, tab, step);
     }
 
-    fn moment(&mut self, tab: u8) -> Moment {
+    fn moment(&mut self, tab: u8) -> CallInput {
         let now = self.time_at(Clock::Page);
         let ticks = self.now.since(super::START);
         let browser = self.browser.as_mut().expect("there is a page");
         // Drawn anew for each key, which is all that it decides here.
         let drawn = browser.keys.len() as u8 + 1;
-        Moment {
+        CallInput {
             stored: browser.stored(),
             now,
             ticks,
@@ -276,13 +276,13 @@ impl World {
         its.does = match command {
             Command::Send { key, attempt, request, rotated, .. } => {
                 let payload = match (request, &its.in_memory) {
-                    (Which::Earlier, Some((_, payload))) => *payload,
+                    (SentRequest::Earlier, Some((_, payload))) => *payload,
                     _ => its.payload,
                 };
                 if rotated {
                     scene.reached.note(Event::ClientRotated);
                 }
-                if request == Which::Earlier {
+                if request == SentRequest::Earlier {
                     scene.reached.note(Event::ClientSendsEarlier);
                 }
                 its.in_memory = Some((key.clone(), payload));
@@ -318,7 +318,7 @@ impl World {
         let life = its.life;
         if !speaks {
             scene.reached.note(Event::OtherCredential);
-            return self.report(scene, tab, life, Report::NoAnswer);
+            return self.report(scene, tab, life, Report::NoResponse);
         }
         browser.sends = browser.sends.saturating_sub(1);
         self.net.push(Message::KeyCall { tab, life, tenant, key, voids });
@@ -394,13 +394,13 @@ impl World {
         })
     }
 
-    pub(super) fn hear(&mut self, scene: &Scene, to: To, said: &Said) {
+    pub(super) fn attempt_ended(&mut self, scene: &Scene, to: To, said: &Said) {
         if !self.awaited(to) {
             return;
         }
         let shows = scene.config.page.as_ref().is_some_and(|page| page.proof);
         let state = said.state.filter(|_| shows);
-        let answer = retry::Answer {
+        let answer = retry::ResponseSummary {
             status: said.status,
             content_type: Some("application/json"),
             error_code: said.code,
@@ -408,11 +408,11 @@ impl World {
             replayed: (said.is_replay && shows).then_some("true"),
             stored: (said.is_not_stored && shows).then_some("false"),
             redirected: said.is_redirected,
-            ..retry::Answer::default()
+            ..retry::ResponseSummary::default()
         };
-        let head = oncekey::intent::Said { state, ..Default::default() };
+        let head = oncekey::client::intent::Hints { state, ..Default::default() };
         self.told(scene, to.tab, |rules, call, moment| {
-            rules.hear(call, &Heard::Answer(&answer), &head, moment)
+            rules.attempt_ended(call, &AttemptResult::Response(&answer), &head, moment)
         });
     }
 
@@ -420,9 +420,9 @@ impl World {
         if self.tab_may_be_answered(tab) {
             self.left.lates -= 1;
         }
-        let head = oncekey::intent::Said::default();
+        let head = oncekey::client::intent::Hints::default();
         self.told(scene, tab, |rules, call, moment| {
-            rules.hear(call, &Heard::TimedOut, &head, moment)
+            rules.attempt_ended(call, &AttemptResult::TimedOut, &head, moment)
         });
     }
 
@@ -441,7 +441,7 @@ impl World {
         &mut self,
         scene: &Scene,
         tab: u8,
-        tell: impl FnOnce(crate::rules::Rules, &mut Call, &Moment) -> Ordered,
+        tell: impl FnOnce(crate::rules::Rules, &mut Call, &CallInput) -> Ordered,
     ) {
         let moment = self.moment(tab);
         let Some(browser) = &mut self.browser else { return };
@@ -477,13 +477,13 @@ impl World {
 
 fn ending(end: &End) -> Event {
     match end {
-        End::Answered(Outcome::Succeeded { .. }) => Event::ClientSucceeded,
-        End::Answered(_) | End::KeyReused | End::KeyVoided => Event::ClientRefused,
-        End::Unknown { why: Ended::TooOld, .. } => Event::ClientTooOld,
+        End::Response(Outcome::Succeeded { .. }) => Event::ClientSucceeded,
+        End::Response(_) | End::KeyReused | End::KeyVoided => Event::ClientRefused,
+        End::Unknown { why: EndReason::TooOld, .. } => Event::ClientTooOld,
         End::Unknown { .. } => Event::ClientUnknown,
         End::PayloadChanged { .. } => Event::ClientPayloadChanged,
         End::NotResolved => Event::ClientNotResolved,
-        End::AnswerGone { .. } => Event::ClientAnswerGone,
-        End::Found(_) => Event::ClientFound,
+        End::ResponseGone { .. } => Event::ClientAnswerGone,
+        End::Status(_) => Event::ClientFound,
     }
 }

@@ -9,13 +9,13 @@ pub(super) struct Flight {
     pub(super) number: u32,
     pub(super) event: Event,
     pub(super) submitter: Option<HtmlElement>,
-    pub(super) phase: Phase,
+    pub(super) stage: Stage,
     pub(super) entries: Option<FormData>,
 }
 
 /// How far it has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum Stage {
     /// Other handlers are still looking at it.
     Undecided,
     /// The browser's own POST is prevented, by the guard.
@@ -39,8 +39,8 @@ pub(super) enum Place {
 
 impl Flight {
     /// The event is over. What the submit had come to by then.
-    pub(super) fn end(&mut self) -> Phase {
-        std::mem::replace(&mut self.phase, Phase::Over)
+    pub(super) fn end(&mut self) -> Stage {
+        std::mem::replace(&mut self.stage, Stage::Over)
     }
 }
 

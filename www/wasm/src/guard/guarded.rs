@@ -1,12 +1,12 @@
 //! One form under guard: what is kept for it, and who calls whom.
 
 use super::dom;
-use super::flight::{self, Flight, Phase, Place};
+use super::flight::{self, Flight, Place, Stage};
 use super::lock::{self, Lock};
 use super::options::Options;
 use super::region::Region;
 use js_sys::{Function, Reflect, Symbol};
-use oncekey::client::form_guard::{Decision, Event as Happening, Presses, State, next};
+use oncekey::client::form_guard::{FormAction, FormEvent, FormState, Presses, next};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use wasm_bindgen::prelude::{Closure, JsCast, JsValue};
@@ -21,7 +21,7 @@ pub(super) struct Guarded {
     pub(super) window: EventTarget,
     pub(super) options: Options,
     pub(super) on_submit: Function,
-    pub(super) state: Cell<State>,
+    pub(super) state: Cell<FormState>,
     /// How many submits went.
     pub(super) submissions: Cell<u32>,
     /// The last of them that the callback was told of.
@@ -66,7 +66,7 @@ impl Guarded {
             window: window.map_or_else(|| js_sys::global().unchecked_into(), EventTarget::from),
             options,
             on_submit,
-            state: Cell::new(State::Free),
+            state: Cell::new(FormState::Free),
             submissions: Cell::new(0),
             told: Cell::new(0),
             flight: RefCell::default(),
@@ -87,14 +87,14 @@ impl Guarded {
     }
 
     pub(super) fn is_locked(&self) -> bool {
-        self.state.get() != State::Free
+        self.state.get() != FormState::Free
     }
 
-    pub(super) fn settle(&self, happening: Happening, submission: Option<u32>) {
+    pub(super) fn settle(&self, event: FormEvent, submission: Option<u32>) {
         let last = self.submissions.get();
         // A submit that the callback was not told of yet cannot have ended.
         if self.told.get() == last && submission.is_none_or(|number| number == last) {
-            self.apply(happening);
+            self.apply(event);
         }
     }
 
@@ -155,12 +155,12 @@ impl Guarded {
     }
 
     /// What the rules decide. What is to be put back is.
-    pub(super) fn apply(&self, happening: Happening) -> Decision {
-        let (state, decision) = next(self.state.get(), happening);
+    pub(super) fn apply(&self, event: FormEvent) -> FormAction {
+        let (state, decision) = next(self.state.get(), event);
         self.state.set(state);
         match decision {
-            Decision::Restore | Decision::Resend => self.restore(),
-            Decision::Finish => self.finish(),
+            FormAction::Restore | FormAction::Resend => self.restore(),
+            FormAction::Finish => self.finish(),
             _ => {}
         }
         decision
@@ -191,7 +191,7 @@ impl Guarded {
     fn shown(&self, event: JsValue) -> Result<(), JsValue> {
         if Reflect::get(&event, &JsValue::from_str("persisted"))? == JsValue::TRUE {
             let focused = self.lock.borrow().focused();
-            self.apply(Happening::Shown);
+            self.apply(FormEvent::Shown);
             // A page that was kept comes back without its focus.
             if let Some(focused) = focused {
                 lock::refocus(&self.form, &focused);
@@ -205,15 +205,15 @@ impl Guarded {
         self.flight.borrow().as_ref().is_some_and(|flight| flight.number == number)
     }
 
-    pub(super) fn flight_of(&self, event: &Event) -> Option<(u32, Phase)> {
+    pub(super) fn flight_of(&self, event: &Event) -> Option<(u32, Stage)> {
         let flight = self.flight.borrow();
         let flight = flight.as_ref().filter(|flight| flight.event == *event)?;
-        Some((flight.number, flight.phase))
+        Some((flight.number, flight.stage))
     }
 
-    pub(super) fn set_phase(&self, phase: Phase) {
+    pub(super) fn set_stage(&self, stage: Stage) {
         if let Some(flight) = &mut *self.flight.borrow_mut() {
-            flight.phase = phase;
+            flight.stage = stage;
         }
     }
 
@@ -233,7 +233,7 @@ impl Guarded {
         }
         dom::clear_timeout(self.press_timer.get());
         dom::clear_timeout(self.timer.get());
-        self.apply(Happening::Release);
+        self.apply(FormEvent::Release);
         self.region.remove();
         let _ = Reflect::delete_property(&self.form, &mark());
     }

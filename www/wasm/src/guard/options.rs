@@ -85,18 +85,18 @@ impl Options {
         match text(&given.send())?.as_deref() {
             None | Some("fetch") => {}
             Some("navigate") => options.send = Send::Navigate,
-            Some(_) => return Err(type_error("oncekey: send is \"fetch\" or \"navigate\"")),
+            Some(_) => return Err(type_error("oncekey: send must be \"fetch\" or \"navigate\".")),
         }
         match text(&given.disable())?.as_deref() {
             None | Some("aria") => {}
             Some("native") => options.disable = Disable::Native,
-            Some(_) => return Err(type_error("oncekey: disable is \"aria\" or \"native\"")),
+            Some(_) => return Err(type_error("oncekey: disable must be \"aria\" or \"native\".")),
         }
         match text(&given.key_field())? {
             None => {}
             // A field without a name is not sent.
             Some(name) if name.is_empty() => {
-                return Err(type_error("oncekey: keyField must not be empty"));
+                return Err(type_error("oncekey: keyField must not be empty."));
             }
             Some(name) => options.key_field = name,
         }
@@ -119,7 +119,7 @@ pub(super) fn is_post(method: Option<&str>) -> bool {
 pub(super) fn require_post(method: Option<&str>) -> Result<(), JsValue> {
     match is_post(method) {
         true => Ok(()),
-        false => Err(type_error("oncekey: send \"navigate\" needs a form with method=post")),
+        false => Err(type_error("oncekey: send \"navigate\" needs a form with method=\"post\".")),
     }
 }
 
@@ -129,17 +129,17 @@ pub(super) fn key_field(form: &HtmlFormElement, name: &str) -> Result<Option<Con
     let mut fields = dom::fields(form, name);
     let field = fields.pop();
     match field {
-        Some(field) if !fields.is_empty() || !dom::is_hidden(&field) => Err(Error::new(
-            "oncekey: keyField may name one hidden field of the form, or none; name another one",
-        )
-        .into()),
+        Some(field) if !fields.is_empty() || !dom::is_hidden(&field) => {
+            Err(Error::new("oncekey: keyField must name one hidden field of the form, or none.")
+                .into())
+        }
         field => Ok(field),
     }
 }
 
 fn text(value: &JsValue) -> Result<Option<String>, JsValue> {
     match value.as_string() {
-        None if dom::is_there(value) => Err(type_error("oncekey: an option must be a string")),
+        None if dom::is_there(value) => Err(type_error("oncekey: an option must be a string.")),
         text => Ok(text),
     }
 }

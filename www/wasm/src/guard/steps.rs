@@ -1,11 +1,11 @@
 //! The three steps of a submit. See [the guard](super) for what they are.
 
 use super::dom;
-use super::flight::{self, Flight, Phase, Place};
+use super::flight::{self, Flight, Place, Stage};
 use super::guarded::{Guarded, function};
 use super::lock::{self, Lock};
 use super::options::{Send, is_post, key_field, require_post, type_error};
-use oncekey::client::form_guard::{Decision, Event as Happening, State};
+use oncekey::client::form_guard::{FormAction, FormEvent, FormState};
 use wasm_bindgen::prelude::{JsCast, JsValue};
 use web_sys::{CustomEvent, CustomEventInit, Event, FormData, HtmlElement, SubmitEvent};
 
@@ -17,7 +17,7 @@ impl Guarded {
         if event.target().as_ref() != Some(&*self.form) {
             return Ok(());
         }
-        if self.state.get() == State::Free && self.passes(&event) {
+        if self.state.get() == FormState::Free && self.passes(&event) {
             // Left over from a submit that it never saw.
             if let Some(listeners) = self.listeners() {
                 dom::unlisten(&self.form, "submit", function(&listeners.last), false);
@@ -28,7 +28,7 @@ impl Guarded {
         let submit = presses.submit();
         self.presses.set(presses);
         match self.apply(submit) {
-            Decision::Go => self.go(event),
+            FormAction::Go => self.go(event),
             _ => {
                 event.prevent_default();
                 event.stop_immediate_propagation();
@@ -60,7 +60,7 @@ impl Guarded {
             number,
             event: event.clone(),
             submitter,
-            phase: Phase::Undecided,
+            stage: Stage::Undecided,
             entries: None,
         }));
         dom::clear_timeout(self.timer.get());
@@ -75,23 +75,23 @@ impl Guarded {
 
     /// Step 2.
     pub(super) fn decide(&self, event: &Event, place: Place) {
-        let Some((number, phase)) = self.flight_of(event) else {
+        let Some((number, stage)) = self.flight_of(event) else {
             // Released while the event was on its way: it must not leave without a key.
             event.prevent_default();
             return;
         };
-        match (phase, self.options.send, place) {
-            (Phase::Undecided, ..) if event.default_prevented() => {
-                self.apply(Happening::Cancelled);
+        match (stage, self.options.send, place) {
+            (Stage::Undecided, ..) if event.default_prevented() => {
+                self.apply(FormEvent::Cancelled);
             }
-            (Phase::Undecided, Send::Navigate, _) => self.navigate(event, number),
-            (Phase::Undecided, Send::Fetch, Place::Stopped) => self.hold_back(event),
-            (Phase::Undecided, Send::Fetch, Place::Last) => {
+            (Stage::Undecided, Send::Navigate, _) => self.navigate(event, number),
+            (Stage::Undecided, Send::Fetch, Place::Stopped) => self.hold_back(event),
+            (Stage::Undecided, Send::Fetch, Place::Last) => {
                 self.hold_back(event);
                 self.read(number);
             }
             // What the handler that stopped it has filled in since belongs to it.
-            (Phase::Ours, Send::Fetch, Place::Last) => self.read(number),
+            (Stage::Ours, Send::Fetch, Place::Last) => self.read(number),
             _ => {}
         }
     }
@@ -99,7 +99,7 @@ impl Guarded {
     /// The browser's own POST does not happen.
     fn hold_back(&self, event: &Event) {
         event.prevent_default();
-        self.set_phase(Phase::Ours);
+        self.set_stage(Stage::Ours);
         if let Some(listeners) = self.listeners() {
             flight::hear_prevents(event, function(&listeners.prevented));
         }
@@ -134,16 +134,16 @@ impl Guarded {
             Ok(Some(key)) => self.put_field(&key),
             Ok(None) => {
                 self.hold_back(event);
-                self.apply(Happening::KeyPending);
+                self.apply(FormEvent::KeyPending);
                 return;
             }
             Err(error) => Err(error),
         };
         match posted {
-            Ok(()) => self.set_phase(Phase::Native),
+            Ok(()) => self.set_stage(Stage::Native),
             Err(error) => {
                 event.prevent_default();
-                self.apply(Happening::Failed);
+                self.apply(FormEvent::Failed);
                 self.failure.replace(Some(error));
             }
         }
@@ -180,26 +180,26 @@ impl Guarded {
     }
 
     fn after(&self, number: JsValue) -> Result<(), JsValue> {
-        let (number, event, phase) = match &mut *self.flight.borrow_mut() {
+        let (number, event, stage) = match &mut *self.flight.borrow_mut() {
             Some(flight) if number == flight.number => {
                 (flight.number, flight.event.clone(), flight.end())
             }
             _ => return Ok(()),
         };
         flight::unhear(&event);
-        if self.state.get() == State::Done {
+        if self.state.get() == FormState::Done {
             // The page has said so before anything was sent.
             return Ok(());
         }
-        match phase {
-            Phase::Cancelled => {
-                self.apply(Happening::Cancelled);
+        match stage {
+            Stage::Cancelled => {
+                self.apply(FormEvent::Cancelled);
             }
-            Phase::Undecided | Phase::Native if event.default_prevented() => {
-                self.apply(Happening::Cancelled);
+            Stage::Undecided | Stage::Native if event.default_prevented() => {
+                self.apply(FormEvent::Cancelled);
             }
-            Phase::KeyReady => return self.resubmit(None),
-            Phase::Ours if self.options.send == Send::Fetch => return self.send(number),
+            Stage::KeyReady => return self.resubmit(None),
+            Stage::Ours if self.options.send == Send::Fetch => return self.send(number),
             _ => self.show(number),
         }
         Ok(())
@@ -213,7 +213,7 @@ impl Guarded {
             if sent.is_ok() {
                 self.show(number);
             } else {
-                self.apply(Happening::Failed);
+                self.apply(FormEvent::Failed);
             }
         }
         sent.map(|_| ())
@@ -242,7 +242,7 @@ impl Guarded {
     }
 
     pub(super) fn resubmit(&self, submitter: Option<HtmlElement>) -> Result<(), JsValue> {
-        if self.state.get() != State::Waiting {
+        if self.state.get() != FormState::Waiting {
             return Ok(());
         }
         if let Some(flight) = &mut *self.flight.borrow_mut() {
@@ -250,21 +250,21 @@ impl Guarded {
                 flight.submitter = submitter;
             }
             // A form submits nothing while its submit event is under way.
-            if flight.phase == Phase::Ours {
-                flight.phase = Phase::KeyReady;
+            if flight.stage == Stage::Ours {
+                flight.stage = Stage::KeyReady;
             }
-            if flight.phase != Phase::Over {
+            if flight.stage != Stage::Over {
                 return Ok(());
             }
         }
         let submitter = self.submitter();
-        if self.apply(Happening::Resubmit) != Decision::Resend {
+        if self.apply(FormEvent::Resubmit) != FormAction::Resend {
             return Ok(());
         }
         let sent = dom::request_submit(&self.form, submitter.as_ref());
         // A field became invalid, or the form has left the page: there was no event.
-        if self.state.get() == State::Resending {
-            self.apply(Happening::Cancelled);
+        if self.state.get() == FormState::Resending {
+            self.apply(FormEvent::Cancelled);
         }
         sent
     }
@@ -284,9 +284,9 @@ impl Guarded {
         // `returnValue = true` prevents nothing.
         if value != JsValue::TRUE
             && let Some(flight) = &mut *self.flight.borrow_mut()
-            && matches!(flight.phase, Phase::Ours | Phase::KeyReady)
+            && matches!(flight.stage, Stage::Ours | Stage::KeyReady)
         {
-            flight.phase = Phase::Cancelled;
+            flight.stage = Stage::Cancelled;
         }
         Ok(())
     }
@@ -310,6 +310,6 @@ fn key_of(answer: JsValue) -> Result<Option<String>, JsValue> {
     match answer.as_string() {
         Some(key) if !key.is_empty() => Ok(Some(key)),
         None if !dom::is_there(&answer) => Ok(None),
-        _ => Err(type_error("oncekey: the callback returns a key or nothing")),
+        _ => Err(type_error("oncekey: the callback must return a key or nothing.")),
     }
 }

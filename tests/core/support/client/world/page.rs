@@ -3,11 +3,11 @@
 use super::super::names;
 use super::super::requests::RETENTION;
 use super::{Request, Running, Said, World, milestone, payload_of};
-use oncekey::intent::{
-    Call, CallSettings, Command, Ended, Entry, Goal, Moment, Report, State, Step, Stored, Waiting,
-    Which, note_outcome, start,
+use oncekey::client::intent::{
+    Call, CallInput, CallSettings, CallStep, Command, EndReason, Entry, Goal, IntentState, Report,
+    SentRequest, Stored, WaitReason, note_outcome, start,
 };
-use oncekey::retry::{Heard, Outcome, classify};
+use oncekey::client::retry::{AttemptResult, Outcome, classify};
 use oncekey::{IdempotencyKey, Millis};
 
 impl World {
@@ -28,7 +28,7 @@ impl World {
         if self.tabs[tab].running.is_some() {
             return;
         }
-        let goal = if gives_up { Goal::GiveUp } else { Goal::FindOut { look_up: false } };
+        let goal = if gives_up { Goal::Abandon } else { Goal::Resolve { look_up: false } };
         self.begin(tab, goal, 0, false, lost);
     }
 
@@ -63,17 +63,17 @@ impl World {
     pub(super) fn time_out(&mut self, tab: usize) {
         let sent = self.tabs[tab].running.as_ref().and_then(|running| running.sent.clone());
         if let Some((key, attempt)) = sent {
-            self.hear(tab, &key, attempt, &Heard::TimedOut, &Said::default());
+            self.attempt_ended(tab, &key, attempt, &AttemptResult::TimedOut, &Said::default());
         }
     }
 
     /// What a page does with the end of an attempt.
-    pub(super) fn hear(
+    pub(super) fn attempt_ended(
         &mut self,
         tab: usize,
         key: &IdempotencyKey,
         attempt: u32,
-        heard: &Heard<'_>,
+        heard: &AttemptResult<'_>,
         said: &Said,
     ) {
         let moment = self.moment(tab);
@@ -101,7 +101,7 @@ impl World {
         }
         let expires = said.expires_at.filter(|_| self.sends_proof).map(http_date);
         let date = http_date(self.real);
-        let head = oncekey::intent::Said {
+        let head = oncekey::client::intent::Hints {
             state: said.state.filter(|_| self.sends_proof),
             expires: expires.as_deref(),
             date: Some(&date),
@@ -109,14 +109,14 @@ impl World {
         };
         let Some(running) = self.tabs[tab].running.as_mut() else { return };
         running.sent = None;
-        let step = running.call.hear(heard, &head, &moment);
+        let step = running.call.attempt_ended(heard, &head, &moment);
         if outcome == Some(Outcome::KeyExpired) && matches!(step.command, Command::Send { .. }) {
             self.reach("a key without time");
         }
         self.follow(tab, step, false, false);
     }
 
-    fn follow(&mut self, tab: usize, step: Step, crash: bool, lost: bool) {
+    fn follow(&mut self, tab: usize, step: CallStep, crash: bool, lost: bool) {
         let mut step = step;
         loop {
             if let Some(entry) = &step.write {
@@ -131,22 +131,25 @@ impl World {
                         running.waits = true;
                     }
                     return self.reach(match why {
-                        Waiting::ToRetry => "waits to retry",
-                        Waiting::ForAnswer => "waits for an answer",
+                        WaitReason::Retry => "waits to retry",
+                        WaitReason::InProgress => "waits for an answer",
                     });
                 }
                 Command::End(end) => {
-                    if let oncekey::intent::End::Unknown { why: Ended::Overtaken, .. } = end {
+                    if let oncekey::client::intent::End::Unknown {
+                        why: EndReason::Overtaken, ..
+                    } = end
+                    {
                         self.reach("an attempt is not sent");
                     }
                     self.reach(names::end_name(&end));
                     self.tabs[tab].running = None;
                     return;
                 }
-                _ if lost => (Report::NoAnswer, None),
+                _ if lost => (Report::NoResponse, None),
                 Command::AskState { key } => (self.server.state(&key, self.real), Some(key)),
                 Command::Void { key } => (self.server.void(&key, self.real), Some(key)),
-                Command::LookUp => (Report::NoAnswer, None),
+                Command::LookUp => (Report::NoResponse, None),
             };
             let moment = self.moment(tab);
             if let Some(key) = key {
@@ -158,18 +161,27 @@ impl World {
         }
     }
 
-    fn send(&mut self, tab: usize, key: &IdempotencyKey, attempt: u32, which: Which, crash: bool) {
+    fn send(
+        &mut self,
+        tab: usize,
+        key: &IdempotencyKey,
+        attempt: u32,
+        which: SentRequest,
+        crash: bool,
+    ) {
         let Some(running) = &mut self.tabs[tab].running else { return };
         running.sent = Some((key.clone(), attempt));
         let payload = match (which, &self.tabs[tab].body) {
-            (Which::Own, _) => self.tabs[tab].running.as_ref().map_or(0, |running| running.payload),
-            (Which::Earlier, Some((earlier, payload))) => {
+            (SentRequest::Own, _) => {
+                self.tabs[tab].running.as_ref().map_or(0, |running| running.payload)
+            }
+            (SentRequest::Earlier, Some((earlier, payload))) => {
                 assert_eq!(earlier, key, "the old payload goes with the old key");
                 *payload
             }
-            (Which::Earlier, None) => panic!("the old payload is not in memory"),
+            (SentRequest::Earlier, None) => panic!("the old payload is not in memory"),
         };
-        if which == Which::Earlier {
+        if which == SentRequest::Earlier {
             self.reach("the old payload again");
         }
         self.history.note_sent(key.as_str(), payload, attempt);
@@ -186,18 +198,21 @@ impl World {
     /// What a key call proves, by the words of the report.
     fn note_report(&mut self, stored: &Stored, key: &IdempotencyKey, report: Report) {
         let Stored::Entry(entry) = stored else { return };
-        let is_open = matches!(entry.state, State::Prepared | State::Sending | State::Unknown);
+        let is_open = matches!(
+            entry.state,
+            IntentState::Prepared | IntentState::Sending | IntentState::Unknown
+        );
         if entry.key != *key || !is_open {
             return;
         }
         let state = match report {
             Report::Completed { http_status: http_status @ 200..400 } => {
-                State::Succeeded { http_status }
+                IntentState::Succeeded { http_status }
             }
             Report::Completed { http_status: http_status @ 400..500 } => {
-                State::Refused { http_status }
+                IntentState::Refused { http_status }
             }
-            Report::Voided if entry.time_left(self.now()) > Millis::new(0) => State::Voided,
+            Report::Voided if entry.time_left(self.now()) > Millis::new(0) => IntentState::Voided,
             _ => return,
         };
         self.history.note_proven(key.as_str(), state);
@@ -205,18 +220,18 @@ impl World {
     }
 
     /// A key that counts as given up though no server said so: the limit that `intent.rs` states.
-    fn settle_unproven(&mut self, before: &Stored, step: &Step) {
+    fn settle_unproven(&mut self, before: &Stored, step: &CallStep) {
         let (Stored::Entry(before), Some(after)) = (before, &step.write) else { return };
-        let is_given_up = after.key != before.key || after.state == State::Voided;
-        if before.state == State::Prepared && before.attempts > 0 && is_given_up {
+        let is_given_up = after.key != before.key || after.state == IntentState::Voided;
+        if before.state == IntentState::Prepared && before.attempts > 0 && is_given_up {
             self.limit |= self.is_alive(&before.key);
-            self.history.note_proven(before.key.as_str(), State::Voided);
+            self.history.note_proven(before.key.as_str(), IntentState::Voided);
         }
     }
 
-    fn moment(&mut self, tab: usize) -> Moment {
+    fn moment(&mut self, tab: usize) -> CallInput {
         self.random = self.random.wrapping_add(1);
-        Moment {
+        CallInput {
             stored: self.stored(),
             now: self.now(),
             ticks: Millis::new(self.real.as_u64()),

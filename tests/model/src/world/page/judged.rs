@@ -6,7 +6,7 @@ use crate::property::Property;
 use crate::world::World;
 use crate::world::network::Message;
 use oncekey::ScopedKey;
-use oncekey::intent::{Entry, State, Stored};
+use oncekey::client::intent::{Entry, IntentState, Stored};
 
 impl World {
     /// A key is sent: of every other one it is certain that nothing was executed under it, and that nothing will be.
@@ -30,7 +30,7 @@ impl World {
     /// What is kept as a success was paid.
     pub(super) fn judge_the_page(&mut self, scene: &Scene) {
         let stored = self.browser.as_ref().map(Browser::stored);
-        let Some(Stored::Entry(Entry { state: State::Succeeded { .. }, .. })) = stored else {
+        let Some(Stored::Entry(Entry { state: IntentState::Succeeded { .. }, .. })) = stored else {
             return;
         };
         let is_paid = match self.charges.len() {
