@@ -55,7 +55,7 @@ describe("answers", () => {
   test("fault 69: a captive portal's page is no success", async () => {
     const path = site.route(inTurn(portal, portal, paid));
     const end = await shop.send("order:1", path, body);
-    assert.deepEqual([end.error, end.doubt, end.status], ["OutcomeUnknownError", "not_the_api", 200]);
+    assert.deepEqual([end.error, end.unknownReason, end.status], ["OutcomeUnknownError", "not_the_api", 200]);
     assert.equal((await shop.send("order:1", path, body)).status, 201);
     assert.equal(site.keys(path).length, 1);
   });
@@ -109,7 +109,7 @@ describe("answers", () => {
   test("once an attempt is in doubt, such an answer settles nothing", async () => {
     const path = site.route(inTurn(500, () => error(400, "idempotency_error"), paid));
     const end = await shop.send("order:1", path, body);
-    assert.deepEqual([end.error, end.doubt], ["OutcomeUnknownError", "mismatch"]);
+    assert.deepEqual([end.error, end.unknownReason], ["OutcomeUnknownError", "mismatch"]);
     assert.equal((await shop.send("order:1", path, body)).status, 201);
     assert.equal(site.keys(path).length, 1);
   });

@@ -29,8 +29,8 @@ describe("a page's own code", () => {
   const run = (script, more = {}) =>
     shop.page.evaluate(
       ([script, client, more]) => {
-        const described = ({ name, message, reason, doubt, outcome, hint, key, attempts }) => ({
-          ...{ error: name, message, reason, doubt, outcome, hint, key, attempts },
+        const described = ({ name, message, reason, unknownReason, outcome, hint, key, attempts }) => ({
+          ...{ error: name, message, reason, unknownReason, outcome, hint, key, attempts },
         });
         const end = (promise) =>
           Promise.race([
@@ -125,7 +125,7 @@ describe("a page's own code", () => {
   });
 
   describe("never comes to an end", () => {
-    const unknown = ({ error, reason, doubt }) => assert.deepEqual([error, reason, doubt], ["OutcomeUnknownError", "retries_used_up", "timed_out"]);
+    const unknown = ({ error, reason, unknownReason }) => assert.deepEqual([error, reason, unknownReason], ["OutcomeUnknownError", "retries_used_up", "timed_out"]);
 
     test("in validate: the attempt is over in time, and so is the call", async () => {
       unknown(await run(`return end(create().intent("order:1", { validate: () => new Promise(() => {}) }).fetch(path, init))`, { path: site.route() }));
@@ -266,7 +266,7 @@ describe("a page's own code", () => {
           return [await end(flaky.fetch("order:1", path, init)), await end(dead.fetch("order:2", path, init))]`,
           { path, client },
         );
-        assert.deepEqual([status, end.error, end.reason, end.doubt], [201, "OutcomeUnknownError", "retries_used_up", "network"]);
+        assert.deepEqual([status, end.error, end.reason, end.unknownReason], [201, "OutcomeUnknownError", "retries_used_up", "network"]);
         assert.equal(site.hits(path), 1);
       });
 
@@ -278,7 +278,7 @@ describe("a page's own code", () => {
           client.addEventListener("attempt", ({ detail }) => detail.intent === "order:2" && setTimeout(() => controller.abort(), 20));
           return [await end(client.fetch("order:1", "/", init)), await end(client.fetch("order:2", "/", { ...init, signal: controller.signal }))]`,
         );
-        assert.deepEqual([late.error, late.doubt], ["OutcomeUnknownError", "timed_out"]);
+        assert.deepEqual([late.error, late.unknownReason], ["OutcomeUnknownError", "timed_out"]);
         assert.deepEqual([left.error, left.outcome], ["AbortError", "unknown"]);
       });
     }

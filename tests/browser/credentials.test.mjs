@@ -162,7 +162,7 @@ describe("the credential of key calls", () => {
       );
       for (const [reason, message] of ends) {
         assert.equal(reason, "credential");
-        assert.match(message, /more than one credential.*cookie/);
+        assert.match(message, /several credentials.*cookie/);
       }
     });
 

@@ -197,8 +197,8 @@ describe("a guarded form", () => {
   test("an error in the page's own code after a success does not tell the buyer that it failed", async () => {
     const { shop, path } = await shown(paid, { guard: null });
     await shop.page.evaluate(() => {
-      const onAnswer = () => Promise.reject(new Error("the page's own"));
-      window.shop.guard = window.shop.guardForm({ onAnswer });
+      const onResponse = () => Promise.reject(new Error("the page's own"));
+      window.shop.guard = window.shop.guardForm({ onResponse });
     });
     const caught = shop.page.waitForEvent("pageerror");
     await shop.click("#card");

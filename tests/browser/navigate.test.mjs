@@ -140,7 +140,7 @@ describe("a form that the browser posts", () => {
 
     test("a success that is too old to be asked for is done, not done with other details", async () => {
       const { end, look, hits } = await left({ 3: "+201" }, { aged: DAYS });
-      assert.deepEqual([end.error, end.httpStatus, look.said, look.busy, hits], ["AnswerGoneError", 201, "Done.", null, 1]);
+      assert.deepEqual([end.error, end.httpStatus, look.said, look.busy, hits], ["ResponseGoneError", 201, "Done.", null, 1]);
     });
 
     test("an outcome that is unknown for too long is not called a changed payload", async () => {
@@ -162,7 +162,7 @@ describe("a form that the browser posts", () => {
     test("what turns out to have succeeded is done", async () => {
       const keyUrl = site.route(() => json(200, { state: "completed", http_status: 201 }));
       const { end, look } = await left({}, { aged: DAYS, client: { keyUrl } });
-      assert.deepEqual([end.error, look.said], ["AnswerGoneError", "Done."]);
+      assert.deepEqual([end.error, look.said], ["ResponseGoneError", "Done."]);
     });
   });
 

@@ -65,7 +65,7 @@ describe("between a page and its server", () => {
         const shop = await shown();
         const path = allowing(headers);
         const end = await shop.send("order:1", api.url + path, body);
-        assert.deepEqual([end.error, end.doubt], ["OutcomeUnknownError", "network"]);
+        assert.deepEqual([end.error, end.unknownReason], ["OutcomeUnknownError", "network"]);
         assert.ok(end.hint.includes("Idempotency-Key") && end.hint.includes(api.url) && end.hint.includes(site.url), end.hint);
         assert.ok(end.message.includes(end.hint));
         assert.ok(api.at(path).every(({ method }) => method === "OPTIONS"));
@@ -79,7 +79,7 @@ describe("between a page and its server", () => {
       assert.equal((await shop.send("order:1", api.url + path, body)).status, 201);
       const dead = site.route((_, response) => void response.socket.destroy());
       const end = await shop.send("order:2", dead, body);
-      assert.deepEqual([end.doubt, end.hint], ["network", undefined]);
+      assert.deepEqual([end.unknownReason, end.hint], ["network", undefined]);
     });
 
     test("has its Retry-After followed where it may be read", async () => {

@@ -44,15 +44,15 @@ describe("an option", () => {
     ["createClient({ colour: 1 })", /"colour".*retention.*keyUrl/],
     ['createClient({ retry: "3" })', /TypeError: .*retry.*object.*a string/],
     ["createClient({ retry: { limits: 3 } })", /retry.*"limits".*"limit"/],
-    ['createClient({ retry: { limit: "3" } })', /limit has to be a number, not a string/],
-    ["createClient({ retry: { delays: 1000 } })", /delays has to be a list/],
-    ['createClient({ headers: { "X-Api-Key": "k" } })', /headers has to be a function/],
-    ['createClient({ credentials: "includes" })', /credentials has to be one of .*"include"/],
-    ["createClient({ storage: 5 })", /storage has to be/],
-    ['createClient({ retention: "1 day" })', /retention has to be a number/],
-    ['createClient("/k")', /createClient: the options are an object, not a string/],
+    ['createClient({ retry: { limit: "3" } })', /limit must be a number, not a string/],
+    ["createClient({ retry: { delays: 1000 } })", /delays must be a list/],
+    ['createClient({ headers: { "X-Api-Key": "k" } })', /headers must be a function/],
+    ['createClient({ credentials: "includes" })', /credentials must be one of .*"include"/],
+    ["createClient({ storage: 5 })", /storage must be/],
+    ['createClient({ retention: "1 day" })', /retention must be a number/],
+    ['createClient("/k")', /createClient: the options must be an object, not a string/],
     ['client.intent("order:1", { ingore: ["/nonce"] })', /"ingore".*"ignore"/],
-    ['client.intent("order:1", { ignore: "/nonce" })', /ignore has to be a list/],
+    ['client.intent("order:1", { ignore: "/nonce" })', /ignore must be a list/],
     ['client.fetch("order:1", "/r/x", { headres: {} })', /fetch: .*"headres".*"headers"/],
     ['client.fetch("order:1", "/r/x", { json: {} })', /"json".*"body"/],
     ['client.fetch("order:1", "/r/x", { ignore: ["/a"] })', /"ignore" is an option of the intent/],
@@ -61,14 +61,14 @@ describe("an option", () => {
     ['client.fetch("order:1", "/r/x", { headers: { Authorization: `Bearer ${undefined}` } })', /header Authorization has no value/],
     ['client.intent("order:1").resolve({ lookUp: () => {} })', /"lookUp".*"lookup"/],
     ['client.intent("order:1").abandon({ lookup: () => {} })', /"lookup".*signal/],
-    ['guardForm(form, { client, intent: "order:1", onSuccess() {} })', /guardForm: .*"onSuccess".*"onAnswer"/],
-    ['guardForm(form, { client, intent: "order:1", onanswer() {} })', /"onanswer".*"onAnswer"/],
-    ['guardForm(form, { client, intent: "order:1", send: "post" })', /send has to be one of "fetch", "navigate"/],
+    ['guardForm(form, { client, intent: "order:1", onSuccess() {} })', /guardForm: .*"onSuccess".*"onResponse"/],
+    ['guardForm(form, { client, intent: "order:1", onresponse() {} })', /"onresponse".*"onResponse"/],
+    ['guardForm(form, { client, intent: "order:1", send: "post" })', /send must be one of "fetch", "navigate"/],
     ['guardForm(form, { client, intent: "order:1", options: { ignored: [] } })', /options.*"ignored".*"ignore"/],
     ['guardForm(form, { client, intent: "order:1", messages: { bussy: "" } })', /messages.*"bussy".*"busy"/],
     ["guardForm(form, { client })", /guardForm needs an intent/],
-    ["guardForm(form)", /guardForm: the options are an object/],
-    ['guardForm(form, { intent: "order:1" })', /guardForm needs the client/],
+    ["guardForm(form)", /guardForm: the options must be an object/],
+    ['guardForm(form, { intent: "order:1" })', /guardForm needs a client/],
   ];
 
   test("fault 77: that there is none of, or of a wrong type, is an error that names the right one, and nothing is sent", async () => {
@@ -77,7 +77,7 @@ describe("an option", () => {
     for (const [script, expected] of CASES) assert.match(await thrown(shop, script), expected, script);
     assert.equal(site.seen.length, before);
     assert.equal(await shop.stored(), "{}");
-    assert.equal(await thrown(shop, 'guardForm(form, { client, intent: "order:1", onAnswer() {} })'), "nothing");
+    assert.equal(await thrown(shop, 'guardForm(form, { client, intent: "order:1", onResponse() {} })'), "nothing");
   });
 
   test("that is spelt right passes, and so do those of fetch", async () => {
@@ -147,7 +147,7 @@ describe("an attribute", () => {
 
   test("with a value that means nothing is told", async () => {
     const { events } = await told('<form method="post" action="/x" data-oncekey="order:1" data-oncekey-send="navigat"><button>Pay</button></form>');
-    assert.match(events[0][1], /send has to be "fetch" or "navigate"/);
+    assert.match(events[0][1], /must be "fetch" or "navigate"/);
   });
 
   test("that is right tells nothing", async () => {

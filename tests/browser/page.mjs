@@ -16,8 +16,8 @@ const { client: settings, guard, from } = JSON.parse(document.querySelector("met
 
 /** What is left of an error where it is told to others. */
 function described(error) {
-  const { name, message, intent, key, attempts, reason, doubt, hint, outcome, httpStatus, response } = error;
-  return { error: name, message, intent, key, attempts, reason, doubt, hint, outcome, httpStatus, status: response?.status };
+  const { name, message, intent, key, attempts, reason, unknownReason, hint, outcome, httpStatus, response } = error;
+  return { error: name, message, intent, key, attempts, reason, unknownReason, hint, outcome, httpStatus, status: response?.status };
 }
 
 async function answered(response) {
@@ -71,7 +71,7 @@ class Shop {
     return this.oncekey.guardForm(document.querySelector("form"), {
       client: this.client,
       intent,
-      onAnswer: async (response) => this.ends.push(await answered(response)),
+      onResponse: async (response) => this.ends.push(await answered(response)),
       onError: (error) => this.ends.push(described(error)),
       ...options,
     });

@@ -53,7 +53,7 @@ describe("what settles an outcome", () => {
           const intent = `order:${randomUUID()}`;
           assert.equal((await shop.send(intent, path, body)).error, "OutcomeUnknownError");
           const end = await shop.send(intent, path, body);
-          assert.deepEqual([end.error, end.doubt, end.status], ["OutcomeUnknownError", "no_proof", refusal[0]]);
+          assert.deepEqual([end.error, end.unknownReason, end.status], ["OutcomeUnknownError", "no_proof", refusal[0]]);
           assert.match(end.message, /finalStatuses/);
           // Nor does a reload forget it, nor a change make room for another key.
           await shop.reload();
@@ -117,7 +117,7 @@ describe("what settles an outcome", () => {
       const path = site.route(inTurn(to(login), to(thanks)));
       const intent = `order:${status}`;
       const end = await shop.send(intent, path, body);
-      assert.deepEqual([end.error, end.doubt, end.status], ["OutcomeUnknownError", "redirected", 200]);
+      assert.deepEqual([end.error, end.unknownReason, end.status], ["OutcomeUnknownError", "redirected", 200]);
       assert.equal((await shop.call("status", intent)).state, "unknown");
       assert.equal((await shop.send(intent, path, body)).status, 200);
       assert.deepEqual([(await shop.call("status", intent)).state, site.keys(path).length], ["succeeded", 1]);
@@ -148,7 +148,7 @@ describe("what settles an outcome", () => {
     assert.equal((await shop.send("order:1", path, body)).status, 429);
     await shop.reload();
     const end = await shop.send("order:1", path, body);
-    assert.deepEqual([end.error, end.doubt, await state()], ["OutcomeUnknownError", "no_proof", "unknown"]);
+    assert.deepEqual([end.error, end.unknownReason, await state()], ["OutcomeUnknownError", "no_proof", "unknown"]);
     await shop.reload();
     assert.equal((await shop.send("order:1", path, body)).status, 201);
     assert.deepEqual([site.keys(path).length, await state()], [1, "succeeded"]);
@@ -177,7 +177,7 @@ describe("what settles an outcome", () => {
       if (!navigator.serviceWorker.controller) await new Promise((go) => (navigator.serviceWorker.oncontrollerchange = go));
     }, script);
     const end = await shop.send("order:1", target, request);
-    assert.deepEqual([end.error, end.doubt, end.status, await state()], ["OutcomeUnknownError", "no_proof", 202, "unknown"]);
+    assert.deepEqual([end.error, end.unknownReason, end.status, await state()], ["OutcomeUnknownError", "no_proof", 202, "unknown"]);
     assert.equal(await executions(call, end.key), 0);
     assert.equal((await shop.call("resolve", "order:1")).state, "unknown");
     await shop.page.evaluate(async () => {

@@ -113,7 +113,7 @@ describe("retries", () => {
     const path = site.route(inTurn(500, 502, 503, 504, 408, paid));
     const end = await shop.send("order:1", path, body);
     assert.deepEqual(
-      [end.error, end.reason, end.doubt, end.status, end.attempts],
+      [end.error, end.reason, end.unknownReason, end.status, end.attempts],
       ["OutcomeUnknownError", "retries_used_up", "status", 504, 4],
     );
     assert.deepEqual((await shop.call("pending")).map(({ intent, state }) => [intent, state]), [["order:1", "unknown"]]);

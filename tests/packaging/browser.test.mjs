@@ -139,7 +139,7 @@ for (const [react, entry] of [[18, "oncekey"], [19, "oncekey"], [19, "oncekey/sl
       function Checkout() {
         const [count, setCount] = useState(0);
         const { state } = useIntentStatus(client, "${intent}");
-        const guard = useFormGuard({ client, intent: "${intent}", onAnswer: ({ status }) => answers.push([status, count]) });
+        const guard = useFormGuard({ client, intent: "${intent}", onResponse: ({ status }) => answers.push([status, count]) });
         return h("div", null,
           h("form", { ref: guard, method: "post", action: "/held", className: "c" + count },
             h("input", { name: "card", defaultValue: "4242" }),

@@ -123,7 +123,7 @@ test("every entry point can be imported and required where there is no document"
     "oncekey/auto": [],
   });
 });
-const ERRORS = ["AbortedError", "AnswerGoneError", "KeyReusedError", "KeyVoidedError", "OutcomeUnknownError", "PayloadChangedError"];
+const ERRORS = ["AbortedError", "KeyReusedError", "KeyVoidedError", "OutcomeUnknownError", "PayloadChangedError", "ResponseGoneError"];
 
 test("fault 58: React renders a guarded form on a server, and draws nothing for it", async () => {
   const report = await consumer.run(

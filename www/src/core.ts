@@ -1,8 +1,8 @@
-// The Rust core, as JavaScript sees it, and how it gets here.
+// The core as JavaScript sees it, and how it is loaded.
 
 import * as glue from "../build/glue.js";
 
-/** What the core says to do next (www/wasm/src/call.rs). */
+/** The next command of the core (www/wasm/src/call.rs). */
 export type Command =
   | { do: "send"; key: string; attempt: number; timeout: number; earlier: boolean; rotated: boolean }
   | { do: "wait"; after: number; why: "retry" | "inprogress" }
@@ -10,76 +10,79 @@ export type Command =
   | { do: "lookup" }
   | EndCommand;
 
-/** How a key call is to be made; see `keyCallAs` in www/wasm/src/call.rs. */
-export interface KeyCallAs {
-  /** Which headers go along. */
+/** Under which credential a key call is made; see `keyCallCredential` in www/wasm/src/call.rs. */
+export interface KeyCallCredential {
+  /** The headers to send. */
   names?: string[];
-  /** Whether cookies do; undefined where nothing is known of the request. */
+  /** Whether to send cookies. Undefined if nothing is known about the request. */
   cookies?: boolean;
-  /** Not at all. */
+  /** Why the key call must not be made. */
   differs?: "headers" | "cookie" | "several";
 }
 
 export interface EndCommand {
   do: "end";
   end:
-    | "answered"
+    | "response"
     | "unknown"
     | "payload_changed"
     | "not_resolved"
-    | "answer_gone"
+    | "response_gone"
     | "key_reused"
     | "key_voided"
-    | "found";
-  settled?: boolean;
+    | "status";
+  /** Whether the outcome is known for good. */
+  settled: boolean;
+  /** Whether an attempt may have been executed while the outcome is unknown. */
+  open: boolean;
   why?: string;
-  doubt?: string;
+  unknownReason?: string;
   httpStatus?: number;
   status: import("./types.js").IntentStatus;
 }
 
-/** The core, ready to be used. */
+/** The loaded core. */
 export type Core = typeof glue;
 export type CoreClient = InstanceType<Core["Client"]>;
 export type CoreCall = ReturnType<CoreClient["submit"]>;
 
-/** Where the core's wasm comes from, in the order that is tried. */
+/** The sources of the core's wasm, in the order in which they are tried. */
 export interface Source {
-  /** At once; throws where wasm may not run, or only with a promise. */
+  /** Returns it at once. Throws if wasm is forbidden, or needs a promise. */
   now?(): WebAssembly.Module;
-  /** With a promise. */
+  /** Returns it with a promise. */
   later?(): Promise<WebAssembly.Module>;
-  /** The same wasm, translated to JavaScript, for pages whose CSP forbids wasm. */
+  /** Returns the same wasm as JavaScript, for pages whose CSP forbids wasm. */
   translated(): Promise<{ default: (imports: object) => WebAssembly.Exports }>;
 }
 
-/** One core for a page. */
+/** Loads the one core of a page. */
 export class Loader {
   #source: Source;
   #core?: Core;
   #loading?: Promise<Core>;
-  /** Where the translation could not be loaded from, and how often it was tried again. */
+  /** The URL that the translation could not be loaded from, and how often it was tried again. */
   #missing?: string;
   #again = 0;
-  /** Why the translation runs in place of wasm. */
+  /** Why the translation runs instead of wasm. */
   fallback?: string;
 
   constructor(source: Source) {
     this.#source = source;
   }
 
-  /** The core, if it can be had at once. */
+  /** Returns the core if it can be loaded at once. */
   now(): Core | undefined {
     if (this.#core || this.#loading || !this.#source.now) return this.#core;
     try {
       return this.#start(new WebAssembly.Instance(this.#source.now(), imports).exports);
     } catch {
-      // Not at once, or not at all: `ready` finds out.
+      // `ready` loads it later, or reports the error.
       return undefined;
     }
   }
 
-  /** The core. A failure is not remembered: the next call tries again. */
+  /** Loads the core. After a failure the next call tries again. */
   ready(): Promise<Core> {
     const core = this.now();
     if (core) return Promise.resolve(core);
@@ -98,7 +101,7 @@ export class Loader {
     } catch (error) {
       reason = error;
     }
-    // A missing file is no reason to load another one.
+    // A missing wasm file is no reason to load the translation.
     if (!isForbidden(reason)) throw reason;
     const { default: translated } = await this.#translated();
     this.fallback = String(reason);
@@ -106,8 +109,8 @@ export class Loader {
   }
 
   /**
-   * A browser remembers that a module could not be loaded, but only of that very URL; its error, a TypeError, tells
-   * which one. Where a bundler does the loading, its own error is another one, and it tries again by itself.
+   * A browser remembers for each URL that a module could not be loaded. Its TypeError contains the URL, and another
+   * query makes another URL. A bundler that loads the module has errors of its own, and tries again by itself.
    */
   async #translated(): ReturnType<Source["translated"]> {
     try {
@@ -131,7 +134,7 @@ export class Loader {
 
 const imports = { [glue.MODULE]: glue as unknown as WebAssembly.ModuleImports };
 
-/** By CSP, or because this engine has no wasm. */
+/** Returns whether wasm is forbidden by CSP or missing in this engine. */
 function isForbidden(reason: unknown): boolean {
   return typeof WebAssembly === "undefined" || reason instanceof WebAssembly.CompileError;
 }

@@ -1,6 +1,6 @@
-// What callers see: settings, events and results. No code.
+// The public types: settings, events and results. No code.
 
-/** What stores the keys: `localStorage`, or anything with its methods. */
+/** A storage for keys: `localStorage`, or any object with its methods. */
 export interface StorageLike {
   readonly length: number;
   key(index: number): string | null;
@@ -9,86 +9,86 @@ export interface StorageLike {
   removeItem(name: string): void;
 }
 
-/** When a request is sent again. Lengths are in milliseconds. */
+/** The settings of retries. Lengths are in milliseconds. */
 export interface RetryOptions {
-  /** How often it is sent again after the first time; 0 to 100. Default 4. */
+  /** How many retries follow the first attempt; 0 to 100. Default 4. */
   limit?: number;
-  /** The longest wait before each retry; the last one counts for all that follow. Default 1, 2, 4, 8 s. */
+  /** The longest wait before each retry. The last value counts for all later retries. Default 1, 2, 4, 8 s. */
   delays?: number[];
-  /** How a wait is drawn: anything up to its limit, or the limit. Default "full". */
+  /** How a wait is chosen: "full" is a random wait up to the limit, "none" is the limit. Default "full". */
   jitter?: "full" | "none";
-  /** How long one attempt may take. More than the 25 s that the gateway gives its origin. Default 30 s. */
+  /** How long one attempt may take. It should be more than the 25 s that the gateway gives its origin. Default 30 s. */
   attemptTimeout?: number;
-  /** How long all attempts and waits may take together; waiting for another tab may take as long before. Default 180 s. */
+  /** How long all attempts and waits may take together. Waiting for another tab may take as long before that. Default 180 s. */
   totalTime?: number;
-  /** The longest that a server's `Retry-After` is followed. Default 60 s. */
+  /** The longest `Retry-After` that is followed. Default 60 s. */
   maxRetryAfter?: number;
 }
 
 export interface ClientOptions {
-  /** How long the server keeps answers, in milliseconds. Default 24 hours. */
+  /** How long the server keeps responses, in milliseconds. Default 24 hours. */
   retention?: number;
-  /** Where keys are kept. Default `localStorage` where there is one; null: in memory only, so a reload forgets. */
+  /** Where keys are stored. Default `localStorage`, if there is one. With null they are in memory only, and a reload forgets them. */
   storage?: StorageLike | null;
   /**
-   * Prefix of what is stored. Default "oncekey". On a machine that several people use, one for each login keeps their
-   * intents apart.
+   * The prefix of stored names. Default "oncekey". If several people use one machine, give each login its own
+   * namespace.
    */
   namespace?: string;
   retry?: RetryOptions;
-  /** Where a key's state is asked, and voided under `…/void`. Default null: the server has no such calls. */
+  /** The URL that returns the state of a key, and voids the key under `…/void`. Default null: the server has no key calls. */
   keyUrl?: string | URL | null;
   /**
-   * Where the key calls find the credential of a request that is not in memory any more, after a reload for example:
-   * the headers that it carried. Of these they send those that the request had, with the same values, and no others;
-   * where one is missing or differs, nothing is asked and nothing settles.
+   * Returns the headers of a request that is no longer in memory, for example after a reload. Key calls send the headers
+   * that the request had, with the same values, and no others. If a header is missing or differs, no key call is made,
+   * and the outcome stays open.
    */
   headers?: () => HeadersInit | Promise<HeadersInit>;
   /**
-   * `fetch`'s credentials mode for key calls of keys that an earlier version of this package stored. All others carry
-   * cookies as their requests did.
+   * The credentials mode of `fetch` for key calls about keys that an earlier version of this package stored. All other
+   * key calls carry cookies if their requests did.
    */
   credentials?: RequestCredentials;
   /**
-   * Statuses (4xx) by which this server answers for the key itself also without proof, after an attempt whose outcome
-   * is unknown: `[402]` for Stripe. Default none: such an answer may be about its attempt alone, and the key stays.
-   * Without effect for a server that is known to send proof.
+   * Statuses (4xx) that this server returns for the key itself, even without proof, after an attempt whose outcome is
+   * unknown: `[402]` for Stripe. Default none: such a response may be about its attempt only, and the key stays. It has
+   * no effect for a server that is known to send proof.
    */
   finalStatuses?: number[];
-  /** What sends requests. Default: the global `fetch`. */
+  /** The function that sends requests. Default: the global `fetch`. */
   fetch?: typeof fetch;
 }
 
 export interface IntentOptions {
   /**
-   * JSON pointers into the body (`/nonce`) that do not make it another payload. In a form, one of a single step names
-   * a field. Tokens against cross-site requests (`_token`, `csrfmiddlewaretoken` and the like) need not be named there.
+   * JSON pointers into the body (`/nonce`) to values that do not make another payload. In a form, a pointer with a single
+   * step names a field. Tokens against cross-site requests (`_token`, `csrfmiddlewaretoken` and the like) need not be named there.
    */
   ignore?: string[];
   /**
-   * The media types that the API answers with; anything else is taken for a captive portal's page. Default: the
+   * The media types of the API's responses. Any other type counts as the page of a captive portal. Default: the
    * request's `Accept`, else "application/json". "*\/*" is anything.
    */
   expects?: string;
-  /** Whether this is an answer of the API at all; false counts as none. It gets a copy to read. */
+  /** Returns whether this is a response of the API. If not, it does not count. The function gets a copy to read. */
   validate?: (response: Response) => boolean | Promise<boolean>;
 }
 
-/** A request of an intent, as for `fetch`, but a POST unless it says otherwise. Its body is read once; a stream too. */
+/** A request of an intent, as for `fetch`. The default method is POST. The body is read once, even a stream. */
 export type IntentInit = RequestInit;
 
-/** What is known of an intent. */
+/** What is known about an intent. */
 export interface IntentStatus {
   /**
    * - `idle`: nothing is stored
-   * - `prepared`: it has a key; surely nothing was executed
-   * - `sending`: an attempt is under way, or its page is gone
+   * - `prepared`: it has a key, and nothing was executed
+   * - `sending`: an attempt is in progress, or its page is gone
    * - `unknown`: it may have been executed
-   * - `succeeded`, `refused`: it has its answer
+   * - `succeeded`, `refused`: it has its response
    * - `voided`: nothing was executed, and nothing will be
    */
   state: "idle" | "prepared" | "sending" | "unknown" | "succeeded" | "refused" | "voided";
-  /** Of the answer, in the states that have one. */
+  /** The status of the response, in the states that have one. */
   httpStatus?: number;
   key?: string;
   /** How many attempts were sent with the key. */
@@ -105,13 +105,13 @@ export interface PendingIntent extends IntentStatus {
 
 export interface ResolveOptions {
   signal?: AbortSignal;
-  /** Asks the merchant's own API, where the key calls cannot tell. `undefined`: it does not know either. */
+  /** Asks the merchant's own API if the key calls do not know. Returns `undefined` if the API does not know either. */
   lookup?: () => Lookup | undefined | Promise<Lookup | undefined>;
 }
 
 /**
- * What a look-up found out: of this very request, not of an earlier try that was refused. That an order is not there
- * yet proves nothing, so there is no word for it. Any other state is an error.
+ * The result of a look-up, for this very request and not for an earlier try that was refused. A missing order proves
+ * nothing, so there is no state for it. Any other state is an error.
  */
 export interface Lookup {
   state: "succeeded" | "refused";
@@ -119,29 +119,29 @@ export interface Lookup {
   httpStatus?: number;
 }
 
-/** The events of a client, each a `CustomEvent` whose `detail` has the intent's name. None carries a body. */
+/** The events of a client. Each is a `CustomEvent` whose `detail` has the name of the intent. No event contains a body. */
 export interface ClientEvents {
-  /** A request is being sent. */
+  /** An attempt is being sent. */
   attempt: AttemptDetail;
-  /** It will be sent again, after this many milliseconds. */
+  /** The request will be sent again, after this many milliseconds. */
   retry: { intent: string; key: string; after: number; attempt: number };
-  /** An attempt is under way, here or in another tab; it is asked again after this long. */
+  /** An attempt is in progress, here or in another tab. The request is sent again after this time. */
   inprogress: { intent: string; key?: string; after?: number; elsewhere: boolean };
-  /** The answer had been given before. */
+  /** The response is a replay. */
   replayed: { intent: string; key: string; httpStatus: number; requestId: string | null };
   /** The outcome is known. */
   settled: { intent: string; key?: string; state: IntentStatus["state"]; httpStatus?: number };
-  /** The outcome is not known. */
+  /** The outcome is unknown. */
   unknown: { intent: string; key?: string; reason: string };
   /** The intent has another key than before. */
   keyrotated: { intent: string; key: string };
-  /** What is stored does not survive this page. */
+  /** The stored entries do not survive this page. */
   "storage-degraded": { reason: "denied" | "quota" | "unavailable" };
-  /** Wasm may not run here (CSP); its translation to JavaScript does. */
+  /** Wasm is forbidden here (CSP), so its translation to JavaScript runs. */
   "wasm-fallback": { reason: string };
-  /** A submit was swallowed, because an earlier one is under way or of the same double click. */
+  /** A submit was swallowed, because an earlier submit is in progress or is part of the same double click. */
   blocked: { intent: string };
-  /** The guard of a form could not be loaded. `held`: a submit had waited for it, and was not sent. The next one tries again. */
+  /** The guard of a form could not be loaded. `held`: a submit waited for it, and was not sent. The next submit tries again. */
   "guard-failed": { intent: string | undefined; reason: string; held: boolean };
 }
 
@@ -157,13 +157,13 @@ export type ClientEvent<K extends keyof ClientEvents = keyof ClientEvents> = Cus
 /** How a form is guarded. */
 export interface GuardOptions {
   client: Client;
-  /** The intent's name, or what makes it of the form at each submit. */
+  /** The name of the intent, or a function that returns it at each submit. */
   intent: string | ((form: HTMLFormElement) => string);
   /** `fetch`: the package sends the form. `navigate`: the browser does, with the key in a hidden field. */
   send?: "fetch" | "navigate";
   /**
    * The name of the field for the key, as the gateway's KEY_FIELD. Default "idempotency_key". A key that the server has
-   * put into a hidden field of that name becomes the intent's, where one would be made otherwise.
+   * put into a hidden field of that name is used where a key would be made otherwise.
    */
   keyField?: string;
   /** How the buttons are locked. Default "aria": `aria-disabled`. */
@@ -173,15 +173,15 @@ export interface GuardOptions {
    * `data-oncekey-done` holds, or what it said before.
    */
   busyLabel?: string;
-  /** What is told to the buyer in the live region. */
+  /** The texts for the buyer in the live region. */
   messages?: Partial<GuardMessages>;
-  /** fetch: what to send, where it is not the form as a browser would. */
+  /** fetch: returns the request, if the form should not be sent as a browser would send it. */
   request?: (form: HTMLFormElement, data: FormData, submitter: HTMLElement | null) => FormRequest | Promise<FormRequest>;
   /** Options of the intent. Of `navigate` only `ignore` counts. */
   options?: IntentOptions;
-  /** fetch: the answer, a refusal included. An error that it throws is reported as one of the page's own. */
-  onAnswer?: (response: Response, form: HTMLFormElement) => void | Promise<void>;
-  /** What went wrong: OutcomeUnknownError and the like. */
+  /** fetch: gets the response, a refusal included. An error that it throws is reported as an error of the page. */
+  onResponse?: (response: Response, form: HTMLFormElement, outcome: "succeeded" | "refused") => void | Promise<void>;
+  /** Gets the errors: OutcomeUnknownError and the like. */
   onError?: (error: unknown, form: HTMLFormElement) => void;
 }
 
@@ -196,9 +196,9 @@ export interface GuardMessages {
   inprogress: string;
   succeeded: string;
   refused: string;
-  /** It was not sent, or not executed. */
+  /** The form was not sent, or not executed. */
   failed: string;
-  /** It has succeeded before, with another payload. */
+  /** The intent has succeeded before, with another payload. */
   changed: string;
   unknown: string;
 }
@@ -208,36 +208,36 @@ export interface FormGuard {
   readonly locked: boolean;
   /** Lets the form be submitted again. */
   release(): void;
-  /** The page knows that it is done: the form stays locked, and is not busy. What was not sent yet is not sent. */
+  /** Marks the form as done: it stays locked, and is not busy. A request that was not sent yet is not sent. */
   done(): void;
-  /** Cancels a submit that was not sent yet, and frees the form. False where there is none, or it was sent already. */
+  /** Cancels a submit that was not sent yet, and frees the form. Returns false if there is none, or if it was sent already. */
   cancel(): boolean;
-  /** Takes the guard off. */
+  /** Removes the guard. */
   detach(): void;
 }
 
 /** A named operation. */
 export interface Intent {
   readonly name: string;
-  /** The answer, after as many attempts as it takes. */
+  /** Returns the response, after as many attempts as needed. */
   fetch(url: string | URL, init?: IntentInit): Promise<Response>;
-  /** Finds out what became of it, and sends nothing that changes it. */
+  /** Resolves the outcome. Sends nothing that changes it. */
   resolve(options?: ResolveOptions): Promise<IntentStatus>;
-  /** Gives it up: `voided` when nothing was executed and nothing will be. */
+  /** Abandons the intent. The state is `voided` if nothing was executed and nothing will be. */
   abandon(options?: { signal?: AbortSignal }): Promise<IntentStatus>;
-  /** What is known without asking. */
+  /** Returns what is known without asking the server. */
   status(): IntentStatus;
-  /** Removes what is stored: only where the page knows the outcome, or the buyer starts anew. */
+  /** Removes the stored entry. Use it only if the page knows the outcome, or if the buyer starts anew. */
   forget(): void;
 }
 
 export interface Client {
   intent(name: string, options?: IntentOptions): Intent;
   fetch(intent: string, url: string | URL, init?: IntentInit, options?: IntentOptions): Promise<Response>;
-  /** The intents without a known outcome. */
+  /** Returns the intents whose outcome is unknown. */
   pending(): PendingIntent[];
   /**
-   * Removes what is stored for settled intents that are older than the retention, and gives their number. Calls of the
+   * Removes the entries of settled intents that are older than the retention, and returns their number. The calls of the
    * client do the same, a few at a time. An intent whose outcome is open stays.
    */
   prune(): Promise<number>;
@@ -254,18 +254,18 @@ export interface Client {
   dispatchEvent(event: Event): boolean;
 }
 
-/** A client with its core. */
+/** A client that loads its core. */
 export interface LoadedClient extends Client {
   /**
-   * Whether the core is there. At once, but where wasm has to be fetched (`oncekey/slim`) or may not run (CSP):
-   * await it there before `pending`, `status` and `forget`.
+   * Resolves when the core is loaded. This takes time only if wasm has to be fetched (`oncekey/slim`) or is forbidden
+   * (CSP). Await it then before `pending`, `status` and `forget`.
    */
   readonly ready: Promise<void>;
 }
 
-/** What an entry point of the package offers. Types of its own: those of the core are not shipped. */
+/** The exports of an entry point. The types of the core are not shipped. */
 export interface EntryPoint {
   createClient(options?: ClientOptions): LoadedClient;
-  /** A new key, a UUIDv7: for requests that the package does not send. */
+  /** Returns a new key, a UUIDv7, for requests that the package does not send. */
   mintKey(): Promise<string>;
 }

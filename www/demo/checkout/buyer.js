@@ -58,7 +58,7 @@ export function wordsFor({ name, outcome, message }) {
       return outcome === "succeeded"
         ? "You have paid already, before you changed the basket or the card. Press New order to buy more."
         : "You changed the basket or the card, and we do not know whether you were charged before. Press Find out first.";
-    case "AnswerGoneError":
+    case "ResponseGoneError":
       return "Your payment was accepted. The shop has no copy of the answer any more.";
     case "KeyVoidedError":
       return "The payment had been given up, and nothing was charged. Press Pay again.";

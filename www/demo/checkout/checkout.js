@@ -80,7 +80,7 @@ const guard = guardForm(form, {
       },
     };
   },
-  async onAnswer(answer) {
+  async onResponse(answer) {
     if (answer.ok) {
       answered = answer.headers.get("Idempotent-Replayed") === "true" ? "the first one, once more" : "the first one";
       // A shop would go to another page and leave the form locked. Here Pay may be pressed again.

@@ -1,10 +1,10 @@
-// One attempt: it is sent, and its answer is read to the end.
+// One attempt: sends the request and reads the response to its end.
 
 import type { Prepared } from "./request.js";
 import { abortable, timer } from "./wait.js";
 
-/** What the core is told of an answer. */
-export interface Answer {
+/** What the core reads of a response. */
+export interface ResponseSummary {
   status: number;
   headers: Headers;
   body: "whole" | "empty" | "cut";
@@ -13,8 +13,8 @@ export interface Answer {
   errorCode?: string;
 }
 
-export type Heard =
-  | { answer: Answer; response: Response }
+export type AttemptResult =
+  | { summary: ResponseSummary; response: Response }
   | { failed: "network" | "timeout" | "aborted"; cause: unknown };
 
 export interface AttemptOptions {
@@ -23,10 +23,12 @@ export interface AttemptOptions {
   timeout: number;
   signal: AbortSignal | undefined;
   validate: ((response: Response) => boolean | Promise<boolean>) | undefined;
+  /** Whether a `Content-Type` is that of JSON. */
+  isJson(contentType: string): boolean;
 }
 
-/** Sends a request once. What ended it is told by own signals: error texts differ among browsers. */
-export async function attempt(prepared: Prepared, options: AttemptOptions): Promise<Heard> {
+/** Sends a request once. Own signals tell how it ended, because error texts differ among browsers. */
+export async function attempt(prepared: Prepared, options: AttemptOptions): Promise<AttemptResult> {
   const { signal } = options;
   const controller = new AbortController();
   let ended: "timeout" | "aborted" | undefined;
@@ -41,7 +43,7 @@ export async function attempt(prepared: Prepared, options: AttemptOptions): Prom
   try {
     const headers = new Headers(prepared.headers);
     if (prepared.ownKey === undefined) headers.set("idempotency-key", options.key);
-    const exchange = async () => {
+    const send = async () => {
       const response = await options.fetch.call(globalThis, prepared.url.href, {
         ...prepared.init,
         method: prepared.method,
@@ -49,10 +51,10 @@ export async function attempt(prepared: Prepared, options: AttemptOptions): Prom
         body: prepared.body ?? null,
         signal: controller.signal,
       });
-      return await hear(response, options.validate);
+      return await readResponse(response, options);
     };
-    // Neither a `fetch` of the page's own nor `validate` need heed the signal.
-    return await abortable(exchange(), controller.signal);
+    // A `fetch` of the page and `validate` may ignore the signal.
+    return await abortable(send(), controller.signal);
   } catch (cause) {
     return { failed: ended ?? "network", cause: ended === "aborted" ? signal?.reason : cause };
   } finally {
@@ -61,28 +63,28 @@ export async function attempt(prepared: Prepared, options: AttemptOptions): Prom
   }
 }
 
-/** Reads a copy to its end, so that the caller gets the answer as it came, and whole. */
-async function hear(response: Response, validate: AttemptOptions["validate"]): Promise<Heard> {
+/** Reads a copy to its end, so that the caller gets the response unread and complete. */
+async function readResponse(response: Response, { validate, isJson }: AttemptOptions): Promise<AttemptResult> {
   const { status, headers } = response;
-  // A `fetch` of the page's own may answer with something like a response.
-  const answer: Answer = { status, headers, redirected: response.redirected === true, body: "whole" };
+  // A `fetch` of the page may return something that only resembles a response.
+  const summary: ResponseSummary = { status, headers, redirected: response.redirected === true, body: "whole" };
   const text = await readText(response.clone());
   if (text === undefined) {
-    answer.body = "cut";
+    summary.body = "cut";
   } else if (text.length === 0) {
-    answer.body = "empty";
-  } else if (isJson(headers.get("content-type"))) {
+    summary.body = "empty";
+  } else if (isJson(headers.get("content-type") ?? "")) {
     try {
-      Object.assign(answer, errorIn(JSON.parse(text)));
+      Object.assign(summary, errorIn(JSON.parse(text)));
     } catch {
-      answer.body = "cut";
+      summary.body = "cut";
     }
   }
-  if (answer.body !== "cut" && validate && !(await isValid(validate, response.clone()))) answer.body = "cut";
-  return { answer, response };
+  if (summary.body !== "cut" && validate && !(await isValid(validate, response.clone()))) summary.body = "cut";
+  return { summary, response };
 }
 
-/** What the caller cannot read is no answer. */
+/** A response that the caller cannot read does not count. */
 async function isValid(validate: NonNullable<AttemptOptions["validate"]>, copy: Response): Promise<boolean> {
   try {
     return await validate(copy);
@@ -91,7 +93,7 @@ async function isValid(validate: NonNullable<AttemptOptions["validate"]>, copy: 
   }
 }
 
-/** The body, or undefined when it broke off. A time-out or an abort is thrown on. */
+/** Returns the body, or undefined if it broke off. Throws on a time-out and on an abort. */
 async function readText(response: Response): Promise<string | undefined> {
   try {
     return await response.text();
@@ -101,11 +103,7 @@ async function readText(response: Response): Promise<string | undefined> {
   }
 }
 
-function isJson(type: string | null): boolean {
-  return /^\s*[^\s;/]+\/(?:[^\s;]+\+)?json\s*(?:;|$)/i.test(type ?? "");
-}
-
-/** `type` and `code` of an error, at the top or in its member `error`. */
+/** Returns `type` and `code` of an error, from the top or from its member `error`. */
 function errorIn(body: unknown): { errorType?: string; errorCode?: string } {
   const top = memberOf(body);
   const error = top("code") === undefined && top("type") === undefined ? memberOf(top("error")) : top;

@@ -1,18 +1,21 @@
-// The client of a page: its intents, and what became of them.
+// The client of a page: its intents and their requests.
 
 import type { Command, Core, CoreClient, EndCommand, Loader } from "../core.js";
-import { type Ended, drive } from "./drive.js";
+import { type CallResult, drive } from "./drive.js";
+import { hintFor } from "./hints.js";
+import { NamedIntent, named } from "./intent.js";
 import {
   AbortedError,
-  AnswerGoneError,
   KeyReusedError,
   KeyVoidedError,
   OutcomeUnknownError,
   PayloadChangedError,
+  ResponseGoneError,
 } from "../errors.js";
 import { type KeyCalls, keyCalls } from "./key-calls.js";
-import { ABANDON, INTENT, RESOLVE, checkInit, checkOptions } from "./options.js";
-import { type Prepared, cookiesOf, expected, prepare } from "./request.js";
+import { INTENT, checkInit, checkOptions } from "./options.js";
+import { prune, pruneSome } from "./prune.js";
+import { type Prepared, cookiesOf, prepare, submitOf } from "./request.js";
 import { type Settings, read } from "./settings.js";
 import type { Stay } from "../form/stay.js";
 import { TooLong, type TurnOptions, takeTurn } from "./turn.js";
@@ -29,20 +32,26 @@ import type {
 } from "../types.js";
 import { abortable } from "./wait.js";
 
-/** The platform's own, with the types of this client's events. */
+/** The platform's EventTarget, with the types of this client's events. */
 const Events = EventTarget as unknown as {
   new (): Pick<Client, "addEventListener" | "removeEventListener" | "dispatchEvent">;
 };
 
-export type Tell = <K extends keyof ClientEvents>(type: K, detail: ClientEvents[K]) => void;
+export type Emit = <K extends keyof ClientEvents>(type: K, detail: ClientEvents[K]) => void;
 
-/** What a form that the browser posts may do. */
+/** What a form that the browser posts gets. */
 export interface Navigated {
   /** The key to send. */
   key?: string;
-  /** To be called when the page stays after the form was posted. */
+  /** The form calls this if the page stays after the form was posted. */
   stays?(how: Stay): void;
   error?: unknown;
+}
+
+/** A response, and what it means for the intent. */
+export interface Submitted {
+  response: Response;
+  outcome: "succeeded" | "refused";
 }
 
 export class OncekeyClient extends Events implements Client {
@@ -50,7 +59,7 @@ export class OncekeyClient extends Events implements Client {
   readonly #loader: Loader;
   readonly #keyCalls: KeyCalls | undefined;
   #core: { core: Core; client: CoreClient } | undefined;
-  /** The last request of each intent whose outcome is open: it can be sent once more. */
+  /** The last request of each intent whose outcome is open. It can be sent again. */
   readonly #inMemory = new Map<string, { key: string; prepared: Prepared }>();
 
   constructor(options: ClientOptions, loader: Loader) {
@@ -59,13 +68,13 @@ export class OncekeyClient extends Events implements Client {
     this.#loader = loader;
     const { keyUrl, headers, credentials, fetch } = this.#settings;
     this.#keyCalls = keyUrl && keyCalls({ url: keyUrl, headers, credentials, fetch });
-    // Settings that are wrong are an error here, not at the first payment.
+    // Wrong settings throw here, not at the first payment.
     this.#now();
   }
 
   /**
-   * Whether the core is there. Only where wasm has to be fetched, or is forbidden (CSP), does this take longer
-   * than `createClient`; `pending`, `status` and `forget` need it.
+   * Resolves when the core is loaded. This takes longer than `createClient` only if wasm has to be fetched or is
+   * forbidden (CSP). `pending`, `status` and `forget` need the core.
    */
   get ready(): Promise<void> {
     return this.#later().then(() => {});
@@ -82,65 +91,37 @@ export class OncekeyClient extends Events implements Client {
 
   pending(): PendingIntent[] {
     const pending = this.core().pending() as PendingIntent[];
-    this.#tellLoss();
+    this.#emitLoss();
     return pending;
   }
 
   async prune(): Promise<number> {
-    const client = await this.#later();
-    const over = client.over(true);
-    let removed = 0;
-    while (over.length > 0) {
-      const some = over.splice(0, 50).map((intent) => this.#remove(client, intent));
-      removed += (await Promise.all(some)).filter(Boolean).length;
-    }
-    this.#tellLoss();
+    const removed = await prune(await this.#later(), this.#settings);
+    this.#emitLoss();
     return removed;
-  }
-
-  /** After a write: a few of the settled intents that are older than the retention go. */
-  #pruneSome(): void {
-    const client = this.#core?.client;
-    for (const intent of client?.over(false) ?? []) void this.#remove(client!, intent);
-  }
-
-  /**
-   * Removes an intent that is settled and old, unless a call is under way for it, here or in another tab: that one
-   * may be about to write a new key there.
-   */
-  async #remove(client: CoreClient, intent: string): Promise<boolean> {
-    const controller = new AbortController();
-    const { signal } = controller;
-    const onWait = () => controller.abort();
-    const { namespace, totalTime: longest } = this.#settings;
-    try {
-      return await takeTurn({ client, namespace, intent, signal, longest, onWait }, async () => client.removeOver(intent));
-    } catch {
-      return false;
-    }
   }
 
   /** @internal */
   core(): CoreClient {
     const client = this.#now();
-    if (!client) throw new Error("The core is not loaded yet: await client.ready first.");
+    if (!client) throw new Error("The core is not loaded yet. Await client.ready first.");
     return client;
   }
 
-  /** @internal The guard of a form, once the core is there. */
+  /** @internal Returns the core when it is loaded. */
   async loaded(): Promise<Core> {
     await this.#later();
     return this.#core!.core;
   }
 
-  /** @internal The core, if it is there. */
+  /** @internal Returns the core if it is loaded. */
   loadedNow(): Core | undefined {
     this.#now();
     return this.#core?.core;
   }
 
   /** @internal */
-  tell: Tell = (type, detail) => {
+  emit: Emit = (type, detail) => {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   };
 
@@ -156,61 +137,67 @@ export class OncekeyClient extends Events implements Client {
   }
 
   /**
-   * @internal The key of a form that the browser itself sends, stored as sent. Else the form may not be sent, or not
-   * yet: then an error says why where that is known.
+   * @internal Returns the key of a form that the browser posts, and stores it as sent. Without a key the form must not be
+   * sent yet; `error` says why, if that is known.
    */
-  navigate(intent: string, prepared: Prepared, ignore: string[] | undefined, tell: Tell): Navigated {
+  navigate(intent: string, prepared: Prepared, ignore: string[] | undefined, emit: Emit): Navigated {
     const client = this.core();
-    // A form carries cookies as its target has them, and no header of the page's.
+    // A form sends the cookies of its target, and no headers of the page.
     const form = { ...prepared, headers: new Headers(), init: { credentials: "include" as const } };
     const submit = { ...submitOf(prepared, { ignore, expects: "*/*" }, undefined), ...this.#credentialOf(form) };
     const call = client.submit(intent, submit as never, undefined);
     let isSent = false;
     try {
       const command = call.begin() as Command;
-      const told = this.#telling(tell);
-      this.#tellLoss(tell);
+      const emitAll = this.#withLoss(emit);
+      this.#emitLoss(emit);
       if (command.do === "send") {
-        this.#pruneSome();
+        pruneSome(this.#core!.client, this.#settings);
         isSent = true;
         const stays = (how: Stay) => {
-          const { status } = (how === "not_sent" ? call.notSent() : call.failed("aborted")) as EndCommand;
-          if (isOpen(status)) tell("unknown", { intent, key: status.key, reason: how });
+          const { status, open } = (how === "not_sent" ? call.notSent() : call.failed("aborted")) as EndCommand;
+          if (open) emit("unknown", { intent, key: status.key, reason: how });
           call.free();
         };
         return { key: command.key, stays };
       }
       if (command.do !== "end" || command.end === "not_resolved") return {};
-      this.#result(intent, prepared, { end: command, response: undefined, cause: undefined, aborted: false, sent: undefined, differs: undefined }, told);
+      const nothing = { response: undefined, cause: undefined, aborted: false, sent: undefined, differs: undefined };
+      this.#result(intent, prepared, { end: command, ...nothing }, emitAll);
       return {};
     } catch (error) {
       return { error };
     } finally {
-      // What was posted is kept for the page that stays.
+      // A posted form keeps its call, for a page that stays.
       if (!isSent) call.free();
     }
   }
 
   /** @internal */
-  async send(
+  async send(intent: string, url: string | URL, init: IntentInit | undefined, options: IntentOptions): Promise<Response> {
+    return (await this.submit(intent, url, init, options, this.emit)).response;
+  }
+
+  /** @internal Sends a request and returns its response, with what it means for the intent. */
+  async submit(
     intent: string,
     url: string | URL,
     init: IntentInit | undefined,
     options: IntentOptions,
-    tell: Tell,
+    emit: Emit,
     keyField?: string,
-  ): Promise<Response> {
+  ): Promise<Submitted> {
     checkInit(init, this.#settings.isOwnFetch);
     const signal = init?.signal ?? undefined;
-    const told = this.#telling(tell);
+    const emitAll = this.#withLoss(emit);
     let prepared: Prepared;
-    let ended: Ended;
+    let result: CallResult;
     try {
       const ready = await abortable(Promise.all([prepare(url, init, options.expects, keyField), this.#later()]), signal);
       const client = ready[1];
       prepared = ready[0];
-      ended = await takeTurn(this.#turn(client, intent, signal, told), async (turn) => {
-        // What is not sent is not in doubt.
+      result = await takeTurn(this.#turn(client, intent, signal, emitAll), async (turn) => {
+        // An abort before the first byte leaves nothing unknown.
         signal?.throwIfAborted();
         const earlier = this.#inMemory.get(intent);
         const submit = { ...submitOf(prepared, options, turn.waitedSince), ...this.#credentialOf(prepared) };
@@ -235,28 +222,39 @@ export class OncekeyClient extends Events implements Client {
             own: prepared.headers,
             keepTurn: turn.keep,
             totalTime: this.#settings.totalTime,
-            tell: told,
+            emit: emitAll,
+            isJson: this.#core!.core.isJson,
           });
         } finally {
           call.free();
         }
       });
     } catch (error) {
-      // Only before and in a wait for its turn does it end like this: nothing of this call was sent.
-      throw this.#notBegun(intent, signal, told, error);
+      // The call ended before its turn, so nothing of it was sent.
+      throw this.#notBegun(intent, signal, emitAll, error);
     }
-    this.#pruneSome();
-    return this.#result(intent, prepared, ended, told);
+    pruneSome(this.#core!.client, this.#settings);
+    return this.#result(intent, prepared, result, emitAll);
   }
 
   /** @internal */
-  async findOut(intent: string, { signal, lookup }: ResolveOptions, giveUp: boolean, tell: Tell): Promise<IntentStatus> {
+  async resolve(intent: string, options: ResolveOptions): Promise<IntentStatus> {
+    return (await this.end(intent, options, "resolve", this.emit)).status;
+  }
+
+  /** @internal */
+  async abandon(intent: string, options: ResolveOptions): Promise<IntentStatus> {
+    return (await this.end(intent, options, "abandon", this.emit)).status;
+  }
+
+  /** @internal Resolves an intent, or abandons it if nothing was executed. */
+  async end(intent: string, { signal, lookup }: ResolveOptions, what: "resolve" | "abandon", emit: Emit): Promise<EndCommand> {
     const client = await this.#later();
     if (signal?.aborted) throw this.#aborted(intent, signal.reason);
-    const told = this.#telling(tell);
+    const emitAll = this.#withLoss(emit);
     const before = this.status(intent);
-    if (lookup) await this.#othersEnded(client, intent, signal, told);
-    const call = giveUp ? client.giveUp(intent) : client.findOut(intent, lookup !== undefined);
+    if (lookup) await this.#othersEnded(client, intent, signal, emitAll);
+    const call = what === "abandon" ? client.abandon(intent) : client.resolve(intent, lookup !== undefined);
     try {
       const { end, aborted, cause, differs } = await drive({
         call,
@@ -267,121 +265,126 @@ export class OncekeyClient extends Events implements Client {
         keyCalls: this.#keyCalls,
         lookup,
         totalTime: this.#settings.totalTime,
-        tell: told,
+        emit: emitAll,
+        isJson: this.#core!.core.isJson,
       });
       if (aborted) throw this.#aborted(intent, cause);
       const { status } = end;
-      if (differs && isOpen(status)) {
+      if (differs && end.open) {
         const { key, attempts = 0 } = status;
         throw new OutcomeUnknownError({ intent, key, attempts, reason: "credential", hint: differs });
       }
-      if (isSettled(status) && status.state !== before.state) this.#settle(intent, status, told);
-      return status;
+      if (end.settled && status.state !== before.state) this.#settle(intent, status, emitAll);
+      return end;
     } finally {
       call.free();
     }
   }
 
-  /** What a caller looks up may be out of date while a request is under way, here or in another tab. */
-  async #othersEnded(client: CoreClient, intent: string, signal: AbortSignal | undefined, told: Tell): Promise<void> {
+  /** Waits for requests in progress, here and in other tabs: a look-up during a request may return an old state. */
+  async #othersEnded(client: CoreClient, intent: string, signal: AbortSignal | undefined, emit: Emit): Promise<void> {
     try {
-      await takeTurn(this.#turn(client, intent, signal, told), async () => {});
+      await takeTurn(this.#turn(client, intent, signal, emit), async () => {});
     } catch (error) {
-      throw this.#notBegun(intent, signal, told, error);
+      throw this.#notBegun(intent, signal, emit, error);
     }
   }
 
-  /** For the core: what says who is calling. */
+  /** The credential of a request, for the core. */
   #credentialOf(prepared: Prepared): object {
     return { headers: [...prepared.headers].flat(), cookies: cookiesOf(prepared, this.#settings.keyUrl) };
   }
 
-  /** The headers of the request with this key, where it is still in memory. */
+  /** Returns the headers of the request with this key, if it is still in memory. */
   #sent(intent: string, key: string): Headers | undefined {
     const last = this.#inMemory.get(intent);
     return last?.key === key ? last.prepared.headers : undefined;
   }
 
-  #turn(client: CoreClient, intent: string, signal: AbortSignal | undefined, told: Tell): TurnOptions {
+  #turn(client: CoreClient, intent: string, signal: AbortSignal | undefined, emit: Emit): TurnOptions {
     const { namespace, totalTime: longest } = this.#settings;
-    return { client, namespace, intent, signal, longest, onWait: () => told("inprogress", { intent, elsewhere: true }) };
+    return { client, namespace, intent, signal, longest, onWait: () => emit("inprogress", { intent, elsewhere: true }) };
   }
 
-  /** Why a call ended before or in a wait for its turn. */
-  #notBegun(intent: string, signal: AbortSignal | undefined, told: Tell, error: unknown): unknown {
-    if (error instanceof TooLong) return this.#tooLong(intent, told);
+  /** Returns the error of a call that ended before its turn. */
+  #notBegun(intent: string, signal: AbortSignal | undefined, emit: Emit, error: unknown): unknown {
+    if (error instanceof TooLong) return this.#tooLong(intent, emit);
     return signal?.aborted ? this.#aborted(intent, signal.reason) : error;
   }
 
-  #result(intent: string, prepared: Prepared, { end, response, cause, aborted, sent, differs }: Ended, tell: Tell): Response {
+  #result(intent: string, prepared: Prepared, { end, response, cause, aborted, sent, differs }: CallResult, emit: Emit): Submitted {
     const { status } = end;
     const detail = { intent, key: status.key, attempts: status.attempts ?? 0 };
     if (aborted) {
-      if (isOpen(status)) tell("unknown", { intent, key: status.key, reason: "aborted" });
+      if (end.open) emit("unknown", { intent, key: status.key, reason: "aborted" });
       throw this.#aborted(intent, cause);
     }
     switch (end.end) {
-      case "answered":
-        if (end.settled) this.#settle(intent, status, tell);
-        return response!;
+      case "response":
+        if (end.settled) this.#settle(intent, status, emit);
+        return { response: response!, outcome: this.#isSuccess(response!.status) ? "succeeded" : "refused" };
       case "payload_changed":
-        // Known by now, if it was not before.
-        this.#settle(intent, status, tell);
+        this.#settle(intent, status, emit);
         throw new PayloadChangedError({ ...detail, outcome: "succeeded", httpStatus: end.httpStatus });
       case "not_resolved":
-        tell("unknown", { intent, key: status.key, reason: "not_resolved" });
+        emit("unknown", { intent, key: status.key, reason: "not_resolved" });
         throw new PayloadChangedError({ ...detail, outcome: "unknown", hint: differs });
-      case "answer_gone":
-        this.#settle(intent, status, tell);
-        throw new AnswerGoneError({ ...detail, httpStatus: end.httpStatus! });
+      case "response_gone":
+        this.#settle(intent, status, emit);
+        throw new ResponseGoneError({ ...detail, httpStatus: end.httpStatus! });
       case "key_reused":
-        this.#settle(intent, status, tell);
+        this.#settle(intent, status, emit);
         throw new KeyReusedError({ ...detail, response });
       case "key_voided":
-        this.#settle(intent, status, tell);
+        this.#settle(intent, status, emit);
         throw new KeyVoidedError(detail);
       default: {
         const reason = end.why ?? "outcome";
-        // Of what was sent, whatever is stored by now.
+        // The error is about the attempt that was sent, whatever is stored now.
         if (sent) Object.assign(detail, { key: sent.key, attempts: sent.attempt });
-        tell("unknown", { intent, key: detail.key, reason: end.doubt ?? reason });
-        const hint = hintOf(end.doubt, prepared, response);
-        throw new OutcomeUnknownError({ ...detail, reason, doubt: end.doubt, hint, response, cause });
+        emit("unknown", { intent, key: detail.key, reason: end.unknownReason ?? reason });
+        const { unknownReason } = end;
+        const hint = hintFor(unknownReason, prepared, response, (status) => this.#isSuccess(status));
+        throw new OutcomeUnknownError({ ...detail, reason, unknownReason, hint, response, cause });
       }
     }
   }
 
-  #settle(intent: string, status: IntentStatus, tell: Tell): void {
+  #isSuccess(status: number): boolean {
+    return this.#core!.core.isSuccess(status);
+  }
+
+  #settle(intent: string, status: IntentStatus, emit: Emit): void {
     this.#inMemory.delete(intent);
     const { key, state, httpStatus } = status;
-    tell("settled", { intent, state, ...(key && { key }), ...(httpStatus && { httpStatus }) });
+    emit("settled", { intent, state, ...(key && { key }), ...(httpStatus && { httpStatus }) });
   }
 
   #aborted(intent: string, cause: unknown): AbortedError {
-    // Without the core, nobody knows what is stored.
-    const { state, key, attempts = 0 }: IntentStatus = this.#core ? this.status(intent) : { state: "unknown" };
-    const outcome = isOpen({ state }) ? "unknown" : state === "succeeded" ? "succeeded" : "not_sent";
+    // Without the core, it is unknown what is stored.
+    const { key, attempts = 0 }: Partial<IntentStatus> = this.#core ? this.status(intent) : {};
+    const outcome = (this.#core?.client.afterAbort(intent) ?? "unknown") as AbortedError["outcome"];
     return new AbortedError({ intent, key, attempts, outcome, cause });
   }
 
-  #tooLong(intent: string, tell: Tell): OutcomeUnknownError {
+  #tooLong(intent: string, emit: Emit): OutcomeUnknownError {
     const { key, attempts = 0 } = this.status(intent);
     const reason = "time_used_up";
-    tell("unknown", { intent, key, reason });
+    emit("unknown", { intent, key, reason });
     return new OutcomeUnknownError({ intent, key, attempts, reason });
   }
 
-  /** Tells, and with it whether storage failed. */
-  #telling(tell: Tell): Tell {
+  /** Returns an `emit` that also reports when storage fails. */
+  #withLoss(emit: Emit): Emit {
     return (type, detail) => {
-      this.#tellLoss(tell);
-      tell(type, detail);
+      this.#emitLoss(emit);
+      emit(type, detail);
     };
   }
 
-  #tellLoss(tell: Tell = this.tell): void {
+  #emitLoss(emit: Emit = this.emit): void {
     const reason = this.#core?.client.takeLoss() as ClientEvents["storage-degraded"]["reason"] | undefined;
-    if (reason) tell("storage-degraded", { reason });
+    if (reason) emit("storage-degraded", { reason });
   }
 
   #now(): CoreClient | undefined {
@@ -399,97 +402,6 @@ export class OncekeyClient extends Events implements Client {
     if (this.#core) return;
     this.#core = { core, client: new core.Client(this.#settings.core as never) };
     const reason = this.#loader.fallback;
-    if (reason) this.tell("wasm-fallback", { reason });
+    if (reason) this.emit("wasm-fallback", { reason });
   }
-}
-
-class NamedIntent implements Intent {
-  readonly name: string;
-  readonly #client: OncekeyClient;
-  readonly #options: IntentOptions;
-
-  constructor(client: OncekeyClient, name: string, options: IntentOptions) {
-    this.name = name;
-    this.#client = client;
-    this.#options = options;
-  }
-
-  fetch(url: string | URL, init?: IntentInit): Promise<Response> {
-    return this.#client.send(this.name, url, init, this.#options, this.#client.tell);
-  }
-
-  async resolve(options: ResolveOptions = {}): Promise<IntentStatus> {
-    checkOptions("resolve", options, RESOLVE);
-    return this.#client.findOut(this.name, options, false, this.#client.tell);
-  }
-
-  async abandon(options: { signal?: AbortSignal } = {}): Promise<IntentStatus> {
-    checkOptions("abandon", options, ABANDON);
-    return this.#client.findOut(this.name, options, true, this.#client.tell);
-  }
-
-  status(): IntentStatus {
-    return this.#client.status(this.name);
-  }
-
-  forget(): void {
-    this.#client.forget(this.name);
-  }
-}
-
-/** An intent's name, if it is one. */
-export function named(name: unknown): string {
-  if (typeof name !== "string" || name === "") throw new TypeError("An intent needs a name, such as order:1042.");
-  return name;
-}
-
-function submitOf(prepared: Prepared, options: IntentOptions, waitedSince: number | undefined): object {
-  const { url, method, body, headers, ownKey, offeredKey } = prepared;
-  return {
-    method,
-    origin: url.origin,
-    path: url.pathname,
-    query: url.search.slice(1) || undefined,
-    contentType: headers.get("content-type") ?? undefined,
-    body: body ?? new Uint8Array(),
-    ignore: options.ignore,
-    expects: options.expects ?? expected(prepared),
-    ownKey,
-    offeredKey,
-    waitedSince,
-  };
-}
-
-/** Whether something may have been executed, and nobody knows yet. */
-export function isOpen({ state }: IntentStatus): boolean {
-  return state === "sending" || state === "unknown";
-}
-
-function isSettled({ state }: IntentStatus): boolean {
-  return state === "succeeded" || state === "refused" || state === "voided";
-}
-
-/** What is likely wrong. */
-function hintOf(doubt: string | undefined, prepared: Prepared, response: Response | undefined): string | undefined {
-  if (doubt === "network") return corsHint(prepared);
-  if (doubt === "no_proof") return proofHint(response);
-  if (doubt === "redirected") return "The answer is that of a page that a redirect led to (a log-in page?), and does not show that it is the request's own.";
-  if (doubt !== "not_the_api") return undefined;
-  const type = response?.headers.get("content-type") ?? "of no media type";
-  return `The answer was ${type}: if that is the API's, name it in the intent's option "expects".`;
-}
-
-/** An answer may be somebody else's, or the server's own whose headers cannot be read. */
-function proofHint(response: Response | undefined): string | undefined {
-  if (!response) return undefined;
-  return response.status < 400
-    ? 'The answer had no "Idempotency-State", as those of this server have: a service worker or somebody on the way may have given it. If it is the server\'s, name the header in Access-Control-Expose-Headers.'
-    : `The ${response.status} may be about its attempt alone, while an earlier one was executed. If this server answers so only for the key itself, name the status in the client's "finalStatuses".`;
-}
-
-/** A header that CORS does not allow looks exactly like a dead server. */
-function corsHint({ url }: Prepared): string | undefined {
-  const here = globalThis.location?.origin;
-  if (!here || here === url.origin) return undefined;
-  return `If ${url.origin} is up, its CORS answers may lack "Idempotency-Key" in Access-Control-Allow-Headers, or ${here} in Access-Control-Allow-Origin.`;
 }

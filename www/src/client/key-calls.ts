@@ -1,6 +1,6 @@
-// The two calls that tell about a key: its state, and to void it.
+// The two key calls: one asks for the state of a key, one voids it.
 
-import type { KeyCallAs } from "../core.js";
+import type { KeyCallCredential } from "../core.js";
 import { uncached } from "./request.js";
 import { abortable, timer } from "./wait.js";
 
@@ -8,20 +8,20 @@ export interface KeyCall {
   key: string;
   what: "ask" | "void";
   signal: AbortSignal | undefined;
-  /** How it is to be made, with the headers that there are: the core compares them with those of the request. */
-  as(headers: Headers): KeyCallAs;
+  /** Returns the credential to use. The core compares these headers with those of the request. */
+  credentialFrom(headers: Headers): KeyCallCredential;
   /** The headers of the call's own request. */
   own: Headers | undefined;
-  /** Those of the request with this key, where it is still in memory. */
+  /** The headers of the request with this key, if it is still in memory. */
   sent: Headers | undefined;
 }
 
-/** What a key call answered. Undefined when there was no answer that can be read. */
+/** The result of a key call. Undefined if there was no readable response. */
 export interface KeyReport {
   status: number;
   state?: string;
   httpStatus?: number;
-  /** Why the call was not made: under another credential the key is another key. Then the status is 0. */
+  /** Why the key call was not made: under another credential it would be another key. The status is 0 then. */
   differs?: string;
 }
 
@@ -49,22 +49,22 @@ export function keyCalls({ url, headers, credentials, fetch }: KeyCallOptions): 
       const credential = await credentialOf(given, headers);
       if ("differs" in credential) return { status: 0, differs: credential.differs };
       const { headers: all, cookies } = credential;
-      // In a header, so that it is in no URL and no log.
+      // In a header, so that no URL and no log contains the key.
       all.set("idempotency-key", key);
       all.set("accept", "application/json");
       const target = new URL(url);
       if (what === "void") target.pathname = `${target.pathname.replace(/\/$/, "")}/void`;
       if (controller.signal.aborted) return undefined;
       const mode = cookies === undefined ? credentials : cookies ? "include" : "omit";
-      const answer = await fetch.call(globalThis, target.href, {
+      const response = await fetch.call(globalThis, target.href, {
         method: what === "void" ? "POST" : "GET",
         headers: all,
         ...uncached(),
         signal: controller.signal,
         ...(mode && globalThis.origin !== undefined && { credentials: mode }),
       });
-      const { status } = answer;
-      const text = await answer.text();
+      const { status } = response;
+      const text = await response.text();
       if (status !== 200) return { status };
       const body = JSON.parse(text) as { state?: unknown; http_status?: unknown };
       return {
@@ -74,7 +74,7 @@ export function keyCalls({ url, headers, credentials, fetch }: KeyCallOptions): 
       };
     };
     try {
-      // `headers` need not heed the signal.
+      // `headers` may ignore the signal.
       return await abortable(call(), controller.signal);
     } catch {
       return undefined;
@@ -85,21 +85,21 @@ export function keyCalls({ url, headers, credentials, fetch }: KeyCallOptions): 
   };
 }
 
-/** The credential of the request, from wherever it can be had. `cookies` is undefined where nothing is known of it. */
+/** Returns the credential of the request from the first source that has it. `cookies` is undefined if nothing is known. */
 async function credentialOf(
-  { as, own, sent }: KeyCall,
+  { credentialFrom, own, sent }: KeyCall,
   headers: KeyCallOptions["headers"],
 ): Promise<{ headers: Headers; cookies: boolean | undefined } | { differs: string }> {
   const known = [own, sent, new Headers()];
   for (const source of known) {
-    const found = source && as(source);
+    const found = source && credentialFrom(source);
     if (!found || found.differs) continue;
-    // Of a request that nothing is known of, the call's own speaks, or what the page says.
+    // If nothing is known about the request, the headers of the own request count, or those that the page returns.
     if (found.cookies !== undefined || source === own) return { headers: pick(source, found.names), cookies: found.cookies };
   }
   const source = new Headers(await headers?.());
-  const found = as(source);
-  if (found.differs) return { differs: worded(found) };
+  const found = credentialFrom(source);
+  if (found.differs) return { differs: differenceText(found) };
   return { headers: pick(source, found.names), cookies: found.cookies };
 }
 
@@ -107,16 +107,16 @@ function pick(source: Headers, names: string[] = []): Headers {
   return new Headers(names.map((name) => [name, source.get(name)!]));
 }
 
-function worded({ differs, names = [] }: KeyCallAs): string {
-  const why = "Under another credential its key is another key, so it was neither asked about nor given up.";
+function differenceText({ differs, names = [] }: KeyCallCredential): string {
+  const why = "The key call was not made, because under another credential it would be another key.";
   switch (differs) {
     case "headers": {
       const which = names.map((name) => `"${name}"`).join(", ");
-      return `${why} The client's "headers" lack what the request carried, or have another value of it: ${which}.`;
+      return `${why} The client's "headers" must return the values of the request for ${which}.`;
     }
     case "cookie":
-      return `${why} The request carried cookies of another origin than that of "keyUrl": serve both on one origin.`;
+      return `${why} The request sent cookies to another origin than that of "keyUrl". Serve both on one origin.`;
     default:
-      return `${why} It was sent under more than one credential (a header or a cookie differed), and no key call speaks for all of them.`;
+      return `${why} The key was sent under several credentials: a header or a cookie differed.`;
   }
 }

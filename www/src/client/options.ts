@@ -1,5 +1,5 @@
-// The names of all options, and what each may be: the one list of them. A name that is not on it is an error at once,
-// since a misspelt option would be one that silently does nothing.
+// The names of all options, and the values that each takes. Any other name is an error at once, because a misspelt
+// option would silently do nothing.
 
 type Check = { is: (value: unknown) => boolean; what: string } | Options;
 /** The options of one place, each with what it may be. */
@@ -67,7 +67,7 @@ export const GUARD: Options = {
   messages: MESSAGES,
   request: aFunction,
   options: INTENT,
-  onAnswer: aFunction,
+  onResponse: aFunction,
   onError: aFunction,
 };
 
@@ -87,14 +87,14 @@ export const ELEMENT = ["intent", "send", "key-field", "expects", "next", "key-u
 /** What follows `data-oncekey-`: on <html>, on a form, and on what is in the form. */
 export const DATA = { html: ["key-url"], form: ["send", "key-field", "expects", "next"], inside: ["busy", "done", "status"] };
 
-/** Other words for an option, as other libraries have them. */
+/** The words of other libraries for our options. */
 const WORDS: Record<string, string> = {
   retries: "retry",
   maxretries: "retry",
   timeout: "retry",
-  onsuccess: "onAnswer",
-  onresponse: "onAnswer",
-  oncomplete: "onAnswer",
+  onsuccess: "onResponse",
+  onanswer: "onResponse",
+  oncomplete: "onResponse",
   onfailure: "onError",
   key: "intent",
   name: "intent",
@@ -110,23 +110,23 @@ const WORDS: Record<string, string> = {
 /** Throws a TypeError that names what is wrong with the options of `where`, and the right spelling. */
 export function checkOptions(where: string, given: unknown, options: Options): void {
   if (given === undefined) return;
-  if (!anObject(given)) throw new TypeError(`${where}: the options are an object, not ${shown(given)}.`);
+  if (!anObject(given)) throw new TypeError(`${where}: the options must be an object, not ${shown(given)}.`);
   for (const [name, value] of Object.entries(given as object)) {
     const known = Object.hasOwn(options, name) ? options[name] : undefined;
     if (!known) throw unknownName(where, name, Object.keys(options));
     if (value === undefined) continue;
     if (!isCheck(known)) checkOptions(`${where}: ${name}`, value, known);
-    else if (!known.is(value)) throw new TypeError(`${where}: ${name} has to be ${known.what}, not ${shown(value)}.`);
+    else if (!known.is(value)) throw new TypeError(`${where}: ${name} must be ${known.what}, not ${shown(value)}.`);
   }
 }
 
 /** Checks what is given to `fetch`. With a `fetch` of the page's own, other names may mean something. */
 export function checkInit(init: unknown, isOwnFetch: boolean): void {
   if (init === undefined) return;
-  if (!anObject(init)) throw new TypeError(`fetch: init is an object, not ${shown(init)}.`);
+  if (!anObject(init)) throw new TypeError(`fetch: init must be an object, not ${shown(init)}.`);
   for (const name of Object.keys(init as object)) {
     if (Object.hasOwn(INIT, name)) continue;
-    if (Object.hasOwn(INTENT, name)) throw new TypeError(`fetch: "${name}" is an option of the intent: client.intent(name, { ${name} }).`);
+    if (Object.hasOwn(INTENT, name)) throw new TypeError(`fetch: "${name}" is an option of the intent. Pass it to client.intent(name, { ${name} }).`);
     if (!isOwnFetch || spelling(name, Object.keys(INIT))) throw unknownName("fetch", name, Object.keys(INIT).slice(0, 15));
   }
   checkHeaders((init as RequestInit).headers);
@@ -134,7 +134,7 @@ export function checkInit(init: unknown, isOwnFetch: boolean): void {
 
 const CREDENTIALS = /^(authorization|.*api-?key|.*token)$/i;
 
-/** A header made of a variable that was not set would be sent as the text "undefined". */
+/** Refuses headers without a value: a variable that was not set would be sent as the text "undefined". */
 function checkHeaders(headers: unknown): void {
   if (!anObject(headers)) return;
   const isPairs = typeof (headers as Iterable<unknown>)[Symbol.iterator] === "function";
@@ -151,7 +151,7 @@ function checkHeaders(headers: unknown): void {
   }
 }
 
-/** What is wrong with the attributes of a guarded form, or of the element round it. Nothing of it stops the guard. */
+/** Returns what is wrong with the attributes of a guarded form or of its element. None of it stops the guard. */
 export function wrongAttributes(element: Element, known: string[], prefix: string): TypeError[] {
   const wrong: TypeError[] = [];
   for (const { name } of Array.from(element.attributes)) {
@@ -166,7 +166,7 @@ export function wrongAttributes(element: Element, known: string[], prefix: strin
 }
 
 function unknownName(where: string, name: string, known: string[], word = "option", found = spelling(name, known)): TypeError {
-  const right = found ? `Did you mean "${found}"?` : `It may be ${known.join(", ")}.`;
+  const right = found ? `Did you mean "${found}"?` : `Use one of ${known.join(", ")}.`;
   return new TypeError(`${where}: there is no ${word} "${name}". ${right}`);
 }
 
@@ -184,7 +184,7 @@ function spelling(name: string, known: string[]): string | undefined {
   return nearest;
 }
 
-/** How many letters have to be changed, put in, left out, or swapped with the next. */
+/** Returns how many letters must be changed, inserted, removed or swapped with the next. */
 function distance(one: string, other: string): number {
   let [before, last]: [number[], number[]] = [[], Array.from({ length: other.length + 1 }, (_, at) => at)];
   for (let row = 1; row <= one.length; row++) {
@@ -204,7 +204,7 @@ function isCheck(known: Check): known is { is: (value: unknown) => boolean; what
   return typeof known.is === "function";
 }
 
-/** A value may be a credential: its type is told, and no more. */
+/** Returns the type of a value and no more, because the value may be a credential. */
 function shown(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";

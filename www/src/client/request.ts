@@ -1,30 +1,30 @@
-// A request, serialised once: every attempt sends these bytes and this content type.
+// A request, serialised once: every attempt sends the same bytes and the same content type.
 
 import { type Serialised, multipart } from "./multipart.js";
-import type { IntentInit } from "../types.js";
+import type { IntentInit, IntentOptions } from "../types.js";
 
 export interface Prepared {
   method: string;
   url: URL;
   headers: Headers;
   body: Uint8Array<ArrayBuffer> | undefined;
-  /** The caller's own key. */
+  /** The key that the caller chose. */
   ownKey: string | undefined;
-  /** What else `fetch` is to know. */
+  /** Further options of `fetch`. */
   init: RequestInit;
-  /** The key that the server has put into its form: see src/client/offer.rs. */
+  /** The key that the server put into its form: see src/client/offer.rs. */
   offeredKey?: string | undefined;
-  /** The body with the intent's key in the form's own field. Nothing else tells one attempt from another. */
+  /** Returns the body with the intent's key in the form's field for it. Attempts differ in nothing else. */
   bodyWith?(key: string): Uint8Array<ArrayBuffer>;
 }
 
-/** The most that `fetch` takes with `keepalive`, in bytes. */
+/** The largest body that `fetch` takes with `keepalive`, in bytes. */
 const KEEPALIVE = 65_536;
 
 /**
- * Reads streams, forms and blobs to their end, so that no attempt can differ from the first. What `fetch` would refuse
- * to send is a TypeError now, before a key is stored. `expects`: the media types that the caller expects, if it says so.
- * `keyField`: the field of a form that is for the key; it is no part of the payload.
+ * Reads streams, forms and blobs to their end, so that no attempt can differ from the first. Throws a TypeError for
+ * requests that `fetch` would refuse, before a key is stored. `expects`: the media types that the caller expects, if it
+ * names them. `keyField`: the field of a form for the key, which is no part of the payload.
  */
 export async function prepare(
   url: string | URL,
@@ -32,14 +32,14 @@ export async function prepare(
   expects?: string,
   keyField?: string,
 ): Promise<Prepared> {
-  if (typeof url !== "string" && !(url instanceof URL)) throw new TypeError("An intent takes an URL and an init, no Request.");
+  if (typeof url !== "string" && !(url instanceof URL)) throw new TypeError("An intent takes a URL and an init, not a Request. Pass the URL.");
   const { method = "POST", headers: given, body, signal: _, ...rest } = init;
   const upper = method.toUpperCase();
-  // `patch` stays as it is: fetch does not change it either, and servers would see another method.
+  // `patch` stays in lower case, because `fetch` does not change it either.
   const known = ["POST", "PUT", "DELETE"].includes(upper) ? upper : method;
-  if (upper === "GET" || upper === "HEAD") throw new TypeError(`An intent is a write; ${upper} needs no key. Use fetch().`);
+  if (upper === "GET" || upper === "HEAD") throw new TypeError(`An intent is a write, and ${upper} needs no key. Use fetch().`);
   if (rest.mode === "no-cors") {
-    throw new TypeError('mode "no-cors" hides the answer, so that nobody could tell whether it succeeded. Use CORS.');
+    throw new TypeError('mode "no-cors" hides the response, so the outcome would stay unknown. Use CORS.');
   }
   const headers = new Headers(given);
   const ownKey = headers.get("idempotency-key") ?? undefined;
@@ -62,7 +62,7 @@ export async function prepare(
   if (!headers.has("accept") && /[/+]json\b/i.test(expects ?? JSON_TYPE)) headers.set("accept", expects ?? JSON_TYPE);
   const target = new URL(url, base());
   const all = { ...uncached(), ...rest };
-  // With the key of the form's own field, if there is one: a minted key is as long as this.
+  // With the key in the form's field, if there is one. A minted key has this length.
   const whole = bodyWith ? bodyWith(offeredKey ?? "0".repeat(36)) : bytes;
   checkSendable(target, { ...all, method: known, headers }, whole?.length ?? 0);
   return {
@@ -76,7 +76,7 @@ export async function prepare(
   };
 }
 
-/** Of any frame: each has a `FormData` of its own. */
+/** Returns whether this is a `FormData` of any frame. */
 function isFormData(body: BodyInit): body is FormData {
   return Object.prototype.toString.call(body) === "[object FormData]";
 }
@@ -96,47 +96,65 @@ async function read(body: BodyInit): Promise<Serialised> {
 
 const JSON_TYPE = "application/json";
 
-/** Throws what `fetch` would throw without sending anything. Its constructor does not see all of it. */
+/** Throws what `fetch` would throw without sending anything. The constructor of `Request` checks only a part. */
 function checkSendable(url: URL, init: RequestInit, length: number): void {
-  // A user in the URL, a method, header, mode or other setting that may not be.
+  // A user in the URL, or a method, header, mode or other setting that is not allowed.
   new Request(url.href, init);
   if (/^(?:about|blob|data|file|ftp|javascript|mailto|wss?):$/.test(url.protocol)) {
     throw new TypeError(`A request cannot be sent to ${url.protocol} URLs. Use https:.`);
   }
   if (init.keepalive && length > KEEPALIVE) {
-    throw new TypeError(`With keepalive a body may have ${KEEPALIVE} bytes; this one has ${length}. Leave keepalive out.`);
+    throw new TypeError(`With keepalive a body may have at most ${KEEPALIVE} bytes; this body has ${length}. Leave keepalive out.`);
   }
   const here = globalThis.origin;
   if (init.mode === "same-origin" && here !== undefined && url.origin !== here) {
     throw new TypeError(`mode "same-origin" allows ${here} only, and the URL is on ${url.origin}.`);
   }
   if (init.cache === "only-if-cached") {
-    throw new TypeError('cache "only-if-cached" sends nothing. Leave it out: the answer to a write is in no cache.');
+    throw new TypeError('cache "only-if-cached" sends nothing. Leave it out.');
   }
 }
 
-/** Whether a request carries cookies, and whether these are the ones that key calls carry. See src/client/credential.rs. */
+/** Returns whether a request carries cookies, and whether key calls carry the same ones. See src/client/credential.rs. */
 export function cookiesOf({ url, init }: Pick<Prepared, "url" | "init">, keyUrl: URL | undefined): "none" | "same" | "elsewhere" {
   const here = globalThis.origin;
   const { credentials = "same-origin" } = init;
-  // Where there is no page, there are no cookies.
+  // Without a page, there are no cookies.
   if (here === undefined || credentials === "omit") return "none";
   if (credentials === "same-origin" && url.origin !== here) return "none";
   return url.origin === (keyUrl?.origin ?? here) ? "same" : "elsewhere";
 }
 
-/** What relative URLs are relative to, as for `fetch`: `<base href>` counts, and a frame of `srcdoc` has its page's. */
+/** Returns the base of relative URLs, as for `fetch`: `<base href>` counts, and a `srcdoc` frame has the base of its page. */
 export function base(): string | undefined {
   return globalThis.document?.baseURI ?? globalThis.location?.href;
 }
 
-/** No answer may come out of a cache. Where `fetch` knows none, as in many Workers, it refuses to be told so. */
+/** Returns options that keep responses out of caches. In many Workers `fetch` has no cache, and refuses the option. */
 export function uncached(): RequestInit {
   return "cache" in Request.prototype ? { cache: "no-store" } : {};
 }
 
-/** The media types that the API answers with, where the caller does not say so. */
-export function expected(prepared: Prepared): string {
+/** Returns the media types of the API, if the caller does not name them. */
+function expected(prepared: Prepared): string {
   const accept = prepared.headers.get("accept");
   return accept ? accept.replace(/;[^,]*/g, "") : "application/json";
+}
+
+/** Returns a request as the core takes it. */
+export function submitOf(prepared: Prepared, options: Pick<IntentOptions, "ignore" | "expects">, waitedSince: number | undefined): object {
+  const { url, method, body, headers, ownKey, offeredKey } = prepared;
+  return {
+    method,
+    origin: url.origin,
+    path: url.pathname,
+    query: url.search.slice(1) || undefined,
+    contentType: headers.get("content-type") ?? undefined,
+    body: body ?? new Uint8Array(),
+    ignore: options.ignore,
+    expects: options.expects ?? expected(prepared),
+    ownKey,
+    offeredKey,
+    waitedSince,
+  };
 }

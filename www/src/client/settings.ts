@@ -1,4 +1,4 @@
-// What a caller may leave out, filled in. Numbers are checked by the core.
+// The settings of a client with their defaults. The core checks numbers.
 
 import { CLIENT, checkOptions } from "./options.js";
 import { base } from "./request.js";
@@ -10,10 +10,10 @@ export interface Settings {
   headers: ClientOptions["headers"];
   credentials: RequestCredentials | undefined;
   fetch: typeof fetch;
-  /** Whether `fetch` is the page's own. */
+  /** Whether the page gave its own `fetch`. */
   isOwnFetch: boolean;
   totalTime: number;
-  /** For the core: see JsSettings in www/wasm/src/client.rs. */
+  /** The settings of the core: see JsSettings in www/wasm/src/client.rs. */
   core: object;
 }
 
@@ -24,7 +24,7 @@ export function read(options: ClientOptions): Settings {
   checkOptions("createClient", options, CLIENT);
   const { retry = {}, namespace = "oncekey", keyUrl, storage } = options;
   if (retry.jitter !== undefined && retry.jitter !== "full" && retry.jitter !== "none") {
-    throw new RangeError('retry.jitter may be "full" or "none"');
+    throw new RangeError('retry.jitter must be "full" or "none".');
   }
   const totalTime = retry.totalTime ?? Math.max(180 * SECOND, retry.attemptTimeout ?? 0);
   return {
@@ -32,7 +32,7 @@ export function read(options: ClientOptions): Settings {
     keyUrl: keyUrl === undefined || keyUrl === null ? undefined : new URL(keyUrl, base()),
     headers: options.headers,
     credentials: options.credentials,
-    // Looked up at each call: pages and tests put their own in its place.
+    // Read at each call, because pages and tests replace the global `fetch`.
     fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
     isOwnFetch: options.fetch !== undefined,
     totalTime,

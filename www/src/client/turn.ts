@@ -1,6 +1,6 @@
-// Whose turn it is to send for an intent: one page, and in it one call, at a time.
+// The turn to send for an intent: one page, and in it one call, at a time.
 //
-// Web Locks decide among tabs where there are any, else a lease in storage (src/client/tab_lease.rs).
+// Web Locks decide among tabs. Browsers without them use a lease in storage (src/client/tab_lease.rs).
 
 import type { CoreClient } from "../core.js";
 import { abortable, sleep, timer } from "./wait.js";
@@ -10,43 +10,43 @@ export interface TurnOptions {
   namespace: string;
   intent: string;
   signal: AbortSignal | undefined;
-  /** The longest that it waits for other calls, in milliseconds; then it rejects with {@link TooLong}. */
+  /** The longest wait for other calls, in milliseconds. After it, `takeTurn` rejects with {@link TooLong}. */
   longest: number;
-  /** Another call is sending for this intent. */
+  /** Called when another call is sending for this intent. */
   onWait(): void;
 }
 
 export interface Turn {
-  /** A key that is new was stored now. */
+  /** Notes that a new key was stored now. */
   keyed(): void;
-  /** Since when this call has waited for another one, if it did. */
+  /** Since when this call waited for another call, if it did. */
   waitedSince: number | undefined;
-  /** To be called before each attempt: waits until it is this call's turn again, should it have lost it. */
+  /** Called before each attempt: if the call has lost its turn, waits until it has it again. */
   keep(): Promise<void>;
 }
 
-/** Another call has not come to its end: its page may be frozen, with the lock in its hands. */
+/** Another call did not end in time. Its page may be frozen while it holds the lock. */
 export class TooLong extends Error {}
 
 /**
- * After how long, in milliseconds, every tab has seen a write. Tabs live in processes of their own, each with a copy
- * of localStorage; a write reaches the others a little later, and a lock does not wait for it. Who took over at once
+ * After how long, in milliseconds, every tab has seen a write. Tabs run in different processes, each with a copy of
+ * localStorage. A write reaches the others a little later, and a lock does not wait for it. A tab that took over at once
  * might find no key, and make a second one.
  *
- * - A lock is held until the key that its call stored has been seen. After a success its answer waits for that, since
- *   the page is likely left then, and Firefox keeps no page for Back that holds a lock. Any other answer does not wait.
- * - Who has waited for a lock, or finds an open outcome under a free one, reads again after that time: then it has seen
- *   the last write, too.
+ * - A call holds its lock until other tabs have seen the key that it stored. After a success the call returns only then,
+ *   because the page is likely to be left, and Firefox keeps no page for Back that holds a lock. Other ends do not wait.
+ * - A call that waited for a lock, or finds an open outcome under a free lock, reads again after this time. Then it has
+ *   seen the last write.
  */
 const SEEN_AFTER = 100;
 
-/** The calls of this page, the last one of each intent. */
+/** The last call of this page for each intent. */
 const tails = new Map<string, Promise<unknown>>();
 
-/** The locks that are held after a call has ended, each with what takes it over: this page has seen every write. */
+/** The locks that are held after a call has ended, each with a function that takes it over. This page has seen every write. */
 const held = new Map<string, () => Release>();
 
-/** Runs when it is the call's turn; the next one has to wait until that has ended. */
+/** Runs `run` when it is the call's turn. The next call waits until it has ended. */
 export async function takeTurn<T>(given: TurnOptions, run: (turn: Turn) => Promise<T>): Promise<T> {
   const name = lockName(given.namespace, given.intent);
   const { options, begin, end } = patient(given);
@@ -57,16 +57,16 @@ export async function takeTurn<T>(given: TurnOptions, run: (turn: Turn) => Promi
     waited = true;
   };
   let keyedAt = -Infinity;
-  const go = (claim: () => Promise<void>) => {
+  const go = (takeBack: () => Promise<void>) => {
     end();
     const keep = () => {
       begin();
-      return claim().finally(end);
+      return takeBack().finally(end);
     };
     const keyed = () => void (keyedAt = performance.now());
     return run({ waitedSince: waited ? since : undefined, keep, keyed });
   };
-  /** How long it takes until every tab has seen the key that was stored. */
+  /** Returns how long it takes until every tab has seen the stored key. */
   const unseen = () => keyedAt + SEEN_AFTER - performance.now();
 
   const before = tails.get(name);
@@ -79,7 +79,7 @@ export async function takeTurn<T>(given: TurnOptions, run: (turn: Turn) => Promi
   };
   begin();
   const mine = among().finally(end);
-  // Who comes next waits for this call and, should it give up early, for those before it.
+  // The next call waits for this call and, if this one ends early, for the calls before it.
   const tail = Promise.allSettled([before, mine]);
   tails.set(name, tail);
   try {
@@ -92,15 +92,15 @@ export async function takeTurn<T>(given: TurnOptions, run: (turn: Turn) => Promi
 }
 
 /**
- * One name for each pair: a colon in the namespace is none between the two. Without one the name is that of earlier
- * releases, which may be open in another tab.
+ * Returns one name for each pair: a colon in the namespace does not separate the two. A namespace without a colon has the
+ * name that earlier releases use, which may be open in another tab.
  */
 function lockName(namespace: string, intent: string): string {
   if (!namespace.includes(":")) return `oncekey:${namespace}:${intent}`;
   return `oncekey ${namespace.length}:${namespace}:${intent}`;
 }
 
-/** Gives the options a signal that aborts as the caller's does, or when it has been waited too long. */
+/** Returns the options with a signal that aborts with the caller's signal, or after the longest wait. */
 function patient(options: TurnOptions): { options: TurnOptions; begin(): void; end(): void } {
   const { signal, longest } = options;
   const controller = new AbortController();
@@ -128,7 +128,6 @@ async function amongTabs<T>(
   unseen: () => number,
 ): Promise<T> {
   const { client, intent, signal } = options;
-  const stateOf = () => (client.status(intent) as { state: string }).state;
   const locks = webLocks();
   if (!locks) return byLease(options, wait, go);
   let release: Release | undefined;
@@ -138,13 +137,13 @@ async function amongTabs<T>(
     isSeen = release !== undefined;
     release ??= await acquire(locks, name, { ifAvailable: true });
     if (release) {
-      isSeen ||= !["sending", "unknown"].includes(stateOf());
+      isSeen ||= client.afterAbort(intent) !== "unknown";
     } else {
       wait();
       release = await acquire(locks, name, signal ? { signal } : {});
     }
   } catch (error) {
-    // A frame without an origin has the interface and may not use it.
+    // A frame without an origin has Web Locks but must not use them.
     if ((error as { name?: unknown } | null)?.name !== "SecurityError") throw error;
     return byLease(options, wait, go);
   }
@@ -152,20 +151,20 @@ async function amongTabs<T>(
   try {
     if (!isSeen) await sleep(SEEN_AFTER, signal);
     const result = await go(nothing);
-    isLast = stateOf() === "succeeded";
+    isLast = client.afterAbort(intent) === "succeeded";
     if (isLast && unseen() > 0) await sleep(unseen());
     return result;
   } finally {
     if (isLast || unseen() <= 0) await release?.();
-    // Nothing of this page waits for the rest: neither the answer nor the next call.
+    // Nothing in this page waits for the rest of that time.
     else if (release) hold(name, release, unseen());
   }
 }
 
-/** Lets go of a lock. Gives when others can have it. */
+/** Releases a lock. Resolves when other tabs can take it. */
 type Release = () => Promise<void>;
 
-/** Waits for the lock, and gives what lets go of it; undefined where it is not to be waited for, and taken. */
+/** Waits for the lock and returns its release. Undefined if the call should not wait and the lock is taken. */
 function acquire(locks: LockManager, name: string, options: LockOptions): Promise<Release | undefined> {
   return new Promise((resolve, reject) => {
     let isHeld = false;
@@ -180,7 +179,7 @@ function acquire(locks: LockManager, name: string, options: LockOptions): Promis
       });
     };
     const ended: Promise<void> = locks.request(name, options, got as LockGrantedCallback<void>).catch((error: unknown) => {
-      // It may have been stolen while nobody used it.
+      // The lock may have been stolen while no call used it.
       if (isHeld) held.delete(name);
       reject(error);
     });
@@ -206,33 +205,33 @@ async function byLease<T>(
   go: (keep: () => Promise<void>) => Promise<T>,
 ): Promise<T> {
   const { client, intent } = options;
-  const claim = async () => {
+  const acquireLease = async () => {
     for (;;) {
-      const claimed = client.claim(intent) as { do: "send" } | { do: "wait" | "confirm"; after: number };
-      if (claimed.do === "send") return;
-      if (claimed.do === "wait") wait();
-      await sleep(claimed.after, options.signal, claimed.do === "wait" ? storageChange : undefined);
-      if (claimed.do === "confirm" && client.isClaimed(intent)) return;
+      const lease = client.acquireLease(intent) as { do: "send" } | { do: "wait" | "confirm"; after: number };
+      if (lease.do === "send") return;
+      if (lease.do === "wait") wait();
+      await sleep(lease.after, options.signal, lease.do === "wait" ? storageChange : undefined);
+      if (lease.do === "confirm" && client.holdsLease(intent)) return;
     }
   };
   try {
-    await claim();
+    await acquireLease();
   } catch (error) {
-    // It may have been written, and not confirmed.
-    client.unclaim(intent);
+    // The lease may be written and not confirmed.
+    client.releaseLease(intent);
     throw error;
   }
-  const renewal = setInterval(() => client.renewClaim(intent), client.claimRenewal);
-  // Its successor, often this very page loaded anew, need not wait until the claim dies.
-  const stay = on("pagehide", () => client.unclaim(intent));
+  const renewal = setInterval(() => client.renewLease(intent), client.leaseRenewal);
+  // The next page, often this one after a reload, does not have to wait until the lease expires.
+  const stay = on("pagehide", () => client.releaseLease(intent));
   try {
     return await go(async () => {
-      if (!client.isClaimed(intent)) await claim();
+      if (!client.holdsLease(intent)) await acquireLease();
     });
   } finally {
     clearInterval(renewal);
     stay();
-    client.unclaim(intent);
+    client.releaseLease(intent);
   }
 }
 
@@ -240,7 +239,7 @@ function storageChange(resolve: () => void): () => void {
   return on("storage", resolve);
 }
 
-/** Listens, where there is a page. Gives what ends that. */
+/** Listens, if there is a page. Returns a function that stops. */
 function on(event: "storage" | "pagehide", listener: () => void): () => void {
   if (typeof addEventListener !== "function") return () => {};
   addEventListener(event, listener);

@@ -1,15 +1,15 @@
-// Waiting, so that it can be ended.
+// Waits that can be ended early.
 
-/** The longest that a timer can wait; beyond it, it would fire at once. */
+/** The longest wait of a timer. A longer one would fire at once. */
 const LONGEST = 2 ** 31 - 1;
 
-/** Calls back after so many milliseconds. Gives what cancels that. */
+/** Calls back after so many milliseconds. Returns a function that cancels it. */
 export function timer(after: number, callback: () => void): () => void {
   const id = setTimeout(callback, Math.min(after, LONGEST));
   return () => clearTimeout(id);
 }
 
-/** Waits; rejects with the signal's reason when that comes first. `wake` may end it early. */
+/** Waits. Rejects with the signal's reason if the signal aborts first. `wake` may end the wait early. */
 export function sleep(after: number, signal?: AbortSignal, wake?: (resolve: () => void) => () => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const done = (then: () => void) => () => {
@@ -26,7 +26,7 @@ export function sleep(after: number, signal?: AbortSignal, wake?: (resolve: () =
   });
 }
 
-/** What comes; rejects with the signal's reason when that comes first, whatever becomes of the rest. */
+/** Returns what the promise returns, or rejects with the signal's reason if the signal aborts first. */
 export function abortable<T>(coming: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return coming;
   return new Promise((resolve, reject) => {
@@ -37,7 +37,7 @@ export function abortable<T>(coming: Promise<T>, signal: AbortSignal | undefined
   });
 }
 
-/** Waits until the browser has a network again, where it says that it has none: an attempt would likely be in vain. */
+/** If the browser says that it is offline, waits until it is online: an attempt would probably fail. */
 export async function online(longest: number, signal?: AbortSignal): Promise<void> {
   if (globalThis.navigator?.onLine !== false || typeof addEventListener !== "function") return;
   await sleep(longest, signal, (resolve) => {

@@ -2,24 +2,24 @@
 //
 // Attributes: `data-oncekey` (the intent's name), and `data-oncekey-send`, `-key-field`, `-expects`, `-next` as in
 // markup.ts.
-// `<html data-oncekey-key-url="/_oncekey/key">` says where keys are asked.
+// `<html data-oncekey-key-url="/_oncekey/key">` names the URL of the key calls.
 
 import { type FormGuard, createClient } from "oncekey";
 import { ofForm } from "../form/form-data.js";
-import { guardByMarkup, tellWrong } from "../form/markup.js";
+import { guardByMarkup, reportMistakes } from "../form/markup.js";
 import { DATA, wrongAttributes } from "../client/options.js";
 
 /** The forms that have been seen, with their guards; none for one that could not be guarded. */
 const guards = new Map<HTMLFormElement, FormGuard | undefined>();
 
 function start(): void {
-  tellWrong(document.documentElement, wrongAttributes(document.documentElement, DATA.html, "data-oncekey-"));
+  reportMistakes(document.documentElement, wrongAttributes(document.documentElement, DATA.html, "data-oncekey-"));
   const client = createClient({ keyUrl: document.documentElement.getAttribute("data-oncekey-key-url") });
   const guardAll = () => {
     const forms = new Set(document.querySelectorAll<HTMLFormElement>("form[data-oncekey]"));
     for (const form of forms) {
       if (guards.has(form)) continue;
-      tellWrong(form, wrongAttributes(form, DATA.form, "data-oncekey-"));
+      reportMistakes(form, wrongAttributes(form, DATA.form, "data-oncekey-"));
       const read = (name: string) => ofForm(form, name === "intent" ? "data-oncekey" : `data-oncekey-${name}`);
       // A form that is wrong does not keep others from being guarded.
       let guard: FormGuard | undefined;

@@ -3,7 +3,7 @@
 //   <once-form intent="order:1042" key-url="/_oncekey/key"><form method="post" action="/v1/orders">…</form></once-form>
 
 import { type Client, type FormGuard, createClient } from "oncekey";
-import { guardByMarkup, tellWrong } from "../form/markup.js";
+import { guardByMarkup, reportMistakes } from "../form/markup.js";
 import { ELEMENT, wrongAttributes } from "../client/options.js";
 
 /**
@@ -37,7 +37,7 @@ export function defineElement(name = "once-form", client?: Client): void {
     #guardForm(): void {
       const form = this.#guard ? null : this.querySelector("form");
       if (!form) return;
-      tellWrong(this, wrongAttributes(this, ELEMENT, ""));
+      reportMistakes(this, wrongAttributes(this, ELEMENT, ""));
       const keyUrl = this.getAttribute("key-url");
       this.#guard = guardByMarkup(form, client ?? createClient({ keyUrl }), (attribute) => this.getAttribute(attribute));
     }

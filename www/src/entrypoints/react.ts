@@ -22,7 +22,7 @@ export function useFormGuard(options: GuardOptions): RefCallback<HTMLFormElement
         const { intent } = latest.current;
         return typeof intent === "function" ? intent(form) : intent;
       },
-      onAnswer: (response, form) => latest.current.onAnswer?.(response, form),
+      onResponse: (response, form, outcome) => latest.current.onResponse?.(response, form, outcome),
       onError: (error, form) => (latest.current.onError ?? reportError)(error, form),
     });
   }, []);

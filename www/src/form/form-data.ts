@@ -1,15 +1,15 @@
-// What a form sends.
+// The request that a form sends.
 
 import { lines } from "../client/multipart.js";
 import type { Prepared } from "../client/request.js";
 import type { FormRequest } from "../types.js";
 
-/** The form as a browser would send it, for `fetch`. */
+/** Returns the form for `fetch`, as a browser would send it. */
 export function asSubmitted(form: HTMLFormElement, data: FormData, submitter: HTMLElement | null): FormRequest {
   refuseCharset(form, data);
   const { url, type } = target(form, submitter);
   const method = attribute(form, submitter, "method")?.toUpperCase();
-  if (method !== "POST") throw new TypeError('A guarded form that is sent as it is needs method="post".');
+  if (method !== "POST") throw new TypeError('A guarded form needs method="post". Add it, or return another request from "request".');
   if (type === "multipart/form-data") return { url, init: { method, body: data } };
   const pairs = entries(data);
   if (type === "text/plain") {
@@ -20,8 +20,8 @@ export function asSubmitted(form: HTMLFormElement, data: FormData, submitter: HT
 }
 
 /**
- * The form that the browser itself will send, as far as it tells one payload from another. A file counts by its
- * name, size and date: its content cannot be read at once.
+ * Returns the form that the browser will post, as far as it distinguishes payloads. A file counts by its name, size and
+ * date, because its content cannot be read at once.
  */
 export function asNavigated(
   form: HTMLFormElement,
@@ -33,7 +33,7 @@ export function asNavigated(
   const pairs: [string, string][] = [];
   let offeredKey: string | undefined;
   for (const [name, value] of data) {
-    // The server makes another key for each page that it renders: it is no part of the payload.
+    // The server makes a key for each page that it renders. It is no part of the payload.
     if (name === keyField) {
       offeredKey = String(value) || undefined;
       continue;
@@ -50,8 +50,8 @@ export function asNavigated(
 }
 
 /**
- * Refuses text that the server would read in other letters: the package sends UTF-8, and a browser sends the charset of
- * the form or of its page. Only the author of the page can say which is meant. ASCII is the same in both.
+ * Refuses text that the server would decode wrongly: the package sends UTF-8, and a browser sends the charset of the form
+ * or of its page. Only the author of the page knows which charset the server expects. ASCII is the same in both.
  */
 function refuseCharset(form: HTMLFormElement, data: FormData): void {
   const isAscii = (text: string) => /^[\x00-\x7f]*$/.test(text);
@@ -61,7 +61,7 @@ function refuseCharset(form: HTMLFormElement, data: FormData): void {
   const charset = named || document.characterSet;
   if (/^(unicode-1-1-)?utf-?8$|^utf-16(le|be)?$|^unicode20utf8$|^x-unicode20utf8$/i.test(charset)) return;
   throw new TypeError(
-    `A browser would send this form in ${charset}, and the package sends UTF-8. Say accept-charset="utf-8" in the form, or use send: "navigate".`,
+    `A browser would send this form in ${charset}, but the package sends UTF-8. Add accept-charset="utf-8" to the form, or use send: "navigate".`,
   );
 }
 
@@ -74,22 +74,22 @@ function target(form: HTMLFormElement, submitter: HTMLElement | null): { url: st
   };
 }
 
-/** What the clicked button says of itself, or the form. */
+/** Returns the attribute of the clicked button, or that of the form. */
 export function attribute(form: HTMLFormElement, submitter: HTMLElement | null, name: string): string | undefined {
   return submitter?.getAttribute(`form${name}`) ?? ofForm(form, name) ?? undefined;
 }
 
-/** The form's attribute. Its properties and methods are not used: a control of that name would hide them. */
+/** Returns the form's attribute. A control can hide properties and methods of a form, so they are not used. */
 export function ofForm(form: HTMLFormElement, name: string): string | null {
   return Element.prototype.getAttribute.call(form, name);
 }
 
-/** A property of the form as its prototype has it. */
+/** Returns a property of the form from its prototype. */
 function of(prototype: object, name: string, form: HTMLFormElement): unknown {
   return Reflect.get(prototype, name, form);
 }
 
-/** A file is sent by its name where a form is not multipart, and every line ends with CRLF. */
+/** Returns names and values. A form that is not multipart sends the name of a file, and every line ends with CRLF. */
 function entries(data: FormData): [string, string][] {
   return [...data].map(([name, value]) => [lines(name), lines(typeof value === "string" ? value : value.name)]);
 }

@@ -1,10 +1,11 @@
-// Guards a form: it cannot be submitted twice, and what is sent carries the intent's key.
+// The guard of a form: the form cannot be submitted twice, and its request carries the key of the intent.
 //
-// Locking, focus, labels and the live region are the core's (www/wasm/src/guard.rs); this is what it calls.
+// www/wasm/src/guard.rs locks the form and changes its buttons and its live region. It calls this file to send the form.
 
-import { OncekeyClient, type Tell, isOpen, named } from "../client/client.js";
+import { type Emit, OncekeyClient, type Submitted } from "../client/client.js";
+import { named } from "../client/intent.js";
 import type { Core } from "../core.js";
-import { AbortedError, AnswerGoneError, OutcomeUnknownError, PayloadChangedError } from "../errors.js";
+import { AbortedError, OutcomeUnknownError, PayloadChangedError, ResponseGoneError } from "../errors.js";
 import { asNavigated, asSubmitted } from "./form-data.js";
 import { GUARD, checkOptions } from "../client/options.js";
 import { type Stay, watchStay } from "./stay.js";
@@ -24,7 +25,7 @@ const MESSAGES: GuardMessages = {
   unknown: "We don't know yet whether this went through. You can try again: nothing will be done twice.",
 };
 
-/** The form's own functions: a control of that name would hide them. */
+/** The functions of the prototype: a control with the name of a method hides the method of the form. */
 function listen(form: HTMLFormElement, type: string, listener: (event: never) => void, capture = false): void {
   EventTarget.prototype.addEventListener.call(form, type, listener as EventListener, { capture });
 }
@@ -37,8 +38,8 @@ type CoreGuard = InstanceType<Core["FormGuard"]>;
 export function guardForm(form: HTMLFormElement, options: GuardOptions): FormGuard {
   checkOptions("guardForm", options ?? null, GUARD);
   const { client, intent } = options;
-  if (!(client instanceof OncekeyClient)) throw new TypeError("guardForm needs the client that createClient made.");
-  if (intent === undefined) throw new TypeError('guardForm needs an intent: its name, such as "order:1042", or a function that gives it.');
+  if (!(client instanceof OncekeyClient)) throw new TypeError("guardForm needs a client. Pass the client that createClient returned.");
+  if (intent === undefined) throw new TypeError('guardForm needs an intent. Pass its name, such as "order:1042", or a function that returns the name.');
   const guarded = new Guarded(form, options, client);
   const core = client.loadedNow();
   if (core) guarded.attach(core);
@@ -58,13 +59,13 @@ class Guarded implements FormGuard {
   #held: { submitter: HTMLElement | null } | undefined;
   /** The number of the last submit that went. */
   #submission = 0;
-  /** Whether something of the last submit was sent. */
-  #isOut = false;
-  /** Ends what is being prepared. */
+  /** Whether an attempt of the last submit was sent. */
+  #isSent = false;
+  /** Ends the preparation of the last submit. */
   #unsent: AbortController | undefined;
-  /** Ends the watch on a page whose form the browser has posted. */
+  /** Stops watching whether the page stays after the browser posted the form. */
   #stopWatch = () => {};
-  /** Where a buyer reads that the guard could not be loaded. */
+  /** Tells the buyer that the guard could not be loaded. */
   #notice: HTMLElement | undefined;
 
   constructor(form: HTMLFormElement, options: GuardOptions, client: OncekeyClient) {
@@ -80,7 +81,7 @@ class Guarded implements FormGuard {
 
   release(): void {
     this.#held = undefined;
-    this.#isOut = false;
+    this.#isSent = false;
     this.#guard?.release();
     this.#guard?.say("");
   }
@@ -89,13 +90,13 @@ class Guarded implements FormGuard {
     this.#held = undefined;
     this.#stopWatch();
     this.#unsent?.abort();
-    this.#isOut = true;
+    this.#isSent = true;
     this.#guard?.done();
     this.#say("succeeded");
   }
 
   cancel(): boolean {
-    if (!this.locked || this.#isOut) return false;
+    if (!this.locked || this.#isSent) return false;
     this.#unsent?.abort();
     this.release();
     return true;
@@ -117,7 +118,7 @@ class Guarded implements FormGuard {
     const { send = "fetch", keyField, disable, busyLabel } = this.#options;
     const onSubmit = (submitter: HTMLElement | null, data: FormData, submission: number) => {
       this.#submission = submission;
-      this.#isOut = false;
+      this.#isSent = false;
       return send === "navigate" ? this.#navigate(submitter, data, submission) : void this.#fetch(submitter, data, submission);
     };
     const detail = (): ClientEvents["blocked"] => ({ intent: this.#intent() });
@@ -127,7 +128,7 @@ class Guarded implements FormGuard {
     addEventListener("pageshow", this.#onShown);
   }
 
-  /** Wasm is still on its way: the first submit is held until it is here, others are swallowed. */
+  /** Holds the first submit until the wasm is loaded, and swallows the others. */
   attachLater(): void {
     listen(this.#form, "submit", this.#hold, true);
     this.#load();
@@ -135,16 +136,16 @@ class Guarded implements FormGuard {
 
   readonly #hold = (event: SubmitEvent): void => {
     const method = event.submitter?.getAttribute("formmethod")?.toLowerCase();
-    // None of the guard's business, now as later.
+    // The guard ignores these submits, loaded or not.
     if (event.defaultPrevented || (method !== undefined && method !== "post")) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    if (this.#held) this.#tell("blocked", { intent: this.#intent() });
+    if (this.#held) this.#emit("blocked", { intent: this.#intent() });
     else this.#held = { submitter: event.submitter };
     this.#load();
   };
 
-  /** After a failure the next submit tries again: without a guard it would go without a key. */
+  /** Loads the core. After a failure the next submit tries again: without a guard it would be sent without a key. */
   #load(): void {
     this.#loading ??= this.#client
       .loaded()
@@ -154,8 +155,8 @@ class Guarded implements FormGuard {
         this.#loading = undefined;
         const wasHeld = this.#held !== undefined;
         this.#held = undefined;
-        this.#tell("guard-failed", { intent: this.#intentIfAny(), reason: String(error), held: wasHeld });
-        // The submit has not vanished: the buyer reads that it was not sent.
+        this.#emit("guard-failed", { intent: this.#intentIfAny(), reason: String(error), held: wasHeld });
+        // The buyer has to read that the submit was not sent.
         if (wasHeld) this.#show(this.#messages.failed);
         this.#report(error);
       });
@@ -168,20 +169,20 @@ class Guarded implements FormGuard {
     try {
       this.attach(core);
     } catch (error) {
-      // A form that cannot be guarded does not go without a key.
+      // A form that cannot be guarded must not be sent without a key.
       listen(this.#form, "submit", this.#hold, true);
       throw error;
     }
     const held = this.#held;
     this.#held = undefined;
     if (!held) return;
-    // The button may have left the form meanwhile.
+    // The button may have left the form in the meantime.
     const { submitter } = held;
     const isThere = submitter !== null && (submitter as HTMLButtonElement).form === this.#form;
     HTMLFormElement.prototype.requestSubmit.call(this.#form, isThere ? submitter : null);
   }
 
-  /** Says it where the page has a place for it, or below the form: there is no guard yet that could. */
+  /** Shows a text in the place that the page has for it, or below the form. Used while there is no guard. */
   #show(text: string): void {
     const place = Element.prototype.querySelector.call(this.#form, "[data-oncekey-status]");
     if (place) {
@@ -195,49 +196,49 @@ class Guarded implements FormGuard {
   }
 
   async #fetch(submitter: HTMLElement | null, data: FormData, submission: number): Promise<void> {
-    const { request = asSubmitted, options = {}, onAnswer, keyField = KEY_FIELD } = this.#options;
+    const { request = asSubmitted, options = {}, onResponse, keyField = KEY_FIELD } = this.#options;
     this.#say("busy");
-    let response: Response;
+    let submitted: Submitted;
     let intent: string | undefined;
     const unsent = new AbortController();
     this.#unsent = unsent;
     const { signal } = unsent;
-    // What is under way is not cancelled: whether it is executed would be unknown.
+    // An attempt that was sent is not cancelled, because its outcome would be unknown.
     const sends = () => {
       if (this.#unsent !== unsent) return;
       this.#unsent = undefined;
-      this.#isOut = true;
+      this.#isSent = true;
     };
     try {
-      // As the form is now: the request may take its time.
+      // The name comes from the form as it is now; `request` may take time.
       intent = this.#intent();
       const made: Promise<FormRequest> = Promise.resolve(request(this.#form, data, submitter));
       const { url, init } = await abortable(made, signal);
-      const tell: Tell = (type, detail) => {
+      const emit: Emit = (type, detail) => {
         if (type === "attempt") sends();
-        this.#tell(type, detail);
+        this.#emit(type, detail);
       };
       const both = either(init.signal ?? undefined, signal);
       const field = request === asSubmitted ? keyField : undefined;
-      response = await this.#client.send(intent, url, { ...init, signal: both }, options, tell, field);
+      submitted = await this.#client.submit(intent, url, { ...init, signal: both }, options, emit, field);
     } catch (error) {
       if (this.#unsent === unsent) this.#unsent = undefined;
-      // The page has cancelled it, or said that it is done.
+      // Not after the page called `cancel` or `done`.
       if (!signal.aborted) this.#fail(error, submission, intent);
       return;
     }
     sends();
-    const outcome = response.status < 400 ? "succeeded" : "refused";
+    const { response, outcome } = submitted;
     this.#settle(submission, outcome, outcome);
     try {
-      await onAnswer?.(response, this.#form);
+      await onResponse?.(response, this.#form, outcome);
     } catch (error) {
-      // The page's own mistake. The buyer's order is what it is.
+      // An error of the page does not change the outcome of the order.
       reportError(error);
     }
   }
 
-  /** The key that the browser is to send, or none when the form may not be sent yet, or not at all. */
+  /** Returns the key that the browser sends, or nothing if the form must not be sent yet. */
   #navigate(submitter: HTMLElement | null, data: FormData, submission: number): string | undefined {
     this.#say("busy");
     let intent: string | undefined;
@@ -245,11 +246,11 @@ class Guarded implements FormGuard {
     try {
       intent = this.#intent();
       const prepared = asNavigated(this.#form, data, submitter, this.#options.keyField ?? KEY_FIELD);
-      const { key, stays, ...end } = this.#client.navigate(intent, prepared, this.#options.options?.ignore, this.#tell);
+      const { key, stays, ...end } = this.#client.navigate(intent, prepared, this.#options.options?.ignore, this.#emit);
       if (key !== undefined) {
         const { attempts = 1 } = this.#client.status(intent);
-        this.#tell("attempt", { intent, key, attempt: attempts });
-        this.#isOut = true;
+        this.#emit("attempt", { intent, key, attempt: attempts });
+        this.#isSent = true;
         this.#stopWatch();
         this.#stopWatch = watchStay(this.#form, submitter, (how) => {
           stays!(how);
@@ -269,7 +270,7 @@ class Guarded implements FormGuard {
     return undefined;
   }
 
-  /** The browser has posted the form, and the page is still here. */
+  /** Settles a submit that the browser posted although the page stays. */
   #stayed(how: Stay, submission: number): void {
     // Another handler may have cancelled it.
     if (!this.locked) return;
@@ -277,30 +278,31 @@ class Guarded implements FormGuard {
     else this.#settle(submission, "unknown", "unknown");
   }
 
-  /** What was sent before is resolved first; then the form goes again. */
+  /** Resolves the earlier request, then submits the form again. */
   async #makeRoom(
     intent: string | undefined,
     submitter: HTMLElement | null,
     error: unknown,
     { signal }: AbortController,
   ): Promise<void> {
-    // The end of the intent, or the page's own mistake.
+    // The end of the intent, or an error of the page.
     if (intent === undefined || (error !== undefined && !(error instanceof OutcomeUnknownError))) throw error;
     this.#say("inprogress");
-    const { state, key, attempts = 0, httpStatus } = await this.#client.findOut(intent, { signal }, true, this.#tell);
+    const { status, settled } = await this.#client.end(intent, { signal }, "abandon", this.#emit);
+    const { state, key, attempts = 0, httpStatus } = status;
     if (signal.aborted) return;
     if (state === "succeeded") {
-      // One that is too old to be asked again is the same payload, as far as anybody can tell.
-      if (error) throw new AnswerGoneError({ intent, key, attempts, httpStatus: httpStatus! });
+      // An entry that is too old to be sent again has the same payload, as far as it can be known.
+      if (error) throw new ResponseGoneError({ intent, key, attempts, httpStatus: httpStatus! });
       throw new PayloadChangedError({ intent, key, attempts, outcome: "succeeded", httpStatus });
-    } else if (state === "sending" || state === "unknown" || state === "prepared") {
+    } else if (!settled && state !== "idle") {
       throw error ?? new PayloadChangedError({ intent, key, attempts, outcome: "unknown" });
     }
     this.#guard?.resubmit(submitter as never);
   }
 
   #fail(error: unknown, submission: number, intent: string | undefined): void {
-    const isDone = error instanceof AnswerGoneError || (error instanceof AbortedError && error.outcome === "succeeded");
+    const isDone = error instanceof ResponseGoneError || (error instanceof AbortedError && error.outcome === "succeeded");
     if (isDone) this.#settle(submission, "succeeded", "succeeded");
     else if (error instanceof OutcomeUnknownError || isUnknown(error) || this.#isOpen(intent)) this.#settle(submission, "unknown", "unknown");
     else if (error instanceof PayloadChangedError) this.#settle(submission, "failed", "changed");
@@ -308,17 +310,17 @@ class Guarded implements FormGuard {
     this.#report(error);
   }
 
-  /** The end of a submit, unless the form was released and submitted again since. */
+  /** Settles a submit, unless the form was released and submitted again since. */
   #settle(submission: number, outcome: "succeeded" | "refused" | "unknown" | "failed", message: keyof GuardMessages): void {
     if (submission !== this.#submission) return;
-    if (outcome !== "succeeded") this.#isOut = false;
+    if (outcome !== "succeeded") this.#isSent = false;
     this.#guard?.settle(outcome, submission);
     this.#say(message);
   }
 
-  /** Whether an earlier submit may have been executed, whatever went wrong with this one. */
+  /** Returns whether an earlier submit may have been executed, whatever went wrong with this one. */
   #isOpen(intent: string | undefined): boolean {
-    return intent !== undefined && isOpen(this.#client.status(intent));
+    return intent !== undefined && this.#client.core().afterAbort(intent) === "unknown";
   }
 
   #report(error: unknown): void {
@@ -335,7 +337,7 @@ class Guarded implements FormGuard {
     return named(typeof intent === "function" ? intent(this.#form) : intent);
   }
 
-  /** For an event that has to be told whatever the page's own function does. */
+  /** The name for an event that must be sent even if the function of the page throws. */
   #intentIfAny(): string | undefined {
     try {
       return this.#intent();
@@ -344,22 +346,22 @@ class Guarded implements FormGuard {
     }
   }
 
-  readonly #tell: Tell = (type, detail) => {
+  readonly #emit: Emit = (type, detail) => {
     if (type === "retry" || type === "inprogress") this.#say(type);
-    this.#client.tell(type, detail);
+    this.#client.emit(type, detail);
     EventTarget.prototype.dispatchEvent.call(this.#form, new CustomEvent(`oncekey:${type}`, { bubbles: true, detail }));
   };
 
-  /** Back from the browser's cache the form is free (the guard sees to that), and nothing is being sent. */
+  /** After Back the page comes out of the browser's cache: the guard frees the form, and nothing is being sent. */
   readonly #onShown = (event: PageTransitionEvent): void => {
     if (!event.persisted) return;
     this.#stopWatch();
-    this.#isOut = false;
+    this.#isSent = false;
     this.#guard?.say("");
   };
 
   readonly #onBlocked = (event: Event): void => {
-    this.#client.tell("blocked", (event as CustomEvent<ClientEvents["blocked"]>).detail);
+    this.#client.emit("blocked", (event as CustomEvent<ClientEvents["blocked"]>).detail);
   };
 }
 
@@ -368,7 +370,7 @@ function isUnknown(error: unknown): boolean {
   return outcome === "unknown";
 }
 
-/** A signal that aborts when either of them does. */
+/** Returns a signal that aborts when either of the two does. */
 function either(theirs: AbortSignal | undefined, ours: AbortSignal): AbortSignal {
   if (!theirs) return ours;
   const both = new AbortController();

@@ -1,4 +1,4 @@
-// A guard that is described by attributes, for pages without a script of their own.
+// The guard of a form that is described by attributes, for pages without a script.
 
 import { type Client, type FormGuard, type GuardOptions, guardForm } from "oncekey";
 import { ofForm } from "./form-data.js";
@@ -14,25 +14,25 @@ export type Read = (name: string) => string | null;
  * | `send` | `fetch` or `navigate` |
  * | `key-field` | see {@link GuardOptions.keyField} |
  * | `expects` | see {@link IntentOptions.expects}: `text/html` for a server that answers with pages |
- * | `next` | fetch: where to go after a success; without it the answer's `Location` counts, if it has one |
+ * | `next` | fetch: where to go after a success; without it the `Location` of the response counts, if there is one |
  */
 export function guardByMarkup(form: HTMLFormElement, client: Client, read: Read): FormGuard {
   const send = read("send");
-  tellWrong(form, attributesInside(form));
+  reportMistakes(form, attributesInside(form));
   if (send !== null && !["", "fetch", "navigate"].includes(send)) {
-    tellWrong(form, [new TypeError(`A guarded form: send has to be "fetch" or "navigate". It is sent by "fetch" now.`)]);
+    reportMistakes(form, [new TypeError(`The attribute "send" of a guarded form must be "fetch" or "navigate". The form is sent with "fetch" now.`)]);
   }
   const next = read("next");
   const name = () => read("intent") || ofForm(form, "id") || "";
   if (name() === "") {
-    tellWrong(form, [new TypeError('A form that is guarded by its markup needs an intent: data-oncekey="order:1042", or intent="order:1042" of the element. It is not sent without one.')]);
+    reportMistakes(form, [new TypeError('This guarded form has no intent and is not sent. Add data-oncekey="order:1042" to the form, or intent="order:1042" to its element.')]);
   }
   const options: GuardOptions = {
     client,
     intent: name,
     send: send === "navigate" ? "navigate" : "fetch",
-    onAnswer(response) {
-      if (response.status >= 400) return;
+    onResponse(response, _form, outcome) {
+      if (outcome !== "succeeded") return;
       const target = next ?? response.headers.get("location");
       if (target) follow(new URL(target, response.url || location.href));
     },
@@ -44,8 +44,8 @@ export function guardByMarkup(form: HTMLFormElement, client: Client, read: Read)
   return guardForm(form, options);
 }
 
-/** Tells mistakes in markup: by an event at the element, and as errors of the page. */
-export function tellWrong(element: Element, errors: TypeError[]): void {
+/** Reports mistakes in the markup: as events of the element, and as errors of the page. */
+export function reportMistakes(element: Element, errors: TypeError[]): void {
   for (const error of errors) {
     EventTarget.prototype.dispatchEvent.call(element, new CustomEvent("oncekey:error", { bubbles: true, detail: { error } }));
     reportError(error);
@@ -57,8 +57,8 @@ function attributesInside(form: HTMLFormElement): TypeError[] {
   return inside.flatMap((element) => wrongAttributes(element, DATA.inside, "data-oncekey-"));
 }
 
-/** Goes to a page. Anything but http and https would be a script, or a page, that the server of an answer wrote. */
+/** Goes to a page. Other schemes than http and https would run what the server wrote as a script or a page. */
 function follow({ href, protocol }: URL): void {
   if (protocol === "http:" || protocol === "https:") location.assign(href);
-  else reportError(new TypeError(`The answer's address is not followed: it begins with ${protocol} and only http: and https: are.`));
+  else reportError(new TypeError(`The address after a success starts with ${protocol} and is not followed. Use an http: or https: address.`));
 }

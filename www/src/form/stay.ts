@@ -1,20 +1,20 @@
-// Notices that a page stays although the browser posted a form from it: a 204, a download, Stop, "stay" at a
-// beforeunload dialog, an answer that goes to another window or a frame.
+// Notices that a page stays although the browser posted its form: a 204, a download, Stop, "stay" at a beforeunload
+// dialog, or a response in another window or frame.
 
 import { attribute } from "./form-data.js";
 import { timer } from "../client/wait.js";
 
-/** `not_sent`: the browser has given the post up before anything was sent. */
+/** `not_sent`: the browser dropped the post before anything was sent. */
 export type Stay = "stayed" | "not_sent";
 
-/** How long a page waits for the answer to its post before it counts as one that stays, in milliseconds. */
+/** How long a page waits for the response to its post before it counts as staying, in milliseconds. */
 const PATIENCE = 8000;
 
 interface Navigations extends EventTarget {
   addEventListener(type: "navigate", listener: (event: Event & { signal?: AbortSignal }) => void): void;
 }
 
-/** Calls back once, unless the page goes. Gives what ends the watch. */
+/** Calls back once, unless the page is left. Returns a function that ends the watch. */
 export function watchStay(form: HTMLFormElement, submitter: HTMLElement | null, stays: (how: Stay) => void): () => void {
   const stops: (() => void)[] = [];
   const stop = () => {
@@ -29,13 +29,13 @@ export function watchStay(form: HTMLFormElement, submitter: HTMLElement | null, 
     stops.push(() => target.removeEventListener(type, listener as EventListener));
   };
   if (goesElsewhere(attribute(form, submitter, "target") ?? baseTarget())) {
-    // In a task of its own: until then the browser reads the form.
+    // In a separate task: until then the browser reads the form.
     stops.push(timer(0, () => end("stayed")));
     return stop;
   }
   stops.push(timer(PATIENCE, () => end("stayed")));
   on(window, "pagehide", stop);
-  // A dialog asks the buyer within the event; nothing is sent before it is answered.
+  // A dialog asks the buyer during the event. Nothing is sent before the buyer answers.
   let asked: BeforeUnloadEvent | undefined;
   on(window, "beforeunload", (event: BeforeUnloadEvent) => {
     asked = event;
@@ -56,7 +56,7 @@ export function watchStay(form: HTMLFormElement, submitter: HTMLElement | null, 
   return stop;
 }
 
-/** Whether the answer is shown in another window or frame than this one, or those around it. */
+/** Returns whether the response goes to another window or frame than this one and its parents. */
 function goesElsewhere(target: string): boolean {
   return !["", "_self", "_parent", "_top", window.name.toLowerCase()].includes(target.trim().toLowerCase());
 }

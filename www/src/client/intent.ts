@@ -1,0 +1,53 @@
+// An intent of a client, as the page holds it.
+
+import { ABANDON, RESOLVE, checkOptions } from "./options.js";
+import type { Intent, IntentInit, IntentOptions, IntentStatus, ResolveOptions } from "../types.js";
+
+/** What an intent asks of its client. */
+export interface IntentCalls {
+  send(intent: string, url: string | URL, init: IntentInit | undefined, options: IntentOptions): Promise<Response>;
+  resolve(intent: string, options: ResolveOptions): Promise<IntentStatus>;
+  abandon(intent: string, options: ResolveOptions): Promise<IntentStatus>;
+  status(intent: string): IntentStatus;
+  forget(intent: string): void;
+}
+
+export class NamedIntent implements Intent {
+  readonly name: string;
+  readonly #calls: IntentCalls;
+  readonly #options: IntentOptions;
+
+  constructor(calls: IntentCalls, name: string, options: IntentOptions) {
+    this.name = name;
+    this.#calls = calls;
+    this.#options = options;
+  }
+
+  fetch(url: string | URL, init?: IntentInit): Promise<Response> {
+    return this.#calls.send(this.name, url, init, this.#options);
+  }
+
+  async resolve(options: ResolveOptions = {}): Promise<IntentStatus> {
+    checkOptions("resolve", options, RESOLVE);
+    return this.#calls.resolve(this.name, options);
+  }
+
+  async abandon(options: { signal?: AbortSignal } = {}): Promise<IntentStatus> {
+    checkOptions("abandon", options, ABANDON);
+    return this.#calls.abandon(this.name, options);
+  }
+
+  status(): IntentStatus {
+    return this.#calls.status(this.name);
+  }
+
+  forget(): void {
+    this.#calls.forget(this.name);
+  }
+}
+
+/** Returns the name of an intent, and throws if it is none. */
+export function named(name: unknown): string {
+  if (typeof name !== "string" || name === "") throw new TypeError('An intent needs a name. Pass a non-empty string, such as "order:1042".');
+  return name;
+}
