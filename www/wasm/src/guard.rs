@@ -2,33 +2,33 @@
 //!
 //! # A submit
 //!
-//! Everything that locks is synchronous; after an `await` it would be too late for a double click.
+//! Everything that locks is synchronous: after an `await` it would be too late for a double click.
 //!
-//! 1. A capturing listener on the form hears of every submit before other handlers do. It swallows
-//!    it, or locks the form.
-//! 2. A listener that is put last in the form's line decides: what another handler has prevented by
-//!    then is cancelled, and nothing is sent. Otherwise the browser's own POST is prevented (`fetch`),
+//! 1. A capturing listener on the form gets every submit before other handlers. It swallows the
+//!    submit, or locks the form.
+//! 2. The last listener of the form decides. If another handler has prevented the submit, the guard
+//!    cancels it, and nothing is sent. Otherwise the browser's own POST is prevented (`fetch`),
 //!    or gets the key in a hidden field (`navigate`).
 //! 3. After the event, in a task of its own: a handler further up (the root of a framework) may have
 //!    prevented it after all, which cancels it. Then the busy look is complete (before that it would
 //!    change what the form sends), and with `fetch` the callback is called.
 //!
-//! # Which submits it hears of
+//! # Which submits the guard gets
 //!
 //! | case | what happens |
 //! |---|---|
 //! | a handler stops the event before step 2 | step 2 is taken at that moment: no POST without a key. The values are those of then (`navigate`), or of step 3 (`fetch`) |
 //! | a handler that captures on an ancestor prevents it | nothing is sent, and nothing is locked |
-//! | a handler that captures on an ancestor stops it, or one on the form that captures, is older than the guard and stops it at once | the guard is never reached: not guarded |
+//! | a handler that captures on an ancestor stops it, or one on the form that captures, is older than the guard and stops it at once | the event does not reach the guard, so the form is not guarded |
 //! | the submitter has a `formmethod` other than POST (`get`, or `dialog`: a Cancel button) | free: it passes, unguarded and without a key. Locked: swallowed |
 //! | a required field is empty | there is no event, and nothing is locked |
 //! | `form.submit()` | there is no event: not guarded. Use `requestSubmit()` |
-//! | a script's own `dispatchEvent` | `fetch`: like any submit. `navigate`: the browser posts nothing, so it passes when the form is free |
-//! | an inline `onsubmit` of an ancestor returns false | with `fetch` this cannot be heard: it is sent |
-//! | the form posts to another window, or its answer is a download | the page stays, and the form locked, until it is released |
+//! | a script's own `dispatchEvent` | `fetch`: like any submit. `navigate`: the browser posts nothing, so the event passes when the form is free |
+//! | an inline `onsubmit` of an ancestor returns false | with `fetch` the guard cannot notice this, and sends the form |
+//! | the form posts to another window, or the response is a download | the page stays, and the form locked, until it is released |
 //!
-//! Of a double click and of a held key only the first submit goes, even when that has ended before
-//! the second one comes. Clicks and keys are noted by capturing listeners on the window.
+//! A double click or a held key sends only the first submit, even if that has ended before the second
+//! one comes. Capturing listeners on the window note clicks and keys.
 //!
 //! The form's values are read by `new FormData(form, submitter)`, so its `formdata` event is seen
 //! once more than without a guard.
@@ -54,7 +54,7 @@ use web_sys::{HtmlElement, HtmlFormElement};
 
 /// The guard of one form.
 ///
-/// It stays with its form until it is detached, whether or not anybody still holds this object.
+/// The guard stays with its form until it is detached, even if no script holds this object.
 #[wasm_bindgen]
 pub struct FormGuard {
     guarded: Rc<Guarded>,
@@ -62,7 +62,7 @@ pub struct FormGuard {
 
 #[wasm_bindgen]
 impl FormGuard {
-    /// Guards the form. Throws when it already has a guard, or when an option is wrong.
+    /// Guards the form. Throws if the form already has a guard, or if an option is wrong.
     #[wasm_bindgen(constructor)]
     pub fn attach(
         form: HtmlFormElement,
@@ -96,13 +96,14 @@ impl FormGuard {
         self.guarded.is_locked()
     }
 
-    /// Unlocks the form, whatever it was doing, and puts everything back as it was.
+    /// Unlocks the form in any state, and restores its look.
     pub fn release(&self) {
         self.guarded.apply(FormEvent::Release);
     }
 
-    /// The submit has ended. `"succeeded"` stays locked; `"refused"`, `"unknown"` and `"failed"`
-    /// unlock. Without a number the last submit is meant; the end of an earlier one changes nothing.
+    /// Ends a submit. After `"succeeded"` the form stays locked; `"refused"`, `"unknown"` and
+    /// `"failed"` unlock it. Without a number, this ends the last submit. The end of an earlier submit
+    /// changes nothing.
     pub fn settle(
         &self,
         #[wasm_bindgen(unchecked_param_type = "FormOutcome")] outcome: &str,
@@ -125,18 +126,18 @@ impl FormGuard {
         }
     }
 
-    /// Submits again what has waited for its key, by the same button unless another is named.
+    /// Submits the form again after it waited for its key, by the same button unless another is given.
     /// Nothing happens when nothing waits.
     pub fn resubmit(&self, submitter: Option<HtmlElement>) -> Result<(), JsValue> {
         self.guarded.resubmit(submitter)
     }
 
-    /// Says this to people who do not see the page.
+    /// Announces a text to screen readers.
     pub fn say(&self, text: &str) {
         self.guarded.say(text);
     }
 
-    /// Ends the guard: everything is as it was before it. From then on this object does nothing.
+    /// Removes the guard and restores the form. Afterwards this object does nothing.
     pub fn detach(&self) {
         self.guarded.detach();
     }

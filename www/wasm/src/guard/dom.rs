@@ -81,13 +81,13 @@ extern "C" {
     pub(super) fn set_disabled(this: &Control, disabled: bool);
 }
 
-/// The form's controls, or `None` when it is no form at all.
+/// Returns the form's controls. `None` if this is no form.
 pub(super) fn controls(form: &HtmlFormElement) -> Option<Vec<Control>> {
     let elements = FORM.with(|prototype| get_of(prototype, "elements", form)).ok()?;
     Some(list(&elements))
 }
 
-/// Everything that can submit the form, inside of it or outside.
+/// Returns every control that can submit the form, inside or outside of it.
 pub(super) fn submitters(form: &HtmlFormElement) -> Vec<Control> {
     let mut found = controls(form).unwrap_or_default();
     found.retain(|control| control.kind().as_string().as_deref() == Some("submit"));
@@ -181,19 +181,19 @@ pub(super) fn entries(
     Ok(entries)
 }
 
-/// Whether this browser's `FormData` takes a submitter: one that does refuses what is none.
+/// Returns whether this browser's `FormData` takes a submitter. If so, it refuses other elements.
 fn knows_submitters(form: &HtmlFormElement) -> bool {
     let probe = document_of(form).and_then(|document| document.create_element("form").ok());
     probe.is_some_and(|probe| Entries::new(probe.unchecked_ref(), probe.unchecked_ref()).is_err())
 }
 
-/// Puts a method before the event's own one.
+/// Shadows a method of the event.
 pub(super) fn shadow_method(event: &Event, name: &str, function: &Function) {
-    // An event that cannot be changed keeps its method: the guard then hears less.
+    // An event that cannot be changed keeps its method. The guard then notices less.
     let _ = Reflect::set(event, &JsValue::from_str(name), function);
 }
 
-/// Puts a property before the event's own one that is false and tells what is assigned.
+/// Shadows a property of the event. It is false, and reports what is assigned to it.
 pub(super) fn shadow_flag(event: &Event, name: &str, setter: &Function) {
     let descriptor = js_sys::Object::new();
     let set = |name, value: &JsValue| {
@@ -201,12 +201,12 @@ pub(super) fn shadow_flag(event: &Event, name: &str, setter: &Function) {
     };
     set("configurable", &JsValue::TRUE);
     set("set", setter);
-    // A function that is false when it is called without an argument.
+    // A function that returns false without an argument.
     BOOLEAN.with(|boolean| set("get", boolean));
     let _ = Reflect::define_property(event, &JsValue::from_str(name), &descriptor);
 }
 
-/// Takes away what was put before the event's own properties.
+/// Removes the shadows of an event.
 pub(super) fn unshadow(event: &Event, names: &[&str]) {
     for name in names {
         let _ = Reflect::delete_property(event, &JsValue::from_str(name));

@@ -1,10 +1,10 @@
-//! A submit on its way: the event, and what became of it.
+//! A submit in progress: its event, and how far it has come.
 
 use super::dom;
 use js_sys::Function;
 use web_sys::{Event, FormData, HtmlElement};
 
-/// The submit that went last, until the form is free again.
+/// The last submit, until the form is free again.
 pub(super) struct Flight {
     pub(super) number: u32,
     pub(super) event: Event,
@@ -13,7 +13,7 @@ pub(super) struct Flight {
     pub(super) entries: Option<FormData>,
 }
 
-/// How far it has come.
+/// How far a submit has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Other handlers are still looking at it.
@@ -22,9 +22,9 @@ pub(super) enum Stage {
     Ours,
     /// The browser posts it, with the key in a field.
     Native,
-    /// So it is, and the key that it waits for has come already.
+    /// As `Ours`, and the key that the submit waits for has come already.
     KeyReady,
-    /// Prevented by the guard, and then by somebody else.
+    /// Prevented by the guard, and then by another handler.
     Cancelled,
     /// The event is over.
     Over,
@@ -38,7 +38,7 @@ pub(super) enum Place {
 }
 
 impl Flight {
-    /// The event is over. What the submit had come to by then.
+    /// Ends the event. Returns how far the submit had come.
     pub(super) fn end(&mut self) -> Stage {
         std::mem::replace(&mut self.stage, Stage::Over)
     }
@@ -47,25 +47,25 @@ impl Flight {
 const STOPS: &[&str] = &["stopPropagation", "stopImmediatePropagation", "cancelBubble"];
 const PREVENTS: &[&str] = &["preventDefault", "returnValue"];
 
-/// Tells when a handler keeps the event from the guard's last listener.
+/// Reports when a handler keeps the event from the guard's last listener.
 pub(super) fn hear_stops(event: &Event, stopped: &Function, stopped_now: &Function) {
     dom::shadow_method(event, STOPS[0], stopped);
     dom::shadow_method(event, STOPS[1], stopped_now);
     dom::shadow_flag(event, STOPS[2], stopped);
 }
 
-/// Tells when a handler prevents an event that the guard has already prevented.
+/// Reports when a handler prevents an event that the guard has already prevented.
 pub(super) fn hear_prevents(event: &Event, prevented: &Function) {
     dom::shadow_method(event, PREVENTS[0], prevented);
     dom::shadow_flag(event, PREVENTS[1], prevented);
 }
 
-/// The event's own methods for stopping it are back.
+/// Restores the methods that stop the event.
 pub(super) fn unhear_stops(event: &Event) {
     dom::unshadow(event, STOPS);
 }
 
-/// The event is its own again.
+/// Restores the event.
 pub(super) fn unhear(event: &Event) {
     dom::unshadow(event, STOPS);
     dom::unshadow(event, PREVENTS);

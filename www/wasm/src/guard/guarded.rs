@@ -1,4 +1,4 @@
-//! One form under guard: what is kept for it, and who calls whom.
+//! A guarded form: its state and its listeners.
 
 use super::dom;
 use super::flight::{self, Flight, Place, Stage};
@@ -22,17 +22,17 @@ pub(super) struct Guarded {
     pub(super) options: Options,
     pub(super) on_submit: Function,
     pub(super) state: Cell<FormState>,
-    /// How many submits went.
+    /// How many submits were sent.
     pub(super) submissions: Cell<u32>,
-    /// The last of them that the callback was told of.
+    /// The last submit that the callback was called for.
     pub(super) told: Cell<u32>,
     pub(super) flight: RefCell<Option<Flight>>,
     pub(super) lock: RefCell<Lock>,
     pub(super) timer: Cell<i32>,
     pub(super) presses: Cell<Presses>,
-    /// The last tap: what was tapped, and when.
+    /// The last tap: its target and its time.
     pub(super) tapped: RefCell<Option<(EventTarget, f64)>>,
-    /// Tells when the task of a press is over.
+    /// The timer that ends the task of a press.
     pub(super) press_timer: Cell<i32>,
     /// An error of the callback, until it can be thrown where no other handler is disturbed.
     pub(super) failure: RefCell<Option<JsValue>>,
@@ -40,10 +40,10 @@ pub(super) struct Guarded {
     pub(super) listeners: RefCell<Option<Rc<Listeners>>>,
 }
 
-/// What the browser can call.
+/// A listener that the browser calls.
 pub(super) type Listener = Closure<dyn Fn(JsValue) -> Result<(), JsValue>>;
 
-/// All that the browser calls. Each of them holds the guard.
+/// All listeners of a guard. Each holds the guard.
 pub(super) struct Listeners {
     pub(super) first: Listener,
     pub(super) last: Listener,
@@ -57,7 +57,7 @@ pub(super) struct Listeners {
 }
 
 impl Guarded {
-    /// A guard that listens from now on.
+    /// Returns a guard that listens from now on.
     pub(super) fn new(form: HtmlFormElement, options: Options, on_submit: Function) -> Rc<Self> {
         let document = dom::document_of(&form);
         let window = document.and_then(|document| document.default_view());
@@ -80,7 +80,7 @@ impl Guarded {
             listeners: RefCell::default(),
         });
         lock::restore_copy(&guarded.form);
-        // A live region is heard only if it was there before its text.
+        // Screen readers announce a live region only if it exists before its text.
         guarded.region.of(&guarded.form);
         guarded.listen();
         guarded
@@ -92,7 +92,7 @@ impl Guarded {
 
     pub(super) fn settle(&self, event: FormEvent, submission: Option<u32>) {
         let last = self.submissions.get();
-        // A submit that the callback was not told of yet cannot have ended.
+        // A submit that the callback was not called for yet cannot have ended.
         if self.told.get() == last && submission.is_none_or(|number| number == last) {
             self.apply(event);
         }
@@ -149,12 +149,12 @@ impl Guarded {
         self.listeners.replace(Some(Rc::new(listeners)));
     }
 
-    /// None after the guard was detached.
+    /// Returns nothing after the guard was detached.
     pub(super) fn listeners(&self) -> Option<Rc<Listeners>> {
         self.listeners.borrow().clone()
     }
 
-    /// What the rules decide. What is to be put back is.
+    /// Asks the rules, restores the form if they say so, and returns their action.
     pub(super) fn apply(&self, event: FormEvent) -> FormAction {
         let (state, decision) = next(self.state.get(), event);
         self.state.set(state);
@@ -177,8 +177,7 @@ impl Guarded {
         }
     }
 
-    /// What is changed by the page's own code, which any change to the page may call, is taken out of
-    /// its cell first.
+    /// Takes the cells first: any change to the page may run code of the page, which may change them.
     fn restore(&self) {
         let flight = self.flight.take();
         let lock = self.lock.take();
@@ -200,7 +199,7 @@ impl Guarded {
         Ok(())
     }
 
-    /// Whether this submit is the last one, and the form not free since.
+    /// Returns whether this is the last submit, and the form was not freed since.
     pub(super) fn is_current(&self, number: u32) -> bool {
         self.flight.borrow().as_ref().is_some_and(|flight| flight.number == number)
     }
@@ -217,12 +216,12 @@ impl Guarded {
         }
     }
 
-    /// The button that the submit came from.
+    /// Returns the button of the submit.
     pub(super) fn submitter(&self) -> Option<HtmlElement> {
         self.flight.borrow().as_ref().and_then(|flight| flight.submitter.clone())
     }
 
-    /// Everything is as it was before the guard.
+    /// Removes the guard and restores the form.
     pub(super) fn detach(&self) {
         let Some(listeners) = self.listeners.take() else { return };
         dom::unlisten(&self.form, "submit", function(&listeners.first), true);
@@ -239,12 +238,13 @@ impl Guarded {
     }
 }
 
-/// The listener as JavaScript knows it.
+/// Returns the listener as a JavaScript function.
 pub(super) fn function(listener: &Listener) -> &Function {
     listener.as_ref().unchecked_ref()
 }
 
-/// Every copy of this package on a page finds the same mark; no control's name can hide it.
+/// Returns the mark of a guarded form. Every copy of this package uses the same symbol, and no control
+/// can hide it.
 pub(super) fn mark() -> JsValue {
     Symbol::for_("oncekey.guard").into()
 }

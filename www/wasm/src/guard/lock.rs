@@ -1,8 +1,8 @@
-//! What a lock changes in the page, and how each of it comes back.
+//! The look of a locked form, and how it is restored.
 //!
-//! The lock itself is the state in the guard. This is only what people see and hear of it, so a
-//! framework that renders the form anew may take it away without unlocking anything. What such a
-//! framework has changed meanwhile is its own: only what is still as the lock left it is put back.
+//! The lock itself is the state in the guard. This is only its look, so a framework that renders the
+//! form again may remove the look without unlocking the form. The guard restores only what is still as
+//! the lock left it; everything else was changed by the framework.
 
 use super::dom::{self, Control};
 use super::options::{Disable, Options};
@@ -13,7 +13,7 @@ use web_sys::{Element, HtmlElement, HtmlFormElement, Node};
 pub(super) const KEY: &str = "data-oncekeyed-field";
 /// Marks a `<template>` with the label that a button had before.
 const LABEL: &str = "data-oncekeyed-label";
-/// Begins the names of attributes that hold what others were before.
+/// The prefix of attributes that hold earlier values of other attributes.
 const WAS: &str = "data-oncekeyed-was-";
 /// What a lock may change.
 const CHANGED: [&str; 4] = ["aria-busy", "aria-disabled", "value", "disabled"];
@@ -25,7 +25,7 @@ pub(super) struct Lock {
     disabled: Vec<Control>,
     label: Option<Label>,
     field: Option<Element>,
-    /// A field of the form's own, and what was in it.
+    /// A field of the form, and its earlier value.
     filled: Option<(Control, Option<String>)>,
     focused: Option<HtmlElement>,
 }
@@ -129,7 +129,7 @@ impl Lock {
         self.field = Some(field);
     }
 
-    /// Puts everything back as it was.
+    /// Restores everything.
     pub(super) fn undo(self, form: &HtmlFormElement) {
         undo_attributes(self.attributes);
         undo_label(self.label);
@@ -252,7 +252,7 @@ fn copy_of_label(button: &Element, before: &[Node]) -> Option<Element> {
     Some(template)
 }
 
-/// Notes in the page itself what an attribute was.
+/// Notes the earlier value of an attribute in the page.
 fn mark(element: &Element, name: &str, before: Option<&str>) {
     let was = before.map_or_else(String::new, |before| ["=", before].concat());
     dom::set_attribute(element, &[WAS, name].concat(), &was);
@@ -269,7 +269,7 @@ fn put_back(element: &Element, name: &str, before: Option<&str>) {
     }
 }
 
-/// Gives the focus back, unless it is somewhere else by now.
+/// Restores the focus, unless it has moved.
 pub(super) fn refocus(form: &HtmlFormElement, focused: &HtmlElement) {
     if dom::focused(form).is_none_or(|now| now.local_name() == "body") {
         // What has left the page cannot take the focus.

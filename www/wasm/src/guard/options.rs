@@ -1,4 +1,4 @@
-//! What a page may say about its guard.
+//! The options of a guard.
 
 use super::dom::{self, Control};
 use js_sys::{Error, Function, TypeError};
@@ -31,7 +31,7 @@ export type FormOutcome = "succeeded" | "refused" | "unknown" | "failed";
 
 #[wasm_bindgen]
 extern "C" {
-    /// How a form is guarded, as the page says it: an object whose properties are all optional.
+    /// The options of a guard: an object whose properties are all optional.
     #[wasm_bindgen(typescript_type = "FormGuardOptions")]
     pub type FormGuardOptions;
     #[wasm_bindgen(method, getter)]
@@ -45,7 +45,7 @@ extern "C" {
     #[wasm_bindgen(method, getter)]
     fn detail(this: &FormGuardOptions) -> JsValue;
 
-    /// What is called for the submit that goes.
+    /// The callback for a submit that is sent.
     #[wasm_bindgen(typescript_type = "OnSubmit")]
     pub type OnSubmit;
 }
@@ -110,12 +110,12 @@ pub(super) fn type_error(message: &str) -> JsValue {
     TypeError::new(message).into()
 }
 
-/// Whether a form's or a button's method is POST; without one it is GET.
+/// Returns whether the method of a form or button is POST. Without one, it is GET.
 pub(super) fn is_post(method: Option<&str>) -> bool {
     method.is_some_and(|method| method.eq_ignore_ascii_case("post"))
 }
 
-/// What the browser posts itself: a GET would put the key into the address.
+/// Requires POST for a form that the browser sends: a GET would put the key into the URL.
 pub(super) fn require_post(method: Option<&str>) -> Result<(), JsValue> {
     match is_post(method) {
         true => Ok(()),

@@ -9,11 +9,11 @@ use wasm_bindgen::prelude::JsValue;
 use web_sys::Event;
 
 impl Guarded {
-    /// Notes a click or a key before anybody else hears of it.
+    /// Notes a click or a key before any other handler.
     pub(super) fn pressed(&self, event: &Event) {
         let press = match event.type_().as_str() {
             "click" => self.click(event),
-            // What a script makes of a key submits nothing.
+            // A key event of a script submits nothing.
             _ if !event.is_trusted() => return,
             "keydown" => Press::KeyDown { repeat: get(event, "repeat") == JsValue::TRUE },
             _ => Press::Key,
@@ -26,7 +26,7 @@ impl Guarded {
         self.press_timer.set(dom::set_timeout(function(&listeners.press_over), 0, 0));
     }
 
-    /// Notes that what the press led to at once is over.
+    /// Notes that the task of the press is over.
     pub(super) fn press_is_over(&self) {
         let mut presses = self.presses.get();
         presses.over();

@@ -1,11 +1,11 @@
-//! Where a page says things to people who do not see it.
+//! The live region: texts for screen readers.
 
 use super::dom;
 use std::cell::RefCell;
 use wasm_bindgen::prelude::JsCast;
 use web_sys::{Element, HtmlElement, HtmlFormElement};
 
-/// The live region, where the page has none of its own.
+/// The live region, if the page has none.
 #[derive(Default)]
 pub(super) struct Region {
     made: RefCell<Option<HtmlElement>>,
@@ -19,8 +19,8 @@ const HIDDEN: &str = "position:absolute;width:1px;height:1px;margin:-1px;padding
 const OURS: &str = "data-oncekeyed-region";
 
 impl Region {
-    /// The page's own live region in the form, or one of ours. Ours comes after the form: inside of
-    /// it, what is said while the form is busy need not be read out.
+    /// Returns the live region of the page in the form, or one that is made after the form. A screen
+    /// reader may ignore a region inside of a busy form.
     pub(super) fn of(&self, form: &HtmlFormElement) -> Option<Element> {
         if let Some(theirs) = dom::find(form, "[data-oncekey-status]") {
             return Some(theirs);
@@ -40,7 +40,7 @@ impl Region {
         Some(region.into())
     }
 
-    /// Takes ours away.
+    /// Removes the region that was made.
     pub(super) fn remove(&self) {
         if let Some(region) = self.made.take() {
             region.remove();
@@ -48,7 +48,7 @@ impl Region {
     }
 
     fn make(&self, form: &HtmlFormElement) -> Option<HtmlElement> {
-        // A copy of a page has a copy of ours.
+        // A copy of a page has a copy of the region.
         if let Some(copy) = dom::next_of(form)
             && dom::attribute(&copy, OURS).is_some()
         {

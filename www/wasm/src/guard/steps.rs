@@ -1,4 +1,4 @@
-//! The three steps of a submit. See [the guard](super) for what they are.
+//! The three steps of a submit: see [the guard](super).
 
 use super::dom;
 use super::flight::{self, Flight, Place, Stage};
@@ -18,7 +18,7 @@ impl Guarded {
             return Ok(());
         }
         if self.state.get() == FormState::Free && self.passes(&event) {
-            // Left over from a submit that it never saw.
+            // It is left from a submit that did not reach it.
             if let Some(listeners) = self.listeners() {
                 dom::unlisten(&self.form, "submit", function(&listeners.last), false);
             }
@@ -38,7 +38,7 @@ impl Guarded {
         Ok(())
     }
 
-    /// Whether a submit is none of the guard's business.
+    /// Returns whether the guard ignores a submit.
     fn passes(&self, event: &SubmitEvent) -> bool {
         let method = event.submitter().and_then(|it| dom::attribute(&it, "formmethod"));
         event.default_prevented()
@@ -76,7 +76,7 @@ impl Guarded {
     /// Step 2.
     pub(super) fn decide(&self, event: &Event, place: Place) {
         let Some((number, stage)) = self.flight_of(event) else {
-            // Released while the event was on its way: it must not leave without a key.
+            // The form was released during the event. It must not be sent without a key.
             event.prevent_default();
             return;
         };
@@ -90,13 +90,13 @@ impl Guarded {
                 self.hold_back(event);
                 self.read(number);
             }
-            // What the handler that stopped it has filled in since belongs to it.
+            // The handler that stopped the event may have filled in values since.
             (Stage::Ours, Send::Fetch, Place::Last) => self.read(number),
             _ => {}
         }
     }
 
-    /// The browser's own POST does not happen.
+    /// Prevents the browser's own POST.
     fn hold_back(&self, event: &Event) {
         event.prevent_default();
         self.set_stage(Stage::Ours);
@@ -105,7 +105,7 @@ impl Guarded {
         }
     }
 
-    /// Takes the values that the form has now. The page's `formdata` handlers run in between.
+    /// Reads the current values of the form. This runs the `formdata` handlers of the page.
     fn read(&self, number: u32) {
         let entries = self.entries().ok();
         if let Some(flight) = &mut *self.flight.borrow_mut()
@@ -149,13 +149,13 @@ impl Guarded {
         }
     }
 
-    /// The form's method may have been changed since it was guarded.
+    /// Refuses a GET: the method may have been changed since the form was guarded.
     fn refuse_get(&self) -> Result<(), JsValue> {
         let own = self.submitter().and_then(|it| dom::attribute(&it, "formmethod"));
         require_post(own.or_else(|| dom::attribute(&self.form, "method")).as_deref())
     }
 
-    /// The key goes with the form: in the field that the server has put there for it, or in a new one.
+    /// Puts the key into the form: into the field that the server made for it, or into a new one.
     fn put_field(&self, key: &str) -> Result<(), JsValue> {
         let name = &self.options.key_field;
         if let Some(field) = key_field(&self.form, name)? {
@@ -188,7 +188,7 @@ impl Guarded {
         };
         flight::unhear(&event);
         if self.state.get() == FormState::Done {
-            // The page has said so before anything was sent.
+            // The page called `done` before anything was sent.
             return Ok(());
         }
         match stage {
@@ -225,14 +225,14 @@ impl Guarded {
         self.on_submit.call3(&JsValue::UNDEFINED, &submitter, entries, &JsValue::from(number))
     }
 
-    /// The busy look is complete.
+    /// Completes the busy look.
     fn show(&self, number: u32) {
         let mut lock = self.lock.take();
         lock.show(&self.form, self.submitter().as_ref(), &self.options);
         self.keep(number, lock);
     }
 
-    /// A change to the page may have run the page's code, and that may have ended the submit.
+    /// Keeps the lock of a submit, unless code of the page has ended the submit in the meantime.
     fn keep(&self, number: u32, lock: Lock) {
         if self.is_current(number) {
             self.lock.replace(lock);
@@ -249,7 +249,7 @@ impl Guarded {
             if submitter.is_some() {
                 flight.submitter = submitter;
             }
-            // A form submits nothing while its submit event is under way.
+            // A form submits nothing during its submit event.
             if flight.stage == Stage::Ours {
                 flight.stage = Stage::KeyReady;
             }
@@ -269,7 +269,7 @@ impl Guarded {
         sent
     }
 
-    /// A handler stops the event: the guard's last listener may not be reached.
+    /// Takes step 2 when a handler stops the event, because the last listener may not be reached.
     pub(super) fn stopped(&self, stop: fn(&Event)) {
         let event = self.flight.borrow().as_ref().map(|flight| flight.event.clone());
         if let Some(event) = event {
@@ -279,7 +279,7 @@ impl Guarded {
         }
     }
 
-    /// A handler prevents what the guard has prevented already.
+    /// Notes that a handler prevents an event that the guard has prevented already.
     pub(super) fn prevented(&self, value: JsValue) -> Result<(), JsValue> {
         // `returnValue = true` prevents nothing.
         if value != JsValue::TRUE
@@ -291,7 +291,7 @@ impl Guarded {
         Ok(())
     }
 
-    /// An event for the page. It says nothing about what was filled in.
+    /// Dispatches an event for the page. It contains no values of the form.
     fn tell(&self, name: &str) {
         let init = CustomEventInit::new();
         init.set_bubbles(true);
