@@ -1,7 +1,8 @@
-//! One call of a client, step by step: a submit with all its attempts, or the resolving of an intent.
+//! One call of a client, step by step: a submit with all its attempts, or the resolving of an
+//! intent.
 //!
-//! A [`Call`] is a state machine that the shell drives. The shell reports each event; the call returns what to store
-//! and what to do next:
+//! A [`Call`] is a state machine that the shell drives. The shell reports each event; the call
+//! returns what to store and what to do next:
 //!
 //! | the call asks the shell to | and the shell reports |
 //! |---|---|
@@ -10,8 +11,9 @@
 //! | [`AskState`](Command::AskState), [`Void`](Command::Void), [`LookUp`](Command::LookUp) | what the server or the look-up returned: [`Call::report`] |
 //! | [`End`](Command::End) | nothing more |
 //!
-//! With each report the shell passes a [`CallInput`] with what is stored now, and stores [`CallStep::write`] before it
-//! does anything else. So two tabs change an entry one after the other, and no request leaves before its key is stored.
+//! With each report the shell passes a [`CallInput`] with what is stored now, and stores
+//! [`CallStep::write`] before it does anything else. So two tabs change an entry one after the
+//! other, and no request leaves before its key is stored.
 //!
 //! # The flow of a submit
 //!
@@ -21,11 +23,12 @@
 //!        └─ ResolveFirst ──► first_step, after_report ──► … ──► start
 //! ```
 //!
-//! A success after a redirect shows no proof. If the server has the key calls, the call asks for the state of the key
-//! before it ends.
+//! A success after a redirect shows no proof. If the server has the key calls, the call asks for
+//! the state of the key before it ends.
 //!
-//! The rules are in [`start`], [`note_outcome`], [`first_step`], [`classify`] and [`next`]. This folder only calls them
-//! in order: `attempts.rs` for the attempts of a submit, `resolving.rs` for the key calls and the look-up.
+//! The rules are in [`start`], [`note_outcome`], [`first_step`], [`classify`] and [`next`]. This
+//! folder only calls them in order: `attempts.rs` for the attempts of a submit, `resolving.rs` for
+//! the key calls and the look-up.
 //!
 //! [`start`]: crate::client::intent::start
 //! [`note_outcome`]: crate::client::intent::note_outcome
@@ -137,7 +140,8 @@ enum Phase {
     PausingToAsk {
         key: IdempotencyKey,
     },
-    /// The response came after a redirect. The state of the key shows whether the redirect was the key's response.
+    /// The response came after a redirect. The state of the key shows whether the redirect was the
+    /// key's response.
     Confirming {
         sent: Entry,
     },
@@ -162,7 +166,8 @@ impl Call {
         }
     }
 
-    /// Returns the same call, which uses this key where it would mint one. The server offered it in its form.
+    /// Returns the same call, which uses this key where it would mint one. The server offered it in
+    /// its form.
     #[must_use]
     pub fn offering(mut self, key: IdempotencyKey) -> Self {
         self.offered = Some(key);
@@ -175,7 +180,8 @@ impl Call {
         Self { credential: Some(credential), ..self }
     }
 
-    /// Returns under which credential the current key call must be made. `source` has the headers that are available.
+    /// Returns under which credential the current key call must be made. `source` has the headers
+    /// that are available.
     pub fn key_call(&self, source: &Credential, stored: &Stored) -> KeyCallCredential {
         match (&self.phase, stored) {
             (

@@ -2,9 +2,9 @@
 //!
 //! A server keeps keys by credential: under another credential the same key is another key, and a
 //! `voided` or 404 for it says nothing about the key that was sent. So key calls use exactly the
-//! credential of the request. After a reload the request is gone, so its entry keeps a *mark* of the
-//! credential: whether cookies were sent, and for each header that may identify the caller its name
-//! and 32 bits of a hash over key, name and value. The mark contains no value.
+//! credential of the request. After a reload the request is gone, so its entry keeps a *mark* of
+//! the credential: whether cookies were sent, and for each header that may identify the caller its
+//! name and 32 bits of a hash over key, name and value. The mark contains no value.
 //!
 //! A header counts unless it is known to identify nobody ([`names_nobody`]): languages, conditions,
 //! traces, CSRF tokens and the like. In a JWT the claims count, except for those that each renewal

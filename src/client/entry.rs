@@ -24,7 +24,8 @@ pub struct Entry {
     pub maybe_executed: bool,
     /// Whether the caller chose the key. Such a key is never replaced.
     pub own_key: bool,
-    /// Whether the server is known to send proof ([`Context::sends_proof`]). Once true, it stays true.
+    /// Whether the server is known to send proof ([`Context::sends_proof`]). Once true, it stays
+    /// true.
     pub sends_proof: bool,
     /// Under which credential the key was sent.
     pub sent_by: SentBy,
@@ -151,8 +152,8 @@ impl Stored {
         }
     }
 
-    /// Returns whether the outcome is known and older than the retention. Such an entry is removed in
-    /// time. An entry whose outcome is open, or that cannot be read, stays.
+    /// Returns whether the outcome is known and older than the retention. Such an entry is removed
+    /// in time. An entry whose outcome is open, or that cannot be read, stays.
     pub fn is_over(&self, retention: Millis, now: UnixMillis) -> bool {
         match self {
             Self::Nothing | Self::Unreadable(_) => false,
@@ -192,8 +193,9 @@ impl Entry {
         }
     }
 
-    /// Returns for how long the key may still be sent: see [`Progress`](crate::client::retry::Progress).
-    /// Returns 0 if the clock went back so far that the age of the entry is unknown.
+    /// Returns for how long the key may still be sent: see
+    /// [`Progress`](crate::client::retry::Progress). Returns 0 if the clock went back so far that
+    /// the age of the entry is unknown.
     pub fn time_left(&self, now: UnixMillis) -> Millis {
         if self.updated_at.since(now) > Policy::CLOCK_TOLERANCE {
             return Millis::new(0);
@@ -201,8 +203,8 @@ impl Entry {
         self.safe_until.since(now.never_before(self.updated_at))
     }
 
-    /// Returns what is known when an attempt with this key ends. `sends_proof` and `expects` are those
-    /// of the client: see [`Context`].
+    /// Returns what is known when an attempt with this key ends. `sends_proof` and `expects` are
+    /// those of the client: see [`Context`].
     pub fn context<'a>(&self, sends_proof: bool, expects: &'a str) -> Context<'a> {
         Context {
             maybe_executed: self.maybe_executed,
@@ -240,15 +242,15 @@ impl Entry {
         }
     }
 
-    /// Returns whether the entry is settled, its retention is over, and the server may have forgotten
-    /// its key. After the clock went back, an entry is never over.
+    /// Returns whether the entry is settled, its retention is over, and the server may have
+    /// forgotten its key. After the clock went back, an entry is never over.
     fn is_over(&self, retention: Millis, now: UnixMillis) -> bool {
         let kept_until = self.updated_at.plus(retention).max(self.safe_until);
         self.state.is_settled() && kept_until <= now
     }
 
-    /// Notes that the entry changed now. The time never goes back, or a clock that went back would be
-    /// noticed only once.
+    /// Notes that the entry changed now. The time never goes back, or a clock that went back would
+    /// be noticed only once.
     pub(super) fn touch(&mut self, now: UnixMillis) {
         self.updated_at = now.never_before(self.updated_at);
     }

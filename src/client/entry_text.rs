@@ -6,7 +6,8 @@
 //! 1 KEY TAG STATE FLAGS ATTEMPTS CREATED UPDATED SAFE SUM
 //! 1 0195f2f1-… 9c31e0d2 u m 2 1764000000000 1764000031000 1764082800000 5be0c01f
 //! 2 KEY TAG STATE FLAGS ATTEMPTS CREATED UPDATED SAFE SENT SUM
-//! 2 0195f2f1-… 9c31e0d2 u mp 2 1764000000000 1764000031000 1764082800000 n,x-api-key:04f1c2aa 1d0be2c3
+//! 2 0195f2f1-… 9c31e0d2 u mp 2 1764000000000 1764000031000 1764082800000 n,x-api-key:04f1c2aa
+//! 1d0be2c3
 //! ```
 //!
 //! | field | |
@@ -18,7 +19,8 @@
 //! | `SENT` | since 2: under which credential. `.` not known, `*` under several; else `n` without cookies, `c` with those of the key calls, `x` with those of another origin, and for each header a comma, its name, a colon and 8 digits of a hash |
 //! | numbers | decimal, no leading zeros; times in milliseconds since 1970 |
 //!
-//! The sum is of what the hash of the tag is in the code anyway; a CRC would bring its tables along.
+//! The sum is of what the hash of the tag is in the code anyway; a CRC would bring its tables
+//! along.
 
 use super::credential::SentBy;
 use super::entry::{Entry, EntryError, IntentState};

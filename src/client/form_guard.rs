@@ -1,8 +1,8 @@
 //! The guard of a form: one submit is sent, and the others are swallowed until it has ended.
 //!
-//! The shell keeps a [`FormState`] for each form, reports what happens as a [`FormEvent`], stores the
-//! state that [`next`] returns and carries out its [`FormAction`]. This module touches no page: the
-//! shell decides what a lock looks like.
+//! The shell keeps a [`FormState`] for each form, reports what happens as a [`FormEvent`], stores
+//! the state that [`next`] returns and carries out its [`FormAction`]. This module touches no page:
+//! the shell decides what a lock looks like.
 //!
 //! # The rules
 //!

@@ -1,7 +1,7 @@
 //! The client side of a key: which key a submit sends, and what is known afterwards.
 //!
-//! An *intent* is a named operation (`order:1042`) with a payload. The shell keeps one [`Entry`] for
-//! each intent, where every tab and every reload finds it. Like the server's
+//! An *intent* is a named operation (`order:1042`) with a payload. The shell keeps one [`Entry`]
+//! for each intent, where every tab and every reload finds it. Like the server's
 //! [`lifecycle`](crate::lifecycle), these functions decide and touch no store: the shell reads the
 //! entry, calls a function and writes what it returns, with nothing in between.
 //!
@@ -50,17 +50,18 @@
 //!
 //! # What is too old
 //!
-//! A server that has forgotten a key executes it as if it were new. It forgets a key at the earliest
-//! one retention after its response, and the response cannot be older than the first byte of the
-//! request. So [`Entry::safe_until`] is the time of the first byte plus the retention, less an hour
-//! for clocks. A server that returns `in_progress`, `unknown` or `released` has no response yet, which
-//! moves the time on. `Idempotency-Expires` can only shorten it ([`Entry::note_expiry`]). If the clock
-//! went back by more than that hour, the age of an entry is unknown, so the entry counts as too old.
-//! (A clock that went back and has caught up by the next look cannot be noticed.)
+//! A server that has forgotten a key executes it as if it were new. It forgets a key at the
+//! earliest one retention after its response, and the response cannot be older than the first byte
+//! of the request. So [`Entry::safe_until`] is the time of the first byte plus the retention, less
+//! an hour for clocks. A server that returns `in_progress`, `unknown` or `released` has no response
+//! yet, which moves the time on. `Idempotency-Expires` can only shorten it
+//! ([`Entry::note_expiry`]). If the clock went back by more than that hour, the age of an entry is
+//! unknown, so the entry counts as too old. (A clock that went back and has caught up by the next
+//! look cannot be noticed.)
 //!
 //! If the server answered every attempt with "not executed" (401, 429), the intent gets a fresh key
-//! once it is too old. Until then its key stays, or is voided, because a browser may send one request
-//! twice and the second copy may still arrive. Three limits remain:
+//! once it is too old. Until then its key stays, or is voided, because a browser may send one
+//! request twice and the second copy may still arrive. Three limits remain:
 //!
 //! - The copy was executed, and the state of the key was not asked for while the server knew it.
 //!   Locking out every buyer who returns to a checkout the day after a 401 would do more harm.
@@ -97,8 +98,8 @@
 //! An entry that is damaged, or that a newer version of this project wrote (a deploy was rolled
 //! back), may belong to a payment. A new key in its place could pay twice, so nothing is sent. This
 //! locks the buyer out of one intent in one browser, until the newer version is deployed again, or
-//! until the page has looked the result up in the merchant's API and calls `forget`. A second payment
-//! would be harder to undo than a page that says "we are checking".
+//! until the page has looked the result up in the merchant's API and calls `forget`. A second
+//! payment would be harder to undo than a page that says "we are checking".
 
 pub use super::call::{
     Call, CallInput, CallSettings, CallStep, Command, End, EndReason, Goal, Hints, SentRequest,
@@ -170,8 +171,8 @@ pub enum SendError {
     TooOld,
 }
 
-/// Starts a submit. The caller must be the only sender of the intent, by a lock or a [`TabLease`]. An
-/// entry in the state Sending was left by a page that is gone.
+/// Starts a submit. The caller must be the only sender of the intent, by a lock or a [`TabLease`].
+/// An entry in the state Sending was left by a page that is gone.
 pub fn start(stored: &Stored, submit: &Submit<'_>, now: UnixMillis) -> Start {
     let entry = match stored {
         Stored::Nothing => return fresh(submit, now),
@@ -225,8 +226,8 @@ pub fn note_sending(
     Ok(entry)
 }
 
-/// Returns what to store after the attempt with this key and number ended. `None` if nothing changes,
-/// or if the intent has another key now.
+/// Returns what to store after the attempt with this key and number ended. `None` if nothing
+/// changes, or if the intent has another key now.
 pub fn note_outcome(
     stored: &Stored,
     key: &IdempotencyKey,
@@ -277,8 +278,8 @@ pub fn note_outcome(
     Some(entry)
 }
 
-/// Returns what to store after the browser proved that the attempt with this key and number was never
-/// sent. `None` if nothing changes.
+/// Returns what to store after the browser proved that the attempt with this key and number was
+/// never sent. `None` if nothing changes.
 pub fn note_not_sent(
     stored: &Stored,
     key: &IdempotencyKey,

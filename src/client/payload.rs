@@ -6,8 +6,8 @@ use crate::key::IdempotencyKey;
 use core::fmt;
 use sha2::{Digest, Sha256};
 
-/// The payload of an intent: a hash over the origin of the URL and the fingerprint of the request. It
-/// is kept in memory only.
+/// The payload of an intent: a hash over the origin of the URL and the fingerprint of the request.
+/// It is kept in memory only.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Payload([u8; 32]);
 

@@ -23,8 +23,8 @@
 //! 4. Otherwise the outcome stays unknown.
 //!
 //! An intent is Prepared if the server answered every attempt with "not executed" (429, for
-//! example). A request that the browser sent twice may still arrive, so the key is voided too, if the
-//! server has the key calls. Otherwise the key counts as abandoned.
+//! example). A request that the browser sent twice may still arrive, so the key is voided too, if
+//! the server has the key calls. Otherwise the key counts as abandoned.
 //!
 //! A key that is too old is neither voided nor sent. The server may have forgotten that it executed
 //! the request, and would return "voided" by mistake.
@@ -55,7 +55,8 @@ pub struct Means {
 pub enum ResolveStep {
     /// `GET` the state of the key.
     AskState,
-    /// The same after a while: see [`Outcome::InProgress`](crate::client::retry::Outcome::InProgress).
+    /// The same after a while: see
+    /// [`Outcome::InProgress`](crate::client::retry::Outcome::InProgress).
     AskAgain,
     /// `POST` to void the key.
     Void,
@@ -101,8 +102,8 @@ pub enum Report {
 }
 
 impl Report {
-    /// Reads the response to a key call: its status, and the members `state` and `http_status` of its
-    /// body. They are `None` if the body was cut or is no JSON.
+    /// Reads the response to a key call: its status, and the members `state` and `http_status` of
+    /// its body. They are `None` if the body was cut or is no JSON.
     pub fn read(status: u16, state: Option<&str>, http_status: Option<u16>) -> Self {
         match (status, state, http_status) {
             (404, ..) => Self::Absent,

@@ -1,8 +1,9 @@
 //! One sender at a time, for browsers without Web Locks: a lease in the storage that tabs share.
 //!
-//! Storage has no conditional write. So a tab that finds an intent free writes its lease, waits [`TabLease::CONFIRM_AFTER`], and reads again. If several tabs wrote at once,
-//! the last lease remains, and the other tabs see it. This is true as long as no tab takes longer
-//! than that between a read and the write that follows from it.
+//! Storage has no conditional write. So a tab that finds an intent free writes its lease, waits
+//! [`TabLease::CONFIRM_AFTER`], and reads again. If several tabs wrote at once, the last lease
+//! remains, and the other tabs see it. This is true as long as no tab takes longer than that
+//! between a read and the write that follows from it.
 //!
 //! | found | [`TabLease::acquire`] | [`TabLease::renew`], [`TabLease::is_held`] by this tab |
 //! |---|---|---|
@@ -14,7 +15,8 @@
 //!
 //! A lease decides which tab sends, so that the server is not called twice. It is not what prevents
 //! a second payment: the next tab finds the key in the entry and sends the same key. Therefore the
-//! entry is read after the lease is confirmed, and [`TabLease::is_held`] is asked before each attempt.
+//! entry is read after the lease is confirmed, and [`TabLease::is_held`] is asked before each
+//! attempt.
 
 use super::entry_text::{put, put_number, seal, unseal};
 use crate::codec::hex::hex32;
@@ -42,8 +44,8 @@ pub enum Acquisition {
     Write(TabLease),
     /// Send: the tab holds the lease already.
     Held,
-    /// Another tab holds the lease. Read again when the storage changes, or after this long: not every
-    /// storage reports changes, and none reports them to its own page.
+    /// Another tab holds the lease. Read again when the storage changes, or after this long: not
+    /// every storage reports changes, and none reports them to its own page.
     Wait(Millis),
 }
 

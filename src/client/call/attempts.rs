@@ -223,8 +223,8 @@ fn ended(outcome: &Outcome, why: Stop, entry: &Entry) -> End {
     }
 }
 
-/// Ends a call whose response came after a redirect. The response belongs to the key only if the redirect was the key's
-/// response; after any other report the outcome stays unknown.
+/// Ends a call whose response came after a redirect. The response belongs to the key only if the
+/// redirect was the key's response; after any other report the outcome stays unknown.
 pub(super) fn confirmed(sent: &Entry, report: Report, input: &CallInput) -> CallStep {
     let outcome = match report {
         Report::Completed { http_status: http_status @ 300..400 } => {

@@ -1,4 +1,5 @@
-//! The resolving of an outcome: key calls, the caller's look-up, and the earlier request sent again.
+//! The resolving of an outcome: key calls, the caller's look-up, and the earlier request sent
+//! again.
 
 use super::attempts::{Sending, bits, confirmed};
 use super::step::{CallStep, Command, End, SentRequest, WaitReason, end, out_of_turn};
@@ -38,7 +39,8 @@ impl Call {
             Phase::Confirming { sent } => return confirmed(&sent, report, input),
             _ => return out_of_turn(),
         };
-        // Another tab has continued with another key, so the call starts again from the current entry.
+        // Another tab has continued with another key, so the call starts again from the current
+        // entry.
         let Some(entry) = entry else { return self.begin(input) };
         let means = self.means(entry, input);
         let (write, step) = after_report(entry, key_call, report, self.purpose(), means, input.now);

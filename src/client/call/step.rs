@@ -5,8 +5,8 @@ use crate::client::retry::{Outcome, Stop, UnknownReason};
 use crate::key::IdempotencyKey;
 use crate::time::Millis;
 
-/// The headers of a response that [`classify`](crate::client::retry::classify) does not read, as `Headers.get` returns
-/// them.
+/// The headers of a response that [`classify`](crate::client::retry::classify) does not read, as
+/// `Headers.get` returns them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hints<'a> {
     /// `Idempotency-State`.
@@ -72,8 +72,8 @@ pub enum Command {
 pub enum SentRequest {
     /// The call's own request.
     Own,
-    /// The request in memory ([`CallInput::in_memory`](super::CallInput::in_memory)), whose outcome has to be known
-    /// first.
+    /// The request in memory ([`CallInput::in_memory`](super::CallInput::in_memory)), whose outcome
+    /// has to be known first.
     Earlier,
 }
 

@@ -5,7 +5,8 @@
 //! failed before the second click.
 //!
 //! The shell reports each [`Press`] before the submit that it may cause, and calls
-//! [`Presses::over`] when the task of that press has ended. A later submit, from a timer or after an
+//! [`Presses::over`] when the task of that press has ended. A later submit, from a timer or after
+//! an
 //! `await`, belongs to no press.
 
 use super::FormEvent;
@@ -18,7 +19,8 @@ pub enum Press {
     Click {
         /// The event's `detail`: its number in a row of clicks. 0 without a pointer.
         detail: i32,
-        /// For a tap: how long ago the same element was tapped before. Some browsers do not count taps.
+        /// For a tap: how long ago the same element was tapped before. Some browsers do not count
+        /// taps.
         tapped_before: Option<Millis>,
     },
     /// A click that a script made.

@@ -8,7 +8,8 @@ use crate::policy::AnswerClass;
 pub enum AttemptResult<'a> {
     /// There was a response, or the start of one.
     Response(&'a ResponseSummary<'a>),
-    /// The connection was refused or broke, or CORS forbade the response. A browser does not tell which.
+    /// The connection was refused or broke, or CORS forbade the response. A browser does not tell
+    /// which.
     NetworkError,
     /// There was no response within the time of the attempt.
     TimedOut,
@@ -48,7 +49,8 @@ pub enum Body {
     /// It was read to its end, and is what its media type says (JSON that parses, for example).
     #[default]
     Whole,
-    /// The body is empty, without an error. A connection that is cut after the headers looks the same.
+    /// The body is empty, without an error. A connection that is cut after the headers looks the
+    /// same.
     Empty,
     /// Reading the body failed, or it is not what its media type says.
     Cut,
@@ -134,8 +136,8 @@ pub enum UnknownReason {
     Voided,
     /// The key's response has expired.
     Expired,
-    /// The response does not prove that it belongs to the key, and proof is needed: the server is known
-    /// to send it, or an earlier attempt may have been executed.
+    /// The response does not prove that it belongs to the key, and proof is needed: the server is
+    /// known to send it, or an earlier attempt may have been executed.
     NoProof,
     /// The response came after a redirect, without proof.
     Redirected,
@@ -189,11 +191,11 @@ impl UnknownReason {
 /// queued the request, a portal, a cache. It settles nothing. A 4xx without proof did not reach the
 /// record of the key, so the same key may still be used.
 /// After an attempt whose outcome is unknown, a 4xx without proof never settles anything: it may be
-/// about this attempt only (a body that broke off, a limit, a firewall), while the earlier attempt was
-/// executed. `Idempotency-State: absent` is no proof either.
-/// After a redirect, the response may be from another page (a log-in page with status 200), so it
-/// settles nothing: the request may have been executed, or may never have arrived.
-/// Stripe-like servers replay a kept 5xx. It stays, and says nothing about the execution.
+/// about this attempt only (a body that broke off, a limit, a firewall), while the earlier attempt
+/// was executed. `Idempotency-State: absent` is no proof either. After a redirect, the response may
+/// be from another page (a log-in page with status 200), so it settles nothing: the request may
+/// have been executed, or may never have arrived. Stripe-like servers replay a kept 5xx. It stays,
+/// and says nothing about the execution.
 pub fn classify(result: &AttemptResult<'_>, context: &Context<'_>) -> Outcome {
     match result {
         AttemptResult::NetworkError => Outcome::Ambiguous(UnknownReason::Network),
@@ -212,8 +214,8 @@ pub fn classify(result: &AttemptResult<'_>, context: &Context<'_>) -> Outcome {
 }
 
 impl ResponseSummary<'_> {
-    /// A response without a body has no type either. If it has a type, but no length and no byte, the
-    /// body was lost on the way.
+    /// A response without a body has no type either. If it has a type, but no length and no byte,
+    /// the body was lost on the way.
     fn is_cut(&self) -> bool {
         match self.body {
             Body::Whole => false,
@@ -339,8 +341,8 @@ impl ResponseSummary<'_> {
     }
 }
 
-/// Returns whether [`Context::final_statuses`] may list this status: a 4xx that is about a key. 401,
-/// 403, 407, 408, 409, 417, 421, 423, 425 and 429 never are.
+/// Returns whether [`Context::final_statuses`] may list this status: a 4xx that is about a key.
+/// 401, 403, 407, 408, 409, 417, 421, 423, 425 and 429 never are.
 pub fn is_final_status(status: u16) -> bool {
     matches!(status, 400..500) && AnswerClass::of_status(status) == AnswerClass::Final
 }

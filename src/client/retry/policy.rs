@@ -15,8 +15,8 @@ pub struct RetrySettings {
     pub delays: Vec<Millis>,
     /// How a wait is drawn.
     pub jitter: Jitter,
-    /// How long one attempt may take. It should be more than the 25 s that the server gives its origin,
-    /// or the response would be missed by a moment each time.
+    /// How long one attempt may take. It should be more than the 25 s that the server gives its
+    /// origin, or the response would be missed by a moment each time.
     pub attempt_timeout: Millis,
     /// How long all attempts and waits may take together.
     pub total_time: Millis,

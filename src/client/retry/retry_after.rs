@@ -30,8 +30,8 @@ pub fn retry_after(
     Some(wait.min(max))
 }
 
-/// Returns the time of `Idempotency-Expires` on the clock here. `None` if it is no date or is in the
-/// past. It is read against the response's `Date`, as for [`retry_after`].
+/// Returns the time of `Idempotency-Expires` on the clock here. `None` if it is no date or is in
+/// the past. It is read against the response's `Date`, as for [`retry_after`].
 pub fn expires_at(value: &str, date: Option<&str>, now: UnixMillis) -> Option<UnixMillis> {
     ahead(value, date, now).map(|wait| now.plus(wait))
 }

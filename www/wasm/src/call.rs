@@ -114,7 +114,8 @@ impl CallHandle {
         self.step(Call::waited)
     }
 
-    /// Continues after the caller's look-up. Throws a `RangeError` for a result that it may not return.
+    /// Continues after the caller's look-up. Throws a `RangeError` for a result that it may not
+    /// return.
     #[wasm_bindgen(js_name = lookedUp)]
     pub fn looked_up(&mut self, state: &str, http_status: Option<f64>) -> Result<JsValue, JsValue> {
         // A status that is no integer of 16 bits fits nothing.

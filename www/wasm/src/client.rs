@@ -16,8 +16,8 @@ use wasm_bindgen::prelude::*;
 /// An entry is stored under this and the name of its intent.
 const ENTRY: &str = "i:";
 
-/// How many names of the storage are checked, and how many entries are removed at most, after a call
-/// of the page.
+/// How many names of the storage are checked, and how many entries are removed at most, after a
+/// call of the page.
 const LOOKED_AT: u32 = 32;
 const REMOVED_AT_ONCE: usize = 8;
 
@@ -116,7 +116,8 @@ impl Client {
         })
     }
 
-    /// Returns a call that sends a request. `in_memory` is the key whose request the page can send again.
+    /// Returns a call that sends a request. `in_memory` is the key whose request the page can send
+    /// again.
     pub fn submit(
         &self,
         intent: &str,
@@ -176,8 +177,9 @@ impl Client {
             .collect()
     }
 
-    /// Returns settled intents that are older than the retention: all of them, or those among the next
-    /// few names of the storage. A call whose turn it is may [`remove`](Self::remove_over) one.
+    /// Returns settled intents that are older than the retention: all of them, or those among the
+    /// next few names of the storage. A call whose turn it is may [`remove`](Self::remove_over)
+    /// one.
     pub fn over(&self, all: bool) -> Vec<String> {
         let count = (!all).then_some(LOOKED_AT);
         let Shared { store, settings, .. } = &*self.shared;
@@ -220,8 +222,8 @@ impl Client {
         self.shared.store.is_shared()
     }
 
-    /// Returns why an entry would not survive the page: "denied", "quota" or "unavailable". Returns it
-    /// once.
+    /// Returns why an entry would not survive the page: "denied", "quota" or "unavailable". Returns
+    /// it once.
     #[wasm_bindgen(js_name = takeLoss)]
     pub fn take_loss(&self) -> Option<String> {
         self.shared.store.take_loss().map(|loss| loss.as_str().to_owned())
@@ -248,7 +250,8 @@ impl Client {
         self.tab.get().is_some_and(|&tab| claims::is_held(&self.shared.store, intent, tab))
     }
 
-    /// Renews the lease. Called every `leaseRenewal` milliseconds. Returns false if the lease is lost.
+    /// Renews the lease. Called every `leaseRenewal` milliseconds. Returns false if the lease is
+    /// lost.
     #[wasm_bindgen(js_name = renewLease)]
     pub fn renew_lease(&self, intent: &str) -> bool {
         self.tab.get().is_some_and(|&tab| claims::renew(&self.shared.store, intent, tab))

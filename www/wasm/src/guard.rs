@@ -27,8 +27,8 @@
 //! | an inline `onsubmit` of an ancestor returns false | with `fetch` the guard cannot notice this, and sends the form |
 //! | the form posts to another window, or the response is a download | the page stays, and the form locked, until it is released |
 //!
-//! A double click or a held key sends only the first submit, even if that has ended before the second
-//! one comes. Capturing listeners on the window note clicks and keys.
+//! A double click or a held key sends only the first submit, even if that has ended before the
+//! second one comes. Capturing listeners on the window note clicks and keys.
 //!
 //! The form's values are read by `new FormData(form, submitter)`, so its `formdata` event is seen
 //! once more than without a guard.
@@ -118,16 +118,16 @@ impl FormGuard {
         Ok(())
     }
 
-    /// What the form is for is done: it stays locked, and is not busy. What has not been sent yet is not
-    /// sent any more.
+    /// What the form is for is done: it stays locked, and is not busy. What has not been sent yet
+    /// is not sent any more.
     pub fn done(&self) {
         if self.guarded.listeners().is_some() {
             self.guarded.apply(FormEvent::Done);
         }
     }
 
-    /// Submits the form again after it waited for its key, by the same button unless another is given.
-    /// Nothing happens when nothing waits.
+    /// Submits the form again after it waited for its key, by the same button unless another is
+    /// given. Nothing happens when nothing waits.
     pub fn resubmit(&self, submitter: Option<HtmlElement>) -> Result<(), JsValue> {
         self.guarded.resubmit(submitter)
     }

@@ -1,7 +1,7 @@
 //! The boundary between the core and the JavaScript of the npm package.
 //!
-//! This crate has no rules. It reads the clock, random numbers and storage, asks the core, stores what
-//! the core returns and passes the next command on. TypeScript (`www/src`) sends and waits.
+//! This crate has no rules. It reads the clock, random numbers and storage, asks the core, stores
+//! what the core returns and passes the next command on. TypeScript (`www/src`) sends and waits.
 
 mod call;
 mod claims;

@@ -1,10 +1,10 @@
 //! The storage of a page: `localStorage`, or any object with its methods.
 //!
-//! Storage fails in many ways: a sandboxed frame may not use it, full storage takes nothing, and the
-//! storage of a private window forgets. The page keeps in memory what storage does not take. The text
-//! in memory is newer, so it counts more than the stored text of the same name. [`Store::take_loss`]
-//! reports once that the page may lose it. If storage works, but not for this name at this time, the
-//! name counts as an entry that cannot be read.
+//! Storage fails in many ways: a sandboxed frame may not use it, full storage takes nothing, and
+//! the storage of a private window forgets. The page keeps in memory what storage does not take.
+//! The text in memory is newer, so it counts more than the stored text of the same name.
+//! [`Store::take_loss`] reports once that the page may lose it. If storage works, but not for this
+//! name at this time, the name counts as an entry that cannot be read.
 //!
 //! The entry of an intent is removed when it [is over](Stored::is_over): see [`Store::over`].
 
@@ -19,14 +19,15 @@ use web_sys::Storage;
 pub(crate) struct Store {
     prefix: String,
     storage: Option<Storage>,
-    /// The texts that storage did not take; null for a text that it did not remove. The map of the host
-    /// adds no code.
+    /// The texts that storage did not take; null for a text that it did not remove. The map of the
+    /// host adds no code.
     memory: js_sys::Map,
     /// The texts that storage took from this page. They still count if storage breaks later.
     taken: js_sys::Map,
     loss: Cell<Option<Loss>>,
     told: Cell<bool>,
-    /// Where [`Store::over`] continues. It starts at a random place, because many pages make one call only.
+    /// Where [`Store::over`] continues. It starts at a random place, because many pages make one
+    /// call only.
     looked_up_to: Cell<Option<u32>>,
     /// Texts of entries whose outcome is known, by their full names: see [`Store::open_ones`].
     settled: js_sys::Map,
@@ -93,7 +94,8 @@ impl Store {
             Err(error) => error,
         };
         let taken = self.taken.get(&JsValue::from_str(&name));
-        // Storage may hold an unknown outcome under this name, so a text that cannot be read counts as one.
+        // Storage may hold an unknown outcome under this name, so a text that cannot be read counts
+        // as one.
         if taken.is_undefined() && self.is_usable() {
             return storage.get_item(&name).unwrap_or_else(|_| Some(String::new()));
         }
@@ -200,8 +202,8 @@ impl Store {
         open
     }
 
-    /// Returns the names without `start` of entries that [are over](Stored::is_over): those among the
-    /// next `count` names of the storage, or all of them.
+    /// Returns the names without `start` of entries that [are over](Stored::is_over): those among
+    /// the next `count` names of the storage, or all of them.
     pub(crate) fn over(
         &self,
         start: &str,

@@ -140,7 +140,8 @@ impl Guarded {
                 Ok(())
             }),
         };
-        // A button may be anywhere in the page, and a handler may stop a click before it gets there.
+        // A button may be anywhere in the page, and a handler may stop a click before it gets
+        // there.
         for kind in PRESSES {
             dom::listen(&self.window, kind, function(&listeners.pressed), true);
         }
@@ -177,7 +178,8 @@ impl Guarded {
         }
     }
 
-    /// Takes the cells first: any change to the page may run code of the page, which may change them.
+    /// Takes the cells first: any change to the page may run code of the page, which may change
+    /// them.
     fn restore(&self) {
         let flight = self.flight.take();
         let lock = self.lock.take();
@@ -243,8 +245,8 @@ pub(super) fn function(listener: &Listener) -> &Function {
     listener.as_ref().unchecked_ref()
 }
 
-/// Returns the mark of a guarded form. Every copy of this package uses the same symbol, and no control
-/// can hide it.
+/// Returns the mark of a guarded form. Every copy of this package uses the same symbol, and no
+/// control can hide it.
 pub(super) fn mark() -> JsValue {
     Symbol::for_("oncekey.guard").into()
 }

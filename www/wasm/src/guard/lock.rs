@@ -1,8 +1,8 @@
 //! The look of a locked form, and how it is restored.
 //!
-//! The lock itself is the state in the guard. This is only its look, so a framework that renders the
-//! form again may remove the look without unlocking the form. The guard restores only what is still as
-//! the lock left it; everything else was changed by the framework.
+//! The lock itself is the state in the guard. This is only its look, so a framework that renders
+//! the form again may remove the look without unlocking the form. The guard restores only what is
+//! still as the lock left it; everything else was changed by the framework.
 
 use super::dom::{self, Control};
 use super::options::{Disable, Options};
@@ -194,8 +194,8 @@ impl Lock {
     }
 }
 
-/// Puts back what a lock had changed in the form that this one is a copy of: a snapshot of a page is
-/// taken while a form is busy, and shown on Back.
+/// Puts back what a lock had changed in the form that this one is a copy of: a snapshot of a page
+/// is taken while a form is busy, and shown on Back.
 pub(super) fn restore_copy(form: &HtmlFormElement) {
     let submitters = dom::submitters(form);
     let elements = submitters.iter().map(|control| control.unchecked_ref::<Element>());

@@ -123,8 +123,8 @@ pub(super) fn require_post(method: Option<&str>) -> Result<(), JsValue> {
     }
 }
 
-/// Returns the form's own field for the key, where it has one. Throws when it has several, or one that
-/// is no hidden field: then the name is somebody else's.
+/// Returns the form's own field for the key, where it has one. Throws when it has several, or one
+/// that is no hidden field: then the name is somebody else's.
 pub(super) fn key_field(form: &HtmlFormElement, name: &str) -> Result<Option<Control>, JsValue> {
     let mut fields = dom::fields(form, name);
     let field = fields.pop();

@@ -19,8 +19,8 @@ const HIDDEN: &str = "position:absolute;width:1px;height:1px;margin:-1px;padding
 const OURS: &str = "data-oncekeyed-region";
 
 impl Region {
-    /// Returns the live region of the page in the form, or one that is made after the form. A screen
-    /// reader may ignore a region inside of a busy form.
+    /// Returns the live region of the page in the form, or one that is made after the form. A
+    /// screen reader may ignore a region inside of a busy form.
     pub(super) fn of(&self, form: &HtmlFormElement) -> Option<Element> {
         if let Some(theirs) = dom::find(form, "[data-oncekey-status]") {
             return Some(theirs);
