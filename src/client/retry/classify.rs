@@ -174,7 +174,7 @@ impl UnknownReason {
 /// | `idempotency_error` | KeyReused | Unsettled |
 /// | `idempotency_key_voided` | KeyVoided | Unsettled |
 /// | `idempotency_key_expired` | KeyExpired; Unsettled if the key is the caller's or tells no time | Unsettled |
-/// | 5xx | Ambiguous; NotExecuted when the state is `released`; Unsettled when it is a kept answer or an `invalid_request_error` | same |
+/// | 5xx | Ambiguous; NotExecuted when the state is `released`; Unsettled when it is a kept response or an `invalid_request_error` | same |
 /// | proof (`Idempotency-State: completed`, `Idempotent-Replayed: true`) | by status: below 400 Succeeded, else Refused | same |
 /// | a media type that the API does not return | Ambiguous | same |
 /// | 2xx after a redirect | Unsettled | same |

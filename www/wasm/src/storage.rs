@@ -25,7 +25,7 @@ pub(crate) struct Store {
     /// The texts that storage took from this page. They still count if storage breaks later.
     taken: js_sys::Map,
     loss: Cell<Option<Loss>>,
-    told: Cell<bool>,
+    reported: Cell<bool>,
     /// Where [`Store::over`] continues. It starts at a random place, because many pages make one
     /// call only.
     looked_up_to: Cell<Option<u32>>,
@@ -71,7 +71,7 @@ impl Store {
             memory: js_sys::Map::new(),
             taken: js_sys::Map::new(),
             loss: Cell::new(loss),
-            told: Cell::new(false),
+            reported: Cell::new(false),
             looked_up_to: Cell::new(None),
             settled: js_sys::Map::new(),
         }
@@ -232,8 +232,8 @@ impl Store {
 
     /// Returns why a text would not survive the page. Returns it once.
     pub(crate) fn take_loss(&self) -> Option<Loss> {
-        let loss = self.loss.take().filter(|_| !self.told.get());
-        self.told.set(self.told.get() || loss.is_some());
+        let loss = self.loss.take().filter(|_| !self.reported.get());
+        self.reported.set(self.reported.get() || loss.is_some());
         loss
     }
 

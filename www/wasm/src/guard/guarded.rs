@@ -25,7 +25,7 @@ pub(super) struct Guarded {
     /// How many submits were sent.
     pub(super) submissions: Cell<u32>,
     /// The last submit that the callback was called for.
-    pub(super) told: Cell<u32>,
+    pub(super) called_for: Cell<u32>,
     pub(super) flight: RefCell<Option<Flight>>,
     pub(super) lock: RefCell<Lock>,
     pub(super) timer: Cell<i32>,
@@ -68,7 +68,7 @@ impl Guarded {
             on_submit,
             state: Cell::new(FormState::Free),
             submissions: Cell::new(0),
-            told: Cell::new(0),
+            called_for: Cell::new(0),
             flight: RefCell::default(),
             lock: RefCell::default(),
             timer: Cell::new(0),
@@ -93,7 +93,7 @@ impl Guarded {
     pub(super) fn settle(&self, event: FormEvent, submission: Option<u32>) {
         let last = self.submissions.get();
         // A submit that the callback was not called for yet cannot have ended.
-        if self.told.get() == last && submission.is_none_or(|number| number == last) {
+        if self.called_for.get() == last && submission.is_none_or(|number| number == last) {
             self.apply(event);
         }
     }

@@ -220,7 +220,7 @@ impl Guarded {
     }
 
     fn call(&self, number: u32, entries: &FormData) -> Result<JsValue, JsValue> {
-        self.told.set(number);
+        self.called_for.set(number);
         let submitter = self.submitter().map_or(JsValue::NULL, JsValue::from);
         self.on_submit.call3(&JsValue::UNDEFINED, &submitter, entries, &JsValue::from(number))
     }
@@ -306,10 +306,10 @@ impl Guarded {
     }
 }
 
-fn key_of(answer: JsValue) -> Result<Option<String>, JsValue> {
-    match answer.as_string() {
+fn key_of(returned: JsValue) -> Result<Option<String>, JsValue> {
+    match returned.as_string() {
         Some(key) if !key.is_empty() => Ok(Some(key)),
-        None if !dom::is_there(&answer) => Ok(None),
+        None if !dom::is_there(&returned) => Ok(None),
         _ => Err(type_error("oncekey: the callback must return a key or nothing.")),
     }
 }
