@@ -28,7 +28,7 @@ export function hintFor(
 /** The response may come from another sender, or from the server whose headers cannot be read. */
 function proofHint(status: number, isSuccess: boolean): string {
   return isSuccess
-    ? 'The response has no "Idempotency-State", which this server sends. A service worker or a proxy may have returned it. Otherwise name the header in Access-Control-Expose-Headers.'
+    ? 'The response has no "Idempotency-State". A service worker or a proxy may have returned it. Otherwise name the header in Access-Control-Expose-Headers.'
     : `The ${status} may be about this attempt only, while an earlier one was executed. If this server returns ${status} for the key itself, name it in the client's "finalStatuses".`;
 }
 
@@ -36,5 +36,5 @@ function proofHint(status: number, isSuccess: boolean): string {
 function corsHint({ url }: Prepared): string | undefined {
   const here = globalThis.location?.origin;
   if (!here || here === url.origin) return undefined;
-  return `If ${url.origin} is up, check its CORS headers: Access-Control-Allow-Headers must contain "Idempotency-Key", and Access-Control-Allow-Origin must allow ${here}.`;
+  return `If ${url.origin} is up, add "Idempotency-Key" to its Access-Control-Allow-Headers and ${here} to its Access-Control-Allow-Origin.`;
 }
