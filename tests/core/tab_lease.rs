@@ -15,18 +15,18 @@ fn after(millis: u64) -> UnixMillis {
 
 #[test]
 fn the_table() {
-    let claim = TabLease { tab: ONE, until: NOW.plus(TabLease::LEASE) };
+    let lease = TabLease { tab: ONE, until: NOW.plus(TabLease::LEASE) };
     let fresh = |tab, now: UnixMillis| {
         Acquisition::Write(TabLease { tab, until: now.plus(TabLease::LEASE) })
     };
-    assert_eq!(TabLease::acquire(None, ONE, NOW), Acquisition::Write(claim));
+    assert_eq!(TabLease::acquire(None, ONE, NOW), Acquisition::Write(lease));
     for (now, own, others, held) in [
         (after(0), Acquisition::Held, Acquisition::Wait(Millis::new(1000)), true),
         (after(14_749), Acquisition::Held, Acquisition::Wait(Millis::new(251)), true),
         (after(14_750), Acquisition::Held, Acquisition::Wait(Millis::new(250)), false),
         (after(14_999), Acquisition::Held, Acquisition::Wait(Millis::new(1)), false),
         (after(15_000), fresh(ONE, after(15_000)), fresh(TWO, after(15_000)), false),
-        // The clock went back: no claim lives longer than a lease from now.
+        // The clock went back: no lease lives longer than a lease from now.
         (
             NOW.minus(Millis::new(1)),
             fresh(ONE, NOW.minus(Millis::new(1))),
@@ -34,15 +34,15 @@ fn the_table() {
             false,
         ),
     ] {
-        assert_eq!(TabLease::acquire(Some(&claim), ONE, now), own, "{now:?}");
-        assert_eq!(TabLease::acquire(Some(&claim), TWO, now), others, "{now:?}");
-        assert_eq!(TabLease::is_held(Some(&claim), ONE, now), held, "{now:?}");
-        assert!(!TabLease::is_held(Some(&claim), TWO, now), "{now:?}");
+        assert_eq!(TabLease::acquire(Some(&lease), ONE, now), own, "{now:?}");
+        assert_eq!(TabLease::acquire(Some(&lease), TWO, now), others, "{now:?}");
+        assert_eq!(TabLease::is_held(Some(&lease), ONE, now), held, "{now:?}");
+        assert!(!TabLease::is_held(Some(&lease), TWO, now), "{now:?}");
         let renewed = TabLease { tab: ONE, until: now.plus(TabLease::LEASE) };
-        assert_eq!(TabLease::renew(Some(&claim), ONE, now), held.then_some(renewed), "{now:?}");
-        assert_eq!(TabLease::renew(Some(&claim), TWO, now), None);
+        assert_eq!(TabLease::renew(Some(&lease), ONE, now), held.then_some(renewed), "{now:?}");
+        assert_eq!(TabLease::renew(Some(&lease), TWO, now), None);
     }
-    assert!(TabLease::is_of(Some(&claim), ONE) && !TabLease::is_of(Some(&claim), TWO));
+    assert!(TabLease::is_of(Some(&lease), ONE) && !TabLease::is_of(Some(&lease), TWO));
     assert!(!TabLease::is_of(None, ONE) && !TabLease::is_held(None, ONE, NOW));
     assert_eq!(TabLease::renew(None, ONE, NOW), None);
     assert!(
@@ -106,19 +106,19 @@ impl World {
         let token = |tab: usize| TabToken::new(tab as u64);
         match op {
             Op::Acquire { tab, gap } if self.tabs[tab].write.is_none() => {
-                if let Acquisition::Write(claim) =
+                if let Acquisition::Write(lease) =
                     TabLease::acquire(self.stored.as_ref(), token(tab), now)
                 {
                     let at = self.time + gap;
                     let confirm_at = Some(at + TabLease::CONFIRM_AFTER.as_u64());
-                    self.tabs[tab] = Tab { write: Some((at, claim)), confirm_at, confirmed: false };
+                    self.tabs[tab] = Tab { write: Some((at, lease)), confirm_at, confirmed: false };
                 }
             }
             Op::Renew { tab, gap }
                 if self.tabs[tab].confirmed && self.tabs[tab].write.is_none() =>
             {
                 match TabLease::renew(self.stored.as_ref(), token(tab), now) {
-                    Some(claim) => self.tabs[tab].write = Some((self.time + gap, claim)),
+                    Some(lease) => self.tabs[tab].write = Some((self.time + gap, lease)),
                     None => self.tabs[tab].confirmed = false,
                 }
             }
@@ -141,8 +141,8 @@ impl World {
     fn tick(&mut self) {
         self.time += 1;
         for tab in &mut self.tabs {
-            if let Some((_, claim)) = tab.write.take_if(|(at, _)| *at <= self.time) {
-                self.stored = Some(claim);
+            if let Some((_, lease)) = tab.write.take_if(|(at, _)| *at <= self.time) {
+                self.stored = Some(lease);
             }
         }
     }

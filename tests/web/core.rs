@@ -3,9 +3,9 @@
 #![cfg(target_arch = "wasm32")]
 
 #[expect(dead_code, reason = "the native tests use the rest")]
-#[path = "core/support/reference.rs"]
+#[path = "../core/support/reference.rs"]
 mod reference;
-#[path = "core/canonical/vectors.rs"]
+#[path = "../core/canonical/vectors.rs"]
 mod vectors;
 
 mod support {

@@ -1,8 +1,6 @@
 //! What a page keeps, in a real browser: in its `localStorage`, and in storages that fail.
 #![cfg(target_arch = "wasm32")]
 
-#[path = "storage/claims.rs"]
-mod claims;
 #[path = "storage/entries.rs"]
 mod entries;
 #[path = "storage/faults.rs"]
@@ -13,6 +11,8 @@ mod full;
 mod over;
 #[path = "storage/page.rs"]
 mod page;
+#[path = "storage/tab_lease.rs"]
+mod tab_lease;
 #[path = "storage/versions.rs"]
 mod versions;
 

@@ -4,9 +4,9 @@ use crate::page::{Page, get, local_storage, run, text};
 use wasm_bindgen::JsValue;
 use wasm_bindgen_test::wasm_bindgen_test;
 
-fn told(claimed: Result<JsValue, JsValue>) -> (String, f64) {
-    let claimed = claimed.expect("a claim");
-    (text(&claimed, "do"), get(&claimed, "after").as_f64().unwrap_or(0.0))
+fn command(acquired: Result<JsValue, JsValue>) -> (String, f64) {
+    let acquired = acquired.expect("a lease");
+    (text(&acquired, "do"), get(&acquired, "after").as_f64().unwrap_or(0.0))
 }
 
 #[wasm_bindgen_test]
@@ -14,30 +14,30 @@ fn one_tab_sends_and_the_other_waits() {
     let page = Page::new();
     let (one, other) = (page.client(), page.client());
     assert!(!one.holds_lease("order:1"));
-    assert_eq!(told(one.acquire_lease("order:1")).0, "confirm");
+    assert_eq!(command(one.acquire_lease("order:1")).0, "confirm");
     assert!(one.holds_lease("order:1"));
     assert!(!other.holds_lease("order:1"));
-    let (what, after) = told(other.acquire_lease("order:1"));
+    let (what, after) = command(other.acquire_lease("order:1"));
     assert_eq!((what.as_str(), after), ("wait", 1000.0));
-    assert_eq!(told(one.acquire_lease("order:1")).0, "send");
+    assert_eq!(command(one.acquire_lease("order:1")).0, "send");
     assert!(one.renew_lease("order:1"));
     assert!(!other.renew_lease("order:1"));
     // Another intent is another matter.
-    assert_eq!(told(other.acquire_lease("order:2")).0, "confirm");
+    assert_eq!(command(other.acquire_lease("order:2")).0, "confirm");
 }
 
 #[wasm_bindgen_test]
 fn who_is_done_makes_room() {
     let page = Page::new();
     let (one, other) = (page.client(), page.client());
-    one.acquire_lease("order:1").expect("a claim");
+    one.acquire_lease("order:1").expect("a lease");
     // Who is not the sender cannot take it away.
     other.release_lease("order:1");
     assert!(one.holds_lease("order:1"));
     one.release_lease("order:1");
     assert_eq!(page.all(), "");
     assert!(!one.holds_lease("order:1"));
-    assert_eq!(told(other.acquire_lease("order:1")).0, "confirm");
+    assert_eq!(command(other.acquire_lease("order:1")).0, "confirm");
     assert!(!one.renew_lease("order:1"));
 }
 
@@ -45,12 +45,12 @@ fn who_is_done_makes_room() {
 fn of_two_that_wrote_at_once_one_stands() {
     let page = Page::new();
     let (one, other) = (page.client(), page.client());
-    one.acquire_lease("order:1").expect("a claim");
+    one.acquire_lease("order:1").expect("a lease");
     let name = format!("{}:c:order:1", page.namespace);
-    let first = local_storage().get_item(&name).expect("storage").expect("a claim");
+    let first = local_storage().get_item(&name).expect("storage").expect("a lease");
     // The other had read before that was written.
     local_storage().remove_item(&name).expect("storage");
-    other.acquire_lease("order:1").expect("a claim");
+    other.acquire_lease("order:1").expect("a lease");
     assert!(!one.holds_lease("order:1"));
     assert!(other.holds_lease("order:1"));
     // Had the first one written last, it would be the other way round.
@@ -62,14 +62,14 @@ fn of_two_that_wrote_at_once_one_stands() {
 #[wasm_bindgen_test]
 fn a_page_that_is_gone_blocks_nobody_for_good() {
     let page = Page::new();
-    page.client().acquire_lease("order:1").expect("a claim");
+    page.client().acquire_lease("order:1").expect("a lease");
     let client = page.client();
-    assert_eq!(told(client.acquire_lease("order:1")).0, "wait");
+    assert_eq!(command(client.acquire_lease("order:1")).0, "wait");
     let later = run(&[], "const now = Date.now; Date.now = () => now() + 15001; return now");
-    let claimed = told(client.acquire_lease("order:1")).0;
+    let acquired = command(client.acquire_lease("order:1")).0;
     let is_claimed = client.holds_lease("order:1");
     run(&[("now", &later)], "Date.now = now");
-    assert_eq!((claimed.as_str(), is_claimed), ("confirm", true));
+    assert_eq!((acquired.as_str(), is_claimed), ("confirm", true));
 }
 
 #[wasm_bindgen_test]
@@ -80,7 +80,7 @@ fn garbage_is_no_claim() {
         let name = format!("{}:c:order:1", page.namespace);
         local_storage().set_item(&name, garbage).expect("storage");
         assert!(!client.holds_lease("order:1"));
-        assert_eq!(told(client.acquire_lease("order:1")).0, "confirm", "{garbage}");
+        assert_eq!(command(client.acquire_lease("order:1")).0, "confirm", "{garbage}");
         client.release_lease("order:1");
     }
 }
@@ -92,8 +92,8 @@ fn where_storage_fails_each_page_claims_for_itself() {
     );
     let (one, other) = (page.client(), page.client());
     for client in [one, other] {
-        assert_eq!(told(client.acquire_lease("order:1")).0, "confirm");
+        assert_eq!(command(client.acquire_lease("order:1")).0, "confirm");
         assert!(client.holds_lease("order:1"));
-        assert_eq!(told(client.acquire_lease("order:1")).0, "send");
+        assert_eq!(command(client.acquire_lease("order:1")).0, "send");
     }
 }

@@ -3,7 +3,7 @@
 use crate::call::{CallHandle, Shared, status_of};
 use crate::convert::{Members, credential, millis, pointers, range_error};
 use crate::storage::Store;
-use crate::{claims, host};
+use crate::{host, tab_lease};
 use oncekey::client::intent::{AfterAbort, CallSettings, Cookies, Goal, Payload, Stored, TabToken};
 use oncekey::client::retry::{Jitter, RetryPolicy, RetrySettings, is_final_status};
 use oncekey::fingerprint::RequestParts;
@@ -241,34 +241,34 @@ impl Client {
                 *self.tab.get_or_init(|| drawn)
             }
         };
-        Ok(claims::acquire(&self.shared.store, intent, tab))
+        Ok(tab_lease::acquire(&self.shared.store, intent, tab))
     }
 
     /// Returns whether this page is the sender.
     #[wasm_bindgen(js_name = holdsLease)]
     pub fn holds_lease(&self, intent: &str) -> bool {
-        self.tab.get().is_some_and(|&tab| claims::is_held(&self.shared.store, intent, tab))
+        self.tab.get().is_some_and(|&tab| tab_lease::is_held(&self.shared.store, intent, tab))
     }
 
     /// Renews the lease. Called every `leaseRenewal` milliseconds. Returns false if the lease is
     /// lost.
     #[wasm_bindgen(js_name = renewLease)]
     pub fn renew_lease(&self, intent: &str) -> bool {
-        self.tab.get().is_some_and(|&tab| claims::renew(&self.shared.store, intent, tab))
+        self.tab.get().is_some_and(|&tab| tab_lease::renew(&self.shared.store, intent, tab))
     }
 
     /// Lets other tabs send.
     #[wasm_bindgen(js_name = releaseLease)]
     pub fn release_lease(&self, intent: &str) {
         if let Some(&tab) = self.tab.get() {
-            claims::release(&self.shared.store, intent, tab);
+            tab_lease::release(&self.shared.store, intent, tab);
         }
     }
 
     /// How often the page renews a lease, in milliseconds.
     #[wasm_bindgen(getter, js_name = leaseRenewal)]
     pub fn lease_renewal(&self) -> f64 {
-        claims::RENEWAL.as_u64() as f64
+        tab_lease::RENEWAL.as_u64() as f64
     }
 
     fn call(

@@ -4,7 +4,6 @@
 //! what the core returns and passes the next command on. TypeScript (`www/src`) sends and waits.
 
 mod call;
-mod claims;
 mod client;
 mod convert;
 pub mod guard;
@@ -12,6 +11,7 @@ mod host;
 mod keys;
 mod responses;
 mod storage;
+mod tab_lease;
 
 pub use call::{CallHandle, JsResponse};
 pub use client::{Client, JsSettings, JsSubmit};
