@@ -178,7 +178,7 @@ describe("the credential of key calls", () => {
         [path, `${byHeader.url}/_oncekey/key`],
       );
       assert.equal(end[0], "credential");
-      assert.match(end[1], /cookies of another origin/);
+      assert.match(end[1], /cookies to another origin/);
     });
   });
 

@@ -104,7 +104,7 @@ describe("a guarded form", () => {
       const before = shop.page.url();
       const refused = shop.page.waitForEvent("pageerror");
       await shop.click("#pay");
-      assert.match(String(await refused), /only http: and https:/);
+      assert.match(String(await refused), /Use an http: or https: address/);
       assert.deepEqual([shop.page.url(), await shop.page.evaluate(() => window.taken)], [before, undefined]);
       await shop.page.evaluate(() => localStorage.clear());
     }

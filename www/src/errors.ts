@@ -29,7 +29,8 @@ const NEXT: Record<string, string> = {
   // The stored entry has another key now, or is gone. The next call would not send this key.
   overtaken: "Its key is no longer stored. Look up the result before you call again.",
   too_old: "The server may have forgotten its key. Call resolve(), or look up the result.",
-  credential: "No key call was made.",
+  // The hint says it.
+  credential: "",
   unreadable: "Look up the result, then call forget().",
 };
 
@@ -58,7 +59,7 @@ export class OutcomeUnknownError extends IntentError {
     const { reason, unknownReason, hint, response, cause } = detail;
     const why = unknownReason ? `${reason}, ${unknownReason}` : reason;
     super(
-      `The outcome of "${detail.intent}" is unknown (${why}). ${NEXT[reason] ?? AGAIN}` + (hint ? ` ${hint}` : ""),
+      [`The outcome of "${detail.intent}" is unknown (${why}).`, NEXT[reason] ?? AGAIN, hint].filter(Boolean).join(" "),
       detail,
       cause === undefined ? undefined : { cause },
     );
