@@ -17,8 +17,8 @@ export function hintFor(
     case "redirected":
       return "The response came after a redirect and does not prove that it belongs to this request.";
     case "not_the_api": {
-      const type = response?.headers.get("content-type") ?? "missing";
-      return `The response's Content-Type is ${type}. If the API returns this type, name it in the intent's option "expects".`;
+      const type = response?.headers.get("content-type") ?? "of no media type";
+      return `The response was ${type}. If the API returns this type, name it in the intent's option "expects".`;
     }
     default:
       return undefined;

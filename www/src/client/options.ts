@@ -93,7 +93,6 @@ const WORDS: Record<string, string> = {
   maxretries: "retry",
   timeout: "retry",
   onsuccess: "onResponse",
-  onanswer: "onResponse",
   oncomplete: "onResponse",
   onfailure: "onError",
   key: "intent",
