@@ -58,6 +58,8 @@ remapped_paths() {
     for registry in "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*; do
         printf ", '--remap-path-prefix=%s/='" "$registry"
     done
+    # Where the toolchain has its sources (rust-src), panics in the standard library tell their place there.
+    printf ", '--remap-path-prefix=%s/lib/rustlib/src/rust=/rustc'" "$(rustc --print sysroot)"
 }
 
 seconds_since() {
