@@ -63,6 +63,6 @@ const kv = `const kv :Workerd.Worker = (
 `;
 
 /** The Worker's own, as wrangler reads it. */
-function compatibilityDate() {
+export function compatibilityDate() {
   return readFileSync(join(worker, "wrangler.toml"), "utf8").match(/^compatibility_date = "(.*)"$/m)[1];
 }

@@ -78,7 +78,9 @@ export class Shard extends BuiltShard {
   }
 
   async fetch(request) {
-    if (new URL(request.url).pathname === "/__test/expire") return Response.json(await this.#expire());
+    const { pathname, searchParams } = new URL(request.url);
+    if (pathname === "/__test/expire") return Response.json(await this.#expire(Number(searchParams.get("within"))));
+    if (pathname === "/__test/size") return Response.json(this.#ctx.storage.sql.databaseSize);
     counts.objectCalls += 1;
     try {
       return await super.fetch(request);
@@ -87,12 +89,12 @@ export class Shard extends BuiltShard {
     }
   }
 
-  /** Lets time pass until nothing is due any more. Gives how many alarms rang. */
-  async #expire() {
+  /** Lets time pass until nothing is due within so many milliseconds from now. Gives how many alarms rang. */
+  async #expire(within) {
     const { storage } = this.#ctx;
     for (let rung = 0; rung < 1000; rung++) {
       const at = await storage.getAlarm();
-      if (at === null) return rung;
+      if (at === null || at > RealDate.now() + within) return rung;
       ahead = Math.max(ahead, at - RealDate.now());
       // The platform forgets an alarm that rings.
       await storage.deleteAlarm();
@@ -111,8 +113,9 @@ const controls = {
     return before;
   },
   clock: ({ offset }) => void (ahead = offset),
-  expire: async ({ shard }, env) =>
-    (await env.SHARDS.getByName(`v1-${shard}`).fetch("https://shard/__test/expire", { method: "POST" })).json(),
+  /** To the object of a shard: expire, or size. */
+  shard: async ({ shard, do: what, within = Infinity }, env) =>
+    (await env.SHARDS.getByName(`v1-${shard}`).fetch(`https://shard/__test/${what}?within=${within}`, { method: "POST" })).json(),
 };
 
 export default class extends Entry {

@@ -34,12 +34,8 @@ export function order(bytes = 1200) {
 const sum = (all) => Object.fromEntries(Object.keys(all[0]).map((name) => [name, all.reduce((total, one) => total + one[name], 0)]));
 const each = (total, count) => Object.fromEntries(Object.entries(total).map(([name, value]) => [name, value / count]));
 
-/**
- * Counts first requests, replays of them, and what their expiry takes, on the build in `build`. Each is counted until
- * nothing moves any more, so what goes on after the response is in it. Gives {first, replay, expiry}: means of one
- * request; the expiry of a record includes that of its rows in the journal.
- */
-export async function count({ build, vars = {} }) {
+/** A gateway that counts, and what asks it. */
+async function open({ build, vars = {} }) {
   const gateway = await startGateway({
     wrapper: "counting.mjs",
     build,
@@ -47,13 +43,45 @@ export async function count({ build, vars = {} }) {
     // Callers meet workerd itself: no proxy adds headers.
     more: { unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }] },
   });
+  gateway.url = (await gateway.worker.runtime.unsafeGetDirectURL()).href.replace(/\/$/, "");
+  const control = async (what, asked = {}) => {
+    const answer = await gateway.call("POST", `/__test/${what}`, { body: asked, as: null });
+    if (answer.status !== 200) throw new Error(`/__test/${what}: ${answer.text}`);
+    return answer.json;
+  };
+  return { gateway, control };
+}
+
+/** How many bytes a completed key takes in the database of its object: {record, journal}. */
+export async function bytesOfKey({ build, keys = 200 }) {
+  const { gateway, control } = await open({ build });
   try {
-    gateway.url = (await gateway.worker.runtime.unsafeGetDirectURL()).href.replace(/\/$/, "");
-    const control = async (what, asked = {}) => {
-      const answer = await gateway.call("POST", `/__test/${what}`, { body: asked, as: null });
-      if (answer.status !== 200) throw new Error(`/__test/${what}: ${answer.text}`);
-      return answer.json;
-    };
+    const path = gateway.route(() => ({ status: 201, headers: { "Content-Type": "application/json" }, body: JSON.stringify({ id: "ord_1", note: "x".repeat(280) }) }));
+    const sizes = [];
+    for (const count of [20, keys]) {
+      for (let at = 0; at < count; at += 10) {
+        await Promise.all(Array.from({ length: 10 }, () => gateway.post(path, nextKey(), order(), { as: TENANT })));
+      }
+      sizes.push(await control("shard", { shard: SHARD, do: "size" }));
+    }
+    // The records go after a day, the rows of the journal after 90.
+    await control("shard", { shard: SHARD, do: "expire", within: 5 * 86_400_000 });
+    sizes.push(await control("shard", { shard: SHARD, do: "size" }));
+    const record = (sizes[1] - sizes[2]) / (keys + 20);
+    return { record, journal: (sizes[1] - sizes[0]) / keys - record };
+  } finally {
+    await gateway.dispose();
+  }
+}
+
+/**
+ * Counts first requests, replays of them, and what their expiry takes, on the build in `build`. Each is counted until
+ * nothing moves any more, so what goes on after the response is in it. Gives {first, replay, expiry}: means of one
+ * request; the expiry of a record includes that of its rows in the journal.
+ */
+export async function count({ build, vars = {} }) {
+  const { gateway, control } = await open({ build, vars });
+  try {
     const path = gateway.route();
     const body = order();
     let offset = 0;
@@ -77,7 +105,7 @@ export async function count({ build, vars = {} }) {
     for (const key of keys.slice(WARM)) firsts.push(await buy(key, false));
     for (const key of keys.slice(WARM)) replays.push(await buy(key, true));
     await control("counts");
-    const alarms = await control("expire", { shard: SHARD });
+    const alarms = await control("shard", { shard: SHARD, do: "expire" });
     const expiry = { ...each(await control("counts"), keys.length), alarms: alarms / keys.length };
     return { first: each(sum(firsts), FIRSTS), replay: each(sum(replays), FIRSTS), expiry };
   } finally {
