@@ -43,7 +43,7 @@ pub(super) fn list(tx: &Tx, page: &Page) -> Result<Answer, Failure> {
     Ok(Answer::ready(200, (listed.items.join("\n") + "\n").into_bytes()))
 }
 
-/// Returns a page of a merchant's payments and refunds: the lines of [`list`].
+/// Returns a page of a merchant's payments and refunds: the lines of `list`.
 pub async fn page(
     env: &Env,
     merchant: &str,
