@@ -10,7 +10,8 @@ use crate::support::client::situations::{AGES, ALL, stored, word};
 use crate::support::lifecycle::situations::product;
 use crate::support::lifecycle::table::Table;
 use oncekey::client::intent::{
-    Entry, IntentState, SendError, Start, Stored, Submit, note_outcome, note_sending, remint, start,
+    AfterAbort, Entry, IntentState, SendError, Start, Stored, Submit, note_outcome, note_sending,
+    remint, start,
 };
 use oncekey::client::retry::{Outcome, UnknownReason};
 use oncekey::{IdempotencyKey, Millis, UnixMillis};
@@ -207,6 +208,22 @@ fn an_attempt_is_sent() {
         assert_eq!(note_sending(&before, &key("other"), RETENTION, NOW), Err(SendError::Overtaken));
     }
     table.assert_every_line_counted();
+}
+
+#[test]
+fn what_an_aborted_call_leaves_behind() {
+    for name in ALL {
+        let expected = match *name {
+            "sending" | "unknown" | "damaged" | "newer" => AfterAbort::Unknown,
+            "succeeded" => AfterAbort::Succeeded,
+            _ => AfterAbort::NotSent,
+        };
+        assert_eq!(stored(name, "in_time", "no").after_abort(), expected, "{name}");
+        let Stored::Entry(entry) = stored(name, "in_time", "no") else { continue };
+        assert_eq!(entry.state.is_open(), ["sending", "unknown"].contains(name), "{name}");
+        let is_settled = ["succeeded", "refused", "voided"].contains(name);
+        assert_eq!(entry.state.is_settled(), is_settled, "{name}");
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::support::lifecycle::situations::product;
 use crate::support::lifecycle::table::Table;
 use oncekey::client::retry::{
     AttemptResult, Body, Context, Outcome, ResponseSummary, UnknownReason, classify,
-    is_final_status,
+    is_final_status, is_json, is_success,
 };
 
 const TABLE: &str = "
@@ -268,4 +268,21 @@ fn a_409_is_told_apart_by_its_body() {
         Outcome::Refused { http_status: 409 }
     );
     assert_eq!(of(Some("conflict"), None), Outcome::Ambiguous(UnknownReason::Status(409)));
+}
+
+#[test]
+fn a_shell_asks_what_a_success_and_what_json_is() {
+    for (status, expected) in [(200, true), (303, true), (399, true), (400, false), (504, false)] {
+        assert_eq!(is_success(status), expected, "{status}");
+    }
+    for (content_type, expected) in [
+        ("application/json", true),
+        ("Application/Problem+JSON; charset=utf-8", true),
+        ("text/x+json", true),
+        ("text/json", false),
+        ("text/html", false),
+        ("", false),
+    ] {
+        assert_eq!(is_json(content_type), expected, "{content_type:?}");
+    }
 }
