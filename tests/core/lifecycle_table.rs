@@ -337,7 +337,7 @@ fn complete_does_what_its_table_says() {
             if let State::Completed { response, .. } = &record.state {
                 assert_eq!(response, &brought);
             }
-            for kept in [Some((**record).clone()), record.clone().without_answer_body()] {
+            for kept in [Some((**record).clone()), record.clone().without_response_body()] {
                 let Some(kept) = kept else { continue };
                 let again = lifecycle::complete(Some(kept), token, brought.clone(), NOW);
                 assert_eq!((again.decision, again.next), (Completion::Recorded, Next::Keep));

@@ -130,11 +130,11 @@ fn an_answer_can_leave_its_body_out_once() {
     };
     let completed = |response| of(State::Completed { response, completed_at: at });
     let response = answer(201, "what was bought");
-    let smaller = completed(response.clone()).without_answer_body().expect("it has a body");
+    let smaller = completed(response.clone()).without_response_body().expect("it has a body");
     assert_eq!(smaller, completed(response.into_status_only()));
-    assert_eq!(smaller.without_answer_body(), None, "there is nothing left to leave out");
+    assert_eq!(smaller.without_response_body(), None, "there is nothing left to leave out");
     let unknown = State::Unknown { cause: UnknownCause::NotStored, since: at };
-    assert_eq!(of(unknown).without_answer_body(), None);
+    assert_eq!(of(unknown).without_response_body(), None);
 }
 
 /// Puts a fitting head before a body that may be anything.

@@ -317,7 +317,7 @@ impl Store {
         let Err(error) = self.rows(PUT, row(&record)) else {
             return Ok(());
         };
-        let smaller = record.without_answer_body().ok_or(error)?;
+        let smaller = record.without_response_body().ok_or(error)?;
         self.rows(PUT, row(&smaller)).map(drop)
     }
 

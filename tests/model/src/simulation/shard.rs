@@ -227,7 +227,7 @@ impl World<'_> {
         if self.goes_wrong(self.settings.weather.storage) {
             let smaller = match &record {
                 Some(Some(record)) if self.choices.below(2) == 1 => {
-                    record.clone().without_answer_body()
+                    record.clone().without_response_body()
                 }
                 _ => None,
             };

@@ -1,0 +1,157 @@
+//! What callers and operators may see of a record: never a response's body.
+
+use super::{Life, Record, ReleaseCause, State, UnknownCause};
+use crate::time::UnixMillis;
+use minicbor::{Decode, Encode};
+
+/// What callers may see of a key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode)]
+pub struct KeyStatus {
+    /// The state of the key now.
+    #[n(0)]
+    pub state: KeyState,
+    /// How many attempts were begun.
+    #[n(1)]
+    pub attempts: u32,
+    /// The status of the key's response.
+    #[n(2)]
+    pub http_status: Option<u16>,
+    /// The request id of the key's response.
+    #[n(3)]
+    pub request_id: Option<String>,
+    /// When the key was first seen, or made where only that is known.
+    #[n(4)]
+    pub created_at: UnixMillis,
+    /// When the response came.
+    #[n(5)]
+    pub completed_at: Option<UnixMillis>,
+    /// When the key expires; `None` while an attempt is in flight.
+    #[n(6)]
+    pub expires_at: Option<UnixMillis>,
+}
+
+/// The states that callers see in `Idempotency-State`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
+#[cbor(index_only)]
+pub enum KeyState {
+    /// An attempt is in flight.
+    #[n(0)]
+    InProgress,
+    /// The key has a response.
+    #[n(1)]
+    Completed,
+    /// The request may have been executed.
+    #[n(2)]
+    Unknown,
+    /// The request was not executed.
+    #[n(3)]
+    Released,
+    /// The caller gave the key up, and it never executes.
+    #[n(4)]
+    Voided,
+    /// The key had a response, which is gone.
+    #[n(5)]
+    Expired,
+}
+
+/// Why an outcome is unknown, or why it is sure that nothing was executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Cause {
+    /// The name in journals and lists.
+    pub name: &'static str,
+    /// The origin's status, where that is the cause.
+    pub http_status: Option<u16>,
+}
+
+impl Record {
+    /// Returns what callers may see of the key, or `None` once the record no longer counts.
+    pub fn status(&self, now: UnixMillis) -> Option<KeyStatus> {
+        let life = self.life(now);
+        let state = match (life, &self.state) {
+            (Life::Gone, _) => return None,
+            (Life::Expired, _) | (_, State::Expired { .. }) => KeyState::Expired,
+            (_, State::InFlight { lease_until, .. }) if now < *lease_until => KeyState::InProgress,
+            (_, State::InFlight { .. } | State::Unknown { .. }) => KeyState::Unknown,
+            (_, State::Completed { .. }) => KeyState::Completed,
+            (_, State::Released { .. }) => KeyState::Released,
+            (_, State::Voided { .. }) => KeyState::Voided,
+        };
+        // Callers must not see whether the sweep has been here already.
+        let answer = match &self.state {
+            State::Completed { response, completed_at } if life == Life::Live => {
+                Some((response, *completed_at))
+            }
+            _ => None,
+        };
+        Some(KeyStatus {
+            state,
+            attempts: self.attempts,
+            http_status: answer.map(|(response, _)| response.status),
+            request_id: answer.map(|(response, _)| response.request_id.clone()),
+            created_at: self.created_at,
+            completed_at: answer.map(|(_, completed_at)| completed_at),
+            expires_at: match (state, &self.state) {
+                (KeyState::Unknown, State::InFlight { .. }) => self.due_at(),
+                (KeyState::Expired, State::Expired { .. }) => self.expires_at(),
+                (KeyState::Expired, _) => {
+                    self.due_at().map(|end| end.plus(self.policy.long_retention()))
+                }
+                // The content of a permanent record may have gone already.
+                _ => self.expires_at().filter(|end| now < *end),
+            },
+        })
+    }
+
+    /// Returns why the outcome is unknown, or why it is sure that nothing was executed; `None` for
+    /// every other state.
+    pub fn cause(&self, now: UnixMillis) -> Option<Cause> {
+        let named = |name, http_status| Some(Cause { name, http_status });
+        match self.state {
+            State::InFlight { lease_until, .. } if lease_until <= now => named("lease_died", None),
+            State::Unknown { cause, .. } => match cause {
+                UnknownCause::Status(status) => named("status", Some(status)),
+                UnknownCause::TimedOut => named("timed_out", None),
+                UnknownCause::ConnectionLost => named("connection_lost", None),
+                UnknownCause::NotStored => named("not_stored", None),
+                UnknownCause::EarlierAttempt => named("earlier_attempt", None),
+            },
+            State::Released { cause, .. } => match cause {
+                ReleaseCause::Status(status) => named("status", Some(status)),
+                ReleaseCause::NotDispatched => named("not_dispatched", None),
+                ReleaseCause::Settled => named("settled", None),
+            },
+            _ => None,
+        }
+    }
+}
+
+impl KeyState {
+    /// The value of `Idempotency-State` in a response that knows of no record, because none was found
+    /// or none was read. It proves nothing.
+    pub const NOTHING_KNOWN: &'static str = "absent";
+
+    /// Returns the name on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InProgress => "in_progress",
+            Self::Completed => "completed",
+            Self::Unknown => "unknown",
+            Self::Released => "released",
+            Self::Voided => "voided",
+            Self::Expired => "expired",
+        }
+    }
+
+    /// Returns the state with this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        let all = [
+            Self::InProgress,
+            Self::Completed,
+            Self::Unknown,
+            Self::Released,
+            Self::Voided,
+            Self::Expired,
+        ];
+        all.into_iter().find(|state| state.as_str() == name)
+    }
+}
