@@ -1,5 +1,5 @@
-//! What the lifecycle decides: one enum a call, what becomes of the stored record, and what the
-//! journal says about it.
+//! What the lifecycle decides: one enum for each call, what becomes of the stored record, and what
+//! the journal says about it.
 
 use crate::record::{Cause, KeyState, KeyStatus, Record};
 use crate::response::StoredResponse;
@@ -9,9 +9,9 @@ use minicbor::{Decode, Encode};
 /// What a call decided, what callers may see of the key after it, and what to store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Step<D> {
-    /// What was decided.
+    /// What the call decided.
     pub decision: D,
-    /// The key after this call; `None` when there is no record.
+    /// What callers may see of the key after this call; `None` when there is no record.
     pub status: Option<KeyStatus>,
     /// What becomes of the stored record.
     pub next: Next,
@@ -22,11 +22,11 @@ pub struct Step<D> {
 /// What becomes of the stored record.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Next {
-    /// It stays as it is.
+    /// The record stays as it is.
     Keep,
-    /// This takes its place.
+    /// This record takes its place.
     Write(Box<Record>),
-    /// It goes.
+    /// The record is removed.
     Remove,
 }
 
@@ -99,32 +99,32 @@ pub enum Decision {
     /// Call the origin.
     #[n(0)]
     Execute(#[n(0)] Execution),
-    /// Answer with this.
+    /// Respond with the stored response.
     #[n(1)]
     Replay(#[n(0)] StoredResponse),
-    /// It has an answer that cannot be given again, or one that cannot be compared with.
+    /// The response was not kept, or its fingerprint cannot be checked because the secret is gone.
     #[n(2)]
     NotReplayable {
-        /// The status of the answer, where there is one.
+        /// The status of the response, where there is one.
         #[n(0)]
         http_status: Option<u16>,
-        /// The id of what was made, where it is known.
+        /// The id of the resource that was created, where it is known.
         #[n(1)]
         resource: Option<String>,
     },
-    /// Another attempt is under way: come again.
+    /// Another attempt is in flight: retry later.
     #[n(3)]
     InProgress,
-    /// An earlier attempt may have been executed, and the policy is to hold.
+    /// An earlier attempt may have been executed, and the policy puts the key on hold.
     #[n(4)]
     OutcomeUnknown,
     /// The key belongs to another request.
     #[n(5)]
     Mismatch,
-    /// The key was given up.
+    /// The caller gave the key up.
     #[n(6)]
     KeyVoided,
-    /// The key's answer has expired, and expired keys are refused.
+    /// The key's response has expired, and the policy refuses expired keys.
     #[n(7)]
     KeyExpired,
 }
@@ -140,34 +140,35 @@ pub struct Execution {
     pub lease: Millis,
 }
 
-/// What became of an attempt that ended.
+/// How the end of an attempt was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum Completion {
-    /// It is recorded, now or by an earlier arrival of the same call: its caller gets its answer.
+    /// The end is recorded, now or by an earlier arrival of the same call. The caller gets the
+    /// attempt's response.
     #[n(0)]
     Recorded,
-    /// The attempt was overtaken: its caller gets what stands, never its own copy.
+    /// The attempt was overtaken. The caller gets the current decision, never the attempt's response.
     #[n(1)]
     LeaseLost(#[n(0)] Box<Decision>),
-    /// There is no record any more: its caller gets its answer, marked as not stored.
+    /// The record is gone. The caller gets the attempt's response, marked as not stored.
     #[n(2)]
     RecordGone,
 }
 
-/// Why an attempt ended without an answer.
+/// Why an attempt ended without a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(index_only)]
 pub enum FailCause {
     /// The request never left for the origin.
     #[n(0)]
     NotDispatched,
-    /// The origin did not answer in time.
+    /// The origin did not respond in time.
     #[n(1)]
     TimedOut,
     /// The connection to the origin broke.
     #[n(2)]
     ConnectionLost,
-    /// The origin answered, and the answer cannot be stored: the key is held from now on.
+    /// The origin responded, and the response cannot be stored. The key is on hold from now on.
     #[n(3)]
     NotStored,
 }
@@ -176,21 +177,21 @@ pub enum FailCause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Renewal {
-    /// Its lease begins anew.
+    /// The lease is renewed.
     #[n(0)]
     Renewed,
-    /// It was overtaken, has ended, or the record is gone.
+    /// The attempt was overtaken or has ended, or the record is gone.
     #[n(1)]
     Lost,
 }
 
-/// What an operator found out about an unknown outcome.
+/// What an operator or a look-up found out about an unknown outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum Settlement {
     /// Nothing was executed.
     #[n(0)]
     NotExecuted,
-    /// It was executed, and this is its answer.
+    /// The request was executed, and this is its response.
     #[n(1)]
     Executed(#[n(0)] StoredResponse),
 }
@@ -199,23 +200,23 @@ pub enum Settlement {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Settling {
-    /// It was.
+    /// The outcome is settled.
     #[n(0)]
     Settled,
-    /// The key's outcome is not unknown, so there is nothing to settle.
+    /// The outcome is not unknown, so there is nothing to settle.
     #[n(1)]
     NotUnknown,
 }
 
 impl Execution {
-    /// Whether the origin may be called at `now` when `begin` was first sent at `sent_at`, both by the
-    /// caller's own clock. Past half the lease it may not: by the time that the request arrives
-    /// somebody else may own the key.
+    /// Returns whether the origin may be called at `now` if `begin` was first sent at `sent_at`, both by
+    /// the caller's own clock. After half the lease it may not: another attempt may own the key by the
+    /// time that the request arrives.
     pub fn may_dispatch(&self, sent_at: UnixMillis, now: UnixMillis) -> bool {
         now.since(sent_at) < self.lease.half()
     }
 
-    /// How long after `begin`, and after each renewal, the lease is to be renewed: half of it.
+    /// Returns how long after `begin`, and after each renewal, to renew the lease: half of it.
     pub fn renew_after(&self) -> Millis {
         self.lease.half()
     }

@@ -13,19 +13,19 @@
 //! | `begin` | began anew where an outcome had stayed unknown until it was forgotten | [`Expired`](ChangeKind::Expired), of the earlier life |
 //! | `begin` | anything else | none |
 //! | `renew`, `peek` | | none |
-//! | `complete` | the owner's answer is the key's | [`Completed`](ChangeKind::Completed) |
+//! | `complete` | the owner's response is the key's | [`Completed`](ChangeKind::Completed) |
 //! | `complete`, `fail` | the owner's end leaves it unknown | [`Unknown`](ChangeKind::Unknown) |
 //! | `complete`, `fail` | the owner was not executed | [`Released`](ChangeKind::Released) |
 //! | `complete` | the owner was sent elsewhere, and the record goes | [`Elsewhere`](ChangeKind::Elsewhere) |
-//! | `complete` | an overtaken attempt's success is the key's answer | [`LateSuccess`](ChangeKind::LateSuccess) |
-//! | `complete` | an answer that came too late to count | [`LateIgnored`](ChangeKind::LateIgnored) |
-//! | `complete` | one that was recorded before | none |
+//! | `complete` | an overtaken attempt's success is the key's response | [`LateSuccess`](ChangeKind::LateSuccess) |
+//! | `complete` | a response that came too late to count | [`LateIgnored`](ChangeKind::LateIgnored) |
+//! | `complete` | a response that was recorded before | none |
 //! | `fail` | changes nothing | none |
 //! | `void` | the key is given up | [`Voided`](ChangeKind::Voided) |
 //! | `settle`, `look_up` | decides an unknown outcome | [`Settled`](ChangeKind::Settled) |
 //! | `void`, `settle`, `look_up` | changes nothing | none |
 //! | `expire` | forgets an outcome that stayed unknown | [`Expired`](ChangeKind::Expired) |
-//! | `expire` | anything else: that an answer goes is told by its age | none |
+//! | `expire` | anything else: the age of a response says when it expires | none |
 //!
 //! So in one life of a record there is one row at most that says `completed` or `late_success`, or
 //! `settled` with that state; a key that was forgotten begins another life, which has another
@@ -73,7 +73,7 @@ pub struct RequestedBy<'a> {
 impl JournalEntry {
     /// Makes the row of a change.
     pub fn new(change: Change, by: RequestedBy<'_>, at: UnixMillis) -> Self {
-        // An expired outcome is told of the life that has ended, whoever noticed it.
+        // An expired outcome belongs to the life that has ended, whichever call noticed it.
         let by = if change.kind == ChangeKind::Expired { RequestedBy::default() } else { by };
         Self {
             at,

@@ -1,42 +1,65 @@
-//! **oncekey**: an idempotency key names one intent, and an intent gets one answer.
+//! **oncekey**: an idempotency key names one intent, and an intent gets one response.
 //!
-//! This crate is the core that knows all the rules. It has no clock, no randomness and does no I/O:
-//! `now`, random bytes and stored records are arguments, and what it returns is a decision and the
-//! record to store. A shell (a Worker, a web page, a test with a model of the world) carries it out.
+//! This crate is the core that holds all rules. It has no clock and no randomness and does no I/O:
+//! `now`, random bytes and stored records are arguments, and a call returns a decision and the record
+//! to store. A shell carries the decision out: a Worker, a web page, or a test with a model of the
+//! world.
+//!
+//! Read `lifecycle.rs` first: it opens with the rules and the transition table.
 //!
 //! # The flow
 //!
 //! ```text
-//! request → Scope → IdempotencyKey → Fingerprints → begin → (origin) → complete → answer
+//! request → Scope → IdempotencyKey → Fingerprints → begin → (origin) → complete → response
 //! ```
 //!
-//! 1. [`Scope`] says whose key it is, [`IdempotencyKey`] which; together they make the
+//! 1. [`Scope`] says whose key it is, and [`IdempotencyKey`] which key. Together they make the
 //!    [`ScopedKey`], the name that the record is stored under.
-//! 2. [`Fingerprints`] say which request it is, whatever the spelling of its JSON.
+//! 2. [`Fingerprints`] identify the request, whatever the spelling of its JSON.
 //! 3. [`lifecycle::begin`] takes the stored [`Record`] and decides: execute, replay, or refuse.
 //! 4. [`lifecycle::renew`] keeps a slow attempt alive; [`lifecycle::complete`] and
 //!    [`lifecycle::fail`] end it.
 //! 5. A [`Rejection`] turns every other decision into a status and a body.
-//! 6. [`journal`] says which of these calls are worth a row that outlives the record.
+//! 6. [`Step::change`] says which calls leave a row in the [`journal`], which outlives the record.
 //!
-//! The other end is [`client`]: [`client::intent`] is the life of a key in a client, which keeps it,
-//! sends it again and finds out; [`client::retry`] says what an attempt's end means and when to ask
-//! again.
+//! [`write_flow`] is this flow as a state machine, for a gateway whose stores may be slow or silent.
+//! [`client`] is the other end: [`client::intent`] keeps a key in a client, sends it again and
+//! resolves its outcome; [`client::retry`] says what a response means and when to retry.
 //!
-//! The file to read first is `lifecycle.rs`: it opens with the rules and the transition table.
+//! # Glossary
+//!
+//! | word | meaning |
+//! |---|---|
+//! | idempotency key | the name that a client gives to one intent |
+//! | scope | whose keys they are: the same key in two scopes is two keys |
+//! | fingerprint | a keyed hash that tells whether two requests are the same |
+//! | record | everything that is stored for a key |
+//! | attempt | one try to execute a request, named by a random token |
+//! | lease | the time for which an attempt owns a key; the attempt renews it |
+//! | overtaken | an attempt whose lease died, and whose key another attempt took |
+//! | outcome | whether the request was executed, and with which response |
+//! | unknown | an outcome that nobody knows: the request may have been executed |
+//! | hold, retry | the two policies for an unknown outcome: refuse, or execute again |
+//! | settle | to decide an unknown outcome, by an operator or a look-up at the origin |
+//! | void | to give up a key so that its request is never executed |
+//! | replay | to respond with the stored response |
+//! | retention | how long a response is kept |
+//! | business key | a member of the body, such as an order number, that names an object for good |
 
 pub mod admin_token;
+#[doc(hidden)]
 pub mod budget;
 pub mod business_key;
+#[doc(hidden)]
 pub mod caching;
 pub mod canonical;
 pub mod client;
+#[doc(hidden)]
 pub mod codec;
 pub mod decision;
 pub mod error;
 pub mod fingerprint;
 pub mod journal;
-#[allow(missing_docs)]
 pub mod key;
 pub mod lifecycle;
 pub mod lookup;
@@ -55,33 +78,31 @@ pub mod write_flow;
 pub use request::{form_key as form, forward, override_headers as disguise, path, route};
 pub use webhook::target as webhook_target;
 
+// Whose key, and which.
+pub use key::{IdempotencyKey, KeyError};
+pub use request::form_key::{FieldName, FormKeyError};
 pub use scope::{Scope, ScopeAliases, ScopeError, ScopeSource, ScopeSources, ScopedKey};
 
-pub use request::override_headers::Disguise;
-
-pub use key::{IdempotencyKey, KeyError};
-
-pub use request::form_key::{FieldName, FormKeyError};
-
+// Which request.
+pub use business_key::{BusinessKey, BusinessKeys};
 pub use fingerprint::{Fingerprint, FingerprintSecrets, Fingerprints};
+pub use lookup::LookUps;
+pub use request::override_headers::Disguise;
+pub use request::route::Route;
 
+// What a call decides, under which policy.
 pub use decision::{
     Change, ChangeKind, Completion, Decision, Execution, FailCause, LifecycleCall, Next, Renewal,
     Settlement, Settling, Step,
 };
 pub use lifecycle::Attempt;
-
-pub use record::{KeyState, KeyStatus, Record, RecordError, State, Token};
-
-pub use request::route::Route;
-
 pub use policy::{AnswerClass, ExpiredKey, Policy, UnknownOutcome};
 
-pub use business_key::{BusinessKey, BusinessKeys};
-pub use lookup::LookUps;
-
+// What is stored.
+pub use record::{KeyState, KeyStatus, Record, RecordError, State, Token};
 pub use response::{Kept, StoredResponse};
 
+// What the caller gets.
 pub use error::{Dialect, Problem, Recourse, Rejection};
 pub use should_retry::Asked;
 

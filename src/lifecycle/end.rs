@@ -1,0 +1,142 @@
+//! The end of an attempt: what is recorded, and what a late call gets.
+
+use super::step::{current, keep, unless_gone, untouched, write};
+use crate::decision::{Change, ChangeKind, Completion, Decision, LifecycleCall, Next, Step};
+use crate::policy::AnswerClass;
+use crate::record::{Life, Record, ReleaseCause, State, Token, UnknownCause};
+use crate::response::StoredResponse;
+use crate::time::UnixMillis;
+
+/// Records the owner's response, by its status.
+pub(super) fn record_response(
+    mut record: Record,
+    response: StoredResponse,
+    now: UnixMillis,
+) -> Step<Completion> {
+    let (status, request_id) = (response.status, response.request_id.clone());
+    let call = LifecycleCall::Complete;
+    record.state = match record.policy.class_of(status) {
+        AnswerClass::Final => completed(&record, response, now),
+        AnswerClass::NotExecuted => not_executed(&record, ReleaseCause::Status(status), now),
+        AnswerClass::Unknown => State::Unknown { cause: UnknownCause::Status(status), since: now },
+        AnswerClass::RepeatElsewhere if record.maybe_executed => {
+            State::Unknown { cause: UnknownCause::EarlierAttempt, since: now }
+        }
+        AnswerClass::RepeatElsewhere => {
+            let change = Change {
+                cause: None,
+                state: None,
+                ..Change::new(call, ChangeKind::Elsewhere, &record, now)
+            };
+            return Step {
+                decision: Completion::Recorded,
+                status: None,
+                next: Next::Remove,
+                change: Some(change.with_response(status, request_id)),
+            };
+        }
+    };
+    record.maybe_executed |= matches!(record.state, State::Unknown { .. });
+    let change = Change::new(call, kind_of_end(&record), &record, now);
+    let change = change.with_response(status, request_id);
+    write(Completion::Recorded, record, Some(change), now)
+}
+
+/// Returns what the end of the owner's attempt did.
+pub(super) fn kind_of_end(record: &Record) -> ChangeKind {
+    match record.state {
+        State::Completed { .. } => ChangeKind::Completed,
+        State::Released { .. } => ChangeKind::Released,
+        _ => ChangeKind::Unknown,
+    }
+}
+
+/// Returns what the journal says of a response that came too late to count; `None` if the end of its
+/// attempt is recorded already.
+pub(super) fn too_late(
+    record: Option<&Record>,
+    token: Token,
+    response: &StoredResponse,
+    now: UnixMillis,
+) -> Option<Change> {
+    if record.is_some_and(|record| record.earlier.has_ended(token)) {
+        return None;
+    }
+    Some(Change {
+        call: LifecycleCall::Complete,
+        kind: ChangeKind::LateIgnored,
+        attempts: record.map_or(0, |record| record.attempts),
+        request_id: Some(response.request_id.clone()),
+        http_status: Some(response.status),
+        cause: None,
+        state: record.and_then(|record| record.status(now)).map(|status| status.state),
+        created_at: record.map(|record| record.created_at),
+    })
+}
+
+/// Completes the key. A business key outlives the response, so the resource in it is noted.
+pub(super) fn completed(record: &Record, mut response: StoredResponse, now: UnixMillis) -> State {
+    if record.remembers() {
+        response.note_resource();
+    }
+    State::Completed { response, completed_at: now }
+}
+
+/// Ends an attempt that was not executed. Whether the key is free depends on the earlier attempts.
+pub(super) fn not_executed(record: &Record, cause: ReleaseCause, now: UnixMillis) -> State {
+    if record.maybe_executed {
+        State::Unknown { cause: UnknownCause::EarlierAttempt, since: now }
+    } else {
+        State::Released { cause, since: now }
+    }
+}
+
+/// Returns the record that the end of an attempt may change. Otherwise the end changes nothing: the
+/// record is gone, has expired, or knows that the attempt has ended.
+pub(super) fn not_ended(
+    record: Option<Record>,
+    token: Token,
+    brought: Option<&StoredResponse>,
+    now: UnixMillis,
+) -> Result<Record, Box<Step<Completion>>> {
+    let step = match unless_gone(record, now) {
+        None => untouched(Completion::RecordGone, None, now),
+        Some(record) if record.life(now) == Life::Expired => lease_lost(record, now),
+        // The record belongs to another request now, and this attempt must see nothing of it.
+        Some(record) if record.earlier.was_of_another(token) => {
+            untouched(Completion::Recorded, None, now)
+        }
+        Some(record) if record.earlier.has_ended(token) => repeated(record, brought, now),
+        Some(record) => return Ok(record),
+    };
+    Err(Box::new(step))
+}
+
+/// Decides for a repeated call of an attempt whose end is recorded. If another attempt has brought the
+/// key's response meanwhile, the caller gets that response: with the state `completed`, its own
+/// refusal would read as the key's response.
+fn repeated(record: Record, brought: Option<&StoredResponse>, now: UnixMillis) -> Step<Completion> {
+    match &record.state {
+        State::Completed { response, .. }
+            if !brought.is_some_and(|brought| response.is_same_answer(brought)) =>
+        {
+            lease_lost(record, now)
+        }
+        _ => keep(Completion::Recorded, &record, now),
+    }
+}
+
+/// Decides for the end of an attempt that does not own the key: it gets the current decision. An
+/// attempt that the record does not know must retry, so that `begin` compares the requests.
+pub(super) fn overtaken(record: Record, token: Token, now: UnixMillis) -> Step<Completion> {
+    let is_for_all = matches!(record.state, State::Voided { .. });
+    if is_for_all || record.earlier.contains(token) {
+        return lease_lost(record, now);
+    }
+    untouched(Completion::LeaseLost(Box::new(Decision::InProgress)), None, now)
+}
+
+fn lease_lost(record: Record, now: UnixMillis) -> Step<Completion> {
+    let Step { decision, status, next, change } = current(record, now);
+    Step { decision: Completion::LeaseLost(Box::new(decision)), status, next, change }
+}
