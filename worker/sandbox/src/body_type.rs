@@ -1,13 +1,17 @@
 //! Which bodies an operation takes.
 
+use minicbor::{Decode, Encode};
 use oncekey::canonical::is_json;
 
-/// What a body may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A kind of body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
 pub(super) enum BodyType {
     /// `application/json` and the `+json` family.
+    #[n(0)]
     Json,
     /// A form as browsers send it.
+    #[n(1)]
     Form,
 }
 
@@ -15,7 +19,7 @@ impl BodyType {
     pub(super) const RULE: &'static str =
         "must be application/json or application/x-www-form-urlencoded";
 
-    /// By essence.
+    /// Reads a media type, whose parameters do not matter.
     pub(super) fn of(media_type: &str) -> Option<Self> {
         let essence = media_type.split(';').next().unwrap_or_default().trim();
         let essence = essence.to_ascii_lowercase();

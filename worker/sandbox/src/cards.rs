@@ -1,26 +1,26 @@
-//! Test cards. Only these numbers are taken: a real card has no business here, and is refused
-//! before anything is stored. A number never leaves this file; brand and last four digits stand for
-//! the card everywhere else.
+//! Test cards. Only these numbers are accepted. A real card is refused before anything is stored.
+//! Nothing stores a number: a payment has the brand and the last four digits.
 
 use super::body_type::BodyType;
+use super::call::Call;
 use super::error::Refusal;
 use super::fields::{Field, Fields};
 use platform::json::Json;
 use std::time::Duration;
 
-/// What a payment with a card comes to.
+/// The result of a payment with a card.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     Succeeds,
     /// It fails, with this code.
     Declines(&'static str),
-    /// It succeeds, and the answer is 500.
-    LosesAnswer,
-    /// It succeeds at once, and the answer comes late.
+    /// It succeeds, and the response is 500.
+    LosesResponse,
+    /// It succeeds at once, and the response comes late.
     Slow,
 }
 
-/// How late the answer of [`Fate::Slow`] comes.
+/// How late the response of [`Fate::Slow`] comes.
 const SLOW: Duration = Duration::from_secs(3);
 
 struct TestCard {
@@ -33,7 +33,8 @@ const fn card(number: &'static str, brand: &'static str, fate: Fate) -> TestCard
     TestCard { number, brand, fate }
 }
 
-/// No two end in the same four digits, and none is ever taken out: stored payments name them.
+/// No two numbers end in the same four digits. No card is ever removed, because stored payments
+/// refer to it.
 static TEST_CARDS: [TestCard; 10] = [
     card("4242424242424242", "visa", Fate::Succeeds),
     card("5555555555554444", "mastercard", Fate::Succeeds),
@@ -43,7 +44,7 @@ static TEST_CARDS: [TestCard; 10] = [
     card("4000000000000069", "visa", Fate::Declines("expired_card")),
     card("4000000000000127", "visa", Fate::Declines("incorrect_cvc")),
     card("4000000000000119", "visa", Fate::Declines("processing_error")),
-    card("4000000000005001", "visa", Fate::LosesAnswer),
+    card("4000000000005001", "visa", Fate::LosesResponse),
     card("4000000000003006", "visa", Fate::Slow),
 ];
 
@@ -52,12 +53,12 @@ static TEST_CARDS: [TestCard; 10] = [
 pub(super) struct Card(&'static TestCard);
 
 impl Card {
-    /// What a form names the number, having no objects.
+    /// The name of the number in a form, which has no objects.
     const FORM_FIELD: &'static str = "card[number]";
 
-    /// The fields of a body that may hold a card.
-    pub(super) fn fields(kind: BodyType) -> &'static [&'static str] {
-        match kind {
+    /// Returns the fields of a payment, by the type of the body.
+    pub(super) fn fields(call: &Call) -> &'static [&'static str] {
+        match call.body_type() {
             BodyType::Json => &["order_id", "card"],
             BodyType::Form => &[
                 "order_id",
@@ -70,8 +71,8 @@ impl Card {
         }
     }
 
-    pub(super) fn take(fields: &mut Fields, kind: BodyType) -> Result<Self, Box<Refusal>> {
-        fields.take(match kind {
+    pub(super) fn take(fields: &mut Fields, call: &Call) -> Result<Self, Box<Refusal>> {
+        fields.take(match call.body_type() {
             BodyType::Json => "card",
             BodyType::Form => Self::FORM_FIELD,
         })
@@ -89,7 +90,7 @@ impl Card {
         self.0.fate
     }
 
-    /// How long its answer is held back.
+    /// Returns how long its response is held back.
     pub(super) fn delay(self) -> Option<Duration> {
         (self.0.fate == Fate::Slow).then_some(SLOW)
     }
@@ -99,26 +100,11 @@ impl Card {
     }
 }
 
-impl PartialEq for Card {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.number == other.0.number
-    }
-}
-
-/// By the last four digits.
-impl TryFrom<String> for Card {
-    type Error = &'static str;
-
-    fn try_from(last4: String) -> Result<Self, Self::Error> {
-        Self::find(|card| card.last4() == last4).ok_or("no test card")
-    }
-}
-
 impl Field for Card {
     const RULE: &'static str = "must be {\"number\": …} with the number of one of the sandbox's \
                                 test cards, such as 4242424242424242; never send a real card here";
 
-    /// An object; month, year, check digits and name may be there, and are not looked at.
+    /// Reads an object. Month, year, check digits and name are allowed, and ignored.
     fn read(value: Json) -> Option<Self> {
         let Json::Object(members) = value else {
             return None;
@@ -134,7 +120,7 @@ impl Field for Card {
         Self::read_text(number?)
     }
 
-    /// A number, as people write it: with spaces or hyphens between, or without.
+    /// Reads a number with or without spaces and hyphens.
     fn read_text(text: String) -> Option<Self> {
         let digits = text.replace([' ', '-'], "");
         Self::find(|card| card.0.number == digits)
@@ -158,7 +144,7 @@ mod tests {
                 })
                 .sum();
             assert_eq!(sum % 10, 0, "Luhn, {}", card.0.number);
-            let found = Card::try_from(card.last4().to_owned()).unwrap();
+            let found = Card::find(|other| other.last4() == card.last4()).unwrap();
             assert_eq!(found.0.number, card.0.number);
         }
         assert!(Card::read_text(String::new()).is_none());

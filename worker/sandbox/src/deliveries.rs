@@ -1,27 +1,26 @@
-//! The outbox: which event is to be sent to which endpoint, and what came of it. Everything here is
-//! one transaction; what is sent meanwhile is in `sending.rs`.
+//! The outbox: deliveries of events to endpoints, and their attempts. Each function here is part of one
+//! transaction; `sending.rs` sends in between.
 //!
-//! Of the pending deliveries of one subject to one endpoint, the first alone is due; the next one
-//! becomes due when that one has ended. So an endpoint hears of a payment before it hears of its
-//! refund, and one that nobody takes holds back nothing else.
+//! Of the pending deliveries of one subject to one endpoint, only the first is due. The next one
+//! becomes due when the first has ended. So an endpoint receives a payment before its refund, and a
+//! delivery that fails delays no other subject.
 
 use super::columns::{event, time};
 use super::error::Failure;
-use super::row::Row;
-use super::store::Tx;
+use super::store::{Row, Tx};
 use oncekey::client::retry::{
     self, Next, Outcome, Progress, RetryPolicy, RetrySettings, UnknownReason,
 };
 use oncekey::{Millis, UnixMillis};
 
-/// After this long without a success an event is given up, counted from when it happened or was
-/// resent.
+/// How long a delivery is attempted, counted from when the event happened or was resent.
 const GIVEN_UP_AFTER: Millis = Millis::from_days(3);
 
-/// For how long nobody else takes a delivery that is being sent. Longer than a try can last.
+/// How long a claimed delivery is not claimed again. An attempt is shorter.
 const CLAIM: Millis = Millis::from_seconds(30);
 
-/// In a query of events: the deliveries of one, with the latest fifty tries of each, the newest first.
+/// In a query of events: the deliveries of an event, each with its latest fifty attempts, newest
+/// first.
 macro_rules! shown {
     () => {
         concat!(
@@ -38,27 +37,27 @@ macro_rules! shown {
 }
 pub(super) use shown;
 
-/// A delivery that is to be sent now.
+/// A delivery that is due now.
 pub(super) struct Claimed {
     delivery: i64,
-    /// Tells this try from a later one.
+    /// The number of this attempt.
     tries: i64,
     begun_at: UnixMillis,
     pub(super) url: String,
-    /// With spaces between.
+    /// Separated by spaces.
     pub(super) secrets: String,
     pub(super) event: String,
-    /// The same at each try.
+    /// The same for each attempt.
     pub(super) body: String,
 }
 
-/// How a try went.
+/// The result of an attempt.
 pub(super) struct Attempt {
     pub(super) at: UnixMillis,
     pub(super) duration: Millis,
-    /// Of the answer, if there was one.
+    /// The status of the response, if there was one.
     pub(super) status: Option<u16>,
-    /// Why there was none.
+    /// Why there was no response.
     pub(super) error: Option<&'static str>,
 }
 
@@ -68,7 +67,7 @@ impl Attempt {
     }
 }
 
-/// Queues an event for each endpoint that has no delivery of it yet.
+/// Queues an event for each endpoint that has no delivery of it.
 pub(super) fn enqueue(tx: &Tx, event: &str, subject: &str, now: UnixMillis) -> Result<(), Failure> {
     tx.run(
         "INSERT INTO deliveries (event, endpoint, subject, state, tries, begun_at, due_at)
@@ -82,8 +81,8 @@ pub(super) fn enqueue(tx: &Tx, event: &str, subject: &str, now: UnixMillis) -> R
     )
 }
 
-/// Begins the deliveries of an event anew. One that waits for an earlier one goes on waiting.
-pub(super) fn again(tx: &Tx, event: &str, now: UnixMillis) -> Result<(), Failure> {
+/// Restarts the deliveries of an event. A delivery that waits for an earlier one continues to wait.
+pub(super) fn restart(tx: &Tx, event: &str, now: UnixMillis) -> Result<(), Failure> {
     tx.run(
         "UPDATE deliveries SET tries = 0, begun_at = ?1, state = 'pending',
              due_at = CASE WHEN state = 'pending' AND due_at IS NULL THEN NULL ELSE ?1 END
@@ -92,7 +91,7 @@ pub(super) fn again(tx: &Tx, event: &str, now: UnixMillis) -> Result<(), Failure
     )
 }
 
-/// Gives up what is still to be sent to an endpoint.
+/// Cancels the pending deliveries to an endpoint.
 pub(super) fn cancel(tx: &Tx, endpoint: &str) -> Result<(), Failure> {
     tx.run(
         "UPDATE deliveries SET state = 'cancelled', due_at = NULL
@@ -101,21 +100,21 @@ pub(super) fn cancel(tx: &Tx, endpoint: &str) -> Result<(), Failure> {
     )
 }
 
-/// When the next delivery of all is due.
+/// Returns when the next delivery is due.
 pub(super) fn first_due(tx: &Tx) -> Result<Option<UnixMillis>, Failure> {
     let query = "SELECT due_at FROM deliveries WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1";
     tx.first(query, &[], Row::time)
 }
 
-/// The endpoints to which something is due.
+/// Returns the endpoints that have a delivery due.
 pub(super) fn endpoints_due(tx: &Tx, now: UnixMillis) -> Result<Vec<String>, Failure> {
     let query = "SELECT id FROM endpoints WHERE EXISTS (
         SELECT 1 FROM deliveries WHERE endpoint = endpoints.id AND due_at <= ?)";
     tx.all(query, &[now.into()], Row::text)
 }
 
-/// Takes the next delivery to an endpoint, if one is due. Should whoever took it vanish, it is due
-/// again a little later: an event may be sent twice, and is not lost.
+/// Claims the next delivery to an endpoint, if one is due. If the object stops before it records an
+/// attempt, the delivery is due again after [`CLAIM`]: an event may be sent twice, but is not lost.
 pub(super) fn claim(tx: &Tx, endpoint: &str, now: UnixMillis) -> Result<Option<Claimed>, Failure> {
     let query = concat!(
         "SELECT deliveries.id, tries, begun_at, url, secrets, event, json_object(",
@@ -145,8 +144,7 @@ pub(super) fn claim(tx: &Tx, endpoint: &str, now: UnixMillis) -> Result<Option<C
     Ok(Some(claimed))
 }
 
-/// Notes how a try went, and says what becomes of the delivery: unless it was begun anew or
-/// cancelled meanwhile.
+/// Records an attempt and updates the delivery, unless it was restarted or cancelled meanwhile.
 pub(super) fn record(
     tx: &Tx,
     claimed: &Claimed,
@@ -164,7 +162,7 @@ pub(super) fn record(
             attempt.error.into(),
         ],
     )?;
-    let (state, due_at) = match again_after(claimed, now, random) {
+    let (state, due_at) = match next_attempt_after(claimed, now, random) {
         _ if attempt.succeeded() => ("delivered", None),
         Some(wait) => ("pending", Some(now.plus(wait))),
         None => ("dead", None),
@@ -178,7 +176,7 @@ pub(super) fn record(
     let (Some((endpoint, subject)), None) = (line, due_at) else {
         return Ok(());
     };
-    // It has ended: the next one in its line is due.
+    // The delivery has ended, so the next one of its subject is due.
     tx.run(
         "UPDATE deliveries SET due_at = ? WHERE due_at IS NULL AND id = (
              SELECT MIN(id) FROM deliveries
@@ -187,12 +185,12 @@ pub(super) fn record(
     )
 }
 
-/// How long to wait before the next try, or `None` to give up.
-fn again_after(claimed: &Claimed, now: UnixMillis, random: u32) -> Option<Millis> {
+/// Returns how long to wait before the next attempt, or `None` to stop.
+fn next_attempt_after(claimed: &Claimed, now: UnixMillis, random: u32) -> Option<Millis> {
     const MINUTE: u64 = 60;
     let policy = RetryPolicy::new(RetrySettings {
         limit: RetryPolicy::MAX_LIMIT,
-        // The last one counts for all that follow: some thirty tries in all.
+        // The last delay counts for all that follow: about thirty attempts in all.
         delays: [5, 30, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, 60 * MINUTE, 240 * MINUTE]
             .map(Millis::from_seconds)
             .to_vec(),

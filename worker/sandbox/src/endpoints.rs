@@ -1,36 +1,35 @@
-//! Webhook endpoints: where a merchant wants to hear of events.
+//! Webhook endpoints: the URLs to which a merchant's events are sent.
 
-use super::body_type::BodyType;
+use super::call::Call;
 use super::columns::time;
-use super::context::Context;
 use super::deliveries;
 use super::error::{Failure, Refusal};
 use super::executions;
-use super::fields::{Field, Fields};
-use super::input::{Id, text};
+use super::fields::Field;
+use super::input::text;
 use super::pages::Listed;
-use super::row::{Row, Value};
-use super::store::Tx;
+use super::reply::Reply;
+use super::store::{Row, Tx};
 use oncekey::webhook::Secret;
-use oncekey::webhook_target::{Reach, check_target};
+use oncekey::webhook_target::check_target;
 use platform::json::Json;
 use platform::json::writer::Shown;
 use platform::random;
 
-/// What the ids begin with.
-pub(super) const PREFIX: &str = "whe_";
+/// The beginning of the ids.
+const PREFIX: &str = "whe_";
 const CREATE: &str = "webhook_endpoint.create";
 
-/// How many endpoints a merchant may have: each may cost a connection of the object's six.
+/// How many endpoints a merchant may have. Each may use one of the object's six connections.
 const MOST: usize = 5;
 
-/// How many secrets may sign at once.
+/// How many secrets may sign an event.
 const MOST_SECRETS: usize = 3;
 
 text!(Url, "must be an URL", |_| true);
 
 text!(
-    /// One or more secrets that sign, with spaces between.
+    /// One or more secrets that sign events, separated by spaces.
     Secrets,
     "must be whsec_ and then 24 to 64 bytes in base64; up to three of them, with spaces between",
     |text| {
@@ -39,49 +38,8 @@ text!(
     }
 );
 
-/// What a caller says of an endpoint.
-pub(super) struct NewEndpoint {
-    url: Url,
-    secrets: Secrets,
-    /// The caller named no secret, so a retry comes with another one.
-    is_minted: bool,
-}
-
-impl NewEndpoint {
-    pub(super) fn parse(kind: BodyType, body: &[u8], reach: Reach) -> Result<Self, Box<Refusal>> {
-        let mut fields = Fields::of_body(kind, body, &["url", "secret"])?;
-        let url: Url = fields.take("url")?;
-        check_target(url.as_str(), reach)
-            .map_err(|error| Refusal::invalid("url", &error.to_string()))?;
-        let given = fields.optional("secret")?;
-        let is_minted = given.is_none();
-        let secrets = given.unwrap_or_else(|| Secrets::of(&Secret::from_random(random::bytes())));
-        Ok(Self { url, secrets, is_minted })
-    }
-
-    pub(super) fn values(&self) -> [Value<'_>; 3] {
-        let is_minted = i64::from(self.is_minted);
-        [self.url.as_str().into(), self.secrets.as_str().into(), is_minted.into()]
-    }
-
-    pub(super) fn of_row(row: &mut Row) -> Option<Self> {
-        Some(Self { url: row.parsed()?, secrets: row.parsed()?, is_minted: row.integer()? != 0 })
-    }
-}
-
-impl Secrets {
-    fn of(secret: &Secret) -> Self {
-        Self(secret.expose())
-    }
-
-    /// From a body that changes an endpoint.
-    pub(super) fn parse(kind: BodyType, body: &[u8]) -> Result<Self, Box<Refusal>> {
-        Fields::of_body(kind, body, &["secret"])?.take("secret")
-    }
-}
-
-/// An endpoint as callers see it, in a query that goes on with more columns or with `FROM`. Its
-/// secret is only for whoever has just made it.
+/// An endpoint as callers see it, with more members if there are any. Only the response that creates
+/// an endpoint shows its secret.
 macro_rules! shown {
     ($more:literal) => {
         concat!(
@@ -93,39 +51,41 @@ macro_rules! shown {
     };
 }
 
-/// Makes the endpoint, or finds what this call's key has made before.
-pub(super) fn create(
-    tx: &Tx,
-    context: &Context,
-    id: &Id,
-    new: &NewEndpoint,
-) -> Result<String, Failure> {
-    let [url, secrets, is_minted] = new.values();
+/// Makes an endpoint, or finds the one that this call's key made before.
+pub(super) fn create(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
+    let mut fields = call.body(&["url", "secret"])?;
+    let url: Url = fields.take("url")?;
+    check_target(url.as_str(), call.reach)
+        .map_err(|error| Refusal::invalid("url", &error.to_string()))?;
+    let given: Option<Secrets> = fields.optional("secret")?;
+    // A caller who sends no secret gets another one with each attempt, so it is not compared.
+    let is_minted = i64::from(given.is_none());
+    let minted = || Secrets(Secret::from_random(random::bytes()).expose());
+    let secrets = given.unwrap_or_else(minted);
+    let (url, secrets) = (url.as_str().into(), secrets.as_str().into());
     let query = "SELECT url = ? AND (secrets = ? OR ?) FROM endpoints WHERE id = ?";
     let shown = concat!(shown!(", 'secret', secrets"), " AND id = ?");
-    if let Some(made) = executions::made(tx, context, CREATE, query, &[url, secrets, is_minted])? {
-        return tx.shown(shown, &made);
+    let content = [url, secrets, is_minted.into()];
+    if let Some(made) = executions::made(tx, call, CREATE, query, &content)? {
+        return Ok(call.created(&tx.shown(shown, &made)?));
     }
-    if list(tx)?.items.len() >= MOST {
+    if current(tx)?.items.len() >= MOST {
         return Err(Refusal::unreadable("There are 5 endpoints; delete one first.").into());
     }
-    let id = id.as_str();
+    let id = &random::id::<16>(PREFIX);
     tx.run(
         "INSERT INTO endpoints (id, url, secrets, created_at) VALUES (?, ?, ?, ?)",
-        &[id.into(), url, secrets, context.now.into()],
+        &[id.as_str().into(), url, secrets, call.now.into()],
     )?;
-    executions::note(tx, context, CREATE, id)?;
-    tx.shown(shown, id)
+    executions::record(tx, call, CREATE, id)?;
+    Ok(call.created(&tx.shown(shown, id)?))
 }
 
-/// Changes what signs. To change it without a gap, the new secret goes beside the old one first.
-pub(super) fn set_secrets(
-    tx: &Tx,
-    context: &Context,
-    id: &Id,
-    secrets: &Secrets,
-) -> Result<String, Failure> {
-    let id = id.as_str();
+/// Replaces the secrets that sign. To rotate a secret without a gap, callers first add the new one
+/// beside the old one.
+pub(super) fn set_secrets(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
+    let id = call.id(PREFIX)?;
+    let secrets: Secrets = call.body(&["secret"])?.take("secret")?;
     let is_new = tx.first(
         "UPDATE endpoints SET secrets = ?1 WHERE id = ?2 AND deleted_at IS NULL AND secrets <> ?1
          RETURNING seq",
@@ -133,34 +93,39 @@ pub(super) fn set_secrets(
         Row::integer,
     )?;
     if is_new.is_some() {
-        executions::note(tx, context, "webhook_endpoint.update", id)?;
+        executions::record(tx, call, "webhook_endpoint.update", id)?;
     }
-    tx.shown(concat!(shown!(""), " AND id = ?"), id)
+    Ok(call.found(&tx.shown(concat!(shown!(""), " AND id = ?"), id)?))
 }
 
-/// Those that were not deleted, in the order in which they were made.
-pub(super) fn list(tx: &Tx) -> Result<Listed, Failure> {
+/// Lists the endpoints that were not deleted, oldest first.
+pub(super) fn list(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
+    Ok(call.page(&current(tx)?))
+}
+
+fn current(tx: &Tx) -> Result<Listed, Failure> {
     let items = tx.all(concat!(shown!(""), " ORDER BY seq"), &[], Row::text)?;
     Ok(Listed { items, next: None })
 }
 
-/// Deletes it: it hears nothing any more, its secret is forgotten. A second time changes nothing.
-pub(super) fn delete(tx: &Tx, context: &Context, id: &Id) -> Result<String, Failure> {
-    let id_value = id.as_str().into();
+/// Deletes an endpoint: it receives nothing more, and its secret is forgotten. A second call changes
+/// nothing.
+pub(super) fn delete(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
+    let id = call.id(PREFIX)?;
     let mut deleted = tx.first(
         "UPDATE endpoints SET deleted_at = ?, secrets = '' WHERE id = ? AND deleted_at IS NULL
          RETURNING deleted_at",
-        &[context.now.into(), id_value],
+        &[call.now.into(), id.into()],
         Row::time,
     )?;
     if deleted.is_none() {
         let query = "SELECT deleted_at FROM endpoints WHERE id = ?";
-        deleted = tx.first(query, &[id_value], Row::time)?;
+        deleted = tx.first(query, &[id.into()], Row::time)?;
     } else {
-        deliveries::cancel(tx, id.as_str())?;
-        executions::note(tx, context, "webhook_endpoint.delete", id.as_str())?;
+        deliveries::cancel(tx, id)?;
+        executions::record(tx, call, "webhook_endpoint.delete", id)?;
     }
     let deleted_at = deleted.ok_or_else(Refusal::no_such_object)?;
-    let shown = Shown::object("webhook_endpoint", id.as_str());
-    Ok(shown.time("deleted_at", deleted_at).finish())
+    let shown = Shown::object("webhook_endpoint", id).time("deleted_at", deleted_at);
+    Ok(call.found(&shown.finish()))
 }

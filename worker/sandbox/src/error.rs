@@ -1,9 +1,10 @@
-//! Why a call did not succeed, and how that is told.
+//! The errors of a call, and their bodies.
 
 use platform::json::writer::Shown;
 use std::fmt;
 
-/// Either the caller is told why (`Refused`), or something here broke (`Broken`: 500, no details).
+/// The reason why a call failed: the caller gets a refusal (`Refused`), or a 500 without details
+/// (`Broken`).
 #[derive(Debug)]
 pub(super) enum Failure {
     Refused(Box<Refusal>),
@@ -37,10 +38,10 @@ impl fmt::Display for Failure {
     }
 }
 
-/// An answer that says no.
+/// An error response.
 ///
-/// Messages name fields and rules, never what a caller sent: a wrong value may be a card number.
-/// The exceptions are the merchant's own numbers, which are checked before they are named.
+/// A message names fields and rules and never quotes a value, which may be a card number. Business
+/// keys are the exception, because their form was checked.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: u16,
@@ -48,9 +49,9 @@ pub(super) struct Refusal {
     /// The same word as `kind`, or a narrower one.
     pub(super) code: &'static str,
     pub(super) message: String,
-    /// The field, parameter or header that is at fault.
+    /// The field, parameter or header that is wrong.
     pub(super) param: Option<String>,
-    /// For 405: the methods there are.
+    /// The allowed methods, for 405.
     pub(super) allow: Option<String>,
 }
 
@@ -72,54 +73,53 @@ impl Refusal {
         self
     }
 
-    /// 400: `param` is wrong. The message is the name and what it must be.
+    /// Returns 400 for a wrong `param`. The message is its name and `rule`.
     pub(super) fn invalid(param: &str, rule: &str) -> Box<Self> {
         Self::unreadable(&[param, " ", rule, "."].concat()).param(param)
     }
 
-    /// 400: the body as a whole is wrong.
+    /// Returns 400 for a wrong body.
     pub(super) fn unreadable(message: &str) -> Box<Self> {
         Self::new(400, INVALID_REQUEST, message)
     }
 
-    /// 400: the business number that `param` names belongs to other content. `object` comes with its
+    /// Returns 400 for a business key, in `param`, that belongs to other content. `object` has its
     /// article.
-    pub(super) fn number_taken(param: &str, number: &str, object: &str) -> Box<Self> {
+    pub(super) fn business_key_taken(param: &str, key: &str, object: &str) -> Box<Self> {
         let message = [
             param,
             " ",
-            number,
+            key,
             " belongs to ",
             object,
-            " with other content. A number is permanent: use a new one, or send what it stands for \
-             as it was.",
+            " with other content. It is permanent: send a new one, or the content of the first request.",
         ];
         Self::new(400, "idempotency_error", &message.concat()).param(param)
     }
 
-    /// 400: something with other content was made under this call's key.
+    /// Returns 400 for an idempotency key under which other content was made.
     pub(super) fn key_taken() -> Box<Self> {
-        let message = "This Idempotency-Key was used for other content; use a new one.";
+        let message = "This Idempotency-Key was used for other content; send a new key.";
         Self::new(400, "idempotency_error", message).param("Idempotency-Key")
     }
 
-    /// 400: an order is paid once, and `payment` has done that.
+    /// Returns 400 for an order that `payment` paid.
     pub(super) fn already_paid(payment: &str) -> Box<Self> {
         let rule = ["names an order that is paid, by ", payment];
         Self::invalid("order_id", &rule.concat()).code("order_already_paid")
     }
 
-    /// 400: `param` names what is not there.
+    /// Returns 400 for a `param` that names an object that does not exist.
     pub(super) fn no_referent(param: &str) -> Box<Self> {
-        Self::invalid(param, "names nothing that is here").code("resource_missing")
+        Self::invalid(param, "must name an object that exists").code("resource_missing")
     }
 
-    /// 402: the card was declined, and `payment` is the record of that.
+    /// Returns 402 for a declined card. `payment` is the failed payment.
     pub(super) fn declined(code: &'static str, payment: &str) -> Box<Self> {
         let message = [
-            "The card was declined, and nothing was charged: ",
+            "The card was declined, and nothing was charged (",
             payment,
-            " is this try. Another card may pay the order.",
+            "). Send another card to pay the order.",
         ];
         Self::new(402, "card_error", &message.concat()).code(code)
     }
@@ -149,13 +149,13 @@ impl Refusal {
         Self::new(413, INVALID_REQUEST, "The body must not be larger than 65536 bytes.")
     }
 
-    /// 500 that was asked for with `Sandbox-Fault`.
+    /// Returns the 500 that `Sandbox-Fault` asks for.
     pub(super) fn injected() -> Box<Self> {
         Self::new(500, "api_error", "An error, as Sandbox-Fault asked for.")
     }
 
-    /// 500 that a test card stands for.
-    pub(super) fn answer_lost() -> Box<Self> {
+    /// Returns the 500 of a test card.
+    pub(super) fn response_lost() -> Box<Self> {
         Self::new(500, "api_error", "An error after the payment was made, as this card asks for.")
     }
 
@@ -163,24 +163,24 @@ impl Refusal {
         Self::new(500, "api_error", "Something went wrong on our side.")
     }
 
-    /// 503: the merchant's object could not be asked, or not understood. Whether it took effect is
-    /// not known to the caller.
+    /// Returns 503 if the merchant's object did not respond or did not know the command. The outcome is
+    /// unknown to the caller.
     pub(super) fn unavailable() -> Box<Self> {
         Self::new(
             503,
             "api_connection_error",
-            "The merchant's data can't be reached at the moment. Try again with the same key.",
+            "The merchant's data can't be reached at the moment. Send the request again with the same key.",
         )
     }
 
-    /// 408: the body did not come to its end.
+    /// Returns 408 for a body that broke off.
     pub(super) fn cut() -> Box<Self> {
         let message = "The body could not be read to its end; nothing was done. Send it again.";
         Self::new(408, "api_connection_error", message)
     }
 
-    /// The body: `{"type", "code", "message", "param"?, "request_id", "error"}`, where `error` has
-    /// the same members, for SDKs that look there.
+    /// Returns the body: `{"type", "code", "message", "param"?, "request_id", "error"}`. `error` has
+    /// the same members, because SDKs look there.
     pub(super) fn body(&self, request_id: &str) -> Vec<u8> {
         let members = || {
             let mut shown = Shown::new()

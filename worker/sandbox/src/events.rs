@@ -1,21 +1,21 @@
-//! Events: what happened, written in the transaction in which it happened, with one delivery for
-//! each endpoint there is. An event's id is made of what it tells, so one fact has one id.
+//! Events. The transaction of an operation also writes its event, with one delivery for each endpoint.
+//! The id of an event is a hash of its type and object, so one fact has one id.
 
+use super::call::Call;
 use super::columns::{event, time};
-use super::context::Context;
 use super::error::{Failure, Refusal};
-use super::input::Id;
-use super::pages::{Listed, NEWEST, Page};
-use super::row::Row;
-use super::store::Tx;
+use super::pages::{NEWEST, Page};
+use super::reply::Reply;
+use super::store::{Row, Tx};
 use super::{deliveries, executions};
 use oncekey::codec::hex::hex;
 use sha2::{Digest, Sha256};
 
-/// What the ids begin with.
-pub(super) const PREFIX: &str = "evt_";
+/// The beginning of the ids.
+const PREFIX: &str = "evt_";
 
-/// An event as callers see it. Of its deliveries the state is shown that needs most attention.
+/// An event as callers see it. Of the states of its deliveries, it shows the one that needs most
+/// attention.
 macro_rules! shown {
     ($more:expr) => {
         concat!(
@@ -33,7 +33,7 @@ macro_rules! shown {
 /// which they happened.
 pub(super) fn emit(
     tx: &Tx,
-    context: &Context,
+    call: &Call,
     kind: &str,
     object_id: &str,
     subject: &str,
@@ -43,30 +43,31 @@ pub(super) fn emit(
     let id = PREFIX.to_owned() + &hex(&digest[..16]);
     tx.run(
         "INSERT INTO events (id, type, subject, data, created_at) VALUES (?, ?, ?, ?, ?)",
-        &[id.as_str().into(), kind.into(), subject.into(), data.into(), context.now.into()],
+        &[id.as_str().into(), kind.into(), subject.into(), data.into(), call.now.into()],
     )?;
-    deliveries::enqueue(tx, &id, subject, context.now)
+    deliveries::enqueue(tx, &id, subject, call.now)
 }
 
-/// The newest first.
-pub(super) fn list(tx: &Tx, page: &Page) -> Result<Listed, Failure> {
+/// Lists the events, newest first.
+pub(super) fn list(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
+    let page = Page::take(&mut call.query(&["cursor", "limit"])?)?;
     let query = concat!("SELECT seq, ", shown!(""), "seq < ? ORDER BY seq DESC LIMIT ?");
-    page.list(tx, query, None, NEWEST)
+    Ok(call.page(&page.list(tx, query, None, NEWEST)?))
 }
 
-/// One event, with every try to deliver it.
-pub(super) fn shown(tx: &Tx, id: &str) -> Result<String, Failure> {
+/// Returns one event, with every attempt to deliver it.
+pub(super) fn get(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
     let query = concat!("SELECT ", shown!(deliveries::shown!()), "id = ?");
-    tx.shown(query, id)
+    Ok(call.found(&tx.shown(query, call.id(PREFIX)?)?))
 }
 
-/// Sends it again to all endpoints there are now, also to those that have got it.
-pub(super) fn resend(tx: &Tx, context: &Context, id: &Id) -> Result<String, Failure> {
-    let id = id.as_str();
+/// Sends an event again to all current endpoints, also to those that received it.
+pub(super) fn resend(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
+    let id = call.id(PREFIX)?;
     let subject = tx.first("SELECT subject FROM events WHERE id = ?", &[id.into()], Row::text)?;
     let subject = subject.ok_or_else(Refusal::no_such_object)?;
-    deliveries::again(tx, id, context.now)?;
-    deliveries::enqueue(tx, id, &subject, context.now)?;
-    executions::note(tx, context, "event.resend", id)?;
-    shown(tx, id)
+    deliveries::restart(tx, id, call.now)?;
+    deliveries::enqueue(tx, id, &subject, call.now)?;
+    executions::record(tx, call, "event.resend", id)?;
+    get(tx, call)
 }

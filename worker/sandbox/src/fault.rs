@@ -1,4 +1,4 @@
-//! `Sandbox-Fault`: the caller asks for trouble, to see how it is handled.
+//! `Sandbox-Fault`: the caller asks for a failure, to see how clients handle it.
 //!
 //! ```text
 //! Sandbox-Fault: error-before      500, and nothing was done
@@ -33,7 +33,7 @@ impl Faults {
         known.then_some(faults).ok_or_else(|| Refusal::invalid(HEADER, RULE))
     }
 
-    /// False when there is no such fault, or it was there before.
+    /// Returns false for an unknown or repeated fault.
     fn add(&mut self, fault: &str) -> bool {
         match fault.split_once('=') {
             None if fault == "error-before" => !std::mem::replace(&mut self.error_before, true),
@@ -44,7 +44,7 @@ impl Faults {
         }
     }
 
-    /// Before the operation.
+    /// Runs before the operation.
     pub(super) async fn before(&self) -> Result<(), Box<Refusal>> {
         wait(self.delay).await;
         if self.error_before {
@@ -53,7 +53,7 @@ impl Faults {
         Ok(())
     }
 
-    /// After the operation, however it ended.
+    /// Runs after the operation, whatever its result.
     pub(super) async fn after(&self) -> Result<(), Box<Refusal>> {
         wait(self.delay_after).await;
         if self.error_after {

@@ -1,30 +1,31 @@
-//! The members of a JSON body, the fields of a form, or the parameters of a query, taken out one by
-//! one as checked types.
+//! The members of a JSON body, the fields of a form, or the parameters of a query. An operation takes
+//! them out one by one as checked types.
 
 use super::body_type::BodyType;
 use super::error::Refusal;
 use platform::json::Json;
 
-/// A value that a field of a request can have.
+/// A type of value that a field of a request can have.
 pub(super) trait Field: Sized {
     /// What the value must be, as the end of the sentence "FIELD …".
     const RULE: &'static str;
+
     fn read(value: Json) -> Option<Self>;
 
-    /// From a form or a query, where everything is text.
+    /// Reads a value of a form or a query, where everything is text.
     fn read_text(text: String) -> Option<Self> {
         Self::read(Json::Text(text))
     }
 }
 
-/// What is given for a field.
+/// The value of a field as it was sent.
 #[derive(Debug)]
 enum Given {
     Json(Json),
     Text(String),
 }
 
-/// Members, fields or parameters: each known, none twice.
+/// Members, fields or parameters, each of them known, and none repeated.
 #[derive(Debug)]
 pub(super) struct Fields {
     members: Vec<(String, Given)>,
@@ -57,7 +58,7 @@ impl Fields {
         }
     }
 
-    /// Bad UTF-8 is refused, as in JSON: it would be stored as something that nobody wrote.
+    /// Refuses invalid UTF-8, as in JSON, because a replacement character would be stored instead.
     fn of_form(body: &[u8], known: &[&str]) -> Result<Self, Box<Refusal>> {
         let fields = Self::of_pairs(body, known)?;
         let is_garbled =
@@ -91,12 +92,12 @@ impl Fields {
         Ok(Self { members })
     }
 
-    /// Takes a field that must be there.
+    /// Takes a required field.
     pub(super) fn take<T: Field>(&mut self, name: &str) -> Result<T, Box<Refusal>> {
         self.optional(name)?.ok_or_else(|| Refusal::invalid(name, "is missing"))
     }
 
-    /// Takes a field that may be left out.
+    /// Takes an optional field.
     pub(super) fn optional<T: Field>(&mut self, name: &str) -> Result<Option<T>, Box<Refusal>> {
         let Some(place) = self.members.iter().position(|(member, _)| member == name) else {
             return Ok(None);
@@ -109,7 +110,7 @@ impl Fields {
     }
 }
 
-/// An unknown name is shown, but not at any length, and without what could garble a log.
+/// Returns an unknown name for a message: up to 64 characters, without control characters.
 fn shortened(name: &str) -> String {
     let shown = name.chars().filter(|c| !c.is_control());
     shown.take(64).collect()
@@ -117,13 +118,13 @@ fn shortened(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::input::{Amount, Currency, OwnNumber, Subject};
+    use super::super::input::{Amount, BusinessKey, Currency, Subject};
     use super::*;
 
     fn order(body: &str) -> Result<(), Box<Refusal>> {
         let known = ["out_trade_no", "amount", "currency", "subject"];
         let mut fields = Fields::of_body(BodyType::Json, body.as_bytes(), &known)?;
-        fields.take::<OwnNumber>("out_trade_no")?;
+        fields.take::<BusinessKey>("out_trade_no")?;
         fields.take::<Amount>("amount")?;
         fields.take::<Currency>("currency")?;
         fields.take::<Subject>("subject")?;

@@ -1,17 +1,19 @@
 //! The ledger: double entry, append only.
 //!
-//! One row is one movement: an amount, the account that is debited and the one that is credited. Its
-//! two entries are what a caller sees of it, so half a pair cannot be stored, and the sum of all
-//! entries is 0 whatever happens between two steps. The operation's id is unique: who comes again
-//! with it writes nothing. Updates, deletes and replacements are refused by the schema.
+//! One row is one movement: an amount, a debited account and a credited account. Callers see it as two
+//! entries. So half a pair cannot be stored, and the sum of all entries is always 0. The operation's
+//! id is unique, so a second movement of one operation cannot be stored either. The schema refuses
+//! updates, deletes and replacements.
 //!
-//! A positive amount is a debit. Accounts: `cash` is what the merchant has, `sales` what customers
-//! have bought, `refunds` what they were given back.
+//! A positive amount is a debit. The accounts are `cash` (the merchant's money), `sales` (what
+//! customers bought) and `refunds` (what they got back).
 
+use super::call::Call;
 use super::columns::time;
 use super::error::Failure;
 use super::orders::OrderId;
-use super::pages::{Listed, OLDEST, Page};
+use super::pages::{OLDEST, Page};
+use super::reply::Reply;
 use super::store::{Tx, UNREADABLE};
 use platform::json::writer::{Shown, array};
 
@@ -54,9 +56,12 @@ macro_rules! entry {
     };
 }
 
-/// Entries in the order in which they were written, of one order or of all. A page holds both
-/// entries of a movement or none.
-pub(super) fn entries(tx: &Tx, order_id: Option<&OrderId>, page: &Page) -> Result<Listed, Failure> {
+/// Lists the entries of one order or of all, oldest first. A page contains both entries of a movement
+/// or none.
+pub(super) fn entries(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
+    let mut fields = call.query(&["order_id", "cursor", "limit"])?;
+    let order_id: Option<OrderId> = fields.optional("order_id")?;
+    let page = Page::take(&mut fields)?;
     let query = [
         concat!(
             "SELECT id, ",
@@ -68,13 +73,14 @@ pub(super) fn entries(tx: &Tx, order_id: Option<&OrderId>, page: &Page) -> Resul
         if order_id.is_some() { "order_id = ? AND" } else { "" },
         " id > ? ORDER BY id LIMIT ?",
     ];
-    page.list(tx, &query.concat(), order_id.map(OrderId::as_str), OLDEST)
+    let order_id = order_id.as_ref().map(OrderId::as_str);
+    Ok(call.page(&page.list(tx, &query.concat(), order_id, OLDEST)?))
 }
 
-/// What each account holds, and the sum of all.
-pub(super) fn balance(tx: &Tx) -> Result<String, Failure> {
-    // As text: beyond 2^53 a number would not come through exactly. It cannot leave 64 bits, as that
-    // takes 92 million movements of the largest amount, more than a database holds.
+/// Returns the balance of each account, and the sum of all.
+pub(super) fn balance(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
+    // As text, because a number beyond 2^53 would not be exact. The sum fits into 64 bits: to exceed
+    // them takes 92 million movements of the largest amount, more than a database holds.
     let query = "SELECT CAST(SUM(amount) AS TEXT), json_object('account', account,
              'currency', currency, 'balance', SUM(amount)) FROM (
              SELECT debit AS account, currency, amount FROM ledger UNION ALL
@@ -85,5 +91,5 @@ pub(super) fn balance(tx: &Tx) -> Result<String, Failure> {
     let sum = accounts.iter().try_fold(0_i64, |sum, (balance, _)| sum.checked_add(*balance));
     let accounts: Vec<_> = accounts.into_iter().map(|(_, shown)| shown).collect();
     let shown = Shown::new().json("accounts", &array(&accounts));
-    Ok(shown.integer("sum", sum.ok_or(UNREADABLE)?).finish())
+    Ok(call.found(&shown.integer("sum", sum.ok_or(UNREADABLE)?).finish()))
 }

@@ -1,45 +1,41 @@
 //! The sandbox: a small merchant API, the default origin behind the gateway.
 //!
 //! ```text
-//! request -> merchant (X-Api-Key) -> faults asked for -> route -> checked input
-//!         -> one transaction in the merchant's Durable Object -> answer
+//! request -> merchant (X-Api-Key) -> faults asked for -> operation
+//!         -> the merchant's Durable Object: checked input, one transaction -> response
 //! ```
 //!
-//! It sees a request as any origin would: with the bare `Idempotency-Key` and the gateway's
-//! `X-Request-Id`. Answers are the gateway's to keep; what is here is what an API should have behind
-//! any gateway: permanent business numbers (`out_trade_no`, `out_refund_no`), one success an order,
-//! and a log of what really took effect, by which a forwarded key is recognised where there is no
-//! number. Whatever an operation does (business row, ledger, event) is one transaction.
+//! It gets a request as any origin would: with the bare `Idempotency-Key` and the gateway's
+//! `X-Request-Id`. It has what an API behind a gateway needs: permanent business keys
+//! (`out_trade_no`, `out_refund_no`), one successful payment for each order, and a log of what took
+//! effect. By that log it recognizes a forwarded idempotency key where there is no business key. The
+//! business row, the ledger entries and the event of an operation are one transaction.
 //!
 //! | file | |
 //! |---|---|
-//! | this one | the flow of a call |
-//! | `route.rs` | the calls, and what each takes from a request |
-//! | `command.rs` | what the object is asked, and how it gets there |
-//! | `client.rs` | sends a command to a merchant's object |
-//! | `merchant.rs` | the Durable Object: a merchant's database, one transaction an operation |
-//! | `context.rs` | what an operation knows of the call |
-//! | `schema.rs`, `store.rs`, `row.rs`, `columns.rs` | its tables and their versions; SQL in a transaction; rows; columns that several queries show |
+//! | this one | the flow of a call in the Worker |
+//! | `route.rs` | the operations: method, path and function |
+//! | `command.rs`, `client.rs` | what a merchant's object is asked, and how it gets there |
+//! | `merchant.rs`, `call.rs` | the Durable Object; what an operation takes from a call |
+//! | `schema.rs`, `store.rs`, `columns.rs` | its tables and their versions; SQL in a transaction; columns that several queries show |
 //! | `orders.rs`, `payments.rs`, `refunds.rs`, `subscriptions.rs`, `endpoints.rs` | the operations |
 //! | `cards.rs` | test cards |
-//! | `ledger.rs`, `executions.rs` | what moved, and what took effect |
-//! | `effects.rs` | what events do that come in |
-//! | `events.rs`, `deliveries.rs`, `sending.rs` | what happened, to whom it is to be told, and telling it |
-//! | `input.rs` | what may be in a request, as types |
-//! | `body_type.rs` | which bodies an operation takes |
-//! | `fields.rs`, `pages.rs` | the members of a body, each known and none twice; lists |
-//! | `reconcile.rs` | whether all that belongs to a payment is there |
+//! | `ledger.rs`, `executions.rs` | movements of money; the log of what took effect |
+//! | `effects.rs` | webhooks that the gateway received |
+//! | `events.rs`, `deliveries.rs`, `sending.rs` | events, their deliveries to endpoints, and sending |
+//! | `fields.rs`, `input.rs`, `body_type.rs` | the fields of a request, the types of their values, and the types of bodies |
+//! | `pages.rs` | long lists |
+//! | `reconcile.rs` | whether everything that belongs to a payment is stored |
 //! | `fault.rs` | `Sandbox-Fault` |
-//! | `answer.rs`, `error.rs` | what the caller gets |
-//! | `settings.rs` | the one setting that is the sandbox's own |
+//! | `reply.rs`, `error.rs` | responses and errors |
+//! | `settings.rs` | the sandbox's own setting |
 
-mod answer;
 mod body_type;
+mod call;
 mod cards;
 mod client;
 mod columns;
 mod command;
-mod context;
 mod deliveries;
 mod effects;
 mod endpoints;
@@ -56,53 +52,42 @@ mod pages;
 mod payments;
 mod reconcile;
 mod refunds;
+mod reply;
 mod route;
-mod row;
 mod schema;
 mod sending;
 mod settings;
 mod store;
 mod subscriptions;
 
-use answer::Answer;
 use body_type::BodyType;
 use client::Owner;
-use command::{Command, Operation};
+use command::{Body, Command};
 use error::{Failure, Refusal};
 use fault::Faults;
-use input::{ApiKey, IdempotencyKey, RequestId};
+use input::{ApiKey, IdempotencyKey};
 use oncekey::webhook;
-use route::Route;
+use reply::Reply;
+use route::Operation;
 use worker::{Env, Headers, Request, Response};
 
-pub use reconcile::page as operations;
+pub use reconcile::operations;
 
-/// Every body of this API is small; one beyond this is refused unread by the parser, and the refusal
-/// names this number.
+/// The largest body, in bytes. The refusal of a larger one names this number.
 const MAX_BODY_BYTES: usize = 64 * 1024;
 
-/// Answers one request to the sandbox. An `Err` is a failure to build the answer itself.
+/// Responds to one request to the sandbox. An `Err` means that no response could be built.
 pub async fn serve(env: &Env, mut request: Request) -> worker::Result<Response> {
-    let request_id = match header(request.headers(), "X-Request-Id").and_then(RequestId::parse) {
-        Some(given) => given,
-        None => RequestId::mint(),
-    };
-    let answer = match answer(env, &mut request, &request_id).await {
-        Ok(answer) => answer,
-        Err(failure) => Answer::failed(failure, &request_id),
-    };
-    answer.into_response(&request_id)
+    let request_id = input::request_id(header(request.headers(), "X-Request-Id"));
+    let reply = respond(env, &mut request, &request_id).await;
+    reply.unwrap_or_else(|failure| Reply::failed(failure, &request_id)).into_response(&request_id)
 }
 
-async fn answer(
-    env: &Env,
-    request: &mut Request,
-    request_id: &RequestId,
-) -> Result<Answer, Failure> {
+async fn respond(env: &Env, request: &mut Request, request_id: &str) -> Result<Reply, Failure> {
     let path = request.path();
     let owner = match header(request.headers(), "X-Api-Key").and_then(ApiKey::parse) {
         Some(merchant) => Owner::Merchant(merchant),
-        // The gateway has checked who sends it.
+        // The gateway has verified the sender of a webhook.
         None if path.starts_with(webhook::PATH) => Owner::Senders,
         None => return Err(Refusal::unauthenticated().into()),
     };
@@ -110,52 +95,48 @@ async fn answer(
         Some(value) => Faults::parse(&value)?,
         None => Faults::default(),
     };
-    let route = Route::of(&request.inner().method(), &path)?;
-    let owner = if route.is_of_senders() { Owner::Senders } else { owner };
+    let (operation, _) = route::find(&request.inner().method(), &path)?;
+    let owner = if operation.is_of_senders { Owner::Senders } else { owner };
 
     faults.before().await?;
-    let answer = perform(env, &owner, route, request, request_id).await;
-    // Also a refusal is lost when its answer was to be lost.
+    let reply = perform(env, &owner, operation, request, request_id).await;
+    // A fault replaces a refusal too.
     faults.after().await?;
-    answer
+    reply
 }
 
 async fn perform(
     env: &Env,
     owner: &Owner,
-    route: Route,
+    operation: &Operation,
     request: &mut Request,
-    request_id: &RequestId,
-) -> Result<Answer, Failure> {
-    let idempotency_key = match header(request.headers(), "Idempotency-Key") {
-        Some(value) => Some(IdempotencyKey::parse(value, "Idempotency-Key")?),
-        None => None,
-    };
-    let body = if route.takes_body() { Some(read_body(request).await?) } else { None };
-    let operation =
-        route.operation(&request.inner().url(), body, settings::webhook_targets(env))?;
-    let delay = match &operation {
-        Operation::CreatePayment { payment, .. } => payment.card().delay(),
-        _ => None,
-    };
-    let command = Command::new(operation, idempotency_key, request_id.clone());
-    let answer = client::send(env, owner, &command).await;
-    fault::wait(delay).await;
-    answer
+    request_id: &str,
+) -> Result<Reply, Failure> {
+    let url = request.inner().url();
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    let mut command = Command::new(request_id, &request.inner().method(), &request.path(), query);
+    if let Some(key) = header(request.headers(), "Idempotency-Key") {
+        let key = IdempotencyKey::check(key, "Idempotency-Key")?;
+        command.idempotency_key = Some(key.as_str().to_owned());
+    }
+    if operation.takes_body {
+        command.body = Some(read_body(request).await?);
+    }
+    client::send(env, owner, &command).await
 }
 
-async fn read_body(request: &mut Request) -> Result<(BodyType, Vec<u8>), Failure> {
+async fn read_body(request: &mut Request) -> Result<Body, Failure> {
     let media_type = header(request.headers(), "Content-Type").unwrap_or_default();
     let kind = BodyType::of(&media_type)
         .ok_or_else(|| Refusal::invalid("Content-Type", BodyType::RULE))?;
-    let body = request.bytes().await.map_err(|_| Refusal::cut())?;
-    if body.len() > MAX_BODY_BYTES {
+    let bytes = request.bytes().await.map_err(|_| Refusal::cut())?;
+    if bytes.len() > MAX_BODY_BYTES {
         return Err(Refusal::too_large().into());
     }
-    Ok((kind, body))
+    Ok(Body { kind, bytes })
 }
 
-/// A header's value; none when it is absent. The names used here are all legal.
+/// Returns a header's value. The names used here are all valid.
 fn header(headers: &Headers, name: &str) -> Option<String> {
     headers.get(name).ok().flatten()
 }

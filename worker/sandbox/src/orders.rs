@@ -1,71 +1,24 @@
-//! Orders. `out_trade_no` is permanent: it names one order with one content for ever.
+//! Orders. `out_trade_no` is a permanent business key: it names one order with one content for ever.
 
-use super::body_type::BodyType;
+use super::call::Call;
 use super::columns::time;
-use super::context::Context;
 use super::error::{Failure, Refusal};
-use super::fields::{Field, Fields};
-use super::input::{Amount, Currency, OwnNumber, Subject, is_id_part, text};
-use super::row::{Row, Value};
-use super::store::Tx;
+use super::fields::Field;
+use super::input::{Amount, BusinessKey, Currency, Subject, is_id_part, text};
+use super::reply::Reply;
+use super::store::{Row, Tx};
 use super::{events, executions};
 use platform::json::Json;
 use platform::random;
 
+/// The beginning of the ids.
+const PREFIX: &str = "ord_";
+
 text!(OrderId, "must be the id of an order: ord_ and 32 hexadecimal digits", |text| {
-    text.strip_prefix("ord_").is_some_and(is_id_part)
+    text.strip_prefix(PREFIX).is_some_and(is_id_part)
 });
 
-impl OrderId {
-    pub(super) fn mint() -> Self {
-        Self(random::id::<16>("ord_"))
-    }
-
-    pub(super) fn parse(text: String) -> Option<Self> {
-        Self::try_from(text).ok()
-    }
-}
-
-/// What a caller says of an order: its content.
-pub(super) struct NewOrder {
-    out_trade_no: OwnNumber,
-    amount: Amount,
-    currency: Currency,
-    subject: Subject,
-}
-
-impl NewOrder {
-    pub(super) fn parse(kind: BodyType, body: &[u8]) -> Result<Self, Box<Refusal>> {
-        let known = ["out_trade_no", "amount", "currency", "subject"];
-        let mut fields = Fields::of_body(kind, body, &known)?;
-        Ok(Self {
-            out_trade_no: fields.take("out_trade_no")?,
-            amount: fields.take("amount")?,
-            currency: fields.take("currency")?,
-            subject: fields.take("subject")?,
-        })
-    }
-
-    pub(super) fn values(&self) -> [Value<'_>; 4] {
-        [
-            self.out_trade_no.as_str().into(),
-            self.amount.value(),
-            self.currency.as_str().into(),
-            self.subject.as_str().into(),
-        ]
-    }
-
-    pub(super) fn of_row(row: &mut Row) -> Option<Self> {
-        Some(Self {
-            out_trade_no: row.parsed()?,
-            amount: Amount::of_row(row)?,
-            currency: row.parsed()?,
-            subject: row.parsed()?,
-        })
-    }
-}
-
-/// In a query of orders: what was paid.
+/// In a query of orders: the amount that was paid.
 macro_rules! paid {
     () => {
         "(SELECT COALESCE(SUM(amount), 0) FROM payments
@@ -73,13 +26,14 @@ macro_rules! paid {
     };
 }
 
-/// In a query of orders: what of that was given back.
+/// In a query of orders: the amount that was refunded.
 macro_rules! refunded {
     () => {
         "(SELECT COALESCE(SUM(amount), 0) FROM refunds WHERE order_id = orders.id)"
     };
 }
 
+/// An order as callers see it.
 const SHOWN: &str = concat!(
     "SELECT json_object('id', id, 'object', 'order', 'out_trade_no', out_trade_no,
         'amount', amount, 'currency', currency, 'subject', subject, 'status', status,
@@ -92,45 +46,51 @@ const SHOWN: &str = concat!(
     ") FROM orders WHERE ",
 );
 
-/// Makes the order, or finds it: the same number with the same content is the same order, however
-/// late. Other content is refused, and a refused try leaves nothing behind.
-pub(super) fn create(
-    tx: &Tx,
-    context: &Context,
-    id: &OrderId,
-    content: &NewOrder,
-) -> Result<String, Failure> {
-    let number = content.out_trade_no.as_str();
-    let values = content.values();
+/// Makes an order. The same `out_trade_no` with the same content returns the same order, at any later
+/// time; other content is refused. A refused call stores nothing.
+pub(super) fn create(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
+    let mut fields = call.body(&["out_trade_no", "amount", "currency", "subject"])?;
+    let business_key: BusinessKey = fields.take("out_trade_no")?;
+    let amount = fields.take::<Amount>("amount")?.units().into();
+    let (currency, subject): (Currency, Subject) =
+        (fields.take("currency")?, fields.take("subject")?);
+    let (no, currency, subject) =
+        (business_key.as_str().into(), currency.as_str().into(), subject.as_str().into());
     let is_same = tx.first(
         "SELECT amount = ?2 AND currency = ?3 AND subject = ?4 FROM orders WHERE out_trade_no = ?1",
-        &values,
+        &[no, amount, currency, subject],
         Row::integer,
     )?;
     match is_same {
-        Some(1) => return find(tx, &content.out_trade_no),
-        Some(_) => return Err(Refusal::number_taken("out_trade_no", number, "an order").into()),
+        Some(1) => {
+            return Ok(call.created(&one(tx, "out_trade_no = ?", business_key.as_str())?));
+        }
+        Some(_) => {
+            let key = business_key.as_str();
+            return Err(Refusal::business_key_taken("out_trade_no", key, "an order").into());
+        }
         None => {}
     }
-    let [number, amount, currency, subject] = values;
-    let order_id = id.as_str();
+    let id = random::id::<16>(PREFIX);
     tx.run(
         "INSERT INTO orders (id, out_trade_no, amount, currency, subject, status, created_at)
          VALUES (?, ?, ?, ?, ?, 'pending', ?)",
-        &[order_id.into(), number, amount, currency, subject, context.now.into()],
+        &[id.as_str().into(), no, amount, currency, subject, call.now.into()],
     )?;
-    let shown = get(tx, id)?;
-    events::emit(tx, context, "order.created", order_id, order_id, &shown)?;
-    executions::note(tx, context, "order.create", order_id)?;
-    Ok(shown)
+    let shown = one(tx, "id = ?", &id)?;
+    events::emit(tx, call, "order.created", &id, &id, &shown)?;
+    executions::record(tx, call, "order.create", &id)?;
+    Ok(call.created(&shown))
 }
 
-pub(super) fn get(tx: &Tx, id: &OrderId) -> Result<String, Failure> {
-    one(tx, "id = ?", id.as_str())
+pub(super) fn get(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
+    let id = OrderId::parse(call.named.to_owned()).ok_or_else(no_such_order)?;
+    Ok(call.found(&one(tx, "id = ?", id.as_str())?))
 }
 
-pub(super) fn find(tx: &Tx, number: &OwnNumber) -> Result<String, Failure> {
-    one(tx, "out_trade_no = ?", number.as_str())
+pub(super) fn find(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
+    let key: BusinessKey = call.query(&["out_trade_no"])?.take("out_trade_no")?;
+    Ok(call.found(&one(tx, "out_trade_no = ?", key.as_str())?))
 }
 
 fn one(tx: &Tx, condition: &str, value: &str) -> Result<String, Failure> {
@@ -138,11 +98,11 @@ fn one(tx: &Tx, condition: &str, value: &str) -> Result<String, Failure> {
     Ok(found.ok_or_else(no_such_order)?)
 }
 
-pub(super) fn no_such_order() -> Box<Refusal> {
+fn no_such_order() -> Box<Refusal> {
     Refusal::missing("There is no such order.")
 }
 
-/// What of an order was paid, and what of that was given back.
+/// Returns the amounts of an order that were paid and refunded.
 pub(super) fn paid_and_refunded(tx: &Tx, id: &str) -> Result<Option<(i64, i64)>, Failure> {
     tx.first(
         concat!("SELECT ", paid!(), ", ", refunded!(), " FROM orders WHERE id = ?"),
@@ -151,7 +111,6 @@ pub(super) fn paid_and_refunded(tx: &Tx, id: &str) -> Result<Option<(i64, i64)>,
     )
 }
 
-/// What became of an order's payment.
 pub(super) fn set_status(tx: &Tx, id: &str, status: &str) -> Result<(), Failure> {
     tx.run("UPDATE orders SET status = ? WHERE id = ?", &[status.into(), id.into()])
 }

@@ -1,32 +1,27 @@
-//! Long lists, page by page. A cursor is the number of the last row of the page before it, so rows
-//! that are added meanwhile move nothing.
+//! Pages of long lists. A cursor is the number of the last row of the page before it, so rows that
+//! are added meanwhile do not shift a page.
 
 use super::error::{Failure, Refusal};
 use super::fields::{Field, Fields};
-use super::row::{Row, Value};
-use super::store::Tx;
+use super::store::{Tx, Value};
 use platform::json::Json;
 
-/// The largest number that is exact everywhere.
+/// The largest integer that a JavaScript number holds exactly.
 const MAX_NUMBER: i64 = (1 << 53) - 1;
 
-/// Which page is asked for.
+/// The page that a caller asks for.
 pub(super) struct Page {
-    cursor: Option<i64>,
-    limit: i64,
+    pub(super) cursor: Option<i64>,
+    pub(super) limit: i64,
 }
 
-/// A page: the rows in JSON, and the cursor of the next page, if there is one.
+/// A page: its rows in JSON, and the cursor of the next page, if there is one.
 pub(super) struct Listed {
     pub(super) items: Vec<String>,
     pub(super) next: Option<i64>,
 }
 
 impl Page {
-    pub(super) fn new(cursor: i64, limit: i64) -> Self {
-        Self { cursor: Some(cursor), limit }
-    }
-
     /// Takes `cursor` and `limit`.
     pub(super) fn take(fields: &mut Fields) -> Result<Self, Box<Refusal>> {
         let cursor = fields.optional::<Cursor>("cursor")?.map(|Cursor(number)| number);
@@ -34,16 +29,8 @@ impl Page {
         Ok(Self { cursor, limit })
     }
 
-    pub(super) fn values(&self) -> [Value<'static>; 2] {
-        [self.cursor.into(), self.limit.into()]
-    }
-
-    pub(super) fn of_row(row: &mut Row) -> Option<Self> {
-        Some(Self { cursor: row.maybe(Row::integer)?, limit: row.integer()? })
-    }
-
-    /// Runs a query for this page. It gives a row's number and what is shown of it, and ends in a
-    /// condition that compares that number with the cursor, an order by it, and `LIMIT ?`. `start` is
+    /// Runs a query for this page. The query selects a row's number and its JSON. It ends in a
+    /// condition that compares the number with the cursor, an order by it, and `LIMIT ?`. `start` is
     /// the cursor of the first page.
     pub(super) fn list(
         &self,
@@ -64,9 +51,9 @@ impl Page {
     }
 }
 
-/// Where lists that go back in time begin.
+/// The start of lists with the newest row first.
 pub(super) const NEWEST: i64 = MAX_NUMBER;
-/// Where lists that go on in time begin.
+/// The start of lists with the oldest row first.
 pub(super) const OLDEST: i64 = 0;
 
 struct Cursor(i64);
@@ -89,7 +76,7 @@ impl Field for Limit {
     }
 }
 
-/// From 1 to `most`, as digits.
+/// Reads an integer from 1 to `most`, in digits.
 fn number(value: Json, most: i64) -> Option<i64> {
     let Json::Text(text) = value else {
         return None;

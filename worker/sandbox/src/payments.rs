@@ -1,48 +1,20 @@
-//! Payments. An order has one successful payment at most, whatever the keys; a declined one is kept
-//! as a failed try, and another card may follow.
+//! Payments. An order has at most one successful payment, whatever the keys. A declined payment is
+//! kept as a failed one, and another card may follow.
 
-use super::answer::Answer;
-use super::body_type::BodyType;
+use super::call::Call;
 use super::cards::{Card, Fate};
 use super::columns::time;
-use super::context::Context;
 use super::error::{Failure, Refusal};
-use super::fields::Fields;
-use super::input::Id;
 use super::orders::{self, OrderId};
-use super::pages::{Listed, OLDEST, Page};
-use super::row::{Row, Value};
-use super::store::Tx;
+use super::pages::{OLDEST, Page};
+use super::reply::Reply;
+use super::store::{Row, Tx};
 use super::{events, executions, ledger};
+use platform::random;
 
-/// What the ids begin with.
-pub(super) const PREFIX: &str = "pay_";
+/// The beginning of the ids.
+const PREFIX: &str = "pay_";
 const CREATE: &str = "payment.create";
-
-/// What a caller says of a payment. The amount is the order's.
-pub(super) struct NewPayment {
-    order_id: OrderId,
-    card: Card,
-}
-
-impl NewPayment {
-    pub(super) fn parse(kind: BodyType, body: &[u8]) -> Result<Self, Box<Refusal>> {
-        let mut fields = Fields::of_body(kind, body, Card::fields(kind))?;
-        Ok(Self { order_id: fields.take("order_id")?, card: Card::take(&mut fields, kind)? })
-    }
-
-    pub(super) fn values(&self) -> [Value<'_>; 2] {
-        [self.order_id.as_str().into(), self.card.last4().into()]
-    }
-
-    pub(super) fn of_row(row: &mut Row) -> Option<Self> {
-        Some(Self { order_id: row.parsed()?, card: row.parsed()? })
-    }
-
-    pub(super) fn card(&self) -> Card {
-        self.card
-    }
-}
 
 /// A payment as callers see it.
 const SHOWN: &str = concat!(
@@ -54,19 +26,16 @@ const SHOWN: &str = concat!(
     ") FROM payments WHERE ",
 );
 
-/// Pays an order, or finds what this call's key has paid before.
-pub(super) fn create(
-    tx: &Tx,
-    context: &Context,
-    id: &Id,
-    new: &NewPayment,
-) -> Result<Answer, Failure> {
-    let [order, last4] = new.values();
+/// Pays an order, or finds the payment that this call's key made before. The amount is the order's.
+pub(super) fn create(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
+    let mut fields = call.body(Card::fields(call))?;
+    let (order_id, card): (OrderId, _) = (fields.take("order_id")?, Card::take(&mut fields, call)?);
+    let (order_id, last4) = (order_id.as_str(), card.last4().into());
+    let order = order_id.into();
     let query = "SELECT order_id = ? AND card_last4 = ? FROM payments WHERE id = ?";
-    if let Some(made) = executions::made(tx, context, CREATE, query, &[order, last4])? {
-        return answer(tx, context, &made, new.card);
+    if let Some(made) = executions::made(tx, call, CREATE, query, &[order, last4])? {
+        return reply(tx, call, &made, card);
     }
-    let order_id = new.order_id.as_str();
     if orders::paid_and_refunded(tx, order_id)?.is_none() {
         return Err(Refusal::no_referent("order_id").into());
     }
@@ -74,16 +43,16 @@ pub(super) fn create(
     if let Some(first) = tx.first(query, &[order], Row::text)? {
         return Err(Refusal::already_paid(&first).into());
     }
-    let failure = match new.card.fate() {
+    let failure = match card.fate() {
         Fate::Declines(code) => Some(code),
         _ => None,
     };
-    let (id, brand) = (id.as_str(), new.card.brand());
+    let id = &random::id::<16>(PREFIX);
     tx.run(
         "INSERT INTO payments
              (id, order_id, amount, currency, card_brand, card_last4, failure, created_at)
          SELECT ?, id, amount, currency, ?, ?, ?, ? FROM orders WHERE id = ?",
-        &[id.into(), brand.into(), last4, failure.into(), context.now.into(), order],
+        &[id.as_str().into(), card.brand().into(), last4, failure.into(), call.now.into(), order],
     )?;
     let event = if failure.is_some() {
         "payment.failed"
@@ -92,31 +61,40 @@ pub(super) fn create(
         orders::set_status(tx, order_id, "paid")?;
         "payment.succeeded"
     };
-    events::emit(tx, context, event, id, order_id, &shown(tx, id)?)?;
-    executions::note(tx, context, CREATE, id)?;
-    if new.card.fate() == Fate::LosesAnswer {
-        // What was done stays done: the error is the answer, not the transaction's.
-        return Ok(Answer::failed(Refusal::answer_lost().into(), &context.request_id));
+    events::emit(tx, call, event, id, order_id, &shown(tx, id)?)?;
+    executions::record(tx, call, CREATE, id)?;
+    if card.fate() == Fate::LosesResponse {
+        // The payment is stored: only the response is an error.
+        let failure = Refusal::response_lost().into();
+        return Ok(Reply::failed(failure, &call.command.request_id));
     }
-    answer(tx, context, id, new.card)
+    reply(tx, call, id, card)
 }
 
-/// 201, or the 402 of a failed one: now and whenever the same request comes again.
-fn answer(tx: &Tx, context: &Context, id: &str, card: Card) -> Result<Answer, Failure> {
-    Ok(match card.fate() {
+/// Responds with 201, or for a declined card with 402. A retry gets the same response.
+fn reply(tx: &Tx, call: &Call, id: &str, card: Card) -> Result<Reply, Failure> {
+    let reply = match card.fate() {
         Fate::Declines(code) => {
-            Answer::failed(Refusal::declined(code, id).into(), &context.request_id)
+            Reply::failed(Refusal::declined(code, id).into(), &call.command.request_id)
         }
-        _ => Answer::data(201, &shown(tx, id)?, &context.request_id),
-    })
+        _ => call.created(&shown(tx, id)?),
+    };
+    Ok(reply.after(card.delay()))
 }
 
-pub(super) fn shown(tx: &Tx, id: &str) -> Result<String, Failure> {
+pub(super) fn get(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
+    Ok(call.found(&shown(tx, call.id(PREFIX)?)?))
+}
+
+fn shown(tx: &Tx, id: &str) -> Result<String, Failure> {
     tx.shown(&["SELECT ", SHOWN, "id = ?"].concat(), id)
 }
 
-/// The tries to pay an order, in their order.
-pub(super) fn list(tx: &Tx, order_id: &OrderId, page: &Page) -> Result<Listed, Failure> {
-    let query = ["SELECT seq, ", SHOWN, "order_id = ? AND seq > ? ORDER BY seq LIMIT ?"];
-    page.list(tx, &query.concat(), Some(order_id.as_str()), OLDEST)
+/// Lists the payments of an order, declined ones included, oldest first.
+pub(super) fn list(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
+    let mut fields = call.query(&["order_id", "cursor", "limit"])?;
+    let order_id: OrderId = fields.take("order_id")?;
+    let page = Page::take(&mut fields)?;
+    let query = ["SELECT seq, ", SHOWN, "order_id = ? AND seq > ? ORDER BY seq LIMIT ?"].concat();
+    Ok(call.page(&page.list(tx, &query, Some(order_id.as_str()), OLDEST)?))
 }

@@ -2,8 +2,7 @@
 //! what comes later is a new step at the end.
 
 use super::error::{Failure, Refusal};
-use super::row::Row;
-use super::store::{self, Tx, UNREADABLE};
+use super::store::{self, Row, Tx, UNREADABLE};
 use worker::Storage;
 
 const STEPS: &[&str] = &[

@@ -1,8 +1,8 @@
-//! Sends what is due, from the object's alarm.
+//! Sends the deliveries that are due, from the object's alarm.
 //!
-//! Each endpoint has a lane of its own: one request at a time, so one endpoint that hangs delays no
-//! other, and an object never has more connections open than it may have endpoints. A lane takes a
-//! delivery in one transaction, sends it, and notes the outcome in another; nothing is held between.
+//! Each endpoint has a lane of its own with one request at a time. So an endpoint that hangs delays no
+//! other, and an object has at most as many open connections as endpoints. A lane claims a delivery in
+//! one transaction, sends it, and records the attempt in another.
 
 use super::deliveries::{self, Attempt, Claimed};
 use super::error::Failure;
@@ -22,32 +22,31 @@ use worker::web_sys::{
 };
 use worker::{Headers, Storage};
 
-/// How long one try may take.
+/// How long an attempt may take.
 const TIMEOUT: Millis = Millis::from_seconds(10);
 
-/// How long an alarm goes on taking deliveries; what is left gets the next alarm at once. Far less
-/// than the 15 minutes that the platform gives an alarm.
+/// How long an alarm claims deliveries. The next alarm, which follows at once, sends the rest. The
+/// platform allows an alarm 15 minutes.
 const SHIFT: Millis = Millis::from_seconds(60);
 
-/// How often a lane without work looks again while others are at work: what happens meanwhile need
-/// not wait for the slowest endpoint.
+/// How often a lane without work looks for new deliveries while other lanes wait for their endpoints.
 const IDLE: Millis = Millis::new(250);
 
 struct Shift {
     storage: Rc<Storage>,
     reach: Reach,
     until: UnixMillis,
-    /// How many lanes wait for an endpoint.
+    /// The number of lanes that wait for their endpoints.
     busy: Cell<u32>,
 }
 
-/// Sends all that is due.
+/// Sends the deliveries that are due.
 pub(super) async fn send_due(storage: Rc<Storage>, reach: Reach) -> Result<(), Failure> {
     let now = clock::now();
     let endpoints = store::transaction(&storage, |tx| deliveries::endpoints_due(tx, now))?;
     let until = now.plus(SHIFT);
     let shift = Rc::new(Shift { storage, reach, until, busy: Cell::new(0) });
-    // Each lane runs as a task of its own: a panic in one is its own.
+    // Each lane is a task of its own, so a panic in one does not stop the others.
     let lanes: Vec<_> =
         endpoints.into_iter().map(|endpoint| contain(lane(Rc::clone(&shift), endpoint))).collect();
     for lane in lanes {
@@ -82,7 +81,7 @@ async fn lane(shift: Rc<Shift>, endpoint: String) -> Result<(), Failure> {
 
 async fn attempt(claimed: &Claimed, reach: Reach) -> Attempt {
     let at = clock::now();
-    // Once more: an endpoint may have been made where the rule was another one.
+    // Checked again, because WEBHOOK_TARGETS may have changed since the endpoint was created.
     let (status, error) = match check_target(&claimed.url, reach) {
         Err(_) => (None, Some("target_refused")),
         Ok(()) => match post(claimed, at).await {
@@ -94,7 +93,7 @@ async fn attempt(claimed: &Claimed, reach: Reach) -> Attempt {
     Attempt { at, duration: clock::now().since(at), status, error }
 }
 
-/// Sends an event and gives the status of the answer. Its body is not read.
+/// Sends an event and returns the status of the response, whose body is not read.
 async fn post(claimed: &Claimed, now: UnixMillis) -> worker::Result<u16> {
     let (id, body) = (claimed.event.as_str(), claimed.body.as_str());
     let seconds = now.as_u64() / 1000;
@@ -115,7 +114,7 @@ async fn post(claimed: &Claimed, now: UnixMillis) -> worker::Result<u16> {
     init.set_method("POST");
     init.set_headers(headers.as_ref());
     init.set_body(&JsValue::from_str(body));
-    // A redirect could lead to where the URL itself may not.
+    // A redirect could lead to a forbidden target.
     init.set_redirect(RequestRedirect::Manual);
     init.set_signal(Some(&AbortSignal::timeout_with_u32(TIMEOUT.as_u64() as u32)));
     let request = Request::new_with_str_and_init(&claimed.url, &init)?;

@@ -1,9 +1,9 @@
-//! SQL in a Durable Object. The only way to it is a transaction.
+//! SQL in a Durable Object, always within a transaction.
 
 use super::error::{Failure, Refusal};
-use super::row::{Row, Value};
+use oncekey::UnixMillis;
 use worker::wasm_bindgen::{self, JsCast, JsValue, prelude::wasm_bindgen};
-use worker::{SqlCursor, SqlStorage, Storage};
+use worker::{SqlCursor, SqlStorage, SqlStorageValue, Storage};
 
 #[wasm_bindgen]
 extern "C" {
@@ -22,10 +22,10 @@ pub(super) struct Tx {
     sql: SqlStorage,
 }
 
-/// Runs `work` as one transaction: all of it is stored, or, on any error, nothing.
+/// Runs `work` as one transaction. On an error, nothing of it is stored.
 ///
-/// It is synchronous, so nothing else of this object runs between its first read and its last
-/// write. The platform holds the answer back until what was written is safe on disk.
+/// It is synchronous, so no other code of this object runs between its first read and its last
+/// write. The platform holds the response back until the writes are durable.
 pub(super) fn transaction<T>(
     storage: &Storage,
     work: impl FnOnce(&Tx) -> Result<T, Failure>,
@@ -67,22 +67,22 @@ fn run(storage: &Storage, work: &mut dyn FnMut(&Tx) -> Result<(), Failure>) -> R
 }
 
 impl Tx {
-    /// A statement whose rows, if any, do not matter.
+    /// Runs a statement and ignores its rows.
     pub(super) fn run(&self, statement: &str, values: &[Value]) -> Result<(), Failure> {
         self.cursor(statement, values).map(drop)
     }
 
-    /// A query's rows. Through `raw()`, since of all ways to a cursor's rows this one alone turns
-    /// an exception into an error.
-    pub(super) fn rows(&self, query: &str, values: &[Value]) -> Result<Vec<Row>, Failure> {
+    /// Returns a query's rows. Of all ways to a cursor's rows, only `raw()` turns an exception into an
+    /// error.
+    fn rows(&self, query: &str, values: &[Value]) -> Result<Vec<Row>, Failure> {
         let mut rows = Vec::new();
         for row in self.cursor(query, values)?.raw() {
-            rows.push(Row::new(row?));
+            rows.push(Row(row?.into_iter()));
         }
         Ok(rows)
     }
 
-    /// What `read` reads of each row.
+    /// Reads each row of a query.
     pub(super) fn all<T>(
         &self,
         query: &str,
@@ -94,7 +94,7 @@ impl Tx {
         read.ok_or_else(|| UNREADABLE.into())
     }
 
-    /// What `read` reads of the first row, if there is one.
+    /// Reads the first row of a query, if there is one.
     pub(super) fn first<T>(
         &self,
         query: &str,
@@ -107,7 +107,7 @@ impl Tx {
         }
     }
 
-    /// What a query shows of the object with this id.
+    /// Returns the object with this id, as the query shows it in JSON.
     pub(super) fn shown(&self, query: &str, id: &str) -> Result<String, Failure> {
         let found = self.first(query, &[id.into()], Row::text)?;
         Ok(found.ok_or_else(Refusal::no_such_object)?)
@@ -120,3 +120,70 @@ impl Tx {
 }
 
 pub(super) const UNREADABLE: &str = "what is stored breaks its rule";
+
+/// A parameter of a statement.
+#[derive(Clone, Copy)]
+pub(super) enum Value<'a> {
+    Null,
+    Integer(i64),
+    Text(&'a str),
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<i64> for Value<'_> {
+    fn from(number: i64) -> Self {
+        Self::Integer(number)
+    }
+}
+
+impl From<UnixMillis> for Value<'_> {
+    /// JavaScript's numbers hold a time exactly until the year 287396.
+    fn from(time: UnixMillis) -> Self {
+        Self::Integer(i64::try_from(time.as_u64()).unwrap_or(i64::MAX).min(1 << 53))
+    }
+}
+
+impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+impl From<Value<'_>> for JsValue {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Null => Self::NULL,
+            Value::Integer(number) => Self::from_f64(number as f64),
+            Value::Text(text) => Self::from_str(text),
+        }
+    }
+}
+
+/// A row, read column by column from left to right. A reader returns `None` if the database was
+/// damaged, or written by code with other rules.
+pub(super) struct Row(std::vec::IntoIter<SqlStorageValue>);
+
+impl Row {
+    pub(super) fn integer(&mut self) -> Option<i64> {
+        match self.0.next() {
+            Some(SqlStorageValue::Integer(number)) => Some(number),
+            _ => None,
+        }
+    }
+
+    pub(super) fn time(&mut self) -> Option<UnixMillis> {
+        self.integer().and_then(|millis| u64::try_from(millis).ok()).map(UnixMillis::new)
+    }
+
+    pub(super) fn text(&mut self) -> Option<String> {
+        match self.0.next() {
+            Some(SqlStorageValue::String(text)) => Some(text),
+            _ => None,
+        }
+    }
+}

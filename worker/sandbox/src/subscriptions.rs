@@ -1,58 +1,17 @@
-//! Subscriptions: that a customer is to be charged again and again. Nothing is charged here, so they
-//! move nothing in the ledger.
+//! Subscriptions. Nothing is charged for them, so they move nothing in the ledger.
 
-use super::body_type::BodyType;
+use super::call::Call;
 use super::columns::time;
-use super::context::Context;
-use super::error::{Failure, Refusal};
-use super::fields::Fields;
-use super::input::{Amount, Currency, Id, Subject};
-use super::row::{Row, Value};
-use super::store::Tx;
+use super::error::Failure;
+use super::input::{Amount, Currency, Subject};
+use super::reply::Reply;
+use super::store::{Row, Tx};
 use super::{events, executions};
+use platform::random;
 
-/// What the ids begin with.
-pub(super) const PREFIX: &str = "sub_";
+/// The beginning of the ids.
+const PREFIX: &str = "sub_";
 const CREATE: &str = "subscription.create";
-
-/// What a caller says of a subscription: its content.
-pub(super) struct NewSubscription {
-    plan: Subject,
-    customer: Subject,
-    amount: Amount,
-    currency: Currency,
-}
-
-impl NewSubscription {
-    pub(super) fn parse(kind: BodyType, body: &[u8]) -> Result<Self, Box<Refusal>> {
-        let known = ["plan", "customer", "amount", "currency"];
-        let mut fields = Fields::of_body(kind, body, &known)?;
-        Ok(Self {
-            plan: fields.take("plan")?,
-            customer: fields.take("customer")?,
-            amount: fields.take("amount")?,
-            currency: fields.take("currency")?,
-        })
-    }
-
-    pub(super) fn values(&self) -> [Value<'_>; 4] {
-        [
-            self.plan.as_str().into(),
-            self.customer.as_str().into(),
-            self.amount.value(),
-            self.currency.as_str().into(),
-        ]
-    }
-
-    pub(super) fn of_row(row: &mut Row) -> Option<Self> {
-        Some(Self {
-            plan: row.parsed()?,
-            customer: row.parsed()?,
-            amount: Amount::of_row(row)?,
-            currency: row.parsed()?,
-        })
-    }
-}
 
 /// A subscription as callers see it.
 const SHOWN: &str = concat!(
@@ -65,52 +24,51 @@ const SHOWN: &str = concat!(
     ") FROM subscriptions WHERE id = ?",
 );
 
-/// Makes the subscription, or finds what this call's key has made before.
-pub(super) fn create(
-    tx: &Tx,
-    context: &Context,
-    id: &Id,
-    content: &NewSubscription,
-) -> Result<String, Failure> {
-    let values = content.values();
+/// Makes a subscription, or finds the one that this call's key made before.
+pub(super) fn create(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
+    let mut fields = call.body(&["plan", "customer", "amount", "currency"])?;
+    let (plan, customer): (Subject, Subject) = (fields.take("plan")?, fields.take("customer")?);
+    let (amount, currency): (Amount, Currency) = (fields.take("amount")?, fields.take("currency")?);
+    let (plan, customer) = (plan.as_str().into(), customer.as_str().into());
+    let (amount, currency) = (amount.units().into(), currency.as_str().into());
     let query = "SELECT plan = ? AND customer = ? AND amount = ? AND currency = ?
          FROM subscriptions WHERE id = ?";
-    if let Some(made) = executions::made(tx, context, CREATE, query, &values)? {
-        return shown(tx, &made);
+    let content = [plan, customer, amount, currency];
+    if let Some(made) = executions::made(tx, call, CREATE, query, &content)? {
+        return Ok(call.created(&tx.shown(SHOWN, &made)?));
     }
-    let id = id.as_str();
-    let [plan, customer, amount, currency] = values;
+    let id = &random::id::<16>(PREFIX);
     tx.run(
         "INSERT INTO subscriptions (id, plan, customer, amount, currency, created_at)
          VALUES (?, ?, ?, ?, ?, ?)",
-        &[id.into(), plan, customer, amount, currency, context.now.into()],
+        &[id.as_str().into(), plan, customer, amount, currency, call.now.into()],
     )?;
-    executions::note(tx, context, CREATE, id)?;
-    tell(tx, context, "subscription.created", id)
+    executions::record(tx, call, CREATE, id)?;
+    Ok(call.created(&emit(tx, call, "subscription.created", id)?))
 }
 
-/// Cancels it. One that is cancelled stays as it is.
-pub(super) fn cancel(tx: &Tx, context: &Context, id: &Id) -> Result<String, Failure> {
-    let id = id.as_str();
+/// Cancels a subscription. A second call changes nothing.
+pub(super) fn cancel(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
+    let id = call.id(PREFIX)?;
     let is_new = tx.first(
         "UPDATE subscriptions SET cancelled_at = ? WHERE id = ? AND cancelled_at IS NULL
          RETURNING seq",
-        &[context.now.into(), id.into()],
+        &[call.now.into(), id.into()],
         Row::integer,
     )?;
     if is_new.is_none() {
-        return shown(tx, id);
+        return get(tx, call);
     }
-    executions::note(tx, context, "subscription.cancel", id)?;
-    tell(tx, context, "subscription.cancelled", id)
+    executions::record(tx, call, "subscription.cancel", id)?;
+    Ok(call.found(&emit(tx, call, "subscription.cancelled", id)?))
 }
 
-fn tell(tx: &Tx, context: &Context, event: &str, id: &str) -> Result<String, Failure> {
-    let shown = shown(tx, id)?;
-    events::emit(tx, context, event, id, id, &shown)?;
+pub(super) fn get(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
+    Ok(call.found(&tx.shown(SHOWN, call.id(PREFIX)?)?))
+}
+
+fn emit(tx: &Tx, call: &Call, event: &str, id: &str) -> Result<String, Failure> {
+    let shown = tx.shown(SHOWN, id)?;
+    events::emit(tx, call, event, id, id, &shown)?;
     Ok(shown)
-}
-
-pub(super) fn shown(tx: &Tx, id: &str) -> Result<String, Failure> {
-    tx.shown(SHOWN, id)
 }
