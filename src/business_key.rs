@@ -271,7 +271,7 @@ impl fmt::Display for BusinessKeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAnEntry => f.write_str(
-                "each entry must be METHOD:/path:/pointer, for example POST:/v1/orders:/out_trade_no, with ! behind it where the business key is compulsory",
+                "each entry must be METHOD:/path:/pointer, for example POST:/v1/orders:/out_trade_no; a ! at its end makes the business key required",
             ),
             Self::Route(error) => error.fmt(f),
             Self::Pointer(error) => error.fmt(f),

@@ -227,82 +227,88 @@ impl Rejection {
     fn message(&self) -> String {
         let text = match self {
             Self::KeyMissing => {
-                "This request needs an Idempotency-Key header; send a UUID, the same one for every retry."
+                "This request needs an Idempotency-Key header. Send a UUID, and the same one with every retry."
             }
             Self::KeyMalformed(error) => return error.to_string(),
             Self::FormKey(error) => return error.to_string(),
             Self::NoScope(error) => return error.to_string(),
             Self::Webhook(error) => return error.to_string(),
             Self::BodyUnreadable => {
-                "The request's body did not come to its end in time, so nothing was executed. Send it again with the same key."
+                "The request body did not arrive completely in time, so nothing was executed. Send the request again with the same key."
             }
             Self::BodyTooLarge(limit) => {
                 return format!(
-                    "The request's body is larger than {limit} bytes; send a smaller one."
+                    "The request body is larger than {limit} bytes. Send a smaller one."
                 );
             }
             Self::Mismatch => {
-                "This idempotency key was used with another request; send the same method, path, query and body, or a new key."
+                "This idempotency key was already used with a different request. Send the same method, path, query and body, or use a new key."
             }
             Self::InProgress => {
-                "A request with this idempotency key is in progress; ask again with the same key."
+                "A request with this idempotency key is in progress. Retry later with the same key."
             }
             Self::OutcomeUnknown => {
-                "An earlier request with this idempotency key may have been executed, and its outcome is not known. It is not executed again until the outcome is settled; do not send it with a new key."
+                "An earlier request with this idempotency key may have been executed, but its outcome is unknown. It will not be executed again until the outcome is settled. Do not send it with a new key."
             }
             Self::NotReplayable { http_status: Some(status), .. } => {
                 return format!(
-                    "The request with this idempotency key was answered with status {status}, and that answer cannot be given again; look the result up instead."
+                    "The request with this idempotency key returned status {status}, but that response cannot be replayed. Look up the result instead."
                 );
             }
             Self::OfBusinessKey { why, business_key } if **why == Self::Mismatch => {
                 return format!(
-                    "{business_key} was used with other content. Send the content that was sent first, or another number."
+                    "{business_key} was already used with different content. Send the original content, or use another business key."
                 );
             }
             Self::OfBusinessKey { why, business_key } => {
-                return why.message().replace("this idempotency key", &business_key.to_string());
+                let business_key = business_key.to_string();
+                let message = why.message().replace("this idempotency key", &business_key);
+                return message.replace("This idempotency key", &business_key);
             }
             Self::NotReplayable { http_status: None, .. } => {
-                "A request with this idempotency key is known and cannot be compared with this one; look its result up instead."
+                "A request with this idempotency key exists, but the two requests cannot be compared because the fingerprint secret was removed. Look up the result; do not retry with a new key."
             }
             Self::KeyVoided => {
-                "This idempotency key was given up before anything was executed; use a new one."
+                "This idempotency key was voided before anything was executed. Use a new one."
             }
             Self::KeyExpired => {
-                "The answer of this idempotency key has expired; look its result up, and use a new key only for a new operation."
+                "The response to this idempotency key has expired. Look up the result, and use a new key only for a new operation."
             }
             Self::OriginUnreachable(recourse) => {
-                return format!("The connection to the API broke{}", recourse.text());
+                return format!("The connection to the API failed{}", recourse.text());
             }
             Self::OriginTimedOut(recourse) => {
-                return format!("The API did not answer in time{}", recourse.text());
+                return format!("The API did not respond in time{}", recourse.text());
             }
             Self::StoreUnavailable => {
-                "The store of idempotency keys does not answer; this request was not executed. Send the same request again."
+                "The store of idempotency keys is unavailable, so this request was not executed. Send the same request again."
             }
             Self::Overloaded => {
-                "Too many large requests are under way; this one was not executed. Send the same request again."
+                "Too many large requests are in progress, so this one was not executed. Send the same request again."
             }
             Self::TooLateToDispatch => {
-                "This request waited too long to be executed safely and was not. Send the same request again."
+                "This request waited too long to be executed safely, so it was not executed. Send the same request again."
             }
             Self::RecordUnreadable => {
-                "What is stored for this idempotency key cannot be read; this request was not executed. Do not use a new key; tell the operator the request id."
+                "The record of this idempotency key cannot be read, so this request was not executed. Do not use a new key. Send the request id to the operator."
             }
             Self::NotAdmin => {
-                "This call needs the header Authorization: Bearer and the admin token."
+                "This call needs the admin token. Send it in the header Authorization: Bearer TOKEN."
             }
             Self::NotFound => "There is nothing at this path.",
             Self::NoRecord => {
-                "There is no record of this idempotency key. That proves nothing: its request may still be on its way, or be forgotten."
+                "There is no record of this idempotency key. This does not prove that nothing was executed: the request may still be on its way, or its record may have been removed."
             }
-            Self::MethodNotAllowed(allow) => return format!("This path takes only {allow}."),
+            Self::MethodNotAllowed(allow) => {
+                return format!("This path does not accept this method. Use {allow}.");
+            }
             Self::Invalid(what) => return what.clone(),
-            Self::Misconfigured(what) => return format!("This Worker is not set up right: {what}"),
+            Self::Misconfigured(what) => {
+                return format!("This Worker is not configured correctly: {what}");
+            }
             Self::NothingToSettle => "Only a key whose outcome is unknown can be settled.",
             Self::Internal => {
-                "Something went wrong here. Send the same request again, and keep its idempotency key if it has one."
+                "Something went wrong in the gateway. Send the same request again, with the same idempotency key if it has one."
             }
         };
         text.to_owned()
@@ -317,16 +323,16 @@ impl Recourse {
         match self {
             Self::SendAgain => ". Send the request again.",
             Self::FindOut => {
-                "; the request may have been executed. Look its result up before you send it again: without an idempotency key it would be executed once more."
+                ". The request may have been executed. Look up its result before you send it again: without an idempotency key, it would be executed a second time."
             }
             Self::RetryWithKey => {
-                "; the request may have been executed. Retry with this idempotency key."
+                ". The request may have been executed. Retry with the same idempotency key."
             }
             Self::AskWithKey => {
-                "; the request may have been executed. It is not executed again until its outcome is settled: ask again with this idempotency key later, and do not use a new one."
+                ". The request may have been executed. It will not be executed again until its outcome is settled. Retry later with the same idempotency key, and do not use a new one."
             }
             Self::NotExecuted => {
-                "; this attempt was not executed. Retry with this idempotency key."
+                ". This attempt was not executed. Retry with the same idempotency key."
             }
         }
     }
@@ -383,7 +389,7 @@ mod tests {
     fn an_error_is_also_where_sdks_look_for_it() {
         for dialect in [Dialect::Kukopay, Dialect::Ietf] {
             let problem = Rejection::InProgress.problem(dialect, None, "req_1");
-            let error = r#","error":{"type":"idempotency_in_progress","code":"idempotency_in_progress","message":"A request with this idempotency key is in progress; ask again with the same key.","request_id":"req_1"}}"#;
+            let error = r#","error":{"type":"idempotency_in_progress","code":"idempotency_in_progress","message":"A request with this idempotency key is in progress. Retry later with the same key.","request_id":"req_1"}}"#;
             assert!(problem.body.ends_with(error), "{}", problem.body);
         }
     }
@@ -426,12 +432,12 @@ mod tests {
     fn what_is_left_to_a_caller_fits_its_request() {
         let text = |recourse| Rejection::OriginUnreachable(recourse).message();
         assert!(!text(Recourse::SendAgain).contains("key"));
-        assert!(text(Recourse::FindOut).contains("Look its result up"));
-        assert!(text(Recourse::RetryWithKey).ends_with("Retry with this idempotency key."));
-        assert!(text(Recourse::AskWithKey).contains("not executed again until"));
+        assert!(text(Recourse::FindOut).contains("Look up its result"));
+        assert!(text(Recourse::RetryWithKey).ends_with("Retry with the same idempotency key."));
+        assert!(text(Recourse::AskWithKey).contains("not be executed again until"));
         assert!(text(Recourse::NotExecuted).contains("was not executed. Retry"));
         let late = Rejection::OriginTimedOut(Recourse::RetryWithKey).message();
-        assert!(late.starts_with("The API did not answer in time; "), "{late}");
+        assert!(late.starts_with("The API did not respond in time. "), "{late}");
     }
 
     #[test]

@@ -283,19 +283,19 @@ impl fmt::Display for SecretsError {
         match self {
             Self::EmptyPair { number } => write!(
                 f,
-                "pair {number} is empty: write `id:secret,id:secret`, without a comma at either end"
+                "pair {number} is empty; write `id:secret,id:secret`, without a comma at either end"
             ),
-            Self::NoColon { number } => write!(f, "pair {number} has no colon: write `id:secret`"),
+            Self::NoColon { number } => write!(f, "pair {number} has no colon; write `id:secret`"),
             Self::BadId { number } => write!(
                 f,
                 "the id of pair {number} must be 1 to 32 letters, digits, dots, underscores or hyphens"
             ),
             Self::EmptySecret { number } => {
-                write!(f, "pair {number} has nothing after its colon: write `id:secret`")
+                write!(f, "pair {number} has nothing after its colon; write `id:secret`")
             }
             Self::RepeatedId { number } => write!(
                 f,
-                "pair {number} has the id of an earlier one: give each secret an id of its own"
+                "pair {number} repeats the id of an earlier pair; give each secret its own id"
             ),
         }
     }

@@ -115,13 +115,13 @@ impl fmt::Debug for IdempotencyKey {
 impl fmt::Display for KeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Empty => "The idempotency key is empty; send 1 to 255 visible ASCII characters, a UUID for example.",
-            Self::TooLong => "The idempotency key is longer than 255 characters; send a shorter one, a UUID for example.",
+            Self::Empty => "The idempotency key is empty. Send 1 to 255 visible ASCII characters, such as a UUID.",
+            Self::TooLong => "The idempotency key is longer than 255 characters. Send a shorter one, such as a UUID.",
             Self::NotVisibleAscii => {
-                "The idempotency key may hold only visible ASCII characters and no spaces, and must be sent once."
+                "The idempotency key may contain only visible ASCII characters without spaces, and must be sent only once."
             }
             Self::BrokenString => {
-                "The idempotency key starts with a quote but is not one complete quoted string, alone or with well-formed parameters; send it bare or as \"key\"."
+                "The idempotency key starts with a quote, but is not one complete quoted string, alone or with well-formed parameters. Send it without quotes or as \"key\"."
             }
         })
     }

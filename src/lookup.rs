@@ -226,13 +226,13 @@ impl fmt::Display for LookUpError {
             Self::Route(error) => error.fmt(f),
             Self::Pointer(error) => error.fmt(f),
             Self::NotATemplate => f.write_str(
-                "a look-up is a path and query in visible ASCII, with JSON pointers in braces and one in its fragment",
+                "a look-up must be a path and query in visible ASCII, with JSON pointers in braces and one as its fragment",
             ),
             Self::NoPlaceholder => f.write_str(
-                "a look-up needs a JSON pointer in braces, or it would find the same for every request",
+                "a look-up needs a JSON pointer in braces; without one, it would find the same object for every request",
             ),
             Self::NoProof => f.write_str(
-                "a look-up must end in a fragment, a JSON pointer to what proves in the response that the request was executed, such as the object's id",
+                "a look-up must end in a fragment: a JSON pointer to the member of the response that proves the execution, such as the object's id",
             ),
             Self::Proof(error) => write!(f, "the fragment of a look-up must be a JSON pointer: {error}"),
         }?;

@@ -111,30 +111,30 @@ impl fmt::Display for BusinessKeyUnreadable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Broken => {
-                "The body is JSON by its type and cannot be read in one way only; send JSON (RFC 8259) that is complete, without Content-Encoding, byte order mark and comments, and names no member twice."
+                "The JSON body is invalid, compressed, or repeats a member name. Send valid, uncompressed JSON with unique names."
             }
             Self::OtherType => {
-                "The body looks like JSON and its Content-Type says something else, so the API could read a business key in it that is not seen here; send it with one Content-Type, application/json."
+                "The body looks like JSON, but its Content-Type does not say so, so the API could read a business key that the gateway does not see. Send it with one Content-Type, application/json."
             }
             Self::Charset => {
-                "The Content-Type names a charset other than UTF-8, or can be read in several ways; send the body in UTF-8, with Content-Type: application/json."
+                "The Content-Type names a charset other than UTF-8, or can be read in several ways. Send the body in UTF-8, with Content-Type: application/json."
             }
             Self::Lookalike(member) => {
                 return write!(
                     f,
-                    "The body has a member that some programs take for {member}, since its name differs in capitals or underscores alone; send {member} once, spelt like this, and no other name of its kind."
+                    "The body has a member that some programs take for {member}, because the two names differ only in case or underscores. Send {member} once, spelled exactly like this, and no similar name."
                 );
             }
             Self::Field(field) => {
                 return write!(
                     f,
-                    "Some programs find the field {field} in this body and others do not, or not with the same value; send it once, under this name, in a form that is complete, in UTF-8, without Content-Encoding and of the Content-Type application/x-www-form-urlencoded or multipart/form-data."
+                    "Programs may read the field {field} of this body differently, or not find it. Send it once, under exactly this name, in a complete, uncompressed form in UTF-8 whose Content-Type is application/x-www-form-urlencoded or multipart/form-data."
                 );
             }
             Self::Missing(member) => {
                 return write!(
                     f,
-                    "This request needs a business key; send JSON whose member {member} is a string of 1 to 255 characters without control characters, or a number, or a form with such a field."
+                    "This request needs a business key. Send JSON whose member {member} is a string of 1 to 255 characters without control characters, or a number, or a form with such a field."
                 );
             }
         })

@@ -75,12 +75,12 @@ impl fmt::Display for PointerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::WholeDocument => {
-                "an empty JSON pointer names the whole document: name a member of it, like `/nonce`"
+                "an empty JSON pointer names the whole document; name one of its members, for example `/nonce`"
             }
-            Self::NoSlash => "a JSON pointer begins with a slash: write `/nonce`, not `nonce`",
-            Self::LoneTilde => "in a JSON pointer `~` is written `~0`, and a slash in a name `~1`",
+            Self::NoSlash => "a JSON pointer must begin with a slash; write `/nonce`, not `nonce`",
+            Self::LoneTilde => "in a JSON pointer, write `~` as `~0`, and a slash in a name as `~1`",
             Self::BadFragment => {
-                "a fragment writes other characters as percent-encoded UTF-8, and `%` as `%25`"
+                "in a fragment, write other characters as percent-encoded UTF-8, and `%` as `%25`"
             }
         })
     }

@@ -90,8 +90,8 @@ impl Disguise {
 impl fmt::Display for Disguise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Method => "A request with an idempotency key cannot carry X-HTTP-Method-Override or another header of its kind; send it with the method itself.",
-            Self::Connection => "Connection may not name the credential, a cookie or the body's type of a request with an idempotency key.",
+            Self::Method => "A request with an idempotency key cannot have X-HTTP-Method-Override or a similar header. Send the request with its actual method.",
+            Self::Connection => "The Connection header of a request with an idempotency key must not name the credential, a cookie, or the type or encoding of the body. Send it without these names.",
         })
     }
 }

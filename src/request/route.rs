@@ -154,9 +154,11 @@ pub fn rules_for<'r, T>(rules: &'r [(Route, T)], method: &str, path: &str) -> Ve
 impl fmt::Display for RouteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NotARoute => "a route is METHOD:/path, for example POST:/v1/orders",
-            Self::BadMethod => "a route's method is in capital letters, or * for all",
-            Self::BadWildcard => "in a route's path * stands for a whole segment",
+            Self::NotARoute => "a route must be METHOD:/path, for example POST:/v1/orders",
+            Self::BadMethod => {
+                "the method of a route must be in capital letters, or * for all methods"
+            }
+            Self::BadWildcard => "in the path of a route, * must be a whole segment",
         })
     }
 }

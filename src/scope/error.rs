@@ -29,25 +29,25 @@ impl fmt::Display for ScopeError {
         match self {
             Self::Missing(sources) => write!(
                 f,
-                "A request with an idempotency key needs a credential, so that no other tenant can meet its response; send {sources}."
+                "A request with an idempotency key needs a credential, so that tenants do not share responses. Send {sources}."
             ),
             Self::Incomplete(sources) => write!(
                 f,
-                "A part of the credential that says whose idempotency key this is is missing; send {sources}."
+                "Part of the credential that identifies the owner of the idempotency key is missing. Send {sources}."
             ),
             Self::Several(sources) => write!(
                 f,
-                "The request carries more than one of the credentials that SCOPE lists, and the API may look at another one of them than SCOPE does. Send one: {sources}. If the API needs several, have the operator join them with a plus sign, as in SCOPE=header:X-Api-Key+header:Authorization; if it looks at one only, have SCOPE list that one."
+                "The request has more than one of the credentials that SCOPE lists, and the API may use a different one than SCOPE does. Send one of them: {sources}. If the API needs several, have the operator join them with a plus sign, as in SCOPE=header:X-Api-Key+header:Authorization. If it uses only one, have the operator list only that one."
             ),
             Self::ShortLivedToken => f.write_str(
-                "This credential changes when it is refreshed or with each request, so it cannot say whose idempotency key this is; send a stable API key, or have the operator map the caller with SCOPE or SCOPE_ALIASES.",
+                "This credential changes when it is refreshed or with each request, so it cannot identify the owner of an idempotency key. Send a stable API key, or have the operator map the caller with SCOPE or SCOPE_ALIASES.",
             ),
             Self::Unreadable => f.write_str(
-                "The credential holds bytes that are not UTF-8, so it cannot be told from others; send another one.",
+                "The credential contains bytes that are not UTF-8, so it could be confused with another credential. Send a credential in UTF-8.",
             ),
             Self::Ambiguous(source) => write!(
                 f,
-                "The credential that says whose idempotency key this is can be read in more than one way; send {source} once, under this name, as one scheme and one value without comma and quotes, and Basic in base64 with its padding."
+                "The credential that identifies the owner of the idempotency key can be read in more than one way. Send {source} once, under exactly this name, as one scheme and one value without commas and quotes. Send Basic credentials as base64 with padding."
             ),
         }
     }

@@ -139,9 +139,9 @@ impl fmt::Display for SourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotASource => {
-                "each source must be header:NAME or cookie:NAME; sources that belong together are joined by a plus sign, as in header:X-Api-Key+header:Authorization"
+                "each source must be header:NAME or cookie:NAME; join sources that belong together with a plus sign, as in header:X-Api-Key+header:Authorization"
             }
-            Self::ListedTwice => "a source may be listed once only, alone or joined to others",
+            Self::ListedTwice => "each source may be listed only once, alone or joined with others",
         })
     }
 }

@@ -79,7 +79,7 @@ impl fmt::Debug for Secret {
 
 impl fmt::Display for SecretError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("must be whsec_ and then 24 to 64 bytes in base64")
+        f.write_str("must be whsec_ followed by 24 to 64 bytes in base64")
     }
 }
 
@@ -260,7 +260,7 @@ impl fmt::Display for SourcesError {
         f.write_str(match self {
             Self::NotAPair => "each entry must be SOURCE:SECRET, entries separated by commas",
             Self::BadName => "a source must be 1 to 64 letters, digits, hyphens or underscores",
-            Self::BadSecret => "a secret must be whsec_ and then 24 to 64 bytes in base64",
+            Self::BadSecret => "a secret must be whsec_ followed by 24 to 64 bytes in base64",
         })
     }
 }
@@ -272,13 +272,13 @@ impl fmt::Display for WebhookError {
         match self {
             Self::Missing(name) => write!(f, "The webhook has no {name} header."),
             Self::BadId => f.write_str(
-                "The webhook's id may hold 1 to 255 visible ASCII characters, no spaces, no full stop, no quote at its start and no comma at its end, and must be sent once.",
+                "The webhook's id is invalid. Send it once, as 1 to 255 visible ASCII characters without spaces and full stops, with no quote at its start and no comma at its end.",
             ),
             Self::BadTime => f.write_str(
-                "The webhook's timestamp must be in whole seconds since 1970 and within five minutes of the time here; sign it anew for each try.",
+                "The webhook's timestamp is invalid, or more than five minutes from the current time. Send whole seconds since 1970, and sign the webhook again for each try.",
             ),
             Self::BadSignature => f.write_str(
-                "No signature of this webhook is a v1 signature of its id, timestamp and body, as they came, by a secret of this source.",
+                "This webhook has no valid signature. Send a v1 signature over its id, timestamp and unchanged body, made with a secret of this source.",
             ),
         }
     }

@@ -162,14 +162,12 @@ impl fmt::Display for TargetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotAnUrl => {
-                "must be an URL of at most 2048 visible ASCII characters, such as \
+                "must be a URL of at most 2048 visible ASCII characters, such as \
                  https://shop.example/hooks, without user, backslash or fragment"
             }
             Self::NotHttps => "must be an https URL",
-            Self::Address => "must have a host with a name, not an IP address",
-            Self::PrivateName => {
-                "must have a host that is known on the Internet, not a name of a private network"
-            }
+            Self::Address => "must have a host name, not an IP address",
+            Self::PrivateName => "must have a public host name, not a name in a private network",
         })
     }
 }

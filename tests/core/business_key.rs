@@ -315,7 +315,7 @@ fn a_business_key_may_be_compulsory() {
         BusinessKeyUnreadable::Field("a[no]".to_owned()),
         BusinessKeyUnreadable::Missing("a.no".to_owned()),
     ] {
-        assert!(refused.to_string().contains("; send "), "{refused}");
+        assert!(refused.to_string().contains(". Send "), "{refused}");
     }
 }
 
@@ -443,7 +443,7 @@ fn an_error_names_the_number() {
             assert!(problem.body.contains(r#"order.no \"A\"1\""#), "{}", problem.body);
             assert!(problem.body.contains(r#""param":"order.no""#));
             assert!(!problem.body.contains("this idempotency key"), "{}", problem.body);
-            assert_eq!(problem.body.contains("other content"), code == "idempotency_error");
+            assert_eq!(problem.body.contains("different content"), code == "idempotency_error");
             assert_eq!(problem.body.contains("resource_id"), code == "idempotency_not_replayable");
         }
     }

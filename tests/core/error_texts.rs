@@ -15,7 +15,7 @@ fn every_error_says_what_is_wrong() {
     let errors: &[(&dyn Display, &str)] = &[
         (&Disguise::Method, "X-HTTP-Method-Override"),
         (&Disguise::Connection, "Connection"),
-        (&BusinessKeyUnreadable::Broken, "names no member twice"),
+        (&BusinessKeyUnreadable::Broken, "unique names"),
         (&BusinessKeyUnreadable::OtherType, "one Content-Type, application/json"),
         (&BusinessKeyUnreadable::Charset, "UTF-8"),
         (&FieldNameError::NotAName, "1 to "),

@@ -303,7 +303,7 @@ fn every_refusal_is_a_400_that_says_what_to_do() {
     ] {
         let problem = Rejection::FormKey(error).problem(Dialect::Kukopay, None, "");
         assert_eq!((problem.status, problem.code), (400, "invalid_request_error"));
-        assert!(error.to_string().contains("; send "), "{error}");
+        assert!(error.to_string().contains(". Send "), "{error}");
     }
     let shown = format!("{:?}", take(PAIRS, "key=secret&card=4242").unwrap());
     assert!(!shown.contains("secret") && !shown.contains("4242"), "{shown}");

@@ -1,4 +1,4 @@
-//! Keeps `docs/protocol.md` true: its state diagram and its tables of answers and errors are made from
+//! Keeps `docs/protocol.md` true: its state diagram and its tables of responses and errors are made from
 //! the functions that decide. After a change of these,
 //! `UPDATE_DOCS=1 cargo test --test core protocol_diagram` writes them anew.
 
@@ -196,7 +196,7 @@ fn diagram() -> String {
     lines.join("\n")
 }
 
-fn answers() -> String {
+fn responses() -> String {
     let mut classes = BTreeMap::<&str, Vec<u16>>::new();
     for status in 200..=599 {
         let class = match AnswerClass::of_status(status) {
@@ -234,12 +234,13 @@ fn ranges(statuses: &[u16]) -> String {
 }
 
 fn errors() -> String {
-    let decision = |decision: Decision| decision.rejection().expect("a decision without answer");
+    let decision =
+        |decision: Decision| decision.rejection().expect("a decision without a response");
     let cases = [
-        ("the route asks for a key and there is none", Rejection::KeyMissing),
+        ("the route requires a key, and the request has none", Rejection::KeyMissing),
         ("the key is malformed", Rejection::KeyMalformed(KeyError::TooLong)),
         (
-            "the key's form field is there twice, is a file, or carries another key than the header",
+            "the key's form field is repeated, is a file, or contains another key than the header",
             Rejection::FormKey(FormKeyError::Twice),
         ),
         ("the body cannot be read", Rejection::BodyUnreadable),
@@ -254,7 +255,7 @@ fn errors() -> String {
             Rejection::NoScope(ScopeError::ShortLivedToken),
         ),
         (
-            "a webhook without one of its headers, or whose id is none",
+            "a webhook that lacks a header or has an invalid id",
             Rejection::Webhook(WebhookError::BadId),
         ),
         (
@@ -263,45 +264,48 @@ fn errors() -> String {
         ),
         ("the key belongs to another request", decision(Decision::Mismatch)),
         (
-            "the business number belongs to other content",
+            "the business key belongs to different content",
             Rejection::OfBusinessKey {
                 why: Box::new(Rejection::Mismatch),
                 business_key: BusinessKeys::parse("POST:/v1/orders:/out_trade_no")
                     .ok()
                     .and_then(|list| list.with_value("POST", "/v1/orders", "1"))
-                    .expect("a number"),
+                    .expect("a business key"),
             },
         ),
         (
-            "the body that should hold a business number cannot be read in one way only",
+            "the body that should contain a business key is invalid, or can be read in several ways",
             Rejection::Invalid(String::new()),
         ),
-        ("another attempt is under way", decision(Decision::InProgress)),
+        ("another attempt is in progress", decision(Decision::InProgress)),
         (
-            "an attempt may have executed, and the policy is `hold`",
+            "an attempt may have been executed, and the policy is `hold`",
             decision(Decision::OutcomeUnknown),
         ),
         (
-            "there is an answer, and it cannot be given again",
+            "there is a response, but it cannot be replayed",
             decision(Decision::NotReplayable { http_status: Some(201), resource: None }),
         ),
         ("the key was voided", decision(Decision::KeyVoided)),
         ("the key has expired, and expired keys are refused", decision(Decision::KeyExpired)),
         ("only an unknown outcome can be settled", Rejection::NothingToSettle),
-        ("the key that was asked about has no record", Rejection::NoRecord),
+        ("the requested key has no record", Rejection::NoRecord),
         (
-            "the connection to the origin broke",
+            "the connection to the origin failed",
             Rejection::OriginUnreachable(Recourse::RetryWithKey),
         ),
-        ("the origin did not answer in time", Rejection::OriginTimedOut(Recourse::RetryWithKey)),
-        ("the store does not answer; the origin was not called", Rejection::StoreUnavailable),
-        ("too much is under way; the origin was not called", Rejection::Overloaded),
+        ("the origin did not respond in time", Rejection::OriginTimedOut(Recourse::RetryWithKey)),
+        ("the store is unavailable; the origin was not called", Rejection::StoreUnavailable),
+        (
+            "too many large requests are in progress; the origin was not called",
+            Rejection::Overloaded,
+        ),
         ("too late to call the origin safely; it was not called", Rejection::TooLateToDispatch),
         (
             "the stored record cannot be read; the origin was not called",
             Rejection::RecordUnreadable,
         ),
-        ("our fault", Rejection::Internal),
+        ("an internal error", Rejection::Internal),
     ];
     let mut lines = vec![
         "| case | `code` | `kukopay` | `ietf` | `Retry-After` |".to_owned(),
@@ -331,7 +335,7 @@ fn block(page: &str, name: &str) -> std::ops::Range<usize> {
 #[test]
 fn the_page_shows_what_the_functions_do() {
     let mut page = std::fs::read_to_string(PAGE).expect("docs/protocol.md");
-    let made = [("diagram", diagram()), ("answers", answers()), ("errors", errors())];
+    let made = [("diagram", diagram()), ("responses", responses()), ("errors", errors())];
     if std::env::var_os("UPDATE_DOCS").is_some() {
         for (name, text) in &made {
             page.replace_range(block(&page, name), text);

@@ -198,11 +198,11 @@ describe("a key in a form's field", () => {
   test("fault 20: the field twice is refused, however it is spelt", async () => {
     const path = gateway.route();
     for (const second of [`${FIELD}=k`, `%69dempotency_key=k`, `idempotency%5Fkey=other`, FIELD, `${FIELD}=`]) {
-      refused(await post(path, raw(`${FIELD}=k&a=1&${second}`)), /twice/, second);
+      refused(await post(path, raw(`${FIELD}=k&a=1&${second}`)), /more than once/, second);
     }
-    refused(await post(path, parts([[FIELD, "k"], ["a", "1"], [FIELD, "k"]])), /twice/);
+    refused(await post(path, parts([[FIELD, "k"], ["a", "1"], [FIELD, "k"]])), /more than once/);
     const [twice, more] = raw(`${FIELD}=k&${FIELD}=k`);
-    refused(await gateway.post(path, "k", twice, more), /twice/);
+    refused(await gateway.post(path, "k", twice, more), /more than once/);
     assert.equal(gateway.hits(path), 0);
   });
 
@@ -246,9 +246,9 @@ describe("a key in a form's field", () => {
       [part(`Content-Disposition: attachment; name="${FIELD}"`), /more than one way/],
       [part(`Content-Disposition: form-data; name="${FIELD}"\r\nContent-Transfer-Encoding: base64`), /more than one way/],
       [named(`name="${FIELD}"; filename="key.txt"`), /file/],
-      [part(`Content-Disposition : form-data; name="${FIELD}"`), /taken apart/],
-      [typed(parts([[FIELD, "k"]])[0].replaceAll("\r\n", "\n"), "multipart/form-data; boundary=x"), /taken apart/],
-      [typed(parts([[FIELD, "k"]])[0], "multipart/form-data"), /taken apart/],
+      [part(`Content-Disposition : form-data; name="${FIELD}"`), /cannot be parsed/],
+      [typed(parts([[FIELD, "k"]])[0].replaceAll("\r\n", "\n"), "multipart/form-data; boundary=x"), /cannot be parsed/],
+      [typed(parts([[FIELD, "k"]])[0], "multipart/form-data"), /cannot be parsed/],
     ]) {
       refused(await post(path, form), message, form[0]);
     }

@@ -57,7 +57,7 @@ describe("the origin's time", () => {
     for (const more of [{ key: newKey() }, { key: newKey(), body: "x".repeat(200_000) }]) {
       const answer = await gateway.call("POST", path, more);
       assert.deepEqual([answer.status, answer.state], [504, "unknown"]);
-      assert.match(answer.json.message, /not executed again until its outcome is settled/);
+      assert.match(answer.json.message, /not be executed again until its outcome is settled/);
     }
   });
 
@@ -68,13 +68,13 @@ describe("the origin's time", () => {
     assert.doesNotMatch(read.json.message, /key|executed/i);
     const keyless = await gateway.call("POST", broken, { body: { a: 1 } });
     assert.deepEqual([keyless.status, keyless.json.code], [502, "api_connection_error"]);
-    assert.match(keyless.json.message, /Look its result up before you send it again/);
+    assert.match(keyless.json.message, /Look up its result before you send it again/);
     const held = await gateway.post(broken, newKey());
     assert.match(held.json.message, /do not use a new one/);
   });
 });
 
-for (const [settings, words] of [[{ UNKNOWN_OUTCOME: "retry" }, /Retry with this idempotency key/], [{ CONNECT_FAILURE: "released" }, /was not executed\. Retry/]]) {
+for (const [settings, words] of [[{ UNKNOWN_OUTCOME: "retry" }, /Retry with the same idempotency key/], [{ CONNECT_FAILURE: "released" }, /was not executed\. Retry/]]) {
   test(`what a caller is told with ${Object.entries(settings)}`, async () => {
     const gateway = await startGateway({ vars: settings });
     try {

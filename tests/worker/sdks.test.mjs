@@ -67,7 +67,7 @@ for (const [name, connect] of Object.entries(SDKS)) {
       await connect(gateway.url, `sk_test_${name}`).post(path, { amount: 1 }, key);
       const error = await refused(path, key, { amount: 2 });
       assert.deepEqual([error.status, error.code, error.requests], [400, "idempotency_error", 1]);
-      assert.match(error.message, /used with another request/);
+      assert.match(error.message, /used with a different request/);
       assert.match(error.requestId, /^req_/);
     });
 

@@ -237,7 +237,7 @@ impl<F: Fn(&str) -> Option<String>> Vars<'_, F> {
             let found = choices.iter().find(|(choice, _)| *choice == text);
             found.map(|(_, value)| *value).ok_or_else(|| {
                 let names: Vec<_> = choices.iter().map(|(choice, _)| *choice).collect();
-                format!("may be {}", names.join(" or "))
+                format!("must be {}", names.join(" or "))
             })
         })
     }
@@ -273,7 +273,7 @@ impl<F: Fn(&str) -> Option<String>> Vars<'_, F> {
 }
 
 fn parse_upstream(text: &str) -> Result<Upstream, String> {
-    const MAY_BE: &str = "must be an http or https URL without user, query and fragment";
+    const MAY_BE: &str = "must be an http or https URL without user, query or fragment";
     // The platform's own parser: what it takes is what `fetch` takes, and it weighs nothing here.
     let url = Url::new(text).map_err(|_| MAY_BE)?;
     let plain = [url.username(), url.password(), url.search(), url.hash()];
@@ -292,7 +292,7 @@ fn parse_cors(text: &str) -> Result<CorsOrigins, String> {
     // other, so that it would match nothing.
     if text.contains('*') {
         return Err(
-            "wildcards are not supported; list each origin, such as https://shop.example, or allow all with * alone"
+            "wildcards are not supported; list each origin, such as https://shop.example, or write * alone to allow all origins"
                 .to_owned(),
         );
     }
@@ -304,7 +304,7 @@ fn parse_cors(text: &str) -> Result<CorsOrigins, String> {
         (is_plain && is_origin).then(|| origin.to_owned())
     });
     origins.collect::<Option<_>>().map(CorsOrigins::These).ok_or_else(|| {
-        "must be * or origins as browsers send them, such as https://shop.example: in small letters, without path, slash at the end, or the scheme's own port".to_owned()
+        "must be * or a list of origins as browsers send them, such as https://shop.example: in lower case, without a path, a slash at the end, or the default port".to_owned()
     })
 }
 

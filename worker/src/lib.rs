@@ -72,7 +72,8 @@ async fn fetch(request: Request, env: Env, context: Context) -> Result<Response>
 }
 
 /// What a path is told that goes up over its start where it is read carelessly.
-const NO_WAY_OUT: &str = "The path leads out of this API; send it without dots that go up.";
+const NO_WAY_OUT: &str =
+    "The path contains `..` segments that leave this API. Send it without them.";
 
 /// The answer to a request, and what is left to do once it has gone out.
 async fn respond(env: &Env, caller: &Caller, incoming: Incoming) -> Outcome {

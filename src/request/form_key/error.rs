@@ -25,18 +25,18 @@ impl fmt::Display for FormKeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Malformed(error) => return error.fmt(f),
-            Self::Twice => "The form holds the field of the idempotency key twice; send it once.",
+            Self::Twice => "The form contains the field of the idempotency key more than once. Send it once.",
             Self::Differs => {
-                "The Idempotency-Key header and the form's field carry different keys; send one of them, or the same key in both."
+                "The Idempotency-Key header and the form field contain different keys. Send only one of them, or the same key in both."
             }
             Self::File => {
-                "The form field of the idempotency key is a file; send the key as a plain field."
+                "The form field of the idempotency key is a file. Send the key as a plain field."
             }
             Self::Ambiguous => {
-                "The form field of the idempotency key can be read in more than one way; send name and value as a browser writes them."
+                "The form field of the idempotency key can be read in more than one way. Send its name and value as a browser writes them."
             }
             Self::Unreadable => {
-                "The multipart form seems to hold an idempotency key and cannot be taken apart; send it as RFC 7578 has it, or the key in the Idempotency-Key header and not in the form."
+                "The multipart form seems to contain an idempotency key, but cannot be parsed. Send a form that follows RFC 7578, or send the key only in the Idempotency-Key header."
             }
         })
     }

@@ -65,7 +65,9 @@ impl fmt::Display for FieldNameError {
             Self::NotAName => {
                 "must be a name of 1 to 64 visible ASCII characters without \" & = % + ; and \\"
             }
-            Self::FilledInByBrowsers => "must not be _charset_, which browsers fill in themselves",
+            Self::FilledInByBrowsers => {
+                "must not be _charset_, because browsers fill in that field themselves"
+            }
         })
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn admin_scope(caller: &Caller, incoming: &Incoming) -> Result<Scope,
     if let Some(hex) = incoming.header("x-oncekey-scope") {
         return Scope::from_hex(hex).ok_or_else(|| {
             Rejection::Invalid(
-                "X-Oncekey-Scope must be a scope's hash in 64 hexadecimal digits.".to_owned(),
+                "X-Oncekey-Scope must be the hash of a scope, in 64 hexadecimal digits.".to_owned(),
             )
         });
     }
@@ -35,7 +35,7 @@ pub(crate) fn admin_scope(caller: &Caller, incoming: &Incoming) -> Result<Scope,
     let scope = Scope::derive(&config.scope, &config.scope_aliases, of_tenant);
     scope.map_err(|error| match error {
         ScopeError::Missing(_) | ScopeError::Incomplete(_) => Rejection::Invalid(
-            "Say whose key is meant: with the tenant's credential, or with X-Oncekey-Scope."
+            "The request does not say whose key it is about. Send the tenant's credential, or X-Oncekey-Scope."
                 .to_owned(),
         ),
         error => Rejection::NoScope(error),

@@ -183,7 +183,8 @@ fn no_disguise(caller: &Caller, incoming: &Incoming) -> Result<(), Rejection> {
 
 /// A read has no body to pass on: the platform makes no request of one that has.
 async fn no_body(incoming: &Incoming) -> Result<(), Rejection> {
-    const NO_BODY: &str = "A GET or HEAD request with a body cannot be passed on; send it without.";
+    const NO_BODY: &str =
+        "A GET or HEAD request with a body cannot be forwarded. Send it without a body.";
     if !matches!(incoming.method.as_str(), "GET" | "HEAD") {
         return Ok(());
     }
