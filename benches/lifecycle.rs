@@ -189,7 +189,7 @@ fn json_record(record: &Record, response: &StoredResponse) -> JsonRecord {
         fingerprint: record.fingerprint.as_ref().map(|f| f.digest_hex()).unwrap_or_default(),
         state: "completed".to_owned(),
         status: response.status,
-        headers: response.headers.clone(),
+        headers: response.headers.clone().into_iter().collect(),
         body: String::from_utf8(body.to_vec()).expect("JSON is text"),
         request_id: response.request_id.clone(),
         attempts: record.attempts,

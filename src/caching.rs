@@ -4,16 +4,14 @@
 //! nothing of other callers. No cache that is shared may keep it, whatever it goes by.
 
 use crate::codec::list::entries;
+use crate::header_list::HeaderList;
 
 /// Makes the response private, for a first response and its replays alike. Names are in lower case;
 /// `sources` are the headers that say whose key it is.
-pub fn keep_private<'a>(
-    headers: &mut Vec<(String, String)>,
-    sources: impl Iterator<Item = &'a str>,
-) {
+pub fn keep_private<'a>(headers: &mut HeaderList, sources: impl Iterator<Item = &'a str>) {
     // They would overrule `Cache-Control` (RFC 9213).
-    headers.retain(|(name, _)| !is_for_shared_caches(name));
-    let said = joined(headers, "cache-control").unwrap_or_default();
+    headers.retain(|name, _| !is_for_shared_caches(name));
+    let said = headers.joined("cache-control").unwrap_or_default();
     let directives = entries(&said);
     let is_private = |directive: &str| {
         ["no-store", "private"].iter().any(|private| directive.eq_ignore_ascii_case(private))
@@ -24,46 +22,29 @@ pub fn keep_private<'a>(
             !["public", "s-maxage", "private"].iter().any(|known| name.eq_ignore_ascii_case(known))
         });
         let private: Vec<&str> = core::iter::once("private").chain(kept).collect();
-        set(headers, "cache-control", private.join(", "));
+        headers.set("cache-control", private.join(", "));
     }
-    let mut vary = joined(headers, "vary").unwrap_or_default();
     for source in sources {
-        if !entries(&vary).any(|name| name == "*" || name.eq_ignore_ascii_case(source)) {
-            vary.push_str(if vary.is_empty() { "" } else { ", " });
-            vary.push_str(source);
-        }
+        headers.vary_by(source);
     }
-    set(headers, "vary", vary);
 }
 
 fn is_for_shared_caches(name: &str) -> bool {
     name.ends_with("cdn-cache-control") || matches!(name, "surrogate-control" | "x-accel-expires")
 }
 
-fn joined(headers: &[(String, String)], name: &str) -> Option<String> {
-    let values = headers.iter().filter(|(known, _)| known == name);
-    let values: Vec<&str> = values.map(|(_, value)| value.as_str()).collect();
-    (!values.is_empty()).then(|| values.join(", "))
-}
-
-fn set(headers: &mut Vec<(String, String)>, name: &str, value: String) {
-    headers.retain(|(known, _)| known != name);
-    headers.push((name.to_owned(), value));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn kept(headers: &[(&str, &str)]) -> Vec<(String, String)> {
-        let mut headers: Vec<_> =
-            headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    fn kept(headers: &[(&str, &str)]) -> HeaderList {
+        let mut headers: HeaderList = headers.iter().copied().collect();
         keep_private(&mut headers, ["Authorization", "Idempotency-Key"].into_iter());
         headers
     }
 
     fn cache_control(value: &str) -> String {
-        joined(&kept(&[("cache-control", value)]), "cache-control").unwrap_or_default()
+        kept(&[("cache-control", value)]).joined("cache-control").unwrap_or_default()
     }
 
     #[test]
@@ -79,12 +60,12 @@ mod tests {
             assert_eq!(cache_control(said), becomes, "{said}");
         }
         let left = kept(&[("cdn-cache-control", "max-age=9"), ("surrogate-control", "max-age=9")]);
-        assert!(left.iter().all(|(name, _)| matches!(name.as_str(), "cache-control" | "vary")));
+        assert!(left.iter().all(|(name, _)| matches!(name, "cache-control" | "vary")));
     }
 
     #[test]
     fn it_varies_by_what_tells_callers_apart() {
-        let vary = |said: &str| joined(&kept(&[("vary", said)]), "vary").unwrap_or_default();
+        let vary = |said: &str| kept(&[("vary", said)]).joined("vary").unwrap_or_default();
         assert_eq!(vary("Accept"), "Accept, Authorization, Idempotency-Key");
         assert_eq!(vary("authorization"), "authorization, Idempotency-Key");
         assert_eq!(vary("*"), "*");

@@ -59,6 +59,7 @@ pub mod codec;
 pub mod decision;
 pub mod error;
 pub mod fingerprint;
+pub mod header_list;
 pub mod journal;
 pub mod key;
 pub mod lifecycle;
@@ -99,6 +100,7 @@ pub use lifecycle::Attempt;
 pub use policy::{AnswerClass, ExpiredKey, Policy, UnknownOutcome};
 
 // What is stored.
+pub use header_list::HeaderList;
 pub use record::{KeyState, KeyStatus, Record, RecordError, State, Token};
 pub use response::{Kept, StoredResponse};
 

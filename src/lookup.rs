@@ -110,7 +110,7 @@ impl LookUps {
 impl LookUp<'_> {
     /// Returns whether a response proves that the request was executed. It is then the request's own.
     pub fn is_proved_by(&self, response: &StoredResponse) -> bool {
-        let header = |name| response.header(name);
+        let header = |name| response.headers.get(name);
         let media_type = MediaType::parse(header("content-type"));
         let is_json = media_type.essence().is_empty() || media_type.is_json();
         let is_plain = header("content-encoding").is_none_or(|coding| {

@@ -2,7 +2,7 @@
 
 use crate::canonical::MediaType;
 use crate::canonical::json::Document;
-use crate::codec::list::entries;
+use crate::header_list::HeaderList;
 use core::fmt;
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
@@ -14,9 +14,9 @@ pub struct StoredResponse {
     /// The HTTP status.
     #[n(0)]
     pub status: u16,
-    /// Names in lower case with their values, in the origin's order; a name may come several times.
+    /// In the origin's order.
     #[n(1)]
-    pub headers: Vec<(String, String)>,
+    pub headers: HeaderList,
     /// The body, or `None` when it was not kept and the answer cannot be replayed.
     #[n(2)]
     body: Option<ByteVec>,
@@ -56,7 +56,7 @@ impl StoredResponse {
         let mut response = Self::without_body(status, headers, request_id);
         let head = response.head_size();
         if head > limit {
-            response.headers = Vec::new();
+            response.headers = HeaderList::default();
             return (response, Kept::StatusOnly);
         }
         if head + body.len() > limit {
@@ -72,16 +72,15 @@ impl StoredResponse {
         headers: impl IntoIterator<Item = (String, String)>,
         request_id: &str,
     ) -> Self {
-        let mut headers: Vec<_> =
-            headers.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
-        drop_connection_headers(&mut headers);
-        headers.retain(|(name, _)| is_kept(name));
+        let mut headers: HeaderList = headers.into_iter().collect();
+        headers.drop_connection_headers();
+        headers.retain(|name, _| is_kept(name));
         Self { status, headers, body: None, request_id: request_id.to_owned(), resource: None }
     }
 
     /// The same answer without its body and headers: the last resort of a store that is full.
     pub fn into_status_only(self) -> Self {
-        Self { headers: Vec::new(), body: None, ..self }
+        Self { headers: HeaderList::default(), body: None, ..self }
     }
 
     /// The body, or `None` when it was not kept.
@@ -108,8 +107,9 @@ impl StoredResponse {
     }
 
     fn id_in_body(&self) -> Option<String> {
-        let is_coded = self.header("content-encoding").is_some_and(|coding| !coding.is_empty());
-        if is_coded || !MediaType::parse(self.header("content-type")).is_json() {
+        let is_coded =
+            self.headers.get("content-encoding").is_some_and(|coding| !coding.is_empty());
+        if is_coded || !MediaType::parse(self.headers.get("content-type")).is_json() {
             return None;
         }
         let document = Document::parse(self.body()?)?;
@@ -118,7 +118,7 @@ impl StoredResponse {
     }
 
     fn id_in_location(&self) -> Option<String> {
-        let target = self.header("location")?;
+        let target = self.headers.get("location")?;
         let path = &target[..target.find(['?', '#']).unwrap_or(target.len())];
         // Of `https://host/orders/7` the path, of `https://host` nothing.
         let path = match path.find("://") {
@@ -134,11 +134,6 @@ impl StoredResponse {
     /// UTF-8. A store that can keep them as they came does so beside the record.
     pub fn has_odd_headers(&self) -> bool {
         self.headers.iter().any(|(_, value)| is_odd(value))
-    }
-
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let found = self.headers.iter().find(|(known, _)| known == name);
-        found.map(|(_, value)| value.as_str())
     }
 
     /// Whether there is anything but the status.
@@ -158,21 +153,9 @@ impl StoredResponse {
 
     fn head_size(&self) -> usize {
         // Four bytes a string cover its CBOR head at these lengths.
-        let size = |(name, value): &(String, String)| name.len() + value.len() + 8;
+        let size = |(name, value): (&str, &str)| name.len() + value.len() + 8;
         self.headers.iter().map(size).sum::<usize>() + self.request_id.len() + 16
     }
-}
-
-/// Takes hop-by-hop headers out of an answer or a request (RFC 9110 §7.6.1): the known ones and
-/// those that `Connection` names. Names must be in lower case.
-pub fn drop_connection_headers(headers: &mut Vec<(String, String)>) {
-    let named: Vec<String> = headers
-        .iter()
-        .filter(|(name, _)| name == "connection")
-        .flat_map(|(_, value)| entries(value))
-        .map(str::to_ascii_lowercase)
-        .collect();
-    headers.retain(|(name, _)| !is_hop_by_hop(name) && !named.contains(name));
 }
 
 /// Headers of an origin that this project says itself, computed for each answer: they are neither
@@ -226,21 +209,6 @@ fn is_kept(name: &str) -> bool {
         && !name.starts_with("cf-")
 }
 
-fn is_hop_by_hop(name: &str) -> bool {
-    matches!(
-        name,
-        "connection"
-            | "keep-alive"
-            | "proxy-authenticate"
-            | "proxy-authorization"
-            | "proxy-connection"
-            | "te"
-            | "trailer"
-            | "transfer-encoding"
-            | "upgrade"
-    )
-}
-
 impl fmt::Debug for StoredResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let body = self.body.as_ref().map(|body| body.len());
@@ -262,7 +230,7 @@ mod tests {
         let (kept, how) = StoredResponse::keep(201, headers, b"ok".to_vec(), "req_1", 1000);
         assert_eq!(how, Kept::Whole);
         assert_eq!(
-            kept.headers,
+            kept.headers.into_iter().collect::<Vec<_>>(),
             pairs(&[("link", "<a>; rel=next"), ("etag", "\"x\""), ("link", "<b>, <c>")])
         );
         assert_eq!(kept.body(), Some(&b"ok"[..]));
@@ -285,7 +253,10 @@ mod tests {
             ("Content-Type", "text/plain"),
         ]);
         let (kept, _) = StoredResponse::keep(200, headers, Vec::new(), "req_origin", 1000);
-        assert_eq!(kept.headers, pairs(&[("content-type", "text/plain")]));
+        assert_eq!(
+            kept.headers.into_iter().collect::<Vec<_>>(),
+            pairs(&[("content-type", "text/plain")])
+        );
         assert_eq!(kept.request_id, "req_origin");
     }
 

@@ -51,8 +51,8 @@ fn response() -> impl Strategy<Value = StoredResponse> {
                 None => StoredResponse::without_body(status, [], &request_id),
             };
             // Whatever headers are let through by then.
-            response.headers = headers;
-            response.headers.push(("location".to_owned(), format!("/orders/{request_id}")));
+            response.headers = headers.into_iter().collect();
+            response.headers.append("location", format!("/orders/{request_id}"));
             response.note_resource();
             response
         },

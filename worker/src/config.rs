@@ -14,6 +14,7 @@ use oncekey::{
     Policy, Route, ScopeAliases, ScopeSources, UnknownOutcome,
 };
 use std::cell::OnceCell;
+use std::fmt::Display;
 use std::rc::Rc;
 use web_sys::Url;
 use worker::Env;
@@ -142,23 +143,19 @@ impl Config {
                 FailCause::ConnectionLost,
                 &[("unknown", FailCause::ConnectionLost), ("released", FailCause::NotDispatched)],
             )?,
-            key_required: vars.list("KEY_REQUIRED", |text| {
-                Route::parse(text).map_err(|error| error.to_string())
-            })?,
-            key_field: vars.parse("KEY_FIELD", None, |text| {
-                FieldName::parse(text).map(Some).map_err(|error| error.to_string())
-            })?,
+            key_required: vars.list("KEY_REQUIRED", Route::parse)?,
+            key_field: vars.parse("KEY_FIELD", None, |text| FieldName::parse(text).map(Some))?,
             dialect: vars.choice(
                 "DIALECT",
                 Dialect::Kukopay,
                 &[("kukopay", Dialect::Kukopay), ("ietf", Dialect::Ietf)],
             )?,
-            scope: vars.parse("SCOPE", ScopeSources::default(), |text| {
-                ScopeSources::parse(text).map_err(|error| error.to_string())
-            })?,
-            scope_aliases: vars.parse("SCOPE_ALIASES", ScopeAliases::default(), |text| {
-                ScopeAliases::parse(text).map_err(|error| error.to_string())
-            })?,
+            scope: vars.parse("SCOPE", ScopeSources::default(), ScopeSources::parse)?,
+            scope_aliases: vars.parse(
+                "SCOPE_ALIASES",
+                ScopeAliases::default(),
+                ScopeAliases::parse,
+            )?,
             anonymous: vars.choice("ANONYMOUS", false, &[("refuse", false), ("allow", true)])?,
             max_replay: vars.number("MAX_REPLAY_BYTES", 1 << 20, 0..=1_887_436)? as usize,
             max_request: vars.number("MAX_REQUEST_BYTES", 10 << 20, 0..=33_554_432)?,
@@ -177,11 +174,9 @@ impl Config {
             fingerprint_secrets: vars.parse(
                 "FINGERPRINT_SECRET",
                 FingerprintSecrets::default(),
-                |text| FingerprintSecrets::parse(text).map_err(|error| error.to_string()),
+                FingerprintSecrets::parse,
             )?,
-            webhook_sources: vars.parse("WEBHOOK_SECRETS", Sources::default(), |text| {
-                Sources::parse(text).map_err(|error| error.to_string())
-            })?,
+            webhook_sources: vars.parse("WEBHOOK_SECRETS", Sources::default(), Sources::parse)?,
             admin_token: vars.text("ADMIN_TOKEN").map(|token| AdminToken::new(&token)),
             journal_retention: vars.seconds(
                 "JOURNAL_RETENTION_SECONDS",
@@ -209,11 +204,11 @@ impl Config {
 struct Vars<'a, F: Fn(&str) -> Option<String>>(&'a F);
 
 impl<F: Fn(&str) -> Option<String>> Vars<'_, F> {
-    fn parse<T>(
+    fn parse<T, E: Display>(
         &self,
         name: &str,
         default: T,
-        parse: impl Fn(&str) -> Result<T, String>,
+        parse: impl Fn(&str) -> Result<T, E>,
     ) -> Result<T, String> {
         match self.text(name) {
             None => Ok(default),
@@ -221,10 +216,10 @@ impl<F: Fn(&str) -> Option<String>> Vars<'_, F> {
         }
     }
 
-    fn list<T>(
+    fn list<T, E: Display>(
         &self,
         name: &str,
-        parse: impl Fn(&str) -> Result<T, String>,
+        parse: impl Fn(&str) -> Result<T, E>,
     ) -> Result<Vec<T>, String> {
         let text = self.text(name).unwrap_or_default();
         entries(&text)

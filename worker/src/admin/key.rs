@@ -9,8 +9,8 @@ use crate::shard::client::{Patience, ShardClient};
 use crate::shard::protocol::{Decided, Inspect, Operation, Settle, Subject, Void, Whose};
 use oncekey::response::is_request_id;
 use oncekey::{
-    AnswerClass, IdempotencyKey, KeyStatus, Millis, Rejection, ScopedKey, Settlement, Settling,
-    StoredResponse, UnixMillis,
+    AnswerClass, HeaderList, IdempotencyKey, KeyStatus, Millis, Rejection, ScopedKey, Settlement,
+    Settling, StoredResponse, UnixMillis,
 };
 use platform::clock;
 use platform::json::writer::Shown;
@@ -137,25 +137,22 @@ fn parse_settlement(body: &[u8], caller: &Caller) -> Result<Settlement, String> 
     };
     let headers = match take(&mut fields, "headers") {
         Some(Json::Object(headers)) => parse_headers(headers)?,
-        _ => Vec::new(),
+        _ => HeaderList::default(),
     };
     let body = match take(&mut fields, "body") {
         None | Some(Json::Null) => Vec::new(),
         Some(Json::Text(body)) => body.into_bytes(),
         Some(_) => return Err("body must be a string.".to_owned()),
     };
-    let request_id = headers
-        .iter()
-        .find(|(name, value)| name.eq_ignore_ascii_case("x-request-id") && is_request_id(value))
-        .map_or(&caller.request_id, |(_, value)| value)
-        .to_owned();
+    let request_id = headers.get("x-request-id").filter(|id| is_request_id(id));
+    let request_id = request_id.unwrap_or(&caller.request_id).to_owned();
     let limit = caller.config.max_replay;
     let (response, _) = StoredResponse::keep(status, headers, body, &request_id, limit);
     Ok(Settlement::Executed(response))
 }
 
 /// The headers, each with one value or a list of them.
-fn parse_headers(members: Vec<(String, Json)>) -> Result<Vec<(String, String)>, String> {
+fn parse_headers(members: Vec<(String, Json)>) -> Result<HeaderList, String> {
     let mut headers = Vec::new();
     for (name, value) in members {
         headers.retain(|(known, _)| *known != name);
@@ -170,5 +167,5 @@ fn parse_headers(members: Vec<(String, Json)>) -> Result<Vec<(String, String)>, 
             headers.push((name.clone(), value));
         }
     }
-    Ok(headers)
+    Ok(headers.into_iter().collect())
 }

@@ -7,7 +7,7 @@ use oncekey::{Rejection, Scope, ScopeError};
 /// Whose key it is.
 pub(crate) fn scope_of(caller: &Caller, incoming: &Incoming) -> Result<Scope, Rejection> {
     let config = &caller.config;
-    match Scope::derive(&config.scope, &config.scope_aliases, incoming.pairs()) {
+    match Scope::derive(&config.scope, &config.scope_aliases, incoming.headers.iter()) {
         Err(ScopeError::Missing(_)) if config.anonymous => Ok(Scope::anonymous()),
         scope => scope.map_err(Rejection::NoScope),
     }
@@ -31,7 +31,7 @@ pub(crate) fn admin_scope(caller: &Caller, incoming: &Incoming) -> Result<Scope,
         });
     }
     let config = &caller.config;
-    let of_tenant = incoming.pairs().filter(|(name, _)| *name != "authorization");
+    let of_tenant = incoming.headers.iter().filter(|(name, _)| *name != "authorization");
     let scope = Scope::derive(&config.scope, &config.scope_aliases, of_tenant);
     scope.map_err(|error| match error {
         ScopeError::Missing(_) | ScopeError::Incomplete(_) => Rejection::Invalid(

@@ -36,7 +36,7 @@ pub(crate) async fn handle(env: &Env, caller: &Caller, mut incoming: Incoming) -
     panic::point("gateway");
     // The operator's own token is nobody's credential, and no business of the origin.
     if is_admin(caller, &incoming) {
-        incoming.headers.retain(|(name, _)| name != "authorization");
+        incoming.headers.retain(|name, _| name != "authorization");
     }
     let outcome = if incoming.is_write() {
         write(env, caller, incoming).await
@@ -58,7 +58,7 @@ async fn read(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Outcome
 /// Whether a request without a key must carry one, by its own method or by one that it names for the
 /// origin. `form` is its form, where it was read.
 fn requires_key(caller: &Caller, incoming: &Incoming, form: Option<&[u8]>) -> bool {
-    let others = other_methods(incoming.pairs(), incoming.query.as_deref(), form);
+    let others = other_methods(incoming.headers.iter(), incoming.query.as_deref(), form);
     let own = incoming.is_write().then_some(incoming.method.as_str());
     let mut methods = own.into_iter().chain(others.iter().map(String::as_str));
     methods.any(|method| caller.config.requires_key(method, &incoming.path))
@@ -175,7 +175,7 @@ fn may_have_business_key(caller: &Caller, incoming: &Incoming) -> Result<bool, R
 
 /// What would make the request another one at the origin than it is here.
 fn no_disguise(caller: &Caller, incoming: &Incoming) -> Result<(), Rejection> {
-    match Disguise::of(incoming.pairs(), &caller.config.scope) {
+    match Disguise::of(incoming.headers.iter(), &caller.config.scope) {
         Some(disguise) => Err(Rejection::Invalid(disguise.to_string())),
         None => Ok(()),
     }

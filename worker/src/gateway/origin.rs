@@ -15,8 +15,8 @@ use oncekey::disguise::names_another_path;
 use oncekey::forward::{
     below_upstream, how_it_came, is_forwarded, is_link, is_read, may_be_repeated,
 };
-use oncekey::response::{drop_connection_headers, is_digest, is_own_header, is_request_id};
-use oncekey::{IdempotencyKey, ScopeSources};
+use oncekey::response::{is_digest, is_own_header, is_request_id};
+use oncekey::{HeaderList, IdempotencyKey, ScopeSources};
 use platform::clock;
 use std::cell::Cell;
 use std::pin::pin;
@@ -42,7 +42,7 @@ pub(crate) struct Outgoing {
     target: String,
     /// The gateway's own scheme and host, as the caller knows them.
     gateway: String,
-    headers: Vec<(String, String)>,
+    headers: HeaderList,
     /// The caller's, of which these are made.
     came: web_sys::Headers,
     body: Payload,
@@ -63,8 +63,8 @@ enum Payload {
 /// An origin's answer whose body was not read.
 pub(crate) struct OriginAnswer {
     pub(crate) status: u16,
-    /// Names in lower case, without what belongs to the connection or to this project.
-    pub(crate) headers: Vec<(String, String)>,
+    /// Without what belongs to the connection or to this project.
+    headers: HeaderList,
     response: web_sys::Response,
 }
 
@@ -101,9 +101,9 @@ impl Outgoing {
         let mut outgoing = Self::plain(incoming, request_id);
         outgoing.take_uncoded();
         if let Some(key) = key {
-            outgoing.set("idempotency-key", key.as_str());
+            outgoing.headers.set("idempotency-key", key.as_str());
         }
-        outgoing.set("idempotency-attempt", &attempt.to_string());
+        outgoing.headers.set("idempotency-attempt", attempt.to_string());
         outgoing.body = match Payload::read(body) {
             Payload::None if may_be_repeated(&outgoing.method) => Payload::NoBytes,
             body => body,
@@ -123,9 +123,9 @@ impl Outgoing {
         let mut outgoing = Self::plain(incoming, request_id);
         outgoing.method = "GET".to_owned();
         outgoing.target = target;
-        outgoing.headers.retain(|(name, _)| {
+        outgoing.headers.retain(|name, _| {
             is_credential(name)
-                || matches!(name.as_str(), "accept" | "x-request-id" | "forwarded")
+                || matches!(name, "accept" | "x-request-id" | "forwarded")
                 || name.starts_with("x-forwarded-")
         });
         outgoing.take_uncoded();
@@ -148,8 +148,8 @@ impl Outgoing {
 
     fn plain(incoming: &Incoming, request_id: &str) -> Self {
         let mut headers = incoming.headers.clone();
-        drop_connection_headers(&mut headers);
-        headers.retain(|(name, _)| is_forwarded(name) && !names_another_path(name));
+        headers.drop_connection_headers();
+        headers.retain(|name, _| is_forwarded(name) && !names_another_path(name));
         let target = match &incoming.query {
             None => incoming.path.clone(),
             Some(query) => format!("{}?{query}", incoming.path),
@@ -159,10 +159,10 @@ impl Outgoing {
         let body = Payload::None;
         let came = incoming.headers_as_they_came();
         let mut outgoing = Self { method, target, gateway, headers, came, body };
-        outgoing.set("x-request-id", request_id);
+        outgoing.headers.set("x-request-id", request_id);
         if let Some((scheme, host)) = incoming.origin.split_once("://") {
             for (name, value) in how_it_came(scheme, host) {
-                outgoing.set(name, &value);
+                outgoing.headers.set(name, value);
             }
         }
         outgoing
@@ -172,12 +172,7 @@ impl Outgoing {
     /// other codings, and digests in its headers are to fit. What the caller takes does not count: the
     /// platform has put its own list in the place of the caller's.
     fn take_uncoded(&mut self) {
-        self.set("accept-encoding", "identity");
-    }
-
-    fn set(&mut self, name: &str, value: &str) {
-        self.headers.retain(|(known, _)| known != name);
-        self.headers.push((name.to_owned(), value.to_owned()));
+        self.headers.set("accept-encoding", "identity");
     }
 
     fn into_request(
@@ -283,7 +278,7 @@ pub(crate) async fn call(
         Some(Ok(response)) => {
             let mut answer = OriginAnswer::new(response);
             let status = answer.status;
-            for (name, value) in &mut answer.headers {
+            for (name, value) in answer.headers.iter_mut() {
                 if is_link(name, status)
                     && let Some(link) = links.at_gateway(value, base)
                 {
@@ -378,26 +373,21 @@ impl Deadline {
 impl OriginAnswer {
     fn new(response: web_sys::Response) -> Self {
         let status = response.status();
-        let mut headers: Vec<_> = Headers(response.headers()).entries().collect();
-        drop_connection_headers(&mut headers);
-        headers.retain(|(name, _)| !is_own_header(name));
+        let mut headers: HeaderList = Headers(response.headers()).entries().collect();
+        headers.drop_connection_headers();
+        headers.retain(|name, _| !is_own_header(name));
         // An id that could not be told again, in the journal or to the next caller, is none.
-        headers.retain(|(name, value)| name != "x-request-id" || is_request_id(value));
+        headers.retain(|name, value| name != "x-request-id" || is_request_id(value));
         Self { status, headers, response }
     }
 
     /// The id by which the origin knows the request, where it says one.
     pub(crate) fn request_id(&self) -> Option<&str> {
-        self.header("x-request-id")
-    }
-
-    fn header(&self, name: &str) -> Option<&str> {
-        let found = self.headers.iter().find(|(known, _)| known == name);
-        found.map(|(_, value)| value.as_str())
+        self.headers.get("x-request-id")
     }
 
     /// Those of its headers whose bytes are no UTF-8, as the platform has them.
-    pub(crate) fn odd_headers(&self, kept: &[(String, String)]) -> Option<web_sys::Headers> {
+    pub(crate) fn odd_headers(&self, kept: &HeaderList) -> Option<web_sys::Headers> {
         headers::odd(kept, &self.response.headers())
     }
 
@@ -412,7 +402,7 @@ impl OriginAnswer {
         let Some(stream) = self.response.body() else {
             return Ok(OriginBody::Whole(Vec::new()));
         };
-        if self.header("content-length") == Some("0") {
+        if self.headers.get("content-length") == Some("0") {
             return Ok(OriginBody::Whole(Vec::new()));
         }
         let mut chunks = ByteStream::from(stream);
@@ -429,7 +419,7 @@ impl OriginAnswer {
                 // to decode. A connection that broke is another error.
                 Some(Some(Err(error)))
                     if body.is_empty()
-                        && self.header("content-length").is_none()
+                        && self.headers.get("content-length").is_none()
                         && is_short_of_coding(&error) =>
                 {
                     return Ok(OriginBody::Whole(body));
@@ -454,13 +444,13 @@ impl OriginAnswer {
     /// The headers of the body as it was read: without the codings that the platform takes off it,
     /// and without digests of the coded bytes. Any other coding stays on the body, and is told; no
     /// bytes have none.
-    pub(crate) fn headers_of_read_body(&self, body: &OriginBody) -> Vec<(String, String)> {
+    pub(crate) fn headers_of_read_body(&self, body: &OriginBody) -> HeaderList {
         let is_empty = matches!(body, OriginBody::Whole(bytes) if bytes.is_empty());
         let is_coded =
-            matches!(self.header("content-encoding").map(str::trim), Some("gzip" | "br"));
-        let is_decoded = is_coded && self.header("content-length") != Some("0");
+            matches!(self.headers.get("content-encoding").map(str::trim), Some("gzip" | "br"));
+        let is_decoded = is_coded && self.headers.get("content-length") != Some("0");
         let mut headers = self.headers.clone();
-        headers.retain(|(name, value)| match name.as_str() {
+        headers.retain(|name, value| match name {
             "content-length" => false,
             "content-encoding" => !is_empty && !is_taken_off(value),
             name => !is_decoded || !is_digest(name),
@@ -490,7 +480,7 @@ impl OriginAnswer {
     }
 
     fn never_ends(&self) -> bool {
-        self.header("content-type").is_some_and(|value| {
+        self.headers.get("content-type").is_some_and(|value| {
             value.trim_start().to_ascii_lowercase().starts_with("text/event-stream")
         })
     }

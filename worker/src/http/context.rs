@@ -70,11 +70,8 @@ impl Caller {
 
     /// A JSON body of our own.
     pub(crate) fn json(&self, status: u16, body: Vec<u8>) -> Answer {
-        let headers = vec![
-            ("content-type".to_owned(), "application/json".to_owned()),
-            ("cache-control".to_owned(), "no-store".to_owned()),
-        ];
-        Answer::new(status, headers, Body::Bytes(body))
+        let headers = [("content-type", "application/json"), ("cache-control", "no-store")];
+        Answer::new(status, headers.into_iter().collect(), Body::Bytes(body))
     }
 
     /// What the sender of an event is told that is done.

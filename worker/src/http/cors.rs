@@ -4,7 +4,7 @@
 use crate::config::CorsOrigins;
 use crate::http::request::Incoming;
 use crate::http::response::{Answer, Body};
-use oncekey::codec::list::entries;
+use oncekey::HeaderList;
 
 /// Headers that a script may read besides the ones that it always may.
 const EXPOSED: &str = "Idempotent-Replayed, Idempotency-State, Idempotency-Expires, Idempotency-Stored, X-Request-Id, Retry-After, X-Should-Retry, Stripe-Should-Retry, Date, Location, Link, ETag";
@@ -18,7 +18,7 @@ pub(crate) fn preflight(cors: &CorsOrigins, incoming: &Incoming) -> Option<Answe
     if incoming.method != "OPTIONS" || matches!(cors, CorsOrigins::Off) {
         return None;
     }
-    let mut answer = Answer::new(204, Vec::new(), Body::Bytes(Vec::new()));
+    let mut answer = Answer::new(204, HeaderList::default(), Body::Bytes(Vec::new()));
     let origin = incoming.header("origin");
     apply(cors, origin, &mut answer);
     if allowed_origin(cors, origin).is_some() {
@@ -39,17 +39,18 @@ pub(crate) fn apply(cors: &CorsOrigins, origin: Option<&str>, answer: &mut Answe
     if matches!(cors, CorsOrigins::Off) {
         return;
     }
-    answer.headers.retain(|(name, _)| !name.starts_with("access-control-"));
-    let Some(allowed) = allowed_origin(cors, origin) else {
-        vary_by_origin(answer);
-        return;
-    };
+    answer.headers.retain(|name, _| !name.starts_with("access-control-"));
+    let allowed = allowed_origin(cors, origin);
+    if allowed != Some("*") {
+        // A cache must not give one page the answer of another.
+        answer.headers.vary_by("Origin");
+    }
+    let Some(allowed) = allowed else { return };
     answer.set("access-control-allow-origin", allowed);
     answer.set("access-control-expose-headers", EXPOSED);
     if allowed != "*" {
         // A named origin may send cookies, which may be the scope.
         answer.set("access-control-allow-credentials", "true");
-        vary_by_origin(answer);
     }
 }
 
@@ -61,14 +62,4 @@ fn allowed_origin<'a>(cors: &CorsOrigins, origin: Option<&'a str>) -> Option<&'a
             origin.filter(|origin| list.iter().any(|known| known == origin))
         }
     }
-}
-
-/// A cache must not give one page the answer of another.
-fn vary_by_origin(answer: &mut Answer) {
-    let known = answer.header("vary").unwrap_or("").to_owned();
-    if entries(&known).any(|name| name == "*" || name.eq_ignore_ascii_case("origin")) {
-        return;
-    }
-    let vary = if known.is_empty() { "Origin".to_owned() } else { format!("{known}, Origin") };
-    answer.set("vary", &vary);
 }

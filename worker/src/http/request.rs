@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use oncekey::form::{Taken, has_fields, take_key};
 use oncekey::path::normal;
-use oncekey::{Millis, Rejection, UnixMillis};
+use oncekey::{HeaderList, Millis, Rejection, UnixMillis};
 use platform::clock;
 use std::pin::pin;
 use web_sys::Url;
@@ -31,7 +31,7 @@ pub(crate) struct Incoming {
     /// Without the question mark; `None` where there is none.
     pub(crate) query: Option<String>,
     /// Names in lower case. The platform has joined repeated headers with a comma and a space.
-    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) headers: HeaderList,
     request: Request,
 }
 
@@ -60,13 +60,7 @@ impl Incoming {
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let found = self.headers.iter().find(|(known, _)| known == name);
-        found.map(|(_, value)| value.as_str())
-    }
-
-    /// The headers as pairs, for the core.
-    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
-        self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+        self.headers.get(name)
     }
 
     /// Reads the body to its end, `limit` bytes at most, and holds its bytes in `reservation`.

@@ -3,7 +3,7 @@
 use crate::http::body_budget::Reservation;
 use crate::http::delivery::{self, Delivery};
 use crate::http::headers::{self, is_taken_off};
-use oncekey::{Asked, Dialect, KeyStatus, Rejection, StoredResponse};
+use oncekey::{Asked, Dialect, HeaderList, KeyStatus, Rejection, StoredResponse};
 use platform::clock;
 use std::rc::Rc;
 use worker::web_sys::{self, ReadableStream};
@@ -12,8 +12,7 @@ use worker::{EncodeBody, Response, ResponseBuilder};
 /// An answer on its way out.
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// Names in lower case.
-    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) headers: HeaderList,
     pub(crate) body: Body,
     /// The headers of the origin's answer that this one is, as the platform has them.
     pub(crate) came: Option<web_sys::Headers>,
@@ -33,7 +32,7 @@ pub(crate) enum Body {
 }
 
 impl Answer {
-    pub(crate) fn new(status: u16, headers: Vec<(String, String)>, body: Body) -> Self {
+    pub(crate) fn new(status: u16, headers: HeaderList, body: Body) -> Self {
         let (came, key_state, is_replay, is_stored) = (None, None, false, true);
         Self { status, headers, body, came, key_state, is_replay, is_stored }
     }
@@ -47,18 +46,16 @@ impl Answer {
         asked: Asked,
     ) -> Self {
         let problem = rejection.problem(dialect, accept, request_id);
-        let mut headers = vec![
-            ("content-type".to_owned(), problem.content_type.to_owned()),
-            ("cache-control".to_owned(), "no-store".to_owned()),
-        ];
+        let body = Body::Bytes(problem.body.into_bytes());
+        let mut answer = Self::new(problem.status, HeaderList::default(), body);
+        answer.set("content-type", problem.content_type);
+        answer.set("cache-control", "no-store");
         if let Some(seconds) = problem.retry_after {
-            headers.push(("retry-after".to_owned(), seconds.to_string()));
+            answer.set("retry-after", &seconds.to_string());
         }
         if let Some(allow) = problem.allow {
-            headers.push(("allow".to_owned(), allow.to_owned()));
+            answer.set("allow", allow);
         }
-        let body = Body::Bytes(problem.body.into_bytes());
-        let mut answer = Self::new(problem.status, headers, body);
         if asked.names_a_key() {
             answer.set_key_state(rejection.state_without_record());
         }
@@ -77,14 +74,14 @@ impl Answer {
     ///
     /// `came` are those of its headers that are no text.
     pub(crate) fn replay(response: StoredResponse, came: Option<web_sys::Headers>) -> Option<Self> {
-        let (status, mut headers) = (response.status, response.headers.clone());
-        // The time of this answer is now; by it callers read `Idempotency-Expires`.
-        for (name, _) in headers.iter_mut().filter(|(name, _)| name == "date") {
-            "idempotency-date".clone_into(name);
-        }
+        let (status, headers) = (response.status, response.headers.clone());
         let request_id = response.request_id.clone();
         let body = Body::Bytes(response.into_body()?);
         let mut answer = Self { came, ..Self::new(status, headers, body) };
+        // The time of this answer is now; by it callers read `Idempotency-Expires`.
+        if let Some(date) = answer.headers.joined("date") {
+            answer.set("idempotency-date", &date);
+        }
         answer.set("date", &clock::imf_fixdate(clock::now()));
         answer.set("x-request-id", &request_id);
         answer.mark_replayed();
@@ -148,13 +145,11 @@ impl Answer {
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let found = self.headers.iter().find(|(known, _)| known == name);
-        found.map(|(_, value)| value.as_str())
+        self.headers.get(name)
     }
 
     pub(crate) fn set(&mut self, name: &str, value: &str) {
-        self.headers.retain(|(known, _)| known != name);
-        self.headers.push((name.to_owned(), value.to_owned()));
+        self.headers.set(name, value);
     }
 
     pub(crate) fn into_response(self) -> Response {

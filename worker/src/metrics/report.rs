@@ -49,7 +49,7 @@ pub(crate) fn tell(env: &Env, caller: &Caller, mut answer: Answer) -> Answer {
         }
     }
     // Beside what the origin says of itself.
-    answer.headers.push(("server-timing".to_owned(), timing));
+    answer.headers.append("server-timing", timing);
     answer
 }
 
