@@ -73,39 +73,18 @@ impl Query {
 /// A time in RFC 3339, to the letter: the platform's own reader also takes what is none, and makes
 /// the 2nd of March of the 30th of February.
 fn parse_time(text: &str) -> Option<u64> {
-    const FORM: &[u8] = b"0000-00-00T00:00:00";
+    const FORM: &str = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$";
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         return text.parse().ok().filter(|millis| *millis <= LATEST);
     }
-    let has_form = |text: &str, form: &[u8]| {
-        text.len() == form.len()
-            && text.bytes().zip(form).all(|(byte, sign)| match sign {
-                b'0' => byte.is_ascii_digit(),
-                sign => byte == *sign,
-            })
-    };
-    let text = text.to_ascii_uppercase();
-    let (clock, rest) = text.split_at_checked(FORM.len())?;
-    let zone = match rest.strip_prefix('.') {
-        None => rest,
-        Some(rest) => {
-            let digits = rest.trim_start_matches(|digit: char| digit.is_ascii_digit());
-            Some(digits).filter(|digits| digits.len() < rest.len())?
-        }
-    };
-    let is_zone = zone == "Z"
-        || (has_form(zone, b"+00:00") || has_form(zone, b"-00:00"))
-            && zone[1..3] <= *"23"
-            && zone[4..] <= *"59";
-    if !has_form(clock, FORM) || !is_zone {
+    if !js_sys::RegExp::new(FORM, "i").test(text) {
         return None;
     }
-    let there = js_sys::Date::parse(&[clock, "Z"].concat());
-    let is_real = !there.is_nan() && {
-        let spelt = js_sys::Date::new(&there.into()).to_iso_string();
-        String::from(spelt).starts_with(clock)
-    };
-    let millis = js_sys::Date::parse(&text);
+    let clock = text[..19].to_ascii_uppercase();
+    let there = js_sys::Date::new(&[&clock, "Z"].concat().into());
+    let is_real =
+        !there.get_time().is_nan() && String::from(there.to_iso_string()).starts_with(&clock);
+    let millis = js_sys::Date::parse(&text.to_ascii_uppercase());
     (is_real && millis >= 0.0).then_some(millis as u64)
 }
 

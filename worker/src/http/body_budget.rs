@@ -1,8 +1,8 @@
 //! The isolate's memory for bodies. An isolate has 128 MB for everything. Who gets room and who has
 //! to give it up is decided by the core (`oncekey::budget`).
 
-use oncekey::Millis;
 use oncekey::budget::{Budget, Ceilings, NoRoom, Place};
+use oncekey::{Millis, UnixMillis};
 use platform::clock;
 use std::cell::RefCell;
 use std::thread::LocalKey;
@@ -59,64 +59,62 @@ impl Reservation {
 
     /// Adds a piece of a request's body.
     pub(crate) fn append(&self, piece: &[u8]) -> Result<(), NoRoom> {
-        let now = clock::now();
-        self.budget.with_borrow_mut(|budget| budget.append(self.place, piece, REQUEST, now))
+        self.with(|budget, place, now| budget.append(place, piece, REQUEST, now))
     }
 
     /// Tells that all that was announced of a request's body has come.
     pub(crate) fn is_whole(&self) {
-        self.budget.with_borrow_mut(|budget| budget.is_whole(self.place));
+        self.with(|budget, place, _| budget.is_whole(place));
     }
 
     /// Takes a request's body that is whole. Its bytes are counted until the room is dropped.
     pub(crate) fn take(&self) -> Result<Vec<u8>, NoRoom> {
-        self.budget.with_borrow_mut(|budget| budget.take(self.place)).ok_or(NoRoom)
+        self.with(|budget, place, _| budget.take(place)).ok_or(NoRoom)
     }
 
     /// Whether the body still has its room.
     pub(crate) fn is_kept(&self) -> bool {
-        self.budget.with_borrow(|budget| budget.has(self.place))
+        self.with(|budget, place, _| budget.has(place))
     }
 
     /// Counts bytes of an origin's response, if there is room for them.
     pub(crate) fn fits_response(&self, bytes: u64) -> bool {
-        let now = clock::now();
-        self.budget.with_borrow_mut(|budget| budget.count(self.place, bytes, RESPONSE, now)).is_ok()
+        self.with(|budget, place, now| budget.count(place, bytes, RESPONSE, now)).is_ok()
     }
 
     /// Counts bytes of a stored response, if there is room for them.
     pub(crate) fn fits_replay(&self, bytes: u64) -> bool {
-        let now = clock::now();
-        self.budget.with_borrow_mut(|budget| budget.count(self.place, bytes, REPLAY, now)).is_ok()
+        self.with(|budget, place, now| budget.count(place, bytes, REPLAY, now)).is_ok()
     }
 
     /// Counts bytes of a stored response whose caller has executed something, room or not.
     pub(crate) fn takes_in(&self, bytes: u64) {
-        let now = clock::now();
-        self.budget.with_borrow_mut(|budget| budget.count_anyway(self.place, bytes, RESPONSE, now));
+        self.with(|budget, place, now| budget.count_anyway(place, bytes, RESPONSE, now));
     }
 
     /// Keeps a response until its caller has read it, or, if the caller `can_ask_again`, until
     /// others need the room more.
     pub(crate) fn put(&self, bytes: Vec<u8>, can_ask_again: bool) {
-        let now = clock::now();
-        self.budget.with_borrow_mut(|budget| budget.put(self.place, bytes, can_ask_again, now));
+        self.with(|budget, place, now| budget.put(place, bytes, can_ask_again, now));
     }
 
     /// Up to `most` bytes of a response, from `at` on. `None` for a response that had to go.
     pub(crate) fn piece(&self, at: usize, most: usize) -> Option<Uint8Array> {
-        self.budget.with_borrow(|budget| budget.piece(self.place, at, most).map(Uint8Array::from))
+        self.with(|budget, place, _| budget.piece(place, at, most).map(Uint8Array::from))
     }
 
     /// The caller has read so many bytes more of a response.
     pub(crate) fn has_read(&self, bytes: usize) {
-        let now = clock::now();
-        self.budget.with_borrow_mut(|budget| budget.has_read(self.place, bytes as u64, now));
+        self.with(|budget, place, now| budget.has_read(place, bytes as u64, now));
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Budget, Place, UnixMillis) -> T) -> T {
+        self.budget.with_borrow_mut(|budget| work(budget, self.place, clock::now()))
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        self.budget.with_borrow_mut(|budget| budget.close(self.place));
+        self.with(|budget, place, _| budget.close(place));
     }
 }

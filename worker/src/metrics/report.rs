@@ -5,21 +5,10 @@ use crate::http::context::Caller;
 use crate::http::response::Answer;
 use oncekey::Millis;
 use platform::clock;
-use worker::Env;
-use worker::js_sys::{JSON, Reflect};
-use worker::wasm_bindgen::{self, JsCast, JsValue, prelude::wasm_bindgen};
+use worker::{AnalyticsEngineDataPointBuilder, Env};
 
 /// The binding of the dataset.
 const BINDING: &str = "METRICS";
-
-#[wasm_bindgen]
-extern "C" {
-    /// A dataset of Analytics Engine.
-    type Dataset;
-
-    #[wasm_bindgen(method, catch, js_name = writeDataPoint)]
-    fn write_data_point(this: &Dataset, point: &JsValue) -> Result<(), JsValue>;
-}
 
 /// Counts a keyed write, and tells its caller how long what took.
 pub(crate) fn tell(env: &Env, caller: &Caller, mut answer: Answer) -> Answer {
@@ -34,35 +23,20 @@ pub(crate) fn tell(env: &Env, caller: &Caller, mut answer: Answer) -> Answer {
     let total = clock::now().since(measure.began_at);
     let times =
         [("store", measure.object.get()), ("origin", measure.origin.get()), ("total", Some(total))];
-    let label = OUTCOMES[outcome as usize];
-    if let Some(dataset) = dataset(env) {
-        let class = (answer.status / 100).to_string();
-        let point = point(label, &[&class, "xx"].concat(), state, &times.map(|(_, time)| time));
-        // A text of ours is JSON, and that the dataset takes no point is no failure.
-        let _ = JSON::parse(&point).and_then(|point| dataset.write_data_point(&point));
+    // That there is no dataset, or that it takes no point, is no failure.
+    if let Ok(dataset) = env.analytics_engine(BINDING) {
+        let label = OUTCOMES[outcome as usize];
+        let point = AnalyticsEngineDataPointBuilder::new().indexes([label]).add_blob(label);
+        let point = point.add_blob(format!("{}xx", answer.status / 100)).add_blob(state);
+        let millis =
+            |(_, time): (&str, Option<Millis>)| time.map_or(0.0, |time| time.as_u64() as f64);
+        let point = times.into_iter().map(millis).fold(point, |point, time| point.add_double(time));
+        let _ = dataset.write_data_point(&point.build());
     }
-    let mut timing = String::new();
-    for (name, time) in times {
-        if let Some(time) = time {
-            let comma = if timing.is_empty() { "" } else { ", " };
-            timing.extend([comma, name, ";dur=", &time.as_u64().to_string()]);
-        }
-    }
+    let timing =
+        times.into_iter().filter_map(|(name, time)| time.map(|time| (name, time.as_u64())));
+    let timing: Vec<_> = timing.map(|(name, millis)| format!("{name};dur={millis}")).collect();
     // Beside what the origin says of itself.
-    answer.headers.append("server-timing", timing);
+    answer.headers.append("server-timing", timing.join(", "));
     answer
-}
-
-/// What Analytics Engine gets of a request: outcome, class of status, state; and the times in
-/// milliseconds. In JSON; none of the texts needs an escape.
-fn point(outcome: &str, class: &str, state: &str, times: &[Option<Millis>; 3]) -> String {
-    let [object, origin, total] = times.map(|time| time.map_or(0, Millis::as_u64));
-    format!(
-        r#"{{"indexes":["{outcome}"],"blobs":["{outcome}","{class}","{state}"],"doubles":[{object},{origin},{total}]}}"#
-    )
-}
-
-fn dataset(env: &Env) -> Option<Dataset> {
-    let bound = Reflect::get(env, &BINDING.into()).ok()?;
-    bound.is_object().then(|| bound.unchecked_into())
 }
