@@ -51,10 +51,27 @@ stage() {
     printf '== %s: ok, %s s\n' "$name" "$(seconds_since "$begun")"
 }
 
+# std_source: the folder where the source of the standard library is, if set-up could get it (scripts/wasm-std).
+std_source() {
+    printf '%s/lib/rustlib/src/rust/library' "$(rustc --print sysroot)"
+}
+no_std_source="no source of the standard library: the builds use the one that came compiled, and come out larger (run 'rustup component add rust-src')"
+
+# cargo_for_size ARGUMENTS...: cargo, with the standard library compiled along for size. rustc's own release has no
+# such library, and only nightly compilers offer the switch, unless they are told to.
+cargo_for_size() {
+    if [ -e "$(std_source)/Cargo.lock" ]; then
+        RUSTC_BOOTSTRAP=1 cargo "$@" -Zbuild-std=std,panic_abort -Zbuild-std-features=optimize_for_size
+    else
+        printf 'oncekey: %s\n' "$no_std_source" >&2
+        cargo "$@"
+    fi
+}
+
 # remapped_paths: rustc flags, as a list of TOML, by which what panics tell is the same wherever the build ran, and short.
 remapped_paths() {
     local registry
-    printf "'--remap-path-prefix=%s=.'" "$root"
+    printf "'--remap-path-prefix=%s=.', '--remap-path-prefix=%s=/std'" "$root" "$(std_source)"
     for registry in "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*; do
         printf ", '--remap-path-prefix=%s/='" "$registry"
     done

@@ -1,10 +1,15 @@
 // What a page loads of the package, for the check of sizes (tarball.test.mjs) and for the benchmark. Bytes, gzip -9.
-import { readFileSync, readdirSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
 export const gzipped = (bytes) => gzipSync(bytes, { level: 9 }).length;
+
+/** Whether the builds could compile the standard library for size (scripts/lib.sh). What they make is larger without. */
+export const hasSmallStd = () =>
+  existsSync(join(execFileSync("rustc", ["--print", "sysroot"], { encoding: "utf8" }).trim(), "lib/rustlib/src/rust/library/Cargo.lock"));
 
 /**
  * Bundles `content` for a page as a shop would. Gives `all`: every script that comes out and the wasm that one of them
