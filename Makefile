@@ -58,8 +58,8 @@ chaos: ## the Worker, killed many times: make chaos [KILLS=220] [SEED=n] [ONLY=S
 deny: ## licences and sources of all dependencies
 	@scripts/test deny
 
-bench: ## how fast the core is
-	@cargo bench -p oncekey
+bench: ## how fast, large and dear it is, against floors and others: make bench [ONLY=gateway,counts,sizes,page] [ROUNDS=5] [REQUESTS=1500]
+	@scripts/bench $(if $(ONLY),--only $(ONLY)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(REQUESTS),--requests $(REQUESTS))
 
 proof: ## every state of bounded worlds, and faults that must be found there: make proof [LARGE=1]
 	@scripts/proof $(if $(LARGE),--large)

@@ -1,0 +1,72 @@
+// Runs in a page and in Node: fingerprints, the package's core against canonicalize and the platform's digest, in
+// alternating rounds. `oncekey:glue` is www/build/glue.js.
+import canonicalize from "canonicalize";
+import * as glue from "oncekey:glue";
+
+const encoder = new TextEncoder();
+const hex = (bytes) => Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("");
+const digest = (bytes) => crypto.subtle.digest("SHA-256", bytes);
+
+function order(bytes) {
+  const items = [];
+  let length = 75;
+  for (let at = 0; length < bytes; at++) {
+    const item = { id: `itm_${String(at).padStart(5, "0")}`, amount: 1299 + at, currency: "EUR", title: `Item "${at}" — größe` };
+    length += JSON.stringify(item).length + 3;
+    items.push(item);
+  }
+  return { out_trade_no: "ORDER_1042", amount: 2990, currency: "USD", items };
+}
+
+/** Each way of a body gets about `budget` milliseconds a round. Gives [{kind, bytes, name, micros}]. */
+export async function bench({ wasm, rounds, budget = 12 }) {
+  const { instance } = await WebAssembly.instantiate(wasm, { [glue.MODULE]: glue });
+  glue.__wbg_set_wasm(instance.exports);
+  instance.exports.__wbindgen_start?.();
+  const client = new glue.Client({ retention: 86400000, storage: null, namespace: "bench", keyCalls: true, finalStatuses: new Float64Array(0), limit: 4, delays: Float64Array.from([1000, 2000]), fullJitter: true, attemptTimeout: 30000, totalTime: 120000, maxRetryAfter: 60000 });
+  const submit = (contentType, body) => {
+    const request = { method: "POST", origin: "https://shop.example", path: "/v1/orders", query: undefined, contentType, body, ignore: undefined, expects: "", ownKey: undefined, offeredKey: undefined, waitedSince: undefined, headers: ["content-type", contentType], cookies: "none" };
+    client.submit("order:1042", request, undefined).free();
+  };
+  const rows = [];
+  for (const size of [200, 1200, 4096, 16384]) {
+    const text = JSON.stringify(order(size));
+    const bytes = encoder.encode(text);
+    await race(rows, "json", bytes.length, rounds, budget, {
+      oncekey: () => submit("application/json", bytes),
+      "canonicalize + crypto.subtle": async () => hex(await digest(encoder.encode(canonicalize(JSON.parse(text))))),
+    });
+  }
+  for (const size of [1 << 16, 1 << 20]) {
+    const bytes = new Uint8Array(size).map((_, at) => (at * 7) % 251);
+    await race(rows, "raw", size, rounds, budget, {
+      oncekey: () => submit("application/octet-stream", bytes),
+      "crypto.subtle": async () => hex(await digest(bytes)),
+    });
+  }
+  client.free();
+  return rows;
+}
+
+async function race(rows, kind, bytes, rounds, budget, ways) {
+  const calls = {}, times = {};
+  for (const [name, way] of Object.entries(ways)) {
+    for (let warm = 0; warm < 3; warm++) await way();
+    const begun = performance.now();
+    let count = 0;
+    do (await way(), count++);
+    while (performance.now() - begun < budget);
+    [calls[name], times[name]] = [count, []];
+  }
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, way] of Object.entries(ways)) {
+      const begun = performance.now();
+      for (let call = 0; call < calls[name]; call++) await way();
+      times[name].push(((performance.now() - begun) / calls[name]) * 1000);
+    }
+  }
+  // The fastest tenth says the same on a busy machine.
+  for (const [name, all] of Object.entries(times)) {
+    rows.push({ kind, bytes, name, micros: all.sort((a, b) => a - b)[Math.floor(all.length / 10)] });
+  }
+}

@@ -1,0 +1,80 @@
+// The table of docs/performance.md, from the raw figures of one run.
+import { priceOfFirst, price } from "./price.mjs";
+
+const number = (value, digits) => (value === undefined || Number.isNaN(value) ? "–" : value.toFixed(digits));
+const kilobytes = (bytes) => (bytes === undefined ? "–" : `${(bytes / 1000).toFixed(1)} KB`);
+const times = (value) => (value === undefined || Number.isNaN(value) ? "–" : `${value.toFixed(2)}×`);
+const dollars = (value) => `$${value.toFixed(2)}`;
+const rule = (...columns) => `|${columns.map((column) => ` ${column} |`).join("")}`;
+
+/** Markdown. Parts that were not measured are left out. */
+export function table(results) {
+  return [head(results), goals(results), results.gateway && gatewayTable(results.gateway)].filter(Boolean).join("\n\n");
+}
+
+function head({ date, revision, machine, workerd, page, settings }) {
+  const busy = Math.max(machine.load[0], machine.loadAfter?.[0] ?? 0) > machine.processors;
+  return (
+    `Measured on ${date.slice(0, 10)} at revision ${revision}: ${machine.processors} processors, Node ${machine.node}, workerd ${workerd}` +
+    `${page ? `, Chromium ${page.version}` : ""}; ${settings.rounds} alternating rounds, ${settings.connections} requests at once, body ${settings.bytes} bytes.` +
+    (busy ? ` **Provisional:** other work ran on the machine (load ${machine.load[0].toFixed(1)}), so rates and times in the browser are worse than on a quiet one.` : "")
+  );
+}
+
+function goals({ gateway, counts, sizes, page }) {
+  const rows = [];
+  const add = (what, goal, today) => rows.push(rule(what, goal, today));
+  if (gateway) {
+    const of = (phase, name) => gateway.rows.find((row) => row.phase === phase && row.name === name) ?? {};
+    const ratio = (phase, field, name) => of(phase, "oncekey")[field] / of(phase, name)[field];
+    add("first request: CPU against the floor", "≤ 1.25×", times(ratio("first", "cpu", "floor")));
+    add("first request: rate on disk against the floor", "≥ 0.85×", times(ratio("first", "rate", "floor")));
+    add("replay: CPU against hono-idempotency", "≤ 1.0×", times(ratio("replay", "cpu", "hono-idempotency")));
+    add("replay: rate against hono-idempotency", "≥ 1.0×", times(ratio("replay", "rate", "hono-idempotency")));
+    add("first request with 1 MB: CPU against the floor", "≤ 3×", times(ratio("first, 1 MB", "cpu", "floor")));
+  }
+  if (counts) {
+    const { first, replay, expiry } = counts;
+    add("first request: rows written, statements", "≤ 4, ≤ 4", `${first.rowsWritten}, ${first.statements}`);
+    add("replay: rows written, statements", "0, ≤ 1", `${replay.rowsWritten}, ${replay.statements}`);
+    add("object calls: first request, replay", "2, ≤ 1", `${first.objectCalls}, ${replay.objectCalls}`);
+    add("calls between JavaScript and wasm (out, in): first request, replay", "a handful", `${first.outOfWasm} + ${first.intoWasm}, ${replay.outOfWasm} + ${replay.intoWasm}`);
+    add("bytes in the object for a completed key: record, journal", "", `${number(counts.bytesOfKey.record, 0)}, ${number(counts.bytesOfKey.journal, 0)}`);
+    const cpu = (phase) => gateway?.rows.find((row) => row.phase === phase && row.name === "oncekey")?.cpu ?? 0;
+    add("list price of a million first requests, without KV", "≤ $6", dollars(priceOfFirst({ first, expiry }, cpu("first"))));
+    add("the same with KV", "≤ $11.50", dollars(priceOfFirst({ first, expiry }, cpu("first"), 1)));
+    add("list price of a million replays", "≤ $0.35", dollars(price({ ...replay, cpu: cpu("replay") })));
+  }
+  if (sizes) {
+    add("Worker without the sandbox, gzip", "≤ 150 KB", kilobytes(sizes.production));
+    add("Worker with the sandbox, gzip", "", kilobytes(sizes.worker));
+    add("npm: everything that `createClient` and `guardForm` load, gzip", "≤ 40 KB", kilobytes(sizes.package.whole));
+    add("npm: what a page waits for before its form is guarded, gzip", "≤ 10 KB", kilobytes(sizes.package.waits));
+    add("npm: translation for a CSP without wasm, gzip", "≤ 45 KB", kilobytes(sizes.package.translated));
+  }
+  if (page) {
+    const { bare, guarded } = page.clicks;
+    add("first click to request, against the bare form, Chromium", "≤ 2×", `${times(guarded.first / bare.first)} (${number(guarded.first, 1)} ms, ${number(bare.first, 1)} ms)`);
+    add("later clicks", "≤ 1.3×", `${times(guarded.later / bare.later)} (${number(guarded.later, 1)} ms, ${number(bare.later, 1)} ms)`);
+    const of = (kind, rival) =>
+      [...new Set(page.fingerprints.filter((row) => row.kind === kind).map(({ bytes }) => bytes))].map((bytes) => {
+        const micros = (name) => page.fingerprints.find((row) => row.kind === kind && row.bytes === bytes && row.name === name).micros;
+        return `${times(micros(rival) / micros("oncekey"))}`;
+      });
+    add("fingerprint of JSON of 0.2, 1.2, 4 and 16 KB: speed against `canonicalize` + `crypto.subtle`, Chromium", "≥ 3×", of("json", "canonicalize + crypto.subtle").join(", "));
+    add("fingerprint of raw bodies of 64 KB and 1 MB: speed against `crypto.subtle`", "≥ 0.9×", of("raw", "crypto.subtle").join(", "));
+  }
+  return [rule("what", "goal", "today"), "|---|---|---|", ...rows].join("\n");
+}
+
+function gatewayTable({ rows, missing }) {
+  const phases = [...new Set(rows.map(({ phase }) => phase))];
+  const names = [...new Set(rows.map(({ name }) => name))];
+  const cell = (name, phase) => {
+    const row = rows.find((one) => one.name === name && one.phase === phase);
+    return row ? `${number(row.rate, 0)}/s, ${number(row.cpu, 0)} µs` : "–";
+  };
+  const lines = names.map((name) => rule(name, ...phases.map((phase) => cell(name, phase))));
+  const left = Object.entries(missing).map(([name, why]) => `${name} (${why})`);
+  return [rule("requests a second, CPU of one", ...phases), `|---|${phases.map(() => "---|").join("")}`, ...lines].join("\n") + (left.length ? `\n\nNot measured: ${left.join("; ")}.` : "");
+}
