@@ -4,6 +4,7 @@
 
 pub(crate) mod caller;
 pub(crate) mod origin;
+mod origin_request;
 pub(crate) mod outcome;
 pub(crate) mod record;
 pub(crate) mod replica;
@@ -24,7 +25,8 @@ use oncekey::write_flow::{Identity, Write};
 use oncekey::{
     Disguise, Fingerprints, IdempotencyKey, Policy, Recourse, Rejection, ScopeError, ScopedKey,
 };
-use origin::{Deadline, Outgoing};
+use origin::Deadline;
+use origin_request::OriginRequest;
 use outcome::Outcome;
 use platform::panic;
 use record::Claim;
@@ -201,9 +203,9 @@ async fn pass_through(
     incoming: &Incoming,
     read: Option<&[u8]>,
 ) -> Answer {
-    let outgoing = Outgoing::keyless(incoming, read, &caller.request_id);
+    let request = OriginRequest::keyless(incoming, read, &caller.request_id);
     let recourse = if incoming.is_write() { Recourse::FindOut } else { Recourse::SendAgain };
-    match origin::call(env, &caller.config, outgoing, &Deadline::never()).await {
+    match origin::call(env, &caller.config, request, &Deadline::never()).await {
         Ok(answer) => answer.pass_on(),
         Err(_) => caller.reject(&Rejection::OriginUnreachable(recourse)),
     }

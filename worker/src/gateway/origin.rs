@@ -1,64 +1,31 @@
 //! The origin: an API at an URL, or the sandbox in this Worker.
 
 use crate::config::{Config, Upstream};
+use crate::gateway::origin_request::OriginRequest;
 use crate::http::body_budget::Reservation;
 use crate::http::delivery;
 use crate::http::headers::{self, is_taken_off};
-use crate::http::request::Incoming;
 use crate::http::response::{Answer, Body};
 use crate::sandbox;
+use futures_util::StreamExt;
 use futures_util::future::{Either, select};
-use futures_util::stream;
-use futures_util::{Stream, StreamExt};
 use oncekey::budget::SMALL;
-use oncekey::disguise::names_another_path;
-use oncekey::forward::{
-    below_upstream, how_it_came, is_forwarded, is_link, is_read, may_be_repeated,
-};
+use oncekey::forward::{below_upstream, is_link};
 use oncekey::response::{is_digest, is_own_header, is_request_id};
-use oncekey::{HeaderList, IdempotencyKey, ScopeSources};
+use oncekey::{HeaderList, Millis, UnixMillis};
 use platform::clock;
 use std::cell::Cell;
 use std::pin::pin;
 use std::rc::Rc;
 use web_sys::Url;
-use worker::js_sys::{self, Uint8Array};
-use worker::wasm_bindgen::{JsCast, JsValue};
-use worker::wasm_bindgen_futures::{JsFuture, spawn_local};
+use worker::js_sys;
+use worker::wasm_bindgen::JsCast;
+use worker::wasm_bindgen_futures::JsFuture;
 use worker::web_sys::{self, ReadableStream};
-use worker::worker_sys::FixedLengthStream;
 use worker::{AbortController, ByteStream, Env, Headers, Response};
 
 /// In the place of the origin's URL, where the sandbox is the origin.
 const SANDBOX: &str = "https://sandbox";
-
-/// As much of a large body goes out at once, in bytes. A smaller body goes as a whole.
-const PIECE: u32 = 64 << 10;
-
-/// A request as the origin gets it.
-pub(crate) struct Outgoing {
-    method: String,
-    /// Path and query.
-    target: String,
-    /// The gateway's own scheme and host, as the caller knows them.
-    gateway: String,
-    headers: HeaderList,
-    /// The caller's, of which these are made.
-    came: web_sys::Headers,
-    body: Payload,
-}
-
-/// The body of a request to the origin.
-enum Payload {
-    None,
-    /// Empty, and the platform cannot send it again. Its fetch repeats a PUT or a DELETE without a
-    /// body when a reused connection to the origin breaks, and the origin then executes both. A
-    /// stream is read once, so a request that has one goes out once. The origin gets it chunked,
-    /// without a chunk.
-    NoBytes,
-    Bytes(Uint8Array),
-    Stream(ReadableStream),
-}
 
 /// An origin's answer whose body was not read.
 pub(crate) struct OriginAnswer {
@@ -89,167 +56,12 @@ pub(crate) enum OriginError {
     CutOff,
 }
 
-impl Outgoing {
-    /// The request as it came, with a body that was read, and what the origin needs to deduplicate.
-    pub(crate) fn once(
-        incoming: &Incoming,
-        body: &[u8],
-        key: Option<&IdempotencyKey>,
-        attempt: u32,
-        request_id: &str,
-    ) -> Self {
-        let mut outgoing = Self::plain(incoming, request_id);
-        outgoing.take_uncoded();
-        if let Some(key) = key {
-            outgoing.headers.set("idempotency-key", key.as_str());
-        }
-        outgoing.headers.set("idempotency-attempt", attempt.to_string());
-        outgoing.body = match Payload::read(body) {
-            Payload::None if may_be_repeated(&outgoing.method) => Payload::NoBytes,
-            body => body,
-        };
-        outgoing
-    }
-
-    /// A look-up: a read in the name of a caller, with its credentials and nothing else of it.
-    pub(crate) fn look_up(
-        incoming: &Incoming,
-        target: String,
-        scope: &ScopeSources,
-        request_id: &str,
-    ) -> Self {
-        let is_credential =
-            |name: &str| matches!(name, "authorization" | "cookie") || scope.has_header(name);
-        let mut outgoing = Self::plain(incoming, request_id);
-        outgoing.method = "GET".to_owned();
-        outgoing.target = target;
-        outgoing.headers.retain(|name, _| {
-            is_credential(name)
-                || matches!(name, "accept" | "x-request-id" | "forwarded")
-                || name.starts_with("x-forwarded-")
-        });
-        outgoing.take_uncoded();
-        outgoing
-    }
-
-    /// The request as it came. Its body is passed on as a stream, if it was not `read`.
-    pub(crate) fn keyless(incoming: &Incoming, read: Option<&[u8]>, request_id: &str) -> Self {
-        let mut outgoing = Self::plain(incoming, request_id);
-        if let Some(read) = read {
-            outgoing.body = Payload::read(read);
-        } else if !matches!(incoming.method.as_str(), "GET" | "HEAD")
-            && let Some(stream) = incoming.body_stream()
-        {
-            // The platform makes no request of those methods with a body, be it an empty one.
-            outgoing.body = Payload::Stream(stream);
-        }
-        outgoing
-    }
-
-    fn plain(incoming: &Incoming, request_id: &str) -> Self {
-        let mut headers = incoming.headers.clone();
-        headers.drop_connection_headers();
-        headers.retain(|name, _| is_forwarded(name) && !names_another_path(name));
-        let target = match &incoming.query {
-            None => incoming.path.clone(),
-            Some(query) => format!("{}?{query}", incoming.path),
-        };
-        let method = incoming.method.clone();
-        let gateway = incoming.origin.clone();
-        let body = Payload::None;
-        let came = incoming.headers_as_they_came();
-        let mut outgoing = Self { method, target, gateway, headers, came, body };
-        outgoing.headers.set("x-request-id", request_id);
-        if let Some((scheme, host)) = incoming.origin.split_once("://") {
-            for (name, value) in how_it_came(scheme, host) {
-                outgoing.headers.set(name, value);
-            }
-        }
-        outgoing
-    }
-
-    /// Asks for the bytes without a coding: a response is kept decoded, for later callers may take
-    /// other codings, and digests in its headers are to fit. What the caller takes does not count: the
-    /// platform has put its own list in the place of the caller's.
-    fn take_uncoded(&mut self) {
-        self.headers.set("accept-encoding", "identity");
-    }
-
-    fn into_request(
-        self,
-        base: &str,
-        signal: Option<&web_sys::AbortSignal>,
-        sent: &Rc<Cell<oncekey::UnixMillis>>,
-    ) -> worker::Result<web_sys::Request> {
-        let headers = headers::of(&self.headers, Some(&self.came));
-        let init = web_sys::RequestInit::new();
-        init.set_method(&self.method);
-        init.set_headers(headers.as_ref());
-        init.set_body(&self.body.into_js(sent)?);
-        init.set_signal(signal);
-        if is_read(&self.method) {
-            // The platform's cache knows the URL alone and nothing of tenants: what it has may be the
-            // response to another credential. Which header is one, only the origin knows.
-            init.set_cache(web_sys::RequestCache::NoStore);
-        }
-        // A redirect is an answer: to follow it would send the write somewhere else.
-        init.set_redirect(web_sys::RequestRedirect::Manual);
-        let url = format!("{base}{}", self.target);
-        Ok(web_sys::Request::new_with_str_and_init(&url, &init)?)
-    }
-}
-
-impl Payload {
-    /// Of bytes that were read.
-    fn read(bytes: &[u8]) -> Self {
-        if bytes.is_empty() { Self::None } else { Self::Bytes(Uint8Array::from(bytes)) }
-    }
-
-    /// As the platform takes it. What is `large` goes out piece by piece, each of which is noted in
-    /// `sent`: an origin's time begins when it has the request.
-    fn into_js(self, sent: &Rc<Cell<oncekey::UnixMillis>>) -> worker::Result<JsValue> {
-        Ok(match self {
-            Self::None => JsValue::UNDEFINED,
-            Self::NoBytes => {
-                let empty = Response::from_stream(stream::empty::<worker::Result<Vec<u8>>>())?;
-                web_sys::Response::from(empty).body().into()
-            }
-            Self::Bytes(bytes) if bytes.length() > PIECE => {
-                let (length, sent) = (bytes.length(), Rc::clone(sent));
-                let pieces = stream::iter((0..length).step_by(PIECE as usize));
-                let pieces = pieces.map(move |at| {
-                    sent.set(clock::now());
-                    Ok(bytes.slice(at, at.saturating_add(PIECE).min(length)).to_vec())
-                });
-                in_pieces(pieces, length)?.into()
-            }
-            Self::Bytes(bytes) => bytes.into(),
-            Self::Stream(stream) => stream.into(),
-        })
-    }
-}
-
-/// A body of known length that is made as it goes out.
-fn in_pieces(
-    pieces: impl Stream<Item = worker::Result<Vec<u8>>> + 'static,
-    length: u32,
-) -> worker::Result<ReadableStream> {
-    let pieces = web_sys::Response::from(Response::from_stream(pieces)?).body();
-    let fixed = FixedLengthStream::new(length)?;
-    if let Some(pieces) = pieces {
-        let piped = pieces.pipe_to(&fixed.writable());
-        // An origin that answers before it has read everything ends this with an error.
-        spawn_local(async move { drop(JsFuture::from(piped).await) });
-    }
-    Ok(fixed.readable())
-}
-
 /// Calls the origin and waits for the head of its answer, as long as the settings allow in all:
 /// what is left of that time is for the body.
 pub(crate) async fn call(
     env: &Env,
     config: &Config,
-    outgoing: Outgoing,
+    request: OriginRequest,
     deadline: &Deadline,
 ) -> Result<OriginAnswer, OriginError> {
     let base = match &config.upstream {
@@ -257,19 +69,19 @@ pub(crate) async fn call(
         Upstream::Url(base) => base,
     };
     let links = Links {
-        asked: format!("{base}{}", outgoing.target),
-        came: format!("{}{}", outgoing.gateway, outgoing.target),
-        gateway: outgoing.gateway.clone(),
+        asked: format!("{base}{}", request.target),
+        came: format!("{}{}", request.gateway, request.target),
+        gateway: request.gateway.clone(),
     };
     let sent = async {
         match &config.upstream {
             Upstream::Sandbox => {
-                let request = outgoing.into_request(base, None, &deadline.from)?;
+                let request = request.into_request(base, None, &deadline.from)?;
                 sandbox::serve(env, request.into()).await.map(web_sys::Response::from)
             }
             Upstream::Url(_) => {
                 let signal = deadline.abort.signal();
-                fetch(outgoing.into_request(base, Some(&signal), &deadline.from)?).await
+                fetch(request.into_request(base, Some(&signal), &deadline.from)?).await
             }
         }
     };
@@ -330,13 +142,13 @@ async fn fetch(request: web_sys::Request) -> worker::Result<web_sys::Response> {
 pub(crate) struct Deadline {
     abort: AbortController,
     /// `None` for one that never comes.
-    length: Option<oncekey::Millis>,
+    length: Option<Millis>,
     /// When the call was made, or the latest piece of its body went out.
-    from: Rc<Cell<oncekey::UnixMillis>>,
+    from: Rc<Cell<UnixMillis>>,
 }
 
 impl Deadline {
-    pub(crate) fn after(length: oncekey::Millis) -> Self {
+    pub(crate) fn after(length: Millis) -> Self {
         Self { length: Some(length), ..Self::never() }
     }
 

@@ -55,7 +55,7 @@ impl Claim {
         &self,
         fingerprints: &Fingerprints,
     ) -> Result<Option<Decision>, Rejection> {
-        Ok(self.ask(Peek { fingerprints: fingerprints.clone() }).await?.0)
+        Ok(self.ask(Peek(fingerprints.clone())).await?.0)
     }
 
     /// Brings what the origin's look-up found out about an unknown outcome.
@@ -81,25 +81,25 @@ impl Claim {
         &self,
         response: StoredResponse,
     ) -> Result<Decided<Completion>, NoReply> {
-        let complete = Complete { token: self.token, response };
+        let complete = Complete(self.token, response);
         self.measured(complete, Patience::with_answer_in_hand()).await
     }
 
     /// Ends the attempt without an answer.
     pub(crate) async fn fail(&self, cause: FailCause) -> Result<Decided<Completion>, NoReply> {
-        let fail = Fail { token: self.token, cause };
+        let fail = Fail(self.token, cause);
         self.measured(fail, Patience::with_answer_in_hand()).await
     }
 
     /// Renews the lease. That it was lost changes nothing: the origin is at work already, and the
     /// end of the attempt tells what becomes of its answer.
     pub(crate) async fn renew(&self, patience: Patience) -> Result<Decided<Renewal>, NoReply> {
-        self.shard.call(Renew { token: self.token }, patience).await
+        self.shard.call(Renew(self.token), patience).await
     }
 
     /// Tells the record in the background how the attempt ended.
     pub(crate) fn fail_later(&self, cause: FailCause) -> Work {
-        let (shard, fail) = (Rc::clone(&self.shard), Fail { token: self.token, cause });
+        let (shard, fail) = (Rc::clone(&self.shard), Fail(self.token, cause));
         Box::pin(async move {
             let _ = shard.call(fail, Patience::in_background()).await;
         })

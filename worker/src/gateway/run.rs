@@ -1,7 +1,8 @@
 //! Carries out the flow of a write. The core's `write_flow` decides what the records and the origin
 //! are asked, and in which order.
 
-use crate::gateway::origin::{self, Deadline, OriginAnswer, OriginBody, OriginError, Outgoing};
+use crate::gateway::origin::{self, Deadline, OriginAnswer, OriginBody, OriginError};
+use crate::gateway::origin_request::OriginRequest;
 use crate::gateway::outcome::{Outcome, Work};
 use crate::gateway::record::Claim;
 use crate::gateway::replica;
@@ -151,9 +152,9 @@ impl WriteRun<'_> {
         let deadline = Deadline::after(self.caller.config.origin_timeout);
         let (key, attempt) = (self.key.as_ref(), execution.attempt);
         let request_id = &self.caller.request_id;
-        let outgoing = Outgoing::once(self.incoming, &self.body, key, attempt, request_id);
+        let request = OriginRequest::once(self.incoming, &self.body, key, attempt, request_id);
         let called_at = clock::now();
-        let called = self.ask_origin(outgoing, &deadline).await;
+        let called = self.ask_origin(request, &deadline).await;
         self.caller.measure.executed(clock::now().since(called_at));
         panic::point("task");
         let (answer, body) = called.map_err(|error| match error {
@@ -188,9 +189,9 @@ impl WriteRun<'_> {
         let look_up = look_ups.find(method, path, content_type, &self.body)?;
         let request_id = &self.caller.request_id;
         let target = look_up.target.clone();
-        let outgoing = Outgoing::look_up(incoming, target, &config.scope, request_id);
+        let request = OriginRequest::look_up(incoming, target, &config.scope, request_id);
         let deadline = Deadline::after(LOOK_UP);
-        match self.ask_origin(outgoing, &deadline).await {
+        match self.ask_origin(request, &deadline).await {
             Ok((answer, body)) => {
                 let found = self.stored(&answer, &body);
                 Some(found).filter(|found| look_up.is_proved_by(found))
@@ -206,11 +207,11 @@ impl WriteRun<'_> {
     /// Calls the origin and reads as much of its response as is kept.
     async fn ask_origin(
         &self,
-        outgoing: Outgoing,
+        request: OriginRequest,
         deadline: &Deadline,
     ) -> Result<(OriginAnswer, OriginBody), OriginError> {
         let config = &self.caller.config;
-        let answer = origin::call(self.env, config, outgoing, deadline).await?;
+        let answer = origin::call(self.env, config, request, deadline).await?;
         let body = answer.read_body(config.max_replay, &self.caller.room, deadline).await?;
         Ok((answer, body))
     }

@@ -206,13 +206,13 @@ impl Inner {
                 }
                 decided::<Begin>(step)
             }
-            AnyOperation::Renew(Renew { token }) => {
+            AnyOperation::Renew(Renew(token)) => {
                 decided::<Renew>(lifecycle::renew(record, token, now))
             }
-            AnyOperation::Complete(Complete { token, response }) => {
+            AnyOperation::Complete(Complete(token, response)) => {
                 decided::<Complete>(lifecycle::complete(record, token, response, now))
             }
-            AnyOperation::Fail(Fail { token, cause }) => {
+            AnyOperation::Fail(Fail(token, cause)) => {
                 decided::<Fail>(lifecycle::fail(record, token, cause, now))
             }
             AnyOperation::Void(Void { minted_at, policy }) => {
@@ -221,7 +221,7 @@ impl Inner {
             AnyOperation::Settle(Settle { settlement, .. }) => {
                 decided::<Settle>(lifecycle::settle(record, settlement, now))
             }
-            AnyOperation::Peek(Peek { fingerprints }) => {
+            AnyOperation::Peek(Peek(fingerprints)) => {
                 decided::<Peek>(lifecycle::peek(record, &fingerprints, now))
             }
             AnyOperation::Inspect(Inspect) => {

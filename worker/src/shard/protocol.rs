@@ -137,26 +137,13 @@ pub(crate) struct Begin {
 }
 
 #[derive(Debug, Encode, Decode)]
-pub(crate) struct Renew {
-    #[n(0)]
-    pub(crate) token: Token,
-}
+pub(crate) struct Renew(#[n(0)] pub(crate) Token);
 
 #[derive(Debug, Encode, Decode)]
-pub(crate) struct Complete {
-    #[n(0)]
-    pub(crate) token: Token,
-    #[n(1)]
-    pub(crate) response: StoredResponse,
-}
+pub(crate) struct Complete(#[n(0)] pub(crate) Token, #[n(1)] pub(crate) StoredResponse);
 
 #[derive(Debug, Encode, Decode)]
-pub(crate) struct Fail {
-    #[n(0)]
-    pub(crate) token: Token,
-    #[n(1)]
-    pub(crate) cause: FailCause,
-}
+pub(crate) struct Fail(#[n(0)] pub(crate) Token, #[n(1)] pub(crate) FailCause);
 
 #[derive(Debug, Encode, Decode)]
 pub(crate) struct Void {
@@ -180,10 +167,7 @@ pub(crate) struct Inspect;
 
 /// Asks what `Begin` would decide.
 #[derive(Debug, Encode, Decode)]
-pub(crate) struct Peek {
-    #[n(0)]
-    pub(crate) fingerprints: Fingerprints,
-}
+pub(crate) struct Peek(#[n(0)] pub(crate) Fingerprints);
 
 /// The reply to an operation.
 pub(crate) type Decided<D> = (D, Option<KeyStatus>);

@@ -45,13 +45,13 @@ fn decide(operation: &AnyOperation, record: Option<Record>) -> (Next, Option<Cha
             let attempt = Attempt { fingerprints, token: *token, minted_at: *minted_at, policy };
             replied::<Begin>(lifecycle::begin(record, &attempt, NOW))
         }
-        AnyOperation::Renew(Renew { token }) => {
+        AnyOperation::Renew(Renew(token)) => {
             replied::<Renew>(lifecycle::renew(record, *token, NOW))
         }
-        AnyOperation::Complete(Complete { token, response }) => {
+        AnyOperation::Complete(Complete(token, response)) => {
             replied::<Complete>(lifecycle::complete(record, *token, response.clone(), NOW))
         }
-        AnyOperation::Fail(Fail { token, cause }) => {
+        AnyOperation::Fail(Fail(token, cause)) => {
             replied::<Fail>(lifecycle::fail(record, *token, *cause, NOW))
         }
         AnyOperation::Void(Void { minted_at, policy }) => {
@@ -64,7 +64,7 @@ fn decide(operation: &AnyOperation, record: Option<Record>) -> (Next, Option<Cha
             let status = record.and_then(|record| record.status(NOW));
             replied::<Inspect>(Step { decision: (), status, next: Next::Keep, change: None })
         }
-        AnyOperation::Peek(Peek { fingerprints }) => {
+        AnyOperation::Peek(Peek(fingerprints)) => {
             replied::<Peek>(lifecycle::peek(record, fingerprints, NOW))
         }
     }
