@@ -29,7 +29,7 @@ use origin::Deadline;
 use origin_request::OriginRequest;
 use outcome::Outcome;
 use platform::panic;
-use record::Claim;
+use record::RecordHandle;
 use run::WriteRun;
 use worker::Env;
 
@@ -139,11 +139,11 @@ async fn once(
     let shard = |name, subject| ShardClient::new(env, caller, name, Some(Whose { scope, subject }));
     let of_key = key.as_ref().map(|key| {
         let shard = shard(ScopedKey::new(&scope, key), Subject::Key);
-        Claim::new(shard, key.minted_at(), config.policy, &caller.measure)
+        RecordHandle::new(shard, key.minted_at(), config.policy, &caller.measure)
     });
     let of_business_key = business_key.as_ref().map(|business_key| {
         let shard = shard(ScopedKey::of_business_key(&scope, business_key), Subject::BusinessKey);
-        Claim::new(shard, None, config.policy.of_business_keys(), &caller.measure)
+        RecordHandle::new(shard, None, config.policy.of_business_keys(), &caller.measure)
     });
     let (first, second) = match (of_key, of_business_key) {
         (Some(key), second) => (key, second),

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use worker::web_sys;
 
 /// An attempt at one record.
-pub(crate) struct Claim {
+pub(crate) struct RecordHandle {
     pub(crate) name: ScopedKey,
     pub(crate) token: Token,
     /// When the key was made, where it tells.
@@ -24,7 +24,7 @@ pub(crate) struct Claim {
     measure: Rc<Measure>,
 }
 
-impl Claim {
+impl RecordHandle {
     pub(crate) fn new(
         shard: ShardClient,
         minted_at: Option<UnixMillis>,

@@ -4,7 +4,7 @@
 use crate::gateway::origin::{self, Deadline, OriginAnswer, OriginBody, OriginError};
 use crate::gateway::origin_request::OriginRequest;
 use crate::gateway::outcome::{Outcome, Work};
-use crate::gateway::record::Claim;
+use crate::gateway::record::RecordHandle;
 use crate::gateway::replica;
 use crate::http::body_budget::Reservation;
 use crate::http::context::Caller;
@@ -45,9 +45,9 @@ pub(crate) struct WriteRun<'a> {
     pub(crate) fingerprints: Fingerprints,
     pub(crate) key: Option<IdempotencyKey>,
     /// The record that decides first: of the key, or of the business key where there is no key.
-    pub(crate) first: Claim,
+    pub(crate) first: RecordHandle,
     /// The business key's record, where there is a key too.
-    pub(crate) second: Option<Claim>,
+    pub(crate) second: Option<RecordHandle>,
 }
 
 /// The origin's response, as it came, and whether its body is kept.
@@ -89,16 +89,16 @@ impl WriteRun<'_> {
             Action::Begin(target) => self.begin(target).await,
             Action::AskReplica => Event::Copied(self.ask_replica().await),
             Action::PeekBusinessKey => {
-                Event::Peeked(self.claim(Target::BusinessKey).peek(&self.fingerprints).await)
+                Event::Peeked(self.record(Target::BusinessKey).peek(&self.fingerprints).await)
             }
             Action::LookUp(decision) => Event::LookedUp(self.look_up(&decision).await),
             Action::CallOrigin(execution) => Event::Called(self.call_origin(execution, own).await),
             Action::Complete(target, response) => {
-                Event::Ended(self.claim(target).complete(response).await.ok())
+                Event::Ended(self.record(target).complete(response).await.ok())
             }
-            Action::Fail(target, cause) => Event::Ended(self.claim(target).fail(cause).await.ok()),
+            Action::Fail(target, cause) => Event::Ended(self.record(target).fail(cause).await.ok()),
             Action::Settle(target, settlement) => {
-                Event::Settled(self.claim(target).settle(settlement).await)
+                Event::Settled(self.record(target).settle(settlement).await)
             }
             Action::Respond(outcome) => return ControlFlow::Break(outcome),
         })
@@ -118,7 +118,7 @@ impl WriteRun<'_> {
     /// well; events have none.
     async fn begin(&self, target: Target) -> Event {
         if target == Target::BusinessKey || self.write.identity == Identity::Event {
-            return Event::Begun(self.claim(target).begin(&self.fingerprints).await);
+            return Event::Begun(self.record(target).begin(&self.fingerprints).await);
         }
         let asked = pin!(self.first.begin(&self.fingerprints));
         let copied = pin!(async {
@@ -265,10 +265,10 @@ impl WriteRun<'_> {
 
     /// Builds a stored response. Headers that are no text come from the record that replayed it.
     fn replay(&self, response: StoredResponse) -> Option<Answer> {
-        let claims = [Some(&self.first), self.second.as_ref()];
+        let records = [Some(&self.first), self.second.as_ref()];
         let is_odd = response.has_odd_headers();
-        let came = claims.into_iter().flatten().filter(|_| is_odd).find_map(|claim| {
-            claim.came().filter(|came| {
+        let came = records.into_iter().flatten().filter(|_| is_odd).find_map(|record| {
+            record.came().filter(|came| {
                 headers::odd(&response.headers, came)
                     .is_some_and(|odd| worker::Headers(odd).keys().next().is_some())
             })
@@ -278,7 +278,7 @@ impl WriteRun<'_> {
 
     fn follow_up(&self, next: FollowUp, status: Option<&KeyStatus>) -> Option<Work> {
         match next {
-            FollowUp::Fail(target, cause) => Some(self.claim(target).fail_later(cause)),
+            FollowUp::Fail(target, cause) => Some(self.record(target).fail_later(cause)),
             FollowUp::Copy(response) => {
                 let (fingerprint, now) = (self.fingerprints.signing(), clock::now());
                 let shortest = replica::shortest();
@@ -299,7 +299,7 @@ impl WriteRun<'_> {
         }
     }
 
-    fn claim(&self, target: Target) -> &Claim {
+    fn record(&self, target: Target) -> &RecordHandle {
         match target {
             Target::First => &self.first,
             Target::BusinessKey => self.second.as_ref().unwrap_or(&self.first),

@@ -4,7 +4,7 @@
 //! way of a keyed write from `begin` on. Until its signature is checked nothing is asked or stored.
 
 use crate::gateway::outcome::Outcome;
-use crate::gateway::record::Claim;
+use crate::gateway::record::RecordHandle;
 use crate::gateway::run::WriteRun;
 use crate::http::body_budget::Reservation;
 use crate::http::context::Caller;
@@ -54,7 +54,7 @@ async fn receive(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Outc
         },
         fingerprints: webhook::fingerprints(),
         key: Some(id),
-        first: Claim::new(shard, None, config.policy.of_events(), &caller.measure),
+        first: RecordHandle::new(shard, None, config.policy.of_events(), &caller.measure),
         second: None,
     };
     Ok(write_run.execute().await)
