@@ -53,7 +53,7 @@ pub(crate) use reading::text_in;
 use crate::canonical::{JsonPointer, PointerError};
 use crate::codec::list::entries;
 use crate::decision::{Completion, Decision, Execution};
-use crate::policy::AnswerClass;
+use crate::policy::ResponseClass;
 use crate::request::route::{Route, RouteError, rule_for};
 use crate::response::StoredResponse;
 use core::fmt;
@@ -239,7 +239,7 @@ pub fn end_of_key(number: Completion, own: &StoredResponse) -> KeyEnd {
         Completion::LeaseLost(stands) => match *stands {
             Decision::Replay(response) => KeyEnd::Adopt(response),
             // Another attempt may bring another answer: this one must not read as the last word.
-            stands if AnswerClass::of_status(own.status) == AnswerClass::Final => {
+            stands if ResponseClass::of_status(own.status) == ResponseClass::Final => {
                 KeyEnd::Unknown(stands)
             }
             _ => KeyEnd::Own,

@@ -97,7 +97,7 @@ pub use decision::{
     Settlement, Settling, Step,
 };
 pub use lifecycle::Attempt;
-pub use policy::{AnswerClass, ExpiredKey, Policy, UnknownOutcome};
+pub use policy::{ExpiredKey, Policy, ResponseClass, UnknownOutcome};
 
 // What is stored.
 pub use header_list::HeaderList;

@@ -27,7 +27,7 @@
 //! | Voided | KeyVoided | – | LeaseLost | – | unchanged |
 //! | Expired | KeyExpired | – | LeaseLost | – | unchanged |
 //!
-//! By its status ([`AnswerClass`](crate::AnswerClass)): final → Completed; not executed → Released, or
+//! By its status ([`ResponseClass`](crate::ResponseClass)): final → Completed; not executed → Released, or
 //! Unknown when `maybe_executed`; unknown → Unknown; repeat elsewhere → absent, or Unknown when
 //! `maybe_executed`.
 //!

@@ -78,12 +78,12 @@ impl Policy {
 
     /// What an origin's status says about the operation, under this policy: a number is bound only
     /// by a 2xx, so that a request refused with 400 does not burn it.
-    pub fn class_of(&self, status: u16) -> AnswerClass {
-        match AnswerClass::of_status(status) {
-            AnswerClass::Final
+    pub fn class_of(&self, status: u16) -> ResponseClass {
+        match ResponseClass::of_status(status) {
+            ResponseClass::Final
                 if self.expired_key == ExpiredKey::Remember && !(200..300).contains(&status) =>
             {
-                AnswerClass::NotExecuted
+                ResponseClass::NotExecuted
             }
             class => class,
         }
@@ -92,7 +92,7 @@ impl Policy {
 
 /// What an origin's status says about the operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AnswerClass {
+pub enum ResponseClass {
     /// The answer of the key: kept and replayed.
     Final,
     /// Surely not executed; the same key may try again.
@@ -103,7 +103,7 @@ pub enum AnswerClass {
     RepeatElsewhere,
 }
 
-impl AnswerClass {
+impl ResponseClass {
     /// Which answers are kept.
     ///
     /// | status | class | why |
@@ -143,13 +143,13 @@ mod tests {
     fn every_status_has_its_class() {
         for status in 200..=999 {
             let expected = match status {
-                307 | 308 => AnswerClass::RepeatElsewhere,
-                401 | 403 | 407 | 417 | 421 | 423 | 425 | 429 => AnswerClass::NotExecuted,
-                408 | 409 => AnswerClass::Unknown,
-                500.. => AnswerClass::Unknown,
-                _ => AnswerClass::Final,
+                307 | 308 => ResponseClass::RepeatElsewhere,
+                401 | 403 | 407 | 417 | 421 | 423 | 425 | 429 => ResponseClass::NotExecuted,
+                408 | 409 => ResponseClass::Unknown,
+                500.. => ResponseClass::Unknown,
+                _ => ResponseClass::Final,
             };
-            assert_eq!(AnswerClass::of_status(status), expected, "{status}");
+            assert_eq!(ResponseClass::of_status(status), expected, "{status}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::step::{current, keep, unless_gone, untouched, write};
 use crate::decision::{Change, ChangeKind, Completion, Decision, LifecycleCall, Next, Step};
-use crate::policy::AnswerClass;
+use crate::policy::ResponseClass;
 use crate::record::{Life, Record, ReleaseCause, State, Token, UnknownCause};
 use crate::response::StoredResponse;
 use crate::time::UnixMillis;
@@ -16,13 +16,15 @@ pub(super) fn record_response(
     let (status, request_id) = (response.status, response.request_id.clone());
     let call = LifecycleCall::Complete;
     record.state = match record.policy.class_of(status) {
-        AnswerClass::Final => completed(&record, response, now),
-        AnswerClass::NotExecuted => not_executed(&record, ReleaseCause::Status(status), now),
-        AnswerClass::Unknown => State::Unknown { cause: UnknownCause::Status(status), since: now },
-        AnswerClass::RepeatElsewhere if record.maybe_executed => {
+        ResponseClass::Final => completed(&record, response, now),
+        ResponseClass::NotExecuted => not_executed(&record, ReleaseCause::Status(status), now),
+        ResponseClass::Unknown => {
+            State::Unknown { cause: UnknownCause::Status(status), since: now }
+        }
+        ResponseClass::RepeatElsewhere if record.maybe_executed => {
             State::Unknown { cause: UnknownCause::EarlierAttempt, since: now }
         }
-        AnswerClass::RepeatElsewhere => {
+        ResponseClass::RepeatElsewhere => {
             let change = Change {
                 cause: None,
                 state: None,

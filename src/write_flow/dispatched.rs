@@ -6,7 +6,7 @@ use super::{
 use crate::business_key::{self, KeyEnd};
 use crate::decision::{Completion, FailCause};
 use crate::error::{Recourse, Rejection};
-use crate::policy::{AnswerClass, UnknownOutcome};
+use crate::policy::{ResponseClass, UnknownOutcome};
 use crate::record::KeyStatus;
 use crate::response::StoredResponse;
 
@@ -91,17 +91,17 @@ impl WriteFlow {
     fn cause_of_unstored(&self, target: Target, own: &StoredResponse) -> FailCause {
         let is_bound_by_success =
             target == Target::BusinessKey || self.write.identity != Identity::Key;
-        match AnswerClass::of_status(own.status) {
-            AnswerClass::Final if is_bound_by_success && !own.is_success() => {
+        match ResponseClass::of_status(own.status) {
+            ResponseClass::Final if is_bound_by_success && !own.is_success() => {
                 FailCause::NotDispatched
             }
             // No person waits for an event to find out; the receiver knows it by its id.
-            AnswerClass::Final if self.write.identity == Identity::Event => {
+            ResponseClass::Final if self.write.identity == Identity::Event => {
                 FailCause::ConnectionLost
             }
-            AnswerClass::Final => FailCause::NotStored,
-            AnswerClass::Unknown => FailCause::ConnectionLost,
-            AnswerClass::NotExecuted | AnswerClass::RepeatElsewhere => FailCause::NotDispatched,
+            ResponseClass::Final => FailCause::NotStored,
+            ResponseClass::Unknown => FailCause::ConnectionLost,
+            ResponseClass::NotExecuted | ResponseClass::RepeatElsewhere => FailCause::NotDispatched,
         }
     }
 }

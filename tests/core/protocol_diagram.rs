@@ -8,8 +8,8 @@ use crate::support::lifecycle::requests::answer;
 use crate::support::lifecycle::situations::{NOW, Situation, request_of, token_of};
 use oncekey::webhook::WebhookError;
 use oncekey::{
-    AnswerClass, Attempt, BusinessKeys, Decision, Dialect, FailCause, FormKeyError, KeyError,
-    KeyState, Next, Record, Recourse, Rejection, ScopeError, ScopeSources, Settlement, Step,
+    Attempt, BusinessKeys, Decision, Dialect, FailCause, FormKeyError, KeyError, KeyState, Next,
+    Record, Recourse, Rejection, ResponseClass, ScopeError, ScopeSources, Settlement, Step,
     lifecycle,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -199,11 +199,11 @@ fn diagram() -> String {
 fn responses() -> String {
     let mut classes = BTreeMap::<&str, Vec<u16>>::new();
     for status in 200..=599 {
-        let class = match AnswerClass::of_status(status) {
-            AnswerClass::Final => "1 final: kept and replayed",
-            AnswerClass::NotExecuted => "2 not executed: the key is released",
-            AnswerClass::Unknown => "3 unknown: it may have been executed",
-            AnswerClass::RepeatElsewhere => "4 repeat elsewhere: no record is left",
+        let class = match ResponseClass::of_status(status) {
+            ResponseClass::Final => "1 final: kept and replayed",
+            ResponseClass::NotExecuted => "2 not executed: the key is released",
+            ResponseClass::Unknown => "3 unknown: it may have been executed",
+            ResponseClass::RepeatElsewhere => "4 repeat elsewhere: no record is left",
         };
         classes.entry(class).or_default().push(status);
     }

@@ -1,7 +1,7 @@
 //! What the result of one attempt means.
 
 use crate::canonical::MediaType;
-use crate::policy::AnswerClass;
+use crate::policy::ResponseClass;
 
 /// The result of an attempt.
 #[derive(Clone, Copy, Debug)]
@@ -299,7 +299,7 @@ impl ResponseSummary<'_> {
         let ambiguous = Outcome::Ambiguous(UnknownReason::Status(http_status));
         let is_retryable = self.is("api_error") || self.is("api_connection_error");
         let is_conflict_of_the_api = http_status == 409 && self.is("invalid_request_error");
-        match (http_status, AnswerClass::of_status(http_status)) {
+        match (http_status, ResponseClass::of_status(http_status)) {
             (200..300, _) if self.redirected => Outcome::Unsettled(UnknownReason::Redirected),
             (200..300, _) if sends_proof && !self.is_not_stored() => {
                 Outcome::Unsettled(UnknownReason::NoProof)
@@ -307,17 +307,17 @@ impl ResponseSummary<'_> {
             (200..300, _) => Outcome::Succeeded { http_status },
             (..400, _) => ambiguous,
             _ if self.redirected => ambiguous,
-            (_, AnswerClass::NotExecuted) if is_open && !again => {
+            (_, ResponseClass::NotExecuted) if is_open && !again => {
                 Outcome::Unsettled(UnknownReason::Status(http_status))
             }
             _ if is_open => ambiguous,
-            (_, AnswerClass::NotExecuted) if again => Outcome::NotExecuted { http_status, again },
+            (_, ResponseClass::NotExecuted) if again => Outcome::NotExecuted { http_status, again },
             _ if is_retryable => ambiguous,
-            (_, AnswerClass::Unknown) if !is_conflict_of_the_api => ambiguous,
-            (_, AnswerClass::NotExecuted) if context.maybe_executed => {
+            (_, ResponseClass::Unknown) if !is_conflict_of_the_api => ambiguous,
+            (_, ResponseClass::NotExecuted) if context.maybe_executed => {
                 Outcome::Unsettled(UnknownReason::Status(http_status))
             }
-            (_, AnswerClass::NotExecuted) => Outcome::NotExecuted { http_status, again },
+            (_, ResponseClass::NotExecuted) => Outcome::NotExecuted { http_status, again },
             _ if context.maybe_executed && !is_named => Outcome::Unsettled(UnknownReason::NoProof),
             _ if sends_proof && !self.is_not_stored() => {
                 Outcome::NotExecuted { http_status, again }
@@ -344,7 +344,7 @@ impl ResponseSummary<'_> {
 /// Returns whether [`Context::final_statuses`] may list this status: a 4xx that is about a key.
 /// 401, 403, 407, 408, 409, 417, 421, 423, 425 and 429 never are.
 pub fn is_final_status(status: u16) -> bool {
-    matches!(status, 400..500) && AnswerClass::of_status(status) == AnswerClass::Final
+    matches!(status, 400..500) && ResponseClass::of_status(status) == ResponseClass::Final
 }
 
 /// Returns whether a status below 400 ended the request, as a success or a redirect.

@@ -9,7 +9,7 @@ use crate::shard::client::{Patience, ShardClient};
 use crate::shard::protocol::{Decided, Inspect, Operation, Settle, Subject, Void, Whose};
 use oncekey::response::is_request_id;
 use oncekey::{
-    AnswerClass, HeaderList, IdempotencyKey, KeyStatus, Millis, Rejection, ScopedKey, Settlement,
+    HeaderList, IdempotencyKey, KeyStatus, Millis, Rejection, ResponseClass, ScopedKey, Settlement,
     Settling, StoredResponse, UnixMillis,
 };
 use platform::clock;
@@ -130,7 +130,7 @@ fn parse_settlement(body: &[u8], caller: &Caller) -> Result<Settlement, String> 
         _ => return Err(OUTCOME.to_owned()),
     }
     // Any other status would be no answer of the key if the origin gave it, so it is none here.
-    let is_answer = |status| AnswerClass::of_status(status) == AnswerClass::Final;
+    let is_answer = |status| ResponseClass::of_status(status) == ResponseClass::Final;
     let status = match take(&mut fields, "status") {
         Some(Json::Integer(status @ 200..=499)) if is_answer(status as u16) => status as u16,
         _ => return Err(STATUS.to_owned()),

@@ -10,7 +10,7 @@ use crate::property::Property;
 use crate::reached::Event;
 use oncekey::write_flow::Target;
 use oncekey::{
-    AnswerClass, Decision, ExpiredKey, FailCause, KeyState, Next, Policy, Record, State,
+    Decision, ExpiredKey, FailCause, KeyState, Next, Policy, Record, ResponseClass, State,
     StoredResponse, Token, UnixMillis,
 };
 
@@ -81,7 +81,7 @@ impl Brought<'_> {
         match self {
             Self::Answer(response) => matches!(
                 policy.class_of(response.status),
-                AnswerClass::NotExecuted | AnswerClass::RepeatElsewhere
+                ResponseClass::NotExecuted | ResponseClass::RepeatElsewhere
             ),
             Self::Failure(cause) => *cause == FailCause::NotDispatched,
             Self::Renewal => false,
@@ -255,7 +255,7 @@ impl Witness {
             let leaves_nothing = matches!(
                 change,
                 Change::ByAttempt(_, _, Brought::Answer(response))
-                    if AnswerClass::of_status(response.status) == AnswerClass::RepeatElsewhere
+                    if ResponseClass::of_status(response.status) == ResponseClass::RepeatElsewhere
             );
             if leaves_nothing && before.is_some_and(|record| !record.maybe_executed) {
                 // With the record its attempts are forgotten, too.

@@ -6,7 +6,7 @@ use crate::property::Property;
 use crate::world::World;
 use crate::world::requests::{self, Asked, FOUND, is_same, made_for};
 use oncekey::write_flow::{CallerResponse, Identity, Target};
-use oncekey::{AnswerClass, State, StoredResponse, UnixMillis, UnknownOutcome, replica};
+use oncekey::{ResponseClass, State, StoredResponse, UnixMillis, UnknownOutcome, replica};
 
 impl World {
     /// A write calls the origin.
@@ -115,7 +115,7 @@ impl World {
         let kept = match answer {
             CallerResponse::Replay(response) => Some(response),
             CallerResponse::Own => {
-                own.filter(|own| policy.class_of(own.status) == AnswerClass::Final)
+                own.filter(|own| policy.class_of(own.status) == ResponseClass::Final)
             }
             CallerResponse::NotStored | CallerResponse::Duplicate | CallerResponse::Rejected(_) => {
                 None
