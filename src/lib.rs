@@ -106,6 +106,6 @@ pub use response::{Kept, StoredResponse};
 
 // What the caller gets.
 pub use error::{Dialect, Problem, Recourse, Rejection};
-pub use should_retry::Asked;
+pub use should_retry::RequestKind;
 
 pub use time::{Millis, UnixMillis};

@@ -9,9 +9,9 @@
 use crate::error::{Recourse, Rejection};
 use crate::record::KeyState;
 
-/// What was asked for, as far as it decides whether to send it again is safe.
+/// What was request_kind for, as far as it decides whether to send it again is safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Asked {
+pub enum RequestKind {
     /// A read, which changes nothing.
     Read,
     /// A write that nothing names: sent again, it is another one.
@@ -22,8 +22,8 @@ pub enum Asked {
     Event,
 }
 
-impl Asked {
-    /// Whether the response says how the key stands, also where no record was asked.
+impl RequestKind {
+    /// Whether the response says how the key stands, also where no record was request_kind.
     pub fn names_a_key(self) -> bool {
         self == Self::KeyedWrite
     }
@@ -31,9 +31,9 @@ impl Asked {
 
 impl Rejection {
     /// Whether the same request, with the same key, may succeed a little later.
-    pub fn should_retry(&self, asked: Asked) -> bool {
+    pub fn should_retry(&self, request_kind: RequestKind) -> bool {
         match self {
-            Self::OfBusinessKey { why, .. } => why.should_retry(asked),
+            Self::OfBusinessKey { why, .. } => why.should_retry(request_kind),
             // Nothing was executed by this request, and what is in its way passes.
             Self::InProgress
             | Self::BodyUnreadable
@@ -43,7 +43,7 @@ impl Rejection {
             Self::OriginUnreachable(recourse) | Self::OriginTimedOut(recourse) => {
                 !matches!(recourse, Recourse::FindOut | Recourse::AskWithKey)
             }
-            Self::Internal => asked != Asked::Write,
+            Self::Internal => request_kind != RequestKind::Write,
             _ => false,
         }
     }
@@ -68,7 +68,9 @@ mod tests {
 
     #[test]
     fn what_waiting_mends_is_sent_again_and_nothing_else() {
-        for asked in [Asked::Read, Asked::Write, Asked::KeyedWrite, Asked::Event] {
+        for request_kind in
+            [RequestKind::Read, RequestKind::Write, RequestKind::KeyedWrite, RequestKind::Event]
+        {
             for passes in [
                 Rejection::InProgress,
                 Rejection::BodyUnreadable,
@@ -76,7 +78,7 @@ mod tests {
                 Rejection::Overloaded,
                 Rejection::TooLateToDispatch,
             ] {
-                assert!(passes.should_retry(asked), "{passes:?}");
+                assert!(passes.should_retry(request_kind), "{passes:?}");
             }
             for stays in [
                 Rejection::Mismatch,
@@ -90,7 +92,7 @@ mod tests {
                 Rejection::Misconfigured(String::new()),
                 Rejection::Invalid(String::new()),
             ] {
-                assert!(!stays.should_retry(asked), "{stays:?}");
+                assert!(!stays.should_retry(request_kind), "{stays:?}");
             }
         }
     }
@@ -104,12 +106,12 @@ mod tests {
             (Recourse::FindOut, false),
             (Recourse::AskWithKey, false),
         ] {
-            let asked = Asked::KeyedWrite;
-            assert_eq!(Rejection::OriginTimedOut(recourse).should_retry(asked), again);
-            assert_eq!(Rejection::OriginUnreachable(recourse).should_retry(asked), again);
+            let request_kind = RequestKind::KeyedWrite;
+            assert_eq!(Rejection::OriginTimedOut(recourse).should_retry(request_kind), again);
+            assert_eq!(Rejection::OriginUnreachable(recourse).should_retry(request_kind), again);
         }
-        assert!(!Rejection::Internal.should_retry(Asked::Write));
-        assert!(Rejection::Internal.should_retry(Asked::KeyedWrite));
+        assert!(!Rejection::Internal.should_retry(RequestKind::Write));
+        assert!(Rejection::Internal.should_retry(RequestKind::KeyedWrite));
     }
 
     #[test]

@@ -24,7 +24,7 @@ use http::request::Incoming;
 use http::response::Answer;
 use oncekey::path::leads_out;
 use oncekey::webhook::is_inbound;
-use oncekey::{Asked, Dialect, Rejection};
+use oncekey::{Dialect, Rejection, RequestKind};
 use platform::{panic, random};
 use std::rc::Rc;
 use worker::{Context, Env, Request, Response, Result, event};
@@ -95,7 +95,7 @@ fn misconfigured(problem: String, incoming: &Incoming, request_id: &str) -> Resp
     worker::console_error!("{problem}");
     let rejection = Rejection::Misconfigured(problem);
     let is_keyed = incoming.is_write() && incoming.header("idempotency-key").is_some();
-    let asked = if is_keyed { Asked::KeyedWrite } else { Asked::Write };
+    let asked = if is_keyed { RequestKind::KeyedWrite } else { RequestKind::Write };
     let accept = incoming.header("accept");
     let mut answer = Answer::of_rejection(&rejection, Dialect::Kukopay, accept, request_id, asked);
     answer.set("x-request-id", request_id);

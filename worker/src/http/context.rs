@@ -9,7 +9,7 @@ use crate::http::response::{Answer, Body};
 use crate::metrics::Measure;
 use oncekey::caching::keep_private;
 use oncekey::webhook::is_inbound;
-use oncekey::{Asked, KeyState, KeyStatus, Rejection};
+use oncekey::{KeyState, KeyStatus, Rejection, RequestKind};
 use std::cell::Cell;
 use std::rc::Rc;
 use worker::Response;
@@ -22,7 +22,7 @@ pub(crate) struct Caller {
     /// What is counted and timed of it.
     pub(crate) measure: Rc<Measure>,
     /// What is asked for. Whether a write is keyed may be known only once its body is read.
-    asked: Cell<Asked>,
+    asked: Cell<RequestKind>,
     /// The room of the response in the isolate's memory.
     pub(crate) room: Rc<Reservation>,
     /// The `Origin` of the page that asks, if a page asks.
@@ -36,13 +36,13 @@ impl Caller {
         let (origin, accept) = (header("origin"), header("accept"));
         let asked = if !incoming.is_write() || incoming.path.starts_with("/_oncekey/") {
             // Calls about keys and of operators may be made again like a read.
-            Asked::Read
+            RequestKind::Read
         } else if is_inbound(&incoming.path) {
-            Asked::Event
+            RequestKind::Event
         } else if incoming.header("idempotency-key").is_some() {
-            Asked::KeyedWrite
+            RequestKind::KeyedWrite
         } else {
-            Asked::Write
+            RequestKind::Write
         };
         let (measure, asked) = (Rc::new(Measure::begin()), Cell::new(asked));
         let room = Rc::new(Reservation::of_response());
@@ -51,7 +51,7 @@ impl Caller {
 
     /// Notes whether something names the write: a key or a business key.
     pub(crate) fn is_keyed(&self, is_keyed: bool) {
-        self.asked.set(if is_keyed { Asked::KeyedWrite } else { Asked::Write });
+        self.asked.set(if is_keyed { RequestKind::KeyedWrite } else { RequestKind::Write });
     }
 
     /// The answer to a request that gets none of the origin's.

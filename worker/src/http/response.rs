@@ -3,7 +3,7 @@
 use crate::http::body_budget::Reservation;
 use crate::http::delivery::{self, Delivery};
 use crate::http::headers::{self, is_taken_off};
-use oncekey::{Asked, Dialect, HeaderList, KeyStatus, Rejection, StoredResponse};
+use oncekey::{Dialect, HeaderList, KeyStatus, Rejection, RequestKind, StoredResponse};
 use platform::clock;
 use std::rc::Rc;
 use worker::web_sys::{self, ReadableStream};
@@ -43,7 +43,7 @@ impl Answer {
         dialect: Dialect,
         accept: Option<&str>,
         request_id: &str,
-        asked: Asked,
+        asked: RequestKind,
     ) -> Self {
         let problem = rejection.problem(dialect, accept, request_id);
         let body = Body::Bytes(problem.body.into_bytes());
