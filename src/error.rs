@@ -106,7 +106,7 @@ pub enum Recourse {
 
 /// A rejection as it goes out.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Problem {
+pub struct ErrorResponse {
     /// The HTTP status.
     pub status: u16,
     /// The plain name, which machines compare.
@@ -141,7 +141,12 @@ impl Decision {
 impl Rejection {
     /// The rejection in a dialect. `accept` is the request's `Accept` header: who asks for
     /// `application/problem+json` gets such a body in either dialect, with the dialect's status.
-    pub fn problem(&self, dialect: Dialect, accept: Option<&str>, request_id: &str) -> Problem {
+    pub fn to_response(
+        &self,
+        dialect: Dialect,
+        accept: Option<&str>,
+        request_id: &str,
+    ) -> ErrorResponse {
         let ietf = dialect == Dialect::Ietf;
         let (status, code, retry_after) = self.kind(ietf);
         let asked = accept.is_some_and(|types| types.to_ascii_lowercase().contains(PROBLEM_JSON));
@@ -174,7 +179,7 @@ impl Rejection {
         error.push(("message", json_string(&message)));
         error.append(&mut last);
         fields.push(("error", json_object(&error)));
-        Problem {
+        ErrorResponse {
             status,
             code,
             content_type,
@@ -373,40 +378,40 @@ mod tests {
 
     #[test]
     fn our_dialect_names_type_and_code_alike() {
-        let problem = Rejection::Mismatch.problem(Dialect::Kukopay, None, "req_1");
-        assert_eq!((problem.status, problem.content_type), (400, "application/json"));
+        let response = Rejection::Mismatch.to_response(Dialect::Kukopay, None, "req_1");
+        assert_eq!((response.status, response.content_type), (400, "application/json"));
         assert!(
-            problem.body.starts_with(r#"{"type":"idempotency_error","message":"This"#),
+            response.body.starts_with(r#"{"type":"idempotency_error","message":"This"#),
             "{}",
-            problem.body
+            response.body
         );
         assert!(
-            problem.body.contains(r#""code":"idempotency_error","request_id":"req_1","error":"#)
+            response.body.contains(r#""code":"idempotency_error","request_id":"req_1","error":"#)
         );
     }
 
     #[test]
     fn an_error_is_also_where_sdks_look_for_it() {
         for dialect in [Dialect::Kukopay, Dialect::Ietf] {
-            let problem = Rejection::InProgress.problem(dialect, None, "req_1");
+            let response = Rejection::InProgress.to_response(dialect, None, "req_1");
             let error = r#","error":{"type":"idempotency_in_progress","code":"idempotency_in_progress","message":"A request with this idempotency key is in progress. Retry later with the same key.","request_id":"req_1"}}"#;
-            assert!(problem.body.ends_with(error), "{}", problem.body);
+            assert!(response.body.ends_with(error), "{}", response.body);
         }
     }
 
     #[test]
     fn the_draft_dialect_is_rfc_9457_and_keeps_the_plain_code() {
-        let problem = Rejection::Mismatch.problem(Dialect::Ietf, None, "req_1");
-        assert_eq!((problem.status, problem.content_type), (422, "application/problem+json"));
+        let response = Rejection::Mismatch.to_response(Dialect::Ietf, None, "req_1");
+        assert_eq!((response.status, response.content_type), (422, "application/problem+json"));
         for field in [
             r#""type":"urn:oncekey:problem:idempotency_error""#,
             r#""title":"Idempotency error""#,
             r#""status":422"#,
             r#""code":"idempotency_error""#,
         ] {
-            assert!(problem.body.contains(field), "{field} in {}", problem.body);
+            assert!(response.body.contains(field), "{field} in {}", response.body);
         }
-        let asked = Rejection::Mismatch.problem(
+        let asked = Rejection::Mismatch.to_response(
             Dialect::Kukopay,
             Some("text/html, Application/Problem+JSON"),
             "",
@@ -417,15 +422,16 @@ mod tests {
 
     #[test]
     fn a_request_id_of_the_origin_cannot_break_the_body() {
-        let problem = Rejection::Internal.problem(Dialect::Kukopay, None, "a\"b\\c\nd");
-        assert!(problem.body.ends_with(r#""request_id":"a\"b\\c\u000ad"}}"#), "{}", problem.body);
+        let response = Rejection::Internal.to_response(Dialect::Kukopay, None, "a\"b\\c\nd");
+        assert!(response.body.ends_with(r#""request_id":"a\"b\\c\u000ad"}}"#), "{}", response.body);
     }
 
     #[test]
     fn a_method_that_is_not_taken_names_those_that_are() {
-        let problem = Rejection::MethodNotAllowed("GET, HEAD").problem(Dialect::Kukopay, None, "");
-        assert_eq!((problem.status, problem.allow), (405, Some("GET, HEAD")));
-        assert_eq!(Rejection::NotFound.problem(Dialect::Kukopay, None, "").allow, None);
+        let response =
+            Rejection::MethodNotAllowed("GET, HEAD").to_response(Dialect::Kukopay, None, "");
+        assert_eq!((response.status, response.allow), (405, Some("GET, HEAD")));
+        assert_eq!(Rejection::NotFound.to_response(Dialect::Kukopay, None, "").allow, None);
     }
 
     #[test]
@@ -442,13 +448,10 @@ mod tests {
 
     #[test]
     fn not_replayable_tells_the_first_status() {
-        let problem = Rejection::NotReplayable { http_status: Some(201), resource: None }.problem(
-            Dialect::Kukopay,
-            None,
-            "",
-        );
-        assert!(problem.body.contains(r#""http_status":201"#));
-        let unlisted = Rejection::NotReplayable { http_status: None, resource: None }.problem(
+        let response = Rejection::NotReplayable { http_status: Some(201), resource: None }
+            .to_response(Dialect::Kukopay, None, "");
+        assert!(response.body.contains(r#""http_status":201"#));
+        let unlisted = Rejection::NotReplayable { http_status: None, resource: None }.to_response(
             Dialect::Kukopay,
             None,
             "",

@@ -105,7 +105,7 @@ pub use record::{KeyState, KeyStatus, Record, RecordError, State, Token};
 pub use response::{Kept, StoredResponse};
 
 // What the caller gets.
-pub use error::{Dialect, Problem, Recourse, Rejection};
+pub use error::{Dialect, ErrorResponse, Recourse, Rejection};
 pub use should_retry::RequestKind;
 
 pub use time::{Millis, UnixMillis};

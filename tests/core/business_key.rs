@@ -436,15 +436,15 @@ fn an_error_names_the_number() {
         let rejection =
             Rejection::OfBusinessKey { why: Box::new(why.clone()), business_key: number.clone() };
         for (dialect, status) in [Dialect::Kukopay, Dialect::Ietf].into_iter().zip(status) {
-            let [problem, plain] =
-                [&rejection, &why].map(|rejection| rejection.problem(dialect, None, "req_1"));
-            assert_eq!((problem.status, problem.code), (status, code));
-            assert_eq!((plain.status, plain.retry_after), (status, problem.retry_after));
-            assert!(problem.body.contains(r#"order.no \"A\"1\""#), "{}", problem.body);
-            assert!(problem.body.contains(r#""param":"order.no""#));
-            assert!(!problem.body.contains("this idempotency key"), "{}", problem.body);
-            assert_eq!(problem.body.contains("different content"), code == "idempotency_error");
-            assert_eq!(problem.body.contains("resource_id"), code == "idempotency_not_replayable");
+            let [error, plain] =
+                [&rejection, &why].map(|rejection| rejection.to_response(dialect, None, "req_1"));
+            assert_eq!((error.status, error.code), (status, code));
+            assert_eq!((plain.status, plain.retry_after), (status, error.retry_after));
+            assert!(error.body.contains(r#"order.no \"A\"1\""#), "{}", error.body);
+            assert!(error.body.contains(r#""param":"order.no""#));
+            assert!(!error.body.contains("this idempotency key"), "{}", error.body);
+            assert_eq!(error.body.contains("different content"), code == "idempotency_error");
+            assert_eq!(error.body.contains("resource_id"), code == "idempotency_not_replayable");
         }
     }
     assert!(!format!("{number:?}").contains("A\""), "no log shows the number");

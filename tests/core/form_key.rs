@@ -301,8 +301,8 @@ fn every_refusal_is_a_400_that_says_what_to_do() {
         FormKeyError::Ambiguous,
         FormKeyError::Unreadable,
     ] {
-        let problem = Rejection::FormKey(error).problem(Dialect::Kukopay, None, "");
-        assert_eq!((problem.status, problem.code), (400, "invalid_request_error"));
+        let response = Rejection::FormKey(error).to_response(Dialect::Kukopay, None, "");
+        assert_eq!((response.status, response.code), (400, "invalid_request_error"));
         assert!(error.to_string().contains(". Send "), "{error}");
     }
     let shown = format!("{:?}", take(PAIRS, "key=secret&card=4242").unwrap());

@@ -313,7 +313,7 @@ fn errors() -> String {
     ];
     for (case, rejection) in cases {
         let [ours, ietf] = [Dialect::Kukopay, Dialect::Ietf]
-            .map(|dialect| rejection.problem(dialect, None, "req_1"));
+            .map(|dialect| rejection.to_response(dialect, None, "req_1"));
         assert_eq!(ours.code, ietf.code);
         let retry_after = ours.retry_after.map_or(String::new(), |seconds| format!("{seconds} s"));
         lines.push(format!(

@@ -40,7 +40,7 @@ async fn fetch(request: Request, env: Env, context: Context) -> Result<Response>
     let request_id = random::request_id();
     let config = match config::load(&env) {
         Ok(config) => config,
-        Err(problem) => return Ok(misconfigured(problem, &incoming, &request_id)),
+        Err(error) => return Ok(misconfigured(error, &incoming, &request_id)),
     };
     if let Some(mut answer) = cors::preflight(&config.cors, &incoming) {
         answer.set("x-request-id", &request_id);
@@ -91,9 +91,9 @@ async fn respond(env: &Env, caller: &Caller, incoming: Incoming) -> Outcome {
 }
 
 /// A Worker that is not set up right serves nothing: it says what is wrong.
-fn misconfigured(problem: String, incoming: &Incoming, request_id: &str) -> Response {
-    worker::console_error!("{problem}");
-    let rejection = Rejection::Misconfigured(problem);
+fn misconfigured(error: String, incoming: &Incoming, request_id: &str) -> Response {
+    worker::console_error!("{error}");
+    let rejection = Rejection::Misconfigured(error);
     let is_keyed = incoming.is_write() && incoming.header("idempotency-key").is_some();
     let asked = if is_keyed { RequestKind::KeyedWrite } else { RequestKind::Write };
     let accept = incoming.header("accept");

@@ -45,15 +45,15 @@ impl Answer {
         request_id: &str,
         asked: RequestKind,
     ) -> Self {
-        let problem = rejection.problem(dialect, accept, request_id);
-        let body = Body::Bytes(problem.body.into_bytes());
-        let mut answer = Self::new(problem.status, HeaderList::default(), body);
-        answer.set("content-type", problem.content_type);
+        let error = rejection.to_response(dialect, accept, request_id);
+        let body = Body::Bytes(error.body.into_bytes());
+        let mut answer = Self::new(error.status, HeaderList::default(), body);
+        answer.set("content-type", error.content_type);
         answer.set("cache-control", "no-store");
-        if let Some(seconds) = problem.retry_after {
+        if let Some(seconds) = error.retry_after {
             answer.set("retry-after", &seconds.to_string());
         }
-        if let Some(allow) = problem.allow {
+        if let Some(allow) = error.allow {
             answer.set("allow", allow);
         }
         if asked.names_a_key() {

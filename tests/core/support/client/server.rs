@@ -171,8 +171,8 @@ impl Server {
 fn said(decision: &Decision, status: Option<&KeyStatus>) -> Said {
     match (decision.rejection(), decision) {
         (Some(rejection), _) => {
-            let problem = rejection.problem(Dialect::Kukopay, None, "");
-            Said { status: problem.status, code: Some(problem.code), ..head(status) }
+            let error = rejection.to_response(Dialect::Kukopay, None, "");
+            Said { status: error.status, code: Some(error.code), ..head(status) }
         }
         (None, Decision::Replay(response)) => {
             Said { status: response.status, replayed: true, ..head(status) }

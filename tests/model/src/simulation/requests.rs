@@ -92,6 +92,6 @@ pub(super) fn key(text: &str) -> IdempotencyKey {
 
 /// Status and code of a rejection, as callers see them.
 pub(super) fn told(rejection: &Rejection) -> (u16, &'static str, Option<u32>) {
-    let problem = rejection.problem(oncekey::Dialect::Kukopay, None, "");
-    (problem.status, problem.code, problem.retry_after)
+    let response = rejection.to_response(oncekey::Dialect::Kukopay, None, "");
+    (response.status, response.code, response.retry_after)
 }

@@ -38,8 +38,8 @@ impl Said {
             CallerResponse::Replay(response) => of(response.status, true, false),
             CallerResponse::Duplicate => of(200, false, false),
             CallerResponse::Rejected(rejection) => {
-                let problem = rejection.problem(Dialect::Kukopay, None, "");
-                Self { code: Some(problem.code), ..of(problem.status, false, false) }
+                let error = rejection.to_response(Dialect::Kukopay, None, "");
+                Self { code: Some(error.code), ..of(error.status, false, false) }
             }
         }
     }
