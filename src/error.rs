@@ -93,13 +93,13 @@ pub enum Rejection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Recourse {
     /// A read changes nothing: it may be sent again.
-    SendAgain,
+    Retry,
     /// A write without a key: somebody has to find out what became of it.
-    FindOut,
+    LookUp,
     /// The same key is executed again.
     RetryWithKey,
     /// The key is held until its outcome is settled.
-    AskWithKey,
+    OnHold,
     /// Nothing was executed, and the same key may try again.
     NotExecuted,
 }
@@ -326,14 +326,14 @@ impl Recourse {
     /// The rest of a sentence that says why there is no response.
     const fn text(self) -> &'static str {
         match self {
-            Self::SendAgain => ". Send the request again.",
-            Self::FindOut => {
+            Self::Retry => ". Send the request again.",
+            Self::LookUp => {
                 ". The request may have been executed. Look up its result before you send it again: without an idempotency key, it would be executed a second time."
             }
             Self::RetryWithKey => {
                 ". The request may have been executed. Retry with the same idempotency key."
             }
-            Self::AskWithKey => {
+            Self::OnHold => {
                 ". The request may have been executed. It will not be executed again until its outcome is settled. Retry later with the same idempotency key, and do not use a new one."
             }
             Self::NotExecuted => {
@@ -437,10 +437,10 @@ mod tests {
     #[test]
     fn what_is_left_to_a_caller_fits_its_request() {
         let text = |recourse| Rejection::OriginUnreachable(recourse).message();
-        assert!(!text(Recourse::SendAgain).contains("key"));
-        assert!(text(Recourse::FindOut).contains("Look up its result"));
+        assert!(!text(Recourse::Retry).contains("key"));
+        assert!(text(Recourse::LookUp).contains("Look up its result"));
         assert!(text(Recourse::RetryWithKey).ends_with("Retry with the same idempotency key."));
-        assert!(text(Recourse::AskWithKey).contains("not be executed again until"));
+        assert!(text(Recourse::OnHold).contains("not be executed again until"));
         assert!(text(Recourse::NotExecuted).contains("was not executed. Retry"));
         let late = Rejection::OriginTimedOut(Recourse::RetryWithKey).message();
         assert!(late.starts_with("The API did not respond in time. "), "{late}");

@@ -41,7 +41,7 @@ impl Rejection {
             | Self::Overloaded
             | Self::TooLateToDispatch => true,
             Self::OriginUnreachable(recourse) | Self::OriginTimedOut(recourse) => {
-                !matches!(recourse, Recourse::FindOut | Recourse::AskWithKey)
+                !matches!(recourse, Recourse::LookUp | Recourse::OnHold)
             }
             Self::Internal => request_kind != RequestKind::Write,
             _ => false,
@@ -100,11 +100,11 @@ mod tests {
     #[test]
     fn a_broken_call_is_repeated_only_where_that_is_safe() {
         for (recourse, again) in [
-            (Recourse::SendAgain, true),
+            (Recourse::Retry, true),
             (Recourse::RetryWithKey, true),
             (Recourse::NotExecuted, true),
-            (Recourse::FindOut, false),
-            (Recourse::AskWithKey, false),
+            (Recourse::LookUp, false),
+            (Recourse::OnHold, false),
         ] {
             let request_kind = RequestKind::KeyedWrite;
             assert_eq!(Rejection::OriginTimedOut(recourse).should_retry(request_kind), again);
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn what_may_have_been_executed_is_never_nothing_known() {
-        let timed_out = Rejection::OriginTimedOut(Recourse::AskWithKey);
+        let timed_out = Rejection::OriginTimedOut(Recourse::OnHold);
         for rejection in [timed_out, Rejection::RecordUnreadable, Rejection::Internal] {
             assert_eq!(rejection.state_without_record(), "unknown");
         }

@@ -29,7 +29,7 @@ impl WriteFlow {
         let why = why(match (cause, self.write.unknown_outcome) {
             (FailCause::NotDispatched, _) => Recourse::NotExecuted,
             (_, UnknownOutcome::Retry) => Recourse::RetryWithKey,
-            (_, UnknownOutcome::Hold) => Recourse::AskWithKey,
+            (_, UnknownOutcome::Hold) => Recourse::OnHold,
         });
         let is_of_business_key = self.write.identity == Identity::BusinessKey;
         self.fail(cause, if is_of_business_key { self.of_business_key(why) } else { why })

@@ -156,7 +156,7 @@ fn what_the_caller_can_do_is_said_in_its_own_case() {
     use UnknownOutcome::{Hold, Retry};
     for (unreachable, policy, recourse) in [
         (ConnectionLost, Retry, Recourse::RetryWithKey),
-        (ConnectionLost, Hold, Recourse::AskWithKey),
+        (ConnectionLost, Hold, Recourse::OnHold),
         (NotDispatched, Hold, Recourse::NotExecuted),
         (NotDispatched, Retry, Recourse::NotExecuted),
     ] {

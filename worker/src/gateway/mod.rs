@@ -204,7 +204,7 @@ async fn pass_through(
     read: Option<&[u8]>,
 ) -> Answer {
     let request = OriginRequest::keyless(incoming, read, &caller.request_id);
-    let recourse = if incoming.is_write() { Recourse::FindOut } else { Recourse::SendAgain };
+    let recourse = if incoming.is_write() { Recourse::LookUp } else { Recourse::Retry };
     match origin::call(env, &caller.config, request, &Deadline::never()).await {
         Ok(answer) => answer.pass_on(),
         Err(_) => caller.reject(&Rejection::OriginUnreachable(recourse)),
