@@ -59,7 +59,7 @@ pub fn copy(
 
 /// What an attempt is told from a replica's copy, or `None` when the copy says nothing that counts:
 /// then only the authority can tell.
-pub fn believe(copy: Record, attempt: &Attempt<'_>, now: UnixMillis) -> Option<Step<Decision>> {
+pub fn verify(copy: Record, attempt: &Attempt<'_>, now: UnixMillis) -> Option<Step<Decision>> {
     let fresh = copy.expires_at().is_some_and(|expires_at| now.plus(HEAD_START) < expires_at);
     if !fresh || !matches!(copy.state, State::Completed { .. }) {
         return None;

@@ -1,7 +1,7 @@
-//! What a replica may hold and when it is believed.
+//! What a replica may hold and when its copies count.
 
 use crate::support::lifecycle::requests::{answer, request, token};
-use oncekey::replica::{HEAD_START, believe, copy};
+use oncekey::replica::{HEAD_START, copy, verify};
 use oncekey::{
     Attempt, Decision, ExpiredKey, Fingerprints, KeyStatus, Millis, Next, Policy, Record, Step,
     StoredResponse, UnixMillis, UnknownOutcome, lifecycle,
@@ -39,7 +39,7 @@ fn copied(secrets: &str) -> (Record, Millis) {
 }
 
 fn told(request: &Fingerprints, now: UnixMillis) -> Option<Decision> {
-    believe(copied("a:1").0, &attempt(request), now).map(|step| step.decision)
+    verify(copied("a:1").0, &attempt(request), now).map(|step| step.decision)
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_copy_says_what_the_authority_says() {
         let (record, status) = after(&recorded, response.clone());
         let copied = copy(recorded.signing(), &response, &status, SHORTEST, NOW).expect("a copy").0;
         let authority = lifecycle::begin(Some(record), &attempt(&asked), NOW);
-        assert_eq!(believe(copied, &attempt(&asked), NOW), Some(authority));
+        assert_eq!(verify(copied, &attempt(&asked), NOW), Some(authority));
     }
 }
 
@@ -102,5 +102,5 @@ fn a_copy_that_cannot_be_compared_says_nothing() {
 fn a_copy_of_anything_but_an_answer_says_nothing() {
     let fingerprints = request("this", "");
     let (record, _) = after(&fingerprints, answer(429, ""));
-    assert_eq!(believe(record, &attempt(&fingerprints), NOW), None);
+    assert_eq!(verify(record, &attempt(&fingerprints), NOW), None);
 }

@@ -1,4 +1,4 @@
-// Workers KV beside the shards: it may replay while a shard is slow or down, and is never believed when it says nothing.
+// Workers KV beside the shards: it may replay while a shard is slow or down, and a missing copy never counts as a new key.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { created, eventually, inTurn, newKey, recordName, startGateway } from "./support.mjs";
@@ -145,7 +145,7 @@ describe("the replica", () => {
     }
   });
 
-  test("what stands at a key's place and is no copy of it is not believed", async () => {
+  test("what stands at a key's place and is no copy of it does not count", async () => {
     const { key, path, first } = await completed();
     const copy = Buffer.from(await gateway.copy(key), "hex");
     copy[copy.length - 1] ^= 1;
@@ -167,7 +167,7 @@ describe("the replica", () => {
   });
 
   // The last one, for it sets the clock.
-  test("a copy that outlived its time is not believed", async () => {
+  test("a copy that outlived its time does not count", async () => {
     const { key, path, first } = await completed();
     const bytes = await gateway.copy(key);
     // Not even in its last minute, when the object's record still counts.

@@ -95,7 +95,7 @@ impl Model for Search {
     fn next_state(&self, world: &World, action: Action) -> Option<World> {
         let mut next = world.clone();
         next.apply(&self.0, action);
-        // A copy that is not believed changes nothing: the object is still waited for.
+        // A copy that does not count changes nothing: the object is still waited for.
         if matches!(action, Action::HearReplica { .. }) && next == *world {
             return None;
         }

@@ -75,8 +75,8 @@ mutants! {
     ScopeLeftOut,
     /// A replay is not byte-equal to the first answer.
     ReplayLosesBody,
-    /// That the replica has nothing is believed: the request is executed.
-    ReplicaNothingBelieved,
+    /// A key that the replica does not have counts as new: the request is executed.
+    ReplicaMissCountsAsNew,
     /// A look-up's success counts as proof, also one that says that there is no such thing.
     PoliteNoneProves,
     /// The replica's copy counts for ever.

@@ -21,7 +21,7 @@ named! {
         /// When nothing goes wrong any more, nothing stays in flight, and whoever asks is answered.
         NothingStuck = "5: no key is stuck",
         /// Nobody executes without the authority's word.
-        AuthorityDecides = "6: the replica's nothing is never believed",
+        AuthorityDecides = "6: a key that the replica lacks never counts as new",
         /// What the replica gives is the authority's answer, alive when it was asked for.
         ReplicaIsFinal = "6: what the replica gives is the answer, and has not expired",
         /// A key belongs to one request: another one is told so, also while the first is in progress.

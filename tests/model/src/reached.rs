@@ -32,7 +32,7 @@ named! {
         Copied = "replica: a copy is written",
         ReplicaGave = "replica: an answer is given from a copy",
         ReplicaHadNothing = "replica: nothing is there, or is said to be",
-        ReplicaNotBelieved = "replica: a copy is not believed",
+        CopyNotVerified = "replica: a copy does not count",
         OwnAnswer = "answer: the attempt's own",
         NotStoredAnswer = "answer: the attempt's own, not stored",
         ReplayAnswer = "answer: a replay",

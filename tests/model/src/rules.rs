@@ -265,8 +265,8 @@ impl Rules {
         replica::copy(fingerprint, response, status, shortest, now)
     }
 
-    /// [`replica::believe`].
-    pub fn believe(
+    /// [`replica::verify`].
+    pub fn verify(
         self,
         mut copy: Record,
         attempt: &Attempt<'_>,
@@ -278,7 +278,7 @@ impl Rules {
         if self.has(M::ReplicaFingerprintIgnored) {
             copy.fingerprint = Some(attempt.fingerprints.signing().clone());
         }
-        replica::believe(copy, attempt, now).map(|step| self.replayed(step))
+        replica::verify(copy, attempt, now).map(|step| self.replayed(step))
     }
 }
 
@@ -305,7 +305,7 @@ impl Rules {
             {
                 FlowEvent::Ended(Some((Completion::Recorded, status)))
             }
-            FlowEvent::Copied(None) if self.has(M::ReplicaNothingBelieved) => {
+            FlowEvent::Copied(None) if self.has(M::ReplicaMissCountsAsNew) => {
                 *flow = self.set_out(write.clone(), now).0;
                 let execution = Execution { attempt: 1, lease: write.lease };
                 FlowEvent::Begun(Ok((Decision::Execute(execution), None)))

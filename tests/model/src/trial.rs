@@ -56,7 +56,7 @@ pub const fn suspected(mutant: Mutant) -> &'static str {
         M::SweepRemovesLiveRecord => "several lives",
         M::TimeGoesBack => "clocks that jump",
         M::ScopeLeftOut => "two tenants",
-        M::ReplicaNothingBelieved | M::ReplicaFingerprintIgnored => "replica",
+        M::ReplicaMissCountsAsNew | M::ReplicaFingerprintIgnored => "replica",
         M::ReplicaExpiryIgnored => "replica, over time",
         M::KeyBeforeNumber => "numbers, retried",
         M::NumberNotAsked => "numbers, held",

@@ -42,7 +42,7 @@ fn mutants_are_caught() {
         Mutant::FingerprintAfterInProgress,
         Mutant::SweepRemovesLiveRecord,
         Mutant::ScopeLeftOut,
-        Mutant::ReplicaNothingBelieved,
+        Mutant::ReplicaMissCountsAsNew,
         Mutant::DispatchAfterHalfLease,
         Mutant::AnswerBeforeStored,
         Mutant::NumberNotAsked,

@@ -84,7 +84,7 @@ pub(crate) async fn ask(
         _ => return None,
     };
     let copy = Record::decode(&bytes).ok()?;
-    replica::believe(copy, attempt, clock::now())
+    replica::verify(copy, attempt, clock::now())
 }
 
 /// The shortest life worth a copy.

@@ -76,13 +76,13 @@ impl World {
             minted_at: self.minted_at,
             policy: &policy,
         };
-        let Some(believed) = replica::believe(copy, &attempt, self.now) else {
+        let Some(verified) = replica::verify(copy, &attempt, self.now) else {
             return;
         };
         let authority = lifecycle::begin(self.record(), &attempt, self.shard_now());
-        assert_eq!(believed.decision, authority.decision);
-        assert_eq!(believed.status, authority.status);
-        self.witness.told(&believed.decision, self.witness.generation());
+        assert_eq!(verified.decision, authority.decision);
+        assert_eq!(verified.status, authority.status);
+        self.witness.told(&verified.decision, self.witness.generation());
         self.witness.milestone("a replica answers");
     }
 

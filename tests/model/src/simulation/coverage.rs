@@ -49,7 +49,7 @@ named! {
         ReplicaGave = "replica: an answer, or a mismatch, from a copy",
         ReplicaRaced = "replica: asked while the shard is slow",
         ReplicaNothing = "replica: nothing",
-        ReplicaNotBelieved = "replica: a copy is not believed",
+        CopyNotVerified = "replica: a copy does not count",
         OwnAnswer = "answer: the attempt's own",
         NotStoredAnswer = "answer: the attempt's own, not stored",
         ReplayAnswer = "answer: a replay",

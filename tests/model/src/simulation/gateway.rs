@@ -332,12 +332,12 @@ impl World<'_> {
         let now = self.time(Clock::Gateway(running.request.gateway));
         let copy = bytes.as_deref().and_then(|bytes| Record::decode(bytes).ok());
         let had_one = copy.is_some();
-        let believed = copy.and_then(|copy| {
+        let verified = copy.and_then(|copy| {
             let Claim { token, minted_at, policy, .. } = claim;
             let attempt = Attempt { fingerprints: prints, token, minted_at, policy: &policy };
-            self.rules.believe(copy, &attempt, now)
+            self.rules.verify(copy, &attempt, now)
         });
-        match believed {
+        match verified {
             Some(step) => {
                 self.note(Met::ReplicaGave);
                 self.check_copy(claim.name, &step.decision, now);
@@ -346,7 +346,7 @@ impl World<'_> {
                 self.told(exchange, FlowEvent::Copied(Some((step.decision, step.status))));
             }
             None => {
-                self.note(if had_one { Met::ReplicaNotBelieved } else { Met::ReplicaNothing });
+                self.note(if had_one { Met::CopyNotVerified } else { Met::ReplicaNothing });
                 if doing == Doing::Replica {
                     self.told(exchange, FlowEvent::Copied(None));
                 }

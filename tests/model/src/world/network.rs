@@ -111,7 +111,7 @@ impl Message {
             Self::Request { .. } => true,
             Self::Call(call) => !matches!(call.what, What::Renew | What::Recall),
             // Nobody repeats a write on its way to the origin: the gateway sends it so that nobody can. Where the
-            // origin recognises it, that does no harm. Nor can an origin be believed that nothing was executed if the
+            // origin recognises it, that does no harm. Nor does an origin prove that nothing was executed if the
             // same request comes once more.
             Self::ToOrigin { .. } if rules.repeats_on_the_way() => true,
             Self::ToOrigin { .. } => {

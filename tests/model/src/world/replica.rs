@@ -41,10 +41,10 @@ impl World {
         };
         let now = self.time_at(Clock::Gateway(running.asked.gateway));
         let heard = copy.map(|copy| (*shelf.copies[usize::from(copy)]).clone());
-        let step = heard.and_then(|copy| scene.rules.believe(copy, &attempt, now));
+        let step = heard.and_then(|copy| scene.rules.verify(copy, &attempt, now));
         scene.reached.note(match (&step, copy) {
             (Some(_), _) => Event::ReplicaGave,
-            (None, Some(_)) => Event::ReplicaNotBelieved,
+            (None, Some(_)) => Event::CopyNotVerified,
             (None, None) => Event::ReplicaHadNothing,
         });
         let (number, waits) = (running.number, matches!(running.doing, FlowAction::Begin(_)));
