@@ -77,7 +77,6 @@ pub mod write_flow;
 
 // The names that those who use this crate know.
 pub use request::{form_key as form, forward, override_headers as disguise, path, route};
-pub use webhook::target as webhook_target;
 
 // Whose key, and which.
 pub use key::{IdempotencyKey, KeyError};

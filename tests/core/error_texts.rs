@@ -4,8 +4,8 @@ use oncekey::business_key::BusinessKeyUnreadable;
 use oncekey::client::intent::{EntryError, SendError};
 use oncekey::form::FieldNameError;
 use oncekey::scope::AliasError;
+use oncekey::webhook::target::TargetError;
 use oncekey::webhook::{SecretError, SourcesError, WebhookError};
-use oncekey::webhook_target::TargetError;
 use oncekey::{Disguise, IdempotencyKey, RecordError};
 use std::fmt::Display;
 

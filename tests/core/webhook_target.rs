@@ -1,6 +1,6 @@
 //! Where webhooks may be sent, as a table of spellings.
 
-use oncekey::webhook_target::{Reach, TargetError, check_target};
+use oncekey::webhook::target::{Reach, TargetError, check_target};
 
 #[test]
 fn public_names_are_taken() {

@@ -9,7 +9,7 @@ use crate::input::{IdempotencyKey, is_id_part, percent_decoded};
 use crate::pages::Listed;
 use crate::reply::Reply;
 use oncekey::UnixMillis;
-use oncekey::webhook_target::Reach;
+use oncekey::webhook::target::Reach;
 
 pub(super) struct Call<'a> {
     pub(super) command: &'a Command,

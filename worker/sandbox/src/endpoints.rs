@@ -11,7 +11,7 @@ use super::pages::Listed;
 use super::reply::Reply;
 use super::store::{Row, Tx};
 use oncekey::webhook::Secret;
-use oncekey::webhook_target::check_target;
+use oncekey::webhook::target::check_target;
 use platform::json::Json;
 use platform::json::writer::Shown;
 use platform::random;

@@ -8,7 +8,7 @@ use super::error::{Failure, Refusal};
 use super::reply::Reply;
 use super::{deliveries, fault, route, schema, sending, settings, store};
 use oncekey::UnixMillis;
-use oncekey::webhook_target::Reach;
+use oncekey::webhook::target::Reach;
 use platform::clock;
 use platform::panic::{Panicked, contain};
 use std::cell::Cell;

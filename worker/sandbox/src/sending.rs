@@ -7,8 +7,8 @@
 use super::deliveries::{self, Attempt, Claimed};
 use super::error::Failure;
 use super::store;
+use oncekey::webhook::target::{Reach, check_target};
 use oncekey::webhook::{self, Secret};
-use oncekey::webhook_target::{Reach, check_target};
 use oncekey::{Millis, UnixMillis};
 use platform::panic::contain;
 use platform::{clock, random};

@@ -1,6 +1,6 @@
 //! The sandbox's own setting. The gateway checks it with its own before anything is served.
 
-use oncekey::webhook_target::Reach;
+use oncekey::webhook::target::Reach;
 use worker::Env;
 
 /// Returns how far webhooks may go: `WEBHOOK_TARGETS=local` allows every target, loopback and plain

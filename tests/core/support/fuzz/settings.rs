@@ -5,8 +5,8 @@ use super::input::{line, unescaped};
 use super::reference::{self, Value};
 use oncekey::canonical::JsonPointer;
 use oncekey::form::FieldName;
+use oncekey::webhook::target::{Reach, check_target};
 use oncekey::webhook::{Secret, Sources};
-use oncekey::webhook_target::{Reach, check_target};
 use oncekey::{BusinessKeys, FingerprintSecrets, LookUps, Route, ScopeAliases, StoredResponse};
 
 pub(crate) fn check(bytes: &[u8]) {
