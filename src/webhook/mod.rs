@@ -44,55 +44,55 @@ const FOLDER: &str = "webhooks";
 /// implementations have it. Later, a message that somebody has listened in on is worth nothing.
 pub const TOLERANCE: Millis = Millis::from_seconds(300);
 
-/// A shared secret: 24 to 64 bytes. Never shown, unless it is asked for by [`Secret::expose`].
+/// A shared secret: 24 to 64 bytes. Never shown, unless it is asked for by [`WebhookSecret::expose`].
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Secret(Vec<u8>);
+pub struct WebhookSecret(Vec<u8>);
 
 /// A text that is no secret. It says nothing of the text, which may be one that was mistyped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SecretError;
+pub struct WebhookSecretError;
 
-impl Secret {
+impl WebhookSecret {
     /// Makes a secret of random bytes, which the caller draws from a cryptographic source.
     pub fn from_random(random: [u8; 32]) -> Self {
         Self(random.to_vec())
     }
 
     /// Reads `whsec_` and the base64 form of 24 to 64 bytes.
-    pub fn parse(text: &str) -> Result<Self, SecretError> {
+    pub fn parse(text: &str) -> Result<Self, WebhookSecretError> {
         let bytes = text.strip_prefix(SECRET_PREFIX).and_then(base64::decode);
         let bytes = bytes.filter(|bytes| (24..=64).contains(&bytes.len()));
-        bytes.map(Self).ok_or(SecretError)
+        bytes.map(Self).ok_or(WebhookSecretError)
     }
 
-    /// The secret as text, as [`Secret::parse`] reads it.
+    /// The secret as text, as [`WebhookSecret::parse`] reads it.
     pub fn expose(&self) -> String {
         SECRET_PREFIX.to_owned() + &base64::encode(&self.0)
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for WebhookSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret")
+        f.write_str("WebhookSecret")
     }
 }
 
-impl fmt::Display for SecretError {
+impl fmt::Display for WebhookSecretError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("must be whsec_ followed by 24 to 64 bytes in base64")
     }
 }
 
-impl core::error::Error for SecretError {}
+impl core::error::Error for WebhookSecretError {}
 
 /// One signature of a message, as it stands in `webhook-signature`.
-pub fn sign(secret: &Secret, id: &str, timestamp_seconds: u64, body: &[u8]) -> String {
+pub fn sign(secret: &WebhookSecret, id: &str, timestamp_seconds: u64, body: &[u8]) -> String {
     let code = mac(secret, id, &timestamp_seconds.to_string(), body).finalize().into_bytes();
     SIGNATURE_PREFIX.to_owned() + &base64::encode(&code)
 }
 
 /// The code over a message, with the timestamp as its header spells it.
-fn mac(secret: &Secret, id: &str, timestamp: &str, body: &[u8]) -> Hmac<Sha256> {
+fn mac(secret: &WebhookSecret, id: &str, timestamp: &str, body: &[u8]) -> Hmac<Sha256> {
     let mut mac = Hmac::new_from_slice(&secret.0).expect("HMAC takes a key of any length");
     for part in [id.as_bytes(), b".", timestamp.as_bytes(), b".", body] {
         mac.update(part);
@@ -102,7 +102,7 @@ fn mac(secret: &Secret, id: &str, timestamp: &str, body: &[u8]) -> Hmac<Sha256> 
 
 /// The closed list of who may send, with the secrets of each.
 #[derive(Clone, Debug, Default)]
-pub struct Sources(Vec<(String, Vec<Secret>)>);
+pub struct Sources(Vec<(String, Vec<WebhookSecret>)>);
 
 /// What is wrong with a list of sources. It shows nothing of the text, which may be a secret in the
 /// wrong place.
@@ -127,7 +127,7 @@ impl Sources {
             if !is_name(name) {
                 return Err(SourcesError::BadName);
             }
-            let secret = Secret::parse(secret).map_err(|_| SourcesError::BadSecret)?;
+            let secret = WebhookSecret::parse(secret).map_err(|_| SourcesError::BadSecret)?;
             match sources.0.iter_mut().find(|(known, _)| known == name) {
                 Some((_, secrets)) => secrets.push(secret),
                 None => sources.0.push((name.to_owned(), vec![secret])),
@@ -137,7 +137,7 @@ impl Sources {
     }
 
     /// The secrets of a source; `None` for one that is not listed.
-    pub fn secrets_of(&self, source: &str) -> Option<&[Secret]> {
+    pub fn secrets_of(&self, source: &str) -> Option<&[WebhookSecret]> {
         let found = self.0.iter().find(|(name, _)| name == source);
         found.map(|(_, secrets)| secrets.as_slice())
     }
@@ -150,7 +150,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// The headers of a message that came in, before its body was read and its signature checked.
-pub struct Message<'a> {
+pub struct WebhookMessage<'a> {
     id: IdempotencyKey,
     timestamp: &'a str,
     signatures: &'a str,
@@ -170,7 +170,7 @@ pub enum WebhookError {
     BadSignature,
 }
 
-impl<'a> Message<'a> {
+impl<'a> WebhookMessage<'a> {
     /// Reads a message's headers; `header` looks one up by its name in lower case. Whoever spells
     /// one of them `svix-…` spells all of them so.
     ///
@@ -203,7 +203,11 @@ impl<'a> Message<'a> {
     ///
     /// Of the signatures those of the kind `v1` count. Each is compared with what each secret makes
     /// of the message, in constant time and to the end, so that the time tells nothing of either.
-    pub fn verify(self, secrets: &[Secret], body: &[u8]) -> Result<IdempotencyKey, WebhookError> {
+    pub fn verify(
+        self,
+        secrets: &[WebhookSecret],
+        body: &[u8],
+    ) -> Result<IdempotencyKey, WebhookError> {
         let signatures = self.signatures.split(' ').filter_map(|signature| {
             signature.strip_prefix(SIGNATURE_PREFIX).and_then(base64::decode)
         });
@@ -249,9 +253,9 @@ pub fn is_inbound(path: &str) -> bool {
     path.starts_with(PATH) || path::lies_in(path, FOLDER)
 }
 
-impl fmt::Debug for Message<'_> {
+impl fmt::Debug for WebhookMessage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Message").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("WebhookMessage").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
@@ -292,7 +296,7 @@ mod tests {
 
     #[test]
     fn signs_the_published_example() {
-        let secret = Secret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
+        let secret = WebhookSecret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
         let body = br#"{"test": 2432232314}"#;
         assert_eq!(
             sign(&secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, body),
@@ -304,30 +308,31 @@ mod tests {
     fn a_secret_goes_there_and_back() {
         for length in 24..=64 {
             let text = SECRET_PREFIX.to_owned() + &base64::encode(&vec![0xa5; length]);
-            assert_eq!(Secret::parse(&text).unwrap().expose(), text);
+            assert_eq!(WebhookSecret::parse(&text).unwrap().expose(), text);
         }
-        let minted = Secret::from_random([7; 32]);
-        assert_eq!(Secret::parse(&minted.expose()), Ok(minted));
+        let minted = WebhookSecret::from_random([7; 32]);
+        assert_eq!(WebhookSecret::parse(&minted.expose()), Ok(minted));
     }
 
     #[test]
     fn what_is_no_secret_is_refused() {
         for bytes in [0, 1, 23, 65] {
             let text = SECRET_PREFIX.to_owned() + &base64::encode(&vec![0xa5; bytes]);
-            assert_eq!(Secret::parse(&text), Err(SecretError), "{bytes}");
+            assert_eq!(WebhookSecret::parse(&text), Err(WebhookSecretError), "{bytes}");
         }
         let good = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
         for text in ["", good, &format!("whsk_{good}"), &format!("whsec_{good} "), "whsec_!"] {
-            assert_eq!(Secret::parse(text), Err(SecretError), "{text}");
+            assert_eq!(WebhookSecret::parse(text), Err(WebhookSecretError), "{text}");
         }
     }
 
     #[test]
     fn nothing_shows_a_secret() {
-        let secret = Secret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
-        assert_eq!(format!("{secret:?}"), "Secret");
+        let secret = WebhookSecret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
+        assert_eq!(format!("{secret:?}"), "WebhookSecret");
         assert!(
-            !format!("{:?} {SecretError}", Secret::parse("whsec_mistyped")).contains("mistyped")
+            !format!("{:?} {WebhookSecretError}", WebhookSecret::parse("whsec_mistyped"))
+                .contains("mistyped")
         );
     }
 }

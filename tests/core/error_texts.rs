@@ -5,7 +5,7 @@ use oncekey::client::intent::{EntryError, SendError};
 use oncekey::form::FieldNameError;
 use oncekey::scope::AliasError;
 use oncekey::webhook::target::TargetError;
-use oncekey::webhook::{SecretError, SourcesError, WebhookError};
+use oncekey::webhook::{SourcesError, WebhookError, WebhookSecretError};
 use oncekey::{Disguise, IdempotencyKey, RecordError};
 use std::fmt::Display;
 
@@ -28,7 +28,7 @@ fn every_error_says_what_is_wrong() {
         (&AliasError::NotAPair, "HASH:TENANT"),
         (&AliasError::NotAHash, "64 hexadecimal digits"),
         (&AliasError::GivenTwice, "twice"),
-        (&SecretError, "24 to 64 bytes in base64"),
+        (&WebhookSecretError, "24 to 64 bytes in base64"),
         (&SourcesError::NotAPair, "SOURCE:SECRET"),
         (&SourcesError::BadName, "1 to 64 letters"),
         (&SourcesError::BadSecret, "24 to 64 bytes in base64"),

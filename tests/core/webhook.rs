@@ -1,5 +1,7 @@
 //! Webhooks that come in: whose they are, and whether they are signed.
-use oncekey::webhook::{Message, Secret, Sources, SourcesError, WebhookError, is_inbound, sign};
+use oncekey::webhook::{
+    Sources, SourcesError, WebhookError, WebhookMessage, WebhookSecret, is_inbound, sign,
+};
 use oncekey::{IdempotencyKey, Millis, UnixMillis};
 use proptest::prelude::*;
 
@@ -18,13 +20,13 @@ fn now() -> UnixMillis {
     UnixMillis::new(SECONDS * 1000)
 }
 
-fn secret(text: &str) -> Secret {
-    Secret::parse(text).unwrap()
+fn secret(text: &str) -> WebhookSecret {
+    WebhookSecret::parse(text).unwrap()
 }
 
 fn verify_at(
     headers: &Headers<'_>,
-    secrets: &[Secret],
+    secrets: &[WebhookSecret],
     body: &[u8],
     now: UnixMillis,
 ) -> Result<IdempotencyKey, WebhookError> {
@@ -32,7 +34,7 @@ fn verify_at(
         let found = headers.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| *value)
     };
-    Message::read(header, now)?.verify(secrets, body)
+    WebhookMessage::read(header, now)?.verify(secrets, body)
 }
 
 fn verify(headers: &Headers<'_>) -> Result<IdempotencyKey, WebhookError> {
@@ -108,7 +110,7 @@ fn any_secret_of_the_source_will_do_and_no_other() {
     let timestamp = SECONDS.to_string();
     let headers =
         [("webhook-id", ID), ("webhook-timestamp", &timestamp), ("webhook-signature", SIGNATURE)];
-    let verify = |secrets: &[Secret]| verify_at(&headers, secrets, BODY, now());
+    let verify = |secrets: &[WebhookSecret]| verify_at(&headers, secrets, BODY, now());
     assert!(verify(&[secret(OTHER), secret(SECRET)]).is_ok());
     assert!(verify(&[secret(SECRET), secret(OTHER)]).is_ok());
     assert_eq!(verify(&[secret(OTHER)]), Err(WebhookError::BadSignature));
@@ -214,7 +216,7 @@ fn a_timestamp_is_digits() {
 #[test]
 fn a_message_shows_neither_id_nor_signature() {
     let timestamp = SECONDS.to_string();
-    let message = Message::read(
+    let message = WebhookMessage::read(
         |name| match name {
             "webhook-id" => Some(ID),
             "webhook-timestamp" => Some(&timestamp),
@@ -318,7 +320,7 @@ proptest! {
         at in any::<prop::sample::Index>(),
         bit in 0_u8..8,
     ) {
-        let secrets = [Secret::from_random(random)];
+        let secrets = [WebhookSecret::from_random(random)];
         let now = UnixMillis::new(seconds * 1000);
         let timestamp = seconds.to_string();
         let signature = sign(&secrets[0], &id, seconds, &body);
@@ -354,7 +356,7 @@ proptest! {
         }
         let mut random = random;
         random[at.index(32)] ^= 1 << bit;
-        let others = [Secret::from_random(random)];
+        let others = [WebhookSecret::from_random(random)];
         let same = [
             ("webhook-id", id.as_str()),
             ("webhook-timestamp", &timestamp),

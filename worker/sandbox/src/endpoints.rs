@@ -10,7 +10,7 @@ use super::input::text;
 use super::pages::Listed;
 use super::reply::Reply;
 use super::store::{Row, Tx};
-use oncekey::webhook::Secret;
+use oncekey::webhook::WebhookSecret;
 use oncekey::webhook::target::check_target;
 use platform::json::Json;
 use platform::json::writer::Shown;
@@ -34,7 +34,7 @@ text!(
     "must be whsec_ and then 24 to 64 bytes in base64; up to three of them, with spaces between",
     |text| {
         text.split(' ').count() <= MOST_SECRETS
-            && text.split(' ').all(|secret| Secret::parse(secret).is_ok())
+            && text.split(' ').all(|secret| WebhookSecret::parse(secret).is_ok())
     }
 );
 
@@ -60,7 +60,7 @@ pub(super) fn create(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
     let given: Option<Secrets> = fields.optional("secret")?;
     // A caller who sends no secret gets another one with each attempt, so it is not compared.
     let is_minted = i64::from(given.is_none());
-    let minted = || Secrets(Secret::from_random(random::bytes()).expose());
+    let minted = || Secrets(WebhookSecret::from_random(random::bytes()).expose());
     let secrets = given.unwrap_or_else(minted);
     let (url, secrets) = (url.as_str().into(), secrets.as_str().into());
     let query = "SELECT url = ? AND (secrets = ? OR ?) FROM endpoints WHERE id = ?";

@@ -8,7 +8,7 @@ use super::deliveries::{self, Attempt, Claimed};
 use super::error::Failure;
 use super::store;
 use oncekey::webhook::target::{Reach, check_target};
-use oncekey::webhook::{self, Secret};
+use oncekey::webhook::{self, WebhookSecret};
 use oncekey::{Millis, UnixMillis};
 use platform::panic::contain;
 use platform::{clock, random};
@@ -97,7 +97,7 @@ async fn attempt(claimed: &Claimed, reach: Reach) -> Attempt {
 async fn post(claimed: &Claimed, now: UnixMillis) -> worker::Result<u16> {
     let (id, body) = (claimed.event.as_str(), claimed.body.as_str());
     let seconds = now.as_u64() / 1000;
-    let secrets = claimed.secrets.split(' ').filter_map(|secret| Secret::parse(secret).ok());
+    let secrets = claimed.secrets.split(' ').filter_map(|secret| WebhookSecret::parse(secret).ok());
     let signatures: Vec<_> =
         secrets.map(|secret| webhook::sign(&secret, id, seconds, body.as_bytes())).collect();
     let headers = Headers::new();

@@ -11,7 +11,7 @@ use crate::http::context::Caller;
 use crate::http::request::Incoming;
 use crate::shard::client::ShardClient;
 use crate::shard::protocol::{Subject, Whose};
-use oncekey::webhook::{self, Message};
+use oncekey::webhook::{self, WebhookMessage};
 use oncekey::write_flow::{Identity, Write};
 use oncekey::{Rejection, Scope, ScopedKey};
 use platform::clock;
@@ -30,7 +30,7 @@ async fn receive(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Outc
     if incoming.method != "POST" {
         return Err(Rejection::MethodNotAllowed("POST"));
     }
-    let message = Message::read(|name| incoming.header(name), clock::now());
+    let message = WebhookMessage::read(|name| incoming.header(name), clock::now());
     let message = message.map_err(Rejection::Webhook)?;
     let reservation = Reservation::of_request();
     let body = incoming.read_body(config.max_request, &reservation).await?;

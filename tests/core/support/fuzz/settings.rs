@@ -6,7 +6,7 @@ use super::reference::{self, Value};
 use oncekey::canonical::JsonPointer;
 use oncekey::form::FieldName;
 use oncekey::webhook::target::{Reach, check_target};
-use oncekey::webhook::{Secret, Sources};
+use oncekey::webhook::{Sources, WebhookSecret};
 use oncekey::{BusinessKeys, FingerprintSecrets, LookUps, Route, ScopeAliases, StoredResponse};
 
 pub(crate) fn check(bytes: &[u8]) {
@@ -61,7 +61,7 @@ fn check_sources(text: &str) {
         Ok(sources) => {
             for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
                 let (name, secret) = entry.split_once(':').expect("a pair");
-                let secret = Secret::parse(secret).expect("a secret");
+                let secret = WebhookSecret::parse(secret).expect("a secret");
                 let known = sources.secrets_of(name).expect("it is listed");
                 assert!(known.contains(&secret));
                 // Base64 may come without its padding.

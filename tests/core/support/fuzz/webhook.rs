@@ -6,7 +6,7 @@
 //! `{2}` for what a stranger makes of it.
 
 use super::input::line;
-use oncekey::webhook::{Message, Secret, WebhookError, sign};
+use oncekey::webhook::{WebhookError, WebhookMessage, WebhookSecret, sign};
 use oncekey::{IdempotencyKey, UnixMillis};
 use sha2::{Digest, Sha256};
 
@@ -51,7 +51,8 @@ pub(crate) fn check(bytes: &[u8]) {
         None => Err(Refusal::BadSignature),
     };
 
-    let secrets = [SECRETS[0], SECRETS[1]].map(|text| Secret::parse(text).expect("a secret"));
+    let secrets =
+        [SECRETS[0], SECRETS[1]].map(|text| WebhookSecret::parse(text).expect("a secret"));
     let names = match bytes.len() % 4 {
         0 => ["svix-id", "svix-timestamp", "svix-signature"],
         _ => ["webhook-id", "webhook-timestamp", "webhook-signature"],
@@ -60,7 +61,7 @@ pub(crate) fn check(bytes: &[u8]) {
         let at = names.iter().position(|known| *known == name)?;
         Some([id, timestamp, &signatures][at])
     };
-    let read = Message::read(header, UnixMillis::new(NOW_SECONDS * 1000));
+    let read = WebhookMessage::read(header, UnixMillis::new(NOW_SECONDS * 1000));
     let taken = read.and_then(|message| message.verify(&secrets, body));
     match (&taken, expected) {
         (Ok(key), Ok(())) => assert_eq!(key.as_str(), id.trim()),
