@@ -4,8 +4,8 @@ use crate::support::client::names::next_name;
 use crate::support::client::requests::NOW;
 use oncekey::Millis;
 use oncekey::client::retry::{
-    Jitter, MAX_TIMER, Next, Outcome, Progress, RetryPolicy, RetryPolicyError, RetrySettings,
-    UnknownReason, attempt_timeout, expires_at, next, retry_after,
+    Jitter, MAX_TIMER, Outcome, Progress, RetryDecision, RetryPolicy, RetryPolicyError,
+    RetrySettings, UnknownReason, attempt_timeout, expires_at, next, retry_after,
 };
 use proptest::prelude::*;
 
@@ -210,7 +210,7 @@ proptest! {
         let outcome = if in_progress { Outcome::InProgress } else { AMBIGUOUS };
         let found = next(&policy, &outcome, progress, asked.map(Millis::new), random);
         let last = *delays.get(retries as usize).unwrap_or(delays.last().unwrap());
-        if let Next::Again { after, counts } = found {
+        if let RetryDecision::Again { after, counts } = found {
             let wait = after.as_u64();
             prop_assert!(wait <= i32::MAX as u64 && elapsed + wait < total && wait < left);
             prop_assert_eq!(counts, !in_progress);
@@ -234,7 +234,7 @@ fn a_wait_is_drawn_from_nothing_to_its_limit() {
         None,
         random,
     ) {
-        Next::Again { after, .. } => after.as_u64(),
+        RetryDecision::Again { after, .. } => after.as_u64(),
         stop => panic!("{stop:?}"),
     };
     assert_eq!((of(0), of(1 << 31), of(u32::MAX)), (0, 500, 1000));

@@ -11,7 +11,7 @@ use crate::client::intent::{
 use crate::client::offer;
 use crate::client::resolve::Report;
 use crate::client::retry::{
-    AttemptResult, Context, Next, Outcome, Progress, Stop, UnknownReason, attempt_timeout,
+    AttemptResult, Context, Outcome, Progress, RetryDecision, Stop, UnknownReason, attempt_timeout,
     classify, expires_at, next, retry_after,
 };
 use crate::key::IdempotencyKey;
@@ -134,7 +134,7 @@ impl Call {
         let progress = self.progress(entry, input);
         match next(&self.settings.retry, &outcome, progress, wait, bits(input)) {
             // The server refused a fresh key as too old. It is replaced by a key without a time.
-            Next::Again { .. } if outcome == Outcome::KeyExpired => {
+            RetryDecision::Again { .. } if outcome == Outcome::KeyExpired => {
                 let stored = Stored::Entry(entry.clone());
                 let without_time = self
                     .submit(&stored, input)
@@ -144,7 +144,7 @@ impl Call {
                     None => end(ended(&outcome, Stop::Outcome, entry)),
                 }
             }
-            Next::Again { after, counts } => {
+            RetryDecision::Again { after, counts } => {
                 self.retries += u32::from(counts);
                 let why = match outcome {
                     Outcome::InProgress => WaitReason::InProgress,
@@ -154,17 +154,21 @@ impl Call {
                 self.phase = Phase::Pausing { key: entry.key.clone(), request, reason };
                 CallStep { write: None, command: Command::Wait { after, why } }
             }
-            Next::Stop(_) if request == SentRequest::Own && self.may_confirm(&outcome, entry) => {
+            RetryDecision::Stop(_)
+                if request == SentRequest::Own && self.may_confirm(&outcome, entry) =>
+            {
                 self.phase = Phase::Confirming { sent: entry.clone() };
                 CallStep { write: None, command: Command::AskState { key: entry.key.clone() } }
             }
-            Next::Stop(why) if request == SentRequest::Own => end(ended(&outcome, why, entry)),
+            RetryDecision::Stop(why) if request == SentRequest::Own => {
+                end(ended(&outcome, why, entry))
+            }
             // The outcome of the earlier payload is known, so the new payload can be sent.
-            Next::Stop(_) if entry.state.is_settled() => {
+            RetryDecision::Stop(_) if entry.state.is_settled() => {
                 self.retries = 0;
                 self.start(&Stored::Entry(entry.clone()), input)
             }
-            Next::Stop(_) => end(End::NotResolved),
+            RetryDecision::Stop(_) => end(End::NotResolved),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::client::entry::{Entry, IntentState, Stored};
 use crate::client::resolve::{
     KeyCall, Means, Purpose, Report, ResolveStep, after_report, first_step,
 };
-use crate::client::retry::{Next, Outcome, next};
+use crate::client::retry::{Outcome, RetryDecision, next};
 use crate::key::IdempotencyKey;
 
 impl Call {
@@ -66,12 +66,12 @@ impl Call {
                 let again =
                     next(&self.settings.retry, &Outcome::InProgress, progress, None, bits(input));
                 match again {
-                    Next::Again { after, .. } => {
+                    RetryDecision::Again { after, .. } => {
                         self.phase = Phase::PausingToAsk { key };
                         let command = Command::Wait { after, why: WaitReason::InProgress };
                         CallStep { write: None, command }
                     }
-                    Next::Stop(_) => self.still_unknown(&stored()),
+                    RetryDecision::Stop(_) => self.still_unknown(&stored()),
                 }
             }
             ResolveStep::SendAgain => {

@@ -11,7 +11,7 @@ const POLL: Millis = Millis::new(1000);
 /// The progress of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Progress {
-    /// How many retries were used up: those that [`Next::Again`] counted.
+    /// How many retries were used up: those that [`RetryDecision::Again`] counted.
     pub retries: u32,
     /// The time since the first attempt of this call, by a clock that nobody can set
     /// (`performance.now`).
@@ -23,7 +23,7 @@ pub struct Progress {
 
 /// What to do after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Next {
+pub enum RetryDecision {
     /// Send the same bytes again.
     Again {
         /// After this long.
@@ -65,11 +65,11 @@ pub fn next(
     progress: Progress,
     retry_after: Option<Millis>,
     random: u32,
-) -> Next {
+) -> RetryDecision {
     let (after, counts) = match outcome {
         Outcome::Ambiguous(_) | Outcome::NotExecuted { again: true, .. } => {
             if progress.retries >= policy.settings().limit {
-                return Next::Stop(Stop::RetriesUsedUp);
+                return RetryDecision::Stop(Stop::RetriesUsedUp);
             }
             let limit = policy.limit_of_delay(progress.retries);
             let drawn = match policy.settings().jitter {
@@ -88,15 +88,15 @@ pub fn next(
         | Outcome::NotExecuted { again: false, .. }
         | Outcome::Unsettled(_)
         | Outcome::KeyReused { .. }
-        | Outcome::KeyVoided => return Next::Stop(Stop::Outcome),
+        | Outcome::KeyVoided => return RetryDecision::Stop(Stop::Outcome),
     };
     let after = after.min(MAX_TIMER);
     if progress.elapsed.plus(after) >= policy.settings().total_time {
-        Next::Stop(Stop::TimeUsedUp)
+        RetryDecision::Stop(Stop::TimeUsedUp)
     } else if after >= progress.left {
-        Next::Stop(Stop::RetentionOver)
+        RetryDecision::Stop(Stop::RetentionOver)
     } else {
-        Next::Again { after, counts }
+        RetryDecision::Again { after, counts }
     }
 }
 

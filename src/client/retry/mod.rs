@@ -30,6 +30,6 @@ pub use classify::{
     AttemptResult, Body, Context, Outcome, ResponseSummary, UnknownReason, classify,
     is_final_status, is_json, is_success,
 };
-pub use delay::{Next, Progress, Stop, attempt_timeout, next};
+pub use delay::{Progress, RetryDecision, Stop, attempt_timeout, next};
 pub use policy::{Jitter, MAX_TIMER, RetryPolicy, RetryPolicyError, RetrySettings};
 pub use retry_after::{expires_at, retry_after};

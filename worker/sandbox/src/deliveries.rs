@@ -9,7 +9,7 @@ use super::columns::{event, time};
 use super::error::Failure;
 use super::store::{Row, Tx};
 use oncekey::client::retry::{
-    self, Next, Outcome, Progress, RetryPolicy, RetrySettings, UnknownReason,
+    self, Outcome, Progress, RetryDecision, RetryPolicy, RetrySettings, UnknownReason,
 };
 use oncekey::{Millis, UnixMillis};
 
@@ -205,7 +205,7 @@ fn next_attempt_after(claimed: &Claimed, now: UnixMillis, random: u32) -> Option
     // Whether the endpoint has taken it in is not known; if it has, it knows the event by its id.
     let outcome = Outcome::Ambiguous(UnknownReason::Network);
     match retry::next(&policy.unwrap_or_default(), &outcome, progress, None, random) {
-        Next::Again { after, .. } => Some(after),
-        Next::Stop(_) => None,
+        RetryDecision::Again { after, .. } => Some(after),
+        RetryDecision::Stop(_) => None,
     }
 }

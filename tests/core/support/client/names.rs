@@ -1,7 +1,7 @@
 //! Outcomes, states and steps by the words of tables and vectors.
 
 use oncekey::client::intent::{End, IntentState, Start, Stored};
-use oncekey::client::retry::{Next, Outcome, Stop};
+use oncekey::client::retry::{Outcome, RetryDecision, Stop};
 
 pub(crate) fn outcome_name(outcome: &Outcome) -> String {
     match outcome {
@@ -18,14 +18,14 @@ pub(crate) fn outcome_name(outcome: &Outcome) -> String {
     }
 }
 
-pub(crate) fn next_name(next: Next) -> String {
+pub(crate) fn next_name(next: RetryDecision) -> String {
     match next {
-        Next::Again { after, counts: true } => format!("retry after {}", after.as_u64()),
-        Next::Again { after, counts: false } => format!("poll after {}", after.as_u64()),
-        Next::Stop(Stop::Outcome) => "stop".into(),
-        Next::Stop(Stop::RetriesUsedUp) => "stop: retries used up".into(),
-        Next::Stop(Stop::TimeUsedUp) => "stop: time used up".into(),
-        Next::Stop(Stop::RetentionOver) => "stop: retention over".into(),
+        RetryDecision::Again { after, counts: true } => format!("retry after {}", after.as_u64()),
+        RetryDecision::Again { after, counts: false } => format!("poll after {}", after.as_u64()),
+        RetryDecision::Stop(Stop::Outcome) => "stop".into(),
+        RetryDecision::Stop(Stop::RetriesUsedUp) => "stop: retries used up".into(),
+        RetryDecision::Stop(Stop::TimeUsedUp) => "stop: time used up".into(),
+        RetryDecision::Stop(Stop::RetentionOver) => "stop: retention over".into(),
     }
 }
 
