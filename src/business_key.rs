@@ -61,10 +61,10 @@ use reading::{is_fit, name_of};
 
 /// Which members of which requests are business keys.
 #[derive(Clone, Debug, Default)]
-pub struct BusinessKeys(Vec<(Route, Rule)>);
+pub struct BusinessKeys(Vec<(Route, BusinessKeyRule)>);
 
 #[derive(Clone, Debug)]
-struct Rule {
+struct BusinessKeyRule {
     pointer: JsonPointer,
     is_required: bool,
 }
@@ -126,7 +126,7 @@ impl BusinessKeys {
             let pointer = member.strip_suffix('!').unwrap_or(member);
             let is_required = pointer.len() < member.len();
             let pointer = JsonPointer::parse(pointer).map_err(BusinessKeyError::Pointer)?;
-            Ok((route, Rule { pointer, is_required }))
+            Ok((route, BusinessKeyRule { pointer, is_required }))
         };
         entries(list).map(parse).collect::<Result<_, _>>().map(Self)
     }
@@ -170,7 +170,13 @@ impl BusinessKeys {
 }
 
 impl BusinessKey {
-    fn new(route: &Route, rule: &Rule, method: &str, path: &str, value: String) -> Option<Self> {
+    fn new(
+        route: &Route,
+        rule: &BusinessKeyRule,
+        method: &str,
+        path: &str,
+        value: String,
+    ) -> Option<Self> {
         let path = route.one_spelling(method, path)?;
         Some(Self { method: method.to_owned(), path, pointer: rule.pointer.clone(), value })
     }

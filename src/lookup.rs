@@ -32,7 +32,7 @@ use core::fmt;
 
 /// Which requests can be looked up, where, and what proves that they were executed.
 #[derive(Clone, Debug, Default)]
-pub struct LookUps(Vec<(Route, Rule)>);
+pub struct LookUps(Vec<(Route, LookUpRule)>);
 
 /// The look-up of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub enum LookUpError {
 }
 
 #[derive(Clone, Debug)]
-struct Rule {
+struct LookUpRule {
     template: Template,
     /// Where the proof is in the response.
     proof: JsonPointer,
@@ -86,7 +86,7 @@ impl LookUps {
         let parse = |entry| {
             let (route, look_up) = split_entry(entry).ok_or(LookUpError::NotAnEntry)?;
             let route = Route::parse(route).map_err(LookUpError::Route)?;
-            Ok((route, Rule::parse(look_up)?))
+            Ok((route, LookUpRule::parse(look_up)?))
         };
         entries(list).map(parse).collect::<Result<_, _>>().map(Self)
     }
@@ -146,7 +146,7 @@ fn is_nil_uuid(text: &str) -> bool {
     digits().count() == 32 && digits().all(|byte| byte == b'0')
 }
 
-impl Rule {
+impl LookUpRule {
     fn parse(look_up: &str) -> Result<Self, LookUpError> {
         let (template, fragment) = Template::parse(look_up)?;
         let fragment = fragment.ok_or(LookUpError::NoProof)?;

@@ -23,7 +23,7 @@ pub(super) fn read(
     media_type: &MediaType<'_>,
     body: &[u8],
 ) -> Result<Option<String>, UnclearField> {
-    let field = Field::new(steps);
+    let field = FormField::new(steps);
     let found = match media_type.essence() {
         "application/x-www-form-urlencoded" if is_text(body) => field.in_pairs(body),
         "application/x-www-form-urlencoded" => Err(Unclear),
@@ -43,7 +43,7 @@ pub(super) fn read(
 struct Unclear;
 
 /// The field of a form that a pointer names.
-struct Field {
+struct FormField {
     name: String,
     /// The letters and digits of its name, and of what PHP and Rails make of `[]` in a list.
     letters: Vec<char>,
@@ -52,13 +52,13 @@ struct Field {
 
 /// What the name of a field is to a reader of forms.
 #[derive(PartialEq, Eq)]
-enum Naming {
+enum NameMatch {
     Field,
     Lookalike,
     Other,
 }
 
-impl Field {
+impl FormField {
     fn new(steps: &[String]) -> Self {
         let mut name = String::new();
         for (at, step) in steps.iter().enumerate() {
@@ -83,13 +83,13 @@ impl Field {
                 let decoded_name: Vec<u8> = decoded(name).collect();
                 match self.naming(&decoded_name) {
                     // What is no escape to the URL standard is one to ASP.NET: `%u006f` is `o`.
-                    Naming::Other if has_broken_escape(name) => return Err(Unclear),
-                    Naming::Other => {}
-                    Naming::Lookalike => return Err(Unclear),
-                    Naming::Field if piece.len() != pair.len() || has_broken_escape(piece) => {
+                    NameMatch::Other if has_broken_escape(name) => return Err(Unclear),
+                    NameMatch::Other => {}
+                    NameMatch::Lookalike => return Err(Unclear),
+                    NameMatch::Field if piece.len() != pair.len() || has_broken_escape(piece) => {
                         return Err(Unclear);
                     }
-                    Naming::Field => keep(&mut found, decoded(value).collect())?,
+                    NameMatch::Field => keep(&mut found, decoded(value).collect())?,
                 }
             }
         }
@@ -106,11 +106,13 @@ impl Field {
             let naming = |name| self.naming(&decoded(name).collect::<Vec<_>>());
             match part_name(&part) {
                 Some(PartName::Field(name)) => match naming(name) {
-                    Naming::Other => {}
-                    Naming::Field if is_plain(&part) => keep(&mut found, part.content().to_vec())?,
-                    Naming::Field | Naming::Lookalike => return Err(Unclear),
+                    NameMatch::Other => {}
+                    NameMatch::Field if is_plain(&part) => {
+                        keep(&mut found, part.content().to_vec())?
+                    }
+                    NameMatch::Field | NameMatch::Lookalike => return Err(Unclear),
                 },
-                Some(PartName::File(name)) if naming(name) == Naming::Other => {}
+                Some(PartName::File(name)) if naming(name) == NameMatch::Other => {}
                 Some(PartName::File(_)) => return Err(Unclear),
                 None if part.values("content-disposition").any(|value| self.may_be_in(value)) => {
                     return Err(Unclear);
@@ -121,9 +123,9 @@ impl Field {
         Ok(found)
     }
 
-    fn naming(&self, name: &[u8]) -> Naming {
+    fn naming(&self, name: &[u8]) -> NameMatch {
         if name == self.name.as_bytes() {
-            return Naming::Field;
+            return NameMatch::Field;
         }
         // To programs in C a name ends at its first NUL.
         let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
@@ -137,7 +139,7 @@ impl Field {
                 ends
             }) || wanted.is_met()
         });
-        if is_like { Naming::Lookalike } else { Naming::Other }
+        if is_like { NameMatch::Lookalike } else { NameMatch::Other }
     }
 
     /// Returns whether a reader may find the name of the field in a text.

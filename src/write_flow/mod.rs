@@ -71,7 +71,7 @@ enum Awaiting {
     BeginBusinessKey(Execution, UnixMillis),
     Peek(Undispatched),
     LookUp(Decision, Undispatched),
-    Settle(Settle),
+    Settle(PendingSettlement),
     Origin,
     /// The end of the business key's attempt, with the origin's response.
     CompleteBusinessKey(StoredResponse),
@@ -106,7 +106,7 @@ struct Undispatched {
 
 /// A response that was found, on its way into the records whose outcome is unknown, one by one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Settle {
+struct PendingSettlement {
     found: StoredResponse,
     left: Vec<Target>,
     settled: Option<Option<KeyStatus>>,

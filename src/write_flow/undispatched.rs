@@ -1,6 +1,6 @@
 //! The end of a write that does not call the origin: its records are settled or its attempts end.
 
-use super::Settle;
+use super::PendingSettlement;
 use super::{
     Action, Awaiting, CallerResponse, FollowUp, Identity, Target, Undispatched, WriteFlow,
 };
@@ -82,16 +82,16 @@ impl WriteFlow {
         let second = undispatched.business_key_is_unknown.then_some(Target::BusinessKey);
         // Settled from the end: the business key before the key.
         let left = first.into_iter().chain(second).collect();
-        self.settle_next(Settle { found, left, settled: None, undispatched })
+        self.settle_next(PendingSettlement { found, left, settled: None, undispatched })
     }
 
-    fn settle_next(&mut self, mut settle: Settle) -> Action {
+    fn settle_next(&mut self, mut settle: PendingSettlement) -> Action {
         if let Some(target) = settle.left.pop() {
             let settlement = Settlement::Executed(settle.found.clone());
             self.awaiting = Awaiting::Settle(settle);
             return Action::Settle(target, settlement);
         }
-        let Settle { found, settled, undispatched, .. } = settle;
+        let PendingSettlement { found, settled, undispatched, .. } = settle;
         match settled {
             _ if undispatched.owns_key => self.adopt(found),
             Some(status) => self.replay_copied(found, status),
@@ -101,12 +101,12 @@ impl WriteFlow {
 
     pub(super) fn settled(
         &mut self,
-        settle: Settle,
+        settle: PendingSettlement,
         settled: Result<(Settling, Option<KeyStatus>), Rejection>,
     ) -> Action {
         match settled {
             Ok((Settling::Settled, status)) => {
-                self.settle_next(Settle { settled: Some(status), ..settle })
+                self.settle_next(PendingSettlement { settled: Some(status), ..settle })
             }
             // Another call has settled it meanwhile, so the caller must retry.
             Ok((Settling::NotUnknown, _)) => {

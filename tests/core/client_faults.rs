@@ -7,7 +7,7 @@ use oncekey::client::intent::{
     note_outcome, note_sending, start,
 };
 use oncekey::client::retry::{
-    AttemptResult, Body, Context, Next, Outcome, Progress, ResponseSummary, RetryPolicy,
+    AttemptResult, Body, Context, Outcome, Progress, ResponseSummary, RetryDecision, RetryPolicy,
     UnknownReason, attempt_timeout, classify, next, retry_after,
 };
 use oncekey::fingerprint::RequestParts;
@@ -58,7 +58,7 @@ fn json(status: u16) -> ResponseSummary<'static> {
     ResponseSummary { status, content_type: Some("application/json"), ..ResponseSummary::default() }
 }
 
-fn again(outcome: &Outcome, retries: u32, retry_after: Option<Millis>) -> Next {
+fn again(outcome: &Outcome, retries: u32, retry_after: Option<Millis>) -> RetryDecision {
     let left = Millis::from_days(1);
     let progress = Progress { retries, elapsed: Millis::new(0), left };
     next(&RetryPolicy::default(), outcome, progress, retry_after, 1 << 31)
@@ -158,7 +158,7 @@ fn fault_61_a_409_after_a_lost_answer_waits_and_asks_again() {
     let outcome = page.attempt_ended(&AttemptResult::Response(&answer));
     assert_eq!(outcome, Outcome::InProgress);
     let after = Millis::new(1500);
-    assert_eq!(again(&outcome, 4, None), Next::Again { after, counts: false });
+    assert_eq!(again(&outcome, 4, None), RetryDecision::Again { after, counts: false });
     page.send("a");
     assert_eq!(page.hear_status(201), Outcome::Succeeded { http_status: 201 });
 }
@@ -182,7 +182,7 @@ fn fault_64_a_time_out_is_retried_with_a_fresh_one_within_the_total() {
     let mut page = Page::default();
     page.send("a");
     let outcome = page.attempt_ended(&AttemptResult::TimedOut);
-    assert!(matches!(again(&outcome, 0, None), Next::Again { counts: true, .. }));
+    assert!(matches!(again(&outcome, 0, None), RetryDecision::Again { counts: true, .. }));
     let of = |elapsed| {
         let progress = Progress { retries: 1, elapsed: Millis::from_seconds(elapsed), left: SAFE };
         attempt_timeout(&RetryPolicy::default(), progress)
@@ -209,7 +209,7 @@ fn fault_65_a_network_error_and_a_time_out_are_told_apart_by_own_signals() {
     );
     assert_eq!(
         again(&Outcome::Unsettled(UnknownReason::Aborted), 0, None),
-        Next::Stop(oncekey::client::retry::Stop::Outcome)
+        RetryDecision::Stop(oncekey::client::retry::Stop::Outcome)
     );
 }
 
@@ -225,7 +225,7 @@ fn fault_67_seconds_are_not_milliseconds() {
     let wait = retry_after("3", None, NOW, Millis::from_seconds(60));
     let outcome = Outcome::NotExecuted { http_status: 429, again: true };
     let after = Millis::new(3000);
-    assert_eq!(again(&outcome, 0, wait), Next::Again { after, counts: true });
+    assert_eq!(again(&outcome, 0, wait), RetryDecision::Again { after, counts: true });
 }
 
 #[test]
