@@ -1,8 +1,8 @@
 //! How many bytes of bodies are held at once, and which body goes when there is no room.
 //!
 //! An isolate has one memory for everything, and one that runs out of it takes every request in it
-//! along. So each body that is held has a place in a [`Budget`], which counts its bytes and refuses
-//! what is too much. A sender who stops sending, or a reader who does not read, could keep a place
+//! along. So each body that is held has a slot in a [`Budget`], which counts its bytes and refuses
+//! what is too much. A sender who stops sending, or a reader who does not read, could keep a slot
 //! for as long as the connection lives. The budget therefore owns the bytes of the bodies that wait
 //! for their other end, and drops those that have waited longest when others need the room.
 //!
@@ -15,7 +15,7 @@
 //!    wait ends first.
 //! 3. Only [`PROGRESS`] bytes end a wait: a trickle does not.
 //! 4. A body that does not wait for its other end, since the origin is at work on it, keeps its
-//!    place. After [`FORGOTTEN`] it may go as well: the platform can end a request in a way that
+//!    slot. After [`FORGOTTEN`] it may go as well: the platform can end a request in a way that
 //!    gives nothing back.
 //! 5. No body goes in vain. Where all that may go is not enough, all stay and the new body is refused.
 
@@ -30,7 +30,7 @@ pub const TINY: u64 = 4 << 10;
 /// How many bytes have to come, or to be read, for a wait to begin anew.
 pub const PROGRESS: u64 = 4 << 10;
 
-/// How long a place is kept for a body that does not wait for its other end.
+/// How long a slot is kept for a body that does not wait for its other end.
 pub const FORGOTTEN: Millis = Millis::from_seconds(300);
 
 /// How many bytes may be held in all when one body grows, by the size that the body then has.
@@ -44,11 +44,11 @@ pub struct Ceilings {
     pub tiny: u64,
 }
 
-/// The place of one body.
+/// The slot of one body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place(u64);
+pub struct Slot(u64);
 
-/// There is no room for more bytes, or the body has lost its place.
+/// There is no room for more bytes, or the body has lost its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom;
 
@@ -57,14 +57,14 @@ pub struct NoRoom;
 pub struct Budget {
     patience: Millis,
     held: u64,
-    /// In the order of their places.
-    bodies: Vec<Body>,
+    /// In the order of their slots.
+    bodies: Vec<HeldBody>,
     last: u64,
 }
 
 #[derive(Debug)]
-struct Body {
-    place: Place,
+struct HeldBody {
+    slot: Slot,
     /// How many bytes are counted for it, here or elsewhere in the isolate.
     counted: u64,
     bytes: Vec<u8>,
@@ -82,25 +82,25 @@ impl Budget {
         Self { patience, held: 0, bodies: Vec::new(), last: 0 }
     }
 
-    /// A place, with no bytes yet.
-    pub fn open(&mut self, now: UnixMillis) -> Place {
+    /// A slot, with no bytes yet.
+    pub fn open(&mut self, now: UnixMillis) -> Slot {
         self.last += 1;
-        let place = Place(self.last);
-        self.bodies.push(Body::new(place, now));
-        place
+        let slot = Slot(self.last);
+        self.bodies.push(HeldBody::new(slot, now));
+        slot
     }
 
     /// Adds bytes that a sender has sent. From then on the body waits for its sender.
     pub fn append(
         &mut self,
-        place: Place,
+        slot: Slot,
         piece: &[u8],
         ceilings: Ceilings,
         now: UnixMillis,
     ) -> Result<(), NoRoom> {
         let more = piece.len() as u64;
-        self.count(place, more, ceilings, now)?;
-        let body = self.body(place).ok_or(NoRoom)?;
+        self.count(slot, more, ceilings, now)?;
+        let body = self.body(slot).ok_or(NoRoom)?;
         body.bytes.extend_from_slice(piece);
         body.waits = true;
         body.moves(more, now);
@@ -108,16 +108,16 @@ impl Budget {
     }
 
     /// Tells that a sender has sent all that it announced, so that the body waits for nobody.
-    pub fn is_whole(&mut self, place: Place) {
-        if let Some(body) = self.body(place) {
+    pub fn is_whole(&mut self, slot: Slot) {
+        if let Some(body) = self.body(slot) {
             body.waits = false;
         }
     }
 
-    /// Takes the bytes out of a body that is whole. They are counted until the place is closed, and
+    /// Takes the bytes out of a body that is whole. They are counted until the slot is closed, and
     /// the body waits for nobody. `None` for a body that had to go.
-    pub fn take(&mut self, place: Place) -> Option<Vec<u8>> {
-        let body = self.body(place)?;
+    pub fn take(&mut self, slot: Slot) -> Option<Vec<u8>> {
+        let body = self.body(slot)?;
         body.waits = false;
         Some(core::mem::take(&mut body.bytes))
     }
@@ -125,16 +125,16 @@ impl Budget {
     /// Counts bytes for a body, if they fit or other bodies can make room for them. The caller holds them.
     pub fn count(
         &mut self,
-        place: Place,
+        slot: Slot,
         more: u64,
         ceilings: Ceilings,
         now: UnixMillis,
     ) -> Result<(), NoRoom> {
-        let size = self.body(place).ok_or(NoRoom)?.counted.saturating_add(more);
+        let size = self.body(slot).ok_or(NoRoom)?.counted.saturating_add(more);
         let ceiling = ceilings.of(size);
         let mut missing = self.held.saturating_add(more).saturating_sub(ceiling);
         if missing > 0 {
-            let mut going = self.longest_waits(place, size, now);
+            let mut going = self.longest_waits(slot, size, now);
             going.retain(|(_, _, bytes)| {
                 let is_needed = missing > 0;
                 missing = missing.saturating_sub(*bytes);
@@ -147,25 +147,25 @@ impl Budget {
                 self.close(gone);
             }
         }
-        self.body(place).ok_or(NoRoom)?.counted = size;
+        self.body(slot).ok_or(NoRoom)?.counted = size;
         self.held += more;
         Ok(())
     }
 
     /// Counts bytes that are held elsewhere whether or not there is room: what an execution has
     /// brought about is not refused. Others are refused until there is room again.
-    pub fn count_anyway(&mut self, place: Place, more: u64, ceilings: Ceilings, now: UnixMillis) {
-        if self.count(place, more, ceilings, now).is_err() {
-            self.reopened(place, now).counted += more;
+    pub fn count_anyway(&mut self, slot: Slot, more: u64, ceilings: Ceilings, now: UnixMillis) {
+        if self.count(slot, more, ceilings, now).is_err() {
+            self.reopened(slot, now).counted += more;
             self.held += more;
         }
     }
 
     /// Puts in a whole body that its reader has to read. Its bytes are counted if they were not
     /// already. It may go only if its reader `can_ask_again`.
-    pub fn put(&mut self, place: Place, bytes: Vec<u8>, can_ask_again: bool, now: UnixMillis) {
+    pub fn put(&mut self, slot: Slot, bytes: Vec<u8>, can_ask_again: bool, now: UnixMillis) {
         let length = bytes.len() as u64;
-        let body = self.reopened(place, now);
+        let body = self.reopened(slot, now);
         let more = length.saturating_sub(body.counted);
         body.counted += more;
         body.bytes = bytes;
@@ -174,29 +174,29 @@ impl Budget {
     }
 
     /// Up to `most` bytes of a body, from `at` on. `None` for a body that had to go.
-    pub fn piece(&self, place: Place, at: usize, most: usize) -> Option<&[u8]> {
-        let body = &self.bodies[self.position(place).ok()?];
+    pub fn piece(&self, slot: Slot, at: usize, most: usize) -> Option<&[u8]> {
+        let body = &self.bodies[self.position(slot).ok()?];
         let end = at.saturating_add(most).min(body.bytes.len());
         body.bytes.get(at..end)
     }
 
     /// The reader of a body has read so many bytes more.
-    pub fn has_read(&mut self, place: Place, more: u64, now: UnixMillis) {
-        if let Some(body) = self.body(place) {
+    pub fn has_read(&mut self, slot: Slot, more: u64, now: UnixMillis) {
+        if let Some(body) = self.body(slot) {
             body.moves(more, now);
         }
     }
 
-    /// Gives a place back.
-    pub fn close(&mut self, place: Place) {
-        if let Ok(at) = self.position(place) {
+    /// Gives a slot back.
+    pub fn close(&mut self, slot: Slot) {
+        if let Ok(at) = self.position(slot) {
             self.held -= self.bodies.remove(at).counted;
         }
     }
 
-    /// Whether a body still has its place.
-    pub fn has(&self, place: Place) -> bool {
-        self.position(place).is_ok()
+    /// Whether a body still has its slot.
+    pub fn has(&self, slot: Slot) -> bool {
+        self.position(slot).is_ok()
     }
 
     /// How many bytes are held.
@@ -207,46 +207,44 @@ impl Budget {
     /// The bodies that may go for one of this size, the longest wait first.
     fn longest_waits(
         &self,
-        place: Place,
+        slot: Slot,
         size: u64,
         now: UnixMillis,
-    ) -> Vec<(UnixMillis, Place, u64)> {
-        let may_go = |body: &&Body| {
+    ) -> Vec<(UnixMillis, Slot, u64)> {
+        let may_go = |body: &&HeldBody| {
             let wait = now.since(body.since);
             let gives_way = size <= SMALL && body.counted <= SMALL || wait >= self.patience;
-            body.counted > 0
-                && body.place != place
-                && (body.waits && gives_way || wait >= FORGOTTEN)
+            body.counted > 0 && body.slot != slot && (body.waits && gives_way || wait >= FORGOTTEN)
         };
         let going = self.bodies.iter().filter(may_go);
-        let mut going: Vec<_> = going.map(|body| (body.since, body.place, body.counted)).collect();
+        let mut going: Vec<_> = going.map(|body| (body.since, body.slot, body.counted)).collect();
         going.sort_unstable();
         going
     }
 
-    fn body(&mut self, place: Place) -> Option<&mut Body> {
-        let at = self.position(place).ok()?;
+    fn body(&mut self, slot: Slot) -> Option<&mut HeldBody> {
+        let at = self.position(slot).ok()?;
         self.bodies.get_mut(at)
     }
 
-    /// The body at a place, which is its place again if it was forgotten.
-    fn reopened(&mut self, place: Place, now: UnixMillis) -> &mut Body {
-        let at = self.position(place).unwrap_or_else(|at| {
-            self.bodies.insert(at, Body::new(place, now));
+    /// The body at a slot, which is its slot again if it was forgotten.
+    fn reopened(&mut self, slot: Slot, now: UnixMillis) -> &mut HeldBody {
+        let at = self.position(slot).unwrap_or_else(|at| {
+            self.bodies.insert(at, HeldBody::new(slot, now));
             at
         });
         &mut self.bodies[at]
     }
 
-    /// Where the body of a place is, or would be.
-    fn position(&self, place: Place) -> Result<usize, usize> {
-        self.bodies.binary_search_by_key(&place, |body| body.place)
+    /// Where the body of a slot is, or would be.
+    fn position(&self, slot: Slot) -> Result<usize, usize> {
+        self.bodies.binary_search_by_key(&slot, |body| body.slot)
     }
 }
 
-impl Body {
-    const fn new(place: Place, now: UnixMillis) -> Self {
-        Self { place, counted: 0, bytes: Vec::new(), waits: false, since: now, moved: 0 }
+impl HeldBody {
+    const fn new(slot: Slot, now: UnixMillis) -> Self {
+        Self { slot, counted: 0, bytes: Vec::new(), waits: false, since: now, moved: 0 }
     }
 
     fn moves(&mut self, more: u64, now: UnixMillis) {

@@ -1,6 +1,6 @@
 //! Who gets room in an isolate's memory, and who gives it up.
 
-use oncekey::budget::{Budget, Ceilings, FORGOTTEN, NoRoom, PROGRESS, Place, SMALL, TINY};
+use oncekey::budget::{Budget, Ceilings, FORGOTTEN, NoRoom, PROGRESS, SMALL, Slot, TINY};
 use oncekey::{Millis, UnixMillis};
 
 const PATIENCE: Millis = Millis::from_seconds(2);
@@ -15,15 +15,15 @@ fn at(millis: u64) -> UnixMillis {
 }
 
 /// A body of so many bytes whose sender has not sent all of it.
-fn unfinished(budget: &mut Budget, length: u64, now: u64) -> Result<Place, NoRoom> {
-    let place = budget.open(at(now));
-    budget.append(place, &vec![7; length as usize], CEILINGS, at(now)).map(|()| place)
+fn unfinished(budget: &mut Budget, length: u64, now: u64) -> Result<Slot, NoRoom> {
+    let slot = budget.open(at(now));
+    budget.append(slot, &vec![7; length as usize], CEILINGS, at(now)).map(|()| slot)
 }
 
 /// A body of so many bytes that is whole and in use.
-fn whole(budget: &mut Budget, length: u64, now: u64) -> Result<Place, NoRoom> {
-    let place = unfinished(budget, length, now)?;
-    budget.take(place).map(|_| place).ok_or(NoRoom)
+fn whole(budget: &mut Budget, length: u64, now: u64) -> Result<Slot, NoRoom> {
+    let slot = unfinished(budget, length, now)?;
+    budget.take(slot).map(|_| slot).ok_or(NoRoom)
 }
 
 #[test]
@@ -47,11 +47,11 @@ fn large_bodies_leave_room_for_small_ones_and_those_for_tiny_ones() {
 #[test]
 fn what_is_closed_is_free_again() {
     let mut budget = Budget::new(PATIENCE);
-    let place = whole(&mut budget, LARGE, 0).unwrap();
+    let slot = whole(&mut budget, LARGE, 0).unwrap();
     assert_eq!(unfinished(&mut budget, 1 << 20, 0), Err(NoRoom));
-    budget.close(place);
-    budget.close(place);
-    // The refused body has its place still, and no bytes.
+    budget.close(slot);
+    budget.close(slot);
+    // The refused body has its slot still, and no bytes.
     assert_eq!(budget.held(), 0);
     unfinished(&mut budget, LARGE, 0).unwrap();
 }
@@ -79,7 +79,7 @@ fn a_small_body_takes_the_room_of_small_ones_that_are_not_whole() {
         (0..8).map(|number| unfinished(&mut budget, SMALL, number).unwrap()).collect();
     unfinished(&mut budget, SMALL, 10).unwrap();
     assert!(!budget.has(stalled[0]));
-    assert!(stalled[1..].iter().all(|place| budget.has(*place)), "no more than has to");
+    assert!(stalled[1..].iter().all(|slot| budget.has(*slot)), "no more than has to");
 }
 
 #[test]
@@ -148,10 +148,10 @@ fn no_body_goes_in_vain() {
 fn a_response_leaves_in_pieces_and_goes_when_its_reader_does_not_read() {
     let mut budget = Budget::new(PATIENCE);
     let mut put = |can_ask_again, now| {
-        let place = budget.open(at(now));
-        budget.count(place, LARGE / 2, CEILINGS, at(now)).unwrap();
-        budget.put(place, vec![9; LARGE as usize / 2], can_ask_again, at(now));
-        place
+        let slot = budget.open(at(now));
+        budget.count(slot, LARGE / 2, CEILINGS, at(now)).unwrap();
+        budget.put(slot, vec![9; LARGE as usize / 2], can_ask_again, at(now));
+        slot
     };
     let (again, once) = (put(true, 0), put(false, 0));
     assert_eq!(budget.held(), LARGE, "bytes that were counted are counted once");
@@ -169,14 +169,14 @@ fn a_response_leaves_in_pieces_and_goes_when_its_reader_does_not_read() {
 fn what_an_execution_brought_about_is_not_refused() {
     let mut budget = Budget::new(PATIENCE);
     whole(&mut budget, LARGE, 0).unwrap();
-    let place = budget.open(at(0));
-    assert_eq!(budget.count(place, 1 << 20, CEILINGS, at(0)), Err(NoRoom));
-    budget.count_anyway(place, 1 << 20, CEILINGS, at(0));
+    let slot = budget.open(at(0));
+    assert_eq!(budget.count(slot, 1 << 20, CEILINGS, at(0)), Err(NoRoom));
+    budget.count_anyway(slot, 1 << 20, CEILINGS, at(0));
     assert_eq!(budget.held(), LARGE + (1 << 20));
     assert_eq!(unfinished(&mut budget, SMALL, 0), Err(NoRoom));
-    budget.close(place);
+    budget.close(slot);
     assert_eq!(budget.held(), LARGE);
-    // Also where its place was forgotten meanwhile.
-    budget.put(place, vec![1; 10], true, at(0));
-    assert_eq!((budget.held(), budget.piece(place, 0, 10)), (LARGE + 10, Some(&[1; 10][..])));
+    // Also where its slot was forgotten meanwhile.
+    budget.put(slot, vec![1; 10], true, at(0));
+    assert_eq!((budget.held(), budget.piece(slot, 0, 10)), (LARGE + 10, Some(&[1; 10][..])));
 }

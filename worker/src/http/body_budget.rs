@@ -1,7 +1,7 @@
 //! The isolate's memory for bodies. An isolate has 128 MB for everything. Who gets room and who has
 //! to give it up is decided by the core (`oncekey::budget`).
 
-use oncekey::budget::{Budget, Ceilings, NoRoom, Place};
+use oncekey::budget::{Budget, Ceilings, NoRoom, Slot};
 use oncekey::{Millis, UnixMillis};
 use platform::clock;
 use std::cell::RefCell;
@@ -38,7 +38,7 @@ pub(crate) fn held() -> [(&'static str, u64); 2] {
 #[derive(Debug)]
 pub(crate) struct Reservation {
     budget: &'static LocalKey<RefCell<Budget>>,
-    place: Place,
+    slot: Slot,
 }
 
 impl Reservation {
@@ -54,67 +54,67 @@ impl Reservation {
 
     fn open(budget: &'static LocalKey<RefCell<Budget>>) -> Self {
         let now = clock::now();
-        Self { budget, place: budget.with_borrow_mut(|budget| budget.open(now)) }
+        Self { budget, slot: budget.with_borrow_mut(|budget| budget.open(now)) }
     }
 
     /// Adds a piece of a request's body.
     pub(crate) fn append(&self, piece: &[u8]) -> Result<(), NoRoom> {
-        self.with(|budget, place, now| budget.append(place, piece, REQUEST, now))
+        self.with(|budget, slot, now| budget.append(slot, piece, REQUEST, now))
     }
 
     /// Tells that all that was announced of a request's body has come.
     pub(crate) fn is_whole(&self) {
-        self.with(|budget, place, _| budget.is_whole(place));
+        self.with(|budget, slot, _| budget.is_whole(slot));
     }
 
     /// Takes a request's body that is whole. Its bytes are counted until the room is dropped.
     pub(crate) fn take(&self) -> Result<Vec<u8>, NoRoom> {
-        self.with(|budget, place, _| budget.take(place)).ok_or(NoRoom)
+        self.with(|budget, slot, _| budget.take(slot)).ok_or(NoRoom)
     }
 
     /// Whether the body still has its room.
     pub(crate) fn is_kept(&self) -> bool {
-        self.with(|budget, place, _| budget.has(place))
+        self.with(|budget, slot, _| budget.has(slot))
     }
 
     /// Counts bytes of an origin's response, if there is room for them.
     pub(crate) fn fits_response(&self, bytes: u64) -> bool {
-        self.with(|budget, place, now| budget.count(place, bytes, RESPONSE, now)).is_ok()
+        self.with(|budget, slot, now| budget.count(slot, bytes, RESPONSE, now)).is_ok()
     }
 
     /// Counts bytes of a stored response, if there is room for them.
     pub(crate) fn fits_replay(&self, bytes: u64) -> bool {
-        self.with(|budget, place, now| budget.count(place, bytes, REPLAY, now)).is_ok()
+        self.with(|budget, slot, now| budget.count(slot, bytes, REPLAY, now)).is_ok()
     }
 
     /// Counts bytes of a stored response whose caller has executed something, room or not.
     pub(crate) fn takes_in(&self, bytes: u64) {
-        self.with(|budget, place, now| budget.count_anyway(place, bytes, RESPONSE, now));
+        self.with(|budget, slot, now| budget.count_anyway(slot, bytes, RESPONSE, now));
     }
 
     /// Keeps a response until its caller has read it, or, if the caller `can_ask_again`, until
     /// others need the room more.
     pub(crate) fn put(&self, bytes: Vec<u8>, can_ask_again: bool) {
-        self.with(|budget, place, now| budget.put(place, bytes, can_ask_again, now));
+        self.with(|budget, slot, now| budget.put(slot, bytes, can_ask_again, now));
     }
 
     /// Up to `most` bytes of a response, from `at` on. `None` for a response that had to go.
     pub(crate) fn piece(&self, at: usize, most: usize) -> Option<Uint8Array> {
-        self.with(|budget, place, _| budget.piece(place, at, most).map(Uint8Array::from))
+        self.with(|budget, slot, _| budget.piece(slot, at, most).map(Uint8Array::from))
     }
 
     /// The caller has read so many bytes more of a response.
     pub(crate) fn has_read(&self, bytes: usize) {
-        self.with(|budget, place, now| budget.has_read(place, bytes as u64, now));
+        self.with(|budget, slot, now| budget.has_read(slot, bytes as u64, now));
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Budget, Place, UnixMillis) -> T) -> T {
-        self.budget.with_borrow_mut(|budget| work(budget, self.place, clock::now()))
+    fn with<T>(&self, work: impl FnOnce(&mut Budget, Slot, UnixMillis) -> T) -> T {
+        self.budget.with_borrow_mut(|budget| work(budget, self.slot, clock::now()))
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        self.with(|budget, place, _| budget.close(place));
+        self.with(|budget, slot, _| budget.close(slot));
     }
 }
