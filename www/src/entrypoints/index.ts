@@ -1,6 +1,6 @@
 // `oncekey`: the wasm is inside.
 
-import { decode } from "./base64.js";
+import { decode } from "./bytes.js";
 import { entryPoint } from "./entry.js";
 import type { EntryPoint } from "../types.js";
 import wasm from "oncekey:wasm";
