@@ -1,7 +1,7 @@
 // What the build resolves: see scripts/www-bundle.mjs.
 
 declare module "oncekey:wasm" {
-  /** The wasm in base64. */
+  /** The wasm as text: each byte is the character of its value. */
   const wasm: string;
   export default wasm;
 }

@@ -1,5 +1,4 @@
-/** The bytes of a base64 text. */
+/** The bytes of a text with one character, U+0000 to U+00FF, for each. */
 export function decode(text: string): Uint8Array<ArrayBuffer> {
-  const binary = atob(text);
-  return Uint8Array.from(binary, (character) => character.charCodeAt(0));
+  return Uint8Array.from(text, (character) => character.charCodeAt(0));
 }
