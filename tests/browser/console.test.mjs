@@ -1,7 +1,7 @@
 // The operators' console in Chromium, against the real Worker.
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
-import { created, cut, eventually, gated, inTurn, newKey, recordName, scopeName, startGateway } from "../worker/support.mjs";
+import { created, cut, eventually, gated, inTurn, newKey, recordName, scopeName, startGateway } from "../worker/fixtures/support.mjs";
 import { faultsOf } from "./looks.mjs";
 import { Operator, TOKEN, admin } from "./operator.mjs";
 import { startBrowser } from "./support.mjs";

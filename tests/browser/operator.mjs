@@ -1,7 +1,7 @@
 // The console in a page, and what an operator does there.
 import assert from "node:assert/strict";
-import { exchange } from "../worker/client.mjs";
-import { recordName } from "../worker/support.mjs";
+import { exchange } from "../worker/fixtures/client.mjs";
+import { recordName } from "../worker/fixtures/support.mjs";
 
 export const TOKEN = "admin-token-0123456789";
 /** What an operator's calls carry. */

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
-import { created, inTurn, newKey, recordName, startGateway } from "../worker/support.mjs";
+import { created, inTurn, newKey, recordName, startGateway } from "../worker/fixtures/support.mjs";
 import { Operator, TOKEN, admin } from "./operator.mjs";
 import { startBrowser } from "./support.mjs";
 

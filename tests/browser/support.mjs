@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 import { chromium } from "playwright-core";
 
-export { gated, inTurn } from "../worker/origin.mjs";
-export { eventually, startWorker } from "../worker/support.mjs";
+export { gated, inTurn } from "../worker/fixtures/origin.mjs";
+export { eventually, startWorker } from "../worker/fixtures/support.mjs";
 
 /** What scripts/www-build made; another build can be tested by naming its folder. */
 const built = process.env.ONCEKEY_WWW_BUILD ?? new URL("../../www/dist", import.meta.url).pathname;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, beforeEach, describe, test } from "node:test";
-import { executions, merchant, order } from "../worker/merchant.mjs";
+import { executions, merchant, order } from "../worker/fixtures/merchant.mjs";
 import { Site, error, eventually, gated, inTurn, open, startBrowser, startWorker } from "./support.mjs";
 
 let browser, site, worker, gateway;

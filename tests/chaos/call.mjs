@@ -1,6 +1,6 @@
 // One request of a caller, who may hang up in the middle.
 import { request as send } from "node:http";
-import { Answer } from "../worker/client.mjs";
+import { Answer } from "../worker/fixtures/client.mjs";
 
 /**
  * Sends a request on a connection of its own; fails when there is no whole answer. `quit`: {how, after} - the caller

@@ -1,5 +1,5 @@
 // What the journal says of each key, compared with its record, its answer and the origin's log.
-import { recordName } from "../worker/names.mjs";
+import { recordName } from "../worker/fixtures/names.mjs";
 import { ADMIN_TOKEN } from "./setups.mjs";
 
 /** All rows, by intent, in the order in which they were written. */

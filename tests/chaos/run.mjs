@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { recordName } from "../worker/names.mjs";
+import { recordName } from "../worker/fixtures/names.mjs";
 import { audit } from "./audit.mjs";
 import { pursue } from "./buyers.mjs";
 import { call } from "./call.mjs";

@@ -1,7 +1,7 @@
 // What callers and operators may ask and decide about a key.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { created, gated, inTurn, newKey, recordName, scopeName, startGateway } from "./support.mjs";
+import { created, gated, inTurn, newKey, recordName, scopeName, startGateway } from "../fixtures/support.mjs";
 
 const TOKEN = "admin-token-0123456789";
 const admin = (token = TOKEN) => [["Authorization", `Bearer ${token}`]];

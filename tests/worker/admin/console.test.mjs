@@ -1,7 +1,7 @@
 // How the console's files are served. What they do is tested in tests/browser.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { Origin, startWorker } from "./support.mjs";
+import { Origin, startWorker } from "../fixtures/support.mjs";
 
 const POLICY = [
   "default-src 'none'",

@@ -1,7 +1,7 @@
 // The journal: what changed a key, one row a change; and what operators see of keys.
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
-import { created, cut, eventually, gated, inTurn, newKey, recordName, scopeName, startGateway } from "./support.mjs";
+import { created, cut, eventually, gated, inTurn, newKey, recordName, scopeName, startGateway } from "../fixtures/support.mjs";
 
 const TOKEN = "admin-token-0123456789";
 const admin = [["Authorization", `Bearer ${TOKEN}`]];

@@ -1,7 +1,7 @@
 // Metrics: what became of keyed writes, and how long object and origin took.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { apiKey, created, eventually, gated, head, inTurn, newKey, sleep, startGateway, startRaw } from "./support.mjs";
+import { apiKey, created, eventually, gated, head, inTurn, newKey, sleep, startGateway, startRaw } from "../fixtures/support.mjs";
 
 const TOKEN = "admin-token-0123456789";
 const admin = [["Authorization", `Bearer ${TOKEN}`]];

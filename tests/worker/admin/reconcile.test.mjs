@@ -1,8 +1,8 @@
 // Reconciliation: what the sandbox made, compared with what the journal says of the keys it was made under.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { GOOD_CARD, balance, entries, inside, merchant, ordered, paid, pay, refund } from "./merchant.mjs";
-import { Gateway, newKey, recordName, startGateway, startWorker } from "./support.mjs";
+import { GOOD_CARD, balance, entries, inside, merchant, ordered, paid, pay, refund } from "../fixtures/merchant.mjs";
+import { Gateway, newKey, recordName, startGateway, startWorker } from "../fixtures/support.mjs";
 
 const TOKEN = "admin-token-0123456789";
 const headers = { Authorization: `Bearer ${TOKEN}` };

@@ -2,8 +2,8 @@
 // key, however its path is spelt.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { isError, isReplayOf, newNumber, startNumbers } from "./numbers.mjs";
-import { created, inTurn, newKey } from "./support.mjs";
+import { isError, isReplayOf, newNumber, startNumbers } from "../fixtures/numbers.mjs";
+import { created, inTurn, newKey } from "../fixtures/support.mjs";
 
 const PATH = "/v1/orders";
 const typed = (...types) => types.map((type) => ["Content-Type", type]);

@@ -4,9 +4,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
-import { executions, made, merchant, order } from "./merchant.mjs";
-import { isError, isReplayOf, newNumber, startNumbers } from "./numbers.mjs";
-import { created, cut, eventually, gated, inTurn, newKey, startWorker } from "./support.mjs";
+import { executions, made, merchant, order } from "../fixtures/merchant.mjs";
+import { isError, isReplayOf, newNumber, startNumbers } from "../fixtures/numbers.mjs";
+import { created, cut, eventually, gated, inTurn, newKey, startWorker } from "../fixtures/support.mjs";
 
 const DAY = 86_400_000;
 

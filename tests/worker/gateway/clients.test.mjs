@@ -1,7 +1,7 @@
 // Callers that go away: by closing, by resetting, in the middle of what they send or get.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { apiKey, created, eventually, gated, head, inTurn, newKey, sleep, startGateway, startRaw } from "./support.mjs";
+import { apiKey, created, eventually, gated, head, inTurn, newKey, sleep, startGateway, startRaw } from "../fixtures/support.mjs";
 
 const leave = {
   "closes its connection": (socket) => socket.destroy(),

@@ -1,7 +1,7 @@
 // What pages of other origins may call and read.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { created, cut, gated, inTurn, newKey, startGateway } from "./support.mjs";
+import { created, cut, gated, inTurn, newKey, startGateway } from "../fixtures/support.mjs";
 
 const SHOP = "https://shop.example";
 const from = (origin) => ({ headers: [["Origin", origin]] });

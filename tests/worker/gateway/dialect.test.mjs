@@ -1,7 +1,7 @@
 // Every error in both dialects: its status, its body and what it says of the key.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { apiKey, created, cut, gated, head, inTurn, newKey, recordName, startGateway, startRaw } from "./support.mjs";
+import { apiKey, created, cut, gated, head, inTurn, newKey, recordName, startGateway, startRaw } from "../fixtures/support.mjs";
 
 const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl";
 const voidKey = (gateway, key) => gateway.call("POST", "/_oncekey/key/void", { key });

@@ -1,7 +1,7 @@
 // What becomes of keys in time: they expire, are swept away or refused, and no clock that jumps confuses them.
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
-import { created, eventually, gated, inTurn, newKey, recordName, sleep, startGateway } from "./support.mjs";
+import { created, eventually, gated, inTurn, newKey, recordName, sleep, startGateway } from "../fixtures/support.mjs";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

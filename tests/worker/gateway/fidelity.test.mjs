@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { brotliCompressSync, gunzipSync, gzipSync } from "node:zlib";
 import { after, before, describe, test } from "node:test";
-import { head, newKey, sendRaw, startGateway } from "./support.mjs";
+import { head, newKey, sendRaw, startGateway } from "../fixtures/support.mjs";
 
 const json = { "Content-Type": "application/json" };
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { newKey, startGateway } from "./support.mjs";
+import { newKey, startGateway } from "../fixtures/support.mjs";
 
 const typed = (type) => ({ headers: type === undefined ? [] : [["Content-Type", type]] });
 const json = typed("application/json");

@@ -1,8 +1,8 @@
 // What the origin is told about a request besides the request, and where the links in its responses lead.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { exchange } from "./client.mjs";
-import { apiKey, created, head, newKey, sendRaw, startGateway } from "./support.mjs";
+import { exchange } from "../fixtures/client.mjs";
+import { apiKey, created, head, newKey, sendRaw, startGateway } from "../fixtures/support.mjs";
 
 describe("the origin", () => {
   let gateway, urls;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { newKey, startGateway } from "./support.mjs";
+import { newKey, startGateway } from "../fixtures/support.mjs";
 
 const FIELD = "idempotency_key";
 const PAIRS = "application/x-www-form-urlencoded";

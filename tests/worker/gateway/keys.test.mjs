@@ -1,7 +1,7 @@
 // Which texts are keys, and which routes must have one.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { apiKey, head, newKey, sendRaw, startGateway } from "./support.mjs";
+import { apiKey, head, newKey, sendRaw, startGateway } from "../fixtures/support.mjs";
 
 describe("the Idempotency-Key header", () => {
   let gateway;

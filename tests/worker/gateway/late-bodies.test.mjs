@@ -2,8 +2,8 @@
 // refusal of the request.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { newSecret, sign } from "./sender.mjs";
-import { apiKey, head, newKey, startGateway, startRaw } from "./support.mjs";
+import { newSecret, sign } from "../fixtures/sender.mjs";
+import { apiKey, head, newKey, startGateway, startRaw } from "../fixtures/support.mjs";
 
 const ADMIN_TOKEN = "an-admin-token";
 const secret = newSecret();

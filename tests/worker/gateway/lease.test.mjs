@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { created, eventually, gated, inTurn, newKey, startGateway } from "./support.mjs";
+import { created, eventually, gated, inTurn, newKey, startGateway } from "../fixtures/support.mjs";
 
 let gateway;
 before(

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
-import { apiKey, created, cut, gated, head, newKey, sleep, startGateway, startWorker } from "./support.mjs";
-import { exchange } from "./client.mjs";
+import { apiKey, created, cut, gated, head, newKey, sleep, startGateway, startWorker } from "../fixtures/support.mjs";
+import { exchange } from "../fixtures/client.mjs";
 
 const LIMIT = 1000;
 const vars = { ORIGIN_TIMEOUT_SECONDS: String(LIMIT / 1000) };

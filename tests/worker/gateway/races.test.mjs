@@ -1,7 +1,7 @@
 // Many requests with one key at once: one is executed, and nobody waits for anybody.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { created, gated, newKey, recordName, startGateway } from "./support.mjs";
+import { created, gated, newKey, recordName, startGateway } from "../fixtures/support.mjs";
 
 const tally = (answers) => answers.reduce((sum, { status }) => ({ ...sum, [status]: (sum[status] ?? 0) + 1 }), {});
 

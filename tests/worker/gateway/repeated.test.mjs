@@ -4,9 +4,9 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import { after, before, describe, test } from "node:test";
-import { apiKey, newKey, startWorker } from "./support.mjs";
-import { exchange } from "./client.mjs";
-import { deliver, WEBHOOK_SECRETS } from "./sender.mjs";
+import { apiKey, newKey, startWorker } from "../fixtures/support.mjs";
+import { exchange } from "../fixtures/client.mjs";
+import { deliver, WEBHOOK_SECRETS } from "../fixtures/sender.mjs";
 
 /** The request that is whole at the start of `text`, or undefined while it is not. */
 function whole(text) {

@@ -1,7 +1,7 @@
 // The first answer of a key is given again, byte for byte, and the origin is called once.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { apiKey, created, eventually, inTurn, newKey, startGateway } from "./support.mjs";
+import { apiKey, created, eventually, inTurn, newKey, startGateway } from "../fixtures/support.mjs";
 
 describe("a keyed write behind an upstream", () => {
   let gateway;

@@ -1,7 +1,7 @@
 // Workers KV beside the shards: it may replay while a shard is slow or down, and a missing copy never counts as a new key.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { created, eventually, inTurn, newKey, recordName, startGateway } from "./support.mjs";
+import { created, eventually, inTurn, newKey, recordName, startGateway } from "../fixtures/support.mjs";
 
 describe("the replica", () => {
   let gateway;

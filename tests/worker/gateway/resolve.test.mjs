@@ -1,9 +1,9 @@
 // Look-ups: the origin is asked what became of a request before a person has to.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { merchant, order } from "./merchant.mjs";
-import { isError, isReplayOf, newNumber, startNumbers } from "./numbers.mjs";
-import { apiKey, created, cut, eventually, inTurn, newKey, startWorker } from "./support.mjs";
+import { merchant, order } from "../fixtures/merchant.mjs";
+import { isError, isReplayOf, newNumber, startNumbers } from "../fixtures/numbers.mjs";
+import { apiKey, created, cut, eventually, inTurn, newKey, startWorker } from "../fixtures/support.mjs";
 
 const DAY = 86_400_000;
 const json = { "Content-Type": "application/json" };

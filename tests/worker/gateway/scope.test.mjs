@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, before, describe, test } from "node:test";
-import { newKey, startGateway } from "./support.mjs";
+import { newKey, startGateway } from "../fixtures/support.mjs";
 
 const sha256 = (text) => createHash("sha256").update(text).digest("hex");
 const jwt = `eyJhbGciOiJIUzI1NiJ9.${Buffer.from('{"sub":"1"}').toString("base64url")}.c2lnbmF0dXJl`;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import OpenAI from "openai";
 import Stripe from "stripe";
-import { created, cut, gated, newKey, startGateway, startWorker } from "./support.mjs";
+import { created, cut, gated, newKey, startGateway, startWorker } from "../fixtures/support.mjs";
 
 /** Two retries each: what asks again has three requests in all. */
 const RETRIES = 2;

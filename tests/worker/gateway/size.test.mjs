@@ -1,7 +1,7 @@
 // Large requests and large answers: within their limits like any other, beyond them refused or passed on.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { apiKey, created, eventually, gated, head, inTurn, newKey, startGateway, startRaw } from "./support.mjs";
+import { apiKey, created, eventually, gated, head, inTurn, newKey, startGateway, startRaw } from "../fixtures/support.mjs";
 
 const MiB = 1 << 20;
 const bytes = { headers: [["Content-Type", "application/octet-stream"]] };

@@ -1,7 +1,7 @@
 // When nobody knows whether a request was executed: what is held, what is tried again, what is released.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { created, cut, gated, inTurn, newKey, startGateway } from "./support.mjs";
+import { created, cut, gated, inTurn, newKey, startGateway } from "../fixtures/support.mjs";
 
 const RELEASED = [401, 403, 407, 417, 421, 423, 425, 429];
 const UNKNOWN = [408, 409, 500, 501, 502, 503, 504, 511, 599];

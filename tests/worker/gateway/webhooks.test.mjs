@@ -1,8 +1,8 @@
 // Webhooks that come in: signed by a known source, forwarded until the origin takes them, and done once.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { WEBHOOK_SECRETS, deliver, event, isDuplicate, newId, newSecret, now, secrets, sign } from "./sender.mjs";
-import { cut, gated, inTurn, newKey, sleep, startGateway, startWorker } from "./support.mjs";
+import { WEBHOOK_SECRETS, deliver, event, isDuplicate, newId, newSecret, now, secrets, sign } from "../fixtures/sender.mjs";
+import { cut, gated, inTurn, newKey, sleep, startGateway, startWorker } from "../fixtures/support.mjs";
 
 describe("behind an upstream", () => {
   let gateway;

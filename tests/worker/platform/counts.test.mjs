@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { test } from "node:test";
-import { count } from "./counts.mjs";
+import { count } from "../fixtures/counts.mjs";
 
-const build = new URL("../../worker/build", import.meta.url).pathname;
+const build = new URL("../../../worker/build", import.meta.url).pathname;
 
 /** Goals: 4 rows and 4 statements for a first request, and a handful of calls between JavaScript and wasm. */
 const BOUNDS = {

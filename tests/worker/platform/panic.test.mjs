@@ -3,7 +3,7 @@
 // ONCEKEY_WORKER_BUILD.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { created, eventually, gated, newKey, startGateway } from "./support.mjs";
+import { created, eventually, gated, newKey, startGateway } from "../fixtures/support.mjs";
 
 const KINDS = ["", ":overflow", ":memory"];
 const armed = (point) => ({

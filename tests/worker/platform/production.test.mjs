@@ -5,11 +5,11 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { entries, inside, merchant, paid } from "./merchant.mjs";
-import { newKey, startGateway, startWorker } from "./support.mjs";
+import { entries, inside, merchant, paid } from "../fixtures/merchant.mjs";
+import { newKey, startGateway, startWorker } from "../fixtures/support.mjs";
 
 const environment = "production";
-const root = new URL("../../", import.meta.url).pathname;
+const root = new URL("../../../", import.meta.url).pathname;
 
 describe("a Worker without the sandbox", () => {
   test("has no code of the sandbox", () => {

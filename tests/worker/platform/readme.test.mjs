@@ -8,9 +8,9 @@ import { dirname, join } from "node:path";
 import { after, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { startWorker } from "./support.mjs";
+import { startWorker } from "../fixtures/support.mjs";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
+const root = fileURLToPath(new URL("../../../", import.meta.url));
 const read = (path) => readFileSync(join(root, path), "utf8");
 /** The Markdown files under a folder. */
 const pagesIn = (folder) =>

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { after, before, describe, test } from "node:test";
-import { newKey, startGateway, startWorker } from "./support.mjs";
+import { newKey, startGateway, startWorker } from "../fixtures/support.mjs";
 
 const hash = "ab".repeat(32);
 const secret = `whsec_${"a2tr".repeat(8)}`;
@@ -187,7 +187,7 @@ describe("without settings", () => {
 describe("make start", () => {
   const check = (env) =>
     spawnSync(process.execPath, ["scripts/check-start.mjs"], {
-      cwd: new URL("../..", import.meta.url),
+      cwd: new URL("../../..", import.meta.url),
       env: { PATH: process.env.PATH, ...env },
       encoding: "utf8",
     });

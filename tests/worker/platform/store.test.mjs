@@ -2,7 +2,7 @@
 // takes nothing, a record that is damaged.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { created, eventually, gated, inTurn, newKey, recordName, startGateway } from "./support.mjs";
+import { created, eventually, gated, inTurn, newKey, recordName, startGateway } from "../fixtures/support.mjs";
 
 const big = (length) => () => ({ status: 201, headers: { "X-A": "1" }, body: "b".repeat(length) });
 const OPERATIONS = ["begin", "complete"];

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { createHash, randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
-import { exchange } from "./client.mjs";
-import { WEBHOOK_SECRETS, deliver, event, isDuplicate, newId, newSecret } from "./sender.mjs";
-import { startWorker } from "./support.mjs";
+import { exchange } from "../fixtures/client.mjs";
+import { WEBHOOK_SECRETS, deliver, event, isDuplicate, newId, newSecret } from "../fixtures/sender.mjs";
+import { startWorker } from "../fixtures/support.mjs";
 
 describe("into the sandbox", () => {
   let worker;

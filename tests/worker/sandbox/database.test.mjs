@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, test } from "node:test";
-import { executions, made, merchant, order, refused } from "./merchant.mjs";
-import { startWorker } from "./support.mjs";
+import { executions, made, merchant, order, refused } from "../fixtures/merchant.mjs";
+import { startWorker } from "../fixtures/support.mjs";
 
 describe("a merchant's database", () => {
   let state, worker, call;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { after, before, describe, test } from "node:test";
-import { Origin, startWorker } from "./support.mjs";
+import { Origin, startWorker } from "../fixtures/support.mjs";
 
 const POLICY = {
   "default-src": "'none'",

@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { executions, found, inside, made, merchant, order, ordered, paid, pay, refund, refused } from "./merchant.mjs";
-import { Origin, eventually, inTurn, sleep, startWorker } from "./support.mjs";
+import { executions, found, inside, made, merchant, order, ordered, paid, pay, refund, refused } from "../fixtures/merchant.mjs";
+import { Origin, eventually, inTurn, sleep, startWorker } from "../fixtures/support.mjs";
 
 const DAY = 86_400_000;
 const secretOf = (byte, length = 24) => `whsec_${Buffer.alloc(length, byte).toString("base64")}`;

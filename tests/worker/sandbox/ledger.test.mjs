@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
-import { GOOD_CARD, balance, entries, found, inside, made, merchant, order, ordered, paid, pay, refund, refused } from "./merchant.mjs";
-import { startWorker } from "./support.mjs";
+import { GOOD_CARD, balance, entries, found, inside, made, merchant, order, ordered, paid, pay, refund, refused } from "../fixtures/merchant.mjs";
+import { startWorker } from "../fixtures/support.mjs";
 
 /** Numbers that are the same each time a seed is given (mulberry32). */
 function randomOf(seed) {

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
-import { GOOD_CARD, balance, entries, executions, found, inside, made, merchant, ordered, paid, pay, refused } from "./merchant.mjs";
-import { eventually, startWorker } from "./support.mjs";
+import { GOOD_CARD, balance, entries, executions, found, inside, made, merchant, ordered, paid, pay, refused } from "../fixtures/merchant.mjs";
+import { eventually, startWorker } from "../fixtures/support.mjs";
 
 const DECLINED = { 4000000000000002: "card_declined", 4000000000009995: "insufficient_funds", 4000000000000069: "expired_card", 4000000000000127: "incorrect_cvc", 4000000000000119: "processing_error" };
 const ANSWER_LOST = "4000000000005001";

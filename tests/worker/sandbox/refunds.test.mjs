@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
-import { balance, entries, executions, found, inside, made, merchant, ordered, paid, refund, refused } from "./merchant.mjs";
-import { startWorker } from "./support.mjs";
+import { balance, entries, executions, found, inside, made, merchant, ordered, paid, refund, refused } from "../fixtures/merchant.mjs";
+import { startWorker } from "../fixtures/support.mjs";
 
 describe("refunds", () => {
   let worker;

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { request as send } from "node:http";
 import { after, before, describe, test } from "node:test";
-import { executions, made, merchant, order, refused } from "./merchant.mjs";
-import { eventually, startWorker } from "./support.mjs";
+import { executions, made, merchant, order, refused } from "../fixtures/merchant.mjs";
+import { eventually, startWorker } from "../fixtures/support.mjs";
 
 describe("the sandbox", () => {
   let worker;

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
-import { balance, executions, found, made, merchant, refused } from "./merchant.mjs";
-import { startWorker } from "./support.mjs";
+import { balance, executions, found, made, merchant, refused } from "../fixtures/merchant.mjs";
+import { startWorker } from "../fixtures/support.mjs";
 
 const subscription = (more) => ({ plan: "Pro 年度", customer: "cus_1042", amount: 990, currency: "EUR", ...more });
 

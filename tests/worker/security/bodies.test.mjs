@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
-import { apiKey, eventually, head, newKey, sleep, startGateway, startRaw } from "./support.mjs";
+import { apiKey, eventually, head, newKey, sleep, startGateway, startRaw } from "../fixtures/support.mjs";
 
 const MiB = 1 << 20;
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { deflateSync } from "node:zlib";
-import { apiKey, head, newKey, sendRaw, sleep, startGateway, startRaw } from "./support.mjs";
+import { apiKey, head, newKey, sendRaw, sleep, startGateway, startRaw } from "../fixtures/support.mjs";
 
 const admin = "an-admin-token";
 

@@ -6,11 +6,11 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { freePort } from "../chaos/port.mjs";
-import { Server } from "../chaos/servers.mjs";
-import { exchange, head, sendRaw, startRaw } from "./client.mjs";
-import { created, cut, Gateway, newKey, Origin, recordName, scopeName, startGateway } from "./support.mjs";
-import { newSecret, now, sign } from "./sender.mjs";
+import { freePort } from "../../chaos/port.mjs";
+import { Server } from "../../chaos/servers.mjs";
+import { exchange, head, sendRaw, startRaw } from "../fixtures/client.mjs";
+import { created, cut, Gateway, newKey, Origin, recordName, scopeName, startGateway } from "../fixtures/support.mjs";
+import { newSecret, now, sign } from "../fixtures/sender.mjs";
 
 const mark = `c4n4ry${randomBytes(6).toString("hex")}`;
 let count = 0;

@@ -2,8 +2,8 @@
 // leads past the checks. Origins read paths in ways of their own, so what could be read in two ways is tried in each.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { apiKey, created, Gateway, head, newKey, Origin, sendRaw, startGateway, startWorker } from "./support.mjs";
-import { event, secrets, sign, now, newId } from "./sender.mjs";
+import { apiKey, created, Gateway, head, newKey, Origin, sendRaw, startGateway, startWorker } from "../fixtures/support.mjs";
+import { event, secrets, sign, now, newId } from "../fixtures/sender.mjs";
 
 const WEBHOOK_SECRETS = `s0:${secrets.old}`;
 

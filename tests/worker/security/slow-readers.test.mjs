@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { after, before, describe, test } from "node:test";
-import { exchange } from "./client.mjs";
-import { apiKey, eventually, gated, head, newKey, startGateway } from "./support.mjs";
+import { exchange } from "../fixtures/client.mjs";
+import { apiKey, eventually, gated, head, newKey, startGateway } from "../fixtures/support.mjs";
 
 const MiB = 1 << 20;
 const KiB = 1 << 10;

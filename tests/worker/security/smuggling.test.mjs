@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { after, before, describe, test } from "node:test";
-import { apiKey, newKey, startGateway } from "./support.mjs";
+import { apiKey, newKey, startGateway } from "../fixtures/support.mjs";
 
 const SMUGGLED = "/o/smuggled";
 /** What a smuggler wants to be taken for a request of its own, with somebody else's credential. */

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, before, describe, test } from "node:test";
-import { newNumber } from "./numbers.mjs";
-import { deliver, newId, WEBHOOK_SECRETS } from "./sender.mjs";
-import { created, inTurn, newKey, recordName, scopeName, startGateway, startWorker } from "./support.mjs";
+import { newNumber } from "../fixtures/numbers.mjs";
+import { deliver, newId, WEBHOOK_SECRETS } from "../fixtures/sender.mjs";
+import { created, inTurn, newKey, recordName, scopeName, startGateway, startWorker } from "../fixtures/support.mjs";
 
 const ADMIN_TOKEN = "a-token-of-an-operator";
 const admin = [["Authorization", `Bearer ${ADMIN_TOKEN}`]];
