@@ -55,13 +55,14 @@ const results = {
   workerd: JSON.parse(readFileSync(join(root, "node_modules/workerd/package.json"), "utf8")).version,
   settings: { rounds, requests, connections, bytes },
 };
+const folder = join(root, "target/bench");
+const file = join(folder, `${date.toISOString().slice(0, 19).replaceAll(":", "-")}.json`);
+mkdirSync(folder, { recursive: true });
 for (const name of options.only.split(",")) {
   console.log(`-- ${name}`);
   results[name] = await sections[name]();
+  results.machine.loadAfter = loadavg();
+  // After each part, so that a failure of the next one loses nothing.
+  for (const path of [file, join(folder, "latest.json")]) writeFileSync(path, `${JSON.stringify(results, null, 1)}\n`);
 }
-results.machine.loadAfter = loadavg();
-const folder = join(root, "target/bench");
-mkdirSync(folder, { recursive: true });
-const file = join(folder, `${date.toISOString().slice(0, 19).replaceAll(":", "-")}.json`);
-for (const path of [file, join(folder, "latest.json")]) writeFileSync(path, `${JSON.stringify(results, null, 1)}\n`);
 console.log(`\n${table(results)}\nraw figures: ${file}`);

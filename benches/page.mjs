@@ -26,7 +26,7 @@ const form = document.forms[0];
 const client = createClient();
 // After a success a form stays locked, and its intent is done, unless the page says otherwise.
 const settled = () => setTimeout(() => (client.intent("order:1042").forget(), guard.release(), window.done()));
-const guard = guardForm(form, { client, intent: "order:1042", onAnswer: settled, onError: (error) => window.done(error) });
+const guard = guardForm(form, { client, intent: "order:1042", onResponse: settled, onError: (error) => window.done(error) });
 window.ready = true;`;
 
 /** A small server of pages; each answers a post at once. */
