@@ -46,12 +46,12 @@ async fn fetch(request: Request, env: Env, context: Context) -> Result<Response>
         answer.set("x-request-id", &request_id);
         return Ok(answer.into_response());
     }
-    let caller = Rc::new(Caller::new(config, &incoming, request_id));
+    let caller = Rc::new(Caller::new(env, config, &incoming, request_id));
     let (sender, receiver) = oneshot::channel();
-    let (env, inside) = (env.clone(), Rc::clone(&caller));
+    let inside = Rc::clone(&caller);
     let work = panic::contain(async move {
-        let Outcome { answer, after } = respond(&env, &inside, incoming).await;
-        let answer = metrics::tell(&env, &inside, answer);
+        let Outcome { answer, after } = respond(&inside, incoming).await;
+        let answer = metrics::tell(&inside, answer);
         // The caller may have gone; the rest is done all the same.
         let _ = sender.send(answer);
         if let Some(after) = after {
@@ -76,17 +76,17 @@ const NO_WAY_OUT: &str =
     "The path contains `..` segments that leave this API. Send it without them.";
 
 /// The answer to a request, and what is left to do once it has gone out.
-async fn respond(env: &Env, caller: &Caller, incoming: Incoming) -> Outcome {
+async fn respond(caller: &Caller, incoming: Incoming) -> Outcome {
     if leads_out(&incoming.path) {
         caller.reject(&Rejection::Invalid(NO_WAY_OUT.to_owned())).into()
-    } else if let Some(page) = pages::answer(env, caller, &incoming).await {
+    } else if let Some(page) = pages::answer(caller, &incoming).await {
         page.into()
     } else if incoming.path.starts_with("/_oncekey/") {
-        admin::handle(env, caller, &incoming).await.into()
+        admin::handle(caller, &incoming).await.into()
     } else if is_inbound(&incoming.path) {
-        webhook::handle(env, caller, &incoming).await
+        webhook::handle(caller, &incoming).await
     } else {
-        gateway::handle(env, caller, incoming).await
+        gateway::handle(caller, incoming).await
     }
 }
 

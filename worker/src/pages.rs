@@ -10,7 +10,7 @@ use crate::config::Upstream;
 use crate::http::context::Caller;
 use crate::http::request::Incoming;
 use crate::http::response::{Answer, Body};
-use worker::{Env, Headers, Method, RequestInit, Response, ResponseBody};
+use worker::{Headers, Method, RequestInit, Response, ResponseBody};
 
 const DEMO: &str = "/_oncekey/demo";
 const CONSOLE: &str = "/_oncekey/console";
@@ -29,7 +29,7 @@ struct Asked<'a> {
 }
 
 /// A file of the pages, where one is asked for.
-pub(crate) async fn answer(env: &Env, caller: &Caller, incoming: &Incoming) -> Option<Answer> {
+pub(crate) async fn answer(caller: &Caller, incoming: &Incoming) -> Option<Answer> {
     if !matches!(incoming.method.as_str(), "GET" | "HEAD") {
         return None;
     }
@@ -38,7 +38,7 @@ pub(crate) async fn answer(env: &Env, caller: &Caller, incoming: &Incoming) -> O
     if asked.is_console && caller.config.admin_token.is_none() {
         return None;
     }
-    let response = fetch(env, incoming, &asked).await.ok()?;
+    let response = fetch(caller, incoming, &asked).await.ok()?;
     if !matches!(response.status_code(), 200 | 304) {
         return None;
     }
@@ -64,7 +64,11 @@ fn asked(path: &str, has_root: bool) -> Option<Asked<'_>> {
     (is_plain && !file.starts_with('.')).then_some(Asked { is_console, file })
 }
 
-async fn fetch(env: &Env, incoming: &Incoming, asked: &Asked<'_>) -> worker::Result<Response> {
+async fn fetch(
+    caller: &Caller,
+    incoming: &Incoming,
+    asked: &Asked<'_>,
+) -> worker::Result<Response> {
     let headers = Headers::new();
     if let Some(known) = incoming.header("if-none-match") {
         headers.set("if-none-match", known)?;
@@ -75,7 +79,7 @@ async fn fetch(env: &Env, incoming: &Incoming, asked: &Asked<'_>) -> worker::Res
     // Of this URL only the path counts.
     let folder = if asked.is_console { "console/" } else { "" };
     let url = ["https://demo.invalid/", folder, asked.file].concat();
-    env.assets("ASSETS")?.fetch(url, Some(init)).await
+    caller.env.assets("ASSETS")?.fetch(url, Some(init)).await
 }
 
 /// `?csp=strict` shows the pages under a policy that forbids wasm.

@@ -11,14 +11,9 @@ use crate::http::response::Answer;
 use crate::shard::client::{self, AT_ONCE};
 use crate::shard::protocol::{Row, RowQuery};
 use oncekey::{KeyState, Rejection, ScopedKey};
-use worker::Env;
 
 /// A page of the journal.
-pub(super) async fn page(
-    env: &Env,
-    caller: &Caller,
-    incoming: &Incoming,
-) -> Result<Answer, Rejection> {
+pub(super) async fn page(caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
     const CURSOR: &str = "cursor must be the one of an earlier page's Link.";
     let known = ["from", "to", "key", "request_id", "state", "limit", "cursor"];
     let query = Query::parse(incoming, &known)?;
@@ -48,7 +43,7 @@ pub(super) async fn page(
             let after = if is_first { after.max(from) } else { from };
             (*shard, RowQuery { shard: *shard, after, limit: left as u32, ..question.clone() })
         });
-        let rows = client::ask(env, questions).await?.into_iter().flatten();
+        let rows = client::ask(&caller.env, questions).await?.into_iter().flatten();
         found.extend(rows.take(left));
         if found.len() == limit {
             break;

@@ -15,7 +15,6 @@ use oncekey::{
 use platform::clock;
 use platform::json::writer::Shown;
 use platform::json::{Json, take};
-use worker::Env;
 
 /// How long a caller waits for a record's word on a key.
 const PATIENCE: Millis = Millis::from_seconds(6);
@@ -24,37 +23,25 @@ const PATIENCE: Millis = Millis::from_seconds(6);
 const MAX_SETTLEMENT: u64 = 12 << 20;
 
 /// `GET /_oncekey/key`: how a key stands.
-pub(super) async fn show(
-    env: &Env,
-    caller: &Caller,
-    incoming: &Incoming,
-) -> Result<Answer, Rejection> {
-    let (shard, _) = meant_key(env, caller, incoming)?;
+pub(super) async fn show(caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
+    let (shard, _) = meant_key(caller, incoming)?;
     let ((), status) = call(&shard, Inspect).await?;
     Ok(key_status(caller, &status.ok_or(Rejection::NoRecord)?))
 }
 
 /// `POST /_oncekey/key/void`: the caller gives a key up.
-pub(super) async fn void(
-    env: &Env,
-    caller: &Caller,
-    incoming: &Incoming,
-) -> Result<Answer, Rejection> {
-    let (shard, key) = meant_key(env, caller, incoming)?;
+pub(super) async fn void(caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
+    let (shard, key) = meant_key(caller, incoming)?;
     let void = Void { minted_at: key.minted_at(), policy: caller.config.policy };
     let ((), status) = call(&shard, void).await?;
     Ok(key_status(caller, &status.ok_or(Rejection::StoreUnavailable)?))
 }
 
 /// `POST /_oncekey/key/settle`: an operator tells what became of an unknown outcome.
-pub(super) async fn settle(
-    env: &Env,
-    caller: &Caller,
-    incoming: &Incoming,
-) -> Result<Answer, Rejection> {
+pub(super) async fn settle(caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
     let shard = match incoming.header("x-oncekey-name") {
-        Some(name) => ShardClient::new(env, caller, named(incoming, name)?, None),
-        None => meant_key(env, caller, incoming)?.0,
+        Some(name) => ShardClient::new(caller, named(incoming, name)?, None),
+        None => meant_key(caller, incoming)?.0,
     };
     let body = incoming.read_body(MAX_SETTLEMENT, &Reservation::of_request()).await?;
     let settlement = parse_settlement(&body, caller).map_err(Rejection::Invalid)?;
@@ -78,7 +65,6 @@ fn named(incoming: &Incoming, name: &str) -> Result<ScopedKey, Rejection> {
 /// The key that a call is about: named by the header, so that it is in no URL and no log, and of
 /// the caller's own scope, or of the one that an admin names.
 fn meant_key(
-    env: &Env,
     caller: &Caller,
     incoming: &Incoming,
 ) -> Result<(ShardClient, IdempotencyKey), Rejection> {
@@ -90,7 +76,7 @@ fn meant_key(
     };
     let key = IdempotencyKey::parse_header(header).map_err(Rejection::KeyMalformed)?;
     let whose = Whose { scope, subject: Subject::Key };
-    let shard = ShardClient::new(env, caller, ScopedKey::new(&scope, &key), Some(whose));
+    let shard = ShardClient::new(caller, ScopedKey::new(&scope, &key), Some(whose));
     Ok((shard, key))
 }
 

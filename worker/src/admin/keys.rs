@@ -11,17 +11,12 @@ use crate::shard::protocol::{KeyEntry, KeyQuery};
 use futures_util::future::try_join;
 use oncekey::{Rejection, ScopedKey};
 use platform::json::writer::{Shown, array};
-use worker::Env;
 
 /// How many rows of the journal a life shows.
 const ROWS: u32 = 1000;
 
 /// The newest keys: `{"data":[…],"has_more":…}`.
-pub(super) async fn list(
-    env: &Env,
-    caller: &Caller,
-    incoming: &Incoming,
-) -> Result<Answer, Rejection> {
+pub(super) async fn list(caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
     let query = Query::parse(incoming, &["state", "limit"])?;
     let limit = query.limit(50, 200)?;
     // One more, to know whether there are more.
@@ -30,7 +25,7 @@ pub(super) async fn list(
     let shards: Vec<u8> = (0..=u8::MAX).collect();
     for shards in shards.chunks(AT_ONCE) {
         let questions = shards.iter().map(|shard| (*shard, question.clone()));
-        newest.extend(client::ask(env, questions).await?.into_iter().flatten());
+        newest.extend(client::ask(&caller.env, questions).await?.into_iter().flatten());
         newest.sort_unstable_by(|one, other| {
             (other.created_at, &other.json).cmp(&(one.created_at, &one.json))
         });
@@ -46,12 +41,12 @@ pub(super) async fn list(
 }
 
 /// The life of one key: `{"key":{…},"journal":[…]}`; `key` is null once there is no record.
-pub(super) async fn life(env: &Env, caller: &Caller, name: &str) -> Result<Answer, Rejection> {
+pub(super) async fn life(caller: &Caller, name: &str) -> Result<Answer, Rejection> {
     let key = ScopedKey::from_hex(name).ok_or(Rejection::NotFound)?;
     let rows = journal::of_key(key, None, ROWS);
     let (entry, rows) = try_join(
-        client::ask(env, [(key.shard(), of_key(key))]),
-        client::ask(env, [(key.shard(), rows)]),
+        client::ask(&caller.env, [(key.shard(), of_key(key))]),
+        client::ask(&caller.env, [(key.shard(), rows)]),
     )
     .await?;
     let entry = entry.into_iter().flatten().next().map(|entry| entry.json);

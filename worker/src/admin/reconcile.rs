@@ -15,17 +15,12 @@ use platform::json::writer::{Shown, array};
 use crate::shard::client::{self, AT_ONCE};
 use futures_util::future::try_join;
 use oncekey::{IdempotencyKey, KeyState, Rejection, Scope, ScopedKey};
-use worker::Env;
 
 /// Where refunds are made, whose number may stand in for a key.
 const REFUNDS: (&str, &str) = ("POST", "/v1/refunds");
 
 /// A page of a merchant's payments and refunds, compared: `{"checked":…,"lacking":[…],"next_cursor":…}`.
-pub(super) async fn page(
-    env: &Env,
-    caller: &Caller,
-    incoming: &Incoming,
-) -> Result<Answer, Rejection> {
+pub(super) async fn page(caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
     const CURSOR: &str = "cursor must be the next_cursor of an earlier page.";
     if !matches!(caller.config.upstream, Upstream::Sandbox) {
         return Err(Rejection::NotFound);
@@ -38,7 +33,8 @@ pub(super) async fn page(
     let limit = query.limit(100, 500)?;
     let merchant = incoming.header("x-api-key").unwrap_or_default();
     let scope = admin_scope(caller, incoming)?;
-    let text = sandbox::operations(env, merchant, &caller.request_id, cursor, limit).await?;
+    let text =
+        sandbox::operations(&caller.env, merchant, &caller.request_id, cursor, limit).await?;
     let lines = text.lines().filter(|line| !line.is_empty());
     let made: Vec<Made> = lines.map(|line| Made::of_line(line, caller, &scope)).collect();
     let mut lacking = Vec::new();
@@ -49,7 +45,8 @@ pub(super) async fn page(
             keys().map(|key| (key.shard(), journal::of_key(key, Some(KeyState::Completed), 1)));
         let entries = keys().map(|key| (key.shard(), keys::of_key(key)));
         let (completed, entries) =
-            try_join(client::ask(env, completed), client::ask(env, entries)).await?;
+            try_join(client::ask(&caller.env, completed), client::ask(&caller.env, entries))
+                .await?;
         let mut found = completed.into_iter().zip(entries);
         for made in made {
             let (completed, entry) = made.key.and_then(|_| found.next()).unzip();

@@ -31,30 +31,29 @@ use outcome::Outcome;
 use platform::panic;
 use record::RecordHandle;
 use run::WriteRun;
-use worker::Env;
 
 /// Answers a request to the origin.
-pub(crate) async fn handle(env: &Env, caller: &Caller, mut incoming: Incoming) -> Outcome {
+pub(crate) async fn handle(caller: &Caller, mut incoming: Incoming) -> Outcome {
     panic::point("gateway");
     // The operator's own token is nobody's credential, and no business of the origin.
     if is_admin(caller, &incoming) {
         incoming.headers.retain(|name, _| name != "authorization");
     }
     let outcome = if incoming.is_write() {
-        write(env, caller, incoming).await
+        write(caller, incoming).await
     } else {
-        read(env, caller, &incoming).await
+        read(caller, &incoming).await
     };
     outcome.unwrap_or_else(|rejection| caller.reject(&rejection).into())
 }
 
-async fn read(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Outcome, Rejection> {
+async fn read(caller: &Caller, incoming: &Incoming) -> Result<Outcome, Rejection> {
     // With X-HTTP-Method-Override, what is a read here may be a write at the origin.
     if requires_key(caller, incoming, None) {
         return Err(Rejection::KeyMissing);
     }
     no_body(incoming).await?;
-    Ok(pass_through(env, caller, incoming, None).await.into())
+    Ok(pass_through(caller, incoming, None).await.into())
 }
 
 /// Whether a request without a key must carry one, by its own method or by one that it names for the
@@ -67,7 +66,7 @@ fn requires_key(caller: &Caller, incoming: &Incoming, form: Option<&[u8]>) -> bo
 }
 
 /// A write: a form has to be read before it is known whether there is a key.
-async fn write(env: &Env, caller: &Caller, incoming: Incoming) -> Result<Outcome, Rejection> {
+async fn write(caller: &Caller, incoming: Incoming) -> Result<Outcome, Rejection> {
     let reservation = Reservation::of_request();
     let has_key = incoming.header("idempotency-key").is_some();
     caller.is_keyed(has_key || incoming.may_carry_key(&caller.config));
@@ -82,14 +81,13 @@ async fn write(env: &Env, caller: &Caller, incoming: Incoming) -> Result<Outcome
         Identity::BusinessKey
     } else {
         let read = form.map(|form| form.body);
-        return Ok(pass_through(env, caller, &incoming, read.as_deref()).await.into());
+        return Ok(pass_through(caller, &incoming, read.as_deref()).await.into());
     };
-    once(env, caller, incoming, form, identity, &reservation).await
+    once(caller, incoming, form, identity, &reservation).await
 }
 
 /// A write that is executed once, however often it comes.
 async fn once(
-    env: &Env,
     caller: &Caller,
     incoming: Incoming,
     form: Option<Taken>,
@@ -118,7 +116,7 @@ async fn once(
         business_key.map_err(|unreadable| Rejection::Invalid(unreadable.to_string()))?;
     if key.is_none() {
         if business_key.is_none() {
-            return Ok(pass_through(env, caller, &incoming, Some(&body)).await.into());
+            return Ok(pass_through(caller, &incoming, Some(&body)).await.into());
         }
         caller.is_keyed(true);
         caller.measure.counts();
@@ -136,7 +134,7 @@ async fn once(
         },
         &config.fingerprint_secrets,
     );
-    let shard = |name, subject| ShardClient::new(env, caller, name, Some(Whose { scope, subject }));
+    let shard = |name, subject| ShardClient::new(caller, name, Some(Whose { scope, subject }));
     let of_key = key.as_ref().map(|key| {
         let shard = shard(ScopedKey::new(&scope, key), Subject::Key);
         RecordHandle::new(shard, key.minted_at(), config.policy, &caller.measure)
@@ -154,8 +152,7 @@ async fn once(
     let Policy { lease, unknown_outcome, .. } = config.policy;
     let write = Write { identity, business_key, lease, unreachable, unknown_outcome };
     let incoming = &incoming;
-    let write_run =
-        WriteRun { env, caller, incoming, body, write, fingerprints, key, first, second };
+    let write_run = WriteRun { caller, incoming, body, write, fingerprints, key, first, second };
     Ok(write_run.execute().await)
 }
 
@@ -197,15 +194,10 @@ async fn no_body(incoming: &Incoming) -> Result<(), Rejection> {
 }
 
 /// A request that nobody needs to remember.
-async fn pass_through(
-    env: &Env,
-    caller: &Caller,
-    incoming: &Incoming,
-    read: Option<&[u8]>,
-) -> Answer {
+async fn pass_through(caller: &Caller, incoming: &Incoming, read: Option<&[u8]>) -> Answer {
     let request = OriginRequest::keyless(incoming, read, &caller.request_id);
     let recourse = if incoming.is_write() { Recourse::LookUp } else { Recourse::Retry };
-    match origin::call(env, &caller.config, request, &Deadline::never()).await {
+    match origin::call(caller, request, &Deadline::never()).await {
         Ok(answer) => answer.pass_on(),
         Err(_) => caller.reject(&Rejection::OriginUnreachable(recourse)),
     }

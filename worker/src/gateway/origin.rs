@@ -1,8 +1,9 @@
 //! The origin: an API at an URL, or the sandbox in this Worker.
 
-use crate::config::{Config, Upstream};
+use crate::config::Upstream;
 use crate::gateway::origin_request::OriginRequest;
 use crate::http::body_budget::Reservation;
+use crate::http::context::Caller;
 use crate::http::delivery;
 use crate::http::headers::{self, is_taken_off};
 use crate::http::response::{Answer, Body};
@@ -22,7 +23,7 @@ use worker::js_sys;
 use worker::wasm_bindgen::JsCast;
 use worker::wasm_bindgen_futures::JsFuture;
 use worker::web_sys::{self, ReadableStream};
-use worker::{AbortController, ByteStream, Env, Headers, Response};
+use worker::{AbortController, ByteStream, Headers, Response};
 
 /// In the place of the origin's URL, where the sandbox is the origin.
 const SANDBOX: &str = "https://sandbox";
@@ -59,12 +60,11 @@ pub(crate) enum OriginError {
 /// Calls the origin and waits for the head of its answer, as long as the settings allow in all:
 /// what is left of that time is for the body.
 pub(crate) async fn call(
-    env: &Env,
-    config: &Config,
+    caller: &Caller,
     request: OriginRequest,
     deadline: &Deadline,
 ) -> Result<OriginAnswer, OriginError> {
-    let base = match &config.upstream {
+    let base = match &caller.config.upstream {
         Upstream::Sandbox => SANDBOX,
         Upstream::Url(base) => base,
     };
@@ -74,10 +74,10 @@ pub(crate) async fn call(
         gateway: request.gateway.clone(),
     };
     let sent = async {
-        match &config.upstream {
+        match &caller.config.upstream {
             Upstream::Sandbox => {
                 let request = request.into_request(base, None, &deadline.from)?;
-                sandbox::serve(env, request.into()).await.map(web_sys::Response::from)
+                sandbox::serve(&caller.env, request.into()).await.map(web_sys::Response::from)
             }
             Upstream::Url(_) => {
                 let signal = deadline.abort.signal();

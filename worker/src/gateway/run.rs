@@ -27,7 +27,6 @@ use platform::panic;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::pin::pin;
-use worker::Env;
 
 /// How long a shard may take before the gateway reads the replica as well.
 const SLOW: Millis = Millis::new(50);
@@ -37,7 +36,6 @@ const LOOK_UP: Millis = Millis::from_seconds(10);
 
 /// A write on its way through the gateway.
 pub(crate) struct WriteRun<'a> {
-    pub(crate) env: &'a Env,
     pub(crate) caller: &'a Caller,
     pub(crate) incoming: &'a Incoming,
     pub(crate) body: Vec<u8>,
@@ -139,7 +137,8 @@ impl WriteRun<'_> {
             minted_at: self.first.minted_at,
             policy: &self.first.policy,
         };
-        let step = replica::ask(self.env, self.first.name, &attempt, &self.caller.room).await?;
+        let step =
+            replica::ask(&self.caller.env, self.first.name, &attempt, &self.caller.room).await?;
         Some((step.decision, step.status))
     }
 
@@ -210,9 +209,9 @@ impl WriteRun<'_> {
         request: OriginRequest,
         deadline: &Deadline,
     ) -> Result<(OriginAnswer, OriginBody), OriginError> {
-        let config = &self.caller.config;
-        let answer = origin::call(self.env, config, request, deadline).await?;
-        let body = answer.read_body(config.max_replay, &self.caller.room, deadline).await?;
+        let answer = origin::call(self.caller, request, deadline).await?;
+        let limit = self.caller.config.max_replay;
+        let body = answer.read_body(limit, &self.caller.room, deadline).await?;
         Ok((answer, body))
     }
 
@@ -290,7 +289,7 @@ impl WriteRun<'_> {
                 if size > SMALL && !room.fits_replay(size) {
                     return None;
                 }
-                let (env, name) = (self.env.clone(), self.first.name);
+                let (env, name) = (self.caller.env.clone(), self.first.name);
                 Some(Box::pin(async move {
                     replica::put(&env, name, &record, left).await;
                     drop(room);

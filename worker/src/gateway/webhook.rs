@@ -15,15 +15,14 @@ use oncekey::webhook::{self, WebhookMessage};
 use oncekey::write_flow::{Identity, Write};
 use oncekey::{Rejection, Scope, ScopedKey};
 use platform::clock;
-use worker::Env;
 
 /// Answers a delivery.
-pub(crate) async fn handle(env: &Env, caller: &Caller, incoming: &Incoming) -> Outcome {
-    let outcome = receive(env, caller, incoming).await;
+pub(crate) async fn handle(caller: &Caller, incoming: &Incoming) -> Outcome {
+    let outcome = receive(caller, incoming).await;
     outcome.unwrap_or_else(|rejection| caller.reject(&rejection).into())
 }
 
-async fn receive(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Outcome, Rejection> {
+async fn receive(caller: &Caller, incoming: &Incoming) -> Result<Outcome, Rejection> {
     let config = &caller.config;
     let source = incoming.path.strip_prefix(webhook::PATH).unwrap_or_default();
     let secrets = config.webhook_sources.secrets_of(source).ok_or(Rejection::NotFound)?;
@@ -38,10 +37,9 @@ async fn receive(env: &Env, caller: &Caller, incoming: &Incoming) -> Result<Outc
 
     let scope = Scope::of_source(source);
     let whose = Whose { scope, subject: Subject::Event };
-    let shard = ShardClient::new(env, caller, ScopedKey::new(&scope, &id), Some(whose));
+    let shard = ShardClient::new(caller, ScopedKey::new(&scope, &id), Some(whose));
     caller.measure.counts();
     let write_run = WriteRun {
-        env,
         caller,
         incoming,
         body,

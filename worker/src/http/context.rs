@@ -12,10 +12,11 @@ use oncekey::webhook::is_inbound;
 use oncekey::{KeyState, KeyStatus, Rejection, RequestKind};
 use std::cell::Cell;
 use std::rc::Rc;
-use worker::Response;
+use worker::{Env, Response};
 
 /// What every answer to one request needs to know.
 pub(crate) struct Caller {
+    pub(crate) env: Env,
     pub(crate) config: Rc<Config>,
     /// The id that this request has here; an origin's own takes its place.
     pub(crate) request_id: String,
@@ -31,7 +32,12 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    pub(crate) fn new(config: Rc<Config>, incoming: &Incoming, request_id: String) -> Self {
+    pub(crate) fn new(
+        env: Env,
+        config: Rc<Config>,
+        incoming: &Incoming,
+        request_id: String,
+    ) -> Self {
         let header = |name| incoming.header(name).map(str::to_owned);
         let (origin, accept) = (header("origin"), header("accept"));
         let asked = if !incoming.is_write() || incoming.path.starts_with("/_oncekey/") {
@@ -46,7 +52,7 @@ impl Caller {
         };
         let (measure, asked) = (Rc::new(Measure::begin()), Cell::new(asked));
         let room = Rc::new(Reservation::of_response());
-        Self { config, request_id, measure, asked, room, origin, accept }
+        Self { env, config, request_id, measure, asked, room, origin, accept }
     }
 
     /// Notes whether something names the write: a key or a business key.

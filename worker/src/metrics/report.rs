@@ -5,13 +5,13 @@ use crate::http::context::Caller;
 use crate::http::response::Answer;
 use oncekey::Millis;
 use platform::clock;
-use worker::{AnalyticsEngineDataPointBuilder, Env};
+use worker::AnalyticsEngineDataPointBuilder;
 
 /// The binding of the dataset.
 const BINDING: &str = "METRICS";
 
 /// Counts a keyed write, and tells its caller how long what took.
-pub(crate) fn tell(env: &Env, caller: &Caller, mut answer: Answer) -> Answer {
+pub(crate) fn tell(caller: &Caller, mut answer: Answer) -> Answer {
     let measure = &caller.measure;
     let replayed = answer.is_replay.then_some(Outcome::Replayed);
     let outcome = measure.outcome.get().or(replayed);
@@ -24,7 +24,7 @@ pub(crate) fn tell(env: &Env, caller: &Caller, mut answer: Answer) -> Answer {
     let times =
         [("store", measure.object.get()), ("origin", measure.origin.get()), ("total", Some(total))];
     // That there is no dataset, or that it takes no point, is no failure.
-    if let Ok(dataset) = env.analytics_engine(BINDING) {
+    if let Ok(dataset) = caller.env.analytics_engine(BINDING) {
         let label = OUTCOMES[outcome as usize];
         let point = AnalyticsEngineDataPointBuilder::new().indexes([label]).add_blob(label);
         let point = point.add_blob(format!("{}xx", answer.status / 100)).add_blob(state);

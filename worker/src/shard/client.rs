@@ -96,9 +96,9 @@ impl Patience {
 }
 
 impl ShardClient {
-    pub(crate) fn new(env: &Env, caller: &Caller, name: ScopedKey, whose: Option<Whose>) -> Self {
+    pub(crate) fn new(caller: &Caller, name: ScopedKey, whose: Option<Whose>) -> Self {
         Self {
-            env: env.clone(),
+            env: caller.env.clone(),
             name,
             object: RefCell::default(),
             whose,
