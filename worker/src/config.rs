@@ -1,5 +1,5 @@
-//! The settings: Worker vars and secrets, read once an isolate and checked before anything is
-//! served. A wrong one never serves: every path answers with what is wrong and what it may be.
+//! The settings: Worker vars and secrets, read once for each isolate and checked before anything is
+//! served. While a setting is wrong, every path responds with what is wrong and what to set instead.
 
 mod names;
 
@@ -15,17 +15,18 @@ use oncekey::{
 };
 use std::cell::OnceCell;
 use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 use web_sys::Url;
 use worker::Env;
 
-/// Settings that were checked.
+/// The checked settings.
 #[derive(Debug)]
 pub(crate) struct Config {
     pub(crate) upstream: Upstream,
     pub(crate) policy: Policy,
     pub(crate) origin_timeout: Millis,
-    /// What a connection that broke before any answer means.
+    /// What it means that a connection broke before a response began.
     pub(crate) unreachable: FailCause,
     pub(crate) key_required: Vec<Route>,
     /// The form field that may carry the key.
@@ -42,8 +43,8 @@ pub(crate) struct Config {
     pub(crate) business_keys: BusinessKeys,
     /// Where unknown outcomes are looked up.
     pub(crate) resolve: LookUps,
-    /// Where business numbers are looked up whose answer is gone.
-    pub(crate) resolve_numbers: LookUps,
+    /// Where business keys are looked up after their response is gone.
+    pub(crate) resolve_business_keys: LookUps,
     pub(crate) fingerprint_ignore: Vec<(Route, JsonPointer)>,
     pub(crate) fingerprint_secrets: FingerprintSecrets,
     /// Who may send webhooks.
@@ -58,11 +59,11 @@ pub(crate) struct Config {
 #[derive(Debug)]
 pub(crate) enum Upstream {
     Sandbox,
-    /// An URL without a slash at its end, query or fragment; paths are put behind it.
+    /// A URL without a trailing slash, query or fragment. Paths are appended to it.
     Url(String),
 }
 
-/// Which pages' scripts may call.
+/// The pages whose scripts may call.
 #[derive(Debug)]
 pub(crate) enum CorsOrigins {
     /// The gateway leaves CORS to the origin.
@@ -77,8 +78,8 @@ const NO_UPSTREAM: &str = "UPSTREAM: is missing, and this Worker was built witho
 /// 90 days.
 const JOURNAL_RETENTION: Millis = Millis::from_days(90);
 
-/// The sandbox's business numbers, and where their objects are once the answers are gone.
-const SANDBOX_NUMBERS: &str = "POST:/v1/orders:/out_trade_no,POST:/v1/refunds:/out_refund_no";
+/// The sandbox's business keys, and where their objects are once the responses are gone.
+const SANDBOX_BUSINESS_KEYS: &str = "POST:/v1/orders:/out_trade_no,POST:/v1/refunds:/out_refund_no";
 const SANDBOX_LOOK_UPS: &str = "POST:/v1/orders:/v1/orders?out_trade_no={/out_trade_no}#/data/id,\
     POST:/v1/refunds:/v1/refunds?out_refund_no={/out_refund_no}#/data/id";
 
@@ -86,7 +87,7 @@ thread_local! {
     static CONFIG: OnceCell<Result<Rc<Config>, String>> = const { OnceCell::new() };
 }
 
-/// The isolate's settings, or what is wrong with them.
+/// Returns the isolate's settings, or what is wrong with them.
 pub(crate) fn load(env: &Env) -> Result<Rc<Config>, String> {
     let read = || {
         let warnings = names::check(env)?;
@@ -96,25 +97,24 @@ pub(crate) fn load(env: &Env) -> Result<Rc<Config>, String> {
     CONFIG.with(|config| config.get_or_init(read).clone())
 }
 
-/// How long an object keeps rows of the journal. Settings that are wrong let no request through, but
-/// an alarm may ring.
+/// Returns how long an object keeps rows of the journal. Wrong settings let no request through, but
+/// an alarm may still run.
 pub(crate) fn journal_retention(env: &Env) -> Millis {
     load(env).map_or(JOURNAL_RETENTION, |config| config.journal_retention)
 }
 
 impl Config {
-    /// Reads the settings through `var`. An empty one counts as left out.
+    /// Reads the settings through `var`. An empty setting counts as left out.
     pub(crate) fn read(var: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         let vars = Vars(&var);
-        let upstream = vars.parse("UPSTREAM", None, |text| parse_upstream(text).map(Some))?;
-        let upstream = match upstream {
+        let upstream = match vars.parse("UPSTREAM", parse_upstream)? {
             Some(upstream) => upstream,
             None if sandbox::IS_INCLUDED => Upstream::Sandbox,
             None => return Err(NO_UPSTREAM.to_owned()),
         };
         let is_sandbox = matches!(upstream, Upstream::Sandbox);
         let unknown_outcome = if is_sandbox { UnknownOutcome::Retry } else { UnknownOutcome::Hold };
-        let resolve = vars.parse("RESOLVE", None, |text| parse_look_ups(text).map(Some))?;
+        let of_sandbox = |list| is_sandbox.then_some(list);
         let cors = if is_sandbox { CorsOrigins::Any } else { CorsOrigins::Off };
         // Checked here, read by the sandbox (sandbox/src/settings.rs).
         vars.choice("WEBHOOK_TARGETS", (), &[("public", ()), ("local", ())])?;
@@ -135,8 +135,8 @@ impl Config {
         Ok(Self {
             upstream,
             policy,
-            // Work given to `wait_until` ends 30 s after the caller has gone: the answer must be
-            // there, and stored, before that.
+            // Work given to `wait_until` ends 30 s after the caller has gone. The response must have
+            // arrived and been stored before that.
             origin_timeout: vars.seconds("ORIGIN_TIMEOUT_SECONDS", 25, 1..=29)?,
             unreachable: vars.choice(
                 "CONNECT_FAILURE",
@@ -144,39 +144,34 @@ impl Config {
                 &[("unknown", FailCause::ConnectionLost), ("released", FailCause::NotDispatched)],
             )?,
             key_required: vars.list("KEY_REQUIRED", Route::parse)?,
-            key_field: vars.parse("KEY_FIELD", None, |text| FieldName::parse(text).map(Some))?,
+            key_field: vars.parse("KEY_FIELD", FieldName::parse)?,
             dialect: vars.choice(
                 "DIALECT",
                 Dialect::Kukopay,
                 &[("kukopay", Dialect::Kukopay), ("ietf", Dialect::Ietf)],
             )?,
-            scope: vars.parse("SCOPE", ScopeSources::default(), ScopeSources::parse)?,
-            scope_aliases: vars.parse(
-                "SCOPE_ALIASES",
-                ScopeAliases::default(),
-                ScopeAliases::parse,
-            )?,
+            scope: vars.parse("SCOPE", ScopeSources::parse)?.unwrap_or_default(),
+            scope_aliases: vars.parse("SCOPE_ALIASES", ScopeAliases::parse)?.unwrap_or_default(),
             anonymous: vars.choice("ANONYMOUS", false, &[("refuse", false), ("allow", true)])?,
             max_replay: vars.number("MAX_REPLAY_BYTES", 1 << 20, 0..=1_887_436)? as usize,
             max_request: vars.number("MAX_REQUEST_BYTES", 10 << 20, 0..=33_554_432)?,
-            cors: vars.parse("CORS_ORIGINS", cors, parse_cors)?,
-            business_keys: vars.parse(
+            cors: vars.parse("CORS_ORIGINS", parse_cors)?.unwrap_or(cors),
+            business_keys: vars.unless_none(
                 "BUSINESS_KEYS",
-                parse_numbers(if is_sandbox { SANDBOX_NUMBERS } else { "none" })?,
-                parse_numbers,
+                of_sandbox(SANDBOX_BUSINESS_KEYS),
+                BusinessKeys::parse,
             )?,
-            resolve: resolve.clone().unwrap_or_default(),
-            resolve_numbers: match resolve {
-                None if is_sandbox => parse_look_ups(SANDBOX_LOOK_UPS)?,
-                resolve => resolve.unwrap_or_default(),
-            },
+            resolve: vars.unless_none("RESOLVE", None, LookUps::parse)?,
+            resolve_business_keys: vars.unless_none(
+                "RESOLVE",
+                of_sandbox(SANDBOX_LOOK_UPS),
+                LookUps::parse,
+            )?,
             fingerprint_ignore: vars.list("FINGERPRINT_IGNORE", parse_ignore)?,
-            fingerprint_secrets: vars.parse(
-                "FINGERPRINT_SECRET",
-                FingerprintSecrets::default(),
-                FingerprintSecrets::parse,
-            )?,
-            webhook_sources: vars.parse("WEBHOOK_SECRETS", Sources::default(), Sources::parse)?,
+            fingerprint_secrets: vars
+                .parse("FINGERPRINT_SECRET", FingerprintSecrets::parse)?
+                .unwrap_or_default(),
+            webhook_sources: vars.parse("WEBHOOK_SECRETS", Sources::parse)?.unwrap_or_default(),
             admin_token: vars.text("ADMIN_TOKEN").map(|token| AdminToken::new(&token)),
             journal_retention: vars.seconds(
                 "JOURNAL_RETENTION_SECONDS",
@@ -187,33 +182,42 @@ impl Config {
         })
     }
 
-    /// Whether a request must carry a key, also if only an origin that is careless with paths would
-    /// take it for one that must.
+    /// Returns whether a request must carry a key. It must also where only an origin that reads paths
+    /// carelessly would see a route that requires one.
     pub(crate) fn requires_key(&self, method: &str, path: &str) -> bool {
         self.key_required.iter().any(|route| route.could_match(method, path))
     }
 
-    /// What a route leaves out of the fingerprint.
+    /// Returns the members that a route leaves out of the fingerprint.
     pub(crate) fn ignored(&self, method: &str, path: &str) -> Vec<JsonPointer> {
         rules_for(&self.fingerprint_ignore, method, path).into_iter().cloned().collect()
     }
 }
 
-/// Reads vars and says, of a wrong one, its name and what it may be. The value itself is left out:
-/// it may be a secret in the wrong place.
-struct Vars<'a, F: Fn(&str) -> Option<String>>(&'a F);
+/// Reads vars. The error about a wrong one names it and says what to set. It leaves the value out,
+/// which may be a secret in the wrong place.
+struct Vars<'a>(&'a dyn Fn(&str) -> Option<String>);
 
-impl<F: Fn(&str) -> Option<String>> Vars<'_, F> {
+impl Vars<'_> {
     fn parse<T, E: Display>(
         &self,
         name: &str,
-        default: T,
+        parse: impl Fn(&str) -> Result<T, E>,
+    ) -> Result<Option<T>, String> {
+        let parsed = self.text(name).map(|text| parse(&text)).transpose();
+        parsed.map_err(|error| format!("{name}: {error}"))
+    }
+
+    /// Reads a list that is `default` where the var is left out, and empty where it is `none`.
+    fn unless_none<T: Default, E: Display>(
+        &self,
+        name: &str,
+        default: Option<&str>,
         parse: impl Fn(&str) -> Result<T, E>,
     ) -> Result<T, String> {
-        match self.text(name) {
-            None => Ok(default),
-            Some(text) => parse(&text).map_err(|error| format!("{name}: {error}")),
-        }
+        let text = self.text(name).or(default.map(str::to_owned)).filter(|text| text != "none");
+        let parsed = text.map(|text| parse(&text)).transpose();
+        parsed.map(Option::unwrap_or_default).map_err(|error| format!("{name}: {error}"))
     }
 
     fn list<T, E: Display>(
@@ -221,43 +225,38 @@ impl<F: Fn(&str) -> Option<String>> Vars<'_, F> {
         name: &str,
         parse: impl Fn(&str) -> Result<T, E>,
     ) -> Result<Vec<T>, String> {
-        let text = self.text(name).unwrap_or_default();
-        entries(&text)
-            .map(|entry| parse(entry).map_err(|error| format!("{name}: {error}")))
-            .collect()
+        let list = self.parse(name, |text| entries(text).map(&parse).collect())?;
+        Ok(list.unwrap_or_default())
     }
 
     fn choice<T: Copy>(&self, name: &str, default: T, choices: &[(&str, T)]) -> Result<T, String> {
-        self.parse(name, default, |text| {
+        let choice = self.parse(name, |text| {
             let found = choices.iter().find(|(choice, _)| *choice == text);
             found.map(|(_, value)| *value).ok_or_else(|| {
                 let names: Vec<_> = choices.iter().map(|(choice, _)| *choice).collect();
                 format!("must be {}", names.join(" or "))
             })
-        })
+        })?;
+        Ok(choice.unwrap_or(default))
     }
 
-    fn number(
-        &self,
-        name: &str,
-        default: u64,
-        range: std::ops::RangeInclusive<u64>,
-    ) -> Result<u64, String> {
-        self.parse(name, default, |text| {
+    fn number(&self, name: &str, default: u64, range: RangeInclusive<u64>) -> Result<u64, String> {
+        let number = self.parse(name, |text| {
             // `parse` alone would take "+5".
             let digits = text.bytes().all(|byte| byte.is_ascii_digit());
             let number = text.parse().ok().filter(|number| digits && range.contains(number));
             number.ok_or_else(|| {
                 format!("must be a whole number from {} to {}", range.start(), range.end())
             })
-        })
+        })?;
+        Ok(number.unwrap_or(default))
     }
 
     fn seconds(
         &self,
         name: &str,
         default: u64,
-        range: std::ops::RangeInclusive<u64>,
+        range: RangeInclusive<u64>,
     ) -> Result<Millis, String> {
         self.number(name, default, range).map(Millis::from_seconds)
     }
@@ -269,7 +268,7 @@ impl<F: Fn(&str) -> Option<String>> Vars<'_, F> {
 
 fn parse_upstream(text: &str) -> Result<Upstream, String> {
     const MAY_BE: &str = "must be an http or https URL without user, query or fragment";
-    // The platform's own parser: what it takes is what `fetch` takes, and it weighs nothing here.
+    // The platform's own parser accepts what `fetch` accepts.
     let url = Url::new(text).map_err(|_| MAY_BE)?;
     let plain = [url.username(), url.password(), url.search(), url.hash()];
     let is_http = matches!(url.protocol().as_str(), "http:" | "https:");
@@ -283,8 +282,7 @@ fn parse_cors(text: &str) -> Result<CorsOrigins, String> {
     if text == "*" {
         return Ok(CorsOrigins::Any);
     }
-    // A pattern would have to be matched; the platform's parser takes a `*` for a letter like any
-    // other, so that it would match nothing.
+    // The platform's parser takes a `*` for an ordinary character, so a pattern would match nothing.
     if text.contains('*') {
         return Err(
             "wildcards are not supported; list each origin, such as https://shop.example, or write * alone to allow all origins"
@@ -303,19 +301,8 @@ fn parse_cors(text: &str) -> Result<CorsOrigins, String> {
     })
 }
 
-/// A list of business numbers, or `none`, which takes the sandbox's away.
-fn parse_numbers(text: &str) -> Result<BusinessKeys, String> {
-    let list = if text == "none" { "" } else { text };
-    BusinessKeys::parse(list).map_err(|error| error.to_string())
-}
-
-fn parse_look_ups(text: &str) -> Result<LookUps, String> {
-    let list = if text == "none" { "" } else { text };
-    LookUps::parse(list).map_err(|error| error.to_string())
-}
-
 fn parse_ignore(text: &str) -> Result<(Route, JsonPointer), String> {
-    // METHOD:/path:/pointer — a path holds no colon here, a pointer may.
+    // METHOD:/path:/pointer. Only the pointer may contain a colon.
     let mut parts = text.splitn(3, ':');
     let (Some(method), Some(path), Some(pointer)) = (parts.next(), parts.next(), parts.next())
     else {

@@ -158,7 +158,7 @@ describe("the documentation", () => {
 
   test("the table of settings is the one that the Worker reads", () => {
     const code = read("worker/src/config.rs");
-    const names = [...code.matchAll(/vars\s*\.(?:parse|choice|list|number|seconds|text)\(\s*"([A-Z_]+)"/g)].map(([, name]) => name);
+    const names = [...code.matchAll(/vars\s*\.(?:parse|choice|list|number|seconds|text|unless_none)\(\s*"([A-Z_]+)"/g)].map(([, name]) => name);
     assert.deepEqual([...rows.keys()].sort(), [...new Set(names)].sort());
     const [, known] = read("worker/src/config/names.rs").match(/const NAMES: [^=]*= \[(.*?)\];/s);
     assert.deepEqual([...known.matchAll(/"([A-Z_]+)"/g)].map(([, name]) => name), [...rows.keys()].sort());

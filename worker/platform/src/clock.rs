@@ -1,6 +1,8 @@
 //! The platform's clock, and times as callers read them.
 
+use futures_util::future::{Either, select};
 use oncekey::{Millis, UnixMillis};
+use std::pin::pin;
 use std::time::Duration;
 use worker::{SqlStorageValue, js_sys};
 
@@ -13,6 +15,14 @@ pub fn now() -> UnixMillis {
 pub async fn sleep(length: Millis) {
     let millis = length.as_u64().min(i32::MAX as u64);
     worker::Delay::from(Duration::from_millis(millis)).await;
+}
+
+/// Waits for `work`, but not longer than `length`. Returns `None` if it takes longer.
+pub async fn within<T>(length: Millis, work: impl Future<Output = T>) -> Option<T> {
+    match select(pin!(work), pin!(sleep(length))).await {
+        Either::Left((done, _)) => Some(done),
+        Either::Right(_) => None,
+    }
 }
 
 /// Formats a time as RFC 3339 in UTC, as in `2026-11-29T20:40:00.000Z`.

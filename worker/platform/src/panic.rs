@@ -8,27 +8,32 @@
 //! What the lost future held is leaked, not dropped. A guard that has to be given back, such as a share of
 //! a budget, belongs to the caller's side of [`contain`].
 
+use futures_channel::oneshot;
 use std::cell::{Cell, RefCell};
-use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-
-use worker::wasm_bindgen;
-use worker::wasm_bindgen::prelude::wasm_bindgen;
+use std::task::{Context, Wake, Waker};
+use worker::wasm_bindgen::{self, prelude::wasm_bindgen};
 
 /// The awaited future trapped and was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Panicked;
 
 /// Runs `future` as a task of its own. Dropping the returned future cancels the task.
-pub fn contain<T: 'static>(future: impl Future<Output = T> + 'static) -> Contained<T> {
-    let outcome = Rc::new(Outcome { value: Cell::new(None), waiting: Cell::new(None) });
-    let (done, lost) = (Rc::clone(&outcome), Rc::clone(&outcome));
+pub fn contain<T: 'static>(
+    future: impl Future<Output = T> + 'static,
+) -> impl Future<Output = Result<T, Panicked>> {
+    let (sender, receiver) = oneshot::channel();
+    // A trap leaks what the future holds, so the sender of a lost task has a second owner.
+    let sender = Rc::new(Cell::new(Some(sender)));
+    let lost = Rc::clone(&sender);
     let task = Task {
-        future: Some(Box::pin(async move { done.settle(Ok(future.await)) })),
-        lost: Box::new(move || lost.settle(Err(Panicked))),
+        future: Some(Box::pin(async move {
+            let value = future.await;
+            let _ = sender.take().map(|sender| sender.send(value));
+        })),
+        lost: Box::new(move || drop(lost.take())),
         scheduled: false,
     };
     let id = TASKS.with_borrow_mut(|tasks| {
@@ -37,46 +42,20 @@ pub fn contain<T: 'static>(future: impl Future<Output = T> + 'static) -> Contain
         id
     });
     wake(id);
-    Contained { outcome, id }
-}
-
-/// The caller's side of [`contain`]: the future of the task's output.
-pub struct Contained<T> {
-    outcome: Rc<Outcome<T>>,
-    id: u32,
-}
-
-impl<T> Future for Contained<T> {
-    type Output = Result<T, Panicked>;
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        match self.outcome.value.take() {
-            Some(value) => Poll::Ready(value),
-            None => {
-                self.outcome.waiting.set(Some(context.waker().clone()));
-                Poll::Pending
-            }
-        }
+    let running = Running(id);
+    async move {
+        let result = receiver.await.map_err(|_| Panicked);
+        drop(running);
+        result
     }
 }
 
-impl<T> Drop for Contained<T> {
+/// Cancels a task when it is dropped.
+struct Running(u32);
+
+impl Drop for Running {
     fn drop(&mut self) {
-        remove(self.id);
-    }
-}
-
-struct Outcome<T> {
-    value: Cell<Option<Result<T, Panicked>>>,
-    waiting: Cell<Option<Waker>>,
-}
-
-impl<T> Outcome<T> {
-    fn settle(&self, value: Result<T, Panicked>) {
-        self.value.set(Some(value));
-        if let Some(waiting) = self.waiting.take() {
-            waiting.wake();
-        }
+        remove(self.0);
     }
 }
 

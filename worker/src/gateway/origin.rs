@@ -9,7 +9,6 @@ use crate::http::headers::{self, is_taken_off};
 use crate::http::response::{Answer, Body};
 use crate::sandbox;
 use futures_util::StreamExt;
-use futures_util::future::{Either, select};
 use oncekey::budget::SMALL;
 use oncekey::forward::{below_upstream, is_link};
 use oncekey::response::{is_digest, is_own_header, is_request_id};
@@ -167,11 +166,10 @@ impl Deadline {
         loop {
             let from = self.from.get();
             let left = from.plus(length).since(clock::now());
-            match select(work.as_mut(), pin!(clock::sleep(left))).await {
-                Either::Left((done, _)) => return Some(done),
-                Either::Right(_) if self.from.get() == from => return None,
-                // More of the body has gone out meanwhile.
-                Either::Right(_) => {}
+            let done = clock::within(left, work.as_mut()).await;
+            // Past that time, more of the request's body may have gone out meanwhile.
+            if done.is_some() || self.from.get() == from {
+                return done;
             }
         }
     }

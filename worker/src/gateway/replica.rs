@@ -2,11 +2,9 @@
 
 use crate::http::body_budget::Reservation;
 use futures_util::StreamExt;
-use futures_util::future::{Either, select};
 use oncekey::budget::SMALL;
 use oncekey::{Attempt, Decision, Millis, Record, ScopedKey, Step, replica};
 use platform::clock;
-use std::pin::pin;
 use worker::js_sys::{Object, Promise, Reflect, Uint8Array};
 use worker::wasm_bindgen::{self, JsCast, JsValue, prelude::wasm_bindgen};
 use worker::wasm_bindgen_futures::JsFuture;
@@ -16,8 +14,8 @@ use worker::{ByteStream, Env};
 /// The binding of the namespace; a Worker without it has no replica.
 const BINDING: &str = "REPLICA";
 
-/// The shortest time that KV keeps a thing.
-const SHORTEST: Millis = Millis::from_seconds(60);
+/// The shortest time that KV keeps a value, so a copy with less time left is not written.
+pub(crate) const SHORTEST: Millis = Millis::from_seconds(60);
 
 /// How long a read may take.
 const PATIENCE: Millis = Millis::new(1000);
@@ -64,7 +62,7 @@ pub(crate) async fn ask(
     room: &Reservation,
 ) -> Option<Step<Decision>> {
     let found = namespace(env)?.get(&key(name), "stream").ok()?;
-    let read = pin!(async {
+    let read = async {
         let found = JsFuture::from(found).await.ok()?;
         let mut pieces = ByteStream::from(found.dyn_into::<ReadableStream>().ok()?);
         let (mut bytes, mut counted) = (Vec::new(), 0);
@@ -78,18 +76,10 @@ pub(crate) async fn ask(
             }
         }
         Some(bytes)
-    });
-    let bytes = match select(read, pin!(clock::sleep(PATIENCE))).await {
-        Either::Left((Some(bytes), _)) => bytes,
-        _ => return None,
     };
+    let bytes = clock::within(PATIENCE, read).await??;
     let copy = Record::decode(&bytes).ok()?;
     replica::verify(copy, attempt, clock::now())
-}
-
-/// The shortest life worth a copy.
-pub(crate) const fn shortest() -> Millis {
-    SHORTEST
 }
 
 fn namespace(env: &Env) -> Option<Namespace> {

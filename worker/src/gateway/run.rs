@@ -181,7 +181,7 @@ impl WriteRun<'_> {
         let (config, incoming) = (&self.caller.config, self.incoming);
         let look_ups = match decision {
             Decision::OutcomeUnknown => &config.resolve,
-            _ => &config.resolve_numbers,
+            _ => &config.resolve_business_keys,
         };
         let (method, path) = (&incoming.method, &incoming.path);
         let content_type = incoming.header("content-type");
@@ -280,7 +280,7 @@ impl WriteRun<'_> {
             FollowUp::Fail(target, cause) => Some(self.record(target).fail_later(cause)),
             FollowUp::Copy(response) => {
                 let (fingerprint, now) = (self.fingerprints.signing(), clock::now());
-                let shortest = replica::shortest();
+                let shortest = replica::SHORTEST;
                 let (record, left) =
                     oncekey::replica::copy(fingerprint, &response, status?, shortest, now)?;
                 // The copy is in memory until KV has it, and it may be skipped when memory is short.

@@ -2,10 +2,9 @@
 //! in pieces, so that what a caller has not read is known, counted and can be dropped.
 
 use crate::http::body_budget::Reservation;
-use futures_util::future::{Either, LocalBoxFuture, select};
+use futures_util::future::LocalBoxFuture;
 use oncekey::Millis;
 use platform::clock;
-use std::pin::pin;
 use std::rc::Rc;
 use worker::wasm_bindgen_futures::JsFuture;
 use worker::web_sys::{ReadableStream, WritableStreamDefaultWriter};
@@ -56,11 +55,11 @@ async fn deliver(
         let mut write = JsFuture::from(writer.write_with_chunk(&piece));
         let began_at = clock::now();
         loop {
-            match select(write, pin!(clock::sleep(LOOK))).await {
-                Either::Left((Ok(_), _)) => break,
+            match clock::within(LOOK, &mut write).await {
+                Some(Ok(_)) => break,
                 // The caller has gone.
-                Either::Left((Err(_), _)) => return,
-                Either::Right((_, unread)) => write = unread,
+                Some(Err(_)) => return,
+                None => {}
             }
             if clock::now().since(began_at) >= longest || !room.is_kept() {
                 return cut_off(writer).await;

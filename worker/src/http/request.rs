@@ -3,12 +3,10 @@
 use crate::config::Config;
 use crate::http::body_budget::Reservation;
 use futures_util::StreamExt;
-use futures_util::future::{Either, select};
 use oncekey::form::{Taken, has_fields, take_key};
 use oncekey::path::normal;
 use oncekey::{HeaderList, Millis, Rejection, UnixMillis};
 use platform::clock;
-use std::pin::pin;
 use web_sys::Url;
 use worker::{ByteStream, Request};
 
@@ -138,13 +136,11 @@ async fn next_chunk(
     let mut next = chunks.next();
     loop {
         let left = latest.since(clock::now());
-        match select(next, pin!(clock::sleep(left.min(LOOK)))).await {
-            Either::Left((chunk, _)) => {
-                return chunk.transpose().map_err(|_| Rejection::BodyUnreadable);
-            }
-            Either::Right(_) if left <= LOOK => return Err(Rejection::BodyUnreadable),
-            Either::Right(_) if !reservation.is_kept() => return Err(Rejection::Overloaded),
-            Either::Right((_, unread)) => next = unread,
+        match clock::within(left.min(LOOK), &mut next).await {
+            Some(chunk) => return chunk.transpose().map_err(|_| Rejection::BodyUnreadable),
+            None if left <= LOOK => return Err(Rejection::BodyUnreadable),
+            None if !reservation.is_kept() => return Err(Rejection::Overloaded),
+            None => {}
         }
     }
 }

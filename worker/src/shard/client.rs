@@ -8,12 +8,11 @@ use crate::http::context::Caller;
 use crate::shard::protocol::{
     Call, CallContext, Decided, Message, Operation, Query, Request, UNREADABLE, VERSION, Whose,
 };
-use futures_util::future::{Either, join_all, select};
+use futures_util::future::join_all;
 use oncekey::{Millis, Rejection, ScopedKey};
 use platform::clock;
 use platform::durable_object::DurableObject;
 use std::cell::{Cell, RefCell};
-use std::pin::pin;
 use std::rc::Rc;
 use worker::{Env, Result, web_sys};
 
@@ -132,16 +131,16 @@ impl ShardClient {
     ) -> std::result::Result<Vec<u8>, NoReply> {
         let mut failure = "no reply in time, or nothing stored".to_owned();
         for number in 1..=patience.tries {
-            let reply = pin!(self.try_once(message, patience.has_executed));
-            match select(reply, pin!(clock::sleep(patience.each))).await {
-                Either::Left((Ok(Err(NoReply::Unavailable)), _)) => {}
-                Either::Left((Ok(reply), _)) => return reply,
-                Either::Left((Err(error), _)) => {
+            let reply = self.try_once(message, patience.has_executed);
+            match clock::within(patience.each, reply).await {
+                Some(Ok(Err(NoReply::Unavailable))) => {}
+                Some(Ok(reply)) => return reply,
+                Some(Err(error)) => {
                     failure = error.to_string();
                     self.object.take();
                 }
-                // It may still arrive; the object is kept so that what follows arrives after it.
-                Either::Right(_) => {}
+                // The reply may still arrive. The object is kept, so that later calls arrive after it.
+                None => {}
             }
             if number < patience.tries {
                 let pause = patience.pause.as_u64().saturating_mul(number.into());
