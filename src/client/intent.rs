@@ -338,9 +338,9 @@ fn fresh(submit: &Submit<'_>, now: UnixMillis) -> Start {
 impl fmt::Display for SendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Overtaken => "the intent was forgotten, or has another key now",
+            Self::Overtaken => "the intent was forgotten or has another key now; read it again before you send",
             Self::Voided => "the key was voided; start the intent again",
-            Self::TooOld => "the server may have forgotten the key and would execute it again",
+            Self::TooOld => "the server may have forgotten the key and would execute the request again; look up the result first",
         })
     }
 }

@@ -65,13 +65,17 @@ impl Record {
 impl fmt::Display for RecordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotARecord => f.write_str("the stored bytes are not a record"),
+            Self::NotARecord => f.write_str(
+                "the stored bytes are not a record; look up the result of the request before you remove them",
+            ),
             Self::UnknownVersion(version) => write!(
                 f,
-                "the record has version {version}, this build reads version {}; deploy a build that reads both",
+                "the record has version {version}, but this build reads version {}; deploy a build that reads both",
                 Record::WIRE_VERSION
             ),
-            Self::Damaged => f.write_str("the stored record is damaged"),
+            Self::Damaged => f.write_str(
+                "the stored record is damaged; look up the result of the request before you remove it",
+            ),
         }
     }
 }

@@ -113,17 +113,17 @@ impl Default for RetrySettings {
 impl fmt::Display for RetryPolicyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::LimitTooHigh => "the retry limit is above 100; give 0 to 100 retries",
-            Self::NoDelays => "there are retries and no delays; give at least one, in milliseconds",
-            Self::DelayTooLong => "a retry delay is longer than 2147483647 ms; give a shorter one",
+            Self::LimitTooHigh => "the retry limit is above 100; give a limit from 0 to 100",
+            Self::NoDelays => "retries need delays, but none are given; give at least one delay in milliseconds",
+            Self::DelayTooLong => "a retry delay is longer than 2147483647 ms; give a shorter delay",
             Self::AttemptTimeoutOutOfRange => {
-                "the time-out of an attempt must be 1 to 2147483647 ms, best above the server's own 25000"
+                "the timeout of an attempt is out of range; give 1 to 2147483647 ms, and more than the server's own timeout of 25000 ms"
             }
             Self::TotalTimeOutOfRange => {
-                "the total time must be at least the time-out of one attempt and at most 2147483647 ms"
+                "the total time is out of range; give at least the timeout of one attempt and at most 2147483647 ms"
             }
             Self::MaxRetryAfterTooLong => {
-                "the longest Retry-After is longer than 2147483647 ms; give a shorter one"
+                "the longest Retry-After is longer than 2147483647 ms; give a shorter time"
             }
         })
     }
