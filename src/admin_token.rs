@@ -1,28 +1,29 @@
-//! The token of an operator, and how it is compared with what a caller sends.
+//! The operator's token, and how it is compared with a caller's token.
 //!
-//! The time of a comparison that ends at the first difference shows how much of a guess was right. So the
-//! digests of both tokens are compared, in constant time: they have one length, and nobody can choose one.
+//! A comparison that stops at the first difference reveals by its time how much of a guess was right.
+//! So the SHA-256 digests of both tokens are compared in constant time. All digests have the same
+//! length, and a caller cannot choose one.
 
 use crate::scope::split_scheme;
 use core::fmt;
 use ctutils::CtEq;
 use sha2::{Digest, Sha256};
 
-/// The token of an operator. Kept as its digest: it cannot be shown.
+/// The operator's token. Only its digest is stored, so the token cannot be printed.
 #[derive(Clone)]
 pub struct AdminToken([u8; 32]);
 
 impl AdminToken {
-    /// Takes the token's text.
+    /// Hashes the text of the token.
     pub fn new(text: &str) -> Self {
         Self(digest(text))
     }
 
-    /// Whether an `Authorization` header carries it as a bearer token (RFC 6750). The scheme is
-    /// compared as HTTP does (RFC 9110 §11.1), without case and whatever the blanks: a token must not
-    /// be taken for somebody's credential, and be passed on, for being announced as `bearer`.
+    /// Returns whether an `Authorization` header carries this token as a bearer token (RFC 6750).
     ///
-    /// How long this takes depends on the length of the header alone.
+    /// The scheme is compared without case and white space (RFC 9110 §11.1). Otherwise the token after
+    /// `bearer` would count as a customer's credential, and the gateway would forward it to the
+    /// origin. The time of this call depends only on the length of the header.
     pub fn is_carried_by(&self, authorization: &str) -> bool {
         split_scheme(authorization).is_some_and(|(scheme, token)| {
             scheme.eq_ignore_ascii_case("bearer") && self.0.ct_eq(&digest(token)).to_bool()

@@ -1,39 +1,40 @@
-//! How many bytes of bodies are held at once, and which body goes when there is no room.
+//! How many bytes of bodies are in memory at once, and which body is dropped when there is no room.
 //!
-//! An isolate has one memory for everything, and one that runs out of it takes every request in it
-//! along. So each body that is held has a slot in a [`Budget`], which counts its bytes and refuses
-//! what is too much. A sender who stops sending, or a reader who does not read, could keep a slot
-//! for as long as the connection lives. The budget therefore owns the bytes of the bodies that wait
-//! for their other end, and drops those that have waited longest when others need the room.
+//! All requests of an isolate share its memory, and an isolate that runs out of memory ends them all.
+//! Each body in memory therefore has a slot in a [`Budget`], which counts its bytes and refuses more
+//! than fit. A sender that stops sending, or a reader that stops reading, could keep a slot as long as
+//! its connection lives. So the budget owns the bytes of bodies that wait for a sender or a reader,
+//! and drops the bodies that have waited longest when other bodies need the room.
 //!
 //! # The rules
 //!
-//! 1. The more a body needs, the lower its ceiling: large bodies leave room for small ones, and
-//!    small ones leave room for tiny ones. A payment fits while uploads fill the isolate.
-//! 2. Above its ceiling, a body takes the room of bodies that have waited for the budget's patience.
-//!    A small body also takes the room of other small ones that have waited for less. The longest
-//!    wait ends first.
-//! 3. Only [`PROGRESS`] bytes end a wait: a trickle does not.
-//! 4. A body that does not wait for its other end, since the origin is at work on it, keeps its
-//!    slot. After [`FORGOTTEN`] it may go as well: the platform can end a request in a way that
-//!    gives nothing back.
-//! 5. No body goes in vain. Where all that may go is not enough, all stay and the new body is refused.
+//! 1. A larger body has a lower ceiling: large bodies leave room for small bodies, and small bodies
+//!    for tiny bodies. A payment fits while uploads fill the isolate.
+//! 2. Above its ceiling, a body takes the room of bodies that have waited for the budget's patience. A
+//!    small body also takes the room of other small bodies that have waited for less. The body that
+//!    has waited longest is dropped first.
+//! 3. A wait ends when [`PROGRESS`] bytes have arrived or were read; fewer bytes do not end it.
+//! 4. A body that waits for neither end, because the origin is processing it, keeps its slot. After
+//!    [`FORGOTTEN`] it may be dropped too, because the platform can end a request without giving its
+//!    slot back.
+//! 5. If dropping every body that may be dropped does not make enough room, none is dropped and the new
+//!    body is refused.
 
 use crate::time::{Millis, UnixMillis};
 
 /// The largest small body, in bytes.
 pub const SMALL: u64 = 64 << 10;
 
-/// The largest tiny body, in bytes. A payment as JSON has a few hundred.
+/// The largest tiny body, in bytes. A payment in JSON has a few hundred.
 pub const TINY: u64 = 4 << 10;
 
-/// How many bytes have to come, or to be read, for a wait to begin anew.
+/// How many bytes have to arrive or to be read until a wait starts again.
 pub const PROGRESS: u64 = 4 << 10;
 
-/// How long a slot is kept for a body that does not wait for its other end.
+/// How long a slot is kept for a body that waits for neither end.
 pub const FORGOTTEN: Millis = Millis::from_seconds(300);
 
-/// How many bytes may be held in all when one body grows, by the size that the body then has.
+/// How many bytes of all bodies may be in memory when one body grows, by the new size of that body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ceilings {
     /// For a body of more than [`SMALL`] bytes.
@@ -48,16 +49,16 @@ pub struct Ceilings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Slot(u64);
 
-/// There is no room for more bytes, or the body has lost its slot.
+/// There is no room for more bytes, or the body was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom;
 
-/// The bytes that are held, and the bodies that they belong to.
+/// The bodies in memory, and how many bytes they have.
 #[derive(Debug)]
 pub struct Budget {
     patience: Millis,
     held: u64,
-    /// In the order of their slots.
+    /// The bodies, in the order of their slots.
     bodies: Vec<HeldBody>,
     last: u64,
 }
@@ -65,10 +66,10 @@ pub struct Budget {
 #[derive(Debug)]
 struct HeldBody {
     slot: Slot,
-    /// How many bytes are counted for it, here or elsewhere in the isolate.
+    /// How many bytes are counted for the body, here or elsewhere in the isolate.
     counted: u64,
     bytes: Vec<u8>,
-    /// Its sender has to send, or its reader to read, and it may go.
+    /// Whether the body waits for its sender or its reader, so that it may be dropped.
     waits: bool,
     /// When the wait began.
     since: UnixMillis,
@@ -77,12 +78,12 @@ struct HeldBody {
 }
 
 impl Budget {
-    /// A budget whose bodies may wait for `patience` before they give way to large ones.
+    /// Makes a budget whose bodies may wait for `patience` before large bodies take their room.
     pub const fn new(patience: Millis) -> Self {
         Self { patience, held: 0, bodies: Vec::new(), last: 0 }
     }
 
-    /// A slot, with no bytes yet.
+    /// Opens a slot without bytes.
     pub fn open(&mut self, now: UnixMillis) -> Slot {
         self.last += 1;
         let slot = Slot(self.last);
@@ -90,7 +91,11 @@ impl Budget {
         slot
     }
 
-    /// Adds bytes that a sender has sent. From then on the body waits for its sender.
+    /// Adds bytes from the sender. The body then waits for its sender.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is no room, or the body was dropped.
     pub fn append(
         &mut self,
         slot: Slot,
@@ -107,22 +112,26 @@ impl Budget {
         Ok(())
     }
 
-    /// Tells that a sender has sent all that it announced, so that the body waits for nobody.
+    /// Notes that the sender has sent the whole body, which then waits for neither end.
     pub fn is_whole(&mut self, slot: Slot) {
         if let Some(body) = self.body(slot) {
             body.waits = false;
         }
     }
 
-    /// Takes the bytes out of a body that is whole. They are counted until the slot is closed, and
-    /// the body waits for nobody. `None` for a body that had to go.
+    /// Takes the bytes out of a whole body; `None` if the body was dropped. The bytes are counted until
+    /// the slot is closed, and the body waits for neither end.
     pub fn take(&mut self, slot: Slot) -> Option<Vec<u8>> {
         let body = self.body(slot)?;
         body.waits = false;
         Some(core::mem::take(&mut body.bytes))
     }
 
-    /// Counts bytes for a body, if they fit or other bodies can make room for them. The caller holds them.
+    /// Counts bytes that the caller keeps for a body, if they fit or other bodies can be dropped for them.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is no room, or the body was dropped.
     pub fn count(
         &mut self,
         slot: Slot,
@@ -152,8 +161,8 @@ impl Budget {
         Ok(())
     }
 
-    /// Counts bytes that are held elsewhere whether or not there is room: what an execution has
-    /// brought about is not refused. Others are refused until there is room again.
+    /// Counts bytes that the caller keeps, even if there is no room: the response of an execution is never
+    /// refused. Other bodies are refused until there is room again.
     pub fn count_anyway(&mut self, slot: Slot, more: u64, ceilings: Ceilings, now: UnixMillis) {
         if self.count(slot, more, ceilings, now).is_err() {
             self.reopened(slot, now).counted += more;
@@ -161,8 +170,8 @@ impl Budget {
         }
     }
 
-    /// Puts in a whole body that its reader has to read. Its bytes are counted if they were not
-    /// already. It may go only if its reader `can_ask_again`.
+    /// Stores a whole body for its reader, and counts its bytes unless they are counted already. The body
+    /// may be dropped only if its reader `can_ask_again`.
     pub fn put(&mut self, slot: Slot, bytes: Vec<u8>, can_ask_again: bool, now: UnixMillis) {
         let length = bytes.len() as u64;
         let body = self.reopened(slot, now);
@@ -173,38 +182,38 @@ impl Budget {
         self.held += more;
     }
 
-    /// Up to `most` bytes of a body, from `at` on. `None` for a body that had to go.
+    /// Returns up to `most` bytes of a body from offset `at`; `None` if the body was dropped.
     pub fn piece(&self, slot: Slot, at: usize, most: usize) -> Option<&[u8]> {
         let body = &self.bodies[self.position(slot).ok()?];
         let end = at.saturating_add(most).min(body.bytes.len());
         body.bytes.get(at..end)
     }
 
-    /// The reader of a body has read so many bytes more.
+    /// Notes that the reader of a body has read `more` bytes.
     pub fn has_read(&mut self, slot: Slot, more: u64, now: UnixMillis) {
         if let Some(body) = self.body(slot) {
             body.moves(more, now);
         }
     }
 
-    /// Gives a slot back.
+    /// Closes a slot, which drops its body.
     pub fn close(&mut self, slot: Slot) {
         if let Ok(at) = self.position(slot) {
             self.held -= self.bodies.remove(at).counted;
         }
     }
 
-    /// Whether a body still has its slot.
+    /// Returns whether a body still has its slot.
     pub fn has(&self, slot: Slot) -> bool {
         self.position(slot).is_ok()
     }
 
-    /// How many bytes are held.
+    /// Returns how many bytes are counted.
     pub fn held(&self) -> u64 {
         self.held
     }
 
-    /// The bodies that may go for one of this size, the longest wait first.
+    /// Returns the bodies that may be dropped for a body of this size, the longest wait first.
     fn longest_waits(
         &self,
         slot: Slot,
@@ -227,7 +236,7 @@ impl Budget {
         self.bodies.get_mut(at)
     }
 
-    /// The body at a slot, which is its slot again if it was forgotten.
+    /// Returns the body at a slot, and opens the slot again if it was forgotten.
     fn reopened(&mut self, slot: Slot, now: UnixMillis) -> &mut HeldBody {
         let at = self.position(slot).unwrap_or_else(|at| {
             self.bodies.insert(at, HeldBody::new(slot, now));
@@ -236,7 +245,7 @@ impl Budget {
         &mut self.bodies[at]
     }
 
-    /// Where the body of a slot is, or would be.
+    /// Returns the index of a slot's body, or else the index to insert it at.
     fn position(&self, slot: Slot) -> Result<usize, usize> {
         self.bodies.binary_search_by_key(&slot, |body| body.slot)
     }

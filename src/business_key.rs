@@ -1,48 +1,49 @@
-//! Business numbers: a member of a request's body as a second, permanent key.
+//! Business keys: a member of a request's body as a second, permanent key.
 //!
-//! A merchant's order number names one order for ever, whatever key its request comes with. So on
-//! the routes that [`BusinessKeys`] names, the number has a record too, with the same lifecycle
-//! under [`Policy::of_business_keys`](crate::Policy::of_business_keys).
+//! A merchant's order number names one order for ever, whichever idempotency key its request carries.
+//! On the routes that [`BusinessKeys`] lists, the order number therefore has a record of its own, with
+//! the same lifecycle under [`Policy::of_business_keys`](crate::Policy::of_business_keys).
 //!
 //! # Two records, one attempt
 //!
 //! ```text
-//! begin key → begin number → origin → complete number → complete key
+//! begin key → begin business key → origin → complete business key → complete key
 //! ```
 //!
-//! An attempt that owns its key asks for the number, and [`pair`] says what becomes of it:
+//! An attempt that owns its key calls the business key's `begin`. [`pair`] decides what follows:
 //!
-//! | the number's `begin` | the attempt | its key | the caller gets |
+//! | the business key's `begin` | the attempt | its key | the caller gets |
 //! |---|---|---|---|
-//! | Execute | calls the origin | – | the origin's answer |
-//! | Replay | ends | completed with that answer | that answer, as a replay |
+//! | Execute | calls the origin | – | the origin's response |
+//! | Replay | ends | completed with that response | that response, as a replay |
 //! | InProgress | ends | released | in progress |
-//! | Mismatch | ends | released | an error that names the number |
-//! | OutcomeUnknown | looks it up, or ends | completed with what was found, or released | what was found, or outcome unknown |
-//! | NotReplayable, same content | looks it up, or ends | completed with what was found, or released | what was found, or not replayable |
-//! | anything else | ends | released | that |
+//! | Mismatch | ends | released | an error that names the business key |
+//! | OutcomeUnknown | looks the outcome up, or ends | completed with the response found, or released | the response found, or outcome unknown |
+//! | NotReplayable, same content | looks the response up, or ends | completed with the response found, or released | the response found, or not replayable |
+//! | any other decision | ends | released | that decision |
 //!
-//! Where an attempt died between the two completions, the number has its answer and the key is
-//! unknown. With `retry` the next attempt meets the number's Replay. With `hold` nobody may begin,
-//! so the number is [peeked at](crate::lifecycle::peek), and [`held`] says what becomes of the key:
+//! If an attempt died between the two completions, the business key has the response and the key's
+//! outcome is unknown. With `retry`, the next attempt gets the business key's Replay. With `hold`, no
+//! attempt may begin, so the gateway [peeks](crate::lifecycle::peek) at the business key, and
+//! [`on_hold`] decides what happens to the key:
 //!
-//! | the number, peeked at | what becomes of the key |
+//! | `peek` at the business key | the key |
 //! |---|---|
-//! | Replay | settled with that answer |
-//! | InProgress | nothing: come again |
-//! | Mismatch, or not to be compared | nothing: somebody has to find out |
-//! | OutcomeUnknown, or it would execute | looked up; settled with what was found |
-//! | NotReplayable, same content | looked up; settled with what was found, else told so |
+//! | Replay | settled with that response |
+//! | InProgress | unchanged; the caller must retry |
+//! | Mismatch, or the fingerprint cannot be checked | unchanged; an operator has to settle it |
+//! | OutcomeUnknown, or it would execute | looked up, and settled with the response found |
+//! | NotReplayable, same content | looked up, and settled with the response found; else not replayable |
 //!
-//! When the origin has answered, the number is completed first, and [`end_of_key`] says what its
-//! key is completed with:
+//! When the origin has responded, the business key is completed first. [`end_of_key`] decides how the
+//! key is completed:
 //!
-//! | the number's `complete` | what becomes of the key |
+//! | the business key's `complete` | the key |
 //! |---|---|
-//! | Recorded, RecordGone | completed with the attempt's answer |
-//! | LeaseLost, and the number has an answer | completed with the number's answer |
-//! | LeaseLost else, the attempt's answer is final | unknown: the number will tell |
-//! | LeaseLost else, it is not | completed with the attempt's answer |
+//! | Recorded, RecordGone | completed with the attempt's response |
+//! | LeaseLost, and the business key has a response | completed with the business key's response |
+//! | LeaseLost otherwise, and the attempt's response is final | unknown, until the business key has its response |
+//! | LeaseLost otherwise, and the response is not final | completed with the attempt's response |
 
 mod fields;
 mod reading;
@@ -59,7 +60,7 @@ use crate::response::StoredResponse;
 use core::fmt;
 use reading::{is_fit, name_of};
 
-/// Which members of which requests are business keys.
+/// The members of requests that are business keys, by route.
 #[derive(Clone, Debug, Default)]
 pub struct BusinessKeys(Vec<(Route, BusinessKeyRule)>);
 
@@ -69,56 +70,61 @@ struct BusinessKeyRule {
     is_required: bool,
 }
 
-/// A business key: of which route, which member, and what stands in it.
+/// A business key: the route, the member and its value.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct BusinessKey {
     method: String,
-    /// In the [one spelling](Route::one_spelling) that the path has on the rule's route.
+    /// The path in the [one spelling](Route::one_spelling) of its route.
     path: String,
     pointer: JsonPointer,
     value: String,
 }
 
-/// Why a list is none of business keys.
+/// Why a list of business keys cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BusinessKeyError {
     /// An entry is not `METHOD:/path:/pointer`.
     NotAnEntry,
-    /// The route of an entry is none.
+    /// The route of an entry cannot be read.
     Route(RouteError),
-    /// The pointer of an entry is none.
+    /// The pointer of an entry cannot be read.
     Pointer(PointerError),
 }
 
-/// What becomes of an attempt that owns its key, or of a key that is held.
+/// What an attempt that owns its key does next, or what happens to a key on hold.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Pairing {
-    /// The attempt may call the origin, with both leases in its hands.
+    /// The attempt owns every record and may call the origin.
     Dispatch(Execution),
-    /// The number has its answer: it becomes the key's, and the caller gets it as a replay.
+    /// The business key has a response. It becomes the key's response, and the caller gets it as a
+    /// replay.
     Adopt(StoredResponse),
-    /// A look-up may find the answer. Where there is none, or it finds nothing, the caller is told
-    /// this.
+    /// A look-up may find the response. If the route has no look-up, or it finds nothing, the caller
+    /// gets this decision.
     LookUp(Decision),
-    /// The attempt ends, if there is one, and the caller is told this.
+    /// The attempt ends, if there is one, and the caller gets this decision.
     End(Decision),
 }
 
-/// What becomes of the key when the number's part of an attempt is over.
+/// How the key is completed after the business key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum KeyEnd {
-    /// It is completed with the attempt's own answer.
+    /// The key is completed with the attempt's own response.
     Own,
-    /// It is completed with the number's answer, which the caller gets as a replay.
+    /// The key is completed with the business key's response, which the caller gets as a replay.
     Adopt(StoredResponse),
-    /// Its outcome is unknown, and the caller is told how the number stands.
+    /// The key's outcome is unknown, and the caller gets the business key's decision.
     Unknown(Decision),
 }
 
 impl BusinessKeys {
-    /// Reads `METHOD:/path:/pointer,…`. Of several that fit a request, the first counts. An entry that
-    /// ends in `!` makes its business key compulsory.
+    /// Reads a list `METHOD:/path:/pointer,…`. If several entries match a request, the first counts. An
+    /// entry that ends in `!` makes its business key required.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if an entry has another form, or its route or pointer cannot be read.
     pub fn parse(list: &str) -> Result<Self, BusinessKeyError> {
         let parse = |entry| {
             let (route, member) = split_entry(entry).ok_or(BusinessKeyError::NotAnEntry)?;
@@ -131,8 +137,8 @@ impl BusinessKeys {
         entries(list).map(parse).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Returns whether a request may have a business key, by its head alone. Its body has to be read
-    /// then, whatever its type: many an origin decodes JSON of any type.
+    /// Returns whether a request may have a business key, by its method and path. The body of such a
+    /// request must be read whatever its type, because many origins decode JSON of any type.
     pub fn may_name(&self, method: &str, path: &str) -> bool {
         rule_for(&self.0, method, path).is_some()
     }
@@ -142,10 +148,16 @@ impl BusinessKeys {
         rule_for(&self.0, method, path).is_some_and(|(_, rule)| rule.is_required)
     }
 
-    /// Returns the business key of a request: a JSON string of 1 to 255 characters without controls, a
-    /// number in its canonical spelling, or the field of a form. The string `"7"`, the number `7.0` and
-    /// the field `7` are one. Where the member is missing or anything else, there is none, and the origin will judge the request, unless
-    /// the route requires one. A body that two programs could read in two ways is refused.
+    /// Returns the business key of a request: a JSON string of 1 to 255 characters without control
+    /// characters, a JSON number in its canonical spelling, or the field of a form. The string `"7"`,
+    /// the number `7.0` and the field `7` are the same business key.
+    ///
+    /// Returns `None` if the member is missing or has another type; the origin judges the request then.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the route requires a business key and the request has none, or if two
+    /// programs could read two different business keys from the body.
     pub fn read(
         &self,
         method: &str,
@@ -181,56 +193,55 @@ impl BusinessKey {
         Some(Self { method: method.to_owned(), path, pointer: rule.pointer.clone(), value })
     }
 
-    /// The parts that tell it from others of the same caller: method, path, pointer and value.
+    /// Returns the parts that identify the business key within a scope: method, path, pointer, value.
     pub(crate) fn parts(&self) -> [String; 4] {
         let pointer = self.pointer.to_string();
         [self.method.clone(), self.path.clone(), pointer, self.value.clone()]
     }
 
-    /// Where it stands in the body.
+    /// Returns the pointer to the member in the body.
     pub fn pointer(&self) -> &JsonPointer {
         &self.pointer
     }
 
-    /// What stands there.
+    /// Returns the value of the member.
     pub fn value(&self) -> &str {
         &self.value
     }
 
-    /// The member's name, as errors tell it.
+    /// Returns the member's name, as errors show it.
     pub(crate) fn param(&self) -> String {
         name_of(&self.pointer)
     }
 }
 
-/// What becomes of an attempt that owns its key, by what its number's `begin` was told.
-pub fn pair(key: Execution, number: Decision) -> Pairing {
-    match number {
-        Decision::Execute(number) => {
-            Pairing::Dispatch(Execution { lease: key.lease.min(number.lease), ..key })
+/// Decides for an attempt that owns its key, by the decision of the business key's `begin`.
+pub fn pair(key: Execution, business_key: Decision) -> Pairing {
+    match business_key {
+        Decision::Execute(execution) => {
+            Pairing::Dispatch(Execution { lease: key.lease.min(execution.lease), ..key })
         }
         other => alone(other),
     }
 }
 
-/// What becomes of a request without a key, by what its number's `begin` was told.
-pub fn alone(number: Decision) -> Pairing {
-    match number {
+/// Decides for a request that has only a business key, by the decision of its `begin`.
+pub fn alone(business_key: Decision) -> Pairing {
+    match business_key {
         Decision::Execute(execution) => Pairing::Dispatch(execution),
         Decision::Replay(response) => Pairing::Adopt(response),
-        // Without a status it cannot be compared: the object may be another request's.
+        // Without a status the requests were not compared: the resource may be another request's.
         Decision::OutcomeUnknown | Decision::NotReplayable { http_status: Some(_), .. } => {
-            Pairing::LookUp(number)
+            Pairing::LookUp(business_key)
         }
         other => Pairing::End(other),
     }
 }
 
-/// What becomes of a key that is held, by what its number was when it was
-/// [peeked at](crate::lifecycle::peek). A key without a number counts as one whose number would
-/// execute.
-pub fn held(number: Option<Decision>) -> Pairing {
-    match number.map(alone) {
+/// Decides for a key on hold, by a [`peek`](crate::lifecycle::peek) at its business key. `None` means
+/// that the business key would execute, or that the request has no business key.
+pub fn on_hold(business_key: Option<Decision>) -> Pairing {
+    match business_key.map(alone) {
         None | Some(Pairing::Dispatch(_)) => Pairing::LookUp(Decision::OutcomeUnknown),
         Some(Pairing::End(Decision::InProgress)) => Pairing::End(Decision::InProgress),
         Some(Pairing::End(_)) => Pairing::End(Decision::OutcomeUnknown),
@@ -238,22 +249,22 @@ pub fn held(number: Option<Decision>) -> Pairing {
     }
 }
 
-/// What becomes of the key, by what became of the number and what the attempt has brought.
-pub fn end_of_key(number: Completion, own: &StoredResponse) -> KeyEnd {
-    match number {
+/// Decides how the key is completed, by the business key's completion and the attempt's own response.
+pub fn end_of_key(business_key: Completion, own: &StoredResponse) -> KeyEnd {
+    match business_key {
         Completion::Recorded | Completion::RecordGone => KeyEnd::Own,
-        Completion::LeaseLost(stands) => match *stands {
+        Completion::LeaseLost(current) => match *current {
             Decision::Replay(response) => KeyEnd::Adopt(response),
-            // Another attempt may bring another answer: this one must not read as the last word.
-            stands if ResponseClass::of_status(own.status) == ResponseClass::Final => {
-                KeyEnd::Unknown(stands)
+            // Another attempt may bring another response, so this one must not become final.
+            current if ResponseClass::of_status(own.status) == ResponseClass::Final => {
+                KeyEnd::Unknown(current)
             }
             _ => KeyEnd::Own,
         },
     }
 }
 
-/// Parts `METHOD:/path:REST`. A path holds no colon here; what follows may.
+/// Splits `METHOD:/path:REST` after the path. The path has no colon; the rest may have one.
 pub(crate) fn split_entry(entry: &str) -> Option<(&str, &str)> {
     let path = entry.find(':')? + 1;
     let rest = path + entry[path..].find(':')?;
@@ -267,7 +278,7 @@ impl fmt::Display for BusinessKey {
 }
 
 impl fmt::Debug for BusinessKey {
-    /// The value belongs in no log.
+    /// Omits the value, which must not appear in logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "BusinessKey({})", self.pointer)
     }

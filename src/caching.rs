@@ -1,18 +1,18 @@
-//! What a keyed write's response says to caches: that it is its caller's alone.
+//! Caching headers for the response of a write with a key: only its caller may cache it.
 //!
-//! A replay carries the headers of the first response, and an origin that calls that `public` knew
-//! nothing of other callers. No cache that is shared may keep it, whatever it goes by.
+//! A replay carries the headers of the first response. An origin that marks the response `public`
+//! does not know that a replay depends on who calls, so no shared cache may store it.
 
 use crate::codec::list::entries;
 use crate::header_list::HeaderList;
 
-/// Makes the response private, for a first response and its replays alike. Names are in lower case;
-/// `sources` are the headers that say whose key it is.
+/// Makes a first response or a replay private to its caller. The names in `headers` are in lower case;
+/// `sources` are the request headers that the scope and the key come from.
 pub fn keep_private<'a>(headers: &mut HeaderList, sources: impl Iterator<Item = &'a str>) {
-    // They would overrule `Cache-Control` (RFC 9213).
+    // Targeted cache control overrules `Cache-Control` (RFC 9213).
     headers.retain(|name, _| !is_for_shared_caches(name));
-    let said = headers.joined("cache-control").unwrap_or_default();
-    let directives = entries(&said);
+    let given = headers.joined("cache-control").unwrap_or_default();
+    let directives = entries(&given);
     let is_private = |directive: &str| {
         ["no-store", "private"].iter().any(|private| directive.eq_ignore_ascii_case(private))
     };
@@ -48,8 +48,8 @@ mod tests {
     }
 
     #[test]
-    fn no_shared_cache_may_keep_it() {
-        for (said, becomes) in [
+    fn no_shared_cache_may_store_the_response() {
+        for (given, becomes) in [
             ("", "private"),
             ("max-age=60", "private, max-age=60"),
             ("public, max-age=60, S-Maxage=900, immutable", "private, max-age=60, immutable"),
@@ -57,15 +57,15 @@ mod tests {
             ("Private, max-age=1", "Private, max-age=1"),
             ("private=\"set-cookie\", max-age=1", "private, max-age=1"),
         ] {
-            assert_eq!(cache_control(said), becomes, "{said}");
+            assert_eq!(cache_control(given), becomes, "{given}");
         }
         let left = kept(&[("cdn-cache-control", "max-age=9"), ("surrogate-control", "max-age=9")]);
         assert!(left.iter().all(|(name, _)| matches!(name, "cache-control" | "vary")));
     }
 
     #[test]
-    fn it_varies_by_what_tells_callers_apart() {
-        let vary = |said: &str| kept(&[("vary", said)]).joined("vary").unwrap_or_default();
+    fn the_response_varies_by_the_headers_that_identify_callers() {
+        let vary = |given: &str| kept(&[("vary", given)]).joined("vary").unwrap_or_default();
         assert_eq!(vary("Accept"), "Accept, Authorization, Idempotency-Key");
         assert_eq!(vary("authorization"), "authorization, Idempotency-Key");
         assert_eq!(vary("*"), "*");

@@ -1,5 +1,5 @@
-//! What the lifecycle decides: one enum for each call, what becomes of the stored record, and what
-//! the journal says about it.
+//! What the lifecycle returns: a decision for each call, the update of the stored record, and the
+//! change for the journal.
 
 use crate::record::{Cause, KeyState, KeyStatus, Record};
 use crate::response::StoredResponse;
@@ -13,13 +13,13 @@ pub struct Step<D> {
     pub decision: D,
     /// What callers may see of the key after this call; `None` when there is no record.
     pub status: Option<KeyStatus>,
-    /// What becomes of the stored record.
+    /// How to update the stored record.
     pub next: Next,
-    /// What the journal says about the call; `None` for a call that leaves no row there.
+    /// The change for the journal; `None` if the call leaves no row there.
     pub change: Option<Change>,
 }
 
-/// What becomes of the stored record.
+/// How to update the stored record.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Next {
     /// The record stays as it is.
@@ -35,17 +35,17 @@ pub enum Next {
 pub struct Change {
     /// The call.
     pub call: LifecycleCall,
-    /// What it did.
+    /// The effect of the call.
     pub kind: ChangeKind,
     /// How many attempts were begun, up to this change.
     pub attempts: u32,
     /// The id of the request that the response belongs to, where the call brought a response.
     pub request_id: Option<String>,
-    /// The status that the origin gave.
+    /// The status of the origin's response.
     pub http_status: Option<u16>,
-    /// Why the outcome is unknown, or why it is sure that nothing was executed.
+    /// Why the outcome is unknown, or why it is certain that nothing was executed.
     pub cause: Option<Cause>,
-    /// The key after the call; `None` when there is no record.
+    /// The state of the key after the call; `None` if it has no record.
     pub state: Option<KeyState>,
     /// When the record was begun, where there is one.
     pub created_at: Option<UnixMillis>,
@@ -168,7 +168,7 @@ pub enum FailCause {
     /// The connection to the origin broke.
     #[n(2)]
     ConnectionLost,
-    /// The origin responded, and the response cannot be stored. The key is on hold from now on.
+    /// The origin responded, but the response cannot be stored. The key is on hold from now on.
     #[n(3)]
     NotStored,
 }
@@ -185,7 +185,7 @@ pub enum Renewal {
     Lost,
 }
 
-/// What an operator or a look-up found out about an unknown outcome.
+/// The result of settling an unknown outcome, by an operator or a look-up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum Settlement {
     /// Nothing was executed.
@@ -250,7 +250,7 @@ impl Change {
 }
 
 impl ChangeKind {
-    /// The name in journals.
+    /// Returns the name in the journal.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Overtook => "overtook",

@@ -1,4 +1,4 @@
-//! What a caller is told when there is no answer of the origin to give: a status and a body, in two
+//! Errors for callers: why a request gets no response of the origin, as a status and a body in two
 //! dialects.
 
 use crate::business_key::BusinessKey;
@@ -8,121 +8,123 @@ use crate::request::form_key::FormKeyError;
 use crate::scope::ScopeError;
 use crate::webhook::WebhookError;
 
-/// How error bodies look.
+/// The form of statuses and error bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// `{"type","code","message","request_id"}`, the statuses of Stripe-like APIs.
+    /// `{"type","code","message","request_id","error"}`, with the statuses of Stripe-like APIs.
     Kukopay,
-    /// `application/problem+json` (RFC 9457), the statuses of the IETF Idempotency-Key draft.
+    /// `application/problem+json` (RFC 9457), with the statuses of the IETF draft for the header
+    /// `Idempotency-Key`.
     Ietf,
 }
 
-/// Why a request gets no answer of the origin.
+/// Why a request gets no response of the origin.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Rejection {
-    /// The route asks for a key and there is none.
+    /// The route requires an idempotency key, and the request has none.
     KeyMissing,
-    /// The key is none.
+    /// The `Idempotency-Key` header cannot be read.
     KeyMalformed(KeyError),
-    /// The key of a form cannot be told.
+    /// The idempotency key in a form cannot be read.
     FormKey(FormKeyError),
-    /// The body broke off, or cannot be read.
+    /// The body did not arrive completely.
     BodyUnreadable,
     /// The body is larger than this many bytes.
     BodyTooLarge(u64),
-    /// The request has no scope.
+    /// The request does not say whose key it is.
     NoScope(ScopeError),
-    /// The webhook is not taken.
+    /// The webhook was not accepted.
     Webhook(WebhookError),
-    /// The key belongs to another request.
+    /// The key was used with another request.
     Mismatch,
-    /// An attempt is under way.
+    /// An attempt is in progress.
     InProgress,
-    /// An earlier attempt may have been executed, and the policy is to hold.
+    /// An earlier attempt may have been executed, and the policy puts the key on hold.
     OutcomeUnknown,
-    /// The answer cannot be given again.
+    /// The response cannot be replayed.
     NotReplayable {
-        /// Its status, where there is one.
+        /// The status of the response. `None` if the requests could not be compared.
         http_status: Option<u16>,
-        /// The id of what was made, where it is known.
+        /// The id of the resource that was created, where it is known.
         resource: Option<String>,
     },
     /// The rejection is about the business key, not the idempotency key.
     OfBusinessKey {
-        /// What would be said of a key.
+        /// The rejection of an idempotency key in the same state.
         why: Box<Rejection>,
-        /// Which business key.
+        /// The business key.
         business_key: BusinessKey,
     },
-    /// The key was given up.
+    /// The key was voided.
     KeyVoided,
-    /// The key's answer has expired.
+    /// The key's response has expired.
     KeyExpired,
     /// The origin could not be reached, or the connection broke.
     OriginUnreachable(Recourse),
-    /// The origin did not answer in time.
+    /// The origin did not respond in time.
     OriginTimedOut(Recourse),
-    /// The store does not answer; the origin was not called.
+    /// The store of records did not reply; the origin was not called.
     StoreUnavailable,
-    /// Too much is under way; the origin was not called.
+    /// Too many bytes of bodies are in memory; the origin was not called.
     Overloaded,
-    /// Too much of the lease had gone before the origin could be called, so it was not.
+    /// More than half of the lease was over before the origin could be called, so it was not called.
     TooLateToDispatch,
     /// The stored record cannot be read; the origin was not called.
     RecordUnreadable,
-    /// An admin call without the admin token.
+    /// The admin call has no valid admin token.
     NotAdmin,
-    /// There is nothing at this path.
+    /// No route has this path.
     NotFound,
-    /// There is no record of the key that was asked about.
+    /// The key of an admin call has no record.
     NoRecord,
-    /// The path does not take this method, but these, as `Allow` lists them (RFC 9110 §10.2.1).
+    /// The path does not accept this method. Holds the value of `Allow` (RFC 9110 §10.2.1).
     MethodNotAllowed(&'static str),
-    /// The request is wrong in this way.
+    /// The request is invalid. Holds the message.
     Invalid(String),
-    /// A setting is wrong: which, and what it may be.
+    /// A setting is wrong. Holds which one, and what it may be.
     Misconfigured(String),
-    /// Only an unknown outcome can be settled.
+    /// The outcome is not unknown, so it cannot be settled.
     NothingToSettle,
-    /// Our fault.
+    /// The gateway has a bug.
     Internal,
 }
 
-/// What is left to a caller that the origin did not answer.
+/// What a caller can do when the origin did not respond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Recourse {
-    /// A read changes nothing: it may be sent again.
+    /// Send the request again: it is a read, which changes nothing.
     Retry,
-    /// A write without a key: somebody has to find out what became of it.
+    /// Look up the result: the request is a write without a key, and sending it again could execute
+    /// it twice.
     LookUp,
-    /// The same key is executed again.
+    /// Retry with the same key: the gateway executes the request again.
     RetryWithKey,
-    /// The key is held until its outcome is settled.
+    /// Wait: the key is on hold until its outcome is settled.
     OnHold,
-    /// Nothing was executed, and the same key may try again.
+    /// Retry with the same key: nothing was executed.
     NotExecuted,
 }
 
-/// A rejection as it goes out.
+/// A rejection as a response: its status, headers and body.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ErrorResponse {
     /// The HTTP status.
     pub status: u16,
-    /// The plain name, which machines compare.
+    /// The error code, which programs compare.
     pub code: &'static str,
     /// The body's media type.
     pub content_type: &'static str,
-    /// The body, JSON.
+    /// The body, in JSON.
     pub body: String,
-    /// The `Retry-After` in seconds, where the same request may succeed later.
+    /// The value of `Retry-After` in seconds, where the same request may succeed later.
     pub retry_after: Option<u32>,
-    /// The `Allow`, where the path takes other methods.
+    /// The value of `Allow`, where the path accepts other methods.
     pub allow: Option<&'static str>,
 }
 
 impl Decision {
-    /// What the caller is told, or `None` for a decision that has an answer: `Execute`, `Replay`.
+    /// Returns the rejection that the caller gets; `None` for `Execute` and `Replay`.
     pub fn rejection(&self) -> Option<Rejection> {
         Some(match self {
             Self::Execute(_) | Self::Replay(_) => return None,
@@ -139,8 +141,9 @@ impl Decision {
 }
 
 impl Rejection {
-    /// The rejection in a dialect. `accept` is the request's `Accept` header: who asks for
-    /// `application/problem+json` gets such a body in either dialect, with the dialect's status.
+    /// Returns the rejection as a response in a dialect. `accept` is the request's `Accept` header: if
+    /// it names `application/problem+json`, the body is of that type in either dialect. The status
+    /// is always the dialect's.
     pub fn to_response(
         &self,
         dialect: Dialect,
@@ -174,7 +177,7 @@ impl Rejection {
         let mut last = Vec::from_iter(business_key.map(|key| ("param", json_string(&key.param()))));
         last.push(("request_id", json_string(request_id)));
         fields.extend(last.iter().cloned());
-        // SDKs of Stripe-like APIs look here, and take what lacks it for a success.
+        // SDKs for Stripe-like APIs take a body without this member for a success.
         let mut error = vec![("type", json_string(code)), ("code", json_string(code))];
         error.push(("message", json_string(&message)));
         error.append(&mut last);
@@ -192,7 +195,7 @@ impl Rejection {
         }
     }
 
-    /// Status, code and `Retry-After`.
+    /// Returns the status, the code and the seconds of `Retry-After`.
     fn kind(&self, ietf: bool) -> (u16, &'static str, Option<u32>) {
         match self {
             Self::KeyMissing => (400, "idempotency_key_missing", None),
@@ -300,7 +303,7 @@ impl Rejection {
             Self::NotAdmin => {
                 "This call needs the admin token. Send it in the header Authorization: Bearer TOKEN."
             }
-            Self::NotFound => "There is nothing at this path.",
+            Self::NotFound => "This path does not exist. Check the URL.",
             Self::NoRecord => {
                 "There is no record of this idempotency key. This does not prove that nothing was executed: the request may still be on its way, or its record may have been removed."
             }
@@ -311,7 +314,9 @@ impl Rejection {
             Self::Misconfigured(what) => {
                 return format!("This Worker is not configured correctly: {what}");
             }
-            Self::NothingToSettle => "Only a key whose outcome is unknown can be settled.",
+            Self::NothingToSettle => {
+                "The outcome of this key is not unknown, so it cannot be settled. Look up its state instead."
+            }
             Self::Internal => {
                 "Something went wrong in the gateway. Send the same request again, with the same idempotency key if it has one."
             }
@@ -323,7 +328,7 @@ impl Rejection {
 const PROBLEM_JSON: &str = "application/problem+json";
 
 impl Recourse {
-    /// The rest of a sentence that says why there is no response.
+    /// Returns the rest of a message that begins with why there is no response.
     const fn text(self) -> &'static str {
         match self {
             Self::Retry => ". Send the request again.",
@@ -343,21 +348,21 @@ impl Recourse {
     }
 }
 
-/// The short summary that RFC 9457 asks for: the same for every occurrence of a code.
+/// Returns the summary of an error that RFC 9457 §3.1.3 requires: the same text for each use of a code.
 fn title(code: &str) -> String {
     let words = code.replace('_', " ");
     let (first, rest) = words.split_at(1);
     first.to_ascii_uppercase() + rest
 }
 
-/// A JSON object of members whose values are JSON.
+/// Writes a JSON object. The values are JSON already.
 fn json_object(members: &[(&str, String)]) -> String {
     let members: Vec<_> =
         members.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
     format!("{{{}}}", members.join(","))
 }
 
-/// A JSON string (RFC 8259 §7).
+/// Writes a JSON string (RFC 8259 §7).
 fn json_string(text: &str) -> String {
     let mut json = String::with_capacity(text.len() + 2);
     json.push('"');

@@ -1,79 +1,79 @@
-//! The journal: what changed a key, one row a change, never changed again.
+//! The journal: one row for each change of a key. Rows never change.
 //!
-//! It is what reconciliation reads when gateway and origin are compared, so it has a row for each
-//! end of an attempt and for each decision about a key, and none for what only asks: a client that
-//! polls must not fill it. The lifecycle says what a call did ([`Step::change`](crate::Step::change)),
-//! [`JournalEntry::new`] makes the row, and whoever stores the record stores the row in the same step.
+//! An operator compares the journal with the origin's data. So the journal has a row for each end of
+//! an attempt and for each decision about a key, but none for calls that only read: a client that
+//! polls must not fill the journal. The lifecycle returns what a call did
+//! ([`Step::change`](crate::Step::change)), and [`JournalEntry::new`] makes the row. The shell stores
+//! the row together with the record.
 //!
 //! # The table
 //!
-//! | call | what it did | row |
+//! | call | effect | row |
 //! |---|---|---|
 //! | `begin` | took the key from an attempt whose lease had died | [`Overtook`](ChangeKind::Overtook) |
-//! | `begin` | began anew where an outcome had stayed unknown until it was forgotten | [`Expired`](ChangeKind::Expired), of the earlier life |
+//! | `begin` | began a new record after an unknown outcome was forgotten | [`Expired`](ChangeKind::Expired), for the earlier record |
 //! | `begin` | anything else | none |
 //! | `renew`, `peek` | | none |
-//! | `complete` | the owner's response is the key's | [`Completed`](ChangeKind::Completed) |
-//! | `complete`, `fail` | the owner's end leaves it unknown | [`Unknown`](ChangeKind::Unknown) |
+//! | `complete` | the owner's response became the key's response | [`Completed`](ChangeKind::Completed) |
+//! | `complete`, `fail` | the outcome is unknown after the owner's end | [`Unknown`](ChangeKind::Unknown) |
 //! | `complete`, `fail` | the owner was not executed | [`Released`](ChangeKind::Released) |
-//! | `complete` | the owner was sent elsewhere, and the record goes | [`Elsewhere`](ChangeKind::Elsewhere) |
-//! | `complete` | an overtaken attempt's success is the key's response | [`LateSuccess`](ChangeKind::LateSuccess) |
-//! | `complete` | a response that came too late to count | [`LateIgnored`](ChangeKind::LateIgnored) |
-//! | `complete` | a response that was recorded before | none |
-//! | `fail` | changes nothing | none |
-//! | `void` | the key is given up | [`Voided`](ChangeKind::Voided) |
-//! | `settle`, `look_up` | decides an unknown outcome | [`Settled`](ChangeKind::Settled) |
-//! | `void`, `settle`, `look_up` | changes nothing | none |
-//! | `expire` | forgets an outcome that stayed unknown | [`Expired`](ChangeKind::Expired) |
-//! | `expire` | anything else: the age of a response says when it expires | none |
+//! | `complete` | the origin redirected the owner, and the record was removed | [`Elsewhere`](ChangeKind::Elsewhere) |
+//! | `complete` | an overtaken attempt's success became the key's response | [`LateSuccess`](ChangeKind::LateSuccess) |
+//! | `complete` | the response came too late to count | [`LateIgnored`](ChangeKind::LateIgnored) |
+//! | `complete` | the response was recorded before | none |
+//! | `fail` | nothing changed | none |
+//! | `void` | the key was given up | [`Voided`](ChangeKind::Voided) |
+//! | `settle`, `look_up` | an unknown outcome was settled | [`Settled`](ChangeKind::Settled) |
+//! | `void`, `settle`, `look_up` | nothing changed | none |
+//! | `expire` | an unknown outcome was forgotten | [`Expired`](ChangeKind::Expired) |
+//! | `expire` | any other record expired, which its age shows | none |
 //!
-//! So in one life of a record there is one row at most that says `completed` or `late_success`, or
-//! `settled` with that state; a key that was forgotten begins another life, which has another
+//! So at most one row of a record is `completed` or `late_success`, or `settled` with the state
+//! `completed`. A key that was forgotten gets a new record, with another
 //! [`created_at`](JournalEntry::created_at).
 
 use crate::decision::{Change, ChangeKind, LifecycleCall};
 use crate::record::KeyState;
 use crate::time::UnixMillis;
 
-/// A row: what a call did to a key, a business key or an event. The store adds which of them it is
-/// about.
+/// A row: what a call did to a key, a business key or an event. The store adds which one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalEntry {
-    /// When, by the store's clock.
+    /// The time of the change, by the store's clock.
     pub at: UnixMillis,
     /// The call.
     pub operation: &'static str,
-    /// What it did.
+    /// The effect of the call.
     pub kind: ChangeKind,
-    /// The attempt that made the call; where no attempt did, the last attempt of the key.
+    /// The number of the attempt that made the call; for other calls, of the key's last attempt.
     pub attempt: u32,
-    /// The id of the request that made the call. For a response, the id that the response carries.
+    /// The id of the request that made the call, or the id in the response that the call brought.
     pub request_id: Option<String>,
-    /// The status that the origin gave.
+    /// The status of the origin's response.
     pub http_status: Option<u16>,
-    /// Why an outcome is unknown, or why it is sure that nothing was executed.
+    /// Why the outcome is unknown, or why it is certain that nothing was executed.
     pub cause: Option<&'static str>,
-    /// The key after the call; `None` when there is no record.
+    /// The state of the key after the call; `None` if it has no record.
     pub state: Option<KeyState>,
-    /// When the record was begun, where there is one: what tells one life of a key from the next.
+    /// When the record was begun, if there is one. This distinguishes the records that a key has had.
     pub created_at: Option<UnixMillis>,
 }
 
-/// Who made a call, where that is known.
+/// The caller of a call, as far as it is known.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RequestedBy<'a> {
     /// The number of the attempt.
     pub attempt: Option<u32>,
     /// The id of the request.
     pub request_id: Option<&'a str>,
-    /// Whether an operator made it. A settlement by anybody else comes from a look-up at the origin.
+    /// Whether an operator made the call. Any other settlement comes from a look-up at the origin.
     pub operator: bool,
 }
 
 impl JournalEntry {
     /// Makes the row of a change.
     pub fn new(change: Change, by: RequestedBy<'_>, at: UnixMillis) -> Self {
-        // An expired outcome belongs to the life that has ended, whichever call noticed it.
+        // An expired outcome belongs to the earlier record, whichever call noticed it.
         let by = if change.kind == ChangeKind::Expired { RequestedBy::default() } else { by };
         Self {
             at,

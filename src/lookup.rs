@@ -1,10 +1,10 @@
-//! Look-ups: how an origin is asked what became of a request, and which response proves that the
-//! request was executed.
+//! Look-ups: how the gateway asks an origin whether a request was executed, and which response proves
+//! it.
 //!
-//! # What proves it
+//! # The proof
 //!
-//! Many an API answers "there is none" with a 200: `[]`, `{"orders":[]}`, `{"id":0}`, `{"error":…}`. So
-//! a rule names, as the fragment of its look-up, the member that only an object which exists has:
+//! Many APIs report "not found" with a 200: `[]`, `{"orders":[]}`, `{"id":0}`, `{"error":…}`. Each rule
+//! therefore names, in the fragment of its look-up, a member that only an existing object has:
 //!
 //! ```text
 //! POST:/v1/orders:/v1/orders?out_trade_no={/out_trade_no}#/data/id
@@ -13,13 +13,13 @@
 //! A response proves the execution if all of these hold, and settles nothing otherwise:
 //!
 //! - its status is 2xx;
-//! - its body is JSON that has one reading (see [`canonical::json`](crate::canonical::json)), without
-//!   a `Content-Encoding`, and its `Content-Type`, if there is one, says so and names no charset but
-//!   UTF-8;
-//! - the pointer (RFC 6901) leads to a text that says something, or to a number other than zero.
+//! - its body is JSON that all parsers read alike (see [`canonical::json`](crate::canonical::json)),
+//!   without a `Content-Encoding`;
+//! - its `Content-Type`, if there is one, is JSON and names no charset but UTF-8;
+//! - the pointer (RFC 6901) leads to a text with content, or to a number other than zero.
 //!
-//! A text says nothing if it has no letter and no digit, or if it is the UUID of zeros. A number that
-//! a reader may round to zero (below 1e-99) is zero.
+//! A text has no content if it has no letter and no digit, or if it is the UUID of zeros. A number below
+//! 1e-99 counts as zero, because a parser may round it to zero.
 
 use crate::business_key::{split_entry, text_in};
 use crate::canonical::json::{Document, Value};
@@ -30,58 +30,62 @@ use crate::request::route::{Route, RouteError, rule_for};
 use crate::response::StoredResponse;
 use core::fmt;
 
-/// Which requests can be looked up, where, and what proves that they were executed.
+/// The look-ups of requests, by route.
 #[derive(Clone, Debug, Default)]
 pub struct LookUps(Vec<(Route, LookUpRule)>);
 
 /// The look-up of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LookUp<'a> {
-    /// The path and query to ask for what became of the request.
+    /// The path and query of the look-up.
     pub target: String,
     proof: &'a JsonPointer,
 }
 
-/// Why a list is none of look-ups.
+/// Why a list of look-ups cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LookUpError {
     /// An entry is not `METHOD:/path:LOOK-UP#/json/pointer`.
     NotAnEntry,
-    /// The route of an entry is none.
+    /// The route of an entry cannot be read.
     Route(RouteError),
-    /// The pointer of a placeholder is none.
+    /// The pointer of a placeholder cannot be read.
     Pointer(PointerError),
-    /// The look-up is no path with placeholders and a fragment.
+    /// The look-up is not a path with placeholders and a fragment.
     NotATemplate,
-    /// There is no placeholder: every request would be looked up at one place.
+    /// The look-up has no placeholder, so it would be the same for every request.
     NoPlaceholder,
-    /// There is no fragment: nothing says which response proves an execution.
+    /// The look-up has no fragment, which says which response proves an execution.
     NoProof,
-    /// The fragment is no pointer.
+    /// The fragment is not a pointer.
     Proof(PointerError),
 }
 
 #[derive(Clone, Debug)]
 struct LookUpRule {
     template: Template,
-    /// Where the proof is in the response.
+    /// The pointer to the proof in the response.
     proof: JsonPointer,
 }
 
 /// A path and query with placeholders.
 #[derive(Clone, Debug)]
 struct Template {
-    /// Each with the text before it.
+    /// The placeholders, each with the text before it.
     placeholders: Vec<(String, JsonPointer)>,
     rest: String,
 }
 
 impl LookUps {
-    /// Reads `METHOD:/path:LOOK-UP#/json/pointer,…`. A look-up is a path and query with JSON pointers
-    /// in braces; the pointer in its fragment leads to the proof in the response:
-    /// `POST:/v1/orders:/v1/orders?out_trade_no={/out_trade_no}#/data/id`. Of several that fit a
-    /// request, the first counts.
+    /// Reads a list `METHOD:/path:LOOK-UP#/json/pointer,…`. A look-up is a path and query with JSON
+    /// pointers in braces, such as
+    /// `POST:/v1/orders:/v1/orders?out_trade_no={/out_trade_no}#/data/id`. The pointer in its fragment
+    /// leads to the proof in the response. If several entries match a request, the first counts.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if an entry has another form, or its route or a pointer cannot be read.
     pub fn parse(list: &str) -> Result<Self, LookUpError> {
         let parse = |entry| {
             let (route, look_up) = split_entry(entry).ok_or(LookUpError::NotAnEntry)?;
@@ -91,8 +95,8 @@ impl LookUps {
         entries(list).map(parse).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Returns the look-up for a request; `None` where there is none for its route, or its body does
-    /// not have what the look-up needs.
+    /// Returns the look-up for a request; `None` if its route has no look-up, or its body lacks a member
+    /// that the look-up needs.
     pub fn find(
         &self,
         method: &str,
@@ -101,14 +105,15 @@ impl LookUps {
         body: &[u8],
     ) -> Option<LookUp<'_>> {
         let (_, rule) = rule_for(&self.0, method, path)?;
-        // What the origin may have read in another way leads to another object.
+        // If programs may read the body differently, the look-up could find another object.
         let target = rule.template.fill(|pointer| text_in(pointer, content_type, body).ok()?)?;
         Some(LookUp { target, proof: &rule.proof })
     }
 }
 
 impl LookUp<'_> {
-    /// Returns whether a response proves that the request was executed. It is then the request's own.
+    /// Returns whether a response proves that the request was executed. The response then becomes the
+    /// response of the request.
     pub fn is_proved_by(&self, response: &StoredResponse) -> bool {
         let header = |name| response.headers.get(name);
         let media_type = MediaType::parse(header("content-type"));
@@ -119,7 +124,7 @@ impl LookUp<'_> {
         });
         let has_proof = |body| {
             let document = Document::parse(body)?;
-            document.find(self.proof.steps()).map(says_something)
+            document.find(self.proof.steps()).map(has_content)
         };
         response.is_success()
             && is_json
@@ -129,7 +134,7 @@ impl LookUp<'_> {
     }
 }
 
-fn says_something(value: Value<'_>) -> bool {
+fn has_content(value: Value<'_>) -> bool {
     let Some(text) = value.scalar() else {
         return false;
     };
@@ -140,7 +145,7 @@ fn says_something(value: Value<'_>) -> bool {
     text.chars().any(char::is_alphanumeric) && !is_nil_uuid(&text)
 }
 
-/// Returns whether a text is how programs say "no UUID".
+/// Returns whether a text is the UUID of zeros, which programs use for "none" (RFC 9562 §5.9).
 fn is_nil_uuid(text: &str) -> bool {
     let digits = || text.bytes().filter(|byte| !b"-{}".contains(byte));
     digits().count() == 32 && digits().all(|byte| byte == b'0')
@@ -159,10 +164,10 @@ impl LookUpRule {
 }
 
 impl Template {
-    /// Reads a template up to its fragment, which comes back as it is.
+    /// Reads a template up to its fragment, and returns the fragment unread.
     fn parse(text: &str) -> Result<(Self, Option<&str>), LookUpError> {
         let (mut placeholders, mut rest, mut fragment) = (Vec::<(String, _)>::new(), text, None);
-        // A pointer in braces may hold a `#`.
+        // A pointer in braces may contain a `#`.
         while let Some(at) = rest.find(['{', '#']) {
             let (before, after) = (&rest[..at], &rest[at + 1..]);
             if rest[at..].starts_with('#') {
@@ -192,14 +197,14 @@ impl Template {
             push_encoded(&mut target, &text_at(pointer)?);
         }
         target.push_str(&self.rest);
-        // A value must not lead elsewhere: a URL parser goes up for `..`, and many an origin does so
-        // for `..%2F` too.
+        // A value must not lead to another path: URL parsers resolve `..`, and many origins also
+        // resolve `..%2F`.
         let path = target.split('?').next()?;
         (!path::has_dots(path)).then_some(target)
     }
 }
 
-/// Returns whether a text is of characters that stand for themselves in an URI.
+/// Returns whether a text has only characters that a URI may contain unescaped.
 fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_graphic() && !b"#{}\"<>\\^`|".contains(&byte))
 }
@@ -216,7 +221,7 @@ fn push_encoded(target: &mut String, value: &str) {
     }
 }
 
-/// What a rule looks like, for those that do not.
+/// An example of an entry, for error messages.
 const EXAMPLE: &str = "POST:/v1/orders:/v1/orders?out_trade_no={/out_trade_no}#/data/id";
 
 impl fmt::Display for LookUpError {

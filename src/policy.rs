@@ -1,83 +1,83 @@
-//! What an operator decides: how long answers live, how long an attempt owns a key, and what to do
-//! when nobody knows whether an attempt was executed. A record keeps the policy it was begun under.
+//! The settings of an operator: how long a response is kept, how long an attempt owns a key, and what
+//! a retry does while an outcome is unknown. A record keeps the policy that it was begun under.
 
 use crate::time::Millis;
 use minicbor::{Decode, Encode};
 
-/// The settings that a record is begun under.
+/// The settings for one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub struct Policy {
-    /// How long a kept answer lives, from its completion; a released key too, from its release.
+    /// How long a response is kept, from its completion. A released key expires after the same time.
     #[n(0)]
     pub retention: Millis,
-    /// How long an attempt owns the key without renewing.
+    /// How long an attempt owns the key without renewing its lease.
     #[n(1)]
     pub lease: Millis,
-    /// What a retry finds when an earlier attempt may have been executed.
+    /// What a retry does when an earlier attempt may have been executed.
     #[n(2)]
     pub unknown_outcome: UnknownOutcome,
-    /// What becomes of a key whose answer has expired.
+    /// What happens to a key whose response has expired.
     #[n(3)]
     pub expired_key: ExpiredKey,
 }
 
-/// What a retry finds when an earlier attempt may have been executed.
+/// What a retry does when an earlier attempt may have been executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(index_only)]
 pub enum UnknownOutcome {
-    /// It is executed again: right where the origin itself deduplicates by the forwarded key.
+    /// The retry is executed. This is right if the origin itself deduplicates by the forwarded key.
     #[n(0)]
     Retry,
-    /// It is refused until somebody has found out: right for every other origin.
+    /// The retry is refused until the outcome is settled. This is right for every other origin.
     #[n(1)]
     Hold,
 }
 
-/// What becomes of a key whose answer has expired.
+/// What happens to a key whose response has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(index_only)]
 pub enum ExpiredKey {
-    /// It is as new.
+    /// The key counts as new.
     #[n(0)]
     Forget,
-    /// It is refused for as long as its tombstone stands.
+    /// The key is refused until its tombstone is removed.
     #[n(1)]
     Refuse,
-    /// It is never forgotten, as a business number is not: of its answer, status and id of the
-    /// resource stay, and the fingerprint. In return, only a success binds it.
+    /// The key is never forgotten, like a business key: the status of its response, the id of the
+    /// resource and the fingerprint stay. In return, only a success binds the key.
     #[n(2)]
     Remember,
 }
 
 impl Policy {
-    /// How long what is not an answer is kept at least: 30 days.
+    /// The shortest time for which everything but a response is kept: 30 days.
     pub const LONG_RETENTION: Millis = Millis::from_days(30);
-    /// How far the clock that made a UUIDv7 may be behind ours before its key counts as older than
-    /// it is: one hour.
+    /// How far the clock that made a UUIDv7 (RFC 9562 §5.7) may differ from the gateway's clock: one
+    /// hour.
     pub const CLOCK_TOLERANCE: Millis = Millis::from_seconds(3600);
 
-    /// How long an unknown outcome, a voided key and the tombstone of an expired one are kept: 30
-    /// days, or as long as answers where that is longer. The promises about them have this limit.
+    /// Returns how long an unknown outcome, a voided key and the tombstone of an expired key are kept:
+    /// 30 days, or the retention if that is longer. The guarantees about them have this limit.
     pub fn long_retention(&self) -> Millis {
         self.retention.max(Self::LONG_RETENTION)
     }
 
-    /// The policy of a business number, for which this is the policy of keys.
+    /// Returns the policy of business keys, given the policy of idempotency keys.
     pub fn of_business_keys(self) -> Self {
         Self { expired_key: ExpiredKey::Remember, ..self }
     }
 
-    /// The policy of a webhook's event, for which this is the policy of keys. It is kept for good and
-    /// bound only by a 2xx, as a number is. Where nobody knows whether the origin has taken it in,
-    /// it is sent again when its sender comes again: nobody stands there who could find out, an
-    /// event that is held would be lost when its sender gives up, and who receives webhooks has to
-    /// know an event by its id anyway.
+    /// Returns the policy of a webhook's events, given the policy of idempotency keys.
+    ///
+    /// An event is remembered for good and bound only by a 2xx, like a business key. If the outcome is
+    /// unknown, the sender's next delivery is executed: an event on hold would be lost when its
+    /// sender gives up, and a receiver of webhooks has to recognize an event by its id anyway.
     pub fn of_events(self) -> Self {
         Self { unknown_outcome: UnknownOutcome::Retry, expired_key: ExpiredKey::Remember, ..self }
     }
 
-    /// What an origin's status says about the operation, under this policy: a number is bound only
-    /// by a 2xx, so that a request refused with 400 does not burn it.
+    /// Returns what an origin's status proves, under this policy. Only a 2xx binds a business key, so
+    /// a request that was refused with 400 does not use the business key up.
     pub fn class_of(&self, status: u16) -> ResponseClass {
         match ResponseClass::of_status(status) {
             ResponseClass::Final
@@ -90,28 +90,28 @@ impl Policy {
     }
 }
 
-/// What an origin's status says about the operation.
+/// What the status of an origin's response proves about the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResponseClass {
-    /// The answer of the key: kept and replayed.
+    /// The request has its final response, which is kept and replayed.
     Final,
-    /// Surely not executed; the same key may try again.
+    /// The request was not executed. The same key may try again.
     NotExecuted,
-    /// It may have been executed.
+    /// The request may have been executed.
     Unknown,
-    /// The caller repeats the same request elsewhere with the same key, so this is no answer yet.
+    /// The caller has to send the same request to another URL, so there is no final response yet.
     RepeatElsewhere,
 }
 
 impl ResponseClass {
-    /// Which answers are kept.
+    /// Returns what a status proves.
     ///
     /// | status | class | why |
     /// |---|---|---|
-    /// | 307, 308 | repeat elsewhere | the method and body are sent again (RFC 9110 §15.4) |
-    /// | 401, 403, 407 | not executed | refused for who asks; the next try may carry other credentials |
-    /// | 417, 421, 423, 425, 429 | not executed | refused for how, when or where it was asked |
-    /// | 408, 409, 5xx | unknown | the origin may have worked on it before it gave up |
+    /// | 307, 308 | repeat elsewhere | the client sends the method and body again (RFC 9110 §15.4) |
+    /// | 401, 403, 407 | not executed | the credentials were refused; the next attempt may carry others |
+    /// | 417, 421, 423, 425, 429 | not executed | the request was refused for how, when or where it was sent |
+    /// | 408, 409, 5xx | unknown | the origin may have executed the request before it failed |
     /// | all others | final | |
     pub fn of_status(status: u16) -> Self {
         match status {
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_outcome_is_not_forgotten_before_an_answer_would_be() {
+    fn an_unknown_outcome_is_kept_at_least_as_long_as_a_response() {
         let policy = |days| Policy {
             retention: Millis::from_days(days),
             lease: Millis::from_seconds(15),

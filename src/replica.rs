@@ -1,9 +1,9 @@
-//! What a replica may hold and when it is believed.
+//! What a replica may hold, and when its copies count.
 //!
-//! A replica is eventually consistent: it may not have what the authority has, for a while. So its
-//! "nothing" is never believed. What it has is final, because only answers are copied, and an
-//! answer never changes; the copy goes some time before the authority's, so that a key that the
-//! authority has forgotten is not answered from a copy.
+//! A replica is eventually consistent: for a while it may lack a record that the shard has. A missing
+//! copy therefore never counts as a new key. A copy is final, because only responses are copied and
+//! the response of a key never changes. A copy expires one minute before the record, so that a
+//! replica never replays a response whose record the shard has forgotten.
 
 use crate::decision::{Decision, Step};
 use crate::fingerprint::Fingerprint;
@@ -13,13 +13,14 @@ use crate::record::{EarlierAttempts, KeyState, KeyStatus, Record, State};
 use crate::response::StoredResponse;
 use crate::time::{Millis, UnixMillis};
 
-/// How long before the authority's copy a replica's copy goes.
+/// How long a replica's copy expires before the record in the shard.
 pub const HEAD_START: Millis = Millis::from_seconds(60);
 
-/// The copy to hand to a replica after an answer was stored, and how long it may be kept there.
+/// Returns the copy for a replica after a response was stored, and how long the replica may keep it.
 ///
-/// `None` for a key that has no answer or another one, for one whose body was not kept, and for one
-/// that expires too soon for `shortest`, the shortest time that the replica can keep a thing (60 s in Workers KV).
+/// Returns `None` if the key has no response or another response, if the body was not kept, or if the
+/// copy would expire within `shortest`, the shortest life of an entry in the replica (60 s in Workers
+/// KV).
 pub fn copy(
     fingerprint: &Fingerprint,
     response: &StoredResponse,
@@ -28,11 +29,11 @@ pub fn copy(
     now: UnixMillis,
 ) -> Option<(Record, Millis)> {
     let (completed_at, expires_at) = (status.completed_at?, status.expires_at?);
-    let is_the_answer = status.http_status == Some(response.status)
+    let is_its_response = status.http_status == Some(response.status)
         && status.request_id.as_ref() == Some(&response.request_id);
-    // Headers whose bytes only the authority has are no text that could be copied.
+    // Only the shard has the original bytes of headers that are not UTF-8.
     let is_whole = response.body().is_some() && !response.has_odd_headers();
-    if status.state != KeyState::Completed || !is_the_answer || !is_whole {
+    if status.state != KeyState::Completed || !is_its_response || !is_whole {
         return None;
     }
     let left = expires_at.minus(HEAD_START).since(now);
@@ -41,7 +42,7 @@ pub fn copy(
     }
     let record = Record {
         fingerprint: Some(fingerprint.clone()),
-        // Only the retention is read of a copy.
+        // Of the policy in a copy, only the retention is read.
         policy: Policy {
             retention: expires_at.since(completed_at),
             lease: Millis::new(0),
@@ -57,15 +58,16 @@ pub fn copy(
     Some((record, left))
 }
 
-/// What an attempt is told from a replica's copy, or `None` when the copy says nothing that counts:
-/// then only the authority can tell.
+/// Decides about an attempt from a replica's copy. Returns `None` if the copy has expired or does not
+/// allow a decision; then only the shard can decide.
 pub fn verify(copy: Record, attempt: &Attempt<'_>, now: UnixMillis) -> Option<Step<Decision>> {
     let fresh = copy.expires_at().is_some_and(|expires_at| now.plus(HEAD_START) < expires_at);
     if !fresh || !matches!(copy.state, State::Completed { .. }) {
         return None;
     }
     let step = begin(Some(copy), attempt, now);
-    // A copy that cannot be compared may be newer than this deploy's secrets: the authority decides.
+    // A fingerprint that cannot be checked may have been made with a newer secret than this
+    // deployment has, so the shard decides.
     let counts = matches!(step.decision, Decision::Replay(_) | Decision::Mismatch);
     counts.then_some(step)
 }

@@ -1,4 +1,4 @@
-//! The answer of a key, as it is stored and replayed.
+//! The response of a key, as it is stored and replayed.
 
 use crate::canonical::MediaType;
 use crate::canonical::json::Document;
@@ -7,31 +7,31 @@ use core::fmt;
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
-/// An origin's answer, ready to be stored: without what must never be replayed, and within the
-/// store's limit.
+/// An origin's response, ready to be stored: without headers that must never be replayed, and within
+/// the store's limit.
 #[derive(Clone, PartialEq, Eq, Hash, Encode, Decode)]
 pub struct StoredResponse {
     /// The HTTP status.
     #[n(0)]
     pub status: u16,
-    /// In the origin's order.
+    /// The headers, in the origin's order.
     #[n(1)]
     pub headers: HeaderList,
-    /// The body, or `None` when it was not kept and the answer cannot be replayed.
+    /// The body; `None` if it was not kept, so that the response cannot be replayed.
     #[n(2)]
     body: Option<ByteVec>,
-    /// The `X-Request-Id` that the first caller saw.
+    /// The `X-Request-Id` that the first caller got.
     #[n(3)]
     pub request_id: String,
-    /// The id of what was made, where the answer says one and somebody will ask for it.
+    /// The id of the resource that was created, where the response names it and a caller may need it.
     #[n(4)]
     resource: Option<String>,
 }
 
-/// What an answer was too large for.
+/// How much of a response is kept. The rest was too large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kept {
-    /// All of it is kept.
+    /// The whole response is kept.
     Whole,
     /// Status and headers are kept.
     WithoutBody,
@@ -40,12 +40,12 @@ pub enum Kept {
 }
 
 impl StoredResponse {
-    /// Takes an answer whose body was read whole. A `Content-Encoding` among the headers is one that
-    /// the body still has: whoever decoded it takes the header out.
+    /// Prepares a response whose body was read completely. A caller that has decoded the body must
+    /// remove the header `Content-Encoding`.
     ///
-    /// `limit` is in bytes, for headers and body together. What does not fit is left out: first the
-    /// body, then the headers. The answer is then known to exist and never executed again, but it
-    /// cannot be replayed.
+    /// `limit` is in bytes, for headers and body together. If the response is larger, the body is left
+    /// out, then the headers. The request is still never executed again, but its response cannot be
+    /// replayed.
     pub fn keep(
         status: u16,
         headers: impl IntoIterator<Item = (String, String)>,
@@ -66,7 +66,7 @@ impl StoredResponse {
         (response, Kept::Whole)
     }
 
-    /// Takes an answer whose body is not kept, because it is too large or has no end.
+    /// Prepares a response whose body is not kept, because the body is too large or never ends.
     pub fn without_body(
         status: u16,
         headers: impl IntoIterator<Item = (String, String)>,
@@ -78,28 +78,29 @@ impl StoredResponse {
         Self { status, headers, body: None, request_id: request_id.to_owned(), resource: None }
     }
 
-    /// The same answer without its body and headers: the last resort of a store that is full.
+    /// Removes the body and the headers, for a store that is full.
     pub fn into_status_only(self) -> Self {
         Self { headers: HeaderList::default(), body: None, ..self }
     }
 
-    /// The body, or `None` when it was not kept.
+    /// Returns the body; `None` if it was not kept.
     pub fn body(&self) -> Option<&[u8]> {
         self.body.as_ref().map(|body| body.as_slice())
     }
 
-    /// The body as an own buffer.
+    /// Returns the body as an owned buffer; `None` if it was not kept.
     pub fn into_body(self) -> Option<Vec<u8>> {
         self.body.map(Vec::from)
     }
 
-    /// The id of what was made, where it was [noted](Self::note_resource).
+    /// Returns the id of the resource that was created, if it was [noted](Self::note_resource).
     pub fn resource(&self) -> Option<&str> {
         self.resource.as_deref()
     }
 
-    /// Notes the id of what was made, which stays when the body goes: of a success in JSON the
-    /// member `/data/id`, else `/id`; else the last segment of `Location`.
+    /// Notes the id of the resource that was created, so that the id stays when the body is removed.
+    /// It is the member `/data/id` or else `/id` of a success in JSON, or else the last segment of
+    /// `Location`.
     pub fn note_resource(&mut self) {
         if self.is_success() && self.resource.is_none() {
             self.resource = self.id_in_body().or_else(|| self.id_in_location());
@@ -120,7 +121,7 @@ impl StoredResponse {
     fn id_in_location(&self) -> Option<String> {
         let target = self.headers.get("location")?;
         let path = &target[..target.find(['?', '#']).unwrap_or(target.len())];
-        // Of `https://host/orders/7` the path, of `https://host` nothing.
+        // The path of `https://host/orders/7` is `orders/7`; `https://host` has none.
         let path = match path.find("://") {
             None => path,
             Some(scheme) => path[scheme + 3..].split_once('/')?.1,
@@ -130,77 +131,78 @@ impl StoredResponse {
         is_id(last).then(|| last.to_owned())
     }
 
-    /// Whether a header's bytes may not be what came: the platform has put U+FFFD where they are no
-    /// UTF-8. A store that can keep them as they came does so beside the record.
+    /// Returns whether the value of a header may differ from the bytes that the origin sent: the
+    /// platform writes U+FFFD for bytes that are not UTF-8. A store that can keep the original bytes
+    /// keeps them beside the record.
     pub fn has_odd_headers(&self) -> bool {
         self.headers.iter().any(|(_, value)| is_odd(value))
     }
 
-    /// Whether there is anything but the status.
+    /// Returns whether there is more than the status.
     pub(crate) fn has_content(&self) -> bool {
         self.body.is_some() || !self.headers.is_empty()
     }
 
-    /// Whether it proves that the operation was executed.
+    /// Returns whether the status is 2xx, which proves that the request was executed.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    /// Whether both are the answer of one attempt, of which a store may have kept less.
-    pub(crate) fn is_same_answer(&self, other: &Self) -> bool {
+    /// Returns whether both are the response of one attempt. A store may have kept less of one.
+    pub(crate) fn is_same_response(&self, other: &Self) -> bool {
         self.status == other.status && self.request_id == other.request_id
     }
 
     fn head_size(&self) -> usize {
-        // Four bytes a string cover its CBOR head at these lengths.
+        // The CBOR head of a string takes at most 4 bytes at these lengths.
         let size = |(name, value): (&str, &str)| name.len() + value.len() + 8;
         self.headers.iter().map(size).sum::<usize>() + self.request_id.len() + 16
     }
 }
 
-/// Headers of an origin that this project says itself, computed for each answer: they are neither
-/// stored nor passed on.
+/// Returns whether the gateway itself computes this header for each response. An origin's header of
+/// that name is neither stored nor passed on.
 pub fn is_own_header(name: &str) -> bool {
     name.starts_with("idempotent-") || name.starts_with("idempotency-")
 }
 
-/// Whether a header (in lower case) tells the digest of a body's bytes. Once a coding was taken off the
-/// body, the digest is that of other bytes. (An `ETag` names a state of the resource to the origin, and
-/// nobody compares it with bytes.)
+/// Returns whether a header (in lower case) is a digest of the body's bytes (RFC 9530). The digest is
+/// wrong once the body was decoded. An `ETag` names a version of the resource, not bytes.
 pub fn is_digest(name: &str) -> bool {
     matches!(name, "content-digest" | "repr-digest" | "digest" | "content-md5")
 }
 
-/// Whether a header's value, as text, may have lost bytes that are no UTF-8.
+/// Returns whether a header's value may have lost bytes that are not UTF-8.
 pub fn is_odd(value: &str) -> bool {
     value.contains(char::REPLACEMENT_CHARACTER)
 }
 
-/// Whether a text is fit for the id of a request: 1 to 128 visible ASCII characters, which a header
-/// can carry, and a journal or a log can show.
+/// Returns whether a text is a valid request id: 1 to 128 visible ASCII characters, which are safe in
+/// a header, a journal and a log.
 pub fn is_request_id(text: &str) -> bool {
     (1..=128).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// Whether a text can be shown as the id of a resource: 1 to 255 visible characters.
+/// Returns whether a text is a valid id of a resource: 1 to 255 characters, none of them a control
+/// character or white space.
 fn is_id(text: &str) -> bool {
     let is_visible = |character: char| !character.is_control() && !character.is_whitespace();
     (1..=255).contains(&text.chars().count()) && text.chars().all(is_visible)
 }
 
-/// Whether a header (in lower case) may be stored and replayed.
+/// Returns whether a header (in lower case) may be stored and replayed.
 fn is_kept(name: &str) -> bool {
     let not_kept = matches!(
         name,
-        // A session of the first caller.
+        // These start a session of the first caller.
         "set-cookie" | "set-cookie2"
-        // The length is the kept body's own.
+        // The length follows from the stored body.
         | "content-length"
-        // Kept apart, because ours stands in where the origin has none.
+        // The request id is a field of its own. The gateway makes one if the origin sent none.
         | "x-request-id"
-        // Of the first exchange, or of what it passed through.
+        // These describe the first delivery, or the proxies that it passed.
         | "server-timing" | "age" | "alt-svc" | "authentication-info" | "proxy-authentication-info"
-        // An order to the first caller's browser: it must not log out the next one.
+        // This is for the first caller's browser. It must not log another caller out.
         | "clear-site-data"
     );
     !not_kept
@@ -239,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_one_exchange_is_never_stored() {
+    fn headers_of_one_delivery_are_never_stored() {
         let headers = pairs(&[
             ("Set-Cookie", "sid=1"),
             ("Connection", "close, X-Hop"),
@@ -272,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_of_an_answer_counts() {
+    fn every_byte_of_a_response_counts() {
         // 8 for each header, 16 for the rest, and all texts.
         let head = "etag".len() + "123".len() + 8 + "a".len() + "12".len() + 8 + "req_1".len() + 16;
         let headers = || pairs(&[("ETag", "123"), ("a", "12")]);
@@ -300,11 +302,11 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_told_by_status_and_request_id() {
+    fn status_and_request_id_identify_a_response() {
         let of = |status, request_id| StoredResponse::without_body(status, [], request_id);
-        assert!(of(201, "a").is_same_answer(&of(201, "a")));
-        assert!(!of(201, "a").is_same_answer(&of(201, "b")));
-        assert!(!of(201, "a").is_same_answer(&of(200, "a")));
+        assert!(of(201, "a").is_same_response(&of(201, "a")));
+        assert!(!of(201, "a").is_same_response(&of(201, "b")));
+        assert!(!of(201, "a").is_same_response(&of(200, "a")));
     }
 
     #[test]

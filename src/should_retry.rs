@@ -1,40 +1,39 @@
-//! What a refused request's caller is told about sending it again, and about its key.
+//! Whether the caller of a rejected request should retry, and the state of its key.
 //!
-//! SDKs that are made for other APIs repeat a request by its status alone: stripe-node repeats every
-//! 409 and 5xx, the openai SDKs 408 and 429 too. `Stripe-Should-Retry` and `X-Should-Retry` overrule
-//! that. They are `true` where the same request with the same key may succeed a little later, and
-//! `false` where waiting mends nothing: an outcome that is held must not be hammered, and a write
-//! without a key must not be repeated by itself.
+//! SDKs for other APIs retry by the status alone: stripe-node retries every 409 and 5xx, the openai
+//! SDKs also 408 and 429. The headers `Stripe-Should-Retry` and `X-Should-Retry` overrule that. They
+//! are `true` if the same request with the same key may succeed soon, and `false` if waiting does not
+//! help: a client must not poll a key on hold, and an SDK must not repeat a write without a key.
 
 use crate::error::{Recourse, Rejection};
 use crate::record::KeyState;
 
-/// What was request_kind for, as far as it decides whether to send it again is safe.
+/// The kind of a request, which decides whether a retry is safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RequestKind {
     /// A read, which changes nothing.
     Read,
-    /// A write that nothing names: sent again, it is another one.
+    /// A write without a key. The same request sent again is another write.
     Write,
     /// A write under a key or a business key.
     KeyedWrite,
-    /// A delivery of an event. It is delivered again, whatever became of it.
+    /// A delivery of a webhook's event. Its sender delivers it again until it gets a 2xx.
     Event,
 }
 
 impl RequestKind {
-    /// Whether the response says how the key stands, also where no record was request_kind.
+    /// Returns whether the response carries the state of the key, even if no record was read.
     pub fn names_a_key(self) -> bool {
         self == Self::KeyedWrite
     }
 }
 
 impl Rejection {
-    /// Whether the same request, with the same key, may succeed a little later.
+    /// Returns whether the same request with the same key may succeed soon.
     pub fn should_retry(&self, request_kind: RequestKind) -> bool {
         match self {
             Self::OfBusinessKey { why, .. } => why.should_retry(request_kind),
-            // Nothing was executed by this request, and what is in its way passes.
+            // This request was not executed, and the reason is temporary.
             Self::InProgress
             | Self::BodyUnreadable
             | Self::StoreUnavailable
@@ -48,8 +47,8 @@ impl Rejection {
         }
     }
 
-    /// What `Idempotency-State` says where no record has: `unknown` where the origin may have been
-    /// called or a record exists that cannot be read, else [`KeyState::NOTHING_KNOWN`].
+    /// Returns the value of `Idempotency-State` for a rejection without a record: `unknown` if the
+    /// origin may have been called or the record cannot be read, else [`KeyState::NOTHING_KNOWN`].
     pub fn state_without_record(&self) -> &'static str {
         match self {
             Self::OfBusinessKey { why, .. } => why.state_without_record(),
@@ -67,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_waiting_mends_is_sent_again_and_nothing_else() {
+    fn only_temporary_rejections_are_retried() {
         for request_kind in
             [RequestKind::Read, RequestKind::Write, RequestKind::KeyedWrite, RequestKind::Event]
         {
@@ -98,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_call_is_repeated_only_where_that_is_safe() {
+    fn a_failed_call_of_the_origin_is_retried_only_if_that_is_safe() {
         for (recourse, again) in [
             (Recourse::Retry, true),
             (Recourse::RetryWithKey, true),
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_have_been_executed_is_never_nothing_known() {
+    fn a_request_that_may_have_been_executed_is_never_absent() {
         let timed_out = Rejection::OriginTimedOut(Recourse::OnHold);
         for rejection in [timed_out, Rejection::RecordUnreadable, Rejection::Internal] {
             assert_eq!(rejection.state_without_record(), "unknown");

@@ -1,10 +1,9 @@
-//! How a business key is read from a form: the field that origins show their programs at the same place
-//! as the member of a JSON body.
+//! Reads a business key from a form: from the field that corresponds to the member of a JSON body.
 //!
-//! A pointer of one step, `/out_trade_no`, names the field `out_trade_no`; one of several, `/buyer/no`,
-//! names `buyer[no]`, as PHP, Rails and Express write it. Parsers of forms are generous with names: PHP
-//! makes `out_trade_no` of `out.trade.no`, ASP.NET overlooks capitals, and Rack divides pairs at a `;`. So
-//! a name that is not spelt like this, and that some parser may take for the field, is refused.
+//! The pointer `/out_trade_no` names the field `out_trade_no`. The pointer `/buyer/no` names the field
+//! `buyer[no]`, as PHP, Rails and Express write it. Form parsers accept other spellings of a name: PHP
+//! turns `out.trade.no` into `out_trade_no`, ASP.NET ignores case, and Rack splits pairs at a `;`. A
+//! body with another spelling that some parser may take for the field is therefore refused.
 
 use crate::canonical::disposition::{PartName, halves, part_name};
 use crate::canonical::fields::decoded;
@@ -13,11 +12,14 @@ use crate::canonical::work::spent;
 use crate::canonical::{MediaType, folded_letters};
 use crate::codec::percent::has_broken_escape;
 
-/// The name of a field that some reader may find in a body, or with another value, and the next does
-/// not.
+/// The name of a field that two programs may read differently in a body.
 pub(super) struct UnclearField(pub(super) String);
 
-/// Returns the text that a body has in a field. The body is no JSON by its type.
+/// Returns the value of a field in a body whose type is not JSON; `None` if the body has no such field.
+///
+/// # Errors
+///
+/// Returns an error if two programs may read the field differently.
 pub(super) fn read(
     steps: &[String],
     media_type: &MediaType<'_>,
@@ -27,10 +29,10 @@ pub(super) fn read(
     let found = match media_type.essence() {
         "application/x-www-form-urlencoded" if is_text(body) => field.in_pairs(body),
         "application/x-www-form-urlencoded" => Err(Unclear),
-        // Rack takes a body without a type for a form.
+        // Rack reads a body without a type as a form.
         "" if field.in_pairs(body) == Ok(None) => Ok(None),
         "multipart/form-data" => field.in_parts(media_type, body),
-        // Rack reads some others like forms.
+        // Rack reads some other multipart types as forms.
         _ if media_type.is_multipart() && field.in_parts(media_type, body) == Ok(None) => Ok(None),
         _ if media_type.essence().is_empty() || media_type.is_multipart() => Err(Unclear),
         _ => Ok(None),
@@ -38,19 +40,20 @@ pub(super) fn read(
     found.map_err(|Unclear| UnclearField(field.name.clone()))
 }
 
-/// Some reader may find another field than the next.
+/// Two programs may read the field differently.
 #[derive(Debug, PartialEq, Eq)]
 struct Unclear;
 
 /// The field of a form that a pointer names.
 struct FormField {
     name: String,
-    /// The letters and digits of its name, and of what PHP and Rails make of `[]` in a list.
+    /// The letters and digits of the name, and of the name without the indexes of a list, which PHP
+    /// and Rails also write as `[]`.
     letters: Vec<char>,
     letters_in_list: Vec<char>,
 }
 
-/// What the name of a field is to a reader of forms.
+/// What a form parser may take a name for.
 #[derive(PartialEq, Eq)]
 enum NameMatch {
     Field,
@@ -82,7 +85,7 @@ impl FormField {
                 let (name, value) = halves(piece, b'=');
                 let decoded_name: Vec<u8> = decoded(name).collect();
                 match self.naming(&decoded_name) {
-                    // What is no escape to the URL standard is one to ASP.NET: `%u006f` is `o`.
+                    // ASP.NET reads escapes that the URL standard does not know: `%u006f` is `o`.
                     NameMatch::Other if has_broken_escape(name) => return Err(Unclear),
                     NameMatch::Other => {}
                     NameMatch::Lookalike => return Err(Unclear),
@@ -127,10 +130,10 @@ impl FormField {
         if name == self.name.as_bytes() {
             return NameMatch::Field;
         }
-        // To programs in C a name ends at its first NUL.
+        // Programs in C end a name at its first NUL.
         let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
         let name = String::from_utf8_lossy(name);
-        // `out_trade_no[]` and `out_trade_no.x` are the field to some readers too.
+        // Some parsers read `out_trade_no[]` and `out_trade_no.x` as the field too.
         let is_like = [&self.letters, &self.letters_in_list].into_iter().any(|wanted| {
             let mut wanted = Matching::new(wanted);
             name.chars().any(|letter| {
@@ -142,7 +145,7 @@ impl FormField {
         if is_like { NameMatch::Lookalike } else { NameMatch::Other }
     }
 
-    /// Returns whether a reader may find the name of the field in a text.
+    /// Returns whether a parser may find the name of the field in a text.
     fn may_be_in(&self, text: &[u8]) -> bool {
         let plain: Vec<u8> = decoded(text).collect();
         let text = letters_of(&String::from_utf8_lossy(&plain));
@@ -152,7 +155,7 @@ impl FormField {
     }
 }
 
-/// Compares letters that come one by one.
+/// Compares a sequence of letters with the wanted letters, one at a time.
 struct Matching<'a> {
     wanted: &'a [char],
     at: usize,
@@ -179,7 +182,7 @@ fn keep(found: &mut Option<String>, value: Vec<u8>) -> Result<(), Unclear> {
     if found.replace(value).is_some() { Err(Unclear) } else { Ok(()) }
 }
 
-/// Returns whether a part's content is text in UTF-8, to every reader.
+/// Returns whether every parser reads a part's content as text in UTF-8.
 fn is_plain(part: &Part<'_>) -> bool {
     let text = |value| core::str::from_utf8(value).unwrap_or("?");
     let is_coded = part.values("content-transfer-encoding").any(|coding| {
@@ -190,7 +193,7 @@ fn is_plain(part: &Part<'_>) -> bool {
     !is_coded && types.all(|kind| kind.essence() == "text/plain" && kind.is_utf8())
 }
 
-/// Returns whether a body is text, as the pairs of a form are: neither compressed nor in UTF-16.
+/// Returns whether a body is plain text, as a form in pairs must be: neither compressed nor in UTF-16.
 fn is_text(body: &[u8]) -> bool {
     spent(body.len());
     !body.iter().any(u8::is_ascii_control) && core::str::from_utf8(body).is_ok()

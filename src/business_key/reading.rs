@@ -1,35 +1,39 @@
-//! How a business key is read from a body, and what is refused because two programs could read two.
+//! Reads a business key from a body, and refuses a body in which two programs could read two keys.
 //!
-//! Origins read more than RFC 8259 and a `Content-Type` say. Go's handlers decode JSON of any type,
-//! Express decodes every `charset=utf-…`, Go and ASP.NET take `OUT_TRADE_NO` for `out_trade_no`. A
-//! business key that only the origin sees protects nothing, so on its routes such a body is refused. The
-//! fields of a form are read by [`fields`].
+//! Origins accept more than RFC 8259 and the `Content-Type` allow. Handlers in Go decode JSON of any
+//! type, Express decodes every `charset=utf-…`, and Go and ASP.NET take `OUT_TRADE_NO` for
+//! `out_trade_no`. A business key that only the origin sees protects nothing, so a route with a
+//! business key refuses such a body. [`fields`] reads forms.
 
 use super::fields::{self, UnclearField};
 use crate::canonical::json::Document;
 use crate::canonical::{JsonPointer, MediaType};
 use core::fmt;
 
-/// Why a request's business key cannot be told, so that the request is refused.
+/// Why a request's business key cannot be read, so that the request is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BusinessKeyUnreadable {
-    /// The body is JSON by its type, and broken, coded, or with a name that comes twice.
+    /// The type is JSON, but the body is invalid, compressed, or repeats a member name.
     Broken,
-    /// The body seems to be JSON, and its type says something else, or nothing.
+    /// The body looks like JSON, but its type is another or missing.
     OtherType,
     /// The type names a charset other than UTF-8, or its parameters can be read in several ways.
     Charset,
-    /// On the way to this member there is another one whose name differs in case alone.
+    /// The body has another member whose name some programs take for this one.
     Lookalike(String),
-    /// The body is a form, or may be taken for one, and this field can be read in it in several ways.
+    /// The body is a form, or may be taken for a form, and programs may read this field differently.
     Field(String),
-    /// The route requires this member, and it is missing or not fit for a business key.
+    /// The route requires this member, but it is missing or its value is not a business key.
     Missing(String),
 }
 
-/// Returns the text that a body has at a pointer; `None` if there is none that is fit for a business
-/// key. The body may be of any type.
+/// Returns the text at a pointer in a body of any type; `None` if there is no text that may be a
+/// business key.
+///
+/// # Errors
+///
+/// Returns an error if two programs could read different texts.
 pub(crate) fn text_in(
     pointer: &JsonPointer,
     content_type: Option<&str>,
@@ -53,19 +57,20 @@ pub(crate) fn text_in(
     Ok(text.filter(|text| is_fit(text)))
 }
 
-/// Returns whether a text is fit for a business key.
+/// Returns whether a text may be a business key: 1 to 255 characters, none of them a control character.
 pub(super) fn is_fit(text: &str) -> bool {
     (1..=255).contains(&text.chars().count()) && !text.contains(char::is_control)
 }
 
-/// Returns a pointer as errors name it.
+/// Returns the name of the member that a pointer leads to, as errors show it.
 pub(super) fn name_of(pointer: &JsonPointer) -> String {
     pointer.to_string()[1..].replace('/', ".")
 }
 
-/// Returns whether some reader may take a body for a JSON object or array, whatever its type: after
-/// what readers skip, in UTF-8, UTF-16 or UTF-32, there is a brace or bracket with something of JSON
-/// or JSON5 in it, or a comment. (Bodies in brotli may begin with a bracket.)
+/// Returns whether some parser may read a body as a JSON object or array, whatever its type. After the
+/// bytes that parsers skip (in UTF-8, UTF-16 or UTF-32), such a body begins with a comment, or with a
+/// brace or bracket and a character that may follow it in JSON or JSON5. The second character is
+/// checked because bodies in brotli may begin with a bracket.
 fn begins_like_json(body: &[u8]) -> bool {
     let (first, rest) = next_byte(body);
     let (second, _) = next_byte(rest);
@@ -81,14 +86,14 @@ fn begins_like_json(body: &[u8]) -> bool {
     }
 }
 
-/// Returns the first byte that readers of JSON do not skip, and what is behind it.
+/// Returns the first byte that JSON parsers do not skip, and the bytes after it.
 fn next_byte(mut text: &[u8]) -> (Option<u8>, &[u8]) {
     const SKIPPED: [&[u8]; 7] = [
         // Byte order marks.
         b"\xef\xbb\xbf",
         b"\xfe\xff",
         b"\xff\xfe",
-        // Blanks that JSON5 and ECMAScript know.
+        // White space in JSON5 and ECMAScript.
         b"\xc2\xa0",
         b"\xe2\x80\xa8",
         b"\xe2\x80\xa9",
@@ -96,7 +101,7 @@ fn next_byte(mut text: &[u8]) -> (Option<u8>, &[u8]) {
     ];
     while let Some((&first, rest)) = text.split_first() {
         text = match first {
-            // A NUL is half of a character in UTF-16; 0x1e begins a record (RFC 7464).
+            // A NUL is half a character in UTF-16, and 0x1e begins a record (RFC 7464).
             0 | b'\t'..=b'\r' | 0x1e | b' ' => rest,
             _ => match SKIPPED.iter().find_map(|skipped| text.strip_prefix(*skipped)) {
                 Some(rest) => rest,

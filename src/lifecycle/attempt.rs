@@ -40,7 +40,7 @@ pub(super) fn refusal(
         Some(Comparison::Unlisted) => {
             // Nobody knows whether it is the same request. A business key does not even show the
             // status: a client would take that for "it is the same, look the object up".
-            let http_status = answer_status(record).filter(|_| !record.remembers());
+            let http_status = response_status(record).filter(|_| !record.remembers());
             Some(Decision::NotReplayable { http_status, resource: None })
         }
         Some(Comparison::Different) | None => Some(Decision::Mismatch),
@@ -116,7 +116,7 @@ pub(super) fn execution(record: &Record) -> Execution {
     Execution { attempt: record.attempts, lease: record.policy.lease }
 }
 
-fn answer_status(record: &Record) -> Option<u16> {
+fn response_status(record: &Record) -> Option<u16> {
     match &record.state {
         State::Completed { response, .. } => Some(response.status),
         _ => None,

@@ -120,7 +120,7 @@ pub(super) fn not_ended(
 fn repeated(record: Record, brought: Option<&StoredResponse>, now: UnixMillis) -> Step<Completion> {
     match &record.state {
         State::Completed { response, .. }
-            if !brought.is_some_and(|brought| response.is_same_answer(brought)) =>
+            if !brought.is_some_and(|brought| response.is_same_response(brought)) =>
         {
             lease_lost(record, now)
         }

@@ -77,7 +77,7 @@ impl Record {
             (_, State::Voided { .. }) => KeyState::Voided,
         };
         // Callers must not see whether the sweep has been here already.
-        let answer = match &self.state {
+        let completed = match &self.state {
             State::Completed { response, completed_at } if life == Life::Live => {
                 Some((response, *completed_at))
             }
@@ -86,10 +86,10 @@ impl Record {
         Some(KeyStatus {
             state,
             attempts: self.attempts,
-            http_status: answer.map(|(response, _)| response.status),
-            request_id: answer.map(|(response, _)| response.request_id.clone()),
+            http_status: completed.map(|(response, _)| response.status),
+            request_id: completed.map(|(response, _)| response.request_id.clone()),
             created_at: self.created_at,
-            completed_at: answer.map(|(_, completed_at)| completed_at),
+            completed_at: completed.map(|(_, completed_at)| completed_at),
             expires_at: match (state, &self.state) {
                 (KeyState::Unknown, State::InFlight { .. }) => self.due_at(),
                 (KeyState::Expired, State::Expired { .. }) => self.expires_at(),

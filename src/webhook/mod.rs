@@ -1,20 +1,22 @@
-//! Signed webhooks, as [Standard Webhooks](https://www.standardwebhooks.com) has them.
+//! Signed webhooks, by the specification [Standard Webhooks](https://www.standardwebhooks.com).
 //!
-//! A message has an id, the time at which it was sent, and a body; what is signed is the three with
-//! dots between. Its headers are `webhook-id`, `webhook-timestamp` in seconds, and
-//! `webhook-signature`, which may hold several signatures with spaces between: one for each secret,
-//! so that a secret can be changed without a gap. Some senders spell them `svix-id` and so on.
+//! A message has an id, the time at which it was sent, and a body. The signature covers the three,
+//! joined with full stops. The headers are `webhook-id`, `webhook-timestamp` in seconds since 1970,
+//! and `webhook-signature`. The last may contain several signatures, separated by spaces: one for
+//! each secret, so that a secret can be replaced without an interruption. Some senders name the
+//! headers `svix-id`, `svix-timestamp` and `svix-signature`.
 //!
-//! # Messages that come in
+//! # Messages to the origin
 //!
 //! ```text
 //! secrets of the source → headers → body → signature → event's id, which is its key
 //! ```
 //!
-//! A [`Source`](Sources) is who signs, and its events are keys in a [scope](crate::Scope::of_source)
-//! of its own, under [`Policy::of_events`](crate::Policy::of_events): kept for good, and done only
-//! when the origin has said 2xx. The body has no part in the [fingerprint](fingerprints): senders
-//! write it anew for each try, and the id alone says which event it is.
+//! A [source](Sources) signs messages. The ids of its events are keys in a
+//! [scope](crate::Scope::of_source) of its own, under
+//! [`Policy::of_events`](crate::Policy::of_events): an event is remembered for good, and only a 2xx of
+//! the origin completes it. The body is not part of the [fingerprint](fingerprints), because senders
+//! write it again for each attempt; the id alone identifies the event.
 
 pub mod target;
 
@@ -28,44 +30,48 @@ use core::fmt;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// What a secret begins with.
+/// The prefix of a secret.
 const SECRET_PREFIX: &str = "whsec_";
 
-/// What a symmetric signature begins with.
+/// The prefix of a signature with a shared secret (HMAC-SHA256).
 const SIGNATURE_PREFIX: &str = "v1,";
 
-/// Where messages come in: the source's name follows.
+/// The path to which sources send messages. The source's name follows.
 pub const PATH: &str = "/webhooks/";
 
-/// The name of that folder.
+/// The first segment of [`PATH`].
 const FOLDER: &str = "webhooks";
 
-/// How far a message's time may be from ours, either way: five minutes, as the reference
-/// implementations have it. Later, a message that somebody has listened in on is worth nothing.
+/// How far a message's time may be from the gateway's time, in either direction: five minutes, as in
+/// the reference implementations. After that, a captured message cannot be sent again.
 pub const TOLERANCE: Millis = Millis::from_seconds(300);
 
-/// A shared secret: 24 to 64 bytes. Never shown, unless it is asked for by [`WebhookSecret::expose`].
+/// A shared secret of 24 to 64 bytes. Only [`WebhookSecret::expose`] returns it; `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct WebhookSecret(Vec<u8>);
 
-/// A text that is no secret. It says nothing of the text, which may be one that was mistyped.
+/// A text is not a secret. The error does not quote the text, which may be a mistyped secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WebhookSecretError;
 
 impl WebhookSecret {
-    /// Makes a secret of random bytes, which the caller draws from a cryptographic source.
+    /// Makes a secret from random bytes, which must come from a cryptographic source.
     pub fn from_random(random: [u8; 32]) -> Self {
         Self(random.to_vec())
     }
 
-    /// Reads `whsec_` and the base64 form of 24 to 64 bytes.
+    /// Reads `whsec_`, followed by 24 to 64 bytes in base64.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for any other text.
     pub fn parse(text: &str) -> Result<Self, WebhookSecretError> {
         let bytes = text.strip_prefix(SECRET_PREFIX).and_then(base64::decode);
         let bytes = bytes.filter(|bytes| (24..=64).contains(&bytes.len()));
         bytes.map(Self).ok_or(WebhookSecretError)
     }
 
-    /// The secret as text, as [`WebhookSecret::parse`] reads it.
+    /// Returns the secret as text, as [`WebhookSecret::parse`] reads it.
     pub fn expose(&self) -> String {
         SECRET_PREFIX.to_owned() + &base64::encode(&self.0)
     }
@@ -85,13 +91,13 @@ impl fmt::Display for WebhookSecretError {
 
 impl core::error::Error for WebhookSecretError {}
 
-/// One signature of a message, as it stands in `webhook-signature`.
+/// Returns the signature of a message, as the header `webhook-signature` carries it.
 pub fn sign(secret: &WebhookSecret, id: &str, timestamp_seconds: u64, body: &[u8]) -> String {
     let code = mac(secret, id, &timestamp_seconds.to_string(), body).finalize().into_bytes();
     SIGNATURE_PREFIX.to_owned() + &base64::encode(&code)
 }
 
-/// The code over a message, with the timestamp as its header spells it.
+/// Computes the MAC of a message. The timestamp is spelled as in its header.
 fn mac(secret: &WebhookSecret, id: &str, timestamp: &str, body: &[u8]) -> Hmac<Sha256> {
     let mut mac = Hmac::new_from_slice(&secret.0).expect("HMAC takes a key of any length");
     for part in [id.as_bytes(), b".", timestamp.as_bytes(), b".", body] {
@@ -100,26 +106,30 @@ fn mac(secret: &WebhookSecret, id: &str, timestamp: &str, body: &[u8]) -> Hmac<S
     mac
 }
 
-/// The closed list of who may send, with the secrets of each.
+/// The sources that may send messages, each with its secrets.
 #[derive(Clone, Debug, Default)]
 pub struct Sources(Vec<(String, Vec<WebhookSecret>)>);
 
-/// What is wrong with a list of sources. It shows nothing of the text, which may be a secret in the
-/// wrong place.
+/// Why a list of sources cannot be read. The error does not quote the text, which may be a secret in
+/// the wrong place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SourcesError {
-    /// There is no colon.
+    /// An entry has no colon.
     NotAPair,
-    /// What stands before the colon is no name.
+    /// The text before the colon is not a name.
     BadName,
-    /// What stands behind it is no secret.
+    /// The text after the colon is not a secret.
     BadSecret,
 }
 
 impl Sources {
-    /// Reads `source:whsec_…,source:whsec_…`. A source that comes several times has several
-    /// secrets: while its secret is changed, the old one and the new one.
+    /// Reads a list `source:whsec_…,source:whsec_…`. A source may be listed several times, once for each
+    /// of its secrets: while a secret is replaced, both the old and the new secret count.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if an entry has another form.
     pub fn parse(list: &str) -> Result<Self, SourcesError> {
         let mut sources = Self::default();
         for entry in entries(list) {
@@ -136,47 +146,51 @@ impl Sources {
         Ok(sources)
     }
 
-    /// The secrets of a source; `None` for one that is not listed.
+    /// Returns the secrets of a source; `None` if the source is not listed.
     pub fn secrets_of(&self, source: &str) -> Option<&[WebhookSecret]> {
         let found = self.0.iter().find(|(name, _)| name == source);
         found.map(|(_, secrets)| secrets.as_slice())
     }
 }
 
-/// What stands in a path as it is.
+/// Returns whether a text is a name: 1 to 64 characters that need no escape in a path.
 fn is_name(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     (1..=64).contains(&text.len()) && text.bytes().all(is_plain)
 }
 
-/// The headers of a message that came in, before its body was read and its signature checked.
+/// The headers of a message to the origin, before the body was read and the signature was checked.
 pub struct WebhookMessage<'a> {
     id: IdempotencyKey,
     timestamp: &'a str,
     signatures: &'a str,
 }
 
-/// Why a message is not taken.
+/// Why a message was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WebhookError {
-    /// It lacks this header, or it is empty.
+    /// This header is missing or empty.
     Missing(&'static str),
-    /// Its id cannot be a key.
+    /// The id is not an idempotency key, or contains a full stop.
     BadId,
-    /// Its time is none, or too far from ours.
+    /// The timestamp is not a number of seconds, or too far from the gateway's time.
     BadTime,
-    /// No signature is that of a secret of the source.
+    /// No signature was made with a secret of the source.
     BadSignature,
 }
 
 impl<'a> WebhookMessage<'a> {
-    /// Reads a message's headers; `header` looks one up by its name in lower case. Whoever spells
-    /// one of them `svix-…` spells all of them so.
+    /// Reads a message's headers. `header` returns the value of a header by its name in lower case.
+    /// The `svix-…` names count only if the message has no `webhook-…` header.
     ///
-    /// An id is an [`IdempotencyKey`], so 1 to 255 visible ASCII characters, and has no full stop:
-    /// since nothing but a full stop divides what is signed, `a.1` at the time `2` and `a` at the
-    /// time `1` could share a signature.
+    /// The id must be an [`IdempotencyKey`], so 1 to 255 visible ASCII characters, without a full
+    /// stop. Only full stops separate the signed parts, so the id `a.1` at time `2` and the id `a` at
+    /// time `1` could otherwise share a signature.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a header is missing or invalid, or the time is too far from `now`.
     pub fn read(
         header: impl Fn(&str) -> Option<&'a str>,
         now: UnixMillis,
@@ -199,10 +213,15 @@ impl<'a> WebhookMessage<'a> {
         Ok(Self { id, timestamp, signatures })
     }
 
-    /// Checks the signature over the body as it came, and gives the event's id, which is its key.
+    /// Checks the signature over the bytes of the body as they arrived. Returns the event's id, which is
+    /// its key.
     ///
-    /// Of the signatures those of the kind `v1` count. Each is compared with what each secret makes
-    /// of the message, in constant time and to the end, so that the time tells nothing of either.
+    /// Only signatures of the version `v1` count. Each of them is compared with the MAC of each secret,
+    /// in constant time and without an early end, so that the time reveals nothing about either.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no signature was made with one of the secrets.
     pub fn verify(
         self,
         secrets: &[WebhookSecret],
@@ -223,17 +242,18 @@ impl<'a> WebhookMessage<'a> {
     }
 }
 
-/// Compared in whole seconds, as the header has them.
+/// Returns whether a timestamp is within [`TOLERANCE`] of `now`, in whole seconds like the header.
 fn is_recent(timestamp: &str, now: UnixMillis) -> bool {
-    // `parse` alone would take a plus sign.
+    // `parse` alone would accept a plus sign.
     let is_plain = timestamp.bytes().all(|byte| byte.is_ascii_digit());
     let seconds = timestamp.parse::<u64>().ok().filter(|_| is_plain);
     seconds
         .is_some_and(|seconds| seconds.abs_diff(now.as_u64() / 1000) <= TOLERANCE.as_u64() / 1000)
 }
 
-/// The fingerprints of every event: an id names one event, whatever comes with it. They are plain,
-/// so that a record that is kept for good stays comparable when secrets change.
+/// Returns the fingerprints of every event: they are all the same, because the id alone identifies an
+/// event. They use no secret, so a record that is kept for good can still be compared after the
+/// secrets were replaced.
 pub fn fingerprints() -> Fingerprints {
     let parts = RequestParts {
         method: "POST",
@@ -247,8 +267,9 @@ pub fn fingerprints() -> Fingerprints {
     Fingerprints::compute(&parts, &FingerprintSecrets::none())
 }
 
-/// Whether an origin could take a path for one where messages come in. It trusts what comes there,
-/// since it comes by way of the signature's check; so nothing may come there by another spelling.
+/// Returns whether an origin could take a path for a path to which sources send messages. The origin
+/// trusts requests to these paths, because the gateway has checked their signatures. Requests with
+/// another spelling of the path must not get there unchecked.
 pub fn is_inbound(path: &str) -> bool {
     path.starts_with(PATH) || path::lies_in(path, FOLDER)
 }

@@ -1,47 +1,47 @@
-//! Where webhooks may be sent. A caller chooses the URL and the server sends to it, so without a
-//! rule the caller could have the server speak to what only the server can reach.
+//! Which URLs webhooks may be sent to. A caller chooses the URL and the server sends to it, so without
+//! a rule a caller could make the server send requests to hosts that only the server can reach (SSRF).
 //!
-//! The rule takes few spellings rather than knowing all bad ones: `https`, and a name in plain
-//! letters with at least one dot, whose end is not one of those that private networks use. An IP
-//! address is refused in every spelling, public ones too: a webhook has a name, since it has a
-//! certificate. What is left out of an URL here is what URL parsers disagree on, so what was
-//! checked is what is asked.
+//! The rule lists what is allowed, not what is forbidden: `https`, and a host name in ASCII letters,
+//! digits and hyphens with at least one dot, whose last label is not used in private networks. Every
+//! IP address is refused, even a public one, because a webhook's host has a name in its certificate.
+//! A URL that parsers may read differently is refused, so the host that was checked is the host that
+//! gets the request.
 //!
-//! A name may still lead to a private address, today or tomorrow (DNS rebinding). That is seen only
-//! where names are looked up, which is not here.
+//! A public name may still resolve to a private address, now or later (DNS rebinding). Only a resolver
+//! can notice that; this module does not resolve names.
 
 use core::fmt;
 
-/// How far webhooks may go.
+/// Which hosts webhooks may be sent to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reach {
-    /// What anybody on the Internet can reach, by TLS.
+    /// Public host names, over TLS.
     Public,
-    /// Whatever there is: for local development alone.
+    /// Any host, with or without TLS: for local development only.
     Local,
 }
 
-/// Why an URL is refused. Its text is the end of a sentence that begins with the URL's name.
+/// Why a URL is refused. Its text completes a sentence that begins with the URL's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TargetError {
-    /// It is no URL of the plain kind that is taken.
+    /// The URL has another form, or is too long.
     NotAnUrl,
-    /// It is not `https`.
+    /// The scheme is not `https`.
     NotHttps,
-    /// Its host is an IP address, or would be read as one.
+    /// The host is an IP address, or URL parsers would read it as one.
     Address,
-    /// Its host is a name of private networks.
+    /// The host name belongs to a private network.
     PrivateName,
 }
 
-/// The longest URL, in bytes.
+/// The length of the longest URL, in bytes.
 const MAX_LENGTH: usize = 2048;
 
-/// Ends of names that only a private network, or nobody, has: RFC 6761, 6762, 7686, 8375 and 9476,
-/// ICANN's `internal`, what routers and companies use without asking, and the names of services in
-/// Kubernetes (also those that its search path completes, as in `payments.default`), Consul, Mesos,
-/// Nomad and the like. None of them is a top-level domain.
+/// Last labels of names that exist only in private networks or not at all: those of RFC 6761, 6762,
+/// 7686, 8375 and 9476, ICANN's `internal`, labels that routers and companies use without a
+/// registration, and labels of services in Kubernetes (also those that its search path completes, as
+/// in `payments.default`), Consul, Mesos, Nomad and similar systems. None is a top-level domain.
 const PRIVATE_ENDS: [&str; 53] = [
     "localhost",
     "local",
@@ -98,13 +98,17 @@ const PRIVATE_ENDS: [&str; 53] = [
     "prod",
 ];
 
-/// Labels in the middle of names of services and pods in a cluster, whatever the cluster's own end:
+/// Labels in the middle of names of services and pods in a cluster, whatever its domain, as in
 /// `payments.shop.svc.cluster.example`.
 const CLUSTER_LABELS: [&str; 2] = ["svc", "pod"];
 
-/// Checks an URL that webhooks are to be sent to.
+/// Checks a URL before webhooks are sent to it.
+///
+/// # Errors
+///
+/// Returns an error if `reach` does not allow the URL.
 pub fn check_target(url: &str, reach: Reach) -> Result<(), TargetError> {
-    // A backslash is a slash to some parsers, and a fragment is never sent.
+    // Some parsers read a backslash as a slash. A fragment is never sent.
     let is_plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'\\' | b'#');
     if url.len() > MAX_LENGTH || !url.bytes().all(is_plain) {
         return Err(TargetError::NotAnUrl);
@@ -132,7 +136,7 @@ pub fn check_target(url: &str, reach: Reach) -> Result<(), TargetError> {
     check_name(&host.to_ascii_lowercase())
 }
 
-/// `host` in lower case.
+/// Checks a host name in lower case.
 fn check_name(host: &str) -> Result<(), TargetError> {
     let is_label = |label: &str| {
         (1..=63).contains(&label.len())
@@ -143,13 +147,13 @@ fn check_name(host: &str) -> Result<(), TargetError> {
     if host.len() > 253 || !host.split('.').all(is_label) {
         return Err(TargetError::NotAnUrl);
     }
-    // An URL parser reads every host with a number at its end as an IPv4 address: 127.1, 0x7f000001,
-    // 017700000001 and the like. No top-level domain begins with a digit.
+    // URL parsers read every host that ends in a number as an IPv4 address, such as 127.1, 0x7f000001
+    // and 017700000001. No top-level domain begins with a digit.
     let last = host.rsplit('.').next().unwrap_or(host);
     if last.starts_with(|first: char| first.is_ascii_digit()) {
         return Err(TargetError::Address);
     }
-    // Nor does one hold a hyphen, except in the ASCII form of other scripts: `kube-system` does.
+    // A top-level domain has no hyphen, except in the ASCII form of other scripts. `kube-system` has one.
     let is_domain = !last.contains('-') || last.starts_with("xn--");
     let is_in_cluster = host.split('.').skip(2).any(|label| CLUSTER_LABELS.contains(&label));
     if last == host || !is_domain || PRIVATE_ENDS.contains(&last) || is_in_cluster {

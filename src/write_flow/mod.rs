@@ -1,4 +1,4 @@
-//! The flow of one write through a gateway: what its records and the origin are asked, in which
+//! The flow of one write through a gateway: which calls it makes to records and the origin, in which
 //! order, and what its caller gets.
 //!
 //! A gateway carries out an [`Action`], reports the result to [`WriteFlow::advance`], and so on until
@@ -29,8 +29,8 @@
 //! | | anything else | respond |
 //! | | no reply | read the replica |
 //! | begin business key | Execute | the origin |
-//! | | anything else | [`business_key::pair`] says what becomes of the key |
-//! | peek at business key | | [`business_key::held`] says what becomes of the key |
+//! | | anything else | [`business_key::pair`] decides what happens to the key |
+//! | peek at business key | | [`business_key::on_hold`] decides what happens to the key |
 //! | call origin | a response | complete the business key, complete first, respond |
 //! | | none | fail the business key, fail first, respond |
 //! | look up | found | settle what is unknown, complete what is owned, respond |

@@ -35,7 +35,7 @@ impl WriteFlow {
             self.awaiting = Awaiting::Peek(undispatched);
             Action::PeekBusinessKey
         } else if is_held {
-            self.pair(business_key::held(None), undispatched)
+            self.pair(business_key::on_hold(None), undispatched)
         } else {
             self.end(decision, undispatched)
         }
@@ -50,7 +50,7 @@ impl WriteFlow {
             Ok(decision) => {
                 let business_key_is_unknown = decision == Some(Decision::OutcomeUnknown);
                 self.pair(
-                    business_key::held(decision),
+                    business_key::on_hold(decision),
                     Undispatched { business_key_is_unknown, ..undispatched },
                 )
             }

@@ -3,7 +3,7 @@
 
 use crate::support::lifecycle::requests::answer;
 use oncekey::business_key::{
-    BusinessKeyError, BusinessKeyUnreadable, KeyEnd, Pairing, alone, end_of_key, held, pair,
+    BusinessKeyError, BusinessKeyUnreadable, KeyEnd, Pairing, alone, end_of_key, on_hold, pair,
 };
 use oncekey::canonical::PointerError;
 use oncekey::lookup::LookUpError;
@@ -402,7 +402,7 @@ fn every_decision_about_a_number_has_its_consequence() {
     ] {
         assert_eq!(words(pair(execution(2, 5), number.clone())), paired);
         assert_eq!(words(alone(number.clone())), without_key);
-        assert_eq!(words(held(Some(number.clone()))), held_key);
+        assert_eq!(words(on_hold(Some(number.clone()))), held_key);
         for (status, is_final) in
             [(201, true), (402, true), (429, false), (503, false), (307, false)]
         {
@@ -415,7 +415,7 @@ fn every_decision_about_a_number_has_its_consequence() {
             assert_eq!(end_of_key(lost, &answer(status, "own")), expected, "{number:?} {status}");
         }
     }
-    assert_eq!(words(held(None)), "look up unknown");
+    assert_eq!(words(on_hold(None)), "look up unknown");
     assert_eq!(words(pair(execution(2, 2), Decision::Execute(execution(1, 9)))), "dispatch 2 2");
     for completion in [Completion::Recorded, Completion::RecordGone] {
         assert_eq!(end_of_key(completion, &answer(402, "own")), KeyEnd::Own);

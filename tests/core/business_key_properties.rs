@@ -9,7 +9,7 @@
 
 use crate::support::histories::{play_all, reached};
 use crate::support::lifecycle::requests::{answer, request, token};
-use oncekey::business_key::{KeyEnd, Pairing, alone, end_of_key, held, pair};
+use oncekey::business_key::{KeyEnd, Pairing, alone, end_of_key, on_hold, pair};
 use oncekey::{
     Attempt, Completion, Decision, Execution, ExpiredKey, FailCause, Fingerprints, Millis, Next,
     Policy, Record, Settlement, Step, StoredResponse, UnixMillis, UnknownOutcome, lifecycle,
@@ -233,7 +233,7 @@ impl World {
         let (fingerprints, now) = (&REQUESTS[self.gateways[of].content], self.now);
         let recalled =
             self.call(NUMBER, |record| lifecycle::peek(record, fingerprints, now)).decision;
-        if let Pairing::Adopt(response) = held(recalled) {
+        if let Pairing::Adopt(response) = on_hold(recalled) {
             let settlement = Settlement::Executed(response.clone());
             self.call(first, |record| lifecycle::settle(record, settlement, now));
             self.milestones.insert("a key that is held takes the number's answer");
