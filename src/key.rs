@@ -1,29 +1,30 @@
-//! The idempotency key: the caller's name for one intent.
+//! The idempotency key: the name that a client gives to one intent.
 
 use crate::time::UnixMillis;
 use core::fmt;
 
 mod structured;
 
-/// A valid idempotency key: 1 to 255 visible ASCII characters, without quotes around it, without a
-/// quote at its start or a comma at its end.
+/// A valid idempotency key: 1 to 255 visible ASCII characters. It does not start with a quote or end
+/// with a comma.
 ///
-/// Its text may identify a customer's operation, so `Debug` shows its length only.
+/// A key may identify a customer's operation, so `Debug` shows only its length.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct IdempotencyKey(String);
 
-/// Why a header's value is no idempotency key.
+/// Why a text is not a valid idempotency key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// Nothing, or nothing between the quotes.
+    /// The key is empty.
     Empty,
-    /// More than [`IdempotencyKey::MAX_LENGTH`] characters.
+    /// The key has more than [`IdempotencyKey::MAX_LENGTH`] characters.
     TooLong,
-    /// A space, a control character, something outside ASCII, or a comma at the end. Two header lines
-    /// arrive joined by a comma and a space, so this is also how a key that was sent twice is noticed.
+    /// The key contains a space, a control character or a character outside ASCII, or ends with a
+    /// comma. A key that was sent in two header lines is rejected for this reason too, because the
+    /// lines arrive joined by a comma and a space.
     NotVisibleAscii,
-    /// It starts with a quote and is no structured-field string (RFC 9651), alone or with
+    /// The key starts with a quote but is not a structured-field string (RFC 9651), optionally with
     /// well-formed parameters.
     BrokenString,
 }
@@ -32,12 +33,12 @@ impl IdempotencyKey {
     /// The longest key, in characters (which are bytes).
     pub const MAX_LENGTH: usize = 255;
 
-    /// Reads the value of an `Idempotency-Key` header.
+    /// Parses the value of an `Idempotency-Key` header.
     ///
-    /// The IETF draft (draft-ietf-httpapi-idempotency-key-header) makes it an RFC 8941 string,
-    /// `"k"`; most clients send the bare `k`. Both name the same key. Parameters behind the string
-    /// (RFC 9651 §3.1.2, `"k";a=1`) are no part of the key, as that RFC wants of parameters that are
-    /// not defined; they have to be well-formed.
+    /// The IETF draft (draft-ietf-httpapi-idempotency-key-header) defines the value as a
+    /// structured-field string, `"k"`, but most clients send the bare `k`. Both are the same key.
+    /// Parameters after the string (`"k";a=1`, RFC 9651 §3.1.2) must be well-formed. They are ignored,
+    /// because the draft defines none.
     pub fn parse_header(value: &str) -> Result<Self, KeyError> {
         let value = value.trim_matches([' ', '\t']);
         let Some(rest) = value.strip_prefix('"') else {
@@ -50,7 +51,7 @@ impl IdempotencyKey {
         Self::parse_bare(&key)
     }
 
-    /// Takes the key's own text, as a form field or a store holds it.
+    /// Parses a key without quotes around it, as in a form field or a store.
     pub fn parse_bare(text: &str) -> Result<Self, KeyError> {
         if text.is_empty() {
             return Err(KeyError::Empty);
@@ -61,30 +62,31 @@ impl IdempotencyKey {
         if text.len() > Self::MAX_LENGTH {
             return Err(KeyError::TooLong);
         }
-        // Sent on as it is, such a key would read as the start of a string at the origin.
+        // The origin gets the bare key, and would read this one as an unfinished string.
         if text.starts_with('"') {
             return Err(KeyError::BrokenString);
         }
-        // And such a one as two headers, the second of them empty.
+        // The origin could read this key as two header lines, the second of them empty.
         if text.ends_with(',') {
             return Err(KeyError::NotVisibleAscii);
         }
         Ok(Self(text.to_owned()))
     }
 
-    /// Makes a new key: a UUIDv7 (RFC 9562), whose time lets a server refuse a key that is too old
-    /// without having stored anything. `random` must come from a cryptographic source.
+    /// Makes a new key: a UUIDv7 (RFC 9562). The time in it lets a server refuse a key that is too
+    /// old even if the server has stored nothing about it. `random` must come from a cryptographic
+    /// random generator.
     pub fn mint(now: UnixMillis, random: [u8; 10]) -> Self {
         Self::of_uuid(uuid::Builder::from_unix_timestamp_millis(now.as_u64(), &random))
     }
 
-    /// Makes a new key that tells no time: a UUIDv4 (RFC 9562), for a caller whose clock is wrong.
-    /// `random` must come from a cryptographic source.
+    /// Makes a new key without a time: a UUIDv4 (RFC 9562), for a client whose clock is wrong.
+    /// `random` must come from a cryptographic random generator.
     pub fn mint_untimed(random: [u8; 16]) -> Self {
         Self::of_uuid(uuid::Builder::from_random_bytes(random))
     }
 
-    /// When the key was made, if it is a UUIDv7; other keys do not tell.
+    /// Returns when the key was made, if the key is a UUIDv7. Other keys contain no time.
     pub fn minted_at(&self) -> Option<UnixMillis> {
         let uuid = uuid::Uuid::try_parse(&self.0).ok()?;
         if uuid.get_version() != Some(uuid::Version::SortRand) {
@@ -100,7 +102,7 @@ impl IdempotencyKey {
         Self(uuid.into_uuid().hyphenated().encode_lower(&mut text).to_owned())
     }
 
-    /// The bare key, as an origin gets it.
+    /// Returns the key without quotes, as the origin gets it.
     pub fn as_str(&self) -> &str {
         &self.0
     }

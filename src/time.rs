@@ -13,65 +13,67 @@ pub struct UnixMillis(#[n(0)] u64);
 pub struct Millis(#[n(0)] u64);
 
 impl UnixMillis {
-    /// The point `millis` milliseconds after the epoch.
+    /// Makes the point in time that is `millis` milliseconds after the epoch.
     pub const fn new(millis: u64) -> Self {
         Self(millis)
     }
 
-    /// Milliseconds since the epoch.
+    /// Returns the milliseconds since the epoch.
     pub const fn as_u64(self) -> u64 {
         self.0
     }
 
-    /// How long ago `earlier` was; zero when it lies ahead, as after a clock that jumped back.
+    /// Returns the time from `earlier` to this point. The result is zero if `earlier` is later, which
+    /// happens when a clock was set back.
     pub const fn since(self, earlier: Self) -> Millis {
         Millis(self.0.saturating_sub(earlier.0))
     }
 
-    /// The point `length` later; the end of time rather than an overflow.
+    /// Returns the point in time that is `length` later; saturates at `u64::MAX` milliseconds.
     pub const fn plus(self, length: Millis) -> Self {
         Self(self.0.saturating_add(length.0))
     }
 
-    /// The point `length` earlier; the epoch rather than an underflow.
+    /// Returns the point in time that is `length` earlier; saturates at the epoch.
     pub const fn minus(self, length: Millis) -> Self {
         Self(self.0.saturating_sub(length.0))
     }
 
-    /// The time to decide by when the newest time seen so far is `last_seen`: a store's time never
-    /// goes back, or a lease that has died would live again.
+    /// Returns the later of this point and `last_seen`, the newest time that a store has recorded.
+    /// A store passes the result to the lifecycle as `now`. If its time could go back, an expired
+    /// lease would be valid again.
     pub fn never_before(self, last_seen: Self) -> Self {
         self.max(last_seen)
     }
 }
 
 impl Millis {
-    /// A length of `millis` milliseconds.
+    /// Makes a length of `millis` milliseconds.
     pub const fn new(millis: u64) -> Self {
         Self(millis)
     }
 
-    /// A length of `seconds` seconds; saturates.
+    /// Makes a length of `seconds` seconds; saturates at `u64::MAX` milliseconds.
     pub const fn from_seconds(seconds: u64) -> Self {
         Self(seconds.saturating_mul(1000))
     }
 
-    /// A length of `days` days of 24 hours; saturates.
+    /// Makes a length of `days` days of 24 hours; saturates at `u64::MAX` milliseconds.
     pub const fn from_days(days: u64) -> Self {
         Self::from_seconds(days.saturating_mul(86_400))
     }
 
-    /// The length in milliseconds.
+    /// Returns the length in milliseconds.
     pub const fn as_u64(self) -> u64 {
         self.0
     }
 
-    /// Half of it, rounded down.
+    /// Returns half of this length, rounded down.
     pub const fn half(self) -> Self {
         Self(self.0 / 2)
     }
 
-    /// Both lengths together; saturates.
+    /// Returns the sum of both lengths; saturates at `u64::MAX` milliseconds.
     pub const fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }

@@ -1,17 +1,17 @@
 //! Hexadecimal digits.
 
-/// Returns two digits for each byte, in lower case.
+/// Encodes bytes as two lower-case digits each.
 pub fn hex(bytes: &[u8]) -> String {
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
 }
 
-/// Returns the 8 digits of a number.
+/// Encodes a number as 8 lower-case digits.
 pub(crate) fn hex32(number: u32) -> String {
     hex(&number.to_be_bytes())
 }
 
-/// Reads 64 digits of either case.
+/// Decodes exactly 64 digits of either case. Returns `None` for any other text.
 pub(crate) fn parse_hex(text: &str) -> Option<[u8; 32]> {
     let digits = text.as_bytes();
     if digits.len() != 64 {
@@ -24,7 +24,8 @@ pub(crate) fn parse_hex(text: &str) -> Option<[u8; 32]> {
     Some(bytes)
 }
 
-/// Reads the byte of the first two digits of a text.
+/// Decodes the first two digits of a text. Returns `None` if the text is shorter or has other
+/// characters there.
 pub(crate) fn byte_of(text: &[u8]) -> Option<u8> {
     let digit = |at: usize| char::from(*text.get(at)?).to_digit(16);
     u8::try_from(digit(0)? << 4 | digit(1)?).ok()

@@ -1,8 +1,8 @@
 //! HTTP-dates (RFC 9110 §5.6.7).
 //!
-//! The `httpdate` crate was tried: it trims, knows no leap second, and takes `70` for 1970 for ever,
-//! where the RFC ties two-digit years to the present. And it counts in `SystemTime`, which the core
-//! has no other use for.
+//! The `httpdate` crate was tried. It ignores white space around a date, rejects leap seconds, and
+//! always reads the two-digit year `70` as 1970, although the RFC makes two-digit years relative to the
+//! present. It also returns a `SystemTime`, which the core does not use otherwise.
 
 use crate::time::UnixMillis;
 
@@ -12,20 +12,20 @@ const LONG_DAYS: [&str; 7] =
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// Reads one of the three forms of an HTTP-date, letter by letter; `None` for anything else, for a
-/// day that does not exist or is another day of the week, and for what lies before 1970.
+/// Parses an HTTP-date in one of its three forms. Returns `None` for any other spelling, for a day
+/// that does not exist, for a wrong day of the week, and for a date before 1970.
 ///
 /// | form | |
 /// |---|---|
 /// | IMF-fixdate | `Sun, 06 Nov 1994 08:49:37 GMT` |
-/// | RFC 850 | `Sunday, 06-Nov-94 08:49:37 GMT`, the year that is nearest to `now` |
+/// | RFC 850 | `Sunday, 06-Nov-94 08:49:37 GMT`, a year that would be more than 50 years after `now` is in the past |
 /// | asctime | `Sun Nov  6 08:49:37 1994` |
 pub fn parse_http_date(value: &str, now: UnixMillis) -> Option<UnixMillis> {
-    let text = Text(value.as_bytes());
+    let text = Cursor(value.as_bytes());
     imf_fixdate(text).or_else(|| rfc850(text, now)).or_else(|| asctime(text))
 }
 
-fn imf_fixdate(mut text: Text<'_>) -> Option<UnixMillis> {
+fn imf_fixdate(mut text: Cursor<'_>) -> Option<UnixMillis> {
     let weekday = text.one_of(&DAYS)?;
     text.literal(", ")?;
     let day = text.number(2)?;
@@ -40,7 +40,7 @@ fn imf_fixdate(mut text: Text<'_>) -> Option<UnixMillis> {
     point(year, month, day, weekday, seconds)
 }
 
-fn rfc850(mut text: Text<'_>, now: UnixMillis) -> Option<UnixMillis> {
+fn rfc850(mut text: Cursor<'_>, now: UnixMillis) -> Option<UnixMillis> {
     let weekday = text.one_of(&LONG_DAYS)?;
     text.literal(", ")?;
     let day = text.number(2)?;
@@ -55,7 +55,7 @@ fn rfc850(mut text: Text<'_>, now: UnixMillis) -> Option<UnixMillis> {
     point(year, month, day, weekday, seconds)
 }
 
-fn asctime(mut text: Text<'_>) -> Option<UnixMillis> {
+fn asctime(mut text: Cursor<'_>) -> Option<UnixMillis> {
     let weekday = text.one_of(&DAYS)?;
     text.literal(" ")?;
     let month = text.one_of(&MONTHS)?;
@@ -72,11 +72,11 @@ fn asctime(mut text: Text<'_>) -> Option<UnixMillis> {
     point(year, month, day, weekday, seconds)
 }
 
-/// What is left to read.
+/// The part of the text that is not read yet.
 #[derive(Clone, Copy)]
-struct Text<'a>(&'a [u8]);
+struct Cursor<'a>(&'a [u8]);
 
-impl Text<'_> {
+impl Cursor<'_> {
     fn literal(&mut self, expected: &str) -> Option<()> {
         self.0 = self.0.strip_prefix(expected.as_bytes())?;
         Some(())
@@ -97,7 +97,7 @@ impl Text<'_> {
         })
     }
 
-    /// Seconds since midnight. A 60th second is a leap second.
+    /// Reads a time of day and returns it in seconds since midnight. A leap second (`:60`) is allowed.
     fn time_of_day(&mut self) -> Option<u64> {
         let hour = self.number(2)?;
         self.literal(":")?;
@@ -112,7 +112,8 @@ impl Text<'_> {
     }
 }
 
-/// `month` and `weekday` count from 0, `day` from 1.
+/// Returns the point in time of a date. `month` and `weekday` count from 0, `day` from 1, and
+/// `seconds` from midnight.
 fn point(year: u64, month: u64, day: u64, weekday: u64, seconds: u64) -> Option<UnixMillis> {
     if year < 1970 || day < 1 || day > days_in(year, month) {
         return None;
@@ -120,12 +121,12 @@ fn point(year: u64, month: u64, day: u64, weekday: u64, seconds: u64) -> Option<
     let days = days_before(year) + (0..month).map(|m| days_in(year, m)).sum::<u64>() + day - 1;
     // The first day of 1970 was a Thursday.
     let is_that_day = (days + 4) % 7 == weekday;
-    // Only a clock that is wrong by ages leads to a year that is too large.
+    // Four-digit years cannot overflow. A two-digit year can, if the clock is wrong by millions of years.
     let millis = (days * 86_400 + seconds).checked_mul(1000)?;
     is_that_day.then_some(UnixMillis::new(millis))
 }
 
-/// Days from the epoch to the first of January, from 1970 on.
+/// Returns the days from the epoch to the first of January of a year, which must not be before 1970.
 fn days_before(year: u64) -> u64 {
     let leap_years = |year: u64| year / 4 - year / 100 + year / 400;
     (year - 1970) * 365 + leap_years(year - 1) - leap_years(1969)
@@ -141,7 +142,8 @@ fn days_in(year: u64, month: u64) -> u64 {
     }
 }
 
-/// The year that ends in these two digits and is at most 50 years ahead.
+/// Returns the latest year that ends in these two digits and is at most 50 years after `now`
+/// (RFC 9110 §5.6.7).
 fn nearest_year(two_digits: u64, now: UnixMillis) -> u64 {
     let last = year_of(now) + 50;
     last - (last - two_digits) % 100
@@ -150,7 +152,7 @@ fn nearest_year(two_digits: u64, now: UnixMillis) -> u64 {
 fn year_of(now: UnixMillis) -> u64 {
     const MEAN_YEAR: u64 = 31_556_952_000;
     const DAY: u64 = 86_400_000;
-    // The mean may be a day ahead of the calendar or behind it.
+    // Around New Year, this estimate may be one year too high or too low.
     let year = 1970 + now.as_u64() / MEAN_YEAR;
     let today = now.as_u64() / DAY;
     if today < days_before(year) {

@@ -1,4 +1,5 @@
-//! The encodings of headers, settings and keys. The shells use some of them too.
+//! The encodings of headers, settings and keys. This module is public for the Worker and the npm
+//! package only.
 
 pub(crate) mod base64;
 pub mod hex;

@@ -1,9 +1,10 @@
-//! As much of Structured Field Values (RFC 9651) as an item that is a string needs: the string, and
-//! whether what follows it are parameters.
+//! The part of Structured Field Values (RFC 9651) that an `Idempotency-Key` header needs: a string with
+//! optional parameters. The values of the parameters are checked, but not returned.
 
 use core::str;
 
-/// The content of a string whose opening quote is taken off already, and what follows it.
+/// Reads a string whose opening quote is removed already. Returns the unescaped content and the text
+/// after the closing quote.
 pub(super) fn string(rest: &str) -> Option<(String, &str)> {
     let mut text = String::new();
     let mut characters = rest.chars();
@@ -19,7 +20,7 @@ pub(super) fn string(rest: &str) -> Option<(String, &str)> {
     }
 }
 
-/// Whether this is a list of well-formed parameters (§3.1.2), an empty one included.
+/// Returns whether a text is a list of well-formed parameters (§3.1.2). The list may be empty.
 pub(super) fn are_parameters(mut rest: &str) -> bool {
     while !rest.is_empty() {
         let parameter = rest.strip_prefix(';').map(|rest| rest.trim_start_matches(' '));
@@ -31,7 +32,7 @@ pub(super) fn are_parameters(mut rest: &str) -> bool {
     true
 }
 
-/// What follows a parameter: a name, and after `=` a bare item.
+/// Reads a parameter (a name, optionally with `=` and a bare item) and returns the text after it.
 fn after_parameter(text: &str) -> Option<&str> {
     if !text.starts_with(|first: char| first.is_ascii_lowercase() || first == '*') {
         return None;
@@ -45,7 +46,7 @@ fn after_parameter(text: &str) -> Option<&str> {
     }
 }
 
-/// What follows a bare item (§3.3).
+/// Reads a bare item (§3.3) and returns the text after it.
 fn after_bare_item(text: &str) -> Option<&str> {
     let rest = text.get(1..);
     match text.bytes().next()? {
@@ -53,8 +54,8 @@ fn after_bare_item(text: &str) -> Option<&str> {
         b'?' => rest?.strip_prefix(['0', '1']),
         b':' => after_bytes(rest?),
         b'@' => match number(rest?)? {
-            (Number::Integer, rest) => Some(rest),
-            (Number::Decimal, _) => None,
+            (NumberType::Integer, rest) => Some(rest),
+            (NumberType::Decimal, _) => None,
         },
         b'%' => after_display_string(rest?.strip_prefix('"')?),
         b'-' | b'0'..=b'9' => number(text).map(|(_, rest)| rest),
@@ -67,20 +68,22 @@ fn after_bare_item(text: &str) -> Option<&str> {
     }
 }
 
-/// A string's characters are visible ASCII and spaces.
+/// Reads a string of visible ASCII characters and spaces, without its opening quote, and returns the
+/// text after it (§3.3.3).
 fn after_string(text: &str) -> Option<&str> {
     let (content, rest) = string(text)?;
     content.bytes().all(|byte| (b' '..=b'~').contains(&byte)).then_some(rest)
 }
 
-/// Base64 up to the colon.
+/// Reads base64 up to the closing colon and returns the text after it (§3.3.5).
 fn after_bytes(text: &str) -> Option<&str> {
     let (content, rest) = text.split_once(':')?;
     let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
     content.bytes().all(is_base64).then_some(rest)
 }
 
-/// Visible ASCII, spaces, and other UTF-8 percent-encoded in lower case, up to the quote.
+/// Reads a display string up to its closing quote and returns the text after it (§3.3.8). Characters
+/// other than visible ASCII and spaces are UTF-8 in lower-case percent-encoding.
 fn after_display_string(text: &str) -> Option<&str> {
     let (content, rest) = text.split_once('"')?;
     let mut decoded = Vec::new();
@@ -104,21 +107,22 @@ fn hex(digit: u8) -> Option<u8> {
 }
 
 #[derive(PartialEq)]
-enum Number {
+enum NumberType {
     Integer,
     Decimal,
 }
 
-/// A number (§4.2.4): up to 15 digits, or up to 12 and one to three behind a point.
-fn number(text: &str) -> Option<(Number, &str)> {
+/// Reads a number and returns its type and the text after it (§4.2.4). An integer has up to 15 digits;
+/// a decimal has up to 12 digits before the point and 1 to 3 after it.
+fn number(text: &str) -> Option<(NumberType, &str)> {
     let is_digit = |byte: u8| byte.is_ascii_digit();
     let (whole, rest) = split_while(text.strip_prefix('-').unwrap_or(text), is_digit);
-    let Some(behind) = rest.strip_prefix('.') else {
-        return (1..=15).contains(&whole.len()).then_some((Number::Integer, rest));
+    let Some(after_point) = rest.strip_prefix('.') else {
+        return (1..=15).contains(&whole.len()).then_some((NumberType::Integer, rest));
     };
-    let (part, rest) = split_while(behind, is_digit);
-    let fits = (1..=12).contains(&whole.len()) && (1..=3).contains(&part.len());
-    fits.then_some((Number::Decimal, rest))
+    let (fraction, rest) = split_while(after_point, is_digit);
+    let fits = (1..=12).contains(&whole.len()) && (1..=3).contains(&fraction.len());
+    fits.then_some((NumberType::Decimal, rest))
 }
 
 fn split_while(text: &str, is_in: impl Fn(u8) -> bool) -> (&str, &str) {
@@ -131,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_are_told_from_what_is_none() {
+    fn well_formed_parameters_are_accepted_and_others_refused() {
         for good in [
             "",
             ";a",
