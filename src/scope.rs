@@ -1,4 +1,4 @@
-//! Whose key it is. Two tenants may choose the same key and must never meet.
+//! The owner of a key. Two tenants may choose the same key, and must never share a record.
 
 mod aliases;
 mod carried;
@@ -14,7 +14,7 @@ pub use sources::{ScopeSource, ScopeSources, SourceError};
 
 pub(crate) use schemes::split_scheme;
 
-use credential::Caller;
+use credential::ScopePart;
 
 use crate::business_key::BusinessKey;
 use crate::codec::hex::{hex, parse_hex};
@@ -23,7 +23,8 @@ use core::fmt;
 use minicbor::{Decode, Encode};
 use sha2::{Digest, Sha256};
 
-/// Whose keys these are: a hash, so that no credential is stored or logged.
+/// The owner of keys: a SHA-256 hash of the caller's credential or tenant, so that no credential is
+/// stored or logged.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(transparent)]
 pub struct Scope(
@@ -32,7 +33,8 @@ pub struct Scope(
     [u8; 32],
 );
 
-/// The name that a record is stored under: SHA-256 over scope and key, or over scope and number.
+/// The name that a record is stored under: SHA-256 over the scope and the idempotency key, or over the
+/// scope and the business key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(transparent)]
 pub struct ScopedKey(
@@ -42,29 +44,32 @@ pub struct ScopedKey(
 );
 
 impl Scope {
-    /// Derives the scope of a request from the one source, or the joined ones, that it carries.
-    /// `headers` are the request's, names in lower case.
+    /// Derives the scope of a request from the source, or the joined sources, that it contains.
+    /// `headers` are the request's headers, with names in lower case.
+    ///
+    /// Returns an error if the request contains no source or more than one alternative, or a credential
+    /// that changes or can be read in more than one way.
     pub fn derive<'a>(
         sources: &ScopeSources,
         aliases: &ScopeAliases,
         headers: impl Iterator<Item = (&'a str, &'a str)> + Clone,
     ) -> Result<Self, ScopeError> {
         let mut parts = Vec::new();
-        for (source, value) in sources.carried(headers)? {
-            parts.push((source, Caller::read(source, &value, aliases)?));
+        for (source, value) in sources.read(headers)? {
+            parts.push((source, ScopePart::read(source, &value, aliases)?));
         }
         Ok(match &parts[..] {
-            [(_, Caller::Tenant(tenant))] => Self::of_tenant(tenant),
-            [(source, Caller::Credential(value))] => {
+            [(_, ScopePart::Tenant(tenant))] => Self::of_tenant(tenant),
+            [(source, ScopePart::Credential(value))] => {
                 let [kind, name] = source.parts();
                 Self::hash(&[kind, name, value].map(str::as_bytes))
             }
             joined => {
-                let joined = joined.iter().flat_map(|(source, caller)| {
+                let joined = joined.iter().flat_map(|(source, part)| {
                     let [kind, name] = source.parts();
-                    match caller {
-                        Caller::Tenant(tenant) => ["tenant", name, tenant],
-                        Caller::Credential(value) => [kind, name, value],
+                    match part {
+                        ScopePart::Tenant(tenant) => ["tenant", name, tenant],
+                        ScopePart::Credential(value) => [kind, name, value],
                     }
                 });
                 let parts: Vec<_> = ["joined"].into_iter().chain(joined).collect();
@@ -73,32 +78,34 @@ impl Scope {
         })
     }
 
-    /// The scope of a tenant that `SCOPE_ALIASES` names.
+    /// Returns the scope of a tenant that `SCOPE_ALIASES` names.
     pub fn of_tenant(tenant: &str) -> Self {
         Self::hash(&[b"tenant", tenant.as_bytes()])
     }
 
-    /// The scope of a source of webhooks, whose events' ids are keys. It is no tenant's.
+    /// Returns the scope of a webhook source, whose event ids are used as keys. It never equals the
+    /// scope of a tenant.
     pub fn of_source(source: &str) -> Self {
         Self::hash(&[b"source", source.as_bytes()])
     }
 
-    /// The one scope that all callers without a credential share, where that is allowed.
+    /// Returns the scope that all callers without a credential share, if the settings allow such
+    /// callers.
     pub fn anonymous() -> Self {
         Self::hash(&[b"anonymous"])
     }
 
-    /// Reads what [`Scope::hex`] gives.
+    /// Parses the output of [`Scope::hex`].
     pub fn from_hex(text: &str) -> Option<Self> {
         parse_hex(text).map(Self)
     }
 
-    /// 64 hexadecimal digits, fit for logs.
+    /// Returns the hash as 64 hexadecimal digits, which may be logged.
     pub fn hex(&self) -> String {
         hex(&self.0)
     }
 
-    /// The hash itself.
+    /// Returns the 32 bytes of the hash.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -109,50 +116,53 @@ impl Scope {
 }
 
 impl ScopedKey {
-    /// How many shards the records are spread over: part of the storage layout, not a setting.
+    /// The number of shards. It is part of the storage layout and not a setting.
     pub const SHARDS: u16 = 256;
 
-    /// The storage name of `key` in `scope`. Being a hash, it has one length whatever the key's.
+    /// Derives the storage name of a key in a scope. The name is always 32 bytes long.
     pub fn new(scope: &Scope, key: &IdempotencyKey) -> Self {
         Self(hash_parts(b"oncekey key 1", &[&scope.0, key.as_str().as_bytes()]))
     }
 
-    /// The storage name of a business key in `scope`. It never meets the name of an idempotency key.
+    /// Derives the storage name of a business key in a scope. It never equals the name of an idempotency
+    /// key.
     pub fn of_business_key(scope: &Scope, business_key: &BusinessKey) -> Self {
         let parts = business_key.parts();
         let [method, path, pointer, value] = parts.each_ref().map(String::as_bytes);
         Self(hash_parts(b"oncekey number 1", &[&scope.0, method, path, pointer, value]))
     }
 
-    /// Which shard holds it, below [`ScopedKey::SHARDS`].
+    /// Returns the index of the shard that stores the record, below [`ScopedKey::SHARDS`].
     pub fn shard(&self) -> u8 {
         self.0[0]
     }
 
-    /// Any name that lies in this shard: for calls that are about all of it.
+    /// Returns a name that belongs to this shard, for calls that concern the whole shard.
+    #[doc(hidden)]
     pub fn in_shard(shard: u8) -> Self {
         let mut name = [0; 32];
         name[0] = shard;
         Self(name)
     }
 
-    /// Reads what [`ScopedKey::hex`] gives.
+    /// Parses the output of [`ScopedKey::hex`].
     pub fn from_hex(text: &str) -> Option<Self> {
         parse_hex(text).map(Self)
     }
 
-    /// 64 hexadecimal digits, fit for logs and for store keys.
+    /// Returns the hash as 64 hexadecimal digits, which may be logged and used as a storage key.
     pub fn hex(&self) -> String {
         hex(&self.0)
     }
 
-    /// The hash itself.
+    /// Returns the 32 bytes of the hash.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 }
 
-/// SHA-256 over parts that each carry their length, so that no two lists of parts read the same.
+/// Returns the SHA-256 of parts. The length of each part is hashed before it, so that two different
+/// lists of parts never give the same input.
 fn hash_parts(domain: &[u8], parts: &[&[u8]]) -> [u8; 32] {
     let mut hasher = Sha256::new();
     for part in core::iter::once(&domain).chain(parts) {
@@ -242,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_is_told_in_bytes_and_in_digits() {
+    fn a_hash_can_be_read_as_bytes_and_as_digits() {
         let scope = Scope::of_tenant("a");
         let name = ScopedKey::new(&scope, &IdempotencyKey::parse_bare("k").expect("a key"));
         assert_eq!((hex(scope.as_bytes()), hex(name.as_bytes())), (scope.hex(), name.hex()));

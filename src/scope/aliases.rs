@@ -1,15 +1,15 @@
-//! `SCOPE_ALIASES`: tenants that keep their keys when their credential changes.
+//! The setting `SCOPE_ALIASES`: tenants that keep their keys when their credential changes.
 
 use crate::codec::hex::parse_hex;
 use crate::codec::list::entries;
 use core::fmt;
 use sha2::{Digest, Sha256};
 
-/// Tenants that keep their keys when their credential changes.
+/// A map from the hashes of credentials to tenants. All credentials of a tenant have one scope.
 #[derive(Clone, Default)]
 pub struct ScopeAliases(Vec<([u8; 32], String)>);
 
-/// Why a list of aliases cannot be taken.
+/// Why a list of aliases cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AliasError {
@@ -17,13 +17,13 @@ pub enum AliasError {
     NotAPair,
     /// The part before the colon is not a SHA-256 in 64 hexadecimal digits.
     NotAHash,
-    /// One credential is given to two tenants.
+    /// The same credential is listed twice.
     GivenTwice,
 }
 
 impl ScopeAliases {
-    /// Reads `hash:tenant,hash:tenant`, where a hash is the hexadecimal SHA-256 of a source's whole
-    /// value. Several credentials may name one tenant.
+    /// Parses `hash:tenant,hash:tenant`. A hash is the SHA-256 of the whole value of a source in 64
+    /// hexadecimal digits. Several credentials may belong to the same tenant.
     pub fn parse(list: &str) -> Result<Self, AliasError> {
         let mut aliases: Vec<([u8; 32], String)> = Vec::new();
         for entry in entries(list) {
@@ -45,6 +45,7 @@ impl ScopeAliases {
         self.0.is_empty()
     }
 
+    /// Returns the tenant of a credential, if it has an alias.
     pub(super) fn tenant_of(&self, value: &str) -> Option<&str> {
         if self.0.is_empty() {
             return None;

@@ -1,4 +1,4 @@
-//! What a request carries of the sources of `SCOPE`.
+//! Reads the values of the sources of `SCOPE` from a request.
 
 use super::error::ScopeError;
 use super::schemes::is_bare_scheme;
@@ -6,9 +6,10 @@ use super::sources::{ScopeSource, ScopeSources};
 use crate::codec::percent;
 
 impl ScopeSources {
-    /// The sources that a request carries, with their values: those of one alternative, and all of
-    /// them. `headers` are the request's, names in lower case.
-    pub(super) fn carried<'a>(
+    /// Returns all sources of the one alternative that a request contains, with their values. `headers`
+    /// are the request's headers, with names in lower case. Returns an error if the request contains no
+    /// alternative, parts of several, or only a part of one.
+    pub(super) fn read<'a>(
         &self,
         headers: impl Iterator<Item = (&'a str, &'a str)> + Clone,
     ) -> Result<Vec<(&ScopeSource, String)>, ScopeError> {
@@ -37,7 +38,7 @@ impl ScopeSources {
 }
 
 impl ScopeSource {
-    /// What a request carries of it; `None` where there is nothing, or nothing in it.
+    /// Returns the value of the source in a request, or `None` if it is missing or empty.
     fn value<'a>(
         &self,
         headers: impl Iterator<Item = (&'a str, &'a str)>,
@@ -46,10 +47,10 @@ impl ScopeSource {
             Self::Header(name) => self.of_header(name, headers)?,
             Self::Cookie(name) => self.of_cookies(name, headers)?,
         };
-        // A client whose token is empty sends `Bearer` alone.
-        let says_nothing =
+        // A client whose token is empty sends only `Bearer`.
+        let is_blank =
             |value: &str| value.is_empty() || (self.has_schemes() && is_bare_scheme(value));
-        Ok(value.filter(|value| !says_nothing(value)))
+        Ok(value.filter(|value| !is_blank(value)))
     }
 
     fn of_header<'a>(
@@ -59,7 +60,7 @@ impl ScopeSource {
     ) -> Result<Option<String>, ScopeError> {
         let mut found = None;
         for (known, value) in headers.filter(|(known, _)| are_one_name(known, name)) {
-            // CGI and its heirs give `X_Api_Key` and `X-Api-Key` to the origin under one name.
+            // CGI-style servers read `X_Api_Key` and `X-Api-Key` as the same header.
             if known != name || found.is_some() {
                 return Err(ScopeError::Ambiguous(self.clone()));
             }
@@ -81,7 +82,7 @@ impl ScopeSource {
             }
             let pairs = cookies.split(';').filter_map(|pair| pair.trim().split_once('='));
             for (_, value) in pairs.filter(|(known, _)| known.trim_end() == name) {
-                // Of two, the origin may take the other one.
+                // The origin might use the other of two cookies with this name.
                 if found.is_some() {
                     return Err(ScopeError::Ambiguous(self.clone()));
                 }
@@ -92,14 +93,15 @@ impl ScopeSource {
     }
 }
 
-/// Whether two names, in lower case, are one to an origin that reads headers as CGI has them: with
-/// an underscore for all that is no letter or digit.
+/// Returns whether two header names, in lower case, are the same for a CGI-style origin, which replaces
+/// all characters other than letters and digits by underscores (RFC 3875 §4.1.18).
 fn are_one_name(one: &str, other: &str) -> bool {
     let folded = |byte: u8| if byte.is_ascii_alphanumeric() { byte } else { b'_' };
     one.bytes().map(folded).eq(other.bytes().map(folded))
 }
 
-/// The value of a cookie as origins read it: without quotes around it, escapes undone.
+/// Returns the value of a cookie as origins read it: without quotes around it, and with escapes
+/// decoded.
 fn plain_cookie(value: &str) -> Result<String, ScopeError> {
     let value = value.trim();
     let bare = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(value);
@@ -113,7 +115,7 @@ mod tests {
 
     fn carried(scope: &str, headers: &[(&str, &str)]) -> Result<Vec<String>, ScopeError> {
         let sources = ScopeSources::parse(scope).expect("sources");
-        let found = sources.carried(headers.iter().copied())?;
+        let found = sources.read(headers.iter().copied())?;
         Ok(found.into_iter().map(|(source, value)| format!("{source}: {value}")).collect())
     }
 

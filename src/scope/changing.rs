@@ -1,24 +1,24 @@
-//! Credentials that change by themselves: with each request, as a signature does, or with each
-//! refresh, as a JWT does. A retry with such a one would come from somebody else.
+//! Credentials that change by themselves: with each request, like a signature, or with each refresh,
+//! like a JWT. A retry with such a credential would get another scope, so the request is refused.
 //!
-//! They are known by their shape:
+//! Such a credential is recognized by its form:
 //!
-//! - a scheme that signs requests or answers challenges: `Digest`, `Hawk`, `DPoP`, `Negotiate`,
-//!   `SharedKey`, all that name a hash, as in `AWS4-HMAC-SHA256`; any scheme that is not known to
-//!   stay the same, where what belongs to it is `account:signature`;
+//! - a scheme that signs requests or responds to challenges: `Digest`, `Hawk`, `DPoP`, `Negotiate`,
+//!   `SharedKey`, a scheme that names a hash such as `AWS4-HMAC-SHA256`, or any unknown scheme with
+//!   credentials of the form `account:signature`;
 //! - a parameter that is a signature, a nonce or a time, as in `signature="…"` or `oauth_nonce=…`;
-//! - a time as such: `2026-11-30T12:00:00Z`, `20261130T120000Z`;
-//! - a token that carries its own expiry or signature: JWT and JWE, PASETO, Fernet, the signed or
+//! - a point in time: `2026-11-30T12:00:00Z`, `20261130T120000Z`;
+//! - a token that contains its own expiry or signature: JWT, JWE, PASETO, Fernet, and the signed or
 //!   encrypted session cookies of web frameworks.
 //!
-//! An opaque token that is refreshed cannot be told from an API key.
+//! An opaque token that is refreshed cannot be distinguished from an API key.
 
 use super::schemes::known_scheme;
 use crate::codec::base64;
 use crate::codec::percent;
 
-/// Whether a credential changes by itself. `parts` are its scheme and what belongs to it;
-/// `has_schemes`, whether it comes from a header whose values begin with a scheme.
+/// Returns whether a credential changes by itself. `parts` are its scheme and the rest of the value.
+/// `has_schemes` says whether the value is from a header whose values start with a scheme.
 pub(super) fn changes(value: &str, parts: Option<(&str, &str)>, has_schemes: bool) -> bool {
     let signs = match parts {
         Some((scheme, rest)) => {
@@ -26,13 +26,13 @@ pub(super) fn changes(value: &str, parts: Option<(&str, &str)>, has_schemes: boo
         }
         None => has_schemes && is_signing(value),
     };
-    // In a cookie, quotes, dots and the like may be escaped.
+    // A cookie may escape characters such as quotes and dots.
     let unescaped: Vec<u8> = percent::decoded(value.as_bytes()).collect();
     let unescaped = String::from_utf8_lossy(&unescaped);
-    signs || [value, &unescaped].into_iter().any(carries_what_changes)
+    signs || [value, &unescaped].into_iter().any(contains_changing_part)
 }
 
-/// Whether a scheme signs each request or answers a challenge.
+/// Returns whether a scheme signs each request or responds to a challenge.
 pub(super) fn is_signing(scheme: &str) -> bool {
     const NAMES: [&str; 24] = [
         "acs",
@@ -85,7 +85,8 @@ pub(super) fn is_signing(scheme: &str) -> bool {
         || (scheme.ends_with("signature") && !scheme.contains('='))
 }
 
-fn carries_what_changes(value: &str) -> bool {
+/// Returns whether a value contains anything that changes: a parameter, a time, a signature or a token.
+fn contains_changing_part(value: &str) -> bool {
     has_changing_parameter(value)
         || has_time(value.as_bytes())
         || has_signature(value)
@@ -93,12 +94,13 @@ fn carries_what_changes(value: &str) -> bool {
         || words(value).any(is_token)
 }
 
-/// The words of a value: what stands between blanks, quotes and the dividers of parameters.
+/// Splits a value into words at white space, quotes and the separators of parameters.
 fn words(value: &str) -> impl Iterator<Item = &str> {
     value.split([' ', '\t', ',', ';', '"', '\'', '=', '&', '?', '|', '~', '<', '>', '(', ')'])
 }
 
-/// Whether some `name=value` or `name: value` is a signature, a nonce or a time by its name.
+/// Returns whether any parameter (`name=value` or `name: value`) has the name of a signature, a nonce
+/// or a time.
 fn has_changing_parameter(value: &str) -> bool {
     const NAMES: [&str; 20] = [
         "sig",
@@ -124,7 +126,7 @@ fn has_changing_parameter(value: &str) -> bool {
     ];
     const ENDS: [&str; 4] = ["signature", "nonce", "timestamp", "hmac"];
     value.match_indices(['=', ':']).any(|(at, sign)| {
-        // At the end it is the padding of base64.
+        // Equals signs at the end are the padding of base64.
         let is_padding = sign == "=" && value[at..].bytes().all(|byte| byte == b'=');
         let before = value[..at].trim_end_matches([' ', '\t', '"', '\'']);
         let name = before
@@ -139,7 +141,7 @@ fn has_changing_parameter(value: &str) -> bool {
     })
 }
 
-/// Whether it holds a point in time as ISO 8601 has it, in its long or its short form.
+/// Returns whether a value contains a point in time in the extended or basic format of ISO 8601.
 fn has_time(value: &[u8]) -> bool {
     let is_like = |form: &[u8]| {
         value.windows(form.len()).any(|window| {
@@ -152,7 +154,8 @@ fn has_time(value: &[u8]) -> bool {
     is_like(b"0000-00-00T00:00") || is_like(b"00000000T000000")
 }
 
-/// Whether it is `account:signature`, where the signature is a hash in base64 with its padding.
+/// Returns whether a value is `account:signature` with a signature of 20, 32 or 64 bytes in padded
+/// base64.
 fn has_signature(value: &str) -> bool {
     value.rsplit_once(':').is_some_and(|(_, last)| {
         let is_hash = matches!(last.len(), 28 | 44 | 88) && last.ends_with('=');
@@ -160,7 +163,7 @@ fn has_signature(value: &str) -> bool {
     })
 }
 
-/// Whether a word is a token that carries its expiry or its signature.
+/// Returns whether a word is a token that contains its expiry or signature.
 fn is_token(word: &str) -> bool {
     is_jwt(word) || is_paseto(word) || is_fernet(word) || is_sealed(word)
 }
@@ -169,16 +172,16 @@ fn is_base64(part: &str) -> bool {
     part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_+/".contains(&byte))
 }
 
-/// Whether a word has the shape of a JWT: a signed one has three base64url parts (RFC 7515), an
-/// encrypted one five (RFC 7516), of which some may be empty. The first is a JSON object. Signed
-/// cookies of Django and Flask look alike, also compressed, with a full stop in front, and so does
-/// a JWT that was signed again, with one part more.
+/// Returns whether a word has the form of a JWT. A signed JWT has three base64url parts (RFC 7515), an
+/// encrypted JWT has five (RFC 7516), and some of the parts may be empty. The first part is a JSON
+/// object. These have the same form: signed cookies of Django and Flask, which start with a dot when
+/// they are compressed, and a JWT that was signed again and has one more part.
 fn is_jwt(word: &str) -> bool {
     let (body, starts): (_, &[&str]) = match word.strip_prefix('.') {
         Some(rest) => (rest, &["eJ"]),
         None => (word, &["eyJ", "eyA", "ewo", "ew0", "ewk"]),
     };
-    // A prefix of one letter: `s:` of Express.
+    // Express puts `s:` in front of a signed cookie.
     let body = body.strip_prefix("s:").unwrap_or(body);
     let mut parts = body.split(['.', ':']);
     starts.iter().any(|start| body.starts_with(start))
@@ -186,7 +189,7 @@ fn is_jwt(word: &str) -> bool {
         && parts.all(is_base64)
 }
 
-/// Whether a word has the shape of a PASETO: `v4.public.…`.
+/// Returns whether a word has the form of a PASETO token, such as `v4.public.…`.
 fn is_paseto(word: &str) -> bool {
     let word = word.to_ascii_lowercase();
     let mut parts = word.split('.');
@@ -197,14 +200,14 @@ fn is_paseto(word: &str) -> bool {
     is_version && matches!(purpose, Some("local" | "public")) && payload.is_some()
 }
 
-/// Whether a word has the shape of a Fernet token: a version, a time of 64 bits whose first are
-/// zero, and at least 64 bytes more.
+/// Returns whether a word has the form of a Fernet token: a version, a 64-bit time that starts with
+/// zero bits, and at least 64 more bytes.
 fn is_fernet(word: &str) -> bool {
     word.starts_with("gAAAAA") && word.len() >= 97 && is_base64(word)
 }
 
-/// Whether some word has the shape of a session cookie of Rails: base64, and a signature behind
-/// `--`. Padding is part of it.
+/// Returns whether any word has the form of a Rails session cookie: padded base64, `--` and a
+/// signature.
 fn has_session(value: &str) -> bool {
     value.split([' ', '\t', ',', ';', '"', '\'', '&']).any(|word| {
         word.rsplit_once("--").is_some_and(|(data, last)| {
@@ -215,8 +218,8 @@ fn has_session(value: &str) -> bool {
     })
 }
 
-/// Whether a word is a JSON object in base64 that carries a signature or a time of its own, as
-/// session cookies of Laravel do.
+/// Returns whether a word is a base64-encoded JSON object with a member for a signature or a time, like
+/// the session cookies of Laravel.
 fn is_sealed(word: &str) -> bool {
     const MEMBERS: [&str; 8] = [
         "\"iv\"",

@@ -1,10 +1,11 @@
-//! One spelling for a credential, so that a caller cannot be two by writing it in two ways.
+//! The canonical form of a credential. A caller cannot get a second scope by writing the same
+//! credential in another way.
 //!
-//! HTTP compares authentication schemes without case, and blanks between scheme and credentials do
-//! not count (RFC 9110 §11). A token in `Authorization` is one caller whatever its scheme, because
-//! many origins overlook the scheme; it is compared byte for byte. Whatever an origin could read in
-//! more than one way is refused: a comma, as between two header lines, a quote, more words than one,
-//! base64 that is not spelt as encoders spell it.
+//! HTTP compares authentication schemes without case, and ignores the number of spaces between the
+//! scheme and the credentials (RFC 9110 §11). A token in `Authorization` is the same caller under any
+//! scheme, because many origins ignore the scheme. Tokens are compared byte by byte. A value that an
+//! origin could read in more than one way is refused: with a comma (as between two header lines), a
+//! quote, more than one word, or base64 that an encoder would not write.
 
 use super::aliases::ScopeAliases;
 use super::changing::{changes, is_signing};
@@ -13,17 +14,18 @@ use super::schemes::{KNOWN_SCHEMES, known_scheme, split_scheme, usual_scheme};
 use super::sources::ScopeSource;
 use crate::codec::base64;
 
-/// What a source says of the caller.
+/// How one source identifies the caller.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Caller {
+pub(super) enum ScopePart {
     /// The tenant that `SCOPE_ALIASES` names for the credential.
     Tenant(String),
-    /// The credential, in its one spelling.
+    /// The credential in its canonical form.
     Credential(String),
 }
 
-impl Caller {
-    /// Reads the value of a source.
+impl ScopePart {
+    /// Reads the value of a source. Returns an error if the credential changes by itself or can be read
+    /// in more than one way.
     pub(super) fn read(
         source: &ScopeSource,
         value: &str,
@@ -35,8 +37,8 @@ impl Caller {
         let parts = split_scheme(value).filter(|(scheme, _)| {
             source.has_schemes() || known_scheme(scheme).is_some() || is_signing(scheme)
         });
-        // An alias is explicit, so it also admits what would otherwise be refused below. It holds
-        // for each spelling: the caller may not choose whether it does.
+        // The operator lists an alias explicitly, so it also allows credentials that are refused
+        // below. It applies to all spellings, so that a caller cannot avoid it.
         if !aliases.is_empty() {
             let spellings = spellings(source, value, parts);
             if let Some(tenant) = spellings.iter().find_map(|spelling| aliases.tenant_of(spelling))
@@ -48,7 +50,7 @@ impl Caller {
             return Err(ScopeError::ShortLivedToken);
         }
         let ambiguous = || ScopeError::Ambiguous(source.clone());
-        // Two header lines arrive joined by a comma, and an origin may take either of them.
+        // Two header lines arrive joined by a comma, and an origin may use either of them.
         if value.contains(',') {
             return Err(ambiguous());
         }
@@ -63,7 +65,8 @@ impl Caller {
             };
         };
         let scheme = usual_scheme(scheme);
-        // Names of parameters have no case, and keys that look like one do, so only small letters are taken.
+        // Names of parameters ignore case, but a key that looks like a parameter does not. So only
+        // lower-case names are accepted.
         let is_plain = parameter(rest)
             .is_none_or(|(name, _)| !name.bytes().any(|byte| byte.is_ascii_uppercase()));
         let rest = if scheme == "Basic" { rest.to_owned() } else { plain(rest) };
@@ -78,13 +81,13 @@ impl Caller {
     }
 }
 
-/// Stands for every scheme of `Authorization` whose credential is one token, and for none. Origins
-/// take a token with `Token` as with `Bearer`, or look at the last word alone, so the caller may not
-/// become another one by writing another scheme. The token is the secret; the scheme is not.
+/// Replaces the scheme of every `Authorization` value that is one token, and is added if there is no
+/// scheme. Some origins accept a token with `Token` as well as with `Bearer`, or read only the last
+/// word. So another scheme must not give the caller another scope.
 const ANY_SCHEME: &str = "Bearer";
 
-/// Returns the spellings under which an alias may name a value. Aliases are hashes, so each spelling has to be
-/// written out.
+/// Returns all spellings of a value that an alias may have. An alias is a hash, so each spelling has to
+/// be hashed and compared.
 fn spellings(source: &ScopeSource, value: &str, parts: Option<(&str, &str)>) -> Vec<String> {
     let mut spellings = vec![value.to_owned()];
     let mut add = |scheme: &str, rest: &str| {
@@ -112,8 +115,9 @@ fn spellings(source: &ScopeSource, value: &str, parts: Option<(&str, &str)>) -> 
     spellings
 }
 
-/// Returns what belongs to a scheme in one spelling: a parameter without blanks and quotes, and the parameter
-/// `token` as its value, because `Token token=a` is `Token a` (Rails).
+/// Returns the canonical form of the text after a scheme. A parameter is written without white space and
+/// quotes. The parameter `token` is replaced by its value, because Rails reads `Token token=a` as
+/// `Token a`.
 fn plain(rest: &str) -> String {
     let rest = match parameter(rest) {
         Some((name, value)) => format!("{name}={value}"),
@@ -122,14 +126,14 @@ fn plain(rest: &str) -> String {
     rest.strip_prefix("token=").map(str::to_owned).unwrap_or(rest)
 }
 
-/// Returns whether a value without blanks begins with a scheme, as in `Bearer:abc`.
+/// Returns whether a value without white space starts with a known scheme, as in `Bearer:abc`.
 fn begins_with_scheme(value: &str) -> bool {
     let end = value.find([':', '=', ';', '/']).unwrap_or(0);
     known_scheme(&value[..end]).is_some()
 }
 
-/// The name and the value of one parameter, such as `token="abc"` (RFC 9110 §11.2): the blanks
-/// around its equals sign and the quotes around its value do not count.
+/// Splits one parameter such as `token="abc"` (RFC 9110 §11.2) into its name and its value, without the
+/// white space around the equals sign and the quotes around the value.
 fn parameter(text: &str) -> Option<(&str, &str)> {
     const BLANKS: [char; 2] = [' ', '\t'];
     let (name, value) = text.split_once('=')?;
@@ -139,7 +143,7 @@ fn parameter(text: &str) -> Option<(&str, &str)> {
     let bare = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     let bare = bare.filter(|bare| !bare.is_empty() && !bare.contains(['"', '\\', ' ', '\t']));
     let bare = bare.or(Some(value).filter(|value| !value.contains('"')))?;
-    // Otherwise the equals sign is the padding of base64.
+    // If there is nothing else after the name, the equals signs are the padding of base64.
     (is_name && !bare.trim_matches('=').is_empty()).then_some((name, bare))
 }
 
@@ -151,13 +155,13 @@ mod tests {
         ScopeSource::Header("authorization".into())
     }
 
-    fn read(value: &str) -> Result<Caller, ScopeError> {
-        Caller::read(&authorization(), value, &ScopeAliases::default())
+    fn read(value: &str) -> Result<ScopePart, ScopeError> {
+        ScopePart::read(&authorization(), value, &ScopeAliases::default())
     }
 
     fn spelt(value: &str) -> String {
         match read(value) {
-            Ok(Caller::Credential(credential)) => credential,
+            Ok(ScopePart::Credential(credential)) => credential,
             other => panic!("{value}: {other:?}"),
         }
     }
@@ -212,8 +216,8 @@ mod tests {
         let source = ScopeSource::Header("x-auth".into());
         for (value, expected) in [("bearer  a", "Bearer a"), ("my  Key", "my  Key"), ("a", "a")] {
             assert_eq!(
-                Caller::read(&source, value, &ScopeAliases::default()),
-                Ok(Caller::Credential(expected.to_owned())),
+                ScopePart::read(&source, value, &ScopeAliases::default()),
+                Ok(ScopePart::Credential(expected.to_owned())),
                 "{value}"
             );
         }

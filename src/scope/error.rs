@@ -3,24 +3,25 @@
 use super::sources::{ScopeSource, ScopeSources};
 use core::fmt;
 
-/// Why a request has no scope. Its text says what is wrong, and then what to send.
+/// Why a request has no scope. The message says what is wrong, and then what to send.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ScopeError {
-    /// It carries none of the sources.
+    /// The request contains none of the sources.
     Missing(ScopeSources),
-    /// It carries some of several joined sources.
+    /// The request contains only a part of several joined sources.
     Incomplete(ScopeSources),
-    /// It carries more than one of the sources. The origin may look at another one than the scope.
+    /// The request contains more than one of the alternatives, and the origin may use another one than
+    /// the scope does.
     Several(ScopeSources),
-    /// It carries a token that changes at each refresh, or a signature that changes with each
-    /// request, which would give the caller new keys each time and charge a retry twice.
+    /// The credential is a token that changes with each refresh, or a signature that changes with each
+    /// request. A retry would get another scope and be executed a second time.
     ShortLivedToken,
-    /// The credential holds bytes that are not UTF-8. The platform puts one sign in place of all of
-    /// them, so two tenants could look alike.
+    /// The credential contains bytes that are not UTF-8. The platform replaces all such bytes by the
+    /// same character, so two tenants could get the same scope.
     Unreadable,
-    /// The source comes twice, in a second spelling of its name, or with a value that can be read in
-    /// two ways. The origin may take another one than the scope does.
+    /// The request contains the source twice, under another spelling of its name, or with a value that
+    /// can be read in two ways. The origin may use another value than the scope does.
     Ambiguous(ScopeSource),
 }
 

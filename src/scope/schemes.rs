@@ -1,7 +1,7 @@
-//! Authentication schemes (RFC 9110 §11.1): how they are usually written, and where they end.
+//! Authentication schemes (RFC 9110 §11.1).
 
-/// Schemes of credentials that stay the same, as they are usually written. The scope's hash is made
-/// of this spelling.
+/// Schemes whose credentials do not change by themselves, in their usual spelling. The scope is a hash
+/// over this spelling.
 pub(super) const KNOWN_SCHEMES: [&str; 17] = [
     "Bearer",
     "Basic",
@@ -22,24 +22,25 @@ pub(super) const KNOWN_SCHEMES: [&str; 17] = [
     "Klaviyo-API-Key",
 ];
 
-/// Whether a value is a scheme that comes without anything, which says nothing of the caller.
+/// Returns whether a value is only a known scheme, without credentials.
 pub(super) fn is_bare_scheme(value: &str) -> bool {
     known_scheme(value).is_some()
 }
 
-/// A scheme and what belongs to it, without the blanks between and around them.
+/// Splits a value into its scheme and its credentials, without the white space around them. Returns
+/// `None` if the value is one word.
 pub(crate) fn split_scheme(value: &str) -> Option<(&str, &str)> {
     const BLANKS: [char; 2] = [' ', '\t'];
     let (scheme, rest) = value.trim_matches(BLANKS).split_once(BLANKS)?;
     Some((scheme, rest.trim_start_matches(BLANKS)))
 }
 
-/// A scheme of credentials that stay the same, as it is usually written.
+/// Returns the usual spelling of a scheme, if its credentials are known not to change by themselves.
 pub(super) fn known_scheme(scheme: &str) -> Option<&'static str> {
     KNOWN_SCHEMES.into_iter().find(|known| known.eq_ignore_ascii_case(scheme))
 }
 
-/// A scheme as it is usually written; in small letters, where nobody knows.
+/// Returns the usual spelling of a known scheme, or an unknown scheme in lower case.
 pub(super) fn usual_scheme(scheme: &str) -> String {
     known_scheme(scheme).map_or_else(|| scheme.to_ascii_lowercase(), str::to_owned)
 }

@@ -1,28 +1,29 @@
-//! `SCOPE`: where a request says whose it is.
+//! The setting `SCOPE`: the headers and cookies that identify the caller.
 //!
-//! Several sources may be listed, and a request may carry one of them alone. If it could carry two,
-//! the origin might look at another one than the scope does, and a caller who adds a header to a
-//! retry would be somebody else here and the same one there. Sources that belong together are
-//! joined by `+`; a request has to carry all of them.
+//! The setting lists alternatives, and a request must contain exactly one of them. If a request could
+//! contain two, the origin might use another one than the scope does: a caller who adds a header to a
+//! retry would get another scope, but would still be the same caller at the origin. Sources that belong
+//! together are joined by `+`, and a request must contain all of them.
 
 use crate::canonical::is_token;
 use crate::codec::list::entries;
 use core::fmt;
 
-/// Where a request says who is calling.
+/// A header or a cookie that identifies the caller.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ScopeSource {
-    /// The value of this header, its name in lower case.
+    /// The value of the header with this name, in lower case.
     Header(String),
-    /// The value of this cookie.
+    /// The value of the cookie with this name.
     Cookie(String),
 }
 
-/// The sources of `SCOPE`: alternatives, each of one source or of several joined ones.
+/// The sources of `SCOPE`: a list of alternatives. Each alternative is one source, or several joined
+/// sources.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ScopeSources(pub(super) Vec<Vec<ScopeSource>>);
 
-/// Why a text is no list of sources.
+/// Why a text is not a list of sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SourceError {
@@ -33,14 +34,14 @@ pub enum SourceError {
 }
 
 impl ScopeSources {
-    /// Reads `header:NAME,cookie:NAME,header:NAME+header:NAME`.
+    /// Parses `header:NAME,cookie:NAME,header:NAME+header:NAME`.
     pub fn parse(text: &str) -> Result<Self, SourceError> {
         let mut known = Vec::new();
         let mut alternatives = Vec::new();
         for entry in entries(text) {
             let joined = entry.split('+').map(ScopeSource::parse);
             let mut joined = joined.collect::<Option<Vec<_>>>().ok_or(SourceError::NotASource)?;
-            // In one order, so that the setting's order is no part of the scope.
+            // Sorted, so that the order in the setting does not change the scope.
             joined.sort();
             known.extend(joined.clone());
             alternatives.push(joined);
@@ -60,7 +61,7 @@ impl ScopeSources {
         })
     }
 
-    /// Whether a header, its name in lower case, is one of the sources.
+    /// Returns whether a header is one of the sources. `name` is in lower case.
     pub fn has_header(&self, name: &str) -> bool {
         let mut all = self.0.iter().flatten();
         all.any(|source| matches!(source, ScopeSource::Header(own) if own == name))
@@ -68,7 +69,7 @@ impl ScopeSources {
 }
 
 impl Default for ScopeSources {
-    /// `header:X-Api-Key,header:Authorization`
+    /// Returns `header:X-Api-Key,header:Authorization`.
     fn default() -> Self {
         let header = |name: &str| vec![ScopeSource::Header(name.to_owned())];
         Self(vec![header("x-api-key"), header("authorization")])
@@ -77,7 +78,7 @@ impl Default for ScopeSources {
 
 impl ScopeSource {
     fn parse(text: &str) -> Option<Self> {
-        // A plus sign joins sources.
+        // A plus sign joins sources, so it cannot be part of a name.
         let is_name = |name: &str| is_token(name) && !name.contains('+');
         match text.trim().split_once(':') {
             Some(("header", name)) if is_name(name) => {
@@ -88,7 +89,7 @@ impl ScopeSource {
         }
     }
 
-    /// The kind and the name, as they are hashed.
+    /// Returns the kind and the name of the source, as the scope hashes them.
     pub(super) fn parts(&self) -> [&str; 2] {
         match self {
             Self::Header(name) => ["header", name],
@@ -96,15 +97,14 @@ impl ScopeSource {
         }
     }
 
-    /// Whether values of this source are credentials as HTTP defines them: a scheme, and what
-    /// belongs to it.
+    /// Returns whether the values of this source start with an authentication scheme (RFC 9110 §11.4).
     pub(super) fn has_schemes(&self) -> bool {
         matches!(self, Self::Header(name) if name == "authorization")
     }
 }
 
 impl fmt::Display for ScopeSource {
-    /// `the header X-Api-Key`
+    /// Writes the source as in `the header X-Api-Key`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cookie(name) => write!(f, "the cookie {name}"),
@@ -123,7 +123,8 @@ impl fmt::Display for ScopeSource {
 }
 
 impl fmt::Display for ScopeSources {
-    /// `the header X-Api-Key, or the header Authorization together with the cookie sid`
+    /// Writes the sources as in `the header X-Api-Key, or the header Authorization together with the
+    /// cookie sid`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, alternative) in self.0.iter().enumerate() {
             f.write_str(if at == 0 { "" } else { ", or " })?;
