@@ -74,7 +74,7 @@ struct BusinessKeyRule {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct BusinessKey {
     method: String,
-    /// The path in the [one spelling](Route::one_spelling) of its route.
+    /// The path in the [one spelling](Route::canonical_path) of its route.
     path: String,
     pointer: JsonPointer,
     value: String,
@@ -189,7 +189,7 @@ impl BusinessKey {
         path: &str,
         value: String,
     ) -> Option<Self> {
-        let path = route.one_spelling(method, path)?;
+        let path = route.canonical_path(method, path)?;
         Some(Self { method: method.to_owned(), path, pointer: rule.pointer.clone(), value })
     }
 

@@ -75,9 +75,6 @@ pub mod time;
 pub mod webhook;
 pub mod write_flow;
 
-// The names that those who use this crate know.
-pub use request::{form_key as form, forward, override_headers as disguise, path, route};
-
 // Whose key, and which.
 pub use key::{IdempotencyKey, KeyError};
 pub use request::form_key::{FieldName, FormKeyError};
@@ -87,7 +84,7 @@ pub use scope::{Scope, ScopeAliases, ScopeError, ScopeSource, ScopeSources, Scop
 pub use business_key::{BusinessKey, BusinessKeys};
 pub use fingerprint::{Fingerprint, FingerprintSecrets, Fingerprints};
 pub use lookup::LookUps;
-pub use request::override_headers::Disguise;
+pub use request::override_headers::OverrideHeader;
 pub use request::route::Route;
 
 // What a call decides, under which policy.

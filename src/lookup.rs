@@ -200,7 +200,7 @@ impl Template {
         // A value must not lead to another path: URL parsers resolve `..`, and many origins also
         // resolve `..%2F`.
         let path = target.split('?').next()?;
-        (!path::has_dots(path)).then_some(target)
+        (!path::has_dot_segments(path)).then_some(target)
     }
 }
 

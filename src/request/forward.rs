@@ -1,10 +1,16 @@
-//! How a gateway passes a request on to the origin, and what it changes in the response.
+//! The headers that a gateway changes when it sends a request to the origin and returns the response.
 
-/// Whether a header (in lower case) of a request goes on to the origin. `Host` is the origin's own, and
-/// the length is that of the body that is sent. `Expect` is between the caller and the gateway, which
-/// has met it: the body is here. `Idempotency-Attempt` is the gateway's to say, and so is how the
-/// request came: an origin believes that of a proxy, and a caller could say anything. Frameworks read
-/// `X_Forwarded_Host` as `X-Forwarded-Host`. `X-Forwarded-For` stays, for the platform has written it.
+/// Returns whether the gateway sends a request header to the origin. `name` is in lower case.
+///
+/// These headers are removed:
+///
+/// - `Host` and `Content-Length`: the platform sets them for the request to the origin.
+/// - `Expect`: the gateway has met it already by reading the body (RFC 9110 §10.1.1).
+/// - `Idempotency-Attempt`, `Forwarded` and `X-Forwarded-*`: the gateway writes its own. An origin
+///   trusts what a proxy says in them, so a caller must not be able to set them. An underscore counts
+///   as a hyphen, because some frameworks read `X_Forwarded_Host` as `X-Forwarded-Host`.
+///
+/// `X-Forwarded-For` is kept, because the platform writes it.
 pub fn is_forwarded(name: &str) -> bool {
     if matches!(name, "host" | "content-length" | "expect" | "idempotency-attempt" | "forwarded") {
         return false;
@@ -14,9 +20,9 @@ pub fn is_forwarded(name: &str) -> bool {
     name == "x-forwarded-for" || !is_own("x-forwarded-")
 }
 
-/// Returns what tells the origin how the request came to the gateway: by which scheme, for which host
-/// (RFC 7239, and the two older headers).
-pub fn how_it_came(scheme: &str, host: &str) -> [(&'static str, String); 3] {
+/// Returns the headers that tell the origin with which scheme and for which host the request reached
+/// the gateway: `Forwarded` (RFC 7239) and the two older headers.
+pub fn forwarded_headers(scheme: &str, host: &str) -> [(&'static str, String); 3] {
     [
         ("x-forwarded-proto", scheme.to_owned()),
         ("x-forwarded-host", host.to_owned()),
@@ -24,8 +30,9 @@ pub fn how_it_came(scheme: &str, host: &str) -> [(&'static str, String); 3] {
     ]
 }
 
-/// Whether a header (in lower case) of a response with this status leads to a resource: its value may
-/// name the origin, past the gateway.
+/// Returns whether a response header contains the URL of a resource, given the status of the response.
+/// `name` is in lower case. Such a URL may name the origin, so the gateway rewrites it (RFC 9110
+/// §10.2.2 and §8.7).
 pub fn is_link(name: &str, status: u16) -> bool {
     match name {
         "location" => matches!(status, 201 | 202 | 300..400),
@@ -34,25 +41,26 @@ pub fn is_link(name: &str, status: u16) -> bool {
     }
 }
 
-/// Returns the path below `upstream` that an URL on the origin leads to, with its query and fragment.
-/// `None` where it leads elsewhere. `upstream` has no slash at its end, and both are spelt as the
-/// platform's parser spells URLs.
-pub fn below_upstream<'a>(url: &'a str, upstream: &str) -> Option<&'a str> {
-    let below = url.strip_prefix(upstream)?;
+/// Returns the part of a URL after the base URL of the origin: path, query and fragment. Returns `None`
+/// if the URL is not below the base URL. `origin` must not end with a slash, and both URLs must be
+/// normalized by the platform's URL parser.
+pub fn path_below_origin<'a>(url: &'a str, origin: &str) -> Option<&'a str> {
+    let below = url.strip_prefix(origin)?;
     (below.is_empty() || below.starts_with(['/', '?', '#'])).then_some(below)
 }
 
-/// Whether a method only reads, so that a cache may hold the response to it.
+/// Returns whether a method is `GET` or `HEAD`, so that a cache may store the response (RFC 9110
+/// §9.2.3).
 pub fn is_read(method: &str) -> bool {
     matches!(method, "GET" | "HEAD")
 }
 
-/// Whether something between the gateway and the origin may send a request of this method a second
-/// time when a connection breaks, as RFC 9110 §9.2.2 allows for idempotent methods. workerd's fetch
-/// does so for a PUT or a DELETE without a body.
+/// Returns whether a client or proxy between the gateway and the origin may repeat a request of this
+/// method when a connection breaks. RFC 9110 §9.2.2 allows that for idempotent methods, and the `fetch`
+/// of workerd repeats a PUT or DELETE without a body.
 ///
-/// POST and PATCH are not idempotent, so nobody on the way may repeat them. Every other write needs
-/// a body that cannot be sent twice.
+/// POST and PATCH are not idempotent and must not be repeated. For every other write, the gateway
+/// sends a body stream, which cannot be sent twice.
 pub fn may_be_repeated(method: &str) -> bool {
     !matches!(method, "POST" | "PATCH")
 }
@@ -78,10 +86,10 @@ mod tests {
             assert!(!is_forwarded(name), "{name}");
         }
         assert!(is_forwarded("x-forwarded-for") && is_forwarded("x-forward") && is_forwarded("é"));
-        let told =
-            how_it_came("https", "[::1]:8787").map(|(name, value)| format!("{name}: {value}"));
+        let headers = forwarded_headers("https", "[::1]:8787")
+            .map(|(name, value)| format!("{name}: {value}"));
         assert_eq!(
-            told,
+            headers,
             [
                 "x-forwarded-proto: https",
                 "x-forwarded-host: [::1]:8787",
@@ -110,11 +118,11 @@ mod tests {
             ("http://api:81/base/x", None),
             ("https://api/base/x", None),
         ] {
-            assert_eq!(below_upstream(url, "http://api/base"), below, "{url}");
+            assert_eq!(path_below_origin(url, "http://api/base"), below, "{url}");
         }
-        assert_eq!(below_upstream("http://api/x", "http://api"), Some("/x"));
+        assert_eq!(path_below_origin("http://api/x", "http://api"), Some("/x"));
         for other in ["http://api.evil/x", "http://api:81/x", "http://api@evil/x"] {
-            assert_eq!(below_upstream(other, "http://api"), None, "{other}");
+            assert_eq!(path_below_origin(other, "http://api"), None, "{other}");
         }
     }
 

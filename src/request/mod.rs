@@ -1,7 +1,11 @@
-//! What a request says of itself: its path, its route, its key in a form, and what goes on to the origin.
+//! The parts of a request: its path, its route, the key in its form, and the headers that a gateway
+//! refuses or changes before it calls the origin.
 
 pub mod form_key;
+#[doc(hidden)]
 pub mod forward;
+#[doc(hidden)]
 pub mod override_headers;
+#[doc(hidden)]
 pub mod path;
 pub mod route;

@@ -1,45 +1,46 @@
-//! Requests that would be another thing at the origin than they are here.
+//! Headers that make a request a different request at the origin.
 //!
-//! A key protects what was compared: method, path, body, and whose request it is. A header that
-//! changes one of these on its way makes the comparison worth nothing, so a request with a key may
-//! not carry it. Without a key, the method that it names is judged beside the request's own.
+//! The gateway compares requests by method, path, body and caller. A header such as
+//! `X-HTTP-Method-Override` would make the origin use another method than the one that was compared.
+//! So the gateway refuses such a header on a request with a key. On a request without a key, it applies
+//! the rules for the header's method as well as those for the request's own method.
 //!
-//! Names are compared as careless origins compare them: of `X-HTTP-Method-Override` the letters
-//! alone count, for CGI and its heirs read `X_HTTP_Method_Override` as the same header.
+//! Only the letters and digits of a header name are compared, because CGI-style servers read
+//! `X_HTTP_Method_Override` as `X-HTTP-Method-Override`.
 
 use crate::codec::list::entries;
 use crate::codec::percent;
 use crate::scope::ScopeSources;
 use core::fmt;
 
-/// Whether a header wants a request to be taken for one with another method.
-fn names_another_method(name: &str) -> bool {
+/// Returns whether a header asks the origin to use another method than the request's.
+fn is_method_override(name: &str) -> bool {
     let letters = letters(name);
     ["methodoverride", "overridemethod", "httpmethod"].iter().any(|part| letters.contains(part))
         || matches!(&letters[..], "xmethod" | "xoriginalmethod")
 }
 
-/// Whether a header wants a request to be taken for one with another path. Some frameworks believe
-/// it, for a proxy in front of them is to write it: here that is the gateway, which passes on the
-/// path that it has judged and nothing else.
-pub fn names_another_path(name: &str) -> bool {
+/// Returns whether a header asks the origin to use another path than the request's. Some frameworks
+/// trust such a header, because they expect a proxy to write it. The gateway is that proxy and removes
+/// the header, so the origin uses the path that the gateway has checked.
+pub fn is_path_override(name: &str) -> bool {
     matches!(&letters(name)[..], "xoriginalurl" | "xrewriteurl")
 }
 
-/// The letters and digits of a name, in lower case.
+/// Returns the ASCII letters and digits of a name, in lower case.
 fn letters(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// The methods, in capitals, that an origin could take a request for: those that its headers name,
-/// and the pair `_method` of its query and its form, which frameworks read for the sake of plain
-/// HTML forms.
-pub fn other_methods<'a>(
+/// Returns the methods, in upper case, that an origin could use instead of the request's own. They are
+/// in override headers and in `_method` fields of the query and of a url-encoded form. Many frameworks
+/// read `_method`, because an HTML form can send only GET and POST.
+pub fn overridden_methods<'a>(
     headers: impl Iterator<Item = (&'a str, &'a str)>,
     query: Option<&str>,
     form: Option<&[u8]>,
 ) -> Vec<String> {
-    let in_headers = headers.filter(|(name, _)| names_another_method(name));
+    let in_headers = headers.filter(|(name, _)| is_method_override(name));
     let in_headers = in_headers.flat_map(|(_, value)| value.split(',').map(str::to_owned));
     let pairs = [query.map(str::as_bytes), form];
     let pairs = pairs.into_iter().flatten().flat_map(|pairs| {
@@ -55,39 +56,39 @@ pub fn other_methods<'a>(
     named.map(|method| method.trim().trim_matches('+').to_ascii_uppercase()).collect()
 }
 
-/// What would make a request another one at the origin.
+/// A header for which the gateway refuses a request with a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Disguise {
-    /// `X-HTTP-Method-Override` or one of its kind: the fingerprint says POST, the origin would do
-    /// something else.
+pub enum OverrideHeader {
+    /// `X-HTTP-Method-Override` or a similar header. The origin would use another method than the one
+    /// in the fingerprint.
     Method,
-    /// `Connection` names a header that says whose the request is or how its body is to be read.
-    /// Such a header ends here (RFC 9110 §7.6.1), so the caller would be somebody here and somebody
-    /// else there.
+    /// `Connection` lists a header that identifies the caller or says how to read the body. A header
+    /// listed there is not forwarded (RFC 9110 §7.6.1), so the origin would see another caller or
+    /// another body than the gateway does.
     Connection,
 }
 
-impl Disguise {
-    /// What a request with a key is refused for. `headers` are the request's, names in lower case;
-    /// `scope` is where the request says whose it is.
-    pub fn of<'a>(
+impl OverrideHeader {
+    /// Returns the first header for which a request with a key is refused. `headers` are the request's
+    /// headers, with names in lower case. `scope` lists the sources that identify the caller.
+    pub fn find<'a>(
         headers: impl Iterator<Item = (&'a str, &'a str)> + Clone,
         scope: &ScopeSources,
     ) -> Option<Self> {
-        if headers.clone().any(|(name, _)| names_another_method(name)) {
+        if headers.clone().any(|(name, _)| is_method_override(name)) {
             return Some(Self::Method);
         }
-        let counts = |name: &str| {
+        let must_reach_origin = |name: &str| {
             matches!(name, "cookie" | "content-type" | "content-encoding") || scope.has_header(name)
         };
         let connections = headers.filter(|(name, _)| *name == "connection");
         let mut named = connections.flat_map(|(_, value)| entries(value));
-        named.any(|name| counts(&name.to_ascii_lowercase())).then_some(Self::Connection)
+        named.any(|name| must_reach_origin(&name.to_ascii_lowercase())).then_some(Self::Connection)
     }
 }
 
-impl fmt::Display for Disguise {
+impl fmt::Display for OverrideHeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Method => "A request with an idempotency key cannot have X-HTTP-Method-Override or a similar header. Send the request with its actual method.",
@@ -100,9 +101,9 @@ impl fmt::Display for Disguise {
 mod tests {
     use super::*;
 
-    fn of(name: &str, value: &str) -> Option<Disguise> {
+    fn of(name: &str, value: &str) -> Option<OverrideHeader> {
         let scope = ScopeSources::parse("header:X-Api-Key,cookie:sid").expect("sources");
-        Disguise::of([(name, value)].into_iter(), &scope)
+        OverrideHeader::find([(name, value)].into_iter(), &scope)
     }
 
     const METHOD_HEADERS: [&str; 9] = [
@@ -120,22 +121,22 @@ mod tests {
     #[test]
     fn another_path_is_named_by_two_headers_in_any_spelling() {
         for name in ["x-original-url", "x-rewrite-url", "x_original_url", "x.rewrite_url"] {
-            assert!(names_another_path(name), "{name}");
+            assert!(is_path_override(name), "{name}");
         }
-        assert!(!names_another_path("x-original-host"));
+        assert!(!is_path_override("x-original-host"));
     }
 
     #[test]
     fn what_changes_the_request_on_its_way_is_refused() {
         for name in METHOD_HEADERS {
-            assert_eq!(of(name, "DELETE"), Some(Disguise::Method), "{name}");
+            assert_eq!(of(name, "DELETE"), Some(OverrideHeader::Method), "{name}");
         }
         for name in ["access-control-request-method", "x-payment-method", "method", "x-methods"] {
             assert_eq!(of(name, "DELETE"), None, "{name}");
         }
         for named in ["X-Api-Key", "close, cookie", "keep-alive ,CONTENT-TYPE", "content-encoding"]
         {
-            assert_eq!(of("connection", named), Some(Disguise::Connection), "{named}");
+            assert_eq!(of("connection", named), Some(OverrideHeader::Connection), "{named}");
         }
         for named in ["", "close", "keep-alive, x-other", "authorization", "x-api-key2"] {
             assert_eq!(of("connection", named), None, "{named}");
@@ -146,7 +147,7 @@ mod tests {
     #[test]
     fn the_methods_that_an_origin_could_take_it_for_are_listed() {
         let methods = |name: &str, value: &str, query: Option<&str>, form: Option<&str>| {
-            other_methods([(name, value)].into_iter(), query, form.map(str::as_bytes))
+            overridden_methods([(name, value)].into_iter(), query, form.map(str::as_bytes))
         };
         for name in METHOD_HEADERS {
             assert_eq!(methods(name, "delete", None, None), ["DELETE"], "{name}");

@@ -1,53 +1,56 @@
-//! Paths as a request spells them, and as an origin may read them.
+//! Paths of requests, and how an origin may read them.
 //!
-//! What is judged here and what the origin does with it must be about one path. So a path has one
-//! spelling first, [`normal`]; and where a rule protects something, it is asked of all the readings
-//! that an origin may have: escapes undone once or several times, parameters cut off, and a query that
-//! was escaped, backslashes as slashes, slashes to spare, capitals, dots that go up.
+//! The gateway and the origin must agree on the path of a request. So the gateway first normalizes each
+//! path with [`normalize`]. A rule that protects something is then checked against all readings that an
+//! origin may have. An origin may:
+//!
+//! - decode escapes once or several times;
+//! - remove path parameters (`;x`), or an escaped query;
+//! - take backslashes for slashes, and ignore repeated slashes and letter case;
+//! - resolve `.` and `..`.
 
 use crate::codec::percent;
 
-/// How often an origin, and what stands before it, may undo escapes.
+/// How often an origin and the proxies in front of it may decode escapes, in total.
 const ROUNDS: usize = 4;
 
-/// The one spelling of a path: no escape for what needs none (RFC 3986 §6.2.2.2). `/order%73` is
-/// `/orders` for everybody who keeps to that standard, so it may be no other path here. Every other
-/// escape stays as it is.
-pub fn normal(path: &str) -> String {
-    let mut spelt = String::with_capacity(path.len());
+/// Decodes the escapes of unreserved characters in a path (RFC 3986 §6.2.2.2). By that standard,
+/// `/order%73` and `/orders` are the same path. All other escapes are kept.
+pub fn normalize(path: &str) -> String {
+    let mut normalized = String::with_capacity(path.len());
     let mut rest = path;
     while let Some(at) = rest.find('%') {
         let (before, escape) = rest.split_at(at);
-        spelt.push_str(before);
+        normalized.push_str(before);
         let plain = percent::escaped(&escape.as_bytes()[1..]).filter(|byte| is_unreserved(*byte));
-        // Behind a percent sign that begins no escape, what is undone could complete one:
-        // `%%37%33` would become `%73`, which is `s`.
-        let plain = plain.filter(|_| !spelt.bytes().rev().take(2).any(|byte| byte == b'%'));
+        // After a percent sign that begins no escape, a decoded byte could complete one: `%%37%33`
+        // would become `%73`, which is `s`.
+        let plain = plain.filter(|_| !normalized.bytes().rev().take(2).any(|byte| byte == b'%'));
         let length = match plain {
             Some(byte) => {
-                spelt.push(char::from(byte));
+                normalized.push(char::from(byte));
                 3
             }
             None => {
-                spelt.push('%');
+                normalized.push('%');
                 1
             }
         };
         rest = &escape[length..];
     }
-    spelt.push_str(rest);
-    spelt
+    normalized.push_str(rest);
+    normalized
 }
 
-/// Whether some reading of a path goes up over its start: out of the part of a host that the
-/// gateway stands before. The platform has resolved what is spelt plainly; what is left is meant for
-/// an origin that reads more into it, such as `..%2f` or `..;`.
-pub fn leads_out(path: &str) -> bool {
+/// Returns whether any reading of a path goes above its root, and so out of the part of the origin that
+/// the gateway serves. The platform has already resolved plain `..` segments. This check finds those
+/// that only some origins see, such as `..%2f` and `..;`.
+pub fn leaves_root(path: &str) -> bool {
     readings(path).any(|reading| {
         let mut depth: usize = 0;
-        // By the letter a segment is one step, though it may hold slashes in escapes; whichever
-        // reading is less deep counts.
-        for segment in reading.by_letter {
+        // Read literally, a segment is one step even if it contains escaped slashes. The reading
+        // that is less deep counts.
+        for segment in reading.segments {
             let mut inside = depth;
             for piece in &segment {
                 match &piece[..] {
@@ -64,33 +67,34 @@ pub fn leads_out(path: &str) -> bool {
     })
 }
 
-/// Whether some reading of a path has a segment that leads nowhere or up: `.`, `..`.
-pub fn has_dots(path: &str) -> bool {
-    let mut pieces = readings(path).flat_map(|reading| reading.by_letter.into_iter().flatten());
+/// Returns whether any reading of a path has a segment `.` or `..`.
+pub fn has_dot_segments(path: &str) -> bool {
+    let mut pieces = readings(path).flat_map(|reading| reading.segments.into_iter().flatten());
     pieces.any(|piece| matches!(&piece[..], b"." | b".."))
 }
 
-/// Whether some reading of a path lies in this folder of the root: the folder's name and a slash
-/// behind it. Where dots go up, any segment of that name counts, for nobody knows how far up.
-pub fn lies_in(path: &str, folder: &str) -> bool {
+/// Returns whether any reading of a path is in this top-level folder, that is, starts with the folder's
+/// name and a slash. In a reading with `..`, a segment of that name counts at any position, because
+/// origins disagree on how far up `..` leads.
+pub fn is_in_folder(path: &str, folder: &str) -> bool {
     readings(path).any(|reading| {
-        let pieces: Vec<_> = reading.by_letter.into_iter().flatten().collect();
+        let pieces: Vec<_> = reading.segments.into_iter().flatten().collect();
         let goes_up = pieces.iter().any(|piece| piece == b"..");
         if goes_up && pieces.iter().any(|piece| piece == folder.as_bytes()) {
             return true;
         }
-        // Without a slash behind it, the name alone is the origin's.
+        // The name without a slash after it is not in the folder; the origin handles that path.
         let first = pieces.iter().position(|piece| is_step(piece));
         first.is_some_and(|at| pieces[at] == folder.as_bytes() && at + 1 < pieces.len())
     })
 }
 
-/// The readings of a path in which slashes to spare, parameters and capitals do not count: each
-/// spelt as a path in small letters.
-pub fn careless(path: &str) -> impl Iterator<Item = String> {
+/// Returns the readings of a path by origins that ignore repeated slashes, parameters and letter case.
+/// Each reading is a path in lower case.
+pub fn lenient_readings(path: &str) -> impl Iterator<Item = String> {
     readings(path).map(|reading| {
         let mut steps: Vec<Vec<u8>> = Vec::new();
-        for piece in reading.by_letter.into_iter().flatten() {
+        for piece in reading.segments.into_iter().flatten() {
             match &piece[..] {
                 b".." => drop(steps.pop()),
                 step if is_step(step) => steps.push(piece),
@@ -106,11 +110,11 @@ pub fn careless(path: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// A path after so many rounds of undoing escapes.
+/// A path after some rounds of decoding escapes.
 struct Reading {
-    /// The segments by the letter, each with the pieces that it falls into once its escapes are
-    /// undone: in small letters, without parameters.
-    by_letter: Vec<Vec<Vec<u8>>>,
+    /// The literal segments. Each is a list of the pieces that it splits into when its escapes are
+    /// decoded. The pieces are in lower case and have no parameters.
+    segments: Vec<Vec<Vec<u8>>>,
 }
 
 fn readings(path: &str) -> impl Iterator<Item = Reading> {
@@ -120,11 +124,11 @@ fn readings(path: &str) -> impl Iterator<Item = Reading> {
         if is_last {
             return None;
         }
-        // Parameters are cut off after escapes are undone, or before: `/.;x%2fy/..;/z` goes up only
-        // for who cuts first.
+        // An origin removes parameters before or after it decodes escapes: `/.;x%2fy/..;/z` goes up
+        // only if parameters are removed first.
         let cut: Vec<_> = spellings.iter().map(|spelling| cut_parameters(spelling)).collect();
         spellings.extend(cut);
-        // What undoes escapes before it looks for a query finds one behind `%3f`.
+        // An origin that decodes escapes before it looks for a query finds one after `%3f`.
         let cut: Vec<_> = spellings.iter().filter_map(|spelling| cut_query(spelling)).collect();
         spellings.extend(cut);
         spellings.sort();
@@ -139,7 +143,7 @@ fn readings(path: &str) -> impl Iterator<Item = Reading> {
     rounds.flatten()
 }
 
-/// Without what stands between a `;` (or a NUL) and the next slash.
+/// Removes everything between a `;` or a NUL and the next slash.
 fn cut_parameters(path: &[u8]) -> Vec<u8> {
     let mut is_parameter = false;
     let kept = path.iter().copied().filter(|&byte| {
@@ -150,13 +154,13 @@ fn cut_parameters(path: &[u8]) -> Vec<u8> {
 }
 
 impl Reading {
-    /// With one more round of escapes undone inside each segment.
+    /// Reads a path, and decodes escapes inside each segment once more.
     fn of(path: &[u8]) -> Self {
-        let by_letter = path.split(|&byte| is_slash(byte)).map(|segment| {
+        let segments = path.split(|&byte| is_slash(byte)).map(|segment| {
             let read: Vec<u8> = percent::decoded(segment).map(|b| b.to_ascii_lowercase()).collect();
             read.split(|&byte| is_slash(byte)).map(without_parameters).collect()
         });
-        Self { by_letter: by_letter.collect() }
+        Self { segments: segments.collect() }
     }
 }
 
@@ -164,12 +168,12 @@ fn without_parameters(piece: &[u8]) -> Vec<u8> {
     piece.split(|&byte| begins_parameter(byte)).next().unwrap_or_default().to_vec()
 }
 
-/// Returns whether a segment may end here: for programs in C at a NUL, too.
+/// Returns whether a segment may end at this byte. A program in C may end it at a NUL.
 fn begins_parameter(byte: u8) -> bool {
     matches!(byte, b';' | 0)
 }
 
-/// Returns the path up to a query or a fragment, if it has one.
+/// Returns the path before its query or fragment, if it has one.
 fn cut_query(path: &[u8]) -> Option<Vec<u8>> {
     let at = path.iter().position(|byte| matches!(byte, b'?' | b'#'))?;
     Some(path[..at].to_vec())
@@ -179,7 +183,7 @@ fn is_slash(byte: u8) -> bool {
     matches!(byte, b'/' | b'\\')
 }
 
-/// Whether a piece leads somewhere.
+/// Returns whether a piece is a step down: not empty, `.` or `..`.
 fn is_step(piece: &[u8]) -> bool {
     !matches!(piece, b"" | b"." | b"..")
 }
@@ -195,7 +199,7 @@ mod tests {
     #[test]
     fn parameters_are_cut_before_escapes_are_undone_or_after() {
         for path in ["/.;x%2fy/..;/z", "/;%2f/..;/z", "/%252e;x%2fy/..;/z", "/a/..;/..;/z"] {
-            assert!(leads_out(path), "{path}");
+            assert!(leaves_root(path), "{path}");
         }
         for path in [
             "/.;x%2fy/webhooks/dodo",
@@ -203,10 +207,10 @@ mod tests {
             "/webhooks;%2f/dodo",
             "//webhooks/%5c;/.;",
         ] {
-            assert!(lies_in(path, "webhooks"), "{path}");
+            assert!(is_in_folder(path, "webhooks"), "{path}");
         }
-        assert!(careless("/v1;x%2fy/orders").any(|reading| reading == "/v1/orders"));
-        assert!(!leads_out("/a;x%2fy/..;/z"));
+        assert!(lenient_readings("/v1;x%2fy/orders").any(|reading| reading == "/v1/orders"));
+        assert!(!leaves_root("/a;x%2fy/..;/z"));
     }
 
     #[test]
@@ -221,8 +225,8 @@ mod tests {
             ("/v1/%zz%41", "/v1/%zzA"),
             ("/%25%37%33", "/%2573"),
         ] {
-            assert_eq!(normal(path), spelling, "{path}");
-            assert_eq!(normal(spelling), spelling, "{path}");
+            assert_eq!(normalize(path), spelling, "{path}");
+            assert_eq!(normalize(spelling), spelling, "{path}");
         }
     }
 }

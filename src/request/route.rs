@@ -1,4 +1,4 @@
-//! Which requests a setting is about: a method and a path pattern.
+//! Routes: a method and a path pattern that say which requests a setting applies to.
 
 mod looser;
 
@@ -12,21 +12,21 @@ pub struct Route {
     segments: Vec<String>,
 }
 
-/// Why a text is no route.
+/// Why a text is not a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RouteError {
-    /// It is not `METHOD:/path`.
+    /// The text is not `METHOD:/path`.
     NotARoute,
-    /// The method is not in capital letters.
+    /// The method is not in upper case.
     BadMethod,
-    /// A `*` stands beside other characters of a segment.
+    /// A segment contains `*` together with other characters.
     BadWildcard,
 }
 
 impl Route {
-    /// Reads `METHOD:/path`. A segment `*` stands for one segment, and as the last one for all that
-    /// follow, at least one. The method may be `*` too.
+    /// Parses `METHOD:/path`. A segment `*` matches one segment; as the last segment it matches one or
+    /// more. The method may be `*` for all methods.
     pub fn parse(text: &str) -> Result<Self, RouteError> {
         let (method, path) = text.split_once(':').ok_or(RouteError::NotARoute)?;
         let path = path.strip_prefix('/').ok_or(RouteError::NotARoute)?;
@@ -40,7 +40,8 @@ impl Route {
         Ok(Self { method: method.to_owned(), segments })
     }
 
-    /// Whether a request is meant. Paths are compared as they stand, without the query.
+    /// Returns whether the route matches a request. Paths are compared byte by byte. `path` has no
+    /// query.
     pub fn matches(&self, method: &str, path: &str) -> bool {
         if self.method != "*" && self.method != method {
             return false;
@@ -63,36 +64,38 @@ impl Route {
         segments.next().is_none()
     }
 
-    /// Returns whether an origin that is careless with paths could take a request for one that is
-    /// meant: with escapes, capitals, slashes to spare, parameters, a front controller's name before
-    /// the path (`/index.php/v1/orders`) or a format behind it (`/v1/orders.json`). For rules that
-    /// must not be gone past by another spelling; the path by the letter is among them.
+    /// Returns whether a lenient origin could read the path so that the route [matches](Self::matches)
+    /// it. Such an origin ignores escapes, letter case, repeated slashes, parameters, the name of a
+    /// front controller (`/index.php/v1/orders`) or a format (`/v1/orders.json`). Rules that must not be
+    /// bypassed by another spelling use this check. A path that the route matches also passes it.
     pub fn could_match(&self, method: &str, path: &str) -> bool {
-        self.one_spelling(method, path).is_some()
+        self.canonical_path(method, path).is_some()
     }
 
-    /// Returns the one spelling of all the paths that a careless origin could take for the same path
-    /// of this route; `None` for requests that this route [could not](Self::could_match) mean.
+    /// Returns the canonical form of a path on this route, or `None` if the route [cannot
+    /// match](Self::could_match) the request. Paths that a lenient origin could read as the same path
+    /// have the same canonical form.
     ///
-    /// What the route spells out is spelt as in the route. What its wildcards stand for is in small
-    /// letters, without what a careless origin overlooks. So a path in small letters without dots,
-    /// escapes and parameters is its own one spelling.
-    pub fn one_spelling(&self, method: &str, path: &str) -> Option<String> {
+    /// Segments that the route names are written as in the route. Segments that a wildcard matches are
+    /// in lower case, without the parts that a lenient origin ignores. A path in lower case without
+    /// dots, escapes and parameters is already canonical.
+    pub fn canonical_path(&self, method: &str, path: &str) -> Option<String> {
         if self.method != "*" && self.method != method {
             return None;
         }
-        let careless = path::careless(path);
-        let found = careless.filter_map(|reading| {
+        let readings = path::lenient_readings(path);
+        let found = readings.filter_map(|reading| {
             let steps: Vec<&str> = reading.split('/').filter(|step| !step.is_empty()).collect();
-            looser::readings(&steps).iter().find_map(|steps| self.spelt(steps))
+            looser::readings(&steps).iter().find_map(|steps| self.match_steps(steps))
         });
-        // The shortest one is without all that can be overlooked.
+        // The shortest reading has none of the parts that an origin may ignore.
         let loosest = found.min_by(|one, other| (one.len(), one).cmp(&(other.len(), other)));
         loosest.or_else(|| self.matches(method, path).then(|| path.to_owned()))
     }
 
-    /// Returns the path of these steps, as far as they are spelt in the route.
-    fn spelt(&self, steps: &[&str]) -> Option<String> {
+    /// Matches the steps of a lenient reading against the route and returns their path, with the
+    /// spelling of the route where it names a segment.
+    fn match_steps(&self, steps: &[&str]) -> Option<String> {
         let mut spelt = String::new();
         let mut steps = steps.iter();
         let wanted = self.segments.iter().filter(|segment| !segment.is_empty());
@@ -118,37 +121,37 @@ impl Route {
         if steps.next().is_some() {
             return None;
         }
-        // Without a wildcard, it is the route's own path to the letter.
-        Some(if self.is_spelt_out() { format!("/{}", self.segments.join("/")) } else { spelt })
+        // A route without a wildcard has only one path: its own.
+        Some(if self.has_no_wildcard() { format!("/{}", self.segments.join("/")) } else { spelt })
     }
 
-    fn is_spelt_out(&self) -> bool {
+    fn has_no_wildcard(&self) -> bool {
         !self.segments.iter().any(|segment| segment == "*")
     }
 }
 
-/// Returns the rule for a request, of several that [could be meant](Route::could_match) the first. A
-/// rule whose route spells out the request's path comes before one that only a careless origin would
-/// take.
+/// Returns the rule for a request: the first one whose route [could match](Route::could_match). If that
+/// route does not match literally, a rule whose route has no wildcard and matches literally takes
+/// precedence.
 pub(crate) fn rule_for<'r, T>(
     rules: &'r [(Route, T)],
     method: &str,
     path: &str,
 ) -> Option<&'r (Route, T)> {
     let first = rules.iter().find(|(route, _)| route.could_match(method, path))?;
-    let is_exact = |route: &Route| route.is_spelt_out() && route.matches(method, path);
+    let is_exact = |route: &Route| route.has_no_wildcard() && route.matches(method, path);
     let exact = rules.iter().find(|(route, _)| is_exact(route));
     Some(exact.filter(|_| !first.0.matches(method, path)).unwrap_or(first))
 }
 
-/// Returns what all rules for a request say: those that mean it by the letter, or, where there are
-/// none, those that it [could be meant](Route::could_match) by.
+/// Returns the values of all rules whose route matches a request. If no route matches literally, returns
+/// those whose route [could match](Route::could_match).
 pub fn rules_for<'r, T>(rules: &'r [(Route, T)], method: &str, path: &str) -> Vec<&'r T> {
-    let of = |is_meant: &dyn Fn(&Route) -> bool| -> Vec<&'r T> {
-        rules.iter().filter(|(route, _)| is_meant(route)).map(|(_, rule)| rule).collect()
+    let of = |matches_route: &dyn Fn(&Route) -> bool| -> Vec<&'r T> {
+        rules.iter().filter(|(route, _)| matches_route(route)).map(|(_, rule)| rule).collect()
     };
-    let by_letter = of(&|route| route.matches(method, path));
-    if by_letter.is_empty() { of(&|route| route.could_match(method, path)) } else { by_letter }
+    let literal = of(&|route| route.matches(method, path));
+    if literal.is_empty() { of(&|route| route.could_match(method, path)) } else { literal }
 }
 
 impl fmt::Display for RouteError {
@@ -255,7 +258,7 @@ mod tests {
             ("POST:/v1/*", "/v1/", None),
         ] {
             let route = Route::parse(route).unwrap();
-            assert_eq!(route.one_spelling("POST", path).as_deref(), spelt, "{path}");
+            assert_eq!(route.canonical_path("POST", path).as_deref(), spelt, "{path}");
         }
     }
 

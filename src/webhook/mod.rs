@@ -271,7 +271,7 @@ pub fn fingerprints() -> Fingerprints {
 /// trusts requests to these paths, because the gateway has checked their signatures. Requests with
 /// another spelling of the path must not get there unchecked.
 pub fn is_inbound(path: &str) -> bool {
-    path.starts_with(PATH) || path::lies_in(path, FOLDER)
+    path.starts_with(PATH) || path::is_in_folder(path, FOLDER)
 }
 
 impl fmt::Debug for WebhookMessage<'_> {

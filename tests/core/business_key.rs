@@ -7,7 +7,7 @@ use oncekey::business_key::{
 };
 use oncekey::canonical::PointerError;
 use oncekey::lookup::LookUpError;
-use oncekey::route::RouteError;
+use oncekey::request::route::RouteError;
 use oncekey::{
     BusinessKeys, Completion, Decision, Dialect, Execution, LookUps, Millis, Rejection, Scope,
     ScopedKey, StoredResponse,

@@ -2,19 +2,19 @@
 
 use oncekey::business_key::BusinessKeyUnreadable;
 use oncekey::client::intent::{EntryError, SendError};
-use oncekey::form::FieldNameError;
+use oncekey::request::form_key::FieldNameError;
 use oncekey::scope::AliasError;
 use oncekey::webhook::target::TargetError;
 use oncekey::webhook::{SourcesError, WebhookError, WebhookSecretError};
-use oncekey::{Disguise, IdempotencyKey, RecordError};
+use oncekey::{IdempotencyKey, OverrideHeader, RecordError};
 use std::fmt::Display;
 
 #[test]
 fn every_error_says_what_is_wrong() {
     let key = IdempotencyKey::parse_bare("order-1042").expect("a key");
     let errors: &[(&dyn Display, &str)] = &[
-        (&Disguise::Method, "X-HTTP-Method-Override"),
-        (&Disguise::Connection, "Connection"),
+        (&OverrideHeader::Method, "X-HTTP-Method-Override"),
+        (&OverrideHeader::Connection, "Connection"),
         (&BusinessKeyUnreadable::Broken, "unique names"),
         (&BusinessKeyUnreadable::OtherType, "one Content-Type, application/json"),
         (&BusinessKeyUnreadable::Charset, "UTF-8"),

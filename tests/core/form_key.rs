@@ -1,7 +1,7 @@
 //! The key in a form's field: what is taken, what is cut out, and what is refused.
 
-use oncekey::form::{
-    FieldName, FieldNameError, FormKeyError, Taken, has_fields, one_key, take_key,
+use oncekey::request::form_key::{
+    FieldName, FieldNameError, FormKeyError, SplitForm, has_fields, merge_keys, take_key,
 };
 use oncekey::{Dialect, IdempotencyKey, KeyError, Rejection};
 use proptest::collection::vec;
@@ -15,7 +15,7 @@ fn field() -> FieldName {
     FieldName::parse("key").unwrap()
 }
 
-fn take(content_type: &str, body: impl AsRef<[u8]>) -> Result<Taken, FormKeyError> {
+fn take(content_type: &str, body: impl AsRef<[u8]>) -> Result<SplitForm, FormKeyError> {
     take_key(content_type, body.as_ref().to_vec(), &field())
 }
 
@@ -270,11 +270,11 @@ fn only_forms_have_fields() {
 #[test]
 fn header_and_field_may_both_carry_the_key_if_it_is_one() {
     let [one, other] = ["k-1", "k-2"].map(|text| IdempotencyKey::parse_bare(text).ok());
-    assert_eq!(one_key(None, None), Ok(None));
-    assert_eq!(one_key(one.clone(), None), Ok(one.clone()));
-    assert_eq!(one_key(None, one.clone()), Ok(one.clone()));
-    assert_eq!(one_key(one.clone(), one.clone()), Ok(one.clone()));
-    assert_eq!(one_key(one, other), Err(FormKeyError::Differs));
+    assert_eq!(merge_keys(None, None), Ok(None));
+    assert_eq!(merge_keys(one.clone(), None), Ok(one.clone()));
+    assert_eq!(merge_keys(None, one.clone()), Ok(one.clone()));
+    assert_eq!(merge_keys(one.clone(), one.clone()), Ok(one.clone()));
+    assert_eq!(merge_keys(one, other), Err(FormKeyError::Differs));
 }
 
 #[test]
@@ -396,8 +396,8 @@ proptest! {
     ) {
         for (content_type, body) in [(PAIRS, pairs), (PARTS, parts)] {
             match take(content_type, &body) {
-                Ok(Taken { key: None, body: rest }) => prop_assert_eq!(rest, body),
-                Ok(Taken { key: Some(_), body: rest }) => {
+                Ok(SplitForm { key: None, body: rest }) => prop_assert_eq!(rest, body),
+                Ok(SplitForm { key: Some(_), body: rest }) => {
                     prop_assert!(rest.len() < body.len());
                     let again = take(content_type, &rest).unwrap();
                     prop_assert_eq!((again.key, again.body), (None, rest));

@@ -1,6 +1,8 @@
 //! Paths as an origin may read them, as a table of spellings and by chance.
 
-use oncekey::path::{careless, has_dots, leads_out, lies_in, normal};
+use oncekey::request::path::{
+    has_dot_segments, is_in_folder, leaves_root, lenient_readings, normalize,
+};
 use oncekey::{LookUps, Route};
 use proptest::prelude::*;
 
@@ -19,8 +21,8 @@ fn a_path_has_one_spelling() {
         ("/%c3%a9", "/%c3%a9"),
         ("/é%41", "/éA"),
     ] {
-        assert_eq!(normal(path), spelt, "{path}");
-        assert_eq!(normal(spelt), spelt, "once is enough: {path}");
+        assert_eq!(normalize(path), spelt, "{path}");
+        assert_eq!(normalize(spelt), spelt, "once is enough: {path}");
     }
 }
 
@@ -47,7 +49,7 @@ fn what_goes_up_over_the_start_leads_out() {
         // A dot is no step, also where only the last round of undoing sees it.
         "/.%2525252f..",
     ] {
-        assert!(leads_out(path), "{path}");
+        assert!(leaves_root(path), "{path}");
     }
     for path in [
         "",
@@ -61,7 +63,7 @@ fn what_goes_up_over_the_start_leads_out() {
         "/%",
         "/a%2fb/..;/c",
     ] {
-        assert!(!leads_out(path), "{path}");
+        assert!(!leaves_root(path), "{path}");
     }
 }
 
@@ -76,19 +78,19 @@ fn a_folder_is_found_in_every_reading() {
         "/a%2fb/..;/hooks/a",
         "/x/..%252fhooks/a",
     ] {
-        assert!(lies_in(path, "hooks"), "{path}");
+        assert!(is_in_folder(path, "hooks"), "{path}");
     }
     for path in ["/hooks", "/a/hooks/b", "/hookss/a", "/", "", "/x/../y"] {
-        assert!(!lies_in(path, "hooks"), "{path}");
+        assert!(!is_in_folder(path, "hooks"), "{path}");
     }
 }
 
 #[test]
 fn dots_go_up_where_slashes_parameters_and_capitals_do_not_count() {
     for path in ["/V1//orders/", "/v1/x/..;/orders", "/v1/%2e/orders;a=b", "/..;/v1%2forders"] {
-        assert!(careless(path).any(|reading| reading == "/v1/orders"), "{path}");
+        assert!(lenient_readings(path).any(|reading| reading == "/v1/orders"), "{path}");
     }
-    assert!(!careless("/v1/x/orders").any(|reading| reading == "/v1/orders"));
+    assert!(!lenient_readings("/v1/x/orders").any(|reading| reading == "/v1/orders"));
 }
 
 #[test]
@@ -118,10 +120,10 @@ proptest! {
         path in "(/|%2[ef5]|%5c|\\.|;|\\\\|%|[aA]|webhooks|\\PC){0,24}",
     ) {
         let path = format!("/{path}");
-        let spelt = normal(&path);
-        prop_assert_eq!(normal(&spelt), spelt.clone());
-        prop_assert_eq!(leads_out(&path), leads_out(&spelt));
-        let _ = (lies_in(&path, "webhooks"), has_dots(&path), careless(&path).count());
+        let spelt = normalize(&path);
+        prop_assert_eq!(normalize(&spelt), spelt.clone());
+        prop_assert_eq!(leaves_root(&path), leaves_root(&spelt));
+        let _ = (is_in_folder(&path, "webhooks"), has_dot_segments(&path), lenient_readings(&path).count());
         // A rule that is by the letter also holds for whoever reads carelessly.
         let route = Route::parse("POST:/*").unwrap();
         prop_assert!(!route.matches("POST", &path) || route.could_match("POST", &path));
@@ -134,6 +136,6 @@ proptest! {
         dots in prop::sample::select(vec!["..;", "..%2f", "%2e%2e%2f", "..%5c", "%252e%252e"]),
     ) {
         let path = format!("/{}{}x", steps.iter().map(|one| format!("{one}/")).collect::<String>(), format!("{dots}/").repeat(ups));
-        prop_assert_eq!(leads_out(&path), ups > steps.len(), "{}", path);
+        prop_assert_eq!(leaves_root(&path), ups > steps.len(), "{}", path);
     }
 }

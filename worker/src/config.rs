@@ -7,7 +7,7 @@ use crate::sandbox;
 use oncekey::admin_token::AdminToken;
 use oncekey::canonical::JsonPointer;
 use oncekey::codec::list::entries;
-use oncekey::route::rules_for;
+use oncekey::request::route::rules_for;
 use oncekey::webhook::Sources;
 use oncekey::{
     BusinessKeys, Dialect, ExpiredKey, FailCause, FieldName, FingerprintSecrets, LookUps, Millis,

@@ -22,7 +22,7 @@ use http::context::Caller;
 use http::cors;
 use http::request::Incoming;
 use http::response::Answer;
-use oncekey::path::leads_out;
+use oncekey::request::path::leaves_root;
 use oncekey::webhook::is_inbound;
 use oncekey::{Dialect, Rejection, RequestKind};
 use platform::{panic, random};
@@ -77,7 +77,7 @@ const NO_WAY_OUT: &str =
 
 /// The answer to a request, and what is left to do once it has gone out.
 async fn respond(caller: &Caller, incoming: Incoming) -> Outcome {
-    if leads_out(&incoming.path) {
+    if leaves_root(&incoming.path) {
         caller.reject(&Rejection::Invalid(NO_WAY_OUT.to_owned())).into()
     } else if let Some(page) = pages::answer(caller, &incoming).await {
         page.into()

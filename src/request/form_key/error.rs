@@ -1,23 +1,23 @@
-//! Why a form's key cannot be told.
+//! Why the key of a form cannot be read.
 
 use crate::key::KeyError;
 use core::fmt;
 
-/// Why a form's key cannot be told.
+/// Why the key of a form cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FormKeyError {
-    /// What is in the field is no key.
+    /// The value of the field is not a valid key.
     Malformed(KeyError),
-    /// The field is there more than once.
+    /// The form has the field more than once.
     Twice,
-    /// The header carries another key.
+    /// The header and the field contain different keys.
     Differs,
-    /// The field is a file.
+    /// The field is a file upload.
     File,
-    /// One reader finds the field here, and another does not.
+    /// Some readers would find the field in this form, and others would not.
     Ambiguous,
-    /// The field's name is in a multipart body that cannot be taken apart.
+    /// The body is a multipart form that cannot be parsed, but it contains the name of the field.
     Unreadable,
 }
 

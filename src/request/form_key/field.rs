@@ -1,60 +1,62 @@
-//! The field of a form that carries the key: its name, and where it was found.
+//! The form field that contains the key: its name, and its position in a body.
 
 use super::error::FormKeyError;
 use crate::key::IdempotencyKey;
 use core::fmt;
 use core::ops::Range;
 
-/// The name of the form field that may carry the key.
+/// The name of the form field that may contain the key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FieldName(String);
 
-/// Why a text is no name for the field.
+/// Why a text is not a valid name for the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FieldNameError {
-    /// Too long, empty, or with a character that forms have to spell in another way.
+    /// The name is empty or too long, or contains a character that forms escape or that readers
+    /// handle differently.
     NotAName,
-    /// The name `_charset_`.
+    /// The name is `_charset_`, which browsers fill in themselves.
     FilledInByBrowsers,
 }
 
 impl FieldName {
-    /// The longest name, in characters (which are bytes).
+    /// The maximum length of a name, in characters (all are ASCII, so also in bytes).
     pub const MAX_LENGTH: usize = 64;
 
-    /// Takes 1 to 64 visible ASCII characters, without those that a form has to escape or that
-    /// readers do not agree on.
+    /// Parses a name of 1 to 64 visible ASCII characters. Characters that a form has to escape or that
+    /// readers handle differently are not allowed.
     pub fn parse(text: &str) -> Result<Self, FieldNameError> {
         let fits = |byte: &u8| byte.is_ascii_graphic() && !b"\"&=%+;\\".contains(byte);
         if !(1..=Self::MAX_LENGTH).contains(&text.len()) || !text.as_bytes().iter().all(fits) {
             return Err(FieldNameError::NotAName);
         }
-        // HTML, "constructing the entry list": it always holds the charset's name.
+        // HTML, "constructing the entry list": browsers set this field to the name of the charset.
         if text.eq_ignore_ascii_case("_charset_") {
             return Err(FieldNameError::FilledInByBrowsers);
         }
         Ok(Self(text.to_owned()))
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// The field in a body.
-pub(super) struct Found {
+/// The key field that was found in a body.
+pub(super) struct FoundField {
     pub(super) value: Vec<u8>,
-    /// What is to be cut out.
+    /// The bytes to remove from the body.
     pub(super) bytes: Range<usize>,
 }
 
-impl Found {
-    /// How much of a value is enough to see that it is too long for a key.
-    pub(super) const ENOUGH: usize = IdempotencyKey::MAX_LENGTH + 1;
+impl FoundField {
+    /// The number of bytes of a value to read. A value of this length is already too long for a key.
+    pub(super) const MAX_READ: usize = IdempotencyKey::MAX_LENGTH + 1;
 
-    pub(super) fn only(found: &mut Option<Self>, new: Self) -> Result<(), FormKeyError> {
+    /// Records a found field. Returns an error if one was found before.
+    pub(super) fn set_once(found: &mut Option<Self>, new: Self) -> Result<(), FormKeyError> {
         if found.replace(new).is_some() { Err(FormKeyError::Twice) } else { Ok(()) }
     }
 }

@@ -1,34 +1,33 @@
 //! The key of a plain HTML form, in a field of its own.
 //!
-//! A form that a browser posts by itself has no say in the request's headers, so the setting
-//! `KEY_FIELD` can name a field that carries the key. The field is taken out: it has no part in the
-//! fingerprint, and the origin gets the key where it always is, in the header. So the same form is
-//! the same request, whether its key came in the field or in the header.
+//! A plain HTML form cannot set request headers, so the setting `KEY_FIELD` can name a form field that
+//! contains the key. The gateway removes the field: the fingerprint does not include it, and the origin
+//! gets the key in the header. So the same form is the same request, whether its key was sent in the
+//! field or in the header.
 //!
-//! Looked into are bodies of two types:
+//! Two types of body can contain the field:
 //!
-//! | type | the field is | what is cut out |
+//! | type | the field is | removed with it |
 //! |---|---|---|
-//! | `application/x-www-form-urlencoded` | a pair whose name, decoded, is the field's | the pair and one `&` |
-//! | `multipart/form-data` | a part whose `Content-Disposition` is `form-data` with this `name` | the part and its delimiter's line |
+//! | `application/x-www-form-urlencoded` | a pair whose decoded name is the field's name | one `&` |
+//! | `multipart/form-data` | a part whose `Content-Disposition` is `form-data` with this `name` | the line of its delimiter |
 //!
-//! All other bytes stay as they are. Names are compared as they stand, case included; the charset
-//! of a form does not matter, since name and key are ASCII. A key is never taken from a query, from
-//! JSON, or from a body with a `Content-Encoding`, which nobody looks into here.
+//! All other bytes are kept. Names are compared with case. The charset of the form does not matter,
+//! because name and key are ASCII. A key is never read from a query, from JSON, or from a body with a
+//! `Content-Encoding`.
 //!
 //! # What is refused
 //!
-//! What one reader takes for the field and another does not, so that no key is overlooked:
+//! A form is refused if some readers would find the field in it and others would not:
 //!
-//! - in pairs, a `;` that some readers divide pairs at, where the field's name stands next to it, or
-//!   a broken escape in the key;
-//! - in parts, a disposition that is not plainly `form-data` with one `name`, where the field's name
-//!   can be read in it, or a key in a transfer encoding;
-//! - a multipart body that cannot be taken apart (see
-//!   [`canonical::multipart`](crate::canonical::multipart)), where the field's name stands in it
-//!   anywhere: a reader at the origin may find a key there. Where it does not, the form has none.
+//! - url-encoded: the field is next to a `;`, at which some readers split pairs, or the key has a
+//!   broken escape;
+//! - multipart: a `Content-Disposition` from which the field's name can be read, but which is not
+//!   `form-data` with exactly one `name`; or a key with a transfer encoding;
+//! - multipart: the body cannot be parsed (see [`canonical::multipart`](crate::canonical::multipart))
+//!   and contains the field's name anywhere, so the origin may find a key in it.
 //!
-//! Time grows with the length of the body.
+//! Time is linear in the length of the body.
 
 mod error;
 mod field;
@@ -43,42 +42,44 @@ use core::fmt;
 use crate::canonical::MediaType;
 use crate::key::IdempotencyKey;
 
-/// A form, and what it says of the key.
+/// The key of a form, and the form without it.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Taken {
-    /// The key in the field; `None` where there is no such field.
+pub struct SplitForm {
+    /// The key in the field. `None` if the form has no such field.
     pub key: Option<IdempotencyKey>,
-    /// The body without the field: what is compared, and what the origin gets.
+    /// The body without the field. It is compared and sent to the origin.
     pub body: Vec<u8>,
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
-    Pairs,
-    Parts,
+enum FormEncoding {
+    UrlEncoded,
+    Multipart,
 }
 
-impl Kind {
+impl FormEncoding {
     fn of(media_type: &MediaType<'_>) -> Option<Self> {
         match media_type.essence() {
-            "application/x-www-form-urlencoded" => Some(Self::Pairs),
-            "multipart/form-data" => Some(Self::Parts),
+            "application/x-www-form-urlencoded" => Some(Self::UrlEncoded),
+            "multipart/form-data" => Some(Self::Multipart),
             _ => None,
         }
     }
 }
 
-/// Whether a body may have fields that can be seen: a form of one of the two types, not coded.
+/// Returns whether a body is a form whose fields can be read: one of the two types, without a
+/// `Content-Encoding`.
 pub fn has_fields(content_type: Option<&str>, content_encoding: Option<&str>) -> bool {
     let coding = content_encoding.unwrap_or_default().trim();
     let is_plain = coding.is_empty() || coding.eq_ignore_ascii_case("identity");
-    is_plain && Kind::of(&MediaType::parse(content_type)).is_some()
+    is_plain && FormEncoding::of(&MediaType::parse(content_type)).is_some()
 }
 
-/// Takes the key out of a form. A body of any other type comes back as it is, without a key.
+/// Removes the key from a form and returns both. A body of any other type is returned unchanged,
+/// without a key. A field whose value is not a valid key is an error.
 ///
 /// ```
-/// use oncekey::form::{FieldName, take_key};
+/// use oncekey::request::form_key::{FieldName, take_key};
 ///
 /// let field = FieldName::parse("key").unwrap();
 /// let body = b"amount=10&key=k-1&currency=USD".to_vec();
@@ -90,25 +91,26 @@ pub fn take_key(
     content_type: &str,
     mut body: Vec<u8>,
     field: &FieldName,
-) -> Result<Taken, FormKeyError> {
+) -> Result<SplitForm, FormKeyError> {
     let media_type = MediaType::parse(Some(content_type));
-    let found = match Kind::of(&media_type) {
-        Some(Kind::Pairs) => pairs::find(&body, field)?,
-        Some(Kind::Parts) => parts::find(&media_type, &body, field)?,
+    let found = match FormEncoding::of(&media_type) {
+        Some(FormEncoding::UrlEncoded) => pairs::find(&body, field)?,
+        Some(FormEncoding::Multipart) => parts::find(&media_type, &body, field)?,
         None => None,
     };
     let Some(found) = found else {
-        return Ok(Taken { key: None, body });
+        return Ok(SplitForm { key: None, body });
     };
-    // What is no UTF-8 is no ASCII either.
+    // A value that is not UTF-8 cannot be a key. The replacement character makes the next line refuse it.
     let text = String::from_utf8(found.value).unwrap_or_else(|_| "\u{fffd}".to_owned());
     let key = IdempotencyKey::parse_bare(&text).map_err(FormKeyError::Malformed)?;
     body.drain(found.bytes);
-    Ok(Taken { key: Some(key), body })
+    Ok(SplitForm { key: Some(key), body })
 }
 
-/// The key of a request whose header and whose form may carry one. Both may, if it is the same.
-pub fn one_key(
+/// Returns the key of a request that may have one in its header and one in its form. If both are
+/// present, they must be equal.
+pub fn merge_keys(
     header: Option<IdempotencyKey>,
     field: Option<IdempotencyKey>,
 ) -> Result<Option<IdempotencyKey>, FormKeyError> {
@@ -118,10 +120,10 @@ pub fn one_key(
     }
 }
 
-impl fmt::Debug for Taken {
-    /// The body may hold what should be in no log.
+impl fmt::Debug for SplitForm {
+    /// Shows only the length of the body, which may contain personal data.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Taken({:?}, {} bytes)", self.key, self.body.len())
+        write!(f, "SplitForm({:?}, {} bytes)", self.key, self.body.len())
     }
 }
 

@@ -1,14 +1,14 @@
-//! The field among the pairs of `application/x-www-form-urlencoded`.
+//! Finds the key field in an `application/x-www-form-urlencoded` body.
 
 use super::error::FormKeyError;
-use super::field::{FieldName, Found};
+use super::field::{FieldName, FoundField};
 use crate::canonical::disposition::halves;
 use crate::canonical::fields::decoded;
 use crate::canonical::work::spent;
 use crate::codec::percent::has_broken_escape;
 
-/// As browsers write pairs and the URL standard reads them (section 5.1).
-pub(super) fn find(body: &[u8], field: &FieldName) -> Result<Option<Found>, FormKeyError> {
+/// Finds the key field. Pairs are parsed as in section 5.1 of the URL standard.
+pub(super) fn find(body: &[u8], field: &FieldName) -> Result<Option<FoundField>, FormKeyError> {
     spent(body.len());
     let mut found = None;
     let mut start = 0;
@@ -24,8 +24,8 @@ pub(super) fn find(body: &[u8], field: &FieldName) -> Result<Option<Found>, Form
             }
             let bytes =
                 if end < body.len() { start..end + 1 } else { start.saturating_sub(1)..end };
-            let value = decoded(value).take(Found::ENOUGH).collect();
-            Found::only(&mut found, Found { value, bytes })?;
+            let value = decoded(value).take(FoundField::MAX_READ).collect();
+            FoundField::set_once(&mut found, FoundField { value, bytes })?;
         }
         start = end + 1;
     }

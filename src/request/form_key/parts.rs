@@ -1,27 +1,28 @@
-//! The field among the parts of `multipart/form-data`.
+//! Finds the key field in a `multipart/form-data` body.
 
 use super::error::FormKeyError;
-use super::field::{FieldName, Found};
+use super::field::{FieldName, FoundField};
 use crate::canonical::MediaType;
 use crate::canonical::disposition::{halves, has_doubtful_quote, parameter, starts_with};
 use crate::canonical::fields::decoded;
 use crate::canonical::multipart::{Message, Part, trim};
 use crate::canonical::work::spent;
 
-/// As browsers write parts (HTML, "multipart/form-data") and RFC 7578 has them read.
+/// Finds the key field. Parts are read as RFC 7578 defines them and as browsers write them (HTML,
+/// "multipart/form-data encoding algorithm").
 pub(super) fn find(
     media_type: &MediaType<'_>,
     body: &[u8],
     field: &FieldName,
-) -> Result<Option<Found>, FormKeyError> {
+) -> Result<Option<FoundField>, FormKeyError> {
     let Some(message) = Message::parse(media_type, body) else {
         return if is_in(field, body) { Err(FormKeyError::Unreadable) } else { Ok(None) };
     };
     let mut found = None;
     for (bytes, part) in message.parts() {
         if is_field(&part, field)? {
-            let value = part.content().iter().copied().take(Found::ENOUGH).collect();
-            Found::only(&mut found, Found { value, bytes })?;
+            let value = part.content().iter().copied().take(FoundField::MAX_READ).collect();
+            FoundField::set_once(&mut found, FoundField { value, bytes })?;
         }
     }
     Ok(found)
@@ -29,35 +30,37 @@ pub(super) fn find(
 
 fn is_field(part: &Part<'_>, field: &FieldName) -> Result<bool, FormKeyError> {
     let dispositions = part.values("content-disposition");
-    let namings: Vec<_> = dispositions.map(|value| Naming::by(value, field)).collect();
+    let matches: Vec<_> = dispositions.map(|value| FieldMatch::read(value, field)).collect();
     let is_coded = part.values("content-transfer-encoding").any(|coding| {
         let known: [&[u8]; 3] = [b"7bit", b"8bit", b"binary"];
         !known.iter().any(|known| coding.eq_ignore_ascii_case(known))
     });
-    match namings[..] {
-        [Naming::Field] if !is_coded => Ok(true),
-        [Naming::File] => Err(FormKeyError::File),
-        _ if namings.iter().all(|naming| *naming == Naming::Other) => Ok(false),
+    match matches[..] {
+        [FieldMatch::Field] if !is_coded => Ok(true),
+        [FieldMatch::File] => Err(FormKeyError::File),
+        _ if matches.iter().all(|found| *found == FieldMatch::Other) => Ok(false),
         _ => Err(FormKeyError::Ambiguous),
     }
 }
 
-/// What a part's `Content-Disposition` says of its name.
+/// How the name in a part's `Content-Disposition` relates to the key field.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Naming {
+enum FieldMatch {
+    /// The part has another name.
     Other,
+    /// The part is the key field.
     Field,
-    /// A file under the field's name.
+    /// The part has the name of the key field, but is a file.
     File,
-    /// The field by one reading, and not by another.
-    Doubtful,
+    /// Some readers would take the part for the key field, and others would not.
+    Ambiguous,
 }
 
-impl Naming {
-    fn by(disposition: &[u8], field: &FieldName) -> Self {
+impl FieldMatch {
+    fn read(disposition: &[u8], field: &FieldName) -> Self {
         spent(disposition.len());
         match Disposition::read(disposition, field) {
-            None if is_in(field, &loosened(disposition)) => Self::Doubtful,
+            None if is_in(field, &lenient(disposition)) => Self::Ambiguous,
             None => Self::Other,
             Some(read) if !read.may_be_field => Self::Other,
             Some(Disposition { is_field: true, names: 1, is_form_data: true, is_file, .. }) => {
@@ -67,18 +70,19 @@ impl Naming {
                     Self::Field
                 }
             }
-            Some(_) => Self::Doubtful,
+            Some(_) => Self::Ambiguous,
         }
     }
 }
 
-/// A `Content-Disposition` whose parameters can be told apart.
+/// A `Content-Disposition` that was parsed.
 #[derive(Default)]
 struct Disposition {
     is_form_data: bool,
     is_file: bool,
     names: usize,
     is_field: bool,
+    /// Whether a lenient reader could take the part for the key field.
     may_be_field: bool,
 }
 
@@ -101,9 +105,9 @@ impl Disposition {
             if name.eq_ignore_ascii_case(b"name") {
                 read.names += 1;
                 read.is_field |= value == field.as_str().as_bytes();
-                read.may_be_field |= loosened(value) == field.as_str().as_bytes();
+                read.may_be_field |= lenient(value) == field.as_str().as_bytes();
             } else if starts_with(name, b"name*") {
-                // RFC 8187 and 2231 spell names in many ways and pieces; RFC 7578 wants none of it.
+                // RFC 8187 and RFC 2231 allow encoded and split names. RFC 7578 §4.2 forbids them in forms.
                 read.names += 1;
                 read.may_be_field = true;
             } else if name.eq_ignore_ascii_case(b"filename") || starts_with(name, b"filename*") {
@@ -113,12 +117,14 @@ impl Disposition {
     }
 }
 
-/// What a generous reader may make of a name: no spaces around it, no backslashes, no escapes.
-fn loosened(text: &[u8]) -> Vec<u8> {
+/// Returns a name as a lenient reader may read it: without white space around it and backslashes in
+/// it, and with escapes decoded.
+fn lenient(text: &[u8]) -> Vec<u8> {
     let plain: Vec<u8> = trim(text).iter().copied().filter(|&byte| byte != b'\\').collect();
     decoded(&plain).collect()
 }
 
+/// Returns whether a text contains the name of the field.
 fn is_in(field: &FieldName, text: &[u8]) -> bool {
     spent(text.len());
     text.windows(field.as_str().len()).any(|window| window == field.as_str().as_bytes())

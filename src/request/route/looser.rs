@@ -1,12 +1,12 @@
-//! What frameworks overlook in a path beyond its spelling: a script that takes all requests, a format,
-//! blanks and dots at the end of a step.
+//! Parts of a path that some frameworks ignore: the name of a front controller script, a format such as
+//! `.json`, white space around a step, and dots at its end.
 
-/// Names that servers run as programs, with the rest of the path as an argument.
+/// Extensions of scripts. A server runs the script and passes it the rest of the path.
 const SCRIPTS: [&str; 12] =
     ["php", "php3", "php5", "phtml", "cgi", "fcgi", "pl", "py", "rb", "asp", "aspx", "jsp"];
 
-/// Returns the paths that a framework may take these steps for, the loosest first. Steps are in small
-/// letters.
+/// Returns the ways in which a framework may read these steps, the most lenient first. The steps must be
+/// in lower case.
 pub(super) fn readings<'a>(steps: &[&'a str]) -> [Vec<&'a str>; 4] {
     let trimmed: Vec<&str> =
         steps.iter().map(|step| trimmed(step)).filter(|step| !step.is_empty()).collect();
@@ -20,13 +20,13 @@ pub(super) fn readings<'a>(steps: &[&'a str]) -> [Vec<&'a str>; 4] {
     let scripts: Vec<usize> = (0..trimmed.len()).filter(|&at| is_script(at, trimmed[at])).collect();
     let without_scripts = trimmed.iter().enumerate().filter(|(at, _)| !scripts.contains(at));
     let without_scripts = without_scripts.map(|(_, step)| *step).collect();
-    // What stands before a script is the folder that it lies in.
+    // The steps before a script are the folder that contains it.
     let behind = scripts.iter().rev().find(|&&at| at < last).map_or(0, |at| at + 1);
     let behind_script = trimmed[behind..].to_vec();
     [formatless(without_scripts), formatless(behind_script), formatless(trimmed), steps.to_vec()]
 }
 
-/// Returns a step without the format that some frameworks let it end in: `orders` of `orders.json`.
+/// Removes a format that some frameworks accept at the end of a step: `orders.json` becomes `orders`.
 pub(super) fn without_format(step: &str) -> &str {
     match step.rsplit_once('.') {
         Some((name, format)) if !name.is_empty() && is_format(format) => name,

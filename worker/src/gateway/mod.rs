@@ -18,12 +18,13 @@ use crate::http::response::Answer;
 use crate::shard::client::ShardClient;
 use crate::shard::protocol::{Subject, Whose};
 use caller::{is_admin, scope_of};
-use oncekey::disguise::other_methods;
 use oncekey::fingerprint::RequestParts;
-use oncekey::form::{Taken, one_key};
+use oncekey::request::form_key::{SplitForm, merge_keys};
+use oncekey::request::override_headers::overridden_methods;
 use oncekey::write_flow::{Identity, Write};
 use oncekey::{
-    Disguise, Fingerprints, IdempotencyKey, Policy, Recourse, Rejection, ScopeError, ScopedKey,
+    Fingerprints, IdempotencyKey, OverrideHeader, Policy, Recourse, Rejection, ScopeError,
+    ScopedKey,
 };
 use origin::Deadline;
 use origin_request::OriginRequest;
@@ -59,7 +60,7 @@ async fn read(caller: &Caller, incoming: &Incoming) -> Result<Outcome, Rejection
 /// Whether a request without a key must carry one, by its own method or by one that it names for the
 /// origin. `form` is its form, where it was read.
 fn requires_key(caller: &Caller, incoming: &Incoming, form: Option<&[u8]>) -> bool {
-    let others = other_methods(incoming.headers.iter(), incoming.query.as_deref(), form);
+    let others = overridden_methods(incoming.headers.iter(), incoming.query.as_deref(), form);
     let own = incoming.is_write().then_some(incoming.method.as_str());
     let mut methods = own.into_iter().chain(others.iter().map(String::as_str));
     methods.any(|method| caller.config.requires_key(method, &incoming.path))
@@ -90,7 +91,7 @@ async fn write(caller: &Caller, incoming: Incoming) -> Result<Outcome, Rejection
 async fn once(
     caller: &Caller,
     incoming: Incoming,
-    form: Option<Taken>,
+    form: Option<SplitForm>,
     identity: Identity,
     reservation: &Reservation,
 ) -> Result<Outcome, Rejection> {
@@ -98,7 +99,7 @@ async fn once(
     let (method, path) = (&incoming.method, &incoming.path);
     if identity == Identity::Key {
         caller.measure.counts();
-        no_disguise(caller, &incoming)?;
+        refuse_override_headers(caller, &incoming)?;
     }
     let scope = scope_of(caller, &incoming)?;
     let (in_form, read) = form.map(|form| (form.key, form.body)).unzip();
@@ -120,7 +121,7 @@ async fn once(
         }
         caller.is_keyed(true);
         caller.measure.counts();
-        no_disguise(caller, &incoming)?;
+        refuse_override_headers(caller, &incoming)?;
     }
     let fingerprints = Fingerprints::compute(
         &RequestParts {
@@ -172,10 +173,10 @@ fn may_have_business_key(caller: &Caller, incoming: &Incoming) -> Result<bool, R
     }
 }
 
-/// What would make the request another one at the origin than it is here.
-fn no_disguise(caller: &Caller, incoming: &Incoming) -> Result<(), Rejection> {
-    match Disguise::of(incoming.headers.iter(), &caller.config.scope) {
-        Some(disguise) => Err(Rejection::Invalid(disguise.to_string())),
+/// Refuses a request with a key whose headers could make it a different request at the origin.
+fn refuse_override_headers(caller: &Caller, incoming: &Incoming) -> Result<(), Rejection> {
+    match OverrideHeader::find(incoming.headers.iter(), &caller.config.scope) {
+        Some(header) => Err(Rejection::Invalid(header.to_string())),
         None => Ok(()),
     }
 }
@@ -210,5 +211,5 @@ fn key_of(
 ) -> Result<IdempotencyKey, Rejection> {
     let header = incoming.header("idempotency-key").map(IdempotencyKey::parse_header);
     let header = header.transpose().map_err(Rejection::KeyMalformed)?;
-    one_key(header, in_form).map_err(Rejection::FormKey)?.ok_or(Rejection::KeyMissing)
+    merge_keys(header, in_form).map_err(Rejection::FormKey)?.ok_or(Rejection::KeyMissing)
 }

@@ -10,7 +10,7 @@ use crate::http::response::{Answer, Body};
 use crate::sandbox;
 use futures_util::StreamExt;
 use oncekey::budget::SMALL;
-use oncekey::forward::{below_upstream, is_link};
+use oncekey::request::forward::{is_link, path_below_origin};
 use oncekey::response::{is_digest, is_own_header, is_request_id};
 use oncekey::{HeaderList, Millis, UnixMillis};
 use platform::clock;
@@ -122,7 +122,7 @@ impl Links {
         let at_origin = Url::new_with_base(link, &self.asked).ok()?;
         at_origin.set_username("");
         at_origin.set_password("");
-        let target = format!("{}{}", self.gateway, below_upstream(&at_origin.href(), base)?);
+        let target = format!("{}{}", self.gateway, path_below_origin(&at_origin.href(), base)?);
         let as_it_is = Url::new_with_base(link, &self.came).ok()?.href();
         (as_it_is != Url::new(&target).ok()?.href()).then_some(target)
     }

@@ -4,8 +4,8 @@ use crate::http::headers;
 use crate::http::request::Incoming;
 use futures_util::stream;
 use futures_util::{Stream, StreamExt};
-use oncekey::disguise::names_another_path;
-use oncekey::forward::{how_it_came, is_forwarded, is_read, may_be_repeated};
+use oncekey::request::forward::{forwarded_headers, is_forwarded, is_read, may_be_repeated};
+use oncekey::request::override_headers::is_path_override;
 use oncekey::{HeaderList, IdempotencyKey, ScopeSources, UnixMillis};
 use platform::clock;
 use std::cell::Cell;
@@ -105,7 +105,7 @@ impl OriginRequest {
     fn plain(incoming: &Incoming, request_id: &str) -> Self {
         let mut headers = incoming.headers.clone();
         headers.drop_connection_headers();
-        headers.retain(|name, _| is_forwarded(name) && !names_another_path(name));
+        headers.retain(|name, _| is_forwarded(name) && !is_path_override(name));
         let target = match &incoming.query {
             None => incoming.path.clone(),
             Some(query) => format!("{}?{query}", incoming.path),
@@ -117,7 +117,7 @@ impl OriginRequest {
         let mut request = Self { method, target, gateway, headers, came, body };
         request.headers.set("x-request-id", request_id);
         if let Some((scheme, host)) = incoming.origin.split_once("://") {
-            for (name, value) in how_it_came(scheme, host) {
+            for (name, value) in forwarded_headers(scheme, host) {
                 request.headers.set(name, value);
             }
         }

@@ -3,8 +3,8 @@
 use crate::config::Config;
 use crate::http::body_budget::Reservation;
 use futures_util::StreamExt;
-use oncekey::form::{Taken, has_fields, take_key};
-use oncekey::path::normal;
+use oncekey::request::form_key::{SplitForm, has_fields, take_key};
+use oncekey::request::path::normalize;
 use oncekey::{HeaderList, Millis, Rejection, UnixMillis};
 use platform::clock;
 use web_sys::Url;
@@ -39,7 +39,7 @@ impl Incoming {
         // The platform's own reading, dot segments resolved, for that is what `fetch` sends, and in
         // one spelling: what is judged, compared and passed on must be one path.
         let (origin, path, query) = match Url::new(&raw.url()) {
-            Ok(url) => (url.origin(), normal(&url.pathname()), url.search()),
+            Ok(url) => (url.origin(), normalize(&url.pathname()), url.search()),
             Err(_) => (String::new(), "/".to_owned(), String::new()),
         };
         Self {
@@ -102,7 +102,7 @@ impl Incoming {
         &self,
         config: &Config,
         reservation: &Reservation,
-    ) -> Result<Option<Taken>, Rejection> {
+    ) -> Result<Option<SplitForm>, Rejection> {
         let content_type = self.header("content-type");
         let (Some(field), Some(content_type)) = (&config.key_field, content_type) else {
             return Ok(None);

@@ -5,7 +5,7 @@ use super::form::{Form, Part};
 use super::input::{line, unescaped};
 use super::multipart_body;
 use oncekey::IdempotencyKey;
-use oncekey::form::{FieldName, FormKeyError, Taken, take_key};
+use oncekey::request::form_key::{FieldName, FormKeyError, SplitForm, take_key};
 use std::sync::LazyLock;
 
 const NAME: &str = "key";
@@ -23,16 +23,16 @@ pub(crate) fn check(bytes: &[u8]) {
         "multipart/form-data" => {
             check_parts(multipart_body::read(content_type, body), content_type, body, &taken);
         }
-        _ => assert_eq!(taken, Ok(Taken { key: None, body: body.to_vec() })),
+        _ => assert_eq!(taken, Ok(SplitForm { key: None, body: body.to_vec() })),
     }
-    if let Ok(Taken { key: Some(key), body: rest }) = taken {
+    if let Ok(SplitForm { key: Some(key), body: rest }) = taken {
         assert_eq!(IdempotencyKey::parse_bare(key.as_str()), Ok(key));
         let again = take_key(content_type, rest.clone(), &FIELD);
-        assert_eq!(again, Ok(Taken { key: None, body: rest }), "there was one");
+        assert_eq!(again, Ok(SplitForm { key: None, body: rest }), "there was one");
     }
 }
 
-fn check_pairs(body: &[u8], taken: &Result<Taken, FormKeyError>) {
+fn check_pairs(body: &[u8], taken: &Result<SplitForm, FormKeyError>) {
     let decoded = |text: &[u8]| {
         let spaced: Vec<u8> =
             text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
@@ -49,7 +49,7 @@ fn check_pairs(body: &[u8], taken: &Result<Taken, FormKeyError>) {
     let named: Vec<usize> = (0..pairs.len()).filter(|at| is_named(pairs[*at])).collect();
     let [at] = named[..] else {
         return match named.is_empty() {
-            true => assert_eq!(*taken, Ok(Taken { key: None, body: body.to_vec() })),
+            true => assert_eq!(*taken, Ok(SplitForm { key: None, body: body.to_vec() })),
             false => assert!(taken.is_err(), "more than one"),
         };
     };
@@ -67,7 +67,7 @@ fn check_pairs(body: &[u8], taken: &Result<Taken, FormKeyError>) {
     let expected = key.filter(|_| !broken && !pairs[at].contains(&b';'));
     let mut rest = pairs.clone();
     rest.remove(at);
-    let expected = expected.map(|key| Taken { key: Some(key), body: rest.join(&b"&"[..]) });
+    let expected = expected.map(|key| SplitForm { key: Some(key), body: rest.join(&b"&"[..]) });
     assert_eq!(taken.as_ref().ok(), expected.as_ref());
 }
 
@@ -75,11 +75,11 @@ fn check_parts(
     form: Option<Form>,
     content_type: &str,
     body: &[u8],
-    taken: &Result<Taken, FormKeyError>,
+    taken: &Result<SplitForm, FormKeyError>,
 ) {
     let holds_name = |text: &[u8]| text.windows(NAME.len()).any(|found| found == NAME.as_bytes());
     let Some(form) = form else {
-        let expected = Ok(Taken { key: None, body: body.to_vec() });
+        let expected = Ok(SplitForm { key: None, body: body.to_vec() });
         return match holds_name(body) {
             true => assert_eq!(*taken, Err(FormKeyError::Unreadable)),
             false => assert_eq!(*taken, expected),
@@ -94,10 +94,10 @@ fn check_parts(
         })
     };
     match taken {
-        Ok(Taken { key: None, body: rest }) => {
+        Ok(SplitForm { key: None, body: rest }) => {
             assert!(plainly.is_empty() && rest == body, "a field was overlooked");
         }
-        Ok(Taken { key: Some(key), body: rest }) => {
+        Ok(SplitForm { key: Some(key), body: rest }) => {
             assert!(plainly.len() <= 1);
             // One part is gone, and it held the key under the name.
             let left = multipart_body::read(content_type, rest).expect("a form as before");

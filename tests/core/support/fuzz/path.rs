@@ -2,15 +2,16 @@
 //! something. The first line of an input is the path, the second a route.
 
 use super::input::{line, unescaped};
-use oncekey::{Route, path, webhook};
+use oncekey::request::path;
+use oncekey::{Route, webhook};
 
 /// How often escapes may be undone.
 const ROUNDS: usize = 4;
 
 pub(crate) fn check(bytes: &[u8]) {
     let Some((path, rest)) = line(bytes) else { return };
-    let normal = path::normal(path);
-    assert_eq!(path::normal(&normal), normal);
+    let normal = path::normalize(path);
+    assert_eq!(path::normalize(&normal), normal);
     assert_eq!(decoded_once(&normal), decoded_once(path), "another spelling of the same");
     check_readings(path);
 
@@ -59,8 +60,8 @@ fn check_readings(path: &str) {
                 segment => way.push(segment),
             }
         }
-        assert!(!leaves || path::leads_out(path), "it goes up over its start");
-        assert!(!has_dots || path::has_dots(path), "it has dots");
+        assert!(!leaves || path::leaves_root(path), "it goes up over its start");
+        assert!(!has_dots || path::has_dot_segments(path), "it has dots");
         let is_inbound = way.first() == Some(&&b"webhooks"[..]) && way.len() > 1;
         assert!(!is_inbound || webhook::is_inbound(path), "webhooks come in there");
         bytes = unescaped(&bytes);

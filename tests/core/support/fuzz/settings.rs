@@ -4,7 +4,7 @@
 use super::input::{line, unescaped};
 use super::reference::{self, Value};
 use oncekey::canonical::JsonPointer;
-use oncekey::form::FieldName;
+use oncekey::request::form_key::FieldName;
 use oncekey::webhook::target::{Reach, check_target};
 use oncekey::webhook::{Sources, WebhookSecret};
 use oncekey::{BusinessKeys, FingerprintSecrets, LookUps, Route, ScopeAliases, StoredResponse};
