@@ -240,7 +240,7 @@ test("a business key that is compulsory is never missing at the origin", async (
         for (const key of [newKey(), undefined]) {
           const answer = await gateway.send(path, body, { headers: typed(type), key });
           assert.deepEqual([answer.status, answer.json.code], [400, "invalid_request_error"], `${path} ${body}`);
-          assert.match(answer.json.message, /business key; send JSON whose member no /);
+          assert.match(answer.json.message, /needs a business key. Send JSON whose member no /);
         }
       }
       const anonymous = await gateway.send(path, { no: newNumber() }, { as: null });
