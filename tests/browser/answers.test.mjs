@@ -44,7 +44,7 @@ describe("answers", () => {
     });
   }
 
-  test("once an attempt is in doubt, a 401 does not settle it", async () => {
+  test("once an outcome is unknown, a 401 does not settle it", async () => {
     const path = site.route(inTurn(500, () => error(401, "authentication_error"), paid));
     const end = await shop.send("order:1", path, body);
     assert.deepEqual([end.error, end.status, await state()], ["OutcomeUnknownError", 401, "unknown"]);
@@ -106,7 +106,7 @@ describe("answers", () => {
     assert.equal(site.keys(path).length, 2);
   });
 
-  test("once an attempt is in doubt, such an answer settles nothing", async () => {
+  test("once an outcome is unknown, such a response settles nothing", async () => {
     const path = site.route(inTurn(500, () => error(400, "idempotency_error"), paid));
     const end = await shop.send("order:1", path, body);
     assert.deepEqual([end.error, end.unknownReason], ["OutcomeUnknownError", "mismatch"]);

@@ -4,7 +4,7 @@ import { freePort } from "./port.mjs";
 
 /** What may go wrong with a call, and how often in a hundred. `charges` first, or never, is said by the name. */
 const FAULTS = {
-  /** With `hold` every doubt ends a key's life until somebody settles it, so most calls go well. */
+  /** With `hold` every unknown outcome ends a key's life until somebody settles it, so most calls go well. */
   naive: {
     "none": 52, "slow": 10, "slow after charging": 10, "reset after charging": 6, "500 after charging": 5, "500": 4,
     "hangs after charging": 2, "hangs": 2, "cut after charging": 4, "429": 5,

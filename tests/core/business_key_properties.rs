@@ -231,9 +231,9 @@ impl World {
     /// The key is held: does its number know?
     fn found_held(&mut self, of: usize, first: usize) {
         let (fingerprints, now) = (&REQUESTS[self.gateways[of].content], self.now);
-        let recalled =
+        let peeked =
             self.call(NUMBER, |record| lifecycle::peek(record, fingerprints, now)).decision;
-        if let Pairing::Adopt(response) = on_hold(recalled) {
+        if let Pairing::Adopt(response) = on_hold(peeked) {
             let settlement = Settlement::Executed(response.clone());
             self.call(first, |record| lifecycle::settle(record, settlement, now));
             self.milestones.insert("a key that is held takes the number's answer");

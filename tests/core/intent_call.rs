@@ -448,7 +448,7 @@ fn the_old_payload_goes_again_while_it_is_in_memory() {
         assert_eq!(sent(&command), (old.clone(), 2, SentRequest::Earlier, false));
         page.lose(&mut call);
         assert_eq!(sent(&page.wait(&mut call)), (old.clone(), 3, SentRequest::Earlier, false));
-        // By itself a refusal would not settle what is in doubt.
+        // By itself a refusal would not settle an unknown outcome.
         let answer = if succeeds { json(status) } else { proven(status) };
         let next = page.attempt_ended(&mut call, &answer);
         if succeeds {
@@ -586,7 +586,7 @@ fn what_was_looked_up_is_not_told_of_what_was_sent_since() {
 }
 
 #[test]
-fn a_refusal_without_proof_settles_nothing_in_doubt() {
+fn a_refusal_without_proof_settles_no_unknown_outcome() {
     for code in ["card_error", "invalid_request_error", "idempotency_key_missing"] {
         let mut page = Page::new();
         let key = page.leave_unknown("a");
@@ -783,7 +783,7 @@ fn a_key_that_the_server_offers_is_taken_where_one_would_be_minted() {
 }
 
 #[test]
-fn what_was_not_sent_leaves_nothing_in_doubt() {
+fn what_was_not_sent_leaves_no_unknown_outcome() {
     let mut page = Page::with_retries(0);
     let (mut call, first) = page.submit("a");
     let key = sent_key(&first).to_owned();
@@ -795,7 +795,7 @@ fn what_was_not_sent_leaves_nothing_in_doubt() {
     page.take(step);
     let (mut call, changed) = page.submit("b");
     assert_ne!(sent_key(&changed), key);
-    // What an earlier attempt has left in doubt stays so.
+    // An outcome that an earlier attempt left unknown stays unknown.
     page.lose(&mut call);
     let (mut call, _) = page.submit("b");
     let step = call.not_sent(&page.moment());

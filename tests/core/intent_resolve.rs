@@ -87,7 +87,7 @@ fn resolving() {
         let expected = table.expect(&words);
         assert_eq!(step, expected[0].1, "{words:?}");
         let after = Stored::Entry(write.unwrap_or_else(|| entry.clone()));
-        // An attempt under way whose end was already in doubt stays what it is called.
+        // An attempt under way whose end was already unknown keeps its name.
         let state = match (expected[1].1, name) {
             ("same", _) | ("unknown", "sending") => state_name(&before),
             (state, _) => state.to_owned(),

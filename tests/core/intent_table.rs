@@ -121,7 +121,7 @@ fn a_submit() {
 #[test]
 fn the_end_of_an_attempt() {
     let table = Table::parse(OUTCOME);
-    let doubt = UnknownReason::Network;
+    let unknown = UnknownReason::Network;
     let outcomes = [
         ("succeeded", Outcome::Succeeded { http_status: 200 }),
         ("refused", Outcome::Refused { http_status: 422 }),
@@ -130,8 +130,8 @@ fn the_end_of_an_attempt() {
         ("not_executed", Outcome::NotExecuted { http_status: 401, again: false }),
         ("key_expired", Outcome::KeyExpired),
         ("in_progress", Outcome::InProgress),
-        ("ambiguous", Outcome::Ambiguous(doubt)),
-        ("unsettled", Outcome::Unsettled(doubt)),
+        ("ambiguous", Outcome::Ambiguous(unknown)),
+        ("unsettled", Outcome::Unsettled(unknown)),
     ];
     let names = outcomes.map(|(name, _)| name);
     for words in product(&[

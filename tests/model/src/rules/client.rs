@@ -79,9 +79,9 @@ impl Rules {
     ) -> retry::ResponseSummary<'a> {
         let is_unproven = answer.state.is_none() && answer.replayed.is_none();
         let (is_success, is_refusal) = (answer.status < 300, answer.status / 100 == 4);
-        let in_doubt = matches!(stored, Stored::Entry(entry) if entry.maybe_executed);
+        let may_be_executed = matches!(stored, Stored::Entry(entry) if entry.maybe_executed);
         let settles = self.has(M::UnprovenSuccessSettles) && is_success
-            || self.has(M::UnprovenRefusalSettles) && is_refusal && in_doubt;
+            || self.has(M::UnprovenRefusalSettles) && is_refusal && may_be_executed;
         retry::ResponseSummary {
             replayed: if settles && is_unproven { Some("true") } else { answer.replayed },
             redirected: answer.redirected && !self.has(M::RedirectSettles),

@@ -52,7 +52,7 @@ pub(super) struct Running {
 enum Doing {
     BeginFirst,
     Replica,
-    Recall,
+    Peek,
     Settle,
     Origin,
     Else,
@@ -178,7 +178,7 @@ impl World<'_> {
         running.doing = match &step {
             FlowAction::Begin(Target::First) => Doing::BeginFirst,
             FlowAction::AskReplica => Doing::Replica,
-            FlowAction::PeekBusinessKey => Doing::Recall,
+            FlowAction::PeekBusinessKey => Doing::Peek,
             FlowAction::Settle(..) => Doing::Settle,
             FlowAction::CallOrigin(_) => Doing::Origin,
             _ => Doing::Else,
@@ -206,9 +206,9 @@ impl World<'_> {
                 self.ask_replica(exchange, number, first.name);
             }
             FlowAction::PeekBusinessKey => {
-                self.note(Met::StepRecallNumber);
-                let recall = Operation::Recall { prints };
-                self.call(gateway, beside.name, recall, within, purpose(false));
+                self.note(Met::StepPeekBusinessKey);
+                let peek = Operation::Peek { prints };
+                self.call(gateway, beside.name, peek, within, purpose(false));
             }
             FlowAction::CallOrigin(execution) => {
                 self.note(Met::StepCallOrigin);
@@ -276,7 +276,7 @@ impl World<'_> {
                     Some(Reply::Begun(decision, status)) => {
                         FlowEvent::Begun(Ok((decision.clone(), status.clone())))
                     }
-                    Some(Reply::Recalled(decision)) => FlowEvent::Peeked(Ok(decision.clone())),
+                    Some(Reply::Peeked(decision)) => FlowEvent::Peeked(Ok(decision.clone())),
                     Some(Reply::Settled(settling, status)) => {
                         FlowEvent::Settled(Ok((*settling, status.clone())))
                     }
@@ -291,7 +291,7 @@ impl World<'_> {
     /// Nobody could say.
     fn no_word(&mut self, exchange: u32, why: Rejection) -> FlowEvent {
         match self.running(exchange).map(|running| running.doing) {
-            Some(Doing::Recall) => FlowEvent::Peeked(Err(why)),
+            Some(Doing::Peek) => FlowEvent::Peeked(Err(why)),
             Some(Doing::Settle) => FlowEvent::Settled(Err(why)),
             _ => FlowEvent::Begun(Err(why)),
         }

@@ -137,7 +137,7 @@ impl World<'_> {
     }
 
     /// The clock of this page is so slow that gateways take its keys for expired from the first: once
-    /// somebody before them has left a doubt, neither they nor the key calls can take it away.
+    /// somebody before them has left an unknown outcome, neither they nor the key calls can take it away.
     fn is_refused_as_expired(&self, device: usize) -> bool {
         self.settings.gateways.iter().any(|gateway| {
             let Policy { retention, expired_key, .. } = gateway.policy;

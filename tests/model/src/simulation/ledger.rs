@@ -169,9 +169,9 @@ impl World<'_> {
                     self.ledger.names[name].lease = None;
                 }
             }
-            (Operation::Recall { .. }, Reply::Recalled(decision)) => self.note(match decision {
-                None => Met::RecalledNothing,
-                Some(_) => Met::RecalledSomething,
+            (Operation::Peek { .. }, Reply::Peeked(decision)) => self.note(match decision {
+                None => Met::PeekedNothing,
+                Some(_) => Met::PeekedSomething,
             }),
             _ => {}
         }

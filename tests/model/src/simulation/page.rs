@@ -376,10 +376,11 @@ impl World<'_> {
         let blank = |status, code| Said { status, code: Some(code), ..Said::default() };
         // Of a first attempt, where no answer has proof, a made-up 400 or 202 cannot be told from the key's answer.
         let knows = self.settings.key_calls && self.settings.proof;
-        let in_doubt = matches!(self.stored(to), Stored::Entry(entry) if entry.maybe_executed);
+        let may_be_executed =
+            matches!(self.stored(to), Stored::Entry(entry) if entry.maybe_executed);
         let said = match self.choices.below(if knows {
             6
-        } else if in_doubt {
+        } else if may_be_executed {
             5
         } else {
             4
@@ -557,17 +558,17 @@ fn met_end(end: &End) -> Met {
 
 fn met_reason(reason: UnknownReason) -> Met {
     match reason {
-        UnknownReason::Network | UnknownReason::Aborted => Met::DoubtNetwork,
-        UnknownReason::TimedOut => Met::DoubtTimedOut,
-        UnknownReason::Cut => Met::DoubtCut,
-        UnknownReason::NotTheApi => Met::DoubtNotTheApi,
-        UnknownReason::Status(_) => Met::DoubtStatus,
-        UnknownReason::Held => Met::DoubtHeld,
-        UnknownReason::NotReplayable => Met::DoubtNotReplayable,
-        UnknownReason::Mismatch => Met::DoubtMismatch,
-        UnknownReason::Voided => Met::DoubtVoided,
-        UnknownReason::Expired => Met::DoubtExpired,
-        UnknownReason::NoProof | UnknownReason::Redirected => Met::DoubtNoProof,
+        UnknownReason::Network | UnknownReason::Aborted => Met::UnknownNetwork,
+        UnknownReason::TimedOut => Met::UnknownTimedOut,
+        UnknownReason::Cut => Met::UnknownCut,
+        UnknownReason::NotTheApi => Met::UnknownNotTheApi,
+        UnknownReason::Status(_) => Met::UnknownStatus,
+        UnknownReason::Held => Met::UnknownHeld,
+        UnknownReason::NotReplayable => Met::UnknownNotReplayable,
+        UnknownReason::Mismatch => Met::UnknownMismatch,
+        UnknownReason::Voided => Met::UnknownVoided,
+        UnknownReason::Expired => Met::UnknownExpired,
+        UnknownReason::NoProof | UnknownReason::Redirected => Met::UnknownNoProof,
     }
 }
 

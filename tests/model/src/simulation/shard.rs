@@ -60,7 +60,7 @@ pub(super) enum Operation {
         settlement: Settlement,
         by_operator: bool,
     },
-    Recall {
+    Peek {
         prints: &'static Fingerprints,
     },
     Inspect,
@@ -74,7 +74,7 @@ pub(super) enum Reply {
     Ended(Completion, Option<KeyStatus>),
     Stands(Option<KeyStatus>),
     Settled(Settling, Option<KeyStatus>),
-    Recalled(Option<Decision>),
+    Peeked(Option<Decision>),
     Unreadable,
     NotStored,
 }
@@ -169,9 +169,9 @@ impl World<'_> {
                 let step = rules.settle(record, settlement.clone(), now);
                 (Reply::Settled(step.decision, step.status), step.next, step.change)
             }
-            Operation::Recall { prints } => {
+            Operation::Peek { prints } => {
                 let step = rules.peek(record, prints, now);
-                (Reply::Recalled(step.decision), step.next, step.change)
+                (Reply::Peeked(step.decision), step.next, step.change)
             }
             Operation::Inspect => {
                 (Reply::Stands(record.and_then(|record| record.status(now))), Next::Keep, None)
@@ -367,7 +367,7 @@ fn shown(operation: &Operation) -> String {
             "settle: not executed".to_owned()
         }
         Operation::Settle { .. } => "settle: executed".to_owned(),
-        Operation::Recall { .. } => "recall".to_owned(),
+        Operation::Peek { .. } => "peek".to_owned(),
         Operation::Inspect => "inspect".to_owned(),
     }
 }
@@ -382,9 +382,7 @@ fn replied(reply: &Reply) -> String {
         Reply::Ended(completion, status) => format!("{completion:?} ({:?})", stands(status)),
         Reply::Stands(status) => format!("{:?}", stands(status)),
         Reply::Settled(settling, status) => format!("{settling:?} ({:?})", stands(status)),
-        Reply::Recalled(decision) => {
-            decision.as_ref().map_or("it would execute".to_owned(), decided)
-        }
+        Reply::Peeked(decision) => decision.as_ref().map_or("it would execute".to_owned(), decided),
         Reply::Renewed => "done".to_owned(),
         Reply::Unreadable => "the record cannot be read".to_owned(),
         Reply::NotStored => "not stored".to_owned(),

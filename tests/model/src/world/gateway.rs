@@ -221,7 +221,7 @@ impl World {
         }
         match step {
             FlowAction::Begin(of) => self.call(at, of, What::Begin),
-            FlowAction::PeekBusinessKey => self.call(at, Target::BusinessKey, What::Recall),
+            FlowAction::PeekBusinessKey => self.call(at, Target::BusinessKey, What::Peek),
             FlowAction::Complete(of, response) => self.call(at, of, What::Complete(response)),
             FlowAction::Fail(of, cause) => self.call(at, of, What::Fail(cause)),
             FlowAction::Settle(of, settlement) => self.call(at, of, What::Settle(settlement)),
@@ -387,7 +387,7 @@ impl World {
         }
         let told = match &running.doing {
             FlowAction::Begin(_) => silence(&What::Begin),
-            FlowAction::PeekBusinessKey => silence(&What::Recall),
+            FlowAction::PeekBusinessKey => silence(&What::Peek),
             FlowAction::CallOrigin(_) if may_still_arrive => {
                 FlowEvent::Called(Err(OriginFailure::TimedOut))
             }

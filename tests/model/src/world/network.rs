@@ -109,7 +109,7 @@ impl Message {
     fn can_be_doubled(&self, config: &Config, rules: Rules) -> bool {
         match self {
             Self::Request { .. } => true,
-            Self::Call(call) => !matches!(call.what, What::Renew | What::Recall),
+            Self::Call(call) => !matches!(call.what, What::Renew | What::Peek),
             // Nobody repeats a write on its way to the origin: the gateway sends it so that nobody can. Where the
             // origin recognises it, that does no harm. Nor does an origin prove that nothing was executed if the
             // same request comes once more.

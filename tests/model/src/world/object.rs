@@ -42,7 +42,7 @@ pub(super) struct Call {
 pub(super) enum What {
     Begin,
     Renew,
-    Recall,
+    Peek,
     Complete(StoredResponse),
     Fail(FailCause),
     Settle(Settlement),
@@ -53,7 +53,7 @@ impl What {
         match self {
             Self::Begin => 0,
             Self::Renew => 1,
-            Self::Recall => 2,
+            Self::Peek => 2,
             Self::Complete(_) => 3,
             Self::Fail(_) => 4,
             Self::Settle(_) => 5,
@@ -113,7 +113,7 @@ impl World {
                 self.change(scene, call.shelf, step.next, change, now);
                 None
             }
-            What::Recall => {
+            What::Peek => {
                 let step = rules.peek(record, call.asked.fingerprints(), now);
                 Some(FlowEvent::Peeked(Ok(step.decision)))
             }
@@ -290,7 +290,7 @@ fn decided(decision: &Decision) -> Event {
 pub(super) fn silence(what: &What) -> FlowEvent {
     match what {
         What::Begin | What::Renew => FlowEvent::Begun(Err(Rejection::StoreUnavailable)),
-        What::Recall => FlowEvent::Peeked(Err(Rejection::StoreUnavailable)),
+        What::Peek => FlowEvent::Peeked(Err(Rejection::StoreUnavailable)),
         What::Complete(_) | What::Fail(_) => FlowEvent::Ended(None),
         What::Settle(_) => FlowEvent::Settled(Err(Rejection::StoreUnavailable)),
     }
