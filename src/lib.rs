@@ -46,46 +46,61 @@
 //! | retention | how long a response is kept |
 //! | business key | a member of the body, such as an order number, that names an object for good |
 
-pub mod admin_token;
-#[doc(hidden)]
-pub mod budget;
 pub mod business_key;
-#[doc(hidden)]
-pub mod caching;
-pub mod canonical;
 pub mod client;
-#[doc(hidden)]
-pub mod codec;
-pub mod decision;
-pub mod error;
 pub mod fingerprint;
-pub mod header_list;
 pub mod journal;
-pub mod key;
 pub mod lifecycle;
 pub mod lookup;
-pub mod policy;
-pub mod record;
 pub mod replica;
-pub mod request;
-pub mod response;
-pub mod scope;
-pub mod should_retry;
-pub mod time;
 pub mod webhook;
 pub mod write_flow;
 
+// The items that a user of the crate needs from these modules are re-exported below.
+#[doc(hidden)]
+pub mod canonical;
+#[doc(hidden)]
+pub mod decision;
+#[doc(hidden)]
+pub mod error;
+#[doc(hidden)]
+pub mod header_list;
+#[doc(hidden)]
+pub mod key;
+#[doc(hidden)]
+pub mod policy;
+#[doc(hidden)]
+pub mod record;
+#[doc(hidden)]
+pub mod request;
+#[doc(hidden)]
+pub mod response;
+#[doc(hidden)]
+pub mod scope;
+#[doc(hidden)]
+pub mod time;
+
+// Only the Worker and the npm package use these modules.
+#[doc(hidden)]
+pub mod admin_token;
+#[doc(hidden)]
+pub mod budget;
+#[doc(hidden)]
+pub mod caching;
+#[doc(hidden)]
+pub mod codec;
+#[doc(hidden)]
+pub mod should_retry;
+
 // Whose key, and which.
 pub use key::{IdempotencyKey, KeyError};
-pub use request::form_key::{FieldName, FormKeyError};
-pub use scope::{Scope, ScopeAliases, ScopeError, ScopeSource, ScopeSources, ScopedKey};
+pub use scope::{Scope, ScopeError, ScopeSources, ScopedKey};
 
 // Which request.
 pub use business_key::{BusinessKey, BusinessKeys};
+pub use canonical::JsonPointer;
 pub use fingerprint::{Fingerprint, FingerprintSecrets, Fingerprints};
 pub use lookup::LookUps;
-pub use request::override_headers::OverrideHeader;
-pub use request::route::Route;
 
 // What a call decides, under which policy.
 pub use decision::{
@@ -98,10 +113,23 @@ pub use policy::{ExpiredKey, Policy, ResponseClass, UnknownOutcome};
 // What is stored.
 pub use header_list::HeaderList;
 pub use record::{KeyState, KeyStatus, Record, RecordError, State, Token};
-pub use response::{Kept, StoredResponse};
+pub use response::StoredResponse;
 
 // What the caller gets.
 pub use error::{Dialect, ErrorResponse, Recourse, Rejection};
-pub use should_retry::RequestKind;
 
 pub use time::{Millis, UnixMillis};
+
+// Only the Worker and the npm package use these items.
+#[doc(hidden)]
+pub use request::form_key::{FieldName, FormKeyError};
+#[doc(hidden)]
+pub use request::override_headers::OverrideHeader;
+#[doc(hidden)]
+pub use request::route::Route;
+#[doc(hidden)]
+pub use response::Kept;
+#[doc(hidden)]
+pub use scope::{ScopeAliases, ScopeSource};
+#[doc(hidden)]
+pub use should_retry::RequestKind;

@@ -4,6 +4,7 @@ mod call;
 mod credential;
 mod entry;
 mod entry_text;
+#[doc(hidden)]
 pub mod form_guard;
 pub mod intent;
 mod offer;
