@@ -74,7 +74,7 @@ struct BusinessKeyRule {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct BusinessKey {
     method: String,
-    /// The path in the [one spelling](Route::canonical_path) of its route.
+    /// The path in the [canonical form](Route::canonical_path) of its route.
     path: String,
     pointer: JsonPointer,
     value: String,

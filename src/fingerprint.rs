@@ -1,10 +1,11 @@
-//! Whether two requests with one key are the same request.
+//! Fingerprints: keyed hashes that tell whether two requests with one key are the same request.
 //!
-//! A fingerprint is the SHA-256 of a request's method, path, query, media type and canonical body.
-//! With secrets, it is the HMAC-SHA256 of that: a stored fingerprint of a small body (a card
-//! number, say) could otherwise be found by trying all of them.
+//! A fingerprint is the SHA-256 of a request's method, path, query, media type and canonical body. If a
+//! secret is configured, the fingerprint is the HMAC-SHA256 of that hash. Otherwise, somebody who reads
+//! a stored fingerprint could find a short body, such as a card number, by trying all possible bodies.
 //!
-//! Version 1, where `sized(x)` is the length of x in bytes as 64 bits, big-endian, and then x:
+//! The format of version 1 is below. `sized(x)` is the length of `x` in bytes, as 64 bits in big-endian
+//! order, followed by `x`.
 //!
 //! ```text
 //! plain = SHA-256(sized("oncekey-fingerprint-1") ‖ sized(method) ‖ sized(path) ‖ sized(query)
@@ -12,13 +13,13 @@
 //! keyed = HMAC-SHA256(secret, plain)
 //! ```
 //!
-//! `tag` is one byte: 0 when `form` is the raw body, 1 for the text that [`json::canonicalize`]
-//! gives, 2 for what [`multipart::canonicalize`] gives, 3 for a gzip stream without its header. See
-//! [`canonical`](crate::canonical) for which body has which form.
+//! `tag` is one byte that says what `form` is: 0 for the raw body, 1 for the output of
+//! [`json::canonicalize`], 2 for the output of [`multipart::canonicalize`], and 3 for a gzip stream
+//! without its header. [`canonical`](crate::canonical) says which body has which form.
 //!
-//! Of a form, the fields that [do not count](crate::canonical::fields) are left out of `form`. Earlier
-//! releases left none out. A record that one of them made is compared with the whole form as well,
-//! so it stays comparable while the same form is sent.
+//! Some fields of HTML forms are [ignored](crate::canonical::fields) and are not part of `form`.
+//! Earlier releases ignored no fields. So a request is also compared by its whole form, and still
+//! matches a record that such a release made of exactly the same form.
 //!
 //! [`json::canonicalize`]: crate::canonical::json::canonicalize
 //! [`multipart::canonicalize`]: crate::canonical::multipart::canonicalize
@@ -30,39 +31,40 @@ use hmac::{Hmac, KeyInit, Mac};
 use minicbor::{Decode, Encode};
 use sha2::Sha256;
 
-use crate::canonical::{Body, Hashing, JsonPointer, MediaType, Sink};
+use crate::canonical::{CanonicalBody, HashSink, JsonPointer, MediaType, Sink};
 use crate::codec::hex::hex;
 
 const VERSION: u8 = 1;
 const DOMAIN: &[u8] = b"oncekey-fingerprint-1";
 
-/// What a fingerprint is made of. Header fields other than `Content-Type` have no part in it.
+/// The parts of a request that the fingerprint is computed from. No header field other than
+/// `Content-Type` and `Content-Encoding` is used.
 #[derive(Clone, Copy)]
 pub struct RequestParts<'a> {
-    /// The method, as it stands: methods are case-sensitive (RFC 9110 §9.1).
+    /// The method, unchanged. Methods are case-sensitive (RFC 9110 §9.1).
     pub method: &'a str,
-    /// The path, as it stands: not decoded, not normalised.
+    /// The path, unchanged. It is not decoded or normalized.
     pub path: &'a str,
-    /// The query without its `?`, as it stands. An absent and an empty one are the same, since not
-    /// everyone who hands over a URL can tell them apart (`URL.search` in browsers cannot).
+    /// The query without its `?`, unchanged. A missing and an empty query are the same, because not all
+    /// URL parsers distinguish them (`URL.search` in browsers does not).
     pub query: Option<&'a str>,
-    /// The value of `Content-Type`. Only its essence counts, lower-cased, and the boundary of a
-    /// multipart body to take it apart; an absent one is the same as an empty one.
+    /// The value of `Content-Type`. Only `type/subtype` in lower case is hashed. The boundary is used to
+    /// parse a multipart body. A missing and an empty value are the same.
     pub content_type: Option<&'a str>,
-    /// The value of `Content-Encoding`. It has no part in the fingerprint; where it is `gzip`, the
-    /// header of the gzip stream has none either, for that holds the time of the compression.
+    /// The value of `Content-Encoding`. It is not hashed. If it is `gzip`, the header of the gzip stream
+    /// is not hashed either, because it contains the time of the compression.
     pub content_encoding: Option<&'a str>,
-    /// The body as it came: one that the caller coded is compared in its coding.
+    /// The body as it was received. A compressed body is not decompressed.
     pub body: &'a [u8],
-    /// What of a body is left out: members of JSON, and in forms the [fields] that a pointer of one
-    /// step names. What has neither form is compared whole.
+    /// The parts of the body to ignore: members of JSON, and in HTML forms the [fields] that a pointer
+    /// of one step names. In any other body, nothing is ignored.
     ///
     /// [fields]: crate::canonical::fields
     pub ignore: &'a [JsonPointer],
 }
 
 impl fmt::Debug for RequestParts<'_> {
-    /// Query and body may hold what should be in no log.
+    /// Leaves out the query and the body, which may contain personal data.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RequestParts")
             .field("method", &self.method)
@@ -73,20 +75,22 @@ impl fmt::Debug for RequestParts<'_> {
     }
 }
 
-/// All the fingerprints of one request: one under each secret that is listed, and the plain one.
+/// All fingerprints of one request: one for each configured secret, and one without a secret.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub struct Fingerprints {
     #[n(0)]
     plain: Fingerprint,
     #[n(1)]
     keyed: Vec<Fingerprint>,
-    /// Of a form that fields were left out of: the fingerprints of the whole form, plain and keyed. So too of a gzip stream with its header.
+    /// The fingerprints of the whole body, plain and keyed, if fields of a form or the header of a gzip
+    /// stream were ignored.
     #[n(2)]
     whole: Option<Vec<Fingerprint>>,
 }
 
 impl Fingerprints {
-    /// Never fails: a body that breaks the rules of its media type is compared by its raw bytes.
+    /// Computes all fingerprints of a request. A body that breaks the rules of its media type is hashed
+    /// as raw bytes, so this never fails.
     pub fn compute(request: &RequestParts<'_>, secrets: &FingerprintSecrets) -> Self {
         let keyed = |plain: &Fingerprint| -> Vec<Fingerprint> {
             let keyed = secrets.secrets.iter().map(|secret| Fingerprint {
@@ -113,15 +117,15 @@ impl Fingerprints {
         Self { keyed: keyed(&plain), plain, whole }
     }
 
-    /// What a new record gets: the fingerprint under the first secret, or the plain one where none
-    /// is listed.
+    /// Returns the fingerprint that a new record stores: the one for the first secret, or the plain one
+    /// if no secret is configured.
     pub fn signing(&self) -> &Fingerprint {
         self.keyed.first().unwrap_or(&self.plain)
     }
 
-    /// Whether this request is the one that `recorded` was made of. The comparison is made under
-    /// the secret that the record names. A record without one stays comparable after secrets were
-    /// listed; one whose secret is listed no more does not.
+    /// Compares this request with the one that `recorded` was computed from, under the secret that
+    /// `recorded` names. A fingerprint without a secret can still be compared after secrets are
+    /// configured. A fingerprint whose secret was removed cannot.
     pub fn compare(&self, recorded: &Fingerprint) -> Comparison {
         let is_comparable = |ours: &&Fingerprint| {
             ours.version == recorded.version && ours.secret_id == recorded.secret_id
@@ -137,19 +141,19 @@ impl Fingerprints {
     }
 }
 
-/// What a record's fingerprint says of a request.
+/// The result of comparing a request with the fingerprint in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Comparison {
-    /// It is the same request.
+    /// The request is the same.
     Same,
-    /// It is another request.
+    /// The request is a different one.
     Different,
-    /// It cannot be told: the record's secret is not listed, or its fingerprint is of an unknown
-    /// version.
+    /// The requests cannot be compared, because the secret of the recorded fingerprint is not
+    /// configured, or its version is unknown.
     Unlisted,
 }
 
-/// The fingerprint of a request, as a record keeps it.
+/// The fingerprint of a request, as a record stores it.
 #[derive(Clone, PartialEq, Eq, Hash, Encode, Decode)]
 pub struct Fingerprint {
     #[n(0)]
@@ -161,7 +165,7 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// The fingerprint of a request without any secret.
+    /// Computes the fingerprint of a request without a secret.
     pub fn plain(request: &RequestParts<'_>) -> Self {
         Self::of_digest(digests(request).0)
     }
@@ -170,30 +174,31 @@ impl Fingerprint {
         Self { version: VERSION, secret_id: None, digest }
     }
 
-    /// Which rules the fingerprint was made by; this crate makes version 1.
+    /// Returns the version of the format. This crate makes version 1.
     pub fn version(&self) -> u8 {
         self.version
     }
 
-    /// The id of the secret that the fingerprint was made with, if any.
+    /// Returns the id of the secret that the fingerprint was made with, if any.
     pub fn secret_id(&self) -> Option<&str> {
         self.secret_id.as_deref()
     }
 
-    /// The digest in lower-case hex. A plain one tells the body to whoever can try all bodies: not
-    /// for logs.
+    /// Returns the digest as 64 lower-case hexadecimal digits. Do not log it: the digest of a plain
+    /// fingerprint reveals a short body to anybody who tries all possible bodies.
     pub fn digest_hex(&self) -> String {
         hex(&self.digest)
     }
 
-    /// In constant time, as for any code that authenticates.
+    /// Compares in constant time, so that the time does not reveal how much of a digest matches.
     fn has_digest(&self, digest: &[u8; 32]) -> bool {
         self.digest.ct_eq(digest).to_bool()
     }
 }
 
 impl fmt::Debug for Fingerprint {
-    /// 32 bits of the digest: enough to tell two apart, too little to search for a body.
+    /// Shows 32 bits of the digest. They distinguish two fingerprints, but are too few to identify a
+    /// body.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Fingerprint")
             .field("version", &self.version)
@@ -203,9 +208,8 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// The secrets that fingerprints are made with. The first one signs; the others are there to
-/// compare records with that were made before. A secret can be taken off the list once no record is
-/// left that names it.
+/// The secrets of fingerprints. The first one is used for new records, the others only to compare with
+/// existing records. A secret can be removed from the list when no record names it anymore.
 #[derive(Clone, Default)]
 pub struct FingerprintSecrets {
     secrets: Vec<Secret>,
@@ -214,19 +218,19 @@ pub struct FingerprintSecrets {
 #[derive(Clone)]
 struct Secret {
     id: String,
-    /// Keyed, so the secret itself is not kept.
+    /// The HMAC state after the key. The secret itself is not kept.
     mac: Hmac<Sha256>,
 }
 
 impl FingerprintSecrets {
-    /// No secret: fingerprints are plain.
+    /// Makes a list without secrets. All fingerprints are plain.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Reads `id:secret,id:secret`. An id is 1 to 32 of `A-Z a-z 0-9 . _ -`; a secret is any text
-    /// without a comma, best 32 random bytes in hex or base64. Spaces and line ends around a pair
-    /// are left out.
+    /// Parses `id:secret,id:secret`. An id is 1 to 32 characters of `A-Z a-z 0-9 . _ -`. A secret is any
+    /// non-empty text without a comma; 32 random bytes in hex or base64 are best. White space around a
+    /// pair is ignored.
     pub fn parse(list: &str) -> Result<Self, SecretsError> {
         let mut secrets = Vec::<Secret>::new();
         for (number, pair) in (1..).zip(list.split(',')) {
@@ -253,7 +257,7 @@ impl FingerprintSecrets {
         Ok(Self { secrets })
     }
 
-    /// The ids in their order.
+    /// Returns the ids in the order of the list.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.secrets.iter().map(|secret| secret.id.as_str())
     }
@@ -265,8 +269,8 @@ impl fmt::Debug for FingerprintSecrets {
     }
 }
 
-/// What is wrong with a list of secrets: with which pair, counted from 1. It never shows any of the
-/// text, which may be a secret in the wrong place.
+/// Why a list of secrets cannot be parsed, with the number of the pair, counted from 1. An error never
+/// contains text of the list, which may be a secret in the wrong position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each variant says it in its message")]
@@ -303,11 +307,12 @@ impl fmt::Display for SecretsError {
 
 impl std::error::Error for SecretsError {}
 
-/// The digest of a request, and that of its whole form where something was left out.
+/// Returns the digest of a request, and the digest with its whole body if a part of the body was
+/// ignored.
 fn digests(request: &RequestParts<'_>) -> ([u8; 32], Option<[u8; 32]>) {
     let media_type = MediaType::parse(request.content_type);
     let head = || {
-        let mut hashing = Hashing::new();
+        let mut sink = HashSink::new();
         for part in [
             DOMAIN,
             request.method.as_bytes(),
@@ -315,17 +320,17 @@ fn digests(request: &RequestParts<'_>) -> ([u8; 32], Option<[u8; 32]>) {
             request.query.unwrap_or("").as_bytes(),
             media_type.essence().as_bytes(),
         ] {
-            hashing.put_sized(part);
+            sink.put_sized(part);
         }
-        hashing
+        sink
     };
-    let body = Body::read(&media_type, request.content_encoding, request.body);
-    let mut hashing = head();
-    let is_part = body.write(request.ignore, &mut hashing);
-    let whole = is_part.then(|| {
-        let mut hashing = head();
-        body.write_whole(&mut hashing);
-        hashing.finish()
+    let body = CanonicalBody::read(&media_type, request.content_encoding, request.body);
+    let mut sink = head();
+    let has_ignored = body.write(request.ignore, &mut sink);
+    let whole = has_ignored.then(|| {
+        let mut sink = head();
+        body.write_whole(&mut sink);
+        sink.finish()
     });
-    (hashing.finish(), whole)
+    (sink.finish(), whole)
 }

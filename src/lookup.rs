@@ -22,7 +22,7 @@
 //! 1e-99 counts as zero, because a parser may round it to zero.
 
 use crate::business_key::{split_entry, text_in};
-use crate::canonical::json::{Document, Value};
+use crate::canonical::json::{Document, JsonValue};
 use crate::canonical::{JsonPointer, MediaType, PointerError};
 use crate::codec::list::entries;
 use crate::request::path;
@@ -134,7 +134,7 @@ impl LookUp<'_> {
     }
 }
 
-fn has_content(value: Value<'_>) -> bool {
+fn has_content(value: JsonValue<'_>) -> bool {
     let Some(text) = value.scalar() else {
         return false;
     };

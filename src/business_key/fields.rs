@@ -7,7 +7,7 @@
 
 use crate::canonical::disposition::{PartName, halves, part_name};
 use crate::canonical::fields::decoded;
-use crate::canonical::multipart::{Message, Part};
+use crate::canonical::multipart::{MultipartBody, Part};
 use crate::canonical::work::spent;
 use crate::canonical::{MediaType, folded_letters};
 use crate::codec::percent::has_broken_escape;
@@ -103,7 +103,7 @@ impl FormField {
         if body.is_empty() {
             return Ok(None);
         }
-        let message = Message::parse(media_type, body).ok_or(Unclear)?;
+        let message = MultipartBody::parse(media_type, body).ok_or(Unclear)?;
         let mut found = None;
         for (_, part) in message.parts() {
             let naming = |name| self.naming(&decoded(name).collect::<Vec<_>>());

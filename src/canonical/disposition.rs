@@ -1,11 +1,11 @@
-//! `Content-Disposition` of a form's part (RFC 7578 §4.2), read as browsers write it.
+//! Reads the `Content-Disposition` of a part of a form (RFC 7578 §4.2), as browsers write it.
 
 use super::media_type::is_token;
 use super::multipart::{Part, trim};
 use super::work::spent;
 
-/// The name of a part that is plainly a field: one disposition, `form-data`, with one `name` and no
-/// file. `None` where it is a file, or where one reader may find another name than the next.
+/// Returns the name of a part that is a field. Returns `None` if the part is a file, or if readers may
+/// disagree about its name.
 pub(crate) fn field_name<'a>(part: &Part<'a>) -> Option<&'a [u8]> {
     match part_name(part)? {
         PartName::Field(name) => Some(name),
@@ -13,21 +13,21 @@ pub(crate) fn field_name<'a>(part: &Part<'a>) -> Option<&'a [u8]> {
     }
 }
 
-/// What a part of a form is.
+/// The name of a part of a form, and whether the part is a field or a file.
 pub(crate) enum PartName<'a> {
     Field(&'a [u8]),
     File(&'a [u8]),
 }
 
-/// The name of a part, where every reader finds the same one: one disposition, `form-data`, with one
-/// `name`.
+/// Returns the name of a part that has one `Content-Disposition`, which is `form-data` with one `name`.
+/// Returns `None` for any other part, because readers may disagree about its name.
 pub(crate) fn part_name<'a>(part: &Part<'a>) -> Option<PartName<'a>> {
     let mut dispositions = part.values("content-disposition");
     let (Some(disposition), None) = (dispositions.next(), dispositions.next()) else {
         return None;
     };
     spent(disposition.len());
-    if has_doubtful_quote(disposition) {
+    if has_ambiguous_quote(disposition) {
         return None;
     }
     let (kind, mut rest) = halves(disposition, b';');
@@ -50,13 +50,14 @@ pub(crate) fn part_name<'a>(part: &Part<'a>) -> Option<PartName<'a>> {
     found.map(|name| if is_file { PartName::File(name) } else { PartName::Field(name) })
 }
 
-/// By RFC 2183 the value goes on after such a quote; to a browser it is the end of it.
-pub(crate) fn has_doubtful_quote(disposition: &[u8]) -> bool {
+/// Returns whether a disposition contains a backslash before a quote. By RFC 2183 the value continues
+/// after that quote, but for browsers it ends there.
+pub(crate) fn has_ambiguous_quote(disposition: &[u8]) -> bool {
     disposition.windows(2).any(|pair| pair == b"\\\"")
 }
 
-/// The first parameter of the list: name, value, and what comes after it. A quoted value ends at
-/// the next quote: browsers write one inside it as `%22`.
+/// Reads the first parameter of a list. Returns its name, its value and the rest of the list. A quoted
+/// value ends at the next quote, because browsers write a quote inside it as `%22`.
 pub(crate) fn parameter(list: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let equals = list.iter().position(|&byte| byte == b'=')?;
     let (name, value) = (&list[..equals], &list[equals + 1..]);
@@ -72,7 +73,7 @@ pub(crate) fn parameter(list: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     (!value.contains(&b'"')).then_some((name, value, later))
 }
 
-/// Up to the first `divider` and behind it.
+/// Splits a text at the first `divider`. Without a divider, the second half is empty.
 pub(crate) fn halves(text: &[u8], divider: u8) -> (&[u8], &[u8]) {
     match text.iter().position(|&byte| byte == divider) {
         None => (text, &[]),
@@ -80,6 +81,7 @@ pub(crate) fn halves(text: &[u8], divider: u8) -> (&[u8], &[u8]) {
     }
 }
 
+/// Returns whether a name starts with `start`, ignoring case.
 pub(crate) fn starts_with(name: &[u8], start: &[u8]) -> bool {
     name.get(..start.len()).is_some_and(|found| found.eq_ignore_ascii_case(start))
 }

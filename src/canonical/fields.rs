@@ -1,29 +1,29 @@
-//! Which fields of a form a fingerprint leaves out.
+//! The form fields that a fingerprint ignores.
 //!
-//! A server that guards its forms against cross-site requests puts a token into each page that it
-//! renders. After a reload the same form carries another token, and it is still the same request. So
-//! fields of the usual names ([`CSRF_FIELDS`]) do not count in forms, and neither do those that the
-//! caller names: a pointer of one step, such as `/nonce`, names the field `nonce`. A pointer of
-//! several steps names nothing in a form.
+//! Many servers put a token against cross-site requests into each form that they render. After a reload
+//! the form contains another token, but submitting it is still the same request. So fields with the
+//! usual names of such tokens ([`CSRF_FIELDS`]) are ignored in HTML forms. The setting can add names: a
+//! pointer of one step, such as `/nonce`, names the field `nonce`. A pointer of several steps has no
+//! effect on forms.
 //!
-//! | form | a field that is left out is |
+//! | form | an ignored field is |
 //! |---|---|
-//! | `application/x-www-form-urlencoded` | a pair whose name, with its escapes undone, is that name |
-//! | `multipart/form-data` | a part that is plainly a field of that name, and no file |
+//! | `application/x-www-form-urlencoded` | a pair with that name after decoding |
+//! | `multipart/form-data` | a part with that name that is not a file |
 //!
-//! A token's name also counts as the last step of a nested one: `payment[_token]`, as Symfony writes
-//! it. Upper and lower case differ.
+//! The name of a token is also recognized as the last step of a nested name, such as `payment[_token]`
+//! of Symfony. Names are compared with case.
 //!
-//! The other bytes are compared as they are. So a form without such a field has the fingerprint that
-//! it would have without this rule, and a form with one has that of the same form without it.
+//! All other bytes are compared unchanged. So a form with an ignored field has the same fingerprint as
+//! the form without that field.
 //!
-//! # What stays
+//! # Fields that are always compared
 //!
-//! A field is compared where one reader may see more in it than another:
+//! A field is not ignored if some readers may find more in it than others:
 //!
-//! - in pairs, one with a `;` in it, where some readers divide pairs too;
-//! - pairs in a body that holds anything but visible ASCII, as a compressed one does;
-//! - in parts, a disposition that is not plainly `form-data` with one `name`.
+//! - a pair with a `;`, because some readers split pairs there;
+//! - any pair of a body with a byte outside visible ASCII, such as a compressed body;
+//! - a part whose disposition is not `form-data` with exactly one `name`.
 
 use super::disposition::{field_name, halves};
 use super::multipart::Part;
@@ -32,7 +32,7 @@ use super::sink::Sink;
 use super::work::spent;
 use crate::codec::percent;
 
-/// The names under which frameworks put a token against cross-site requests into their forms.
+/// The names of form fields that web frameworks use for tokens against cross-site requests.
 pub const CSRF_FIELDS: [&str; 15] = [
     // Rails; Django; Laravel and Symfony; ASP.NET.
     "authenticity_token",
@@ -45,7 +45,7 @@ pub const CSRF_FIELDS: [&str; 15] = [
     "_csrfToken",
     "csrf_token",
     "csrfToken",
-    // CodeIgniter 3 and 4; gorilla/csrf; Yii 1; nosurf and Fiber are among the above; WordPress; Slim.
+    // CodeIgniter 3 and 4; gorilla/csrf; Yii 1; WordPress; Slim. nosurf and Fiber use names listed above.
     "csrf_test_name",
     "gorilla.csrf.Token",
     "YII_CSRF_TOKEN",
@@ -54,28 +54,29 @@ pub const CSRF_FIELDS: [&str; 15] = [
     "csrf_value",
 ];
 
-/// Names that are longer are compared, whoever gives them.
+/// The maximum length in bytes of a pair's name that can be ignored. Pairs with longer names are always
+/// compared.
 const LONGEST_NAME: usize = 1024;
 
-/// The fields that do not count.
+/// The fields that a fingerprint ignores.
 #[derive(Clone, Copy)]
-pub(crate) struct LeftOut<'p> {
+pub(crate) struct IgnoredFields<'p> {
     ignore: &'p [JsonPointer],
 }
 
-impl<'p> LeftOut<'p> {
+impl<'p> IgnoredFields<'p> {
     pub(crate) fn new(ignore: &'p [JsonPointer]) -> Self {
         Self { ignore }
     }
 
-    /// Whether a part of `multipart/form-data` is left out.
+    /// Returns whether a part of `multipart/form-data` is ignored.
     pub(crate) fn has_part(self, part: &Part<'_>) -> bool {
         field_name(part).is_some_and(|name| {
-            is_csrf(name) || self.names().any(|left_out| in_part(left_out).eq(name.iter().copied()))
+            is_csrf(name) || self.names().any(|ignored| in_part(ignored).eq(name.iter().copied()))
         })
     }
 
-    /// Whether a pair of `application/x-www-form-urlencoded` is left out.
+    /// Returns whether a pair of `application/x-www-form-urlencoded` is ignored.
     fn has_pair(self, pair: &[u8]) -> bool {
         if pair.contains(&b';') {
             return false;
@@ -83,7 +84,7 @@ impl<'p> LeftOut<'p> {
         let (name, _) = halves(pair, b'=');
         let name: Vec<u8> = decoded(name).take(LONGEST_NAME + 1).collect();
         name.len() <= LONGEST_NAME
-            && (is_csrf(&name) || self.names().any(|left_out| left_out.as_bytes() == name))
+            && (is_csrf(&name) || self.names().any(|ignored| ignored.as_bytes() == name))
     }
 
     fn names(self) -> impl Iterator<Item = &'p str> {
@@ -94,18 +95,18 @@ impl<'p> LeftOut<'p> {
     }
 }
 
-/// Whether a body can be read as pairs, so that each pair is the same to every reader.
+/// Returns whether all readers split a body into the same pairs: it contains only visible ASCII.
 pub(crate) fn are_pairs(body: &[u8]) -> bool {
     spent(body.len());
     body.iter().all(u8::is_ascii_graphic)
 }
 
-/// Writes the pairs that count, divided as they were. Returns whether any was left out.
-pub(crate) fn write_pairs(body: &[u8], left_out: LeftOut<'_>, sink: &mut impl Sink) -> bool {
+/// Writes the pairs that are not ignored, separated by `&`. Returns whether any pair was ignored.
+pub(crate) fn write_pairs(body: &[u8], ignored: IgnoredFields<'_>, sink: &mut impl Sink) -> bool {
     spent(body.len());
     let (mut is_first, mut is_whole) = (true, true);
     for pair in body.split(|&byte| byte == b'&') {
-        if left_out.has_pair(pair) {
+        if ignored.has_pair(pair) {
             is_whole = false;
             continue;
         }
@@ -127,7 +128,8 @@ fn is_csrf(name: &[u8]) -> bool {
     is_listed(nested.unwrap_or(name))
 }
 
-/// A field's name as browsers write it in a part (HTML, "multipart/form-data encoding algorithm").
+/// Returns the name of a field as browsers write it in a part (HTML, "multipart/form-data encoding
+/// algorithm").
 fn in_part(name: &str) -> impl Iterator<Item = u8> {
     name.bytes().flat_map(|byte| {
         let (escaped, plain): (&[u8], _) = match byte {
@@ -140,7 +142,7 @@ fn in_part(name: &str) -> impl Iterator<Item = u8> {
     })
 }
 
-/// The bytes that the text of a pair stands for. What is no escape stays as it is.
+/// Decodes a name or a value of a url-encoded form. A percent sign that begins no valid escape is kept.
 pub(crate) fn decoded(mut text: &[u8]) -> impl Iterator<Item = u8> + '_ {
     core::iter::from_fn(move || {
         let (byte, rest) = match text.split_first()? {
@@ -172,7 +174,7 @@ mod tests {
             let mut form = Vec::new();
             let (_, spent) = measure(|| {
                 assert!(are_pairs(body));
-                write_pairs(body, LeftOut::new(&ignore), &mut form)
+                write_pairs(body, IgnoredFields::new(&ignore), &mut form)
             });
             assert!(spent <= 2 * body.len());
             assert!(form.len() <= body.len());

@@ -1,11 +1,11 @@
-//! What of a gzip stream says what is in it.
+//! Gzip streams, compared without their header.
 
-/// The compressed data and what checks it, without the header in front (RFC 1952 §2.3), which holds
-/// the time, name and machine of the compression and nothing of the content. `None` for what is no
-/// gzip stream. Nothing is decompressed.
+/// Returns the compressed data and the trailer of a gzip stream, without its header (RFC 1952 §2.3). The
+/// header contains the time, file name and system of the compression, but none of the content. Returns
+/// `None` if the bytes are not a gzip stream. Nothing is decompressed.
 ///
-/// A second member of the same stream is compared as it stands: where it begins, only decompression
-/// could tell.
+/// The header of a second member in the same stream is kept, because its position can only be found by
+/// decompressing.
 pub(crate) fn without_header(bytes: &[u8]) -> Option<&[u8]> {
     const HEADER_CRC: u8 = 0x02;
     const EXTRA: u8 = 0x04;
@@ -32,6 +32,6 @@ pub(crate) fn without_header(bytes: &[u8]) -> Option<&[u8]> {
     if flags & HEADER_CRC != 0 {
         rest = rest.get(2..)?;
     }
-    // The shortest data there is, and eight bytes that check it.
+    // The shortest compressed data has two bytes, and the trailer has eight.
     (rest.len() >= 10).then_some(rest)
 }

@@ -1,36 +1,36 @@
-//! JSON: a canonical form that loses nothing.
+//! JSON: a canonical form without loss.
 //!
-//! Two documents have one form if and only if they are the same value, told apart by every digit,
-//! every character, every member and the order in arrays. These do not matter:
+//! Two documents have the same form if and only if they have the same value. Every digit, every
+//! character, every member and the order of elements is compared. These differences do not matter:
 //!
-//! - white space, and the order of an object's members;
-//! - how a character is written: `x`, `\u0078`; a surrogate pair or UTF-8; `/` or `\/`;
-//! - how a number is written: `1`, `1.0`, `1e0`, `10e-1`; and `-0` is `0`.
+//! - white space, and the order of the members of an object;
+//! - the notation of a character: `x` or `\u0078`, a surrogate pair or UTF-8, `/` or `\/`;
+//! - the notation of a number: `1`, `1.0`, `1e0`, `10e-1`; and `-0` is `0`.
 //!
 //! The form is that of RFC 8785 (JSON Canonicalization Scheme), except that numbers keep all their
-//! digits instead of being rounded to a double: a number that RFC 8785 would write without rounding
-//! is written the same here, and one that it would round (`9007199254740993`, an amount of 31
-//! digits) stays what it is.
+//! digits instead of being rounded to a double. A number that RFC 8785 would not round is written as
+//! RFC 8785 writes it. A number that it would round, such as `9007199254740993`, keeps its value.
 //!
 //! # What has no form
 //!
-//! These are compared by their raw bytes, since programs disagree about what they mean, or do not
-//! read them:
+//! These texts are compared by their raw bytes, because programs reject them or disagree about their
+//! meaning:
 //!
-//! - what is no JSON text by RFC 8259: empty, cut off, followed by more, not UTF-8, with a byte
-//!   order mark (§8.1);
-//! - an object in which a member's name is repeated after unescaping (§4);
+//! - a text that is not JSON by RFC 8259: empty, incomplete, followed by other text, not UTF-8, or with
+//!   a byte order mark (§8.1);
+//! - an object with two members of the same name after unescaping (§4);
 //! - half of a surrogate pair (§8.2);
-//! - arrays and objects nested more than [`MAX_DEPTH`] deep, or more than [`MAX_MEMBERS`] members
-//!   in all;
-//! - a number, other than zero, whose exponent has more than 18 digits.
+//! - arrays and objects nested more than [`MAX_DEPTH`] deep, or more than [`MAX_MEMBERS`] members in
+//!   total;
+//! - a number other than zero whose exponent has more than 18 digits.
 //!
-//! # What it costs
+//! # Cost
 //!
-//! Time grows with the length of the text, plus the sorting of members by name; nothing recurses.
-//! The text is walked twice: first to check it and to note where members are, 16 bytes each and 16
-//! for each object that has any, then to write it. Values are not stored, so an array of any length
-//! takes no memory.
+//! Time is linear in the length of the text, plus the time to sort members by name. Nothing recurses.
+//! The text is read twice: first to check it and to record the positions of members, then to write the
+//! form. The positions take 16 bytes for each member, and 16 bytes for each object that is not empty.
+//! Values are not stored, so arrays of any length take no memory.
+
 mod document;
 mod parse;
 mod write;
@@ -38,17 +38,17 @@ mod write;
 #[cfg(test)]
 mod cost_tests;
 
-pub(crate) use document::{Document, Value};
+pub(crate) use document::{Document, JsonValue};
 pub use parse::{MAX_DEPTH, MAX_MEMBERS};
 
 use super::JsonPointer;
 
-/// The canonical form of a JSON text, or `None` if it [has none](self#what-has-no-form).
+/// Returns the canonical form of a JSON text, or `None` if it [has no form](self#what-has-no-form).
 ///
-/// What `ignore` points at is left out: a document with it and one without it have one form. An
-/// element of an array can be left out too; the others keep the index that they have in the text,
-/// so that `["/0", "/1"]` leaves out the first two. All of the text must have a form, also what is
-/// left out.
+/// Values that `ignore` points to are left out, so a document with such a value has the same form as
+/// one without it. Elements of an array can be ignored too. Indexes are those in the text, so
+/// `["/0", "/1"]` ignores the first two elements. The ignored values must also be valid: otherwise the
+/// text has no form.
 ///
 /// ```
 /// use oncekey::canonical::{JsonPointer, json};
@@ -63,6 +63,7 @@ pub fn canonicalize(body: &[u8], ignore: &[JsonPointer]) -> Option<Vec<u8>> {
     Document::parse(body)?.write(ignore, &mut form);
     Some(form)
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,10 +1,10 @@
-//! Names of members that some readers take for one.
+//! Names of members that some JSON readers treat as equal.
 
-/// Returns whether two names are different, and one for a reader that is careless with them: equal but
-/// for case, as Go's `encoding/json` and ASP.NET compare names, or but for a `_` between two words, as
-/// JSON of Protocol Buffers has it (`outTradeNo` is `out_trade_no`).
+/// Returns whether two names are different, but equal for a lenient reader. Go's `encoding/json` and
+/// ASP.NET ignore case. The JSON format of Protocol Buffers also ignores a `_` between words
+/// (`outTradeNo` is `out_trade_no`).
 ///
-/// Case is folded as Unicode has it, so that `K` (the Kelvin sign) is `k` and `ſ` is `s`.
+/// Case is folded by the rules of Unicode, so that `K` (the Kelvin sign) equals `k` and `ſ` equals `s`.
 pub(super) fn are_lookalikes(one: &str, other: &str) -> bool {
     one != other && folded(one).eq(folded(other))
 }
@@ -16,12 +16,13 @@ fn folded(name: &str) -> impl Iterator<Item = char> {
     core::iter::repeat_n('_', outer).chain(folded_letters(letters))
 }
 
-/// Folds letters so that case does not count.
+/// Folds the case of letters, so that texts that differ only in case become equal.
 pub(crate) fn folded_letters(letters: impl Iterator<Item = char>) -> impl Iterator<Item = char> {
-    // Some letters have two small forms, or their large form only in small: two ways cover all.
+    // Some letters have two lower-case forms, or change only in one direction. Folding down, up and
+    // down again covers all of them.
     let letters = letters.flat_map(char::to_lowercase).flat_map(char::to_uppercase);
     let letters = letters.flat_map(char::to_lowercase);
-    // In Turkish, the dot over an `i` is all that makes it another letter.
+    // In lower case, the Turkish letter `İ` becomes `i` and a combining dot. Without the dot, it equals `i`.
     letters.filter(|&letter| letter != '\u{307}')
 }
 

@@ -1,16 +1,16 @@
-//! Media types: what of a `Content-Type` counts.
+//! Media types (RFC 9110 §8.3.1).
 
 use std::borrow::Cow;
 
-/// A `Content-Type`, taken apart at its first semicolon (RFC 9110 §8.3.1).
+/// A `Content-Type`, split into its type and its parameters.
 pub(crate) struct MediaType<'a> {
     essence: Cow<'a, str>,
     parameters: &'a str,
 }
 
 impl<'a> MediaType<'a> {
-    /// Never fails: what is no media type is compared as it stands, lower-cased. An absent one is
-    /// empty.
+    /// Splits a `Content-Type` at its first semicolon. This never fails: an invalid media type is kept
+    /// in lower case, and a missing one is empty.
     pub(crate) fn parse(content_type: Option<&'a str>) -> Self {
         let (essence, parameters) = split(content_type.unwrap_or(""));
         let mut essence = Cow::Borrowed(trim(essence));
@@ -20,30 +20,32 @@ impl<'a> MediaType<'a> {
         Self { essence, parameters }
     }
 
-    /// `type/subtype` in lower case, without parameters.
+    /// Returns `type/subtype` in lower case, without parameters.
     pub(crate) fn essence(&self) -> &str {
         &self.essence
     }
 
-    /// `application/json`, or any type with the suffix `+json` (RFC 6839 §3.1).
+    /// Returns whether this is `application/json` or a type with the suffix `+json` (RFC 6839 §3.1).
     pub(crate) fn is_json(&self) -> bool {
         self.names()
             .is_some_and(|names| names == ("application", "json") || names.1.ends_with("+json"))
     }
 
+    /// Returns whether this is `multipart/*`.
     pub(crate) fn is_multipart(&self) -> bool {
         self.names().is_some_and(|names| names.0 == "multipart")
     }
 
-    /// A form as pairs. The second type is what a page notes a multipart form as that the browser
-    /// itself sends, and whose boundary it does not know.
+    /// Returns whether this is a form of `name=value` pairs. The npm package records a multipart form
+    /// as `application/x-form`, because the browser sends it and the boundary is unknown.
     pub(crate) fn is_pairs(&self) -> bool {
         matches!(self.essence(), "application/x-www-form-urlencoded" | "application/x-form")
     }
 
-    /// The boundary of a multipart type: 1 to 70 characters of a small set (RFC 2046 §5.1.1), given
-    /// once, in well-formed parameters. Many clients leave out the quotes where the set goes beyond
-    /// a token (`=`, `/`), so an unquoted value may hold them.
+    /// Returns the boundary of a multipart type, if it is given exactly once in well-formed parameters.
+    /// A boundary has 1 to 70 characters of a small set (RFC 2046 §5.1.1). Some of these characters, such
+    /// as `=` and `/`, would need quotes, but are also accepted without them because many clients omit
+    /// the quotes.
     pub(crate) fn boundary(&self) -> Option<&'a str> {
         let mut found = None;
         let mut rest = self.parameters;
@@ -61,9 +63,10 @@ impl<'a> MediaType<'a> {
         found.filter(|boundary| is_boundary(boundary.as_bytes()))
     }
 
-    /// Returns whether every reader takes the body for UTF-8: no charset is named, or this one is,
-    /// once. The parameters of a JSON type have to be well formed too, for readers disagree on what
-    /// others say. (Of other types many clients write a boundary without the quotes that it needs.)
+    /// Returns whether all readers decode the body as UTF-8: no charset is given, or only UTF-8 is given,
+    /// and only once. The parameters of a JSON type must also be well-formed, because readers disagree
+    /// about malformed ones. (For other types, many clients write a boundary without the quotes that it
+    /// needs.)
     pub(crate) fn is_utf8(&self) -> bool {
         let (mut rest, mut has_charset) = (self.parameters, false);
         loop {
@@ -75,7 +78,7 @@ impl<'a> MediaType<'a> {
             let Some((name, value, later)) = parameter(rest) else {
                 return !self.is_json() && !rest.to_ascii_lowercase().contains("charset");
             };
-            // RFC 2231 continues and encodes a parameter under names like `charset*`.
+            // RFC 2231 splits or encodes a parameter under names such as `charset*` and `charset*0`.
             let is_charset = name.split('*').next().unwrap_or("").eq_ignore_ascii_case("charset");
             let is_utf8 = ["utf-8", "utf8"].iter().any(|one| value.eq_ignore_ascii_case(one));
             if is_charset && (has_charset || !is_utf8 || name.contains('*')) {
@@ -95,14 +98,16 @@ impl<'a> MediaType<'a> {
     }
 }
 
-/// A token of RFC 9110 §5.6.2, as names of types and of header fields are.
+/// Returns whether a text is a token (RFC 9110 §5.6.2), like the names of media types and header
+/// fields.
 pub(crate) fn is_token(name: impl AsRef<[u8]>) -> bool {
     let name = name.as_ref();
     !name.is_empty()
         && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte))
 }
 
-/// The first parameter of the list: name, value, and what comes after it.
+/// Reads the first parameter of a list. Returns its name, its value without quotes, and the rest of the
+/// list.
 fn parameter(list: &str) -> Option<(&str, &str, &str)> {
     let (name, after) = list.split_once('=')?;
     if !is_token(name) {
@@ -116,8 +121,8 @@ fn parameter(list: &str) -> Option<(&str, &str, &str)> {
     let end = loop {
         match bytes.next()? {
             (at, b'"') => break at,
-            // The escaped byte is no end. A value that holds a backslash is no boundary, so it can
-            // stay as it is.
+            // An escaped quote does not end the value. The value is not unescaped, because one with a
+            // backslash is neither a valid boundary nor UTF-8.
             (_, b'\\') => drop(bytes.next()?),
             _ => {}
         }

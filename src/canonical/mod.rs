@@ -1,25 +1,23 @@
-//! What "the same body" means.
+//! Canonical forms of bodies: what "the same body" means.
 //!
-//! A retry may spell its body differently and still be the same request: members in another order,
-//! `1.0` for `1`, a fresh multipart boundary. So a body is not compared as it stands but in a
-//! canonical form, of which there are four:
+//! A retry may send the same body in other bytes: members of JSON in another order, `1.0` for `1`, or a
+//! new multipart boundary. So bodies are compared in a canonical form. There are four:
 //!
-//! | media type | form | what does not matter |
+//! | media type | form | ignored |
 //! |---|---|---|
 //! | JSON: `application/json`, `*/*+json` | [`json`] | order of members, white space, spelling |
 //! | `multipart/*` | [`multipart`] | the boundary, order and case of a part's header names |
-//! | any, in the coding `gzip` | compressed bytes | the header of the gzip stream: time, name, system |
+//! | any, with `Content-Encoding: gzip` | compressed bytes | the header of the gzip stream: time, name, system |
 //! | anything else | raw bytes | nothing |
 //!
-//! Of forms, `multipart/form-data` and `application/x-www-form-urlencoded`, some [`fields`] do not
-//! count.
+//! In HTML forms (`multipart/form-data` and `application/x-www-form-urlencoded`), some [`fields`] are
+//! ignored.
 //!
-//! A body that does not keep to the rules of its media type is compared by its raw bytes. That is
-//! never wrong, only stricter. The pairs of `application/x-www-form-urlencoded` are compared by their
-//! raw bytes too: browsers serialise them in one way, and the order of fields means something to
-//! many servers.
+//! A body that breaks the rules of its media type is compared by its raw bytes, which is only stricter.
+//! The pairs of `application/x-www-form-urlencoded` are compared by their raw bytes too, because all
+//! browsers write them in the same way, and for many servers the order of the fields matters.
 //!
-//! A tag byte leads each form, so that a body of one form is never equal to a body of another.
+//! A tag byte precedes each form, so that bodies in different forms are never equal.
 
 pub mod fields;
 pub mod json;
@@ -39,9 +37,9 @@ pub use pointer::{JsonPointer, PointerError};
 
 pub(crate) use lookalike::folded_letters;
 pub(crate) use media_type::{MediaType, is_token};
-pub(crate) use sink::{Hashing, Sink};
+pub(crate) use sink::{HashSink, Sink};
 
-use fields::LeftOut;
+use fields::IgnoredFields;
 
 /// Returns whether a body of this type is JSON: `application/json`, or any type with the suffix `+json`
 /// (RFC 6839 §3.1), such as `application/problem+json`.
@@ -49,18 +47,19 @@ pub fn is_json(content_type: &str) -> bool {
     MediaType::parse(Some(content_type)).is_json()
 }
 
-/// A body, read by the rules of its media type.
-pub(crate) enum Body<'a> {
+/// A body, parsed by the rules of its media type.
+pub(crate) enum CanonicalBody<'a> {
     Raw(&'a [u8]),
     Pairs(&'a [u8]),
     Json(json::Document<'a>),
-    /// The flag: whether it is a form, which some fields do not count in.
-    Multipart(multipart::Message<'a>, bool),
-    /// A gzip stream without its header, and with it.
+    /// The flag says whether the body is an HTML form, in which some fields are ignored.
+    Multipart(multipart::MultipartBody<'a>, bool),
+    /// A gzip stream, first without its header and then with it.
     Gzip(&'a [u8], &'a [u8]),
 }
 
-impl<'a> Body<'a> {
+impl<'a> CanonicalBody<'a> {
+    /// Parses a body. A body that breaks the rules of its media type becomes [`Raw`](Self::Raw).
     pub(crate) fn read(media_type: &MediaType<'a>, coding: Option<&str>, body: &'a [u8]) -> Self {
         let is_gzip = |coding: &str| {
             let coding = coding.trim();
@@ -68,45 +67,45 @@ impl<'a> Body<'a> {
         };
         let coded = coding.filter(|coding| is_gzip(coding));
         let read = if let Some(data) = coded.and_then(|_| gzip::without_header(body)) {
-            Some(Body::Gzip(data, body))
+            Some(Self::Gzip(data, body))
         } else if media_type.is_json() {
-            json::Document::parse(body).map(Body::Json)
+            json::Document::parse(body).map(CanonicalBody::Json)
         } else if media_type.is_multipart() {
             let is_form = media_type.essence() == "multipart/form-data";
-            let message = multipart::Message::parse(media_type, body);
-            message.map(|message| Body::Multipart(message, is_form))
+            let multipart = multipart::MultipartBody::parse(media_type, body);
+            multipart.map(|multipart| CanonicalBody::Multipart(multipart, is_form))
         } else if media_type.is_pairs() && fields::are_pairs(body) {
-            Some(Body::Pairs(body))
+            Some(Self::Pairs(body))
         } else {
             None
         };
-        read.unwrap_or(Body::Raw(body))
+        read.unwrap_or(CanonicalBody::Raw(body))
     }
 
-    /// Writes tag and form. The form has no length before it: nothing may follow it. Returns whether
-    /// anything was left out: fields of a form, or the header of a gzip stream.
+    /// Writes the tag and the form without a length, so nothing may be written after it. Returns whether
+    /// anything was ignored: fields of an HTML form, or the header of a gzip stream.
     pub(crate) fn write(&self, ignore: &[JsonPointer], sink: &mut impl Sink) -> bool {
         match self {
-            Body::Raw(bytes) => {
+            CanonicalBody::Raw(bytes) => {
                 sink.put(b"\x00");
                 sink.put(bytes);
                 false
             }
-            Body::Pairs(bytes) => {
+            CanonicalBody::Pairs(bytes) => {
                 sink.put(b"\x00");
-                fields::write_pairs(bytes, LeftOut::new(ignore), sink)
+                fields::write_pairs(bytes, IgnoredFields::new(ignore), sink)
             }
-            Body::Json(document) => {
+            CanonicalBody::Json(document) => {
                 sink.put(b"\x01");
                 document.write(ignore, sink);
                 false
             }
-            Body::Multipart(message, is_form) => {
+            CanonicalBody::Multipart(multipart, is_form) => {
                 sink.put(b"\x02");
-                let left_out = LeftOut::new(ignore);
-                message.write(|part| *is_form && left_out.has_part(part), sink)
+                let ignored = IgnoredFields::new(ignore);
+                multipart.write(|part| *is_form && ignored.has_part(part), sink)
             }
-            Body::Gzip(data, _) => {
+            CanonicalBody::Gzip(data, _) => {
                 sink.put(b"\x03");
                 sink.put(data);
                 true
@@ -114,17 +113,17 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Writes tag and form with all that [`write`](Self::write) leaves out.
+    /// Writes the tag and the form, including everything that [`write`](Self::write) ignores.
     pub(crate) fn write_whole(&self, sink: &mut impl Sink) {
         match self {
-            Body::Pairs(bytes) | Body::Gzip(_, bytes) => {
-                Body::Raw(bytes).write(&[], sink);
+            CanonicalBody::Pairs(bytes) | CanonicalBody::Gzip(_, bytes) => {
+                CanonicalBody::Raw(bytes).write(&[], sink);
             }
-            Body::Multipart(message, _) => {
+            CanonicalBody::Multipart(multipart, _) => {
                 sink.put(b"\x02");
-                message.write(|_| false, sink);
+                multipart.write(|_| false, sink);
             }
-            Body::Raw(_) | Body::Json(_) => {
+            CanonicalBody::Raw(_) | CanonicalBody::Json(_) => {
                 self.write(&[], sink);
             }
         }

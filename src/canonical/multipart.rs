@@ -1,37 +1,32 @@
-//! Multipart bodies (RFC 2046 §5.1): compared part by part, so that the boundary does not matter.
+//! Multipart bodies (RFC 2046 §5.1), compared part by part, so that the boundary does not matter.
 //!
-//! Browsers and HTTP clients make up a new boundary each time they serialise a form, so a retry's
-//! bytes differ where its content does not. Two bodies have one canonical form if and only if they
-//! agree in
+//! Browsers and HTTP clients choose a new boundary each time they send a form, so the bytes of a retry
+//! differ although the content is the same. Two bodies have the same canonical form if and only if all
+//! of these are equal:
 //!
 //! - the parts, in their order: forms may repeat a name, and servers read the fields in order;
-//! - a part's content, byte by byte, whatever its type: JSON within a part is not looked into;
-//! - a part's header fields: the names case-free, values as they stand but for spaces around them.
-//!   All of them count. Their order does not matter, except among fields of one name;
-//! - preamble and epilogue. RFC 2046 has a reader ignore them, but not every reader does.
+//! - the content of each part, byte by byte. Content of any type is compared this way, JSON too;
+//! - the header fields of each part: names without case, and values without white space around them.
+//!   The order matters only among fields of the same name;
+//! - the preamble and the epilogue. RFC 2046 says that readers ignore them, but not all readers do.
 //!
-//! Of the `Content-Type`, other parameters than the boundary (`charset`, `start`) are left out, as
-//! with any type.
+//! Parameters of `Content-Type` other than the boundary (`charset`, `start`) are ignored, as for all
+//! types.
 //!
 //! # What has no form
 //!
-//! These are compared by their raw bytes, since one reader may see other parts in them than another
-//! does:
+//! These bodies are compared by their raw bytes, because readers may split them into different parts:
 //!
-//! - no boundary, two of them, or one that RFC 2046 §5.1.1 does not allow (1 to 70 characters of a
-//!   small set);
-//! - no closing delimiter;
-//! - a line that begins like a delimiter and goes on with other things, such as a boundary that
-//!   continues;
-//! - a part without the blank line that ends its header fields, or with more than [`MAX_FIELDS`] of
-//!   them;
-//! - a header field without a name, with a space before the colon, folded, or with a bare CR, LF or
-//!   NUL in it.
+//! - a body without a boundary, with two, or with one that RFC 2046 §5.1.1 does not allow (1 to 70
+//!   characters of a small set);
+//! - a body without a closing delimiter;
+//! - a line that starts with a delimiter and then continues, as with a longer boundary;
+//! - a part without the blank line after its header fields, or with more than [`MAX_FIELDS`] of them;
+//! - a header field without a name, with a space before the colon, folded, or with a bare CR, LF or NUL.
 //!
-//! Lines end in CRLF: content that holds the boundary after a bare LF, or within a line, is
-//! content.
+//! Lines end in CRLF. A boundary after a bare LF or within a line is part of the content.
 //!
-//! Time grows with the length of the body, and memory does not.
+//! Time is linear in the length of the body, and memory is constant.
 
 use core::ops::Range;
 
@@ -39,11 +34,12 @@ use super::media_type::{MediaType, is_token};
 use super::sink::Sink;
 use super::work::spent;
 
-/// How many header fields a part may have. Parts of forms have three at most (RFC 7578 §4.8).
+/// The maximum number of header fields of a part. A part of a form has at most three (RFC 7578 §4.8).
 pub const MAX_FIELDS: usize = 16;
 
-/// The canonical form of a multipart body, or `None` if it [has none](self#what-has-no-form), or if
-/// its type is not `multipart/*`. The form is made for hashing: lengths and bytes.
+/// Returns the canonical form of a multipart body. Returns `None` if the body [has no
+/// form](self#what-has-no-form) or its type is not `multipart/*`. The form is binary, with lengths before
+/// the values, and is meant for hashing.
 ///
 /// ```
 /// use oncekey::canonical::multipart::canonicalize;
@@ -61,43 +57,44 @@ pub fn canonicalize(content_type: &str, body: &[u8]) -> Option<Vec<u8>> {
     let mut form = Vec::new();
     media_type
         .is_multipart()
-        .then(|| Message::parse(&media_type, body))??
+        .then(|| MultipartBody::parse(&media_type, body))??
         .write(|_| false, &mut form);
     Some(form)
 }
 
 /// A multipart body that has a canonical form.
-pub(crate) struct Message<'a> {
+pub(crate) struct MultipartBody<'a> {
     preamble: &'a [u8],
     parts: Parts<'a>,
 }
 
-impl<'a> Message<'a> {
+impl<'a> MultipartBody<'a> {
+    /// Parses a body. Returns `None` if it [has no form](self#what-has-no-form).
     pub(crate) fn parse(media_type: &MediaType<'a>, body: &'a [u8]) -> Option<Self> {
         let boundary = media_type.boundary()?.as_bytes();
         let first = Delimiter::first(body, boundary)?;
-        let message =
+        let multipart =
             Self { preamble: &body[..first.start], parts: Parts { body, boundary, last: first } };
 
-        // Read once to see that all of it can be read: so nothing has to be kept of it.
-        let mut parts = message.parts;
+        // Reads all parts once to check them. They are read again when they are needed, and not stored.
+        let mut parts = multipart.parts;
         while !parts.last.closes {
             parts.next()?;
         }
-        Some(message)
+        Some(multipart)
     }
 
-    /// Writes the form without the parts that are left out. Returns whether there were any.
+    /// Writes the form without the ignored parts. Returns whether any part was ignored.
     pub(crate) fn write(
         &self,
-        is_left_out: impl Fn(&Part<'_>) -> bool,
+        is_ignored: impl Fn(&Part<'_>) -> bool,
         sink: &mut impl Sink,
     ) -> bool {
         sink.put_sized(self.preamble);
         let mut is_whole = true;
         let mut parts = self.parts;
         while let Some(part) = parts.next() {
-            if is_left_out(&part) {
+            if is_ignored(&part) {
                 is_whole = false;
                 continue;
             }
@@ -109,8 +106,9 @@ impl<'a> Message<'a> {
         !is_whole
     }
 
-    /// The parts, each with the bytes that it takes up: the line of the delimiter before it, and
-    /// all up to the next delimiter's line. Without them the body says the same, less this part.
+    /// Returns the parts, each with its range in the body. The range starts with the line of the
+    /// delimiter before the part and ends before the line of the next one. Removing that range removes
+    /// exactly this part.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (Range<usize>, Part<'a>)> {
         let mut parts = self.parts;
         core::iter::from_fn(move || {
@@ -125,18 +123,18 @@ impl<'a> Message<'a> {
 struct Parts<'a> {
     body: &'a [u8],
     boundary: &'a [u8],
-    /// The delimiter that was met last.
+    /// The delimiter that was read last.
     last: Delimiter,
 }
 
 impl<'a> Parts<'a> {
-    /// The next part; `None` after the closing delimiter, and where the body cannot be read.
+    /// Reads the next part. Returns `None` after the closing delimiter, or if the body cannot be parsed.
     fn next(&mut self) -> Option<Part<'a>> {
         if self.last.closes {
             return None;
         }
-        // From the CRLF of the last delimiter's own line: a delimiter on the very next line is one
-        // too. It leaves no room for a part.
+        // Starts at the CRLF of the last delimiter's line, so that a delimiter on the very next line
+        // is found. There is no room for a part between the two, so the body cannot be parsed.
         let next = Delimiter::after(self.body, self.boundary, self.last.end - 2)?;
         let part = Part::parse(self.body.get(self.last.end..next.start)?)?;
         self.last = next;
@@ -148,14 +146,15 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// A line that parts are divided by.
+/// The position of a delimiter line between parts.
 #[derive(Clone, Copy)]
 struct Delimiter {
-    /// The line break before the line belongs to it (RFC 2046 §5.1.1), if there is one.
+    /// Where the delimiter starts. The line break before its line belongs to it, if there is one (RFC
+    /// 2046 §5.1.1).
     start: usize,
-    /// After that line break.
+    /// Where its line starts, after that line break.
     line: usize,
-    /// After its own line break.
+    /// Where its line ends, after its own line break.
     end: usize,
     closes: bool,
 }
@@ -169,12 +168,11 @@ impl Delimiter {
         }
     }
 
-    /// The first delimiter whose line break is at `at` or later; `None` also if a line only begins
-    /// like one.
+    /// Finds the first delimiter whose line break is at `at` or later. Returns `None` if there is none, or
+    /// if a line starts like a delimiter but is not one.
     fn after(body: &[u8], boundary: &[u8], mut at: usize) -> Option<Self> {
         loop {
-            // A boundary holds no CR, so a line that began like one and was none need not be looked
-            // at again.
+            // A boundary contains no CR, so bytes before the next CR need not be checked again.
             let rest = &body[at..];
             let skipped = rest.iter().position(|&byte| byte == b'\r');
             spent(skipped.unwrap_or(rest.len()) + 1);
@@ -186,7 +184,7 @@ impl Delimiter {
         }
     }
 
-    /// Reads the line at `line`, which begins like a delimiter.
+    /// Reads the line at `line`, which starts with two hyphens and the boundary.
     fn read(body: &[u8], boundary: &[u8], start: usize, line: usize) -> Option<Self> {
         let mut end = line + 2 + boundary.len();
         let closes = body[end..].starts_with(b"--");
@@ -211,22 +209,23 @@ fn begins_line(line: &[u8], boundary: &[u8]) -> bool {
     line.strip_prefix(b"--").is_some_and(|line| line.starts_with(boundary))
 }
 
-/// A part, taken apart.
+/// A parsed part.
 pub(crate) struct Part<'a> {
-    fields: [Field<'a>; MAX_FIELDS],
+    /// The header fields, sorted by name. Only the first `count` are used.
+    fields: [HeaderField<'a>; MAX_FIELDS],
     count: usize,
     content: &'a [u8],
 }
 
 #[derive(Clone, Copy, Default)]
-struct Field<'a> {
+struct HeaderField<'a> {
     name: &'a [u8],
     value: &'a [u8],
 }
 
 impl<'a> Part<'a> {
     fn parse(part: &'a [u8]) -> Option<Self> {
-        let mut fields = [Field::default(); MAX_FIELDS];
+        let mut fields = [HeaderField::default(); MAX_FIELDS];
         let mut count = 0;
         let mut rest = part;
         loop {
@@ -237,12 +236,12 @@ impl<'a> Part<'a> {
             if line.is_empty() {
                 break;
             }
-            let field = Field::parse(line)?;
+            let field = HeaderField::parse(line)?;
             if count == MAX_FIELDS {
                 return None;
             }
-            // Sorted by name; fields of one name keep their order.
-            let comes_later = |other: &Field<'_>| other.lower_name().gt(field.lower_name());
+            // Inserted in the order of names. Fields of the same name keep their order.
+            let comes_later = |other: &HeaderField<'_>| other.lower_name().gt(field.lower_name());
             let place = fields[..count].iter().position(comes_later).unwrap_or(count);
             fields.copy_within(place..count, place + 1);
             fields[place] = field;
@@ -251,7 +250,7 @@ impl<'a> Part<'a> {
         Some(Self { fields, count, content: rest })
     }
 
-    /// The values of the header fields of this name, which is in lower case.
+    /// Returns the values of the header fields with this name, which must be in lower case.
     pub(crate) fn values(&self, name: &'static str) -> impl Iterator<Item = &'a [u8]> {
         let named = self.fields[..self.count].iter();
         named
@@ -259,6 +258,7 @@ impl<'a> Part<'a> {
             .map(|field| field.value)
     }
 
+    /// Returns the content, which is everything after the blank line.
     pub(crate) fn content(&self) -> &'a [u8] {
         self.content
     }
@@ -276,7 +276,7 @@ impl<'a> Part<'a> {
     }
 }
 
-impl<'a> Field<'a> {
+impl<'a> HeaderField<'a> {
     fn parse(line: &'a [u8]) -> Option<Self> {
         let colon = line.iter().position(|&byte| byte == b':')?;
         let (name, value) = (&line[..colon], &line[colon + 1..]);
@@ -290,7 +290,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Without spaces and tabs around it.
+/// Returns a value without spaces and tabs around it.
 pub(crate) fn trim(value: &[u8]) -> &[u8] {
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t');
     let start = value.iter().position(|byte| !is_space(byte)).unwrap_or(value.len());

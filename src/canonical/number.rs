@@ -1,19 +1,18 @@
-//! JSON numbers: one spelling for each value, and no digit lost.
+//! JSON numbers: one canonical form for each value, without losing a digit.
 
 use super::sink::Sink;
 use super::work::spent;
 
-/// More digits than these in an exponent (leading zeros aside) are beyond what is compared by
-/// value. It keeps the arithmetic in 64 bits, and no program that computes with such numbers is
-/// known.
+/// The maximum number of digits of an exponent, without leading zeros. It keeps the arithmetic in 64
+/// bits. No known program computes with larger exponents.
 const EXPONENT_DIGITS: usize = 18;
 
-/// Up to this many digits a number is written without an exponent, as ECMAScript does
+/// The maximum number of digits before the point in a number without an exponent, as in ECMAScript
 /// (Number::toString).
 const PLAIN_DIGITS: i64 = 21;
 
-/// Where the number that starts at `at` ends; `None` if it keeps not to RFC 8259 §6, or its
-/// exponent is beyond the bound.
+/// Checks the number that starts at `at` and returns where it ends. Returns `None` if the number breaks
+/// RFC 8259 §6, or its exponent has too many digits.
 pub(super) fn scan(source: &[u8], at: usize) -> Option<usize> {
     let int = at + usize::from(source[at] == b'-');
     let mut end = skip_digits(source, int)?;
@@ -26,7 +25,7 @@ pub(super) fn scan(source: &[u8], at: usize) -> Option<usize> {
     if matches!(source.get(end), Some(b'e' | b'E')) {
         let digits = end + 1 + usize::from(matches!(source.get(end + 1), Some(b'+' | b'-')));
         end = skip_digits(source, digits)?;
-        // Zero is zero, whatever its exponent: it is never looked at.
+        // The exponent of zero does not matter, so it may be of any length.
         if without_leading_zeros(&source[digits..end]).len() > EXPONENT_DIGITS
             && !Number::read(&source[at..end]).is_zero()
         {
@@ -37,7 +36,7 @@ pub(super) fn scan(source: &[u8], at: usize) -> Option<usize> {
     Some(end)
 }
 
-/// Where a number that was scanned before ends.
+/// Returns where a number ends that [`scan`] has checked before.
 pub(super) fn skip(source: &[u8], at: usize) -> usize {
     let rest = &source[at..];
     let len = rest
@@ -48,8 +47,8 @@ pub(super) fn skip(source: &[u8], at: usize) -> usize {
     at + len
 }
 
-/// Writes a number that was scanned before: every digit of it but zeros at either end, laid out as
-/// RFC 8785 §3.2.2.3 (that is, ECMAScript) lays out the digits of a double.
+/// Writes a number that [`scan`] has checked before. All digits except leading and trailing zeros are
+/// written, in the format that RFC 8785 §3.2.2.3 (ECMAScript) uses for the digits of a double.
 pub(super) fn write(token: &[u8], sink: &mut impl Sink) {
     spent(token.len());
     if token.len() as i64 <= PLAIN_DIGITS && token.iter().all(u8::is_ascii_digit) {
@@ -90,10 +89,10 @@ pub(super) fn write(token: &[u8], sink: &mut impl Sink) {
     }
 }
 
-/// ± 0.`digits` × 10^`point`, where the digits are those of both halves that are no zeros at either
-/// end.
+/// A number of the form ± 0.`digits` × 10^`point`.
 struct Number<'a> {
     negative: bool,
+    /// The digits in two slices, before and after the decimal point, without leading and trailing zeros.
     halves: [&'a [u8]; 2],
     point: i64,
 }
@@ -112,8 +111,8 @@ impl<'a> Number<'a> {
         };
         let point = exponent.saturating_add(int.len() as i64);
 
-        // Zeros at the end: of the fraction, and of the integer if nothing of the fraction is left.
-        // Then those at the start, each of which moves the point.
+        // Removes trailing zeros of the fraction, and of the integer if the fraction is then empty.
+        // Then removes leading zeros, each of which moves the point.
         let fraction = without_trailing_zeros(fraction);
         let int = if fraction.is_empty() { without_trailing_zeros(int) } else { int };
         let significant = [without_leading_zeros(int), fraction];
@@ -134,6 +133,7 @@ impl<'a> Number<'a> {
         self.halves[0].len() + self.halves[1].len()
     }
 
+    /// Writes the digits from index `from` up to, but not including, index `to`.
     fn write_digits(&self, from: i64, to: i64, sink: &mut impl Sink) {
         let (from, to) = (from as usize, to as usize);
         let middle = self.halves[0].len();
@@ -142,7 +142,7 @@ impl<'a> Number<'a> {
     }
 }
 
-/// Saturates, which only a zero with an exponent beyond the bound makes it do.
+/// Reads an exponent. The result saturates, which only happens for a zero with a very long exponent.
 fn exponent(digits: &[u8]) -> i64 {
     let (negative, digits) = match digits[0] {
         b'-' => (true, &digits[1..]),

@@ -1,22 +1,22 @@
-//! JSON pointers (RFC 6901): which members a fingerprint leaves out.
+//! JSON pointers (RFC 6901), which select the members that a fingerprint ignores.
 
 use crate::codec::percent;
 use std::fmt;
 use std::str::FromStr;
 
-/// A JSON pointer (RFC 6901) to a member or an element below the whole document: `/nonce`,
+/// A JSON pointer (RFC 6901) to a member or an element of a document, such as `/nonce` or
 /// `/items/0/id`.
 ///
-/// `~1` stands for `/` in a name, and `~0` for `~`. A step into an array is a decimal index without
-/// leading zeros (RFC 6901 §4); `-` never matches.
+/// In a name, `/` is written as `~1` and `~` as `~0`. A step into an array is a decimal index without
+/// leading zeros (RFC 6901 §4). The step `-` never matches an element.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct JsonPointer {
     steps: Vec<String>,
 }
 
 impl JsonPointer {
-    /// Reads the string form of a pointer (RFC 6901 §5). The empty pointer names the whole document
-    /// and is refused: there would be nothing left to compare.
+    /// Parses the string form of a pointer (RFC 6901 §5). The empty pointer, which selects the whole
+    /// document, is an error, because nothing would be left to compare.
     pub fn parse(pointer: &str) -> Result<Self, PointerError> {
         if pointer.is_empty() {
             return Err(PointerError::WholeDocument);
@@ -25,8 +25,8 @@ impl JsonPointer {
         Ok(Self { steps: steps.split('/').map(unescape).collect::<Result<_, _>>()? })
     }
 
-    /// Reads a pointer as the fragment of an URI has it (RFC 6901 §6): `/data/0/id`, percent-encoded,
-    /// without its `#`.
+    /// Parses a pointer in a URI fragment (RFC 6901 §6), such as `/data/0/id`. The fragment is
+    /// percent-encoded and given without its `#`.
     pub fn parse_fragment(fragment: &str) -> Result<Self, PointerError> {
         if percent::has_broken_escape(fragment.as_bytes()) {
             return Err(PointerError::BadFragment);
@@ -35,7 +35,7 @@ impl JsonPointer {
         Self::parse(&String::from_utf8(decoded).map_err(|_| PointerError::BadFragment)?)
     }
 
-    /// The names and indexes on the way, unescaped. There is at least one.
+    /// Returns the steps of the pointer: names and indexes, unescaped. There is at least one.
     pub fn steps(&self) -> &[String] {
         &self.steps
     }
@@ -57,7 +57,7 @@ impl fmt::Display for JsonPointer {
     }
 }
 
-/// Why a text is no pointer that can be used here.
+/// Why a text is not a valid pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PointerError {
@@ -65,9 +65,9 @@ pub enum PointerError {
     WholeDocument,
     /// The pointer does not begin with a slash.
     NoSlash,
-    /// A tilde stands before something that is neither `0` nor `1`.
+    /// A tilde is not followed by `0` or `1`.
     LoneTilde,
-    /// A percent sign of a fragment begins no escape, or the escapes are not UTF-8.
+    /// A fragment contains a percent sign that begins no escape, or is not UTF-8 after decoding.
     BadFragment,
 }
 
@@ -92,40 +92,43 @@ fn unescape(step: &str) -> Result<String, PointerError> {
     let mut pieces = step.split('~');
     let mut name = String::from(pieces.next().unwrap_or(""));
     for piece in pieces {
-        let (stands_for, rest) = match piece.split_at_checked(1) {
+        let (character, rest) = match piece.split_at_checked(1) {
             Some(("0", rest)) => ('~', rest),
             Some(("1", rest)) => ('/', rest),
             _ => return Err(PointerError::LoneTilde),
         };
-        name.push(stands_for);
+        name.push(character);
         name.push_str(rest);
     }
     Ok(name)
 }
 
-/// Many pointers as one tree, so that a document is walked once, however many there are.
-pub(super) struct Ignored<'p> {
+/// A tree of all pointers to ignored values. With it, one pass over a document is enough for any number
+/// of pointers.
+pub(super) struct IgnoreTree<'p> {
     nodes: Vec<Node<'p>>,
 }
 
 #[derive(Default)]
 struct Node<'p> {
     ends_here: bool,
-    /// Names and nodes, sorted by name.
+    /// Pairs of a step and the index of its node, sorted by step.
     children: Vec<(&'p [u8], usize)>,
 }
 
-/// What the pointers say of one value.
+/// Whether a value is ignored.
 #[derive(Clone, Copy)]
-pub(super) enum Place {
-    /// Nothing, and nothing of what is in it either.
+pub(super) enum IgnoreStatus {
+    /// The value is kept, with everything in it.
     Kept,
-    /// Something of what may be in it.
-    OnTheWay(usize),
-    LeftOut,
+    /// The value is kept, but something in it may be ignored: this node of the tree has the pointers.
+    Partial(usize),
+    /// The value is ignored.
+    Ignored,
 }
 
-impl<'p> Ignored<'p> {
+impl<'p> IgnoreTree<'p> {
+    /// Builds the tree of some pointers.
     pub(super) fn new(pointers: &'p [JsonPointer]) -> Self {
         let mut nodes = vec![Node::default()];
         for pointer in pointers {
@@ -148,27 +151,34 @@ impl<'p> Ignored<'p> {
         Self { nodes }
     }
 
-    pub(super) fn root(&self) -> Place {
-        if self.nodes[0].children.is_empty() { Place::Kept } else { Place::OnTheWay(0) }
+    /// Returns the status of the whole document.
+    pub(super) fn root(&self) -> IgnoreStatus {
+        if self.nodes[0].children.is_empty() {
+            IgnoreStatus::Kept
+        } else {
+            IgnoreStatus::Partial(0)
+        }
     }
 
-    pub(super) fn member(&self, parent: Place, name: &[u8]) -> Place {
-        let Place::OnTheWay(parent) = parent else {
+    /// Returns the status of a member of an object with the status `parent`.
+    pub(super) fn member(&self, parent: IgnoreStatus, name: &[u8]) -> IgnoreStatus {
+        let IgnoreStatus::Partial(parent) = parent else {
             return parent;
         };
         let children = &self.nodes[parent].children;
         match children.binary_search_by_key(&name, |child| child.0) {
-            Err(_) => Place::Kept,
+            Err(_) => IgnoreStatus::Kept,
             Ok(place) => match children[place].1 {
-                child if self.nodes[child].ends_here => Place::LeftOut,
-                child => Place::OnTheWay(child),
+                child if self.nodes[child].ends_here => IgnoreStatus::Ignored,
+                child => IgnoreStatus::Partial(child),
             },
         }
     }
 
-    pub(super) fn element(&self, parent: Place, index: usize) -> Place {
+    /// Returns the status of an element of an array with the status `parent`.
+    pub(super) fn element(&self, parent: IgnoreStatus, index: usize) -> IgnoreStatus {
         match parent {
-            Place::OnTheWay(_) => self.member(parent, index.to_string().as_bytes()),
+            IgnoreStatus::Partial(_) => self.member(parent, index.to_string().as_bytes()),
             _ => parent,
         }
     }
@@ -234,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pointer_is_told_apart() {
+    fn malformed_pointers_are_refused() {
         for (text, error) in [
             ("", PointerError::WholeDocument),
             ("nonce", PointerError::NoSlash),

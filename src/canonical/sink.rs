@@ -1,17 +1,20 @@
-//! Where a canonical form is written to: a hash, or memory.
+//! The destinations of a canonical form: a hash or memory.
 
 use sha2::{Digest, Sha256};
 
+/// A destination for a canonical form.
 pub(crate) trait Sink {
+    /// Writes bytes.
     fn put(&mut self, bytes: &[u8]);
 
-    /// Bytes with their length before them, so that no two lists of parts are written alike.
+    /// Writes the length of some bytes, and then the bytes. So two different lists of parts are never
+    /// written as the same bytes.
     fn put_sized(&mut self, bytes: &[u8]) {
         self.put_count(bytes.len());
         self.put(bytes);
     }
 
-    /// 64 bits, big-endian.
+    /// Writes a count as 64 bits in big-endian order.
     fn put_count(&mut self, count: usize) {
         self.put(&(count as u64).to_be_bytes());
     }
@@ -23,21 +26,22 @@ impl Sink for Vec<u8> {
     }
 }
 
-/// SHA-256 behind a buffer: canonical text comes in very small pieces, and each call of the hash
-/// has its price.
-pub(crate) struct Hashing {
+/// A buffered SHA-256. Canonical text is written in very small pieces, and each call of the hash function
+/// has a cost.
+pub(crate) struct HashSink {
     hasher: Sha256,
     buffer: [u8; Self::BUFFER],
     filled: usize,
 }
 
-impl Hashing {
+impl HashSink {
     const BUFFER: usize = 1024;
 
     pub(crate) fn new() -> Self {
         Self { hasher: Sha256::new(), buffer: [0; Self::BUFFER], filled: 0 }
     }
 
+    /// Returns the hash of all bytes.
     pub(crate) fn finish(mut self) -> [u8; 32] {
         self.flush();
         self.hasher.finalize().into()
@@ -49,7 +53,7 @@ impl Hashing {
     }
 }
 
-impl Sink for Hashing {
+impl Sink for HashSink {
     fn put(&mut self, bytes: &[u8]) {
         if bytes.len() > Self::BUFFER - self.filled {
             self.flush();
@@ -73,7 +77,7 @@ mod tests {
         for sizes in
             [&[1usize][..], &[7, 1023], &[1024], &[1, 1024, 3], &[1025, 2], &[512, 512, 1], &[5000]]
         {
-            let mut hashing = Hashing::new();
+            let mut hashing = HashSink::new();
             let (mut rest, mut turn) = (&whole[..], 0);
             while !rest.is_empty() {
                 let (piece, later) = rest.split_at(sizes[turn % sizes.len()].min(rest.len()));

@@ -1,4 +1,4 @@
-//! JSON strings: scanning, unescaping, and the one way to write a character.
+//! JSON strings: scanning, unescaping, and writing in canonical form.
 
 use std::cmp::Ordering;
 
@@ -7,15 +7,15 @@ use super::work::spent;
 
 const SCANNED: &str = "the string was scanned before";
 
-/// A string literal, quotes included.
+/// A scanned string literal.
 pub(super) struct Literal {
-    /// Just after the closing quote.
+    /// The position after the closing quote.
     pub(super) end: usize,
     pub(super) has_escapes: bool,
 }
 
-/// Scans the string that starts with the quote at `at`; `None` if it breaks RFC 8259 §7, or if an
-/// escape is half of a surrogate pair: then it stands for no text (RFC 8259 §8.2).
+/// Checks the string that starts with the quote at `at`. Returns `None` if the string breaks RFC 8259 §7
+/// or contains an escape for half of a surrogate pair, which is not a character (RFC 8259 §8.2).
 pub(super) fn scan(source: &[u8], at: usize) -> Option<Literal> {
     let mut end = at + 1;
     let mut has_escapes = false;
@@ -34,13 +34,13 @@ pub(super) fn scan(source: &[u8], at: usize) -> Option<Literal> {
     Some(Literal { end: end + 1, has_escapes })
 }
 
-/// Appends the text of a literal that was scanned before.
+/// Unescapes a literal that was scanned before, and appends its text.
 pub(super) fn decode(literal: &[u8], text: &mut Vec<u8>) {
     each_piece(literal, |piece, _| text.extend_from_slice(piece));
 }
 
-/// Writes a literal that was scanned before; gives its end. What is not escaped in the source needs
-/// no escape.
+/// Writes a literal that was scanned before in canonical form, and returns where it ends. Characters that
+/// are not escaped in the source need no escape in the output.
 pub(super) fn write_literal(source: &[u8], at: usize, sink: &mut impl Sink) -> usize {
     sink.put(b"\"");
     let length = each_piece(&source[at..], |piece, was_escaped| {
@@ -50,23 +50,22 @@ pub(super) fn write_literal(source: &[u8], at: usize, sink: &mut impl Sink) -> u
     at + length
 }
 
-/// Writes a text as a literal.
+/// Writes a text as a string literal in canonical form.
 pub(super) fn write(text: &[u8], sink: &mut impl Sink) {
     sink.put(b"\"");
     write_escaped(text, sink);
     sink.put(b"\"");
 }
 
-/// Where a literal that was scanned before ends.
+/// Returns where a literal ends that was scanned before.
 pub(super) fn skip(source: &[u8], at: usize) -> usize {
     at + each_piece(&source[at..], |_, _| {})
 }
 
-/// The order of texts by their UTF-16 code units (RFC 8785 §3.2.3). UTF-8 sorts by code point,
-/// which differs in one thing only: characters beyond U+FFFF, whose surrogates come before U+E000
-/// to U+FFFF.
+/// Compares two texts by their UTF-16 code units (RFC 8785 §3.2.3). Bytes of UTF-8 sort by code point.
+/// The orders differ only for characters above U+FFFF, whose surrogates sort before U+E000 to U+FFFF.
 pub(super) fn utf16_order(one: &[u8], other: &[u8]) -> Ordering {
-    /// As `memcmp` compares, so common beginnings cost little.
+    /// The number of bytes to compare at once, which makes long common prefixes cheap.
     const STRIDE: usize = 32;
 
     let shorter = one.len().min(other.len());
@@ -81,16 +80,16 @@ pub(super) fn utf16_order(one: &[u8], other: &[u8]) -> Ordering {
     if at == shorter {
         return one.len().cmp(&other.len());
     }
-    // Valid texts that are equal up to here differ in two first bytes of a character, or in two
-    // later ones.
+    // In valid UTF-8, the first bytes that differ are both first bytes of a character, or both later
+    // bytes.
     let rank = |byte: u8| {
         if matches!(byte, 0xEE | 0xEF) { byte + 0x10 } else { byte }
     };
     rank(one[at]).cmp(&rank(other[at]))
 }
 
-/// Hands over the pieces of a literal, which starts with its quote: runs as they stand, and single
-/// characters that were escaped. Gives the literal's length.
+/// Calls `take` for each piece of a literal that starts with its quote. A piece is a run of unescaped
+/// text, or one character that was escaped. Returns the length of the literal.
 fn each_piece(literal: &[u8], mut take: impl FnMut(&[u8], bool)) -> usize {
     let mut at = 1;
     loop {
@@ -107,8 +106,8 @@ fn each_piece(literal: &[u8], mut take: impl FnMut(&[u8], bool)) -> usize {
     }
 }
 
-/// The escapes of RFC 8785 §3.2.2.2: the short ones where there are any, lower-case hex for other
-/// controls.
+/// Writes a text with the escapes of RFC 8785 §3.2.2.2: short escapes where they exist, and lower-case hex
+/// for other control characters.
 fn write_escaped(text: &[u8], sink: &mut impl Sink) {
     let mut rest = text;
     loop {
@@ -133,12 +132,12 @@ fn write_escaped(text: &[u8], sink: &mut impl Sink) {
     spent(text.len());
 }
 
-/// How many bytes at the beginning stand for themselves within a literal.
+/// Returns how many bytes at the start of a text need no escape in a literal.
 fn plain(text: &[u8]) -> usize {
     text.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\').unwrap_or(text.len())
 }
 
-/// The character behind the backslash at `at`, and where its escape ends.
+/// Reads the escape that starts with the backslash at `at`. Returns its character and where it ends.
 fn unescape(source: &[u8], at: usize) -> Option<(char, usize)> {
     let character = match source.get(at + 1)? {
         b'"' => '"',
@@ -164,7 +163,7 @@ fn unescape_unicode(source: &[u8], at: usize) -> Option<(char, usize)> {
     Some((char::from_u32(0x1_0000 + ((unit - 0xD800) << 10) + (low - 0xDC00))?, at + 12))
 }
 
-/// The four digits of `\uXXXX`.
+/// Reads `\uXXXX` at `at` and returns its UTF-16 code unit.
 fn code_unit(source: &[u8], at: usize) -> Option<u32> {
     let digits = source.get(at..at + 6)?.strip_prefix(b"\\u")?;
     digits.iter().try_fold(0, |unit, &digit| Some(unit * 16 + char::from(digit).to_digit(16)?))

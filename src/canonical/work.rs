@@ -1,4 +1,5 @@
-//! Counts, in tests only, the bytes looked at: so a test can say "linear" without a clock.
+//! Counts the bytes that the code reads, in tests only. So a test can check that time is linear without
+//! measuring time.
 
 #[cfg(not(test))]
 #[inline(always)]

@@ -1,4 +1,4 @@
-//! What hostile texts cost, counted in bytes looked at and in memory held, not in time.
+//! Tests of the cost of hostile texts, counted in bytes that are read and in memory, not in time.
 
 use super::super::sink::Sink;
 use super::super::work;
@@ -15,7 +15,8 @@ impl Sink for Bytes {
     }
 }
 
-/// Reads and writes a text; asserts that the bytes looked at are at most `times` its length.
+/// Reads and writes a text, asserts that the bytes read are at most `times` its length, and returns the
+/// memory that the document takes. Returns `None` if the text has no form.
 #[track_caller]
 fn cost(text: &str, times: usize) -> Option<usize> {
     let mut written = Bytes(0);

@@ -1,56 +1,60 @@
-//! A text that was checked: its values, and the way to each.
+//! A parsed JSON text, and access to its values.
 
 use super::super::lookalike::are_lookalikes;
 use super::super::work::spent;
 use super::super::{number, text};
 
-/// A JSON text that has a canonical form, and where to find its members in their order.
+/// A JSON text that has a canonical form, with the positions of its members in canonical order.
 pub(crate) struct Document<'a> {
     pub(super) source: &'a [u8],
-    /// The names that have escapes, without them.
+    /// The unescaped text of all names that have escapes.
     pub(super) unescaped: Vec<u8>,
-    /// Those of one object stand together, sorted.
+    /// The members of all objects. Those of one object are adjacent and sorted by name.
     pub(super) members: Vec<Member>,
-    /// Objects that have members, in the order of their opening braces.
+    /// All objects that have members, in the order of their opening braces.
     pub(super) objects: Vec<Object>,
 }
 
 pub(super) struct Member {
-    /// Where the name is: in the source, or past its end in `unescaped`.
+    /// The position of the name: in the source, or, past the length of the source, in `unescaped`.
     pub(super) name: u32,
     pub(super) name_len: u32,
+    /// The position after the colon.
     pub(super) value: u32,
-    /// How many objects were opened before the value.
+    /// The number of objects with members that open before the value.
     pub(super) objects_before: u32,
 }
 
 #[derive(Default)]
 pub(super) struct Object {
+    /// The index of the first member.
     pub(super) first: u32,
+    /// The number of members.
     pub(super) count: u32,
-    /// Just after the closing brace.
+    /// The position after the closing brace.
     pub(super) end: u32,
-    /// How many objects were opened before that.
+    /// The number of objects with members that open before `end`.
     pub(super) objects_before_end: u32,
 }
 
 impl<'a> Document<'a> {
-    /// The value that is the whole document.
-    pub(crate) fn root(&self) -> Value<'_> {
-        Value { document: self, at: self.skip_space(0), object: 0 }
+    /// Returns the value of the whole document.
+    pub(crate) fn root(&self) -> JsonValue<'_> {
+        JsonValue { document: self, at: self.skip_space(0), object: 0 }
     }
 
     /// Returns the value that the steps of a pointer lead to (RFC 6901 §4).
-    pub(crate) fn find(&self, steps: &[impl AsRef<str>]) -> Option<Value<'_>> {
+    pub(crate) fn find(&self, steps: &[impl AsRef<str>]) -> Option<JsonValue<'_>> {
         steps.iter().try_fold(self.root(), |value, step| value.step(step.as_ref()))
     }
 
-    /// Returns the value that the steps of a pointer lead to, unless some reader may find another one:
-    /// on the way there is a member whose name [differs in case alone](super::super::lookalike).
+    /// Returns the value that the steps of a pointer lead to. Returns an error if an object on the way has
+    /// a member whose name is a [lookalike](super::super::lookalike) of the step, because some readers
+    /// would use that member instead.
     pub(crate) fn find_plainly(
         &self,
         steps: &[impl AsRef<str>],
-    ) -> Result<Option<Value<'_>>, Lookalike> {
+    ) -> Result<Option<JsonValue<'_>>, Lookalike> {
         let mut value = self.root();
         for step in steps {
             if value.has_lookalike(step.as_ref()) {
@@ -72,7 +76,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The first position from `at` that is no white space.
+    /// Returns the first position at or after `at` that is not white space.
     pub(super) fn skip_space(&self, at: usize) -> usize {
         let rest = &self.source[at..];
         let spaces = rest
@@ -83,7 +87,7 @@ impl<'a> Document<'a> {
         at + spaces
     }
 
-    /// Where the array or object that opens at `at` ends, if it has nothing in it.
+    /// Returns where the array or object that opens at `at` ends, if it is empty.
     pub(super) fn end_of_empty(&self, at: usize) -> Option<usize> {
         let close = if self.source[at] == b'[' { b']' } else { b'}' };
         let inside = self.skip_space(at + 1);
@@ -91,21 +95,22 @@ impl<'a> Document<'a> {
     }
 }
 
-/// A member's name differs in case alone from one that is looked for.
+/// An object has a member whose name some readers would treat as equal to the requested name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lookalike;
 
 /// A value of a document.
 #[derive(Clone, Copy)]
-pub(crate) struct Value<'d> {
+pub(crate) struct JsonValue<'d> {
     pub(super) document: &'d Document<'d>,
     pub(super) at: usize,
-    /// How many objects were opened before it; if it is an object with members, the index of it.
+    /// The number of objects with members that open before this value. If this value is such an object,
+    /// that is its index.
     pub(super) object: usize,
 }
 
-impl<'d> Value<'d> {
-    /// The member of this name, if this is an object that has one.
+impl<'d> JsonValue<'d> {
+    /// Returns the member with this name, if this value is an object that has one.
     fn member(self, name: &str) -> Option<Self> {
         let (document, members) = (self.document, self.members());
         let order = |member: &Member| text::utf16_order(document.name(member), name.as_bytes());
@@ -117,7 +122,7 @@ impl<'d> Value<'d> {
         })
     }
 
-    /// Returns its members, in their order; none of what is no object.
+    /// Returns the members in canonical order. A value that is not an object has none.
     fn members(self) -> &'d [Member] {
         let document = self.document;
         if document.source[self.at] != b'{' || document.end_of_empty(self.at).is_some() {
@@ -135,7 +140,7 @@ impl<'d> Value<'d> {
         })
     }
 
-    /// The text of a string, or a number in its canonical spelling.
+    /// Returns the text of a string, or a number in its canonical form.
     pub(crate) fn scalar(self) -> Option<String> {
         let source = self.document.source;
         let mut written = Vec::new();
@@ -150,12 +155,12 @@ impl<'d> Value<'d> {
         String::from_utf8(written).ok()
     }
 
-    /// Returns whether this is a number.
+    /// Returns whether this value is a number.
     pub(crate) fn is_number(self) -> bool {
         matches!(self.document.source[self.at], b'-' | b'0'..=b'9')
     }
 
-    /// Returns what one step of a pointer leads to: a member, or an element by its index.
+    /// Returns the member or the element that one step of a pointer leads to.
     fn step(self, step: &str) -> Option<Self> {
         match self.document.source[self.at] {
             b'[' => self.element(array_index(step)?),
@@ -180,7 +185,7 @@ impl<'d> Value<'d> {
         Some(element)
     }
 
-    /// Returns where the value ends, and how many objects were opened before that.
+    /// Returns where the value ends, and the number of objects with members that open before that.
     pub(super) fn end(self) -> (usize, usize) {
         let document = self.document;
         let source = document.source;
@@ -206,7 +211,7 @@ impl<'d> Value<'d> {
                 b'-' | b'0'..=b'9' => number::skip(source, at),
                 _ => skip_word(source, at),
             };
-            // A comma is met within an array only, so the depth is not nought after it.
+            // Commas occur only inside an array here, so the depth cannot be zero after one.
             if depth == 0 {
                 return (at, object);
             }

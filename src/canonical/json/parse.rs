@@ -1,43 +1,48 @@
-//! The first walk: checks the text and notes where its members are.
+//! The first pass: checks the text and records the positions of its members.
 
 use super::super::{number, text};
 use super::document::{Document, Member, Object};
 
-/// How deep arrays and objects may be nested: `[[0]]` is 2 deep. The limit that common parsers
-/// have.
+/// The maximum nesting depth of arrays and objects; `[[0]]` is 2 deep. Common parsers have the same
+/// limit.
 pub const MAX_DEPTH: usize = 128;
 
-/// How many members all objects of a document may have together. It bounds the memory that a
-/// hostile body takes to about 24 MiB, beside names with escapes, which are copied.
+/// The maximum number of members in all objects of a document together. It limits the memory for a
+/// hostile body to about 24 MiB, plus copies of all names that have escapes.
 pub const MAX_MEMBERS: usize = 1 << 19;
 
 impl<'a> Document<'a> {
+    /// Parses a text. Returns `None` if it [has no form](super#what-has-no-form).
     pub(crate) fn parse(source: &'a [u8]) -> Option<Self> {
-        // Positions have 32 bits, and names use one of them to tell two places apart.
+        // Positions have 32 bits. Positions of names also cover `unescaped`, which takes another bit.
         let fits = source.len() <= i32::MAX as usize;
-        (fits && std::str::from_utf8(source).is_ok()).then(|| Walk::new(source).run())?
+        (fits && std::str::from_utf8(source).is_ok()).then(|| Parser::new(source).run())?
     }
 }
 
-struct Walk<'a> {
+/// The state of the first pass.
+struct Parser<'a> {
     document: Document<'a>,
-    open: Vec<Open>,
-    /// The members so far of all objects that are open, innermost last.
+    open: Vec<OpenContainer>,
+    /// The members read so far of all open objects, innermost object last.
     waiting: Vec<Member>,
 }
 
-enum Open {
+/// An array or object whose end has not been read yet.
+enum OpenContainer {
     Array,
     Object { index: usize, first_waiting: usize },
 }
 
-enum Value {
-    /// An array or object that is not empty: what is in it comes next.
+/// How far a value has been read.
+enum ValueProgress {
+    /// The value is an array or object that is not empty. Its first value comes next.
     Opened,
+    /// The value has been read to its end.
     Ended,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Parser<'a> {
     fn new(source: &'a [u8]) -> Self {
         let document =
             Document { source, unescaped: Vec::new(), members: Vec::new(), objects: Vec::new() };
@@ -49,28 +54,28 @@ impl<'a> Walk<'a> {
         loop {
             let value;
             (value, at) = self.value(at)?;
-            if matches!(value, Value::Opened) {
+            if matches!(value, ValueProgress::Opened) {
                 continue;
             }
-            // What the value is in goes on with a comma, or ends too.
+            // After a value, the array or object around it continues with a comma, or ends too.
             loop {
                 at = self.document.skip_space(at);
                 let Some(innermost) = self.open.last() else {
                     return (at == self.document.source.len()).then_some(self.document);
                 };
                 match (innermost, self.document.source.get(at)?) {
-                    (Open::Array, b',') => {
+                    (OpenContainer::Array, b',') => {
                         at += 1;
                         break;
                     }
-                    (Open::Array, b']') => {
+                    (OpenContainer::Array, b']') => {
                         self.open.pop();
                     }
-                    (Open::Object { .. }, b',') => {
+                    (OpenContainer::Object { .. }, b',') => {
                         at = self.name(at + 1)?;
                         break;
                     }
-                    (&Open::Object { index, first_waiting }, b'}') => {
+                    (&OpenContainer::Object { index, first_waiting }, b'}') => {
                         self.close_object(index, first_waiting, at + 1)?;
                         self.open.pop();
                     }
@@ -81,8 +86,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Walks a scalar, an empty array or object, or into one that is not empty.
-    fn value(&mut self, at: usize) -> Option<(Value, usize)> {
+    /// Reads a scalar, an empty array or an empty object, or enters one that is not empty. Returns the
+    /// position after what was read.
+    fn value(&mut self, at: usize) -> Option<(ValueProgress, usize)> {
         let source = self.document.source;
         let at = self.document.skip_space(at);
         let end = match source.get(at)? {
@@ -90,16 +96,16 @@ impl<'a> Walk<'a> {
             open @ (b'{' | b'[') => match self.document.end_of_empty(at) {
                 Some(end) => end,
                 None if *open == b'[' => {
-                    self.open.push(Open::Array);
-                    return Some((Value::Opened, at + 1));
+                    self.open.push(OpenContainer::Array);
+                    return Some((ValueProgress::Opened, at + 1));
                 }
                 None => {
-                    self.open.push(Open::Object {
+                    self.open.push(OpenContainer::Object {
                         index: self.document.objects.len(),
                         first_waiting: self.waiting.len(),
                     });
                     self.document.objects.push(Object::default());
-                    return Some((Value::Opened, self.name(at + 1)?));
+                    return Some((ValueProgress::Opened, self.name(at + 1)?));
                 }
             },
             b'"' => text::scan(source, at)?.end,
@@ -111,10 +117,10 @@ impl<'a> Walk<'a> {
                     .len()
             }
         };
-        Some((Value::Ended, end))
+        Some((ValueProgress::Ended, end))
     }
 
-    /// Walks a member's name and the colon after it.
+    /// Reads the name of a member and the colon after it. Returns the position after the colon.
     fn name(&mut self, at: usize) -> Option<usize> {
         let source = self.document.source;
         let at = self.document.skip_space(at);
@@ -143,12 +149,12 @@ impl<'a> Walk<'a> {
         (source.get(colon) == Some(&b':')).then_some(value)
     }
 
-    /// Sorts the members of an object that ends; `None` if two have one name.
+    /// Sorts the members of an object that ends. Returns `None` if two members have the same name.
     fn close_object(&mut self, index: usize, first_waiting: usize, end: usize) -> Option<()> {
         let document = &mut self.document;
         let members = &mut self.waiting[first_waiting..];
-        // The stable sort merges. A sort that falls back to a heap could compare the same two long
-        // names again and again, and would not be linear in their length.
+        // The stable sort is a merge sort. A sort that falls back to a heap could compare the same two
+        // long names many times, so its cost would not be linear in their length.
         members.sort_by(|one, other| text::utf16_order(document.name(one), document.name(other)));
         if members.windows(2).any(|pair| document.name(&pair[0]) == document.name(&pair[1])) {
             return None;

@@ -1,27 +1,29 @@
-//! The second walk: writes the canonical form of a text that the first walk has checked.
+//! The second pass: writes the canonical form of a text that the first pass has checked.
 
-use super::super::pointer::{Ignored, JsonPointer, Place};
+use super::super::pointer::{IgnoreStatus, IgnoreTree, JsonPointer};
 use super::super::sink::Sink;
 use super::super::{number, text};
-use super::document::{Document, Member, Value, skip_word};
+use super::document::{Document, JsonValue, Member, skip_word};
 
 impl Document<'_> {
+    /// Writes the canonical form without the values that `ignore` points to.
     pub(crate) fn write(&self, ignore: &[JsonPointer], sink: &mut impl Sink) {
-        walk(self, ignore, sink);
+        write_document(self, ignore, sink);
     }
 }
 
-fn walk(document: &Document<'_>, ignore: &[JsonPointer], sink: &mut impl Sink) {
-    let ignored = Ignored::new(ignore);
-    let mut walk = Walk { document, place: ignored.root(), ignored, sink, at: 0, next_object: 0 };
+fn write_document(document: &Document<'_>, ignore: &[JsonPointer], sink: &mut impl Sink) {
+    let ignored = IgnoreTree::new(ignore);
+    let mut writer =
+        Writer { document, status: ignored.root(), ignored, sink, at: 0, next_object: 0 };
     let mut open = Vec::new();
     loop {
-        open.extend(walk.value());
+        open.extend(writer.value());
         loop {
             let Some(innermost) = open.last_mut() else {
                 return;
             };
-            if walk.goes_on(innermost) {
+            if writer.move_to_next(innermost) {
                 break;
             }
             open.pop();
@@ -29,32 +31,35 @@ fn walk(document: &Document<'_>, ignore: &[JsonPointer], sink: &mut impl Sink) {
     }
 }
 
-struct Walk<'w, S> {
+/// The state of the second pass.
+struct Writer<'w, S> {
     document: &'w Document<'w>,
-    ignored: Ignored<'w>,
+    ignored: IgnoreTree<'w>,
     sink: &'w mut S,
-    /// Where the walk is in the source.
+    /// The position in the source.
     at: usize,
-    /// Which object the next opening brace belongs to.
+    /// The index of the object that the next opening brace belongs to.
     next_object: usize,
-    /// What the pointers say of the value that comes next.
-    place: Place,
+    /// Whether the next value is ignored, or something in it.
+    status: IgnoreStatus,
 }
 
-struct Open {
-    place: Place,
-    kind: Kind,
+/// An array or object whose end has not been written yet.
+struct OpenFrame {
+    status: IgnoreStatus,
+    container: Container,
     has_written: bool,
 }
 
-enum Kind {
+/// An array or object, and how far it has been written.
+enum Container {
     Array { index: usize },
     Object { object: usize, member: usize, end: usize },
 }
 
-impl<'w, S: Sink> Walk<'w, S> {
+impl<'w, S: Sink> Writer<'w, S> {
     /// Writes a scalar, an empty array or object, or opens one that is not empty.
-    fn value(&mut self) -> Option<Open> {
+    fn value(&mut self) -> Option<OpenFrame> {
         let source = self.document.source;
         let at = self.document.skip_space(self.at);
         self.at = match source[at] {
@@ -62,9 +67,12 @@ impl<'w, S: Sink> Walk<'w, S> {
                 let Some(end) = self.document.end_of_empty(at) else {
                     self.sink.put(&[open]);
                     self.at = at + 1;
-                    let kind =
-                        if open == b'[' { Kind::Array { index: 0 } } else { self.enter_object() };
-                    return Some(Open { place: self.place, kind, has_written: false });
+                    let container = if open == b'[' {
+                        Container::Array { index: 0 }
+                    } else {
+                        self.enter_object()
+                    };
+                    return Some(OpenFrame { status: self.status, container, has_written: false });
                 };
                 self.sink.put(if open == b'[' { b"[]" } else { b"{}" });
                 end
@@ -84,37 +92,38 @@ impl<'w, S: Sink> Walk<'w, S> {
         None
     }
 
-    /// Its first member, or its end where none is left, says which object comes next.
-    fn enter_object(&self) -> Kind {
+    /// Enters the next object. `next_object` is not changed here: the object's first written member sets
+    /// it, or its end if all members are ignored.
+    fn enter_object(&self) -> Container {
         let object = self.next_object;
         let (first, count) = (
             self.document.objects[object].first as usize,
             self.document.objects[object].count as usize,
         );
-        Kind::Object { object, member: first, end: first + count }
+        Container::Object { object, member: first, end: first + count }
     }
 
-    /// Goes to the next value of an array or object, or closes it and says no.
-    fn goes_on(&mut self, open: &mut Open) -> bool {
-        match open.kind {
-            Kind::Array { ref mut index } => {
-                let Some(place) = self.next_element(open.place, index) else {
+    /// Moves to the next value of an array or object. If there is none, closes it and returns `false`.
+    fn move_to_next(&mut self, open: &mut OpenFrame) -> bool {
+        match open.container {
+            Container::Array { ref mut index } => {
+                let Some(status) = self.next_element(open.status, index) else {
                     self.sink.put(b"]");
                     return false;
                 };
-                self.place = place;
-                self.comma(&mut open.has_written);
+                self.status = status;
+                self.write_comma(&mut open.has_written);
             }
-            Kind::Object { object, ref mut member, end } => {
-                let Some((place, found)) = self.next_member(open.place, member, end) else {
+            Container::Object { object, ref mut member, end } => {
+                let Some((status, found)) = self.next_member(open.status, member, end) else {
                     self.sink.put(b"}");
                     let object = &self.document.objects[object];
                     (self.at, self.next_object) =
                         (object.end as usize, object.objects_before_end as usize);
                     return false;
                 };
-                self.place = place;
-                self.comma(&mut open.has_written);
+                self.status = status;
+                self.write_comma(&mut open.has_written);
                 text::write(self.document.name(found), self.sink);
                 self.sink.put(b":");
                 (self.at, self.next_object) = (found.value as usize, found.objects_before as usize);
@@ -123,8 +132,9 @@ impl<'w, S: Sink> Walk<'w, S> {
         true
     }
 
-    /// Goes to the next element that is not left out, or past the array's end.
-    fn next_element(&mut self, array: Place, index: &mut usize) -> Option<Place> {
+    /// Moves to the next element that is not ignored. If there is none, moves past the end of the array
+    /// and returns `None`.
+    fn next_element(&mut self, array: IgnoreStatus, index: &mut usize) -> Option<IgnoreStatus> {
         loop {
             if *index > 0 {
                 let comma_or_end = self.document.skip_space(self.at);
@@ -133,42 +143,43 @@ impl<'w, S: Sink> Walk<'w, S> {
                     return None;
                 }
             }
-            let place = self.ignored.element(array, *index);
+            let status = self.ignored.element(array, *index);
             *index += 1;
-            match place {
-                Place::LeftOut => self.skip_value(),
-                _ => return Some(place),
+            match status {
+                IgnoreStatus::Ignored => self.skip_value(),
+                _ => return Some(status),
             }
         }
     }
 
+    /// Returns the next member that is not ignored, and its status.
     fn next_member(
         &self,
-        object: Place,
+        object: IgnoreStatus,
         member: &mut usize,
         end: usize,
-    ) -> Option<(Place, &'w Member)> {
+    ) -> Option<(IgnoreStatus, &'w Member)> {
         while *member < end {
             let found = &self.document.members[*member];
             *member += 1;
             match self.ignored.member(object, self.document.name(found)) {
-                Place::LeftOut => {}
-                place => return Some((place, found)),
+                IgnoreStatus::Ignored => {}
+                status => return Some((status, found)),
             }
         }
         None
     }
 
-    fn comma(&mut self, has_written: &mut bool) {
+    fn write_comma(&mut self, has_written: &mut bool) {
         if *has_written {
             self.sink.put(b",");
         }
         *has_written = true;
     }
 
-    /// Goes past a value without writing it.
+    /// Moves past a value without writing it.
     fn skip_value(&mut self) {
-        let value = Value { document: self.document, at: self.at, object: self.next_object };
+        let value = JsonValue { document: self.document, at: self.at, object: self.next_object };
         (self.at, self.next_object) = value.end();
     }
 }

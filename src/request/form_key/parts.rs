@@ -3,9 +3,9 @@
 use super::error::FormKeyError;
 use super::field::{FieldName, FoundField};
 use crate::canonical::MediaType;
-use crate::canonical::disposition::{halves, has_doubtful_quote, parameter, starts_with};
+use crate::canonical::disposition::{halves, has_ambiguous_quote, parameter, starts_with};
 use crate::canonical::fields::decoded;
-use crate::canonical::multipart::{Message, Part, trim};
+use crate::canonical::multipart::{MultipartBody, Part, trim};
 use crate::canonical::work::spent;
 
 /// Finds the key field. Parts are read as RFC 7578 defines them and as browsers write them (HTML,
@@ -15,11 +15,11 @@ pub(super) fn find(
     body: &[u8],
     field: &FieldName,
 ) -> Result<Option<FoundField>, FormKeyError> {
-    let Some(message) = Message::parse(media_type, body) else {
+    let Some(multipart) = MultipartBody::parse(media_type, body) else {
         return if is_in(field, body) { Err(FormKeyError::Unreadable) } else { Ok(None) };
     };
     let mut found = None;
-    for (bytes, part) in message.parts() {
+    for (bytes, part) in multipart.parts() {
         if is_field(&part, field)? {
             let value = part.content().iter().copied().take(FoundField::MAX_READ).collect();
             FoundField::set_once(&mut found, FoundField { value, bytes })?;
@@ -88,7 +88,7 @@ struct Disposition {
 
 impl Disposition {
     fn read(disposition: &[u8], field: &FieldName) -> Option<Self> {
-        if has_doubtful_quote(disposition) {
+        if has_ambiguous_quote(disposition) {
             return None;
         }
         let (kind, mut rest) = halves(disposition, b';');
