@@ -23,6 +23,11 @@ if (kind === "core") {
   const glue = readFileSync(join(path, "glue.mjs"));
   for (const { module, name } of importsOf(wasm)) {
     if (module !== "./oncekey_bg.js") problems.push(`the Worker imports ${module}.${name}`);
+  }
+  // The names of imports are short; those of the functions behind them say what they are.
+  const functions = [...glue.toString().matchAll(/^ *function (\w+)\(/gm)].map(([, name]) => name);
+  if (!functions.some((name) => name.startsWith("__wbg_"))) problems.push("the Worker's glue has no function of an import");
+  for (const name of functions) {
     // js-sys looks for any of window, self and globalThis, so the name of that accessor says nothing.
     if (/localStorage|sessionStorage|_document_|instanceof_(Window|Html|Element)|_navigator_/.test(name)) {
       problems.push(`the Worker imports a binding of a page: ${name}`);
