@@ -1,5 +1,7 @@
 //! Names of members that some JSON readers treat as equal.
 
+use super::case::folded_letters;
+
 /// Returns whether two names are different, but equal for a lenient reader. Go's `encoding/json` and
 /// ASP.NET ignore case. The JSON format of Protocol Buffers also ignores a `_` between words
 /// (`outTradeNo` is `out_trade_no`).
@@ -14,16 +16,6 @@ fn folded(name: &str) -> impl Iterator<Item = char> {
     let outer = name.len() - inner.len();
     let letters = inner.chars().filter(|&letter| letter != '_');
     core::iter::repeat_n('_', outer).chain(folded_letters(letters))
-}
-
-/// Folds the case of letters, so that texts that differ only in case become equal.
-pub(crate) fn folded_letters(letters: impl Iterator<Item = char>) -> impl Iterator<Item = char> {
-    // Some letters have two lower-case forms, or change only in one direction. Folding down, up and
-    // down again covers all of them.
-    let letters = letters.flat_map(char::to_lowercase).flat_map(char::to_uppercase);
-    let letters = letters.flat_map(char::to_lowercase);
-    // In lower case, the Turkish letter `İ` becomes `i` and a combining dot. Without the dot, it equals `i`.
-    letters.filter(|&letter| letter != '\u{307}')
 }
 
 #[cfg(test)]

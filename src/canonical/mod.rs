@@ -23,6 +23,8 @@ pub mod fields;
 pub mod json;
 pub mod multipart;
 
+mod case;
+mod case_tables;
 pub(crate) mod disposition;
 mod gzip;
 mod lookalike;
@@ -35,7 +37,7 @@ pub(crate) mod work;
 
 pub use pointer::{JsonPointer, PointerError};
 
-pub(crate) use lookalike::folded_letters;
+pub(crate) use case::folded_letters;
 pub(crate) use media_type::{MediaType, is_token};
 pub(crate) use sink::{HashSink, Sink};
 
