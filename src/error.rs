@@ -242,7 +242,7 @@ impl Rejection {
             Self::NoScope(error) => return error.to_string(),
             Self::Webhook(error) => return error.to_string(),
             Self::BodyUnreadable => {
-                "The request body did not arrive completely in time, so nothing was executed. Send the request again with the same key."
+                "The request body did not arrive completely in time, so this request was not executed. Send it again with the same key."
             }
             Self::BodyTooLarge(limit) => {
                 return format!(
