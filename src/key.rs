@@ -147,7 +147,7 @@ mod tests {
         for value in ["\"k\";a=1", "\"k\"; a;b=?0", "\"k\";a=\"x;y\"", " \"k\";a=tok/en:1 "] {
             assert_eq!(IdempotencyKey::parse_header(value).unwrap().as_str(), "k", "{value}");
         }
-        // Without quotes it is no structured field, and all of it is the key.
+        // A value without quotes is not a structured field, so all of it is the key.
         assert_eq!(IdempotencyKey::parse_header("k;a=1").unwrap().as_str(), "k;a=1");
     }
 

@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(of("header:Authorization+header:X-Api-Key", &both, &none), Ok(scope));
         let other = [("x-api-key", "abc"), ("authorization", "Bearer abd")];
         assert_ne!(of("header:X-Api-Key+header:Authorization", &other, &none), Ok(scope));
-        // A rotated key of the app keeps the keys of each of its users, and of no other.
+        // When the app's API key is rotated, each of its users keeps the same scope.
         let aliases =
             ScopeAliases::parse(&format!("{}:app,{}:app", sha256("old"), sha256("new"))).unwrap();
         let by = |key, user| {

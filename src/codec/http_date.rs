@@ -247,7 +247,7 @@ mod tests {
     fn a_clock_at_the_end_of_time_does_no_harm() {
         let end = UnixMillis::new(u64::MAX);
         for day in LONG_DAYS {
-            // A year that is further ahead than a number can tell.
+            // A year that is too large for a point in time.
             let value = format!("{day}, 06-Nov-60 08:49:37 GMT");
             assert_eq!(parse_http_date(&value, end), None);
         }

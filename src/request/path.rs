@@ -101,12 +101,12 @@ pub fn lenient_readings(path: &str) -> impl Iterator<Item = String> {
                 _ => {}
             }
         }
-        let mut spelt = String::new();
+        let mut text = String::new();
         for step in steps {
-            spelt.push('/');
-            spelt.push_str(&String::from_utf8_lossy(&step));
+            text.push('/');
+            text.push_str(&String::from_utf8_lossy(&step));
         }
-        spelt
+        text
     })
 }
 
@@ -218,7 +218,7 @@ mod tests {
         for (path, spelling) in [
             ("/v1/order%73", "/v1/orders"),
             ("/v1/%7Eorders%2fx", "/v1/~orders%2fx"),
-            // Undone further, these would be escapes of `s`: another path than the one judged.
+            // Decoded further, these would become escapes of `s`, and so another path than the one checked.
             ("/v1/order%%37%33", "/v1/order%%373"),
             ("/v1/order%7%33", "/v1/order%7%33"),
             ("/v1/order%%373", "/v1/order%%373"),

@@ -96,7 +96,7 @@ impl Route {
     /// Matches the steps of a lenient reading against the route and returns their path, with the
     /// spelling of the route where it names a segment.
     fn match_steps(&self, steps: &[&str]) -> Option<String> {
-        let mut spelt = String::new();
+        let mut matched = String::new();
         let mut steps = steps.iter();
         let wanted = self.segments.iter().filter(|segment| !segment.is_empty());
         let mut wanted = wanted.map(String::as_str).peekable();
@@ -104,17 +104,17 @@ impl Route {
             let step = steps.next()?;
             let is_last = wanted.peek().is_none();
             if segment == "*" {
-                spelt.extend(["/", step]);
+                matched.extend(["/", step]);
             } else if segment.eq_ignore_ascii_case(step)
                 || (is_last && looser::without_format(&segment.to_ascii_lowercase()) == *step)
             {
-                spelt.extend(["/", segment]);
+                matched.extend(["/", segment]);
             } else {
                 return None;
             }
             if is_last && segment == "*" {
                 for step in steps.by_ref() {
-                    spelt.extend(["/", step]);
+                    matched.extend(["/", step]);
                 }
             }
         }
@@ -122,7 +122,7 @@ impl Route {
             return None;
         }
         // A route without a wildcard has only one path: its own.
-        Some(if self.has_no_wildcard() { format!("/{}", self.segments.join("/")) } else { spelt })
+        Some(if self.has_no_wildcard() { format!("/{}", self.segments.join("/")) } else { matched })
     }
 
     fn has_no_wildcard(&self) -> bool {
@@ -146,6 +146,7 @@ pub(crate) fn rule_for<'r, T>(
 
 /// Returns the values of all rules whose route matches a request. If no route matches literally, returns
 /// those whose route [could match](Route::could_match).
+#[doc(hidden)]
 pub fn rules_for<'r, T>(rules: &'r [(Route, T)], method: &str, path: &str) -> Vec<&'r T> {
     let of = |matches_route: &dyn Fn(&Route) -> bool| -> Vec<&'r T> {
         rules.iter().filter(|(route, _)| matches_route(route)).map(|(_, rule)| rule).collect()

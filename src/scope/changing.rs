@@ -377,7 +377,7 @@ mod tests {
             assert!(!authorization(value), "{value}");
             assert!(!changes(value, None, false), "{value}");
         }
-        // In a header whose values begin with no scheme, a name alone is a key.
+        // In a header without schemes, the name of a scheme alone is an API key.
         assert!(!changes("hmac", None, false));
     }
 }

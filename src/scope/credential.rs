@@ -173,7 +173,7 @@ mod tests {
         }
         assert_ne!(spelt("Bearer ab"), spelt("Bearer Ab"));
         assert_eq!(spelt("bearer abc=="), "Bearer abc==");
-        // Origins that overlook the scheme see one token.
+        // Origins that ignore the scheme see the same token.
         for value in ["Token token=aB", "token token=\"aB\"", "TOKEN token = \"aB\"", "Token aB"] {
             assert_eq!(spelt(value), "Bearer aB", "{value}");
         }

@@ -69,6 +69,7 @@ impl FormEncoding {
 
 /// Returns whether a body is a form whose fields can be read: one of the two types, without a
 /// `Content-Encoding`.
+#[doc(hidden)]
 pub fn has_fields(content_type: Option<&str>, content_encoding: Option<&str>) -> bool {
     let coding = content_encoding.unwrap_or_default().trim();
     let is_plain = coding.is_empty() || coding.eq_ignore_ascii_case("identity");
@@ -110,6 +111,7 @@ pub fn take_key(
 
 /// Returns the key of a request that may have one in its header and one in its form. If both are
 /// present, they must be equal.
+#[doc(hidden)]
 pub fn merge_keys(
     header: Option<IdempotencyKey>,
     field: Option<IdempotencyKey>,

@@ -46,6 +46,6 @@ fn is_format(text: &str) -> bool {
 }
 
 fn trimmed(step: &str) -> &str {
-    let is_overlooked = |c: char| c.is_whitespace() || c.is_control();
-    step.trim_start_matches(is_overlooked).trim_end_matches(|c| c == '.' || is_overlooked(c))
+    let is_ignored = |c: char| c.is_whitespace() || c.is_control();
+    step.trim_start_matches(is_ignored).trim_end_matches(|c| c == '.' || is_ignored(c))
 }
