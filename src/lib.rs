@@ -55,6 +55,8 @@ pub mod lookup;
 pub mod replica;
 pub mod webhook;
 pub mod write_flow;
+#[doc(hidden)]
+pub mod write_result;
 
 // The items that a user of the crate needs from these modules are re-exported below.
 #[doc(hidden)]

@@ -1,31 +1,32 @@
-//! What is said of a keyed write, in `Server-Timing` and to Analytics Engine.
+//! Reports each keyed write in `Server-Timing` and to Analytics Engine.
 
-use super::{COUNTERS, OUTCOMES, Outcome};
+use super::COUNTERS;
 use crate::http::context::Caller;
 use crate::http::response::Answer;
 use oncekey::Millis;
+use oncekey::write_result::WriteResult;
 use platform::clock;
 use worker::AnalyticsEngineDataPointBuilder;
 
 /// The binding of the dataset.
 const BINDING: &str = "METRICS";
 
-/// Counts a keyed write, and tells its caller how long what took.
+/// Counts a keyed write, and tells its caller how long each part took.
 pub(crate) fn tell(caller: &Caller, mut answer: Answer) -> Answer {
     let measure = &caller.measure;
-    let replayed = answer.is_replay.then_some(Outcome::Replayed);
-    let outcome = measure.outcome.get().or(replayed);
-    let Some(outcome) = outcome.filter(|_| measure.is_keyed.get()) else {
+    let replayed = answer.is_replay.then_some(WriteResult::Replayed);
+    let result = measure.result.get().or(replayed);
+    let Some(result) = result.filter(|_| measure.is_keyed.get()) else {
         return answer;
     };
     let state = if answer.is_stored { answer.key_state.unwrap_or_default() } else { "not_stored" };
-    COUNTERS.with_borrow_mut(|counters| counters.outcomes[outcome as usize] += 1);
+    COUNTERS.with_borrow_mut(|counters| counters.results[result as usize] += 1);
     let total = clock::now().since(measure.began_at);
     let times =
         [("store", measure.object.get()), ("origin", measure.origin.get()), ("total", Some(total))];
-    // That there is no dataset, or that it takes no point, is no failure.
+    // A missing dataset, or one that takes no point, is no failure.
     if let Ok(dataset) = caller.env.analytics_engine(BINDING) {
-        let label = OUTCOMES[outcome as usize];
+        let label = result.label();
         let point = AnalyticsEngineDataPointBuilder::new().indexes([label]).add_blob(label);
         let point = point.add_blob(format!("{}xx", answer.status / 100)).add_blob(state);
         let millis =
@@ -36,7 +37,7 @@ pub(crate) fn tell(caller: &Caller, mut answer: Answer) -> Answer {
     let timing =
         times.into_iter().filter_map(|(name, time)| time.map(|time| (name, time.as_u64())));
     let timing: Vec<_> = timing.map(|(name, millis)| format!("{name};dur={millis}")).collect();
-    // Beside what the origin says of itself.
+    // The origin may have sent a `Server-Timing` of its own.
     answer.headers.append("server-timing", timing.join(", "));
     answer
 }
