@@ -1,60 +1,25 @@
-//! The journal of a shard: a table that only grows, but for what has outlived its retention.
+//! The journal of a shard: a table to which rows are only added, until their retention has passed.
 //!
-//! A row is written in the same step as the record, without an `await` between, so both are stored
-//! or neither. Should the database refuse the row alone, the record stands: the answer of a payment
-//! weighs more than the note about it.
+//! A row is written in the same step as the record, without an `await` in between, so either both are
+//! stored or neither. If the database refuses only the row, the record is kept, because a payment's
+//! response matters more than the note about it.
 
+use super::store::number;
 use crate::shard::protocol::{Row, RowQuery, Subject, Whose};
 use oncekey::journal::JournalEntry;
 use oncekey::{Millis, UnixMillis};
 use platform::clock;
 use worker::{Result, SqlStorage, SqlStorageValue};
 
-/// How many rows one sweep takes away; what is left over gets the next alarm at once.
+/// How many rows one sweep deletes. The rest is left to the next alarm, which follows at once.
 const SWEEP_BATCH: i64 = 500;
 
-/// Rows go by the hour, so that a shard does not wake for each.
+/// Rows are deleted by the hour, so that a shard does not wake for each row.
 const HOUR: u64 = 3_600_000;
 
-/// A row stays as it is until it is older than `kept_from`, which only goes on.
-pub(super) const TABLES: &str = "
-    CREATE TABLE IF NOT EXISTS journal (
-        id          INTEGER PRIMARY KEY,
-        at          INTEGER NOT NULL,
-        name        BLOB NOT NULL,
-        scope       TEXT,
-        of          TEXT NOT NULL,
-        operation   TEXT NOT NULL,
-        kind        TEXT NOT NULL,
-        attempt     INTEGER NOT NULL,
-        request_id  TEXT,
-        http_status INTEGER,
-        cause       TEXT,
-        state       TEXT,
-        created_at  INTEGER
-    ) STRICT;
-    CREATE INDEX IF NOT EXISTS journal_at ON journal (at);
-    CREATE INDEX IF NOT EXISTS journal_name ON journal (name, at);
-    CREATE INDEX IF NOT EXISTS journal_request ON journal (request_id) WHERE request_id IS NOT NULL;
-    CREATE TABLE IF NOT EXISTS journal_end (
-        id        INTEGER PRIMARY KEY CHECK (id = 1),
-        kept_from INTEGER NOT NULL
-    ) STRICT;
-    INSERT OR IGNORE INTO journal_end (id, kept_from) VALUES (1, 0);
-    CREATE TRIGGER IF NOT EXISTS journal_end_goes_on BEFORE UPDATE ON journal_end
-        WHEN NEW.kept_from < OLD.kept_from
-        BEGIN SELECT RAISE(ABORT, 'what the journal has let go does not come back'); END;
-    CREATE TRIGGER IF NOT EXISTS journal_does_not_change BEFORE UPDATE ON journal
-        BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
-    CREATE TRIGGER IF NOT EXISTS journal_is_kept BEFORE DELETE ON journal
-        WHEN OLD.at >= (SELECT kept_from FROM journal_end)
-        BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
-    -- A replacement deletes without asking the trigger on deletes.
-    CREATE TRIGGER IF NOT EXISTS journal_is_not_replaced BEFORE INSERT ON journal
-        WHEN EXISTS (SELECT 1 FROM journal WHERE id = NEW.id)
-        BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;";
+pub(super) const TABLES: &str = include_str!("journal.sql");
 
-/// The id of a row, and the row in JSON.
+/// Selects the id of a row, and the row in JSON.
 const ROW: &str =
     "SELECT ?1 || '-' || at || '-' || id, json_object('id', ?1 || '-' || at || '-' || id,
         'at', strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch'),
@@ -64,7 +29,7 @@ const ROW: &str =
         'created_at', strftime('%Y-%m-%dT%H:%M:%fZ', created_at / 1000.0, 'unixepoch'))
     FROM journal WHERE (at, id) > (?, ?) AND at < ?";
 
-/// Whose record it is, as columns; null where it is not known.
+/// The scope and subject of a record, as columns. They are null where they are not known.
 #[derive(Clone)]
 pub(super) struct WhoseColumns {
     pub(super) scope: SqlStorageValue,
@@ -85,7 +50,7 @@ impl WhoseColumns {
     }
 }
 
-/// Adds a row. One that says that an answer came too late is not repeated when the call is.
+/// Adds a row. A repeated call adds no second row about a response that came too late.
 pub(super) fn add(
     sql: &SqlStorage,
     name: &[u8],
@@ -116,9 +81,9 @@ pub(super) fn add(
     sql.exec(ADD, values).map(drop)
 }
 
-/// Rows in the order in which they were written.
+/// Returns rows in the order in which they were written.
 pub(super) fn rows(sql: &SqlStorage, query: RowQuery) -> Result<Vec<Row>> {
-    // The platform takes numbers as JavaScript has them; in an id the shard must not be `5.0`.
+    // The shard is passed as text: as a JavaScript number it would show as `5.0` in an id.
     let number = |number: u64| SqlStorageValue::Integer(number.min(1 << 53) as i64);
     let (at, id) = query.after;
     let mut values =
@@ -147,12 +112,9 @@ pub(super) fn rows(sql: &SqlStorage, query: RowQuery) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Takes away what has outlived the retention.
+/// Deletes the rows whose retention has passed.
 pub(super) fn sweep(sql: &SqlStorage, retention: Millis, now: UnixMillis) -> Result<()> {
-    let Some(due_at) = first_due(sql, retention)? else {
-        return Ok(());
-    };
-    if due_at > now.as_u64() {
+    if first_due(sql, retention)?.is_none_or(|due_at| due_at > now.as_u64()) {
         return Ok(());
     }
     let kept_from = clock::column(now.minus(retention));
@@ -163,16 +125,13 @@ pub(super) fn sweep(sql: &SqlStorage, retention: Millis, now: UnixMillis) -> Res
     sql.exec(TAKE, vec![SWEEP_BATCH.into()]).map(drop)
 }
 
-/// When the oldest row is due, in milliseconds.
+/// Returns when the oldest row is due, in milliseconds.
 pub(super) fn first_due(sql: &SqlStorage, retention: Millis) -> Result<Option<u64>> {
-    let oldest = sql.exec("SELECT min(at) FROM journal", None)?.raw().next().transpose()?;
-    Ok(match oldest.as_deref() {
-        Some([SqlStorageValue::Integer(at)]) => Some(due_at(*at as u64, retention)),
-        _ => None,
-    })
+    let oldest = number(sql, "SELECT min(at) FROM journal")?;
+    Ok(oldest.map(|at| due_at(at, retention)))
 }
 
-/// When a row that was written then is due: at the end of an hour.
+/// Returns when a row that was written at this time is due: at the end of an hour.
 fn due_at(at: u64, retention: Millis) -> u64 {
     let end = UnixMillis::new(at).plus(retention).as_u64();
     end.saturating_add(1).div_ceil(HOUR).saturating_mul(HOUR)
