@@ -116,7 +116,7 @@ impl Config {
         let unknown_outcome = if is_sandbox { UnknownOutcome::Retry } else { UnknownOutcome::Hold };
         let of_sandbox = |list| is_sandbox.then_some(list);
         let cors = if is_sandbox { CorsOrigins::Any } else { CorsOrigins::Off };
-        // Checked here, read by the sandbox (sandbox/src/settings.rs).
+        // Checked here, read by the sandbox (sandbox/src/merchant.rs).
         vars.choice("WEBHOOK_TARGETS", (), &[("public", ()), ("local", ())])?;
         let policy = Policy {
             retention: vars.seconds("RETENTION_SECONDS", 86_400, 1..=31_536_000)?,

@@ -1,8 +1,7 @@
 //! The oncekey gateway as a Cloudflare Worker: it deduplicates the writes of the API behind it.
 //!
 //! This crate is a shell. It reads requests, asks the shard of a key, calls the origin and writes
-//! answers; what a key may do is decided by the `oncekey` crate. Start reading at
-//! `gateway/mod.rs`.
+//! responses. The `oncekey` crate decides what a key may do. Start reading at `gateway/mod.rs`.
 
 mod admin;
 mod config;
@@ -27,14 +26,14 @@ use oncekey::webhook::is_inbound;
 use oncekey::{Dialect, Rejection, RequestKind};
 use platform::{panic, random};
 use std::rc::Rc;
-use worker::{Context, Env, Request, Response, Result, event};
+use worker::{Context, Env, Request, Response, event};
 
-/// Every request to the Worker.
+/// Handles every request to the Worker.
 ///
-/// The work is a task of its own, given to `wait_until`: it goes on to its end when the caller hangs
-/// up, because what the origin does must be recorded whoever still listens.
+/// The work is a task of its own, given to `wait_until`. It continues when the caller hangs up,
+/// because the gateway must record what the origin did.
 #[event(fetch)]
-async fn fetch(request: Request, env: Env, context: Context) -> Result<Response> {
+async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<Response> {
     panic::arm(request.headers());
     let incoming = Incoming::new(request);
     let request_id = random::request_id();
@@ -50,9 +49,11 @@ async fn fetch(request: Request, env: Env, context: Context) -> Result<Response>
     let (sender, receiver) = oneshot::channel();
     let inside = Rc::clone(&caller);
     let work = panic::contain(async move {
-        let Outcome { answer, after } = respond(&inside, incoming).await;
+        let outcome = respond(&inside, incoming).await;
+        let Outcome { answer, after } =
+            outcome.unwrap_or_else(|rejection| inside.reject(&rejection).into());
         let answer = metrics::tell(&inside, answer);
-        // The caller may have gone; the rest is done all the same.
+        // The work continues even if the caller has gone.
         let _ = sender.send(answer);
         if let Some(after) = after {
             after.await;
@@ -71,18 +72,18 @@ async fn fetch(request: Request, env: Env, context: Context) -> Result<Response>
     Ok(response)
 }
 
-/// What a path is told that goes up over its start where it is read carelessly.
+/// The error for a path that leaves the API where an origin reads it carelessly.
 const NO_WAY_OUT: &str =
     "The path contains `..` segments that leave this API. Send it without them.";
 
-/// The answer to a request, and what is left to do once it has gone out.
-async fn respond(caller: &Caller, incoming: Incoming) -> Outcome {
+/// Returns the response to a request, and the work to do once it has gone out.
+async fn respond(caller: &Caller, incoming: Incoming) -> Result<Outcome, Rejection> {
     if leaves_root(&incoming.path) {
-        caller.reject(&Rejection::Invalid(NO_WAY_OUT.to_owned())).into()
+        Err(Rejection::Invalid(NO_WAY_OUT.to_owned()))
     } else if let Some(page) = pages::answer(caller, &incoming).await {
-        page.into()
+        Ok(page.into())
     } else if incoming.path.starts_with("/_oncekey/") {
-        admin::handle(caller, &incoming).await.into()
+        admin::handle(caller, &incoming).await.map(Outcome::from)
     } else if is_inbound(&incoming.path) {
         webhook::handle(caller, &incoming).await
     } else {
@@ -90,7 +91,7 @@ async fn respond(caller: &Caller, incoming: Incoming) -> Outcome {
     }
 }
 
-/// A Worker that is not set up right serves nothing: it says what is wrong.
+/// Returns the response of a Worker whose settings are wrong. It serves nothing else.
 fn misconfigured(error: String, incoming: &Incoming, request_id: &str) -> Response {
     worker::console_error!("{error}");
     let rejection = Rejection::Misconfigured(error);

@@ -1,10 +1,8 @@
-//! The demo pages and the operators' console: static files that lie beside the Worker, sent with a
-//! strict policy.
+//! The demo pages and the operators' console: static files of the Worker, sent with a strict policy.
 //!
-//! The demo lives under `/_oncekey/demo/`. Where the sandbox is the API, nobody else owns `/`, and
-//! the checkout page is there too. The console lives under `/_oncekey/console`, where there is an
-//! `ADMIN_TOKEN`; it holds no data, so it is shown without the token. What is no file, or a Worker
-//! without its files, is answered as if there were no pages.
+//! The demo is under `/_oncekey/demo/`, and the checkout page also at `/` if the sandbox is the API. The
+//! console is under `/_oncekey/console` if there is an `ADMIN_TOKEN`. It contains no data, so it is
+//! served without the token. A path without a file is handled as if there were no pages.
 
 use crate::config::Upstream;
 use crate::http::context::Caller;
@@ -15,11 +13,11 @@ use worker::{Headers, Method, RequestInit, Response, ResponseBody};
 const DEMO: &str = "/_oncekey/demo";
 const CONSOLE: &str = "/_oncekey/console";
 
-/// What a page may do: load from here alone. The one thing that may differ is wasm.
+/// The policy of a page: it loads only from its own origin. Wasm is allowed separately.
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; script-src 'self'";
 
-/// The same for the console, which has no wasm and no form that is sent: a token that is typed into
-/// one must reach no URL.
+/// The policy of the console, which has no wasm and sends no form: a token that is typed into a form
+/// must not get into a URL.
 const CONSOLE_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; script-src 'self'";
 
 /// A file, by its folder and name.
@@ -28,7 +26,7 @@ struct Asked<'a> {
     file: &'a str,
 }
 
-/// A file of the pages, where one is asked for.
+/// Returns the file of the pages that a request asks for, if there is one.
 pub(crate) async fn answer(caller: &Caller, incoming: &Incoming) -> Option<Answer> {
     if !matches!(incoming.method.as_str(), "GET" | "HEAD") {
         return None;
@@ -45,8 +43,8 @@ pub(crate) async fn answer(caller: &Caller, incoming: &Incoming) -> Option<Answe
     Some(with_policy(response, &asked, is_strict(incoming)))
 }
 
-/// The file that a path means. Those of one kind lie in one folder, so a name has no slash; nor has
-/// it anything else that could be read in two ways.
+/// Returns the file that a path names. All files of one kind are in one folder, so a name contains no
+/// slash, and no other character that could be read in two ways.
 fn asked(path: &str, has_root: bool) -> Option<Asked<'_>> {
     let (is_console, file) = match path {
         "/" if has_root => (false, ""),
@@ -76,13 +74,13 @@ async fn fetch(
     let mut init = RequestInit::new();
     init.with_headers(headers);
     init.with_method(if incoming.method == "HEAD" { Method::Head } else { Method::Get });
-    // Of this URL only the path counts.
+    // Only the path of this URL matters.
     let folder = if asked.is_console { "console/" } else { "" };
     let url = ["https://demo.invalid/", folder, asked.file].concat();
     caller.env.assets("ASSETS")?.fetch(url, Some(init)).await
 }
 
-/// `?csp=strict` shows the pages under a policy that forbids wasm.
+/// Returns whether `?csp=strict` asks for a policy that forbids wasm.
 fn is_strict(incoming: &Incoming) -> bool {
     let query = incoming.query.as_deref().unwrap_or_default();
     query.split('&').any(|parameter| parameter == "csp=strict")
@@ -102,8 +100,8 @@ fn with_policy(response: Response, asked: &Asked<'_>, strict: bool) -> Answer {
     if asked.is_console {
         answer.set("content-security-policy", CONSOLE_POLICY);
         answer.set("cache-control", "no-store");
-        // A page of the API behind the gateway has the same origin: it must not open this one and
-        // look inside.
+        // A page of the API behind the gateway has the same origin. It must not open the console and
+        // read it.
         answer.set("cross-origin-opener-policy", "same-origin");
         return answer;
     }

@@ -1,13 +1,12 @@
-//! The sandbox, in a Worker that is built with it. Only this file knows whether it is.
+//! The sandbox, if the Worker is built with it. Only this file knows whether it is.
 
-/// Whether a Worker without `UPSTREAM` has an origin.
+/// Whether the Worker has the sandbox, so that it needs no `UPSTREAM`.
 pub(crate) const IS_INCLUDED: bool = cfg!(feature = "sandbox");
 
 #[cfg(feature = "sandbox")]
 pub(crate) use oncekey_sandbox::{operations, serve};
 
-/// Stands in for the sandbox. Nothing calls it, because the settings of such a Worker must name an
-/// origin.
+/// Replaces the sandbox. Nothing calls it, because the settings of such a Worker must name an origin.
 #[cfg(not(feature = "sandbox"))]
 mod absent {
     use oncekey::Rejection;

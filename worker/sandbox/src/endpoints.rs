@@ -62,7 +62,7 @@ pub(super) fn create(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
     let is_minted = i64::from(given.is_none());
     let minted = || Secrets(WebhookSecret::from_random(random::bytes()).expose());
     let secrets = given.unwrap_or_else(minted);
-    let (url, secrets) = (url.as_str().into(), secrets.as_str().into());
+    let (url, secrets) = ((&url).into(), (&secrets).into());
     let query = "SELECT url = ? AND (secrets = ? OR ?) FROM endpoints WHERE id = ?";
     let shown = concat!(shown!(", 'secret', secrets"), " AND id = ?");
     let content = [url, secrets, is_minted.into()];
@@ -75,7 +75,7 @@ pub(super) fn create(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
     let id = &random::id::<16>(PREFIX);
     tx.run(
         "INSERT INTO endpoints (id, url, secrets, created_at) VALUES (?, ?, ?, ?)",
-        &[id.as_str().into(), url, secrets, call.now.into()],
+        &[id.into(), url, secrets, call.now.into()],
     )?;
     executions::record(tx, call, CREATE, id)?;
     Ok(call.created(&tx.shown(shown, id)?))
@@ -89,7 +89,7 @@ pub(super) fn set_secrets(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
     let is_new = tx.first(
         "UPDATE endpoints SET secrets = ?1 WHERE id = ?2 AND deleted_at IS NULL AND secrets <> ?1
          RETURNING seq",
-        &[secrets.as_str().into(), id.into()],
+        &[(&secrets).into(), id.into()],
         Row::integer,
     )?;
     if is_new.is_some() {

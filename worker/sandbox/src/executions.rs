@@ -27,7 +27,7 @@ pub(super) fn record(
             call.idempotency_key().into(),
             operation.into(),
             object_id.into(),
-            call.command.request_id.as_str().into(),
+            (&call.command.request_id).into(),
             call.now.into(),
         ],
     )

@@ -18,17 +18,12 @@ pub(super) trait Field: Sized {
     }
 }
 
-/// The value of a field as it was sent.
-#[derive(Debug)]
-enum Given {
-    Json(Json),
-    Text(String),
-}
-
 /// Members, fields or parameters, each of them known, and none repeated.
 #[derive(Debug)]
 pub(super) struct Fields {
-    members: Vec<(String, Given)>,
+    members: Vec<(String, Json)>,
+    /// Every value is text, as in a form or a query.
+    is_text: bool,
 }
 
 impl Fields {
@@ -45,10 +40,7 @@ impl Fields {
 
     fn of_json(body: &[u8], known: &[&str]) -> Result<Self, Box<Refusal>> {
         match serde_json::from_slice(body) {
-            Ok(Json::Object(members)) => {
-                let members = members.into_iter().map(|(name, value)| (name, Given::Json(value)));
-                Self::of(members.collect(), known)
-            }
+            Ok(Json::Object(members)) => Self::of(members, false, known),
             Ok(_) => Err(Refusal::unreadable("The body must be a JSON object.")),
             Err(error) => Err(Refusal::unreadable(&format!(
                 "The body must be JSON in UTF-8; it can't be read at line {}, column {}.",
@@ -62,8 +54,8 @@ impl Fields {
     fn of_form(body: &[u8], known: &[&str]) -> Result<Self, Box<Refusal>> {
         let fields = Self::of_pairs(body, known)?;
         let is_garbled =
-            |given: &Given| matches!(given, Given::Text(text) if text.contains('\u{fffd}'));
-        match fields.members.iter().find(|(_, given)| is_garbled(given)) {
+            |value: &Json| matches!(value, Json::Text(text) if text.contains('\u{fffd}'));
+        match fields.members.iter().find(|(_, value)| is_garbled(value)) {
             Some((name, _)) => Err(Refusal::invalid(name, "must be in UTF-8")),
             None => Ok(fields),
         }
@@ -75,11 +67,16 @@ impl Fields {
 
     fn of_pairs(pairs: &[u8], known: &[&str]) -> Result<Self, Box<Refusal>> {
         let pairs = worker::url::form_urlencoded::parse(pairs);
-        let members = pairs.map(|(name, value)| (name.into_owned(), value.into_owned()));
-        Self::of(members.map(|(name, value)| (name, Given::Text(value))).collect(), known)
+        let members =
+            pairs.map(|(name, value)| (name.into_owned(), Json::Text(value.into_owned())));
+        Self::of(members.collect(), true, known)
     }
 
-    fn of(members: Vec<(String, Given)>, known: &[&str]) -> Result<Self, Box<Refusal>> {
+    fn of(
+        members: Vec<(String, Json)>,
+        is_text: bool,
+        known: &[&str],
+    ) -> Result<Self, Box<Refusal>> {
         for (place, (name, _)) in members.iter().enumerate() {
             if !known.contains(&name.as_str()) {
                 let rule = format!("is not known here; what is: {}", known.join(", "));
@@ -89,7 +86,7 @@ impl Fields {
                 return Err(Refusal::invalid(name, "must not be given twice"));
             }
         }
-        Ok(Self { members })
+        Ok(Self { members, is_text })
     }
 
     /// Takes a required field.
@@ -103,8 +100,8 @@ impl Fields {
             return Ok(None);
         };
         let value = match self.members.swap_remove(place).1 {
-            Given::Json(value) => T::read(value),
-            Given::Text(text) => T::read_text(text),
+            Json::Text(text) if self.is_text => T::read_text(text),
+            value => T::read(value),
         };
         value.map(Some).ok_or_else(|| Refusal::invalid(name, T::RULE))
     }

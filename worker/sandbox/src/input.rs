@@ -25,6 +25,12 @@ macro_rules! text {
             }
         }
 
+        impl<'a> From<&'a $name> for $crate::store::Value<'a> {
+            fn from(value: &'a $name) -> Self {
+                value.as_str().into()
+            }
+        }
+
         impl Field for $name {
             const RULE: &'static str = $rule;
 

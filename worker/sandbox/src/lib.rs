@@ -28,7 +28,6 @@
 //! | `reconcile.rs` | whether everything that belongs to a payment is stored |
 //! | `fault.rs` | `Sandbox-Fault` |
 //! | `reply.rs`, `error.rs` | responses and errors |
-//! | `settings.rs` | the sandbox's own setting |
 
 mod body_type;
 mod call;
@@ -56,7 +55,6 @@ mod reply;
 mod route;
 mod schema;
 mod sending;
-mod settings;
 mod store;
 mod subscriptions;
 

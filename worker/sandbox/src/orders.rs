@@ -6,7 +6,7 @@ use super::error::{Failure, Refusal};
 use super::fields::Field;
 use super::input::{Amount, BusinessKey, Currency, Subject, is_id_part, text};
 use super::reply::Reply;
-use super::store::{Row, Tx};
+use super::store::{Row, Tx, Value};
 use super::{events, executions};
 use platform::json::Json;
 use platform::random;
@@ -52,19 +52,16 @@ pub(super) fn create(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
     let mut fields = call.body(&["out_trade_no", "amount", "currency", "subject"])?;
     let business_key: BusinessKey = fields.take("out_trade_no")?;
     let amount = fields.take::<Amount>("amount")?.units().into();
-    let (currency, subject): (Currency, Subject) =
-        (fields.take("currency")?, fields.take("subject")?);
-    let (no, currency, subject) =
-        (business_key.as_str().into(), currency.as_str().into(), subject.as_str().into());
+    let currency: Currency = fields.take("currency")?;
+    let subject: Subject = fields.take("subject")?;
+    let (no, currency, subject) = ((&business_key).into(), (&currency).into(), (&subject).into());
     let is_same = tx.first(
         "SELECT amount = ?2 AND currency = ?3 AND subject = ?4 FROM orders WHERE out_trade_no = ?1",
         &[no, amount, currency, subject],
         Row::integer,
     )?;
     match is_same {
-        Some(1) => {
-            return Ok(call.created(&one(tx, "out_trade_no = ?", business_key.as_str())?));
-        }
+        Some(1) => return Ok(call.created(&one(tx, "out_trade_no = ?", no)?)),
         Some(_) => {
             let key = business_key.as_str();
             return Err(Refusal::business_key_taken("out_trade_no", key, "an order").into());
@@ -75,9 +72,9 @@ pub(super) fn create(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
     tx.run(
         "INSERT INTO orders (id, out_trade_no, amount, currency, subject, status, created_at)
          VALUES (?, ?, ?, ?, ?, 'pending', ?)",
-        &[id.as_str().into(), no, amount, currency, subject, call.now.into()],
+        &[(&id).into(), no, amount, currency, subject, call.now.into()],
     )?;
-    let shown = one(tx, "id = ?", &id)?;
+    let shown = one(tx, "id = ?", (&id).into())?;
     events::emit(tx, call, "order.created", &id, &id, &shown)?;
     executions::record(tx, call, "order.create", &id)?;
     Ok(call.created(&shown))
@@ -85,16 +82,16 @@ pub(super) fn create(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
 
 pub(super) fn get(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
     let id = OrderId::parse(call.named.to_owned()).ok_or_else(no_such_order)?;
-    Ok(call.found(&one(tx, "id = ?", id.as_str())?))
+    Ok(call.found(&one(tx, "id = ?", (&id).into())?))
 }
 
 pub(super) fn find(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
     let key: BusinessKey = call.query(&["out_trade_no"])?.take("out_trade_no")?;
-    Ok(call.found(&one(tx, "out_trade_no = ?", key.as_str())?))
+    Ok(call.found(&one(tx, "out_trade_no = ?", (&key).into())?))
 }
 
-fn one(tx: &Tx, condition: &str, value: &str) -> Result<String, Failure> {
-    let found = tx.first(&[SHOWN, condition].concat(), &[value.into()], Row::text)?;
+fn one(tx: &Tx, condition: &str, value: Value) -> Result<String, Failure> {
+    let found = tx.first(&[SHOWN, condition].concat(), &[value], Row::text)?;
     Ok(found.ok_or_else(no_such_order)?)
 }
 

@@ -52,7 +52,7 @@ pub(super) fn create(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
         "INSERT INTO payments
              (id, order_id, amount, currency, card_brand, card_last4, failure, created_at)
          SELECT ?, id, amount, currency, ?, ?, ?, ? FROM orders WHERE id = ?",
-        &[id.as_str().into(), card.brand().into(), last4, failure.into(), call.now.into(), order],
+        &[id.into(), card.brand().into(), last4, failure.into(), call.now.into(), order],
     )?;
     let event = if failure.is_some() {
         "payment.failed"

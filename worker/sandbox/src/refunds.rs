@@ -56,7 +56,7 @@ pub(super) fn create(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
     let by_key = by_key.as_ref().map(BusinessKey::as_str).into();
     let order = tx.first(query, &[by_id, by_key], Row::text)?;
     let order_value = Value::from(order.as_deref());
-    let no = Value::from(business_key.as_str());
+    let no = Value::from(&business_key);
     let existing = tx.first(
         "SELECT id, COALESCE(order_id = ? AND amount = ?, 0) FROM refunds WHERE out_refund_no = ?",
         &[order_value, amount.into(), no],
@@ -83,7 +83,7 @@ pub(super) fn create(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
     tx.run(
         "INSERT INTO refunds (id, out_refund_no, order_id, amount, currency, created_at)
          SELECT ?, ?, id, ?, currency, ? FROM orders WHERE id = ?",
-        &[id.as_str().into(), no, amount.into(), call.now.into(), order_value],
+        &[id.into(), no, amount.into(), call.now.into(), order_value],
     )?;
     ledger::post(tx, "refunds", id, ledger::REFUNDS, ledger::CASH)?;
     let status = if amount == left { "refunded" } else { "partially_refunded" };

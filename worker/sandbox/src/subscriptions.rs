@@ -29,8 +29,8 @@ pub(super) fn create(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
     let mut fields = call.body(&["plan", "customer", "amount", "currency"])?;
     let (plan, customer): (Subject, Subject) = (fields.take("plan")?, fields.take("customer")?);
     let (amount, currency): (Amount, Currency) = (fields.take("amount")?, fields.take("currency")?);
-    let (plan, customer) = (plan.as_str().into(), customer.as_str().into());
-    let (amount, currency) = (amount.units().into(), currency.as_str().into());
+    let (plan, customer) = ((&plan).into(), (&customer).into());
+    let (amount, currency) = (amount.units().into(), (&currency).into());
     let query = "SELECT plan = ? AND customer = ? AND amount = ? AND currency = ?
          FROM subscriptions WHERE id = ?";
     let content = [plan, customer, amount, currency];
@@ -41,7 +41,7 @@ pub(super) fn create(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
     tx.run(
         "INSERT INTO subscriptions (id, plan, customer, amount, currency, created_at)
          VALUES (?, ?, ?, ?, ?, ?)",
-        &[id.as_str().into(), plan, customer, amount, currency, call.now.into()],
+        &[id.into(), plan, customer, amount, currency, call.now.into()],
     )?;
     executions::record(tx, call, CREATE, id)?;
     Ok(call.created(&emit(tx, call, "subscription.created", id)?))

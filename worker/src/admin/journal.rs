@@ -1,8 +1,8 @@
-//! `GET /_oncekey/journal`: what changed keys, as JSON lines, for reconciliation.
+//! `GET /_oncekey/journal`: the changes of keys, as JSON lines, for reconciliation.
 //!
-//! A question about one key goes to its shard, any other from shard to shard; the rows of a shard
-//! come in the order in which they were written. A page ends at its limit, and its `Link` leads to
-//! the next. The cursor is the id of the last row: shard, time and number.
+//! A query for one key goes to its shard, any other query from shard to shard. The rows of a shard are
+//! in the order in which they were written. A page ends at its limit, and its `Link` leads to the next
+//! page. The cursor is the id of the last row: shard, time and number.
 
 use crate::admin::query::{self, LATEST, Query};
 use crate::http::context::Caller;
@@ -12,7 +12,7 @@ use crate::shard::client::{self, AT_ONCE};
 use crate::shard::protocol::{Row, RowQuery};
 use oncekey::{KeyState, Rejection, ScopedKey};
 
-/// A page of the journal.
+/// Returns a page of the journal.
 pub(super) async fn page(caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
     const CURSOR: &str = "cursor must be the one of an earlier page's Link.";
     let known = ["from", "to", "key", "request_id", "state", "limit", "cursor"];
@@ -58,7 +58,7 @@ pub(super) async fn page(caller: &Caller, incoming: &Incoming) -> Result<Answer,
     Ok(answer)
 }
 
-/// The shard, and the time and number of the row that the page lies behind.
+/// Returns the shard, and the time and number of the last row of the earlier page.
 fn parse_cursor(cursor: &str) -> Option<(u8, (u64, u64))> {
     let mut parts = cursor.splitn(3, '-');
     let shard = parts.next()?.parse().ok()?;
@@ -66,7 +66,7 @@ fn parse_cursor(cursor: &str) -> Option<(u8, (u64, u64))> {
     Some((shard, (number()?, number()?)))
 }
 
-/// The question for the rows of a key.
+/// Returns the query for the rows of a key.
 pub(super) fn of_key(key: ScopedKey, state: Option<KeyState>, limit: u32) -> RowQuery {
     let (shard, key) = (key.shard(), Some(key));
     RowQuery { shard, after: (0, 0), before: LATEST, key, request_id: None, state, limit }

@@ -1,4 +1,4 @@
-//! Calls about one key: how it stands, giving it up, and settling an unknown outcome.
+//! Calls about one key: showing its state, voiding it, and settling an unknown outcome.
 
 use crate::gateway::caller::{admin_scope, is_admin, scope_of};
 use crate::http::body_budget::Reservation;
@@ -10,26 +10,25 @@ use crate::shard::protocol::{Decided, Inspect, Operation, Settle, Subject, Void,
 use oncekey::response::is_request_id;
 use oncekey::{
     HeaderList, IdempotencyKey, KeyStatus, Millis, Rejection, ResponseClass, ScopedKey, Settlement,
-    Settling, StoredResponse, UnixMillis,
+    Settling, StoredResponse,
 };
-use platform::clock;
 use platform::json::writer::Shown;
 use platform::json::{Json, take};
 
-/// How long a caller waits for a record's word on a key.
+/// How long a caller waits for the reply of a shard.
 const PATIENCE: Millis = Millis::from_seconds(6);
 
-/// Bounds of a settlement's body, in bytes: an answer of the largest size, spelt in JSON escapes.
+/// The largest body of a settlement, in bytes: the largest response, written in JSON escapes.
 const MAX_SETTLEMENT: u64 = 12 << 20;
 
-/// `GET /_oncekey/key`: how a key stands.
+/// `GET /_oncekey/key`: shows a key's state.
 pub(super) async fn show(caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
     let (shard, _) = meant_key(caller, incoming)?;
     let ((), status) = call(&shard, Inspect).await?;
     Ok(key_status(caller, &status.ok_or(Rejection::NoRecord)?))
 }
 
-/// `POST /_oncekey/key/void`: the caller gives a key up.
+/// `POST /_oncekey/key/void`: gives a key up.
 pub(super) async fn void(caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
     let (shard, key) = meant_key(caller, incoming)?;
     let void = Void { minted_at: key.minted_at(), policy: caller.config.policy };
@@ -37,7 +36,7 @@ pub(super) async fn void(caller: &Caller, incoming: &Incoming) -> Result<Answer,
     Ok(key_status(caller, &status.ok_or(Rejection::StoreUnavailable)?))
 }
 
-/// `POST /_oncekey/key/settle`: an operator tells what became of an unknown outcome.
+/// `POST /_oncekey/key/settle`: records an operator's answer to an unknown outcome.
 pub(super) async fn settle(caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
     let shard = match incoming.header("x-oncekey-name") {
         Some(name) => ShardClient::new(caller, named(incoming, name)?, None),
@@ -55,15 +54,15 @@ pub(super) async fn settle(caller: &Caller, incoming: &Incoming) -> Result<Answe
     })
 }
 
-/// The key that an operator names by its hash, as the journal shows it.
+/// Returns the key that an operator names by its hash, as the journal shows it.
 fn named(incoming: &Incoming, name: &str) -> Result<ScopedKey, Rejection> {
     const MAY_BE: &str = "X-Oncekey-Name must be the hash of a key in 64 hexadecimal digits, and Idempotency-Key left out.";
     let name = ScopedKey::from_hex(name).filter(|_| incoming.header("idempotency-key").is_none());
     name.ok_or_else(|| Rejection::Invalid(MAY_BE.to_owned()))
 }
 
-/// The key that a call is about: named by the header, so that it is in no URL and no log, and of
-/// the caller's own scope, or of the one that an admin names.
+/// Returns the key that a call is about. The header names it, so that no URL and no log contains it. Its
+/// scope is the caller's own, or the scope that an operator names.
 fn meant_key(
     caller: &Caller,
     incoming: &Incoming,
@@ -88,20 +87,18 @@ pub(super) async fn call<O: Operation>(
 }
 
 fn key_status(caller: &Caller, status: &KeyStatus) -> Answer {
-    let time = |time: Option<UnixMillis>| time.map(clock::rfc3339);
-    let http_status = status.http_status.map_or("null".to_owned(), |status| status.to_string());
     let shown = Shown::new()
         .integer("attempts", status.attempts.into())
-        .maybe("completed_at", time(status.completed_at).as_deref())
+        .maybe_time("completed_at", status.completed_at)
         .time("created_at", status.created_at)
-        .maybe("expires_at", time(status.expires_at).as_deref())
-        .json("http_status", &http_status)
+        .maybe_time("expires_at", status.expires_at)
+        .maybe_integer("http_status", status.http_status.map(i64::from))
         .maybe("request_id", status.request_id.as_deref())
         .text("state", status.state.as_str());
     caller.json(200, shown.finish().into_bytes()).with_key_status(Some(status))
 }
 
-/// `{"outcome":"not_executed"}`, or `{"outcome":"executed","status":201,"headers":{…},"body":"…"}`.
+/// Reads `{"outcome":"not_executed"}`, or `{"outcome":"executed","status":201,"headers":{…},"body":"…"}`.
 fn parse_settlement(body: &[u8], caller: &Caller) -> Result<Settlement, String> {
     const OUTCOME: &str = "outcome must be \"not_executed\" or \"executed\".";
     const STATUS: &str = "status must be the status of a final answer: 200 to 499, but for 307, 308, 401, 403, 407, 408, 409, 417, 421, 423, 425 and 429.";
@@ -115,7 +112,7 @@ fn parse_settlement(body: &[u8], caller: &Caller) -> Result<Settlement, String> 
         Some(Json::Text(outcome)) if outcome == "executed" => {}
         _ => return Err(OUTCOME.to_owned()),
     }
-    // Any other status would be no answer of the key if the origin gave it, so it is none here.
+    // A key keeps only final responses, from the origin and from an operator.
     let is_answer = |status| ResponseClass::of_status(status) == ResponseClass::Final;
     let status = match take(&mut fields, "status") {
         Some(Json::Integer(status @ 200..=499)) if is_answer(status as u16) => status as u16,
@@ -137,7 +134,7 @@ fn parse_settlement(body: &[u8], caller: &Caller) -> Result<Settlement, String> 
     Ok(Settlement::Executed(response))
 }
 
-/// The headers, each with one value or a list of them.
+/// Reads headers, each with one value or a list of values.
 fn parse_headers(members: Vec<(String, Json)>) -> Result<HeaderList, String> {
     let mut headers = Vec::new();
     for (name, value) in members {

@@ -1,5 +1,5 @@
-//! Keys for operators: `GET /_oncekey/keys` lists what is there, `GET /_oncekey/keys/{hash}` tells
-//! the life of one. They show hashes and never a body.
+//! Keys for operators: `GET /_oncekey/keys` lists them, `GET /_oncekey/keys/{hash}` shows the history of
+//! one key. Both show hashes, and never a body.
 
 use crate::admin::journal;
 use crate::admin::query::Query;
@@ -12,14 +12,14 @@ use futures_util::future::try_join;
 use oncekey::{Rejection, ScopedKey};
 use platform::json::writer::{Shown, array};
 
-/// How many rows of the journal a life shows.
+/// How many rows of the journal the history of a key shows.
 const ROWS: u32 = 1000;
 
-/// The newest keys: `{"data":[…],"has_more":…}`.
+/// Lists the newest keys: `{"data":[…],"has_more":…}`.
 pub(super) async fn list(caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
     let query = Query::parse(incoming, &["state", "limit"])?;
     let limit = query.limit(50, 200)?;
-    // One more, to know whether there are more.
+    // One more than the limit, to know whether there are more.
     let question = KeyQuery { key: None, state: query.state()?, limit: limit as u32 + 1 };
     let mut newest: Vec<KeyEntry> = Vec::new();
     let shards: Vec<u8> = (0..=u8::MAX).collect();
@@ -40,7 +40,7 @@ pub(super) async fn list(caller: &Caller, incoming: &Incoming) -> Result<Answer,
     Ok(caller.json(200, shown.finish().into_bytes()))
 }
 
-/// The life of one key: `{"key":{…},"journal":[…]}`; `key` is null once there is no record.
+/// Shows the history of one key: `{"key":{…},"journal":[…]}`. `key` is null if there is no record.
 pub(super) async fn life(caller: &Caller, name: &str) -> Result<Answer, Rejection> {
     let key = ScopedKey::from_hex(name).ok_or(Rejection::NotFound)?;
     let rows = journal::of_key(key, None, ROWS);
@@ -59,7 +59,7 @@ pub(super) async fn life(caller: &Caller, name: &str) -> Result<Answer, Rejectio
     Ok(caller.json(200, shown.finish().into_bytes()))
 }
 
-/// The question for one key.
+/// Returns the query for one key.
 pub(super) fn of_key(key: ScopedKey) -> KeyQuery {
     KeyQuery { key: Some(key), state: None, limit: 1 }
 }

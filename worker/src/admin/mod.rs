@@ -19,48 +19,40 @@ use platform::json::writer::{Shown, array, quoted};
 /// The methods of calls that change nothing.
 const READS: &str = "GET, HEAD";
 
-/// Answers a call under `/_oncekey/`.
-pub(crate) async fn handle(caller: &Caller, incoming: &Incoming) -> Answer {
-    let answer = match (incoming.method.as_str(), incoming.path.as_str()) {
-        ("GET" | "HEAD", "/_oncekey/health") => health(caller, incoming).await,
-        ("GET" | "HEAD", "/_oncekey/key") => key::show(caller, incoming).await,
-        ("POST", "/_oncekey/key/void") => key::void(caller, incoming).await,
-        (_, path) if caller.config.admin_token.is_some() && is_for_operators(path) => {
-            operate(caller, incoming).await
-        }
-        (_, "/_oncekey/health" | "/_oncekey/key") => Err(Rejection::MethodNotAllowed(READS)),
-        (_, "/_oncekey/key/void") => Err(Rejection::MethodNotAllowed("POST")),
-        _ => Err(Rejection::NotFound),
+/// Responds to a call under `/_oncekey/`.
+pub(crate) async fn handle(caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
+    let call = incoming.path.strip_prefix("/_oncekey/").unwrap_or_default();
+    let (methods, is_for_operators) = match call {
+        "health" | "key" => (READS, false),
+        "key/void" => ("POST", false),
+        "key/settle" => ("POST", true),
+        "journal" | "keys" | "reconcile" => (READS, true),
+        _ if call.starts_with("keys/") => (READS, true),
+        _ => return Err(Rejection::NotFound),
     };
-    answer.unwrap_or_else(|rejection| caller.reject(&rejection))
-}
-
-fn is_for_operators(path: &str) -> bool {
-    let call = path.strip_prefix("/_oncekey/").unwrap_or_default();
-    matches!(call, "key/settle" | "journal" | "keys" | "reconcile") || call.starts_with("keys/")
-}
-
-/// Answers a call of an operator.
-async fn operate(caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
-    if !is_admin(caller, incoming) {
+    if is_for_operators && caller.config.admin_token.is_none() {
+        return Err(Rejection::NotFound);
+    }
+    if is_for_operators && !is_admin(caller, incoming) {
         return Err(Rejection::NotAdmin);
     }
-    let call = incoming.path.strip_prefix("/_oncekey/").unwrap_or_default();
-    match (incoming.method.as_str(), call) {
-        ("POST", "key/settle") => key::settle(caller, incoming).await,
-        (_, "key/settle") => Err(Rejection::MethodNotAllowed("POST")),
-        ("GET" | "HEAD", "journal") => journal::page(caller, incoming).await,
-        ("GET" | "HEAD", "keys") => keys::list(caller, incoming).await,
-        ("GET" | "HEAD", "reconcile") => reconcile::page(caller, incoming).await,
-        ("GET" | "HEAD", call) => {
-            keys::life(caller, call.strip_prefix("keys/").unwrap_or_default()).await
-        }
-        _ => Err(Rejection::MethodNotAllowed(READS)),
+    if !methods.split(", ").any(|method| method == incoming.method) {
+        return Err(Rejection::MethodNotAllowed(methods));
+    }
+    match call {
+        "health" => health(caller, incoming).await,
+        "key" => key::show(caller, incoming).await,
+        "key/void" => key::void(caller, incoming).await,
+        "key/settle" => key::settle(caller, incoming).await,
+        "journal" => journal::page(caller, incoming).await,
+        "keys" => keys::list(caller, incoming).await,
+        "reconcile" => reconcile::page(caller, incoming).await,
+        _ => keys::life(caller, call.strip_prefix("keys/").unwrap_or_default()).await,
     }
 }
 
-/// Whether the Worker can serve: its settings are right (or it would not have come here) and a
-/// shard answers. An operator gets the counts of this isolate too.
+/// Shows whether the Worker can serve: its settings are right, or the call would not get here, and a
+/// shard responds. An operator also gets the counts of this isolate.
 async fn health(caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
     let probe = IdempotencyKey::parse_bare("health").map_err(Rejection::KeyMalformed)?;
     let name = ScopedKey::new(&Scope::of_tenant("oncekey health"), &probe);

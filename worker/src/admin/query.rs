@@ -4,12 +4,12 @@ use crate::http::request::Incoming;
 use oncekey::{KeyState, Rejection, ScopedKey};
 use worker::js_sys;
 
-/// The members of a query, each known and none twice.
+/// The parameters of a query, each known and none repeated.
 pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// One that nobody knows, such as a filter in another spelling, must not widen an answer. No
-    /// value holds spaces or control characters, so each fits into a question.
+    /// Reads a query. An unknown parameter, such as a misspelt filter, is refused, because ignoring it
+    /// would return too much. Values contain no spaces and no control characters.
     pub(crate) fn parse(incoming: &Incoming, known: &[&str]) -> Result<Self, Rejection> {
         let mut members: Vec<(String, String)> = Vec::new();
         let query = incoming.query.as_deref().unwrap_or_default();
@@ -27,7 +27,7 @@ impl Query {
         Ok(Self(members))
     }
 
-    /// The value, or nothing for one that was left out or is empty.
+    /// Returns the value, or an empty text if the parameter was left out.
     pub(crate) fn text(&self, name: &str) -> &str {
         let found = self.0.iter().find(|(known, _)| known == name);
         found.map_or("", |(_, value)| value.as_str())
@@ -43,7 +43,7 @@ impl Query {
         })
     }
 
-    /// Milliseconds, as they came or from RFC 3339.
+    /// Reads a time in milliseconds or in RFC 3339.
     pub(crate) fn time(&self, name: &str, default: u64) -> Result<u64, Rejection> {
         const MAY_BE: &str =
             "a time in RFC 3339, such as 2026-11-29T00:00:00Z, or milliseconds since 1970";
@@ -70,8 +70,8 @@ impl Query {
     }
 }
 
-/// A time in RFC 3339, to the letter: the platform's own reader also takes what is none, and makes
-/// the 2nd of March of the 30th of February.
+/// Reads a time in RFC 3339 strictly. The platform's own parser also accepts other forms, and turns
+/// the 30th of February into the 2nd of March.
 fn parse_time(text: &str) -> Option<u64> {
     const FORM: &str = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$";
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -99,7 +99,7 @@ fn wrong(name: &str, may_be: &str) -> Rejection {
     invalid(&[name, " must be ", may_be, "."])
 }
 
-/// A `Link` to the same question from there on.
+/// Returns the `Link` to the next page of the same query.
 pub(crate) fn next_page(incoming: &Incoming, cursor: &str) -> String {
     let query = incoming.query.as_deref().unwrap_or_default();
     let mut link = ["<", &incoming.path, "?"].concat();

@@ -1,5 +1,5 @@
-//! `GET /_oncekey/reconcile`: compares what the sandbox has made with what the journal says of the
-//! keys that it was made under. What is listed lacks something; an empty list is a clean one.
+//! `GET /_oncekey/reconcile`: compares the payments and refunds of the sandbox with the journal of the
+//! keys under which they were made. It lists those that lack something.
 
 use crate::admin::journal;
 use crate::admin::keys;
@@ -10,16 +10,15 @@ use crate::http::context::Caller;
 use crate::http::request::Incoming;
 use crate::http::response::Answer;
 use crate::sandbox;
-use platform::json::writer::{Shown, array};
-
 use crate::shard::client::{self, AT_ONCE};
 use futures_util::future::try_join;
 use oncekey::{IdempotencyKey, KeyState, Rejection, Scope, ScopedKey};
+use platform::json::writer::{Shown, array};
 
-/// Where refunds are made, whose number may stand in for a key.
+/// The route of refunds, whose business key may replace an idempotency key.
 const REFUNDS: (&str, &str) = ("POST", "/v1/refunds");
 
-/// A page of a merchant's payments and refunds, compared: `{"checked":…,"lacking":[…],"next_cursor":…}`.
+/// Compares a page of a merchant's payments and refunds: `{"checked":…,"lacking":[…],"next_cursor":…}`.
 pub(super) async fn page(caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
     const CURSOR: &str = "cursor must be the next_cursor of an earlier page.";
     if !matches!(caller.config.upstream, Upstream::Sandbox) {
@@ -39,7 +38,7 @@ pub(super) async fn page(caller: &Caller, incoming: &Incoming) -> Result<Answer,
     let made: Vec<Made> = lines.map(|line| Made::of_line(line, caller, &scope)).collect();
     let mut lacking = Vec::new();
     for made in made.chunks(AT_ONCE) {
-        // What has no key is not asked about: nothing of it can be in the journal.
+        // Without a key, nothing can be in the journal.
         let keys = || made.iter().filter_map(|made| made.key);
         let completed =
             keys().map(|key| (key.shard(), journal::of_key(key, Some(KeyState::Completed), 1)));
@@ -69,8 +68,8 @@ pub(super) async fn page(caller: &Caller, incoming: &Incoming) -> Result<Answer,
 
 /// One payment or refund.
 struct Made {
-    /// Its place in the list, its id, the operation, the request id, and what it lacks at the
-    /// merchant's, in JSON with a comma behind each.
+    /// Its place in the list, its id, the operation, the request id, and what the sandbox's data lacks,
+    /// in JSON with a comma after each.
     parts: [String; 5],
     key: Option<ScopedKey>,
 }
@@ -81,16 +80,16 @@ impl Made {
         let mut next = || parts.next().unwrap_or_default().to_owned();
         let shown = [next(), next(), next(), next(), next()];
         let (own, key) = (next(), next());
-        let of_number = || {
+        let of_business_key = || {
             let (method, path) = REFUNDS;
-            let number = caller.config.business_keys.with_value(method, path, &own)?;
-            Some(ScopedKey::of_business_key(scope, &number))
+            let business_key = caller.config.business_keys.with_value(method, path, &own)?;
+            Some(ScopedKey::of_business_key(scope, &business_key))
         };
         let key = IdempotencyKey::parse_bare(&key).ok().map(|key| ScopedKey::new(scope, &key));
-        Self { parts: shown, key: key.or_else(of_number) }
+        Self { parts: shown, key: key.or_else(of_business_key) }
     }
 
-    /// In JSON, if it lacks something.
+    /// Returns the entry in JSON, if it lacks something.
     fn listed(&self, is_completed: bool, state: Option<KeyState>) -> Option<String> {
         let [_, id, operation, request_id, lacks] = &self.parts;
         let mut lacks = lacks.clone();

@@ -1,8 +1,8 @@
-//! The names of the settings, and vars that look like one and are none.
+//! The names of the settings, and vars whose names look like a setting.
 //!
-//! A setting under a wrong name does nothing, and its default may be the less careful choice. So a
-//! var whose name is surely a misspelling of a setting's never serves. A text that only begins like a
-//! setting may be somebody else's: health names it, and the Worker serves.
+//! A setting under a wrong name does nothing, and its default may be less careful. So the Worker does
+//! not serve while a var is clearly a misspelt setting. A var whose name only begins like a setting may
+//! have another purpose: the health call warns about it, and the Worker serves.
 
 use worker::Env;
 use worker::js_sys::Reflect;
@@ -36,10 +36,10 @@ const NAMES: [&str; 24] = [
     "WEBHOOK_TARGETS",
 ];
 
-/// What a name of a setting may be followed by without becoming another name.
+/// Endings with which a name still means the same setting.
 const UNITS: [&str; 6] = ["_BYTES", "_LIST", "_MS", "_SECONDS", "_URI", "_URL"];
 
-/// Checks what the Worker is bound to. Returns what the operator should look at.
+/// Checks the names of the Worker's bindings. Returns warnings for the operator.
 pub(crate) fn check(env: &Env) -> Result<Vec<String>, String> {
     let env: &JsValue = env.as_ref();
     let keys = Reflect::own_keys(env).unwrap_or_default();
@@ -76,7 +76,7 @@ pub(crate) fn check(env: &Env) -> Result<Vec<String>, String> {
     Ok(warnings)
 }
 
-/// Whether a var under another name was meant to be a setting.
+/// Whether a var with another name was meant as a setting.
 enum Meant {
     Surely(&'static str),
     Perhaps(&'static str),
@@ -105,8 +105,8 @@ fn meant(name: &str) -> Meant {
     nearest(&mut NAMES.into_iter().filter(begins)).map_or(Meant::Other, Meant::Perhaps)
 }
 
-/// Whether two names differ so little that one of them is a slip of the pen. Short names have other
-/// words for neighbours: SCOPE has STORE and CODE.
+/// Returns whether a name is a misspelling of a known one. A short name may differ in one letter only,
+/// because other words are near it: STORE and CODE are near SCOPE.
 fn is_misspelling(known: &str, name: &str) -> bool {
     let letters = |name: &str| {
         let mut letters: Vec<u8> = name.bytes().collect();
@@ -117,7 +117,7 @@ fn is_misspelling(known: &str, name: &str) -> bool {
     distance(known, name) <= far || letters(known) == letters(name)
 }
 
-/// How many letters have to be added, taken away or replaced to make one name the other.
+/// Returns how many letters must be added, removed or replaced to turn one name into the other.
 fn distance(one: &str, other: &str) -> usize {
     let other = other.as_bytes();
     let mut row: Vec<usize> = (0..=other.len()).collect();

@@ -1,10 +1,10 @@
-//! Who calls: whose key is meant, and whether it is the operator.
+//! The scope of a request, and whether it comes from an operator.
 
 use crate::http::context::Caller;
 use crate::http::request::Incoming;
 use oncekey::{Rejection, Scope, ScopeError};
 
-/// Whose key it is.
+/// Returns the scope of a request's key.
 pub(crate) fn scope_of(caller: &Caller, incoming: &Incoming) -> Result<Scope, Rejection> {
     let config = &caller.config;
     match Scope::derive(&config.scope, &config.scope_aliases, incoming.headers.iter()) {
@@ -13,7 +13,7 @@ pub(crate) fn scope_of(caller: &Caller, incoming: &Incoming) -> Result<Scope, Re
     }
 }
 
-/// Whether the request carries the operator's token.
+/// Returns whether the request carries the operator's token.
 pub(crate) fn is_admin(caller: &Caller, incoming: &Incoming) -> bool {
     let token = caller.config.admin_token.as_ref();
     token
@@ -21,7 +21,7 @@ pub(crate) fn is_admin(caller: &Caller, incoming: &Incoming) -> bool {
         .is_some_and(|(token, given)| token.is_carried_by(given))
 }
 
-/// Whose key an admin means. The admin's own token is nobody's scope.
+/// Returns the scope of the key that an operator names. The operator's own token is no scope.
 pub(crate) fn admin_scope(caller: &Caller, incoming: &Incoming) -> Result<Scope, Rejection> {
     if let Some(hex) = incoming.header("x-oncekey-scope") {
         return Scope::from_hex(hex).ok_or_else(|| {

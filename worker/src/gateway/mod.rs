@@ -1,6 +1,6 @@
-//! The flow of a request, top-down: scope → key → fingerprint → begin → origin → complete → answer.
+//! The flow of a request, top-down: scope → key → fingerprint → begin → origin → complete → response.
 //!
-//! From begin to answer the order is the core's (`write_flow` there), and `run.rs` carries it out.
+//! The core's `write_flow` decides the order from begin to response, and `run.rs` carries it out.
 
 pub(crate) mod caller;
 pub(crate) mod origin;
@@ -33,19 +33,14 @@ use platform::panic;
 use record::RecordHandle;
 use run::WriteRun;
 
-/// Answers a request to the origin.
-pub(crate) async fn handle(caller: &Caller, mut incoming: Incoming) -> Outcome {
+/// Responds to a request to the origin.
+pub(crate) async fn handle(caller: &Caller, mut incoming: Incoming) -> Result<Outcome, Rejection> {
     panic::point("gateway");
-    // The operator's own token is nobody's credential, and no business of the origin.
+    // The operator's token identifies no tenant, and the origin must not see it.
     if is_admin(caller, &incoming) {
         incoming.headers.retain(|name, _| name != "authorization");
     }
-    let outcome = if incoming.is_write() {
-        write(caller, incoming).await
-    } else {
-        read(caller, &incoming).await
-    };
-    outcome.unwrap_or_else(|rejection| caller.reject(&rejection).into())
+    if incoming.is_write() { write(caller, incoming).await } else { read(caller, &incoming).await }
 }
 
 async fn read(caller: &Caller, incoming: &Incoming) -> Result<Outcome, Rejection> {
@@ -57,8 +52,8 @@ async fn read(caller: &Caller, incoming: &Incoming) -> Result<Outcome, Rejection
     Ok(pass_through(caller, incoming, None).await.into())
 }
 
-/// Whether a request without a key must carry one, by its own method or by one that it names for the
-/// origin. `form` is its form, where it was read.
+/// Returns whether a request without a key must carry one, by its own method or by a method that it
+/// names for the origin. `form` is its form, if it was read.
 fn requires_key(caller: &Caller, incoming: &Incoming, form: Option<&[u8]>) -> bool {
     let others = overridden_methods(incoming.headers.iter(), incoming.query.as_deref(), form);
     let own = incoming.is_write().then_some(incoming.method.as_str());
@@ -66,7 +61,7 @@ fn requires_key(caller: &Caller, incoming: &Incoming, form: Option<&[u8]>) -> bo
     methods.any(|method| caller.config.requires_key(method, &incoming.path))
 }
 
-/// A write: a form has to be read before it is known whether there is a key.
+/// Responds to a write. A form may carry the key, so the gateway reads it first.
 async fn write(caller: &Caller, incoming: Incoming) -> Result<Outcome, Rejection> {
     let reservation = Reservation::of_request();
     let has_key = incoming.header("idempotency-key").is_some();
@@ -87,7 +82,7 @@ async fn write(caller: &Caller, incoming: Incoming) -> Result<Outcome, Rejection
     once(caller, incoming, form, identity, &reservation).await
 }
 
-/// A write that is executed once, however often it comes.
+/// Executes a write once, however often it is sent.
 async fn once(
     caller: &Caller,
     incoming: Incoming,
@@ -157,9 +152,9 @@ async fn once(
     Ok(write_run.execute().await)
 }
 
-/// Whether a write without a key may have a business key, and it can be told whose. Without a
-/// credential it is left to the origin, unless callers without one share a scope, or the business key
-/// is compulsory.
+/// Returns whether a write without a key may have a business key in a known scope. A write without a
+/// credential passes to the origin, unless callers without one share a scope, or the business key is
+/// compulsory.
 fn may_have_business_key(caller: &Caller, incoming: &Incoming) -> Result<bool, Rejection> {
     let (keys, method, path) = (&caller.config.business_keys, &incoming.method, &incoming.path);
     if !keys.may_name(method, path) {
@@ -181,7 +176,7 @@ fn refuse_override_headers(caller: &Caller, incoming: &Incoming) -> Result<(), R
     }
 }
 
-/// A read has no body to pass on: the platform makes no request of one that has.
+/// Refuses a GET or HEAD with a body, because the platform cannot forward one.
 async fn no_body(incoming: &Incoming) -> Result<(), Rejection> {
     const NO_BODY: &str =
         "A GET or HEAD request with a body cannot be forwarded. Send it without a body.";
@@ -194,7 +189,7 @@ async fn no_body(incoming: &Incoming) -> Result<(), Rejection> {
     }
 }
 
-/// A request that nobody needs to remember.
+/// Passes a request on without remembering it.
 async fn pass_through(caller: &Caller, incoming: &Incoming, read: Option<&[u8]>) -> Answer {
     let request = OriginRequest::keyless(incoming, read, &caller.request_id);
     let recourse = if incoming.is_write() { Recourse::LookUp } else { Recourse::Retry };
@@ -204,7 +199,7 @@ async fn pass_through(caller: &Caller, incoming: &Incoming, read: Option<&[u8]>)
     }
 }
 
-/// Which key it is: the header's, or that of a form.
+/// Returns the key of the header or of the form.
 fn key_of(
     incoming: &Incoming,
     in_form: Option<IdempotencyKey>,

@@ -1,4 +1,4 @@
-//! The origin: an API at an URL, or the sandbox in this Worker.
+//! The origin: an API at a URL, or the sandbox in this Worker.
 
 use crate::config::Upstream;
 use crate::gateway::origin_request::OriginRequest;
@@ -24,40 +24,39 @@ use worker::wasm_bindgen_futures::JsFuture;
 use worker::web_sys::{self, ReadableStream};
 use worker::{AbortController, ByteStream, Headers, Response};
 
-/// In the place of the origin's URL, where the sandbox is the origin.
+/// Stands for the origin's URL where the sandbox is the origin.
 const SANDBOX: &str = "https://sandbox";
 
-/// An origin's answer whose body was not read.
+/// An origin's response whose body was not read.
 pub(crate) struct OriginAnswer {
     pub(crate) status: u16,
-    /// Without what belongs to the connection or to this project.
+    /// Without the headers of the connection and those that the gateway sets.
     headers: HeaderList,
     response: web_sys::Response,
 }
 
-/// An origin's body, or as much as was to be kept of it.
+/// An origin's body, or the part of it that was read.
 pub(crate) enum OriginBody {
     Whole(Vec<u8>),
-    /// It is larger than what is kept, or has no end. `read` was taken from the stream already.
+    /// The body is too large to keep, or has no end. `read` was already taken from the stream.
     Stream {
         read: Vec<u8>,
         rest: Option<ByteStream>,
     },
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OriginError {
     TimedOut,
-    /// The connection broke before an answer began; the platform does not tell whether it was ever
+    /// The connection broke before a response began. The platform does not say whether it was ever
     /// made.
     NoAnswer,
-    /// The connection broke inside the answer.
+    /// The connection broke within the response.
     CutOff,
 }
 
-/// Calls the origin and waits for the head of its answer, as long as the settings allow in all:
-/// what is left of that time is for the body.
+/// Calls the origin and waits for the head of its response. The rest of the deadline is for the body.
 pub(crate) async fn call(
     caller: &Caller,
     request: OriginRequest,
@@ -102,20 +101,20 @@ pub(crate) async fn call(
     }
 }
 
-/// What a link in a response is read by.
+/// The URLs that a link in a response is read by.
 struct Links {
-    /// The URL that was asked at the origin.
+    /// The URL of the request to the origin.
     asked: String,
-    /// The URL that the caller asked for.
+    /// The URL of the caller's request.
     came: String,
     gateway: String,
 }
 
 impl Links {
-    /// A link to the origin as one to the gateway, where its caller would else be led elsewhere: past
-    /// the gateway, with key and credential.
+    /// Returns a link to the origin as a link to the gateway. The original would lead the caller past
+    /// the gateway, with key and credential. Returns `None` for a link that may stay as it is.
     fn at_gateway(&self, link: &str, base: &str) -> Option<String> {
-        // A replacement character stands for bytes that nobody knows any more.
+        // A replacement character stands for bytes that were lost.
         if link.contains('\u{fffd}') {
             return None;
         }
@@ -128,21 +127,20 @@ impl Links {
     }
 }
 
-/// The platform's fetch. The `worker` crate's own makes a new response of what it gets, and panics
-/// where an origin's status is one that responses cannot be made with.
+/// Calls the platform's `fetch`. The `worker` crate's own copies the response, and panics where an
+/// origin sends a status that the platform's constructor refuses.
 async fn fetch(request: web_sys::Request) -> worker::Result<web_sys::Response> {
     let scope: web_sys::WorkerGlobalScope = js_sys::global().unchecked_into();
     let response = JsFuture::from(scope.fetch_with_request(&request)).await?;
     Ok(response.dyn_into()?)
 }
 
-/// The end of an origin's time, which begins when the request's body has gone out. Past it, the call
-/// is aborted.
+/// The deadline of a call to the origin. It counts from when the request's body has gone out.
 pub(crate) struct Deadline {
     abort: AbortController,
-    /// `None` for one that never comes.
+    /// `None` if there is no deadline.
     length: Option<Millis>,
-    /// When the call was made, or the latest piece of its body went out.
+    /// When the call was made, or when the latest piece of its body went out.
     from: Rc<Cell<UnixMillis>>,
 }
 
@@ -151,13 +149,13 @@ impl Deadline {
         Self { length: Some(length), ..Self::never() }
     }
 
-    /// For what an origin may take its time with: reports, long polls, events.
+    /// Sets no deadline: reports, long polls and event streams may take long.
     pub(crate) fn never() -> Self {
         let from = Rc::new(Cell::new(clock::now()));
         Self { abort: AbortController::default(), length: None, from }
     }
 
-    /// Waits for `work` until the deadline; `None` past it.
+    /// Waits for `work` until the deadline. Returns `None` past it.
     async fn bound<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let Some(length) = self.length else {
             return Some(work.await);
@@ -174,7 +172,7 @@ impl Deadline {
         }
     }
 
-    /// Ends the call, if it is still under way.
+    /// Aborts the call if it is still under way.
     pub(crate) fn abort(self) {
         self.abort.abort();
     }
@@ -186,23 +184,23 @@ impl OriginAnswer {
         let mut headers: HeaderList = Headers(response.headers()).entries().collect();
         headers.drop_connection_headers();
         headers.retain(|name, _| !is_own_header(name));
-        // An id that could not be told again, in the journal or to the next caller, is none.
+        // An id that cannot be stored or replayed is dropped.
         headers.retain(|name, value| name != "x-request-id" || is_request_id(value));
         Self { status, headers, response }
     }
 
-    /// The id by which the origin knows the request, where it says one.
+    /// Returns the id that the origin gave the request, if it sent one.
     pub(crate) fn request_id(&self) -> Option<&str> {
         self.headers.get("x-request-id")
     }
 
-    /// Those of its headers whose bytes are no UTF-8, as the platform has them.
+    /// Returns the headers whose bytes are not UTF-8, as the platform's own object.
     pub(crate) fn odd_headers(&self, kept: &HeaderList) -> Option<web_sys::Headers> {
         headers::odd(kept, &self.response.headers())
     }
 
-    /// Reads the body, decoded, up to `limit` bytes and what `reservation` can hold. One that is
-    /// larger, and one that never ends, stays a stream.
+    /// Reads the decoded body, up to `limit` bytes and the room of `reservation`. A larger body, and a
+    /// body that never ends, stays a stream.
     pub(crate) async fn read_body(
         &self,
         limit: usize,
@@ -225,8 +223,8 @@ impl OriginAnswer {
             match deadline.bound(chunks.next()).await {
                 None => return Err(OriginError::TimedOut),
                 Some(None) => return Ok(OriginBody::Whole(body)),
-                // It ended as it should, with a coding in its headers and no bytes: there is nothing
-                // to decode. A connection that broke is another error.
+                // The body ended properly, with a coding in its headers and without bytes, so there
+                // is nothing to decode. A broken connection is another error.
                 Some(Some(Err(error)))
                     if body.is_empty()
                         && self.headers.get("content-length").is_none()
@@ -237,7 +235,7 @@ impl OriginAnswer {
                 Some(Some(Err(_))) => return Err(OriginError::CutOff),
                 Some(Some(Ok(chunk))) => {
                     body.extend_from_slice(&chunk);
-                    // A small answer is kept whatever else is in memory: it is here already.
+                    // A small response is always kept, because it is in memory already.
                     let size = body.len() as u64;
                     let has_room = size <= SMALL || reservation.fits_response(size - counted);
                     if has_room && size > SMALL {
@@ -251,9 +249,8 @@ impl OriginAnswer {
         }
     }
 
-    /// The headers of the body as it was read: without the codings that the platform takes off it,
-    /// and without digests of the coded bytes. Any other coding stays on the body, and is told; no
-    /// bytes have none.
+    /// Returns the headers that describe the body as it was read: without the codings that the platform
+    /// removed, and without digests of the coded bytes. Any other coding stays, unless the body is empty.
     pub(crate) fn headers_of_read_body(&self, body: &OriginBody) -> HeaderList {
         let is_empty = matches!(body, OriginBody::Whole(bytes) if bytes.is_empty());
         let is_coded =
@@ -268,7 +265,7 @@ impl OriginAnswer {
         headers
     }
 
-    /// The answer with a body that was read.
+    /// Returns the response with a body that was read.
     pub(crate) fn with_body(self, body: OriginBody, room: &Rc<Reservation>) -> Answer {
         let headers = self.headers_of_read_body(&body);
         let body = match body {
@@ -279,7 +276,7 @@ impl OriginAnswer {
         Answer { came, ..Answer::new(self.status, headers, body) }
     }
 
-    /// The answer with its body as it comes, coding and all.
+    /// Returns the response with its body as it arrives, codings included.
     pub(crate) fn pass_on(self) -> Answer {
         let body = match self.response.body() {
             None => Body::Bytes(Vec::new()),
@@ -296,13 +293,13 @@ impl OriginAnswer {
     }
 }
 
-/// Whether a body ended before its coding did, in the platform's words.
+/// Returns whether the platform says that a body ended before its coding did.
 fn is_short_of_coding(error: &worker::Error) -> bool {
     error.to_string().contains("compressed stream ended prematurely")
 }
 
-/// A stream of what was read of a body and what was not.
-/// What was read leaves in pieces and keeps its room until it is out.
+/// Makes a stream of the part of a body that was read and the rest. The first part goes out in
+/// pieces, and keeps its room until the last piece is out.
 fn rejoin(read: Vec<u8>, rest: Option<ByteStream>, room: Rc<Reservation>) -> Body {
     let first = futures_util::stream::unfold((0, read, room), async |(at, read, room)| {
         let end = read.len().min(at + delivery::PIECE);

@@ -1,4 +1,4 @@
-//! A request to the origin, made of the caller's.
+//! A request to the origin, made from the caller's request.
 
 use crate::http::headers;
 use crate::http::request::Incoming;
@@ -17,7 +17,7 @@ use worker::wasm_bindgen_futures::{JsFuture, spawn_local};
 use worker::web_sys::{self, ReadableStream};
 use worker::worker_sys::FixedLengthStream;
 
-/// As much of a large body goes out at once, in bytes. A smaller body goes as a whole.
+/// The size of the pieces of a large body, in bytes. A smaller body goes out as a whole.
 const PIECE: u32 = 64 << 10;
 
 /// A request as the origin gets it.
@@ -28,7 +28,7 @@ pub(crate) struct OriginRequest {
     /// The gateway's own scheme and host, as the caller knows them.
     pub(super) gateway: String,
     headers: HeaderList,
-    /// The caller's, of which these are made.
+    /// The caller's headers, as the platform's own object.
     came: web_sys::Headers,
     body: Payload,
 }
@@ -36,17 +36,18 @@ pub(crate) struct OriginRequest {
 /// The body of a request to the origin.
 enum Payload {
     None,
-    /// Empty, and the platform cannot send it again. Its fetch repeats a PUT or a DELETE without a
-    /// body when a reused connection to the origin breaks, and the origin then executes both. A
-    /// stream is read once, so a request that has one goes out once. The origin gets it chunked,
-    /// without a chunk.
+    /// An empty stream. The platform's `fetch` repeats a PUT or a DELETE without a body when a reused
+    /// connection to the origin breaks, and the origin may then execute both. A stream can be read
+    /// only once, so the platform cannot repeat the request. The origin gets a chunked body without a
+    /// chunk.
     NoBytes,
     Bytes(Uint8Array),
     Stream(ReadableStream),
 }
 
 impl OriginRequest {
-    /// The request as it came, with a body that was read, and what the origin needs to deduplicate.
+    /// Returns the request as it came, with a body that was read, and the headers by which the origin
+    /// can deduplicate.
     pub(crate) fn once(
         incoming: &Incoming,
         body: &[u8],
@@ -67,7 +68,7 @@ impl OriginRequest {
         request
     }
 
-    /// A look-up: a read in the name of a caller, with its credentials and nothing else of it.
+    /// Returns a look-up: a read with the caller's credentials and no other header of the caller.
     pub(crate) fn look_up(
         incoming: &Incoming,
         target: String,
@@ -88,7 +89,7 @@ impl OriginRequest {
         request
     }
 
-    /// The request as it came. Its body is passed on as a stream, if it was not `read`.
+    /// Returns the request as it came. A body that was not `read` is passed on as a stream.
     pub(crate) fn keyless(incoming: &Incoming, read: Option<&[u8]>, request_id: &str) -> Self {
         let mut request = Self::plain(incoming, request_id);
         if let Some(read) = read {
@@ -96,7 +97,7 @@ impl OriginRequest {
         } else if !matches!(incoming.method.as_str(), "GET" | "HEAD")
             && let Some(stream) = incoming.body_stream()
         {
-            // The platform makes no request of those methods with a body, be it an empty one.
+            // The platform refuses a GET or HEAD with a body, even an empty one.
             request.body = Payload::Stream(stream);
         }
         request
@@ -124,14 +125,14 @@ impl OriginRequest {
         request
     }
 
-    /// Asks for the bytes without a coding: a response is kept decoded, for later callers may take
-    /// other codings, and digests in its headers are to fit. What the caller takes does not count: the
-    /// platform has put its own list in the place of the caller's.
+    /// Asks for a response without a coding. Responses are kept decoded, because later callers may
+    /// accept other codings, and the digests in their headers must fit. The platform has replaced the
+    /// caller's own `Accept-Encoding`.
     fn take_uncoded(&mut self) {
         self.headers.set("accept-encoding", "identity");
     }
 
-    /// The platform's request. When pieces of its body go out is noted in `sent`.
+    /// Returns the platform's request. Notes in `sent` when each piece of its body goes out.
     pub(super) fn into_request(
         self,
         base: &str,
@@ -145,11 +146,11 @@ impl OriginRequest {
         init.set_body(&self.body.into_js(sent)?);
         init.set_signal(signal);
         if is_read(&self.method) {
-            // The platform's cache knows the URL alone and nothing of tenants: what it has may be the
-            // response to another credential. Which header is one, only the origin knows.
+            // The platform's cache looks only at the URL, so it may hold a response to another
+            // credential. Only the origin knows which headers are credentials.
             init.set_cache(web_sys::RequestCache::NoStore);
         }
-        // A redirect is an answer: to follow it would send the write somewhere else.
+        // A redirect is a response. Following it would send the write somewhere else.
         init.set_redirect(web_sys::RequestRedirect::Manual);
         let url = format!("{base}{}", self.target);
         Ok(web_sys::Request::new_with_str_and_init(&url, &init)?)
@@ -157,13 +158,13 @@ impl OriginRequest {
 }
 
 impl Payload {
-    /// Of bytes that were read.
+    /// Takes bytes that were read.
     fn read(bytes: &[u8]) -> Self {
         if bytes.is_empty() { Self::None } else { Self::Bytes(Uint8Array::from(bytes)) }
     }
 
-    /// As the platform takes it. What is `large` goes out piece by piece, each of which is noted in
-    /// `sent`: an origin's time begins when it has the request.
+    /// Returns the body as the platform takes it. A large body goes out in pieces, each noted in
+    /// `sent`, because the origin's deadline counts from when it has the request.
     fn into_js(self, sent: &Rc<Cell<UnixMillis>>) -> worker::Result<JsValue> {
         Ok(match self {
             Self::None => JsValue::UNDEFINED,
@@ -186,7 +187,7 @@ impl Payload {
     }
 }
 
-/// A body of known length that is made as it goes out.
+/// Makes a body of known length that is produced as it goes out.
 fn in_pieces(
     pieces: impl Stream<Item = worker::Result<Vec<u8>>> + 'static,
     length: u32,
@@ -195,7 +196,7 @@ fn in_pieces(
     let fixed = FixedLengthStream::new(length)?;
     if let Some(pieces) = pieces {
         let piped = pieces.pipe_to(&fixed.writable());
-        // An origin that answers before it has read everything ends this with an error.
+        // An origin that responds before it has read everything ends this with an error.
         spawn_local(async move { drop(JsFuture::from(piped).await) });
     }
     Ok(fixed.readable())

@@ -1,12 +1,12 @@
-//! What a request comes to.
+//! The result of a request.
 
 use crate::http::response::Answer;
 use futures_util::future::LocalBoxFuture;
 
-/// Work for after the answer.
+/// Work that follows the response.
 pub(crate) type Work = LocalBoxFuture<'static, ()>;
 
-/// An answer, and what is left to do once it has gone out.
+/// A response, and the work to do once it has gone out.
 pub(crate) struct Outcome {
     pub(crate) answer: Answer,
     pub(crate) after: Option<Work>,

@@ -12,13 +12,13 @@ use platform::{clock, random};
 use std::rc::Rc;
 use worker::web_sys;
 
-/// An attempt at one record.
+/// The handle by which an attempt calls one record.
 pub(crate) struct RecordHandle {
     pub(crate) name: ScopedKey,
     pub(crate) token: Token,
-    /// When the key was made, where it tells.
+    /// When the key was made, if the key contains the time.
     pub(crate) minted_at: Option<UnixMillis>,
-    /// Today's policy, for a record that is new.
+    /// The current policy, for a new record.
     pub(crate) policy: Policy,
     shard: Rc<ShardClient>,
     measure: Rc<Measure>,
@@ -43,14 +43,14 @@ impl RecordHandle {
         let Self { token, minted_at, policy, .. } = *self;
         let begin = Begin { fingerprints: fingerprints.clone(), token, minted_at, policy };
         let decided = self.ask(begin).await?;
-        // The record numbers the attempts; what follows says which of them it is.
+        // The record numbers the attempts. Later calls send the number.
         if let Decision::Execute(execution) = &decided.0 {
             self.shard.attempt.set(Some(execution.attempt));
         }
         Ok(decided)
     }
 
-    /// Asks what `begin` would decide.
+    /// Returns what `begin` would decide.
     pub(crate) async fn peek(
         &self,
         fingerprints: &Fingerprints,
@@ -58,7 +58,7 @@ impl RecordHandle {
         Ok(self.ask(Peek(fingerprints.clone())).await?.0)
     }
 
-    /// Brings what the origin's look-up found out about an unknown outcome.
+    /// Settles an unknown outcome by the result of a look-up at the origin.
     pub(crate) async fn settle(
         &self,
         settlement: Settlement,
@@ -66,17 +66,17 @@ impl RecordHandle {
         self.ask(Settle { settlement, by_operator: false }).await
     }
 
-    /// Has headers that are no text stored with the origin's answer.
+    /// Stores headers that are not UTF-8 with the origin's response.
     pub(crate) fn bring(&self, odd: Option<web_sys::Headers>) {
         self.shard.odd_sent.replace(odd);
     }
 
-    /// The headers that are no text of the answer that the record has replayed.
+    /// Returns the headers that are not UTF-8 of the response that the record replayed.
     pub(crate) fn came(&self) -> Option<web_sys::Headers> {
         self.shard.odd_received.borrow().clone()
     }
 
-    /// Brings the origin's answer.
+    /// Records the origin's response.
     pub(crate) async fn complete(
         &self,
         response: StoredResponse,
@@ -85,19 +85,19 @@ impl RecordHandle {
         self.measured(complete, Patience::with_answer_in_hand()).await
     }
 
-    /// Ends the attempt without an answer.
+    /// Ends the attempt without a response.
     pub(crate) async fn fail(&self, cause: FailCause) -> Result<Decided<Completion>, NoReply> {
         let fail = Fail(self.token, cause);
         self.measured(fail, Patience::with_answer_in_hand()).await
     }
 
-    /// Renews the lease. That it was lost changes nothing: the origin is at work already, and the
-    /// end of the attempt tells what becomes of its answer.
+    /// Renews the lease. A lost lease changes nothing here: the origin is already working, and the
+    /// call that ends the attempt decides what happens to its response.
     pub(crate) async fn renew(&self, patience: Patience) -> Result<Decided<Renewal>, NoReply> {
         self.shard.call(Renew(self.token), patience).await
     }
 
-    /// Tells the record in the background how the attempt ended.
+    /// Returns the work that records a failed attempt in the background.
     pub(crate) fn fail_later(&self, cause: FailCause) -> Work {
         let (shard, fail) = (Rc::clone(&self.shard), Fail(self.token, cause));
         Box::pin(async move {
@@ -105,14 +105,14 @@ impl RecordHandle {
         })
     }
 
-    /// Asks before anything is executed. Past half the lease nothing may be dispatched, so there is
-    /// no use in waiting for longer.
+    /// Makes a call before anything is executed. It waits for at most half the lease, because nothing
+    /// may be dispatched after that.
     async fn ask<O: Operation>(&self, operation: O) -> Result<Decided<O::Decision>, Rejection> {
         let patience = Patience::within(self.policy.lease.half());
         Ok(self.measured(operation, patience).await?)
     }
 
-    /// Makes a call that the caller waits for.
+    /// Makes a call and measures how long the caller waits for it.
     async fn measured<O: Operation>(
         &self,
         operation: O,

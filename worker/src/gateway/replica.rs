@@ -1,4 +1,4 @@
-//! Workers KV as a replica of answers: for replays while the authority is slow or down.
+//! Workers KV as a replica of responses, for replays while a shard is slow or unavailable.
 
 use crate::http::body_budget::Reservation;
 use futures_util::StreamExt;
@@ -11,7 +11,7 @@ use worker::wasm_bindgen_futures::JsFuture;
 use worker::web_sys::ReadableStream;
 use worker::{ByteStream, Env};
 
-/// The binding of the namespace; a Worker without it has no replica.
+/// The binding of the namespace. A Worker without it has no replica.
 const BINDING: &str = "REPLICA";
 
 /// The shortest time that KV keeps a value, so a copy with less time left is not written.
@@ -22,8 +22,8 @@ const PATIENCE: Millis = Millis::new(1000);
 
 #[wasm_bindgen]
 extern "C" {
-    /// A KV namespace. The `worker` crate's own spells the options by way of serde, for more code
-    /// than all of this module.
+    /// A KV namespace. The `worker` crate's own type writes its options through serde, which adds
+    /// more code than this module.
     type Namespace;
 
     #[wasm_bindgen(method, catch)]
@@ -38,7 +38,7 @@ extern "C" {
     fn get(this: &Namespace, key: &str, kind: &str) -> Result<Promise, JsValue>;
 }
 
-/// Writes the copy of a new answer. Nobody waits for it, and its failure is no failure.
+/// Writes a copy of a new response. No caller waits for it, and a failure is only logged.
 pub(crate) async fn put(env: &Env, name: ScopedKey, record: &Record, left: Millis) {
     let Some(namespace) = namespace(env) else { return };
     let written = async {
@@ -53,8 +53,8 @@ pub(crate) async fn put(env: &Env, name: ScopedKey, record: &Record, left: Milli
     }
 }
 
-/// What the replica knows for sure, or `None`, which means nothing at all: also when it does not
-/// answer soon, for nobody waits for a replica.
+/// Returns the decision that the replica's copy proves. `None` says nothing about the key: there may
+/// be no copy, no room for it, or no reply in time.
 pub(crate) async fn ask(
     env: &Env,
     name: ScopedKey,
@@ -70,7 +70,7 @@ pub(crate) async fn ask(
             bytes.extend_from_slice(&piece.ok()?);
             let size = bytes.len() as u64;
             if size > SMALL {
-                // A copy that there is no room for says nothing.
+                // Without room for the copy, the replica says nothing.
                 room.fits_replay(size - counted).then_some(())?;
                 counted = size;
             }

@@ -62,7 +62,7 @@ impl WriteRun<'_> {
         let mut own = None;
         let mut leases: LocalBoxFuture<'_, Infallible> = Box::pin(pending());
         loop {
-            // The leases are renewed until the end is recorded, not only until the origin responds.
+            // The leases are renewed until the end of the attempt is recorded.
             if let Action::CallOrigin(execution) = action {
                 leases = Box::pin(self.keep_leases(execution));
             }
@@ -77,7 +77,7 @@ impl WriteRun<'_> {
         }
     }
 
-    /// Carries an action out. Breaks with the outcome, which the last action has.
+    /// Carries an action out. Breaks with the outcome, which the last action contains.
     async fn carry_out(
         &self,
         action: Action,
@@ -262,7 +262,7 @@ impl WriteRun<'_> {
         Outcome { answer: answer.with_key_status(status.as_ref()), after }
     }
 
-    /// Builds a stored response. Headers that are no text come from the record that replayed it.
+    /// Returns a stored response. Headers that are not UTF-8 come from the record that replayed it.
     fn replay(&self, response: StoredResponse) -> Option<Answer> {
         let records = [Some(&self.first), self.second.as_ref()];
         let is_odd = response.has_odd_headers();

@@ -1,7 +1,7 @@
-//! Webhooks that come in: source → headers → body → signature → begin → origin → complete → answer.
+//! Webhooks that come in: source → headers → body → signature → begin → origin → complete → response.
 //!
-//! An event is a key like any other, named by its id and owned by its source, so that it goes the
-//! way of a keyed write from `begin` on. Until its signature is checked nothing is asked or stored.
+//! The id of an event is its key, and its source is the scope. From `begin` on, an event is handled
+//! like a keyed write. Before its signature is checked, nothing is asked or stored.
 
 use crate::gateway::outcome::Outcome;
 use crate::gateway::record::RecordHandle;
@@ -16,13 +16,8 @@ use oncekey::write_flow::{Identity, Write};
 use oncekey::{Rejection, Scope, ScopedKey};
 use platform::clock;
 
-/// Answers a delivery.
-pub(crate) async fn handle(caller: &Caller, incoming: &Incoming) -> Outcome {
-    let outcome = receive(caller, incoming).await;
-    outcome.unwrap_or_else(|rejection| caller.reject(&rejection).into())
-}
-
-async fn receive(caller: &Caller, incoming: &Incoming) -> Result<Outcome, Rejection> {
+/// Responds to a delivery of an event.
+pub(crate) async fn handle(caller: &Caller, incoming: &Incoming) -> Result<Outcome, Rejection> {
     let config = &caller.config;
     let source = incoming.path.strip_prefix(webhook::PATH).unwrap_or_default();
     let secrets = config.webhook_sources.secrets_of(source).ok_or(Rejection::NotFound)?;

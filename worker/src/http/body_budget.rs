@@ -1,5 +1,5 @@
-//! The isolate's memory for bodies. An isolate has 128 MB for everything. Who gets room and who has
-//! to give it up is decided by the core (`oncekey::budget`).
+//! The isolate's memory for bodies. An isolate has 128 MB for everything. The core
+//! (`oncekey::budget`) decides which body gets room and which one has to give it up.
 
 use oncekey::budget::{Budget, Ceilings, NoRoom, Slot};
 use oncekey::{Millis, UnixMillis};
@@ -10,14 +10,14 @@ use worker::js_sys::Uint8Array;
 
 const MIB: u64 = 1 << 20;
 
-/// For the bodies of requests. Each is in memory up to twice: here and on its way to the origin.
+/// For the bodies of requests. Each may be in memory twice: here and on its way to the origin.
 const REQUEST: Ceilings = Ceilings { large: 40 * MIB, small: 46 * MIB, tiny: 48 * MIB };
 
-/// For responses of the origin, apart from the requests, so that many requests do not keep the
-/// responses of others from being stored.
+/// For responses of the origin. They have a budget of their own, so that many requests cannot prevent
+/// the responses of others from being stored.
 const RESPONSE: Ceilings = Ceilings { large: 16 * MIB, small: 18 * MIB, tiny: 18 * MIB };
 
-/// For responses that are stored. They leave room for the origin's, which come once.
+/// For stored responses. They leave room for the origin's responses, which arrive only once.
 const REPLAY: Ceilings = Ceilings { large: 10 * MIB, small: 12 * MIB, tiny: 12 * MIB };
 
 thread_local! {
@@ -27,14 +27,14 @@ thread_local! {
         const { RefCell::new(Budget::new(Millis::from_seconds(5))) };
 }
 
-/// How many bytes are held, by what they are of.
+/// Returns how many bytes the requests and the responses hold.
 pub(crate) fn held() -> [(&'static str, u64); 2] {
     let of = |budget: &'static LocalKey<RefCell<Budget>>| budget.with_borrow(Budget::held);
     [("requests", of(&REQUESTS)), ("responses", of(&RESPONSES))]
 }
 
-/// The room of one body, given back when it is dropped. (A panic drops nothing, but the wasm
-/// instance that counted the bytes takes no new requests after one.)
+/// The room of one body, given back when it is dropped. (A panic drops nothing, but afterwards the
+/// wasm instance that counted the bytes takes no new requests.)
 #[derive(Debug)]
 pub(crate) struct Reservation {
     budget: &'static LocalKey<RefCell<Budget>>,
@@ -42,12 +42,12 @@ pub(crate) struct Reservation {
 }
 
 impl Reservation {
-    /// For the body of a request.
+    /// Opens a reservation for the body of a request.
     pub(crate) fn of_request() -> Self {
         Self::open(&REQUESTS)
     }
 
-    /// For the body of a response.
+    /// Opens a reservation for the body of a response.
     pub(crate) fn of_response() -> Self {
         Self::open(&RESPONSES)
     }
@@ -62,17 +62,17 @@ impl Reservation {
         self.with(|budget, slot, now| budget.append(slot, piece, REQUEST, now))
     }
 
-    /// Tells that all that was announced of a request's body has come.
+    /// Notes that a request's body has arrived as announced.
     pub(crate) fn is_whole(&self) {
         self.with(|budget, slot, _| budget.is_whole(slot));
     }
 
-    /// Takes a request's body that is whole. Its bytes are counted until the room is dropped.
+    /// Takes a request's whole body. Its bytes are counted until the reservation is dropped.
     pub(crate) fn take(&self) -> Result<Vec<u8>, NoRoom> {
         self.with(|budget, slot, _| budget.take(slot)).ok_or(NoRoom)
     }
 
-    /// Whether the body still has its room.
+    /// Returns whether the body still has its room.
     pub(crate) fn is_kept(&self) -> bool {
         self.with(|budget, slot, _| budget.has(slot))
     }
@@ -87,23 +87,23 @@ impl Reservation {
         self.with(|budget, slot, now| budget.count(slot, bytes, REPLAY, now)).is_ok()
     }
 
-    /// Counts bytes of a stored response whose caller has executed something, room or not.
+    /// Counts bytes of a stored response whether there is room or not, for a caller that executed.
     pub(crate) fn takes_in(&self, bytes: u64) {
         self.with(|budget, slot, now| budget.count_anyway(slot, bytes, RESPONSE, now));
     }
 
-    /// Keeps a response until its caller has read it, or, if the caller `can_ask_again`, until
-    /// others need the room more.
+    /// Keeps a response until its caller has read it. If the caller `can_ask_again`, the response may
+    /// lose its room to others.
     pub(crate) fn put(&self, bytes: Vec<u8>, can_ask_again: bool) {
         self.with(|budget, slot, now| budget.put(slot, bytes, can_ask_again, now));
     }
 
-    /// Up to `most` bytes of a response, from `at` on. `None` for a response that had to go.
+    /// Returns up to `most` bytes of a response, from `at` on, or `None` if the response lost its room.
     pub(crate) fn piece(&self, at: usize, most: usize) -> Option<Uint8Array> {
         self.with(|budget, slot, _| budget.piece(slot, at, most).map(Uint8Array::from))
     }
 
-    /// The caller has read so many bytes more of a response.
+    /// Notes that the caller has read `bytes` more of a response.
     pub(crate) fn has_read(&self, bytes: usize) {
         self.with(|budget, slot, now| budget.has_read(slot, bytes as u64, now));
     }

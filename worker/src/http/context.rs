@@ -1,4 +1,4 @@
-//! What every answer to one request needs to know.
+//! The data of one request that every response to it needs.
 
 use crate::config::Config;
 use crate::http::body_budget::Reservation;
@@ -14,19 +14,19 @@ use std::cell::Cell;
 use std::rc::Rc;
 use worker::{Env, Response};
 
-/// What every answer to one request needs to know.
+/// The data of one request that every response to it needs.
 pub(crate) struct Caller {
     pub(crate) env: Env,
     pub(crate) config: Rc<Config>,
-    /// The id that this request has here; an origin's own takes its place.
+    /// The id of this request. The origin's own id replaces it in the response.
     pub(crate) request_id: String,
-    /// What is counted and timed of it.
+    /// The counts and times of the request.
     pub(crate) measure: Rc<Measure>,
-    /// What is asked for. Whether a write is keyed may be known only once its body is read.
+    /// The kind of request. Whether a write is keyed may be known only after its body was read.
     asked: Cell<RequestKind>,
     /// The room of the response in the isolate's memory.
     pub(crate) room: Rc<Reservation>,
-    /// The `Origin` of the page that asks, if a page asks.
+    /// The `Origin` of the page that sent the request, if a page did.
     origin: Option<String>,
     accept: Option<String>,
 }
@@ -41,7 +41,7 @@ impl Caller {
         let header = |name| incoming.header(name).map(str::to_owned);
         let (origin, accept) = (header("origin"), header("accept"));
         let asked = if !incoming.is_write() || incoming.path.starts_with("/_oncekey/") {
-            // Calls about keys and of operators may be made again like a read.
+            // Calls about keys and by operators can be repeated like reads.
             RequestKind::Read
         } else if is_inbound(&incoming.path) {
             RequestKind::Event
@@ -55,17 +55,17 @@ impl Caller {
         Self { env, config, request_id, measure, asked, room, origin, accept }
     }
 
-    /// Notes whether something names the write: a key or a business key.
+    /// Notes whether the write has a key or a business key.
     pub(crate) fn is_keyed(&self, is_keyed: bool) {
         self.asked.set(if is_keyed { RequestKind::KeyedWrite } else { RequestKind::Write });
     }
 
-    /// The answer to a request that gets none of the origin's.
+    /// Returns the error response for a rejection.
     pub(crate) fn reject(&self, rejection: &Rejection) -> Answer {
         self.reject_by(rejection, None)
     }
 
-    /// The same, where the record has said how the key stands.
+    /// Returns the error response for a rejection, with the key's state if a record returned it.
     pub(crate) fn reject_by(&self, rejection: &Rejection, status: Option<&KeyStatus>) -> Answer {
         self.measure.refused(rejection);
         let (dialect, accept) = (self.config.dialect, self.accept.as_deref());
@@ -74,21 +74,21 @@ impl Caller {
         answer.with_key_status(status)
     }
 
-    /// A JSON body of our own.
+    /// Returns a response with a JSON body of the gateway's own.
     pub(crate) fn json(&self, status: u16, body: Vec<u8>) -> Answer {
         let headers = [("content-type", "application/json"), ("cache-control", "no-store")];
         Answer::new(status, headers.into_iter().collect(), Body::Bytes(body))
     }
 
-    /// What the sender of an event is told that is done.
+    /// Returns the response to an event that was already handled.
     pub(crate) fn duplicate(&self) -> Answer {
         let mut answer = self.json(200, br#"{"status":"duplicate"}"#.to_vec());
         answer.mark_replayed();
         answer
     }
 
-    /// Adds what every answer carries, and makes the platform's response of it, and the work by which
-    /// a large one reaches its caller.
+    /// Adds the headers that every response has. Returns the platform's response, and the work that
+    /// delivers a large body to the caller.
     pub(crate) fn finish(&self, mut answer: Answer) -> (Response, Option<Delivery>) {
         if answer.header("x-request-id").is_none() {
             answer.set("x-request-id", &self.request_id);

@@ -1,18 +1,19 @@
-//! Which pages' scripts may call, and what they may read of an answer. Computed for each answer,
-//! also for errors and replays: a stored permission would be the first caller's.
+//! Decides which pages' scripts may call and what they may read of a response. This is computed for
+//! each response, errors and replays included, because a stored permission would be that of the first
+//! caller.
 
 use crate::config::CorsOrigins;
 use crate::http::request::Incoming;
 use crate::http::response::{Answer, Body};
 use oncekey::HeaderList;
 
-/// Headers that a script may read besides the ones that it always may.
+/// Headers that a script may read, besides those that it may always read.
 const EXPOSED: &str = "Idempotent-Replayed, Idempotency-State, Idempotency-Expires, Idempotency-Stored, X-Request-Id, Retry-After, X-Should-Retry, Stripe-Should-Retry, Date, Location, Link, ETag";
 
-/// Headers that a script may send where it does not say which it wants to send.
+/// Headers that a script may send if the preflight names none.
 const ALLOWED: &str = "Idempotency-Key, Content-Type, X-Api-Key, Authorization";
 
-/// The answer to a preflight (Fetch standard, CORS protocol), where the gateway answers them.
+/// Returns the response to a preflight (Fetch standard, CORS protocol), if the gateway handles CORS.
 pub(crate) fn preflight(cors: &CorsOrigins, incoming: &Incoming) -> Option<Answer> {
     let asked = incoming.header("access-control-request-method")?;
     if incoming.method != "OPTIONS" || matches!(cors, CorsOrigins::Off) {
@@ -23,7 +24,7 @@ pub(crate) fn preflight(cors: &CorsOrigins, incoming: &Incoming) -> Option<Answe
     apply(cors, origin, &mut answer);
     if allowed_origin(cors, origin).is_some() {
         let asked_for = incoming.header("access-control-request-headers");
-        // Names are ASCII; anything else would be text of the caller's in the log (`headers.rs`).
+        // Header names are ASCII. Other text must not get into the log (`headers.rs`).
         let headers = asked_for.filter(|names| names.is_ascii()).unwrap_or(ALLOWED);
         answer.set("access-control-allow-methods", asked);
         answer.set("access-control-allow-headers", headers);
@@ -33,8 +34,8 @@ pub(crate) fn preflight(cors: &CorsOrigins, incoming: &Incoming) -> Option<Answe
     Some(answer)
 }
 
-/// Says what the page that asks may read. An origin's own permissions give way to ours, and stay
-/// where the gateway leaves CORS to it.
+/// Sets what the calling page may read. This replaces the origin's own permissions, unless the gateway
+/// leaves CORS to the origin.
 pub(crate) fn apply(cors: &CorsOrigins, origin: Option<&str>, answer: &mut Answer) {
     if matches!(cors, CorsOrigins::Off) {
         return;
@@ -42,14 +43,14 @@ pub(crate) fn apply(cors: &CorsOrigins, origin: Option<&str>, answer: &mut Answe
     answer.headers.retain(|name, _| !name.starts_with("access-control-"));
     let allowed = allowed_origin(cors, origin);
     if allowed != Some("*") {
-        // A cache must not give one page the answer of another.
+        // A cache must not give one page the response for another.
         answer.headers.vary_by("Origin");
     }
     let Some(allowed) = allowed else { return };
     answer.set("access-control-allow-origin", allowed);
     answer.set("access-control-expose-headers", EXPOSED);
     if allowed != "*" {
-        // A named origin may send cookies, which may be the scope.
+        // A listed origin may send cookies, which may be the scope.
         answer.set("access-control-allow-credentials", "true");
     }
 }

@@ -1,5 +1,5 @@
-//! A large response on its way to a caller who may be slow. Its bytes stay in the budget and leave
-//! in pieces, so that what a caller has not read is known, counted and can be dropped.
+//! A large response on its way to a caller who may be slow. Its bytes stay in the budget and go out in
+//! pieces, so that the bytes that a caller has not read are counted and can be dropped.
 
 use crate::http::body_budget::Reservation;
 use futures_util::future::LocalBoxFuture;
@@ -10,21 +10,21 @@ use worker::wasm_bindgen_futures::JsFuture;
 use worker::web_sys::{ReadableStream, WritableStreamDefaultWriter};
 use worker::worker_sys::FixedLengthStream;
 
-/// The largest body that is handed to the platform at once, and the size of the pieces of others.
+/// The largest body that goes to the platform as a whole, and the size of the pieces of larger ones.
 pub(crate) const PIECE: usize = 64 << 10;
 
-/// How often a delivery that stands still looks whether it may go on.
+/// How often a stalled delivery checks whether it may continue.
 const LOOK: Millis = Millis::from_seconds(1);
 
-/// How long a caller may read nothing of a response that it can get again, and of any other.
+/// How long a caller may stop reading a response that it can get again, and any other response.
 const LONGEST_PAUSE: Millis = Millis::from_seconds(60);
 const LAST_PAUSE: Millis = Millis::from_seconds(300);
 
-/// The work that feeds a stream, which has to go on while the caller reads.
+/// The work that feeds a stream while the caller reads.
 pub(crate) type Delivery = LocalBoxFuture<'static, ()>;
 
-/// Makes a stream of a response. Whoever `can_ask_again` is cut off when it does not read and others
-/// need the room. The bytes come back where the platform makes no stream of them.
+/// Makes a stream of a response. A caller that `can_ask_again` is cut off if it does not read while
+/// others need the room. Returns the bytes if the platform makes no stream of them.
 pub(crate) fn of(
     bytes: Vec<u8>,
     can_ask_again: bool,
@@ -70,7 +70,7 @@ async fn deliver(
     let _ = JsFuture::from(writer.close()).await;
 }
 
-/// Ends the connection: the caller knows by the length that this was not all.
+/// Ends the connection. The announced length tells the caller that bytes are missing.
 async fn cut_off(writer: &WritableStreamDefaultWriter) {
     let _ = JsFuture::from(writer.abort()).await;
 }

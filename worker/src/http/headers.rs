@@ -1,24 +1,24 @@
-//! Headers for the platform, made of ones that came from it.
+//! Headers for the platform, made from headers that came from it.
 //!
-//! A value that is handed over as text and is not ASCII makes the platform write a warning, value and
-//! all, into the Worker's log. The value may be a cookie or a credential. One that came from the
-//! platform therefore goes back as the platform's own copy: it is never text on its way, and its bytes
-//! stay what they were.
+//! When a Worker sets a header value as text that is not ASCII, the platform writes a warning with the
+//! value into the Worker's log. The value may be a cookie or a credential. A value that came from the
+//! platform is therefore returned in the platform's own copy: it never becomes text, and its bytes do
+//! not change.
 
 use oncekey::HeaderList;
 use oncekey::response::is_odd;
 use worker::Headers;
 use worker::web_sys;
 
-/// Those headers whose bytes are no UTF-8, of the names that the list has; `None` where all are.
+/// Returns the headers of the list whose bytes are not UTF-8, or `None` if there are none.
 pub(crate) fn odd(list: &HeaderList, came: &web_sys::Headers) -> Option<web_sys::Headers> {
     let is_odd = |name: &str| list.iter().any(|(known, value)| known == name && is_odd(value));
     list.iter().any(|(name, _)| is_odd(name)).then(|| only(came, is_odd))?
 }
 
-/// The headers of this list. `came` is what they came with.
+/// Returns the platform's headers for a list. `came` is the object that the list was read from.
 pub(crate) fn of(list: &HeaderList, came: Option<&web_sys::Headers>) -> Headers {
-    // Nearly always all is ASCII, and then nothing of what came is needed.
+    // Nearly always all values are ASCII, and then `came` is not needed.
     let came = came.filter(|_| list.iter().any(|(_, value)| !value.is_ascii()));
     let is_own = |name: &str| {
         let unchanged = |value: &str| {
@@ -28,13 +28,13 @@ pub(crate) fn of(list: &HeaderList, came: Option<&web_sys::Headers>) -> Headers 
     };
     let made = came.and_then(|came| only(came, is_own)).map_or_else(Headers::new, Headers);
     for (name, value) in list.iter().filter(|(name, _)| !is_own(name)) {
-        // What came from the platform goes back to it; anything else is left out, not fatal.
+        // The platform accepts what came from it. A value that it refuses is left out.
         let _ = made.append(name, value);
     }
     made
 }
 
-/// A copy with the headers that `keep` approves of.
+/// Copies the headers whose names `keep` accepts.
 fn only(came: &web_sys::Headers, keep: impl Fn(&str) -> bool) -> Option<web_sys::Headers> {
     let copy = Headers(web_sys::Headers::new_with_headers(came).ok()?);
     let names: Vec<String> = copy.keys().collect();
@@ -44,7 +44,7 @@ fn only(came: &web_sys::Headers, keep: impl Fn(&str) -> bool) -> Option<web_sys:
     Some(copy.0)
 }
 
-/// Whether the platform takes this coding off a body: it knows two, spelt like this.
+/// Returns whether the platform removes this coding from a body. It knows two codings, in lower case.
 pub(crate) fn is_taken_off(coding: &str) -> bool {
     matches!(coding.trim(), "" | "gzip" | "br" | "identity")
 }

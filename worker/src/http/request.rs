@@ -1,4 +1,4 @@
-//! A request as it came in: its head taken apart, its body not yet read.
+//! A request as it came in, with its head parsed and its body unread.
 
 use crate::config::Config;
 use crate::http::body_budget::Reservation;
@@ -13,7 +13,7 @@ use worker::{ByteStream, Request};
 /// How long the next piece of a body may take.
 const NEXT_CHUNK: Millis = Millis::from_seconds(10);
 
-/// How often a body that stands still looks whether it still has its place in memory.
+/// How often a stalled body checks whether it still has its room in memory.
 const LOOK: Millis = Millis::from_seconds(1);
 
 /// How long a whole body may take.
@@ -22,11 +22,11 @@ const WHOLE_BODY: Millis = Millis::from_seconds(120);
 /// A request whose body was not read.
 pub(crate) struct Incoming {
     pub(crate) method: String,
-    /// Scheme and host, as the caller has asked for them: `https://shop.example`.
+    /// Scheme and host of the URL that the caller used: `https://shop.example`.
     pub(crate) origin: String,
-    /// As the platform reads the request target, in one spelling.
+    /// The path as the platform reads it, in one spelling.
     pub(crate) path: String,
-    /// Without the question mark; `None` where there is none.
+    /// Without the question mark. `None` if there is no query.
     pub(crate) query: Option<String>,
     /// Names in lower case. The platform has joined repeated headers with a comma and a space.
     pub(crate) headers: HeaderList,
@@ -36,8 +36,8 @@ pub(crate) struct Incoming {
 impl Incoming {
     pub(crate) fn new(request: Request) -> Self {
         let raw = request.inner();
-        // The platform's own reading, dot segments resolved, for that is what `fetch` sends, and in
-        // one spelling: what is judged, compared and passed on must be one path.
+        // The platform's own reading, with dot segments resolved, is what `fetch` sends. The path that
+        // is checked, compared and passed on must be the same.
         let (origin, path, query) = match Url::new(&raw.url()) {
             Ok(url) => (url.origin(), normalize(&url.pathname()), url.search()),
             Err(_) => (String::new(), "/".to_owned(), String::new()),
@@ -52,7 +52,7 @@ impl Incoming {
         }
     }
 
-    /// Whether a key makes this request safe to repeat. Reads are safe without.
+    /// Returns whether the request is a write, which only a key makes safe to repeat.
     pub(crate) fn is_write(&self) -> bool {
         !matches!(self.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE")
     }
@@ -61,7 +61,7 @@ impl Incoming {
         self.headers.get(name)
     }
 
-    /// Reads the body to its end, `limit` bytes at most, and holds its bytes in `reservation`.
+    /// Reads the whole body, up to `limit` bytes, and holds its bytes in `reservation`.
     pub(crate) async fn read_body(
         &self,
         limit: u64,
@@ -74,7 +74,7 @@ impl Incoming {
         let Some(stream) = self.request.inner().body() else {
             return Ok(Vec::new());
         };
-        // Grown as it comes: a length that is only announced must not cost memory.
+        // The buffer grows as bytes arrive, because an announced length must not cost memory.
         let mut length = 0;
         let mut chunks = ByteStream::from(stream);
         let latest = clock::now().plus(WHOLE_BODY);
@@ -91,13 +91,13 @@ impl Incoming {
         reservation.take().map_err(|_| Rejection::Overloaded)
     }
 
-    /// Whether the body is a form that may carry the key in a field.
+    /// Returns whether the body is a form that may carry the key in a field.
     pub(crate) fn may_carry_key(&self, config: &Config) -> bool {
         let (content_type, coding) = (self.header("content-type"), self.header("content-encoding"));
         config.key_field.is_some() && has_fields(content_type, coding)
     }
 
-    /// Reads a form that may carry the key in a field; `None` is a body that is still unread.
+    /// Reads a form that may carry the key in a field. Returns `None` if it left the body unread.
     pub(crate) async fn read_form(
         &self,
         config: &Config,
@@ -114,19 +114,19 @@ impl Incoming {
         take_key(content_type, body, field).map(Some).map_err(Rejection::FormKey)
     }
 
-    /// The headers as the platform has them.
+    /// Returns the headers as the platform's own object.
     pub(crate) fn headers_as_they_came(&self) -> worker::web_sys::Headers {
         self.request.inner().headers()
     }
 
-    /// The body as the stream that it came as, to be passed on.
+    /// Returns the body as a stream, to be passed on.
     pub(crate) fn body_stream(&self) -> Option<worker::web_sys::ReadableStream> {
         self.request.inner().body()
     }
 }
 
-/// The next piece of a body, which has to come until `latest`. A body that stands still ends after a
-/// while, and as soon as it has lost its place in memory to others.
+/// Reads the next piece of a body, which must arrive before `latest`. A stalled body fails after
+/// [`NEXT_CHUNK`], or as soon as it loses its room in memory to others.
 async fn next_chunk(
     chunks: &mut ByteStream,
     latest: UnixMillis,

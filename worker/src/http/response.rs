@@ -1,4 +1,4 @@
-//! What goes back to a caller.
+//! Responses to callers.
 
 use crate::http::body_budget::Reservation;
 use crate::http::delivery::{self, Delivery};
@@ -9,24 +9,24 @@ use std::rc::Rc;
 use worker::web_sys::{self, ReadableStream};
 use worker::{EncodeBody, Response, ResponseBuilder};
 
-/// An answer on its way out.
+/// A response on its way out.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderList,
     pub(crate) body: Body,
-    /// The headers of the origin's answer that this one is, as the platform has them.
+    /// The headers of the origin's response as the platform's own object, if it is the origin's.
     pub(crate) came: Option<web_sys::Headers>,
-    /// What `Idempotency-State` says, where it says anything.
+    /// The value of `Idempotency-State`, if it is set.
     pub(crate) key_state: Option<&'static str>,
     pub(crate) is_replay: bool,
-    /// `false` for an answer of the origin that nobody will get again.
+    /// `false` for a response of the origin that cannot be replayed.
     pub(crate) is_stored: bool,
 }
 
 pub(crate) enum Body {
     /// Bytes that the caller can get again.
     Bytes(Vec<u8>),
-    /// Bytes that nobody gets again.
+    /// Bytes that the caller cannot get again.
     Once(Vec<u8>),
     Stream(ReadableStream),
 }
@@ -37,7 +37,7 @@ impl Answer {
         Self { status, headers, body, came, key_state, is_replay, is_stored }
     }
 
-    /// What is said of a request that gets no answer of the origin.
+    /// Returns the error response for a rejection.
     pub(crate) fn of_rejection(
         rejection: &Rejection,
         dialect: Dialect,
@@ -63,22 +63,21 @@ impl Answer {
         answer
     }
 
-    /// Tells SDKs, which would else go by the status alone, whether to send the request again.
+    /// Tells SDKs, which otherwise go by the status alone, whether to send the request again.
     pub(crate) fn say_whether_to_retry(&mut self, again: bool) {
         for name in ["stripe-should-retry", "x-should-retry"] {
             self.set(name, if again { "true" } else { "false" });
         }
     }
 
-    /// A stored answer, given again. `None` when its body was not kept.
-    ///
-    /// `came` are those of its headers that are no text.
+    /// Returns the replay of a stored response, or `None` if its body was not kept. `came` contains its
+    /// headers that are not UTF-8.
     pub(crate) fn replay(response: StoredResponse, came: Option<web_sys::Headers>) -> Option<Self> {
         let (status, headers) = (response.status, response.headers.clone());
         let request_id = response.request_id.clone();
         let body = Body::Bytes(response.into_body()?);
         let mut answer = Self { came, ..Self::new(status, headers, body) };
-        // The time of this answer is now; by it callers read `Idempotency-Expires`.
+        // Callers compare `Idempotency-Expires` with `Date`, so `Date` is the time of the replay.
         if let Some(date) = answer.headers.joined("date") {
             answer.set("idempotency-date", &date);
         }
@@ -88,7 +87,7 @@ impl Answer {
         Some(answer)
     }
 
-    /// Tells that the caller gets what an earlier request brought about.
+    /// Marks the response as that of an earlier request.
     pub(crate) fn mark_replayed(&mut self) {
         self.is_replay = true;
         self.set("idempotent-replayed", "true");
@@ -99,7 +98,7 @@ impl Answer {
         self.set("idempotency-state", state);
     }
 
-    /// Tells how the key stands.
+    /// Adds the key's state.
     pub(crate) fn with_key_status(mut self, status: Option<&KeyStatus>) -> Self {
         if let Some(status) = status {
             self.set_key_state(status.state.as_str());
@@ -110,14 +109,14 @@ impl Answer {
         self
     }
 
-    /// Tells that this is the origin's answer, and that nobody will get it again.
+    /// Marks that this response of the origin cannot be replayed.
     pub(crate) fn not_stored(mut self) -> Self {
         self.is_stored = false;
         self.set("idempotency-stored", "false");
         self.only_once()
     }
 
-    /// Marks that its bytes are kept nowhere else.
+    /// Marks that the bytes are kept nowhere else.
     pub(crate) fn only_once(mut self) -> Self {
         if let Body::Bytes(bytes) = self.body {
             self.body = Body::Once(bytes);
@@ -125,7 +124,7 @@ impl Answer {
         self
     }
 
-    /// Makes a stream of a large body, and the work that feeds it.
+    /// Makes a stream of a large body, and returns the work that feeds it.
     pub(crate) fn deliver(&mut self, room: &Rc<Reservation>) -> Option<Delivery> {
         let can_ask_again = matches!(self.body, Body::Bytes(_));
         let (Body::Bytes(bytes) | Body::Once(bytes)) = &mut self.body else { return None };
@@ -154,11 +153,11 @@ impl Answer {
 
     pub(crate) fn into_response(self) -> Response {
         let headers = headers::of(&self.headers, self.came.as_ref());
-        // The platform's constructor throws for other statuses, and for these with a body.
+        // The platform's constructor throws for other statuses.
         let status = if (200..=599).contains(&self.status) { self.status } else { 502 };
         let mut builder = ResponseBuilder::new().with_status(status).with_headers(headers);
         if self.header("content-encoding").is_some_and(|coding| !is_taken_off(coding)) {
-            // The body has this coding already; the platform must not put another one on.
+            // The body has this coding already, so the platform must not encode it again.
             builder = builder.with_encode_body(EncodeBody::Manual);
         }
         match self.body {

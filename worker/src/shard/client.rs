@@ -1,7 +1,7 @@
-//! The gateway's side of a shard: calls that are sent again until they are answered.
+//! The gateway's side of a shard: calls that are sent again until there is a reply.
 //!
-//! Each call may be repeated: the token makes the same attempt get the same reply, so a reply that
-//! was lost is asked for again instead of guessed.
+//! Each call may be repeated. The token makes the same attempt get the same reply, so the gateway asks
+//! again after a lost reply instead of guessing it.
 
 use crate::http::body_budget::Reservation;
 use crate::http::context::Caller;
@@ -34,33 +34,33 @@ pub(crate) struct ShardClient {
     request_id: String,
     /// The number of the attempt, once the record has given it one.
     pub(crate) attempt: Cell<Option<u32>>,
-    /// Headers that are no UTF-8: those of the origin's response, which go with the calls, and those
-    /// that came with the last reply.
+    /// Headers that are not UTF-8: those of the origin's response, which go with the calls, and those
+    /// of the last reply.
     pub(crate) odd_sent: RefCell<Option<web_sys::Headers>>,
     pub(crate) odd_received: RefCell<Option<web_sys::Headers>>,
     /// Where the bytes of large replies are counted.
     room: Rc<Reservation>,
 }
 
-/// How long a caller waits: how often it asks, and how long each time.
+/// How long a caller waits: how often it tries, and how long each time.
 #[derive(Clone, Copy)]
 pub(crate) struct Patience {
     tries: u32,
     each: Millis,
-    /// Between two tries, growing with their number.
+    /// The pause between two tries, which grows with their number.
     pause: Millis,
-    /// What an executed write brought about reaches its caller, whatever room there is.
+    /// The write was executed, so its response reaches the caller even without room.
     has_executed: bool,
 }
 
 /// Why there is no reply.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NoReply {
-    /// The shard did not answer, could not store, or does not know the message.
+    /// The shard did not reply, could not store the change, or does not know the message.
     Unavailable,
     /// The stored record cannot be read.
     Unreadable,
-    /// The reply holds a response that there is no room for.
+    /// There is no room for the response in the reply.
     NoRoom,
 }
 
@@ -75,20 +75,20 @@ impl From<NoReply> for Rejection {
 }
 
 impl Patience {
-    /// For a caller who waits before anything was executed: `whole` in all.
+    /// For a caller that waits before anything was executed, for at most `whole`.
     pub(crate) fn within(whole: Millis) -> Self {
         let pause = Millis::new((whole.as_u64() / 50).min(50));
         Self { tries: 3, each: Millis::new(whole.as_u64() / 3), pause, has_executed: false }
     }
 
-    /// For a caller whose request was executed: it should not wait for long, but its answer should
-    /// not be lost either.
+    /// For a caller whose request was executed: it should not wait long, and its response should not be
+    /// lost.
     pub(crate) fn with_answer_in_hand() -> Self {
         let (each, pause) = (Millis::new(4000), Millis::new(150));
         Self { tries: 4, each, pause, has_executed: true }
     }
 
-    /// For work that nobody waits for.
+    /// For work that no caller waits for.
     pub(crate) fn in_background() -> Self {
         Self { tries: 6, pause: Millis::new(400), ..Self::with_answer_in_hand() }
     }
@@ -109,7 +109,7 @@ impl ShardClient {
         }
     }
 
-    /// Makes a call until it is answered.
+    /// Makes a call until there is a reply.
     pub(crate) async fn call<O: Operation>(
         &self,
         operation: O,
@@ -122,8 +122,8 @@ impl ShardClient {
         minicbor::decode(&reply).map_err(|_| NoReply::Unavailable)
     }
 
-    /// Sends a message until there is a reply. Where nothing was stored, or the message is not known,
-    /// it is sent again too: the next try may meet the newer version.
+    /// Sends a message until there is a reply. It is also sent again if nothing was stored or the shard
+    /// does not know the message, because the next try may reach a newer version.
     async fn repeat(
         &self,
         message: &[u8],
@@ -187,7 +187,7 @@ impl ShardClient {
     }
 }
 
-/// Asks shards, all at once and each once: its number, and the question.
+/// Asks shards, all at once and each once. A question comes with the number of its shard.
 pub(crate) async fn ask<Q: Query>(
     env: &Env,
     questions: impl IntoIterator<Item = (u8, Q)>,
@@ -208,7 +208,7 @@ pub(crate) async fn ask<Q: Query>(
 }
 
 fn encode(request: Request) -> Vec<u8> {
-    // Memory never fails to take bytes.
+    // Writing to a vector cannot fail.
     minicbor::to_vec(Message { version: VERSION, request }).unwrap_or_default()
 }
 

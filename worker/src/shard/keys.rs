@@ -1,17 +1,16 @@
-//! The keys of a shard as operators see them: what stands in a record, but for the answer itself.
+//! The keys of a shard as operators see them: the fields of each record, without the response.
 
 use super::replay_counts::Replays;
 use crate::shard::protocol::{KeyEntry, KeyQuery};
 use oncekey::codec::hex::hex;
 use oncekey::{KeyState, Record, State, UnixMillis};
-use platform::clock;
 use platform::json::writer::Shown;
 use worker::{Result, SqlStorage, SqlStorageValue};
 
-/// How many records one call looks at. What has no answer yet has an index; of the rest, the newest.
+/// How many records one call reads. Open records have an index; of the others, the newest are read.
 const MOST: i64 = 2000;
 
-/// Adds what a table of an earlier version lacks, and the index of what is open.
+/// Adds the columns that a table of an earlier version lacks, and the index of open records.
 pub(super) fn bring_up_to_date(sql: &SqlStorage) -> Result<()> {
     let known = "SELECT 1 FROM pragma_table_info('records') WHERE name = 'open'";
     if sql.exec(known, None)?.raw().next().is_none() {
@@ -24,7 +23,7 @@ pub(super) fn bring_up_to_date(sql: &SqlStorage) -> Result<()> {
     sql.exec(index, None).map(drop)
 }
 
-/// Keys, the newest first.
+/// Returns keys, newest first.
 pub(super) fn entries(
     sql: &SqlStorage,
     query: &KeyQuery,
@@ -32,7 +31,7 @@ pub(super) fn entries(
     now: UnixMillis,
 ) -> Result<Vec<KeyEntry>> {
     const LIST: &str = "SELECT name, scope, ifnull(of, 'key'), record FROM records";
-    // Rows are numbered as they come.
+    // Row ids grow with each insert.
     const NEWEST: &str = " ORDER BY rowid DESC LIMIT ?";
     let condition = match query.state {
         _ if query.key.is_some() => " WHERE name = ?",
@@ -42,7 +41,7 @@ pub(super) fn entries(
     let text = [LIST, condition, if query.key.is_some() { "" } else { NEWEST }].concat();
     let value = query.key.map_or(MOST.into(), |name| name.as_bytes().to_vec().into());
     let mut entries = Vec::new();
-    // One row at a time: each holds an answer.
+    // Rows are read one at a time, because each contains a response.
     for row in sql.exec(&text, vec![value])?.raw() {
         if entries.len() == query.limit as usize {
             break;
@@ -54,7 +53,7 @@ pub(super) fn entries(
     Ok(entries)
 }
 
-/// A row as operators see it, unless it is as if it were not there.
+/// Returns a row as operators see it, or `None` if the key counts as new.
 fn entry(row: &[SqlStorageValue], replays: &Replays, now: UnixMillis) -> Option<KeyEntry> {
     use SqlStorageValue as Value;
     let [Value::Blob(name), scope, Value::String(of), Value::Blob(record)] = row else {
@@ -68,7 +67,6 @@ fn entry(row: &[SqlStorageValue], replays: &Replays, now: UnixMillis) -> Option<
     };
     let cause = record.cause(now);
     let http_status = status.http_status.or(cause.and_then(|cause| cause.http_status));
-    let time = |time: Option<UnixMillis>| time.map(clock::rfc3339);
     let lease_until = match record.state {
         State::InFlight { lease_until, .. } => Some(lease_until),
         _ => None,
@@ -80,18 +78,18 @@ fn entry(row: &[SqlStorageValue], replays: &Replays, now: UnixMillis) -> Option<
         .text("state", status.state.as_str())
         .maybe("cause", cause.map(|cause| cause.name))
         .integer("attempts", status.attempts.into())
-        .json("http_status", &http_status.map_or("null".to_owned(), |status| status.to_string()))
+        .maybe_integer("http_status", http_status.map(i64::from))
         .maybe("request_id", status.request_id.as_deref())
         .time("created_at", record.created_at)
         .time("changed_at", record.changed_at())
-        .maybe("lease_until", time(lease_until).as_deref())
-        .maybe("completed_at", time(status.completed_at).as_deref())
-        .maybe("expires_at", time(status.expires_at).as_deref())
+        .maybe_time("lease_until", lease_until)
+        .maybe_time("completed_at", status.completed_at)
+        .maybe_time("expires_at", status.expires_at)
         .json("replays", replays.shown(name).as_deref().unwrap_or("null"));
     Some(KeyEntry { created_at: record.created_at, state: status.state, json: shown.finish() })
 }
 
-/// Whether a record has no answer yet and may need somebody.
+/// Returns the column that marks a record without a response, which may need attention.
 pub(super) fn open(record: &Record) -> SqlStorageValue {
     match record.state {
         State::InFlight { .. } | State::Unknown { .. } | State::Released { .. } => 1.into(),

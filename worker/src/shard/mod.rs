@@ -1,8 +1,8 @@
 //! A shard: a Durable Object that holds records in SQLite.
 //!
-//! Each call reads a record, lets the core decide, and writes what it says, without an `await`
-//! between. An object runs one call at a time between two awaits, so no lock is needed, and its
-//! output gate holds the reply back until the write is durable.
+//! Each call reads a record, lets the core decide, and writes the result, without an `await` in
+//! between. An object runs one call at a time between two awaits, so no lock is needed. Its output
+//! gate holds the reply back until the write is durable.
 
 pub(crate) mod client;
 mod journal;
@@ -43,7 +43,7 @@ struct Inner {
     store: Store,
     odd_headers: OddHeaders,
     replays: Replays,
-    /// When the next sweep is set for, in milliseconds, or `u64::MAX` while none is known.
+    /// The time of the next sweep in milliseconds, or `u64::MAX` if it is unknown.
     alarm_at: Cell<u64>,
 }
 
@@ -75,7 +75,7 @@ impl DurableObject for Shard {
     }
 }
 
-/// Keeps a panic to the call that it happens in: the gateway asks again, the platform rings again.
+/// Confines a panic to its call. The gateway repeats a lost call, the platform a lost alarm.
 async fn contained<T: 'static>(work: impl Future<Output = Result<T>> + 'static) -> Result<T> {
     let lost = |panic::Panicked| Error::from("the call was lost to an internal error");
     panic::contain(work).await.map_err(lost)?
@@ -86,7 +86,7 @@ impl Inner {
         self.store.migrate()?;
         let message = minicbor::decode::<Message>(message);
         match message.ok().filter(|message| message.version == VERSION).map(|known| known.request) {
-            Some(protocol::Request::Call(call)) => self.answer(call, odd).await,
+            Some(protocol::Request::Call(call)) => self.reply(call, odd).await,
             Some(protocol::Request::Rows(query)) => {
                 reply(encode(journal::rows(&self.store.sql, query)?)?, None)
             }
@@ -99,7 +99,7 @@ impl Inner {
         }
     }
 
-    async fn answer(&self, call: Call, odd: &web_sys::Headers) -> Result<Response> {
+    async fn reply(&self, call: Call, odd: &web_sys::Headers) -> Result<Response> {
         panic::point("object");
         match self.carry_out(call, odd)? {
             Ok(Done { bytes, odd, due_at }) => {
@@ -112,7 +112,7 @@ impl Inner {
         }
     }
 
-    /// Looks at the records that are due, and sets the alarm for the next.
+    /// Handles the records that are due, and sets the next alarm.
     async fn sweep(&self) -> Result<()> {
         panic::point("alarm");
         self.alarm_at.set(u64::MAX);
@@ -135,7 +135,7 @@ impl Inner {
         self.set_alarm().await
     }
 
-    /// Sets the alarm for the record that is due first.
+    /// Sets the alarm for the record or row that is due first.
     async fn set_alarm(&self) -> Result<()> {
         let Some(due_at) = self.store.first_due()? else {
             return Ok(());
@@ -146,7 +146,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Reads, decides, writes. Where that fails: the status to refuse the call with.
+    /// Reads the record, decides, and writes. Returns the status to refuse the call with if that fails.
     fn carry_out(
         &self,
         call: Call,
@@ -188,7 +188,7 @@ impl Inner {
         Ok(Ok(Done { bytes, odd: odd_before, due_at }))
     }
 
-    /// The core's decision on one call, as the bytes of the reply, and what it does.
+    /// Lets the core decide on a call. Returns the bytes of the reply, the next record and the change.
     fn decide(
         &self,
         name: &[u8],
@@ -232,7 +232,7 @@ impl Inner {
     }
 }
 
-/// A reply, and the headers that go with it because they are no text.
+/// Builds a reply with headers that are not UTF-8.
 fn reply(bytes: Vec<u8>, odd: Option<web_sys::Headers>) -> Result<Response> {
     let length = bytes.len();
     let mut response = Response::from_bytes(bytes)?;
@@ -252,12 +252,12 @@ fn encode(reply: impl minicbor::Encode<()>) -> Result<Vec<u8>> {
 /// A call that was carried out: the reply in bytes, and when the written record is due.
 struct Done {
     bytes: Vec<u8>,
-    /// Headers of the response in the record that are no UTF-8.
+    /// Headers of the record's response that are not UTF-8.
     odd: Option<web_sys::Headers>,
     due_at: Option<UnixMillis>,
 }
 
-/// What the lifecycle decided on an operation, in bytes, and what it does.
+/// Encodes a decision of the lifecycle.
 fn decided<O: Operation>(step: Step<O::Decision>) -> Result<(Vec<u8>, Next, Option<Change>)> {
     let reply: Decided<O::Decision> = (step.decision, step.status);
     Ok((encode(reply)?, step.next, step.change))

@@ -1,10 +1,10 @@
-//! Header values that are no UTF-8, as the platform has them.
+//! Header values that are not UTF-8, in the platform's own objects.
 //!
-//! The platform shows header values to a Worker as text, decoded as UTF-8, so the bytes of a value
-//! in another charset are lost on the way into a record. `Headers` themselves keep them. The object
-//! therefore stores the platform's own `Headers` beside the record, and hands them out with it: the
-//! values never become text.
+//! The platform shows header values to a Worker as text, decoded as UTF-8, so a record would lose the
+//! bytes of a value in another charset. The platform's `Headers` keep them. The object therefore
+//! stores `Headers` beside the record and returns them with it, so the values never become text.
 
+use oncekey::codec::hex::hex;
 use worker::js_sys::Reflect;
 use worker::wasm_bindgen::{self, JsCast, JsValue, prelude::wasm_bindgen};
 use worker::web_sys::Headers;
@@ -24,7 +24,7 @@ extern "C" {
     fn delete(this: &KeyValue, key: &str) -> Result<bool, JsValue>;
 }
 
-/// The headers of this shard's records, by the record's name.
+/// The headers of this shard's records, by the name of the record.
 pub(super) struct OddHeaders(Option<KeyValue>);
 
 impl OddHeaders {
@@ -33,7 +33,7 @@ impl OddHeaders {
         Self(part.ok().filter(JsValue::is_object).map(JsCast::unchecked_into))
     }
 
-    /// Keeps headers beside a record. Without them the record replays what it could read.
+    /// Stores headers beside a record. Without them, the record replays the values as it decoded them.
     pub(super) fn put(&self, name: &[u8], headers: &Headers) {
         if self.0.as_ref().is_some_and(|storage| storage.put(&key(name), headers).is_err()) {
             worker::console_error!("headers not kept as they came");
@@ -50,6 +50,5 @@ impl OddHeaders {
 }
 
 fn key(name: &[u8]) -> String {
-    let digits: String = name.iter().map(|byte| format!("{byte:02x}")).collect();
-    ["headers-1/", &digits].concat()
+    ["headers-1/", &hex(name)].concat()
 }

@@ -1,8 +1,8 @@
 //! Messages between the gateway and a shard: one type for each request, which names its reply.
 //!
 //! Both sides run the same code, except while a new version is rolled out. So each message carries a
-//! version. A shard answers a message that it does not know with [`UNKNOWN_MESSAGE`], and no reply
-//! has to be guessed: the status of the response says whether its body is the reply.
+//! version. A shard responds to a message that it does not know with [`UNKNOWN_MESSAGE`]. The status of
+//! a response says whether its body is the reply.
 
 use minicbor::{Decode, Encode};
 use oncekey::{
@@ -14,16 +14,16 @@ use oncekey::{
 /// reads both versions ships before the gateway that writes the new one.
 pub(crate) const VERSION: u32 = 2;
 
-/// The status of a response without a reply: the stored bytes are no record that this build can read.
+/// The status of a response without a reply: this build cannot read the stored record.
 pub(crate) const UNREADABLE: u16 = 422;
 
 /// The status of a response without a reply: this build does not know the message.
 pub(crate) const UNKNOWN_MESSAGE: u16 = 503;
 
-/// The status of a response without a reply: the database took no change.
+/// The status of a response without a reply: the database refused the change.
 pub(crate) const NOT_STORED: u16 = 507;
 
-/// What a shard receives.
+/// A message to a shard.
 #[derive(Debug, Encode, Decode)]
 pub(crate) struct Message {
     #[n(0)]
@@ -37,10 +37,10 @@ pub(crate) enum Request {
     /// An operation on one record.
     #[n(0)]
     Call(#[n(0)] Call),
-    /// Rows of the journal, for operators.
+    /// Asks for rows of the journal.
     #[n(1)]
     Rows(#[n(0)] RowQuery),
-    /// Records, for operators.
+    /// Asks for records.
     #[n(2)]
     Keys(#[n(0)] KeyQuery),
 }
@@ -56,10 +56,10 @@ pub(crate) struct Call {
     pub(crate) context: CallContext,
 }
 
-/// What the journal notes of a call and a shard cannot know by itself.
+/// The data that the journal records about a call and that a shard does not know by itself.
 #[derive(Clone, Debug, Default, Encode, Decode)]
 pub(crate) struct CallContext {
-    /// Whose record it is; `None` where an operator names a record by its hash.
+    /// The scope and subject. `None` if an operator names the record by its hash.
     #[n(0)]
     pub(crate) whose: Option<Whose>,
     #[n(1)]
@@ -77,7 +77,7 @@ pub(crate) struct Whose {
     pub(crate) subject: Subject,
 }
 
-/// What a record is of.
+/// The subject of a record.
 #[derive(Clone, Copy, Debug, Encode, Decode)]
 #[cbor(index_only)]
 pub(crate) enum Subject {
@@ -89,7 +89,7 @@ pub(crate) enum Subject {
     Event,
 }
 
-/// An operation on one record. Its reply is what the lifecycle decides, and how the key stands then.
+/// An operation on one record. Its reply is the lifecycle's decision and the key's state after it.
 pub(crate) trait Operation: Into<AnyOperation> {
     type Decision: Encode<()> + for<'b> Decode<'b, ()>;
 }
@@ -157,7 +157,7 @@ pub(crate) struct Void {
 pub(crate) struct Settle {
     #[n(0)]
     pub(crate) settlement: Settlement,
-    /// An operator settles; otherwise the origin was asked.
+    /// An operator settles the outcome. Otherwise the origin was asked.
     #[n(1)]
     pub(crate) by_operator: bool,
 }
@@ -165,7 +165,7 @@ pub(crate) struct Settle {
 #[derive(Debug, Encode, Decode)]
 pub(crate) struct Inspect;
 
-/// Asks what `Begin` would decide.
+/// Returns what `Begin` would decide, and changes nothing.
 #[derive(Debug, Encode, Decode)]
 pub(crate) struct Peek(#[n(0)] pub(crate) Fingerprints);
 
@@ -223,7 +223,7 @@ pub(crate) struct RowQuery {
 /// A row of the journal.
 #[derive(Debug, Encode, Decode)]
 pub(crate) struct Row {
-    /// Shard, time and number, which is also the cursor behind it.
+    /// Shard, time and number. The id is also the cursor of the next page.
     #[n(0)]
     pub(crate) id: String,
     /// The whole row, as operators see it.
@@ -231,7 +231,7 @@ pub(crate) struct Row {
     pub(crate) json: String,
 }
 
-/// Asks for the newest records, or for the one with this name.
+/// Asks for the newest records, or for the record with this name.
 #[derive(Clone, Debug, Encode, Decode)]
 pub(crate) struct KeyQuery {
     #[n(0)]
@@ -249,7 +249,7 @@ pub(crate) struct KeyEntry {
     pub(crate) created_at: UnixMillis,
     #[n(1)]
     pub(crate) state: KeyState,
-    /// The whole entry. It begins with the key's hash.
+    /// The whole entry, which begins with the key's hash.
     #[n(2)]
     pub(crate) json: String,
 }

@@ -1,14 +1,14 @@
-//! How often keys were answered again since this object woke, for whoever looks at the life of one.
+//! Counts how often responses were replayed since this object woke, for operators who look at a key.
 //!
-//! In memory only: a replay changes nothing, so it writes nothing, and a client that polls cannot
-//! fill anything. What a replica answers does not come here.
+//! The counts are only in memory. A replay writes nothing, so a client that polls cannot fill the
+//! database. Replays by a replica are not counted.
 
 use oncekey::UnixMillis;
 use platform::json::writer::Shown;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// How many keys are kept in mind; beyond that, it begins anew.
+/// How many keys are counted. Beyond that, the counts start again.
 const MOST: usize = 4096;
 
 pub(super) struct Replays {
@@ -36,7 +36,7 @@ impl Replays {
         tally.last_at = now;
     }
 
-    /// `{"count","last_at","since"}`, if there were any.
+    /// Returns `{"count","last_at","since"}`, if there were any replays.
     pub(super) fn shown(&self, name: &[u8]) -> Option<String> {
         let of = self.of.borrow();
         let tally = of.get(name)?;

@@ -1,4 +1,4 @@
-//! The database of a shard: its records in SQLite, beside them the rows of the journal.
+//! The database of a shard: its records and the rows of the journal, in SQLite.
 
 use super::journal::{self, WhoseColumns};
 use super::keys;
@@ -8,7 +8,7 @@ use platform::clock;
 use std::cell::Cell;
 use worker::{Result, SqlStorage, SqlStorageValue};
 
-/// How many records one alarm looks at; what is left over gets the next alarm at once.
+/// How many records one alarm handles. The rest is left to the next alarm, which follows at once.
 const SWEEP_BATCH: i64 = 500;
 
 const TABLES: &str = "
@@ -38,7 +38,7 @@ impl Store {
         Self { sql, migrated: Cell::new(false), journal_retention }
     }
 
-    /// The record, if there is one; within it, why its bytes cannot be read.
+    /// Returns the record, if there is one, or the error that its bytes cannot be read.
     pub(super) fn read(
         &self,
         name: &[u8],
@@ -52,7 +52,7 @@ impl Store {
         }))
     }
 
-    /// Writes what is to become of the record, and the row of the journal with it.
+    /// Writes the next state of the record, and the row of the journal.
     pub(super) fn write(
         &self,
         name: &[u8],
@@ -75,7 +75,7 @@ impl Store {
         self.rows("UPDATE meta SET last_seen = ?", vec![clock::column(now)]).map(drop)
     }
 
-    /// Stores a record; an answer that the database does not take is stored without its body.
+    /// Stores a record. If the database refuses a large response, it is stored without its body.
     fn put(&self, name: &[u8], whose: &WhoseColumns, record: Record) -> Result<()> {
         const PUT: &str = "INSERT INTO records (name, record, due_at, scope, of, open)
             VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET record = excluded.record,
@@ -100,7 +100,7 @@ impl Store {
         self.rows(PUT, row(&smaller)).map(drop)
     }
 
-    /// The records that are due.
+    /// Returns the records that are due.
     pub(super) fn due(&self, now: UnixMillis) -> Result<Vec<Due>> {
         let due = self.rows(
             "SELECT name, record, scope, of FROM records WHERE due_at <= ? ORDER BY due_at LIMIT ?",
@@ -116,36 +116,26 @@ impl Store {
         Ok(due.collect())
     }
 
-    /// Keeps a row as it is and has it never due: nobody knows what it says.
+    /// Keeps a record that cannot be read as it is, and makes it never due.
     pub(super) fn keep_for_good(&self, name: Vec<u8>) -> Result<()> {
         self.rows("UPDATE records SET due_at = NULL WHERE name = ?", vec![name.into()]).map(drop)
     }
 
-    /// Takes away what has outlived the journal's retention.
+    /// Deletes the rows of the journal whose retention has passed.
     pub(super) fn sweep_journal(&self, now: UnixMillis) -> Result<()> {
         journal::sweep(&self.sql, self.journal_retention, now)
     }
 
     pub(super) fn first_due(&self) -> Result<Option<u64>> {
-        let found = self.rows(
-            "SELECT due_at FROM records WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1",
-            vec![],
-        )?;
-        let record = match found.first().and_then(|row| row.first()) {
-            Some(SqlStorageValue::Integer(due_at)) => u64::try_from(*due_at).ok(),
-            _ => None,
-        };
+        const FIRST: &str = "SELECT min(due_at) FROM records WHERE due_at IS NOT NULL";
+        let record = number(&self.sql, FIRST)?;
         let row = journal::first_due(&self.sql, self.journal_retention)?;
         Ok(record.into_iter().chain(row).min())
     }
 
-    /// The time to decide by: never earlier than any that this shard decided by before.
+    /// Returns the time to decide by. It is never earlier than the time of an earlier decision.
     pub(super) fn now(&self) -> Result<UnixMillis> {
-        let found = self.rows("SELECT last_seen FROM meta", vec![])?;
-        let last_seen = match found.first().and_then(|row| row.first()) {
-            Some(SqlStorageValue::Integer(millis)) => u64::try_from(*millis).unwrap_or(0),
-            _ => 0,
-        };
+        let last_seen = number(&self.sql, "SELECT last_seen FROM meta")?.unwrap_or(0);
         Ok(clock::now().never_before(UnixMillis::new(last_seen)))
     }
 
@@ -167,4 +157,13 @@ impl Store {
     ) -> Result<Vec<Vec<SqlStorageValue>>> {
         self.sql.exec(query, bindings)?.raw().collect()
     }
+}
+
+/// Returns the number that a query finds, if it finds one.
+pub(super) fn number(sql: &SqlStorage, query: &str) -> Result<Option<u64>> {
+    let row = sql.exec(query, None)?.raw().next().transpose()?;
+    Ok(match row.as_deref() {
+        Some([SqlStorageValue::Integer(number)]) => u64::try_from(*number).ok(),
+        _ => None,
+    })
 }

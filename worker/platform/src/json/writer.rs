@@ -53,6 +53,19 @@ impl Shown {
         self.json(name, &value.to_string())
     }
 
+    /// Adds an integer or null.
+    pub fn maybe_integer(self, name: &str, value: Option<i64>) -> Self {
+        match value {
+            Some(value) => self.integer(name, value),
+            None => self.json(name, "null"),
+        }
+    }
+
+    /// Adds a time in RFC 3339, or null.
+    pub fn maybe_time(self, name: &str, time: Option<UnixMillis>) -> Self {
+        self.maybe(name, time.map(clock::rfc3339).as_deref())
+    }
+
     /// Adds a time in RFC 3339.
     pub fn time(self, name: &str, time: UnixMillis) -> Self {
         self.text(name, &clock::rfc3339(time))
