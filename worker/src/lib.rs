@@ -55,8 +55,8 @@ async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<R
         let answer = metrics::tell(&inside, answer);
         // The work continues even if the caller has gone.
         let _ = sender.send(answer);
-        if let Some(after) = after {
-            after.await;
+        for work in after {
+            work.await;
         }
     })
     .shared();

@@ -46,21 +46,18 @@ impl Faults {
 
     /// Runs before the operation.
     pub(super) async fn before(&self) -> Result<(), Box<Refusal>> {
-        wait(self.delay).await;
-        if self.error_before {
-            return Err(Refusal::injected());
-        }
-        Ok(())
+        inject(self.delay, self.error_before).await
     }
 
     /// Runs after the operation, whatever its result.
     pub(super) async fn after(&self) -> Result<(), Box<Refusal>> {
-        wait(self.delay_after).await;
-        if self.error_after {
-            return Err(Refusal::injected());
-        }
-        Ok(())
+        inject(self.delay_after, self.error_after).await
     }
+}
+
+async fn inject(delay: Option<Duration>, error: bool) -> Result<(), Box<Refusal>> {
+    wait(delay).await;
+    if error { Err(Refusal::injected()) } else { Ok(()) }
 }
 
 fn set_once(slot: &mut Option<Duration>, ms: &str) -> bool {

@@ -14,13 +14,10 @@ use oncekey::{KeyState, Rejection, ScopedKey};
 
 /// Returns a page of the journal.
 pub(super) async fn page(caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
-    const CURSOR: &str = "cursor must be the one of an earlier page's Link.";
+    const CURSOR: &str = "the one of an earlier page's Link";
     let known = ["from", "to", "key", "request_id", "state", "limit", "cursor"];
     let query = Query::parse(incoming, &known)?;
-    let (first, after) = match query.text("cursor") {
-        "" => (0, (0, 0)),
-        cursor => parse_cursor(cursor).ok_or_else(|| query::invalid(&[CURSOR]))?,
-    };
+    let (first, after) = query.parsed("cursor", CURSOR, parse_cursor)?.unwrap_or_default();
     let (from, limit) = ((query.time("from", 0)?, 0), query.limit(500, 5000)?);
     let question = RowQuery {
         shard: first,

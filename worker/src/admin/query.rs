@@ -17,7 +17,7 @@ impl Query {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             if !known.contains(&name) || members.iter().any(|(other, _)| other == name) {
                 let known = known.join(", ");
-                return Err(invalid(&["The query may hold ", &known, ", each once."]));
+                return Err(Rejection::Invalid(format!("The query may hold {known}, each once.")));
             }
             let value = js_sys::decode_uri_component(value).ok().map(String::from);
             let value = value.filter(|text| text.bytes().all(|byte| byte.is_ascii_graphic()));
@@ -33,40 +33,40 @@ impl Query {
         found.map_or("", |(_, value)| value.as_str())
     }
 
+    /// Reads a parameter, if there is one. `must_be` completes the error "NAME must be …".
+    pub(crate) fn parsed<T>(
+        &self,
+        name: &str,
+        must_be: &str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, Rejection> {
+        match self.text(name) {
+            "" => Ok(None),
+            text => parse(text).map(Some).ok_or_else(|| wrong(name, must_be)),
+        }
+    }
+
     pub(crate) fn limit(&self, default: usize, most: usize) -> Result<usize, Rejection> {
-        let limit = match self.text("limit") {
-            "" => Some(default),
-            text => text.parse().ok().filter(|number| (1..=most).contains(number)),
-        };
-        limit.ok_or_else(|| {
-            wrong("limit", &["a whole number from 1 to ", &most.to_string()].concat())
-        })
+        let must_be = format!("a whole number from 1 to {most}");
+        let parse = |text: &str| text.parse().ok().filter(|number| (1..=most).contains(number));
+        Ok(self.parsed("limit", &must_be, parse)?.unwrap_or(default))
     }
 
     /// Reads a time in milliseconds or in RFC 3339.
     pub(crate) fn time(&self, name: &str, default: u64) -> Result<u64, Rejection> {
-        const MAY_BE: &str =
+        const MUST_BE: &str =
             "a time in RFC 3339, such as 2026-11-29T00:00:00Z, or milliseconds since 1970";
-        match self.text(name) {
-            "" => Ok(default),
-            text => parse_time(text).ok_or_else(|| wrong(name, MAY_BE)),
-        }
+        Ok(self.parsed(name, MUST_BE, parse_time)?.unwrap_or(default))
     }
 
     pub(crate) fn name(&self, name: &str) -> Result<Option<ScopedKey>, Rejection> {
-        const MAY_BE: &str = "the hash of a key in 64 hexadecimal digits, never the key itself";
-        match self.text(name) {
-            "" => Ok(None),
-            text => ScopedKey::from_hex(text).map(Some).ok_or_else(|| wrong(name, MAY_BE)),
-        }
+        const MUST_BE: &str = "the hash of a key in 64 hexadecimal digits, never the key itself";
+        self.parsed(name, MUST_BE, ScopedKey::from_hex)
     }
 
     pub(crate) fn state(&self) -> Result<Option<KeyState>, Rejection> {
         const STATES: &str = "in_progress, completed, unknown, released, voided or expired";
-        match self.text("state") {
-            "" => Ok(None),
-            text => KeyState::parse(text).map(Some).ok_or_else(|| wrong("state", STATES)),
-        }
+        self.parsed("state", STATES, KeyState::parse)
     }
 }
 
@@ -91,12 +91,8 @@ fn parse_time(text: &str) -> Option<u64> {
 /// The latest time that clocks and databases hold exactly.
 pub(crate) const LATEST: u64 = 1 << 53;
 
-pub(crate) fn invalid(parts: &[&str]) -> Rejection {
-    Rejection::Invalid(parts.concat())
-}
-
-fn wrong(name: &str, may_be: &str) -> Rejection {
-    invalid(&[name, " must be ", may_be, "."])
+fn wrong(name: &str, must_be: &str) -> Rejection {
+    Rejection::Invalid(format!("{name} must be {must_be}."))
 }
 
 /// Returns the `Link` to the next page of the same query.

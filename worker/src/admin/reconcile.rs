@@ -20,15 +20,12 @@ const REFUNDS: (&str, &str) = ("POST", "/v1/refunds");
 
 /// Compares a page of a merchant's payments and refunds: `{"checked":…,"lacking":[…],"next_cursor":…}`.
 pub(super) async fn page(caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
-    const CURSOR: &str = "cursor must be the next_cursor of an earlier page.";
+    const CURSOR: &str = "the next_cursor of an earlier page";
     if !matches!(caller.config.upstream, Upstream::Sandbox) {
         return Err(Rejection::NotFound);
     }
     let query = Query::parse(incoming, &["limit", "cursor"])?;
-    let cursor = match query.text("cursor") {
-        "" => 0,
-        cursor => cursor.parse().map_err(|_| query::invalid(&[CURSOR]))?,
-    };
+    let cursor = query.parsed("cursor", CURSOR, |text| text.parse().ok())?.unwrap_or(0);
     let limit = query.limit(100, 500)?;
     let merchant = incoming.header("x-api-key").unwrap_or_default();
     let scope = admin_scope(caller, incoming)?;

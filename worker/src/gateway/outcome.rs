@@ -9,11 +9,12 @@ pub(crate) type Work = LocalBoxFuture<'static, ()>;
 /// A response, and the work to do once it has gone out.
 pub(crate) struct Outcome {
     pub(crate) answer: Answer,
-    pub(crate) after: Option<Work>,
+    /// In this order.
+    pub(crate) after: Vec<Work>,
 }
 
 impl From<Answer> for Outcome {
     fn from(answer: Answer) -> Self {
-        Self { answer, after: None }
+        Self { answer, after: Vec::new() }
     }
 }

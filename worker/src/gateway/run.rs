@@ -249,16 +249,8 @@ impl WriteRun<'_> {
             (CallerResponse::Duplicate, _) => self.caller.duplicate(),
             (CallerResponse::Rejected(rejection), _) => reject(&rejection),
         };
-        let work = follow_ups.into_iter().filter_map(|next| self.follow_up(next, status.as_ref()));
-        let work: Vec<Work> = work.collect();
-        let after: Option<Work> = (!work.is_empty()).then(|| {
-            let in_order = async move {
-                for work in work {
-                    work.await;
-                }
-            };
-            Box::pin(in_order) as Work
-        });
+        let after = follow_ups.into_iter();
+        let after = after.filter_map(|next| self.follow_up(next, status.as_ref())).collect();
         Outcome { answer: answer.with_key_status(status.as_ref()), after }
     }
 

@@ -101,15 +101,11 @@ impl Inner {
 
     async fn reply(&self, call: Call, odd: &web_sys::Headers) -> Result<Response> {
         panic::point("object");
-        match self.carry_out(call, odd)? {
-            Ok(Done { bytes, odd, due_at }) => {
-                if due_at.is_some_and(|due_at| due_at.as_u64() < self.alarm_at.get()) {
-                    self.set_alarm().await?;
-                }
-                reply(bytes, odd)
-            }
-            Err(status) => Ok(Response::empty()?.with_status(status)),
+        let (reply, due_at) = self.carry_out(call, odd)?;
+        if due_at.is_some_and(|due_at| due_at.as_u64() < self.alarm_at.get()) {
+            self.set_alarm().await?;
         }
+        Ok(reply)
     }
 
     /// Handles the records that are due, and sets the next alarm.
@@ -146,19 +142,20 @@ impl Inner {
         Ok(())
     }
 
-    /// Reads the record, decides, and writes. Returns the status to refuse the call with if that fails.
+    /// Reads the record, decides, and writes. Returns the reply, and when the written record is due.
     fn carry_out(
         &self,
         call: Call,
         odd: &web_sys::Headers,
-    ) -> Result<std::result::Result<Done, u16>> {
+    ) -> Result<(Response, Option<UnixMillis>)> {
+        let refuse = |status| Ok((Response::empty()?.with_status(status), None));
         let Call { name, operation, context } = call;
         let name = name.as_bytes();
         let record = match self.store.read(name)?.transpose() {
             Ok(record) => record,
             Err(error) => {
                 worker::console_error!("record unreadable: {error}");
-                return Ok(Err(UNREADABLE));
+                return refuse(UNREADABLE);
             }
         };
         let now = self.store.now()?;
@@ -178,14 +175,14 @@ impl Inner {
         let entry = change.map(|change| JournalEntry::new(change, by, now));
         if let Err(error) = self.store.write(name, WhoseColumns::new(whose), next, entry, now) {
             worker::console_error!("record not written: {error}");
-            return Ok(Err(NOT_STORED));
+            return refuse(NOT_STORED);
         }
         if is_completing && has_odd {
             self.odd_headers.put(name, odd);
         } else if drops_odd {
             self.odd_headers.delete(name);
         }
-        Ok(Ok(Done { bytes, odd: odd_before, due_at }))
+        Ok((reply(bytes, odd_before)?, due_at))
     }
 
     /// Lets the core decide on a call. Returns the bytes of the reply, the next record and the change.
@@ -247,14 +244,6 @@ fn reply(bytes: Vec<u8>, odd: Option<web_sys::Headers>) -> Result<Response> {
 
 fn encode(reply: impl minicbor::Encode<()>) -> Result<Vec<u8>> {
     Ok(minicbor::to_vec(reply).map_err(|error| error.to_string())?)
-}
-
-/// A call that was carried out: the reply in bytes, and when the written record is due.
-struct Done {
-    bytes: Vec<u8>,
-    /// Headers of the record's response that are not UTF-8.
-    odd: Option<web_sys::Headers>,
-    due_at: Option<UnixMillis>,
 }
 
 /// Encodes a decision of the lifecycle.

@@ -69,10 +69,6 @@ impl<'de> Visitor<'de> for AnyJson {
         Ok(Json::Text(text.to_owned()))
     }
 
-    fn visit_string<E>(self, text: String) -> Result<Json, E> {
-        Ok(Json::Text(text))
-    }
-
     fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Json, A::Error> {
         let mut items = Vec::new();
         while let Some(item) = sequence.next_element()? {
