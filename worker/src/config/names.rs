@@ -4,6 +4,7 @@
 //! not serve while a var is clearly a misspelt setting. A var whose name only begins like a setting may
 //! have another purpose: the health call warns about it, and the Worker serves.
 
+use strsim::levenshtein;
 use worker::Env;
 use worker::js_sys::Reflect;
 use worker::wasm_bindgen::JsValue;
@@ -88,7 +89,7 @@ fn meant(name: &str) -> Meant {
     let own = capitals.strip_prefix("ONCEKEY_");
     let bare = own.unwrap_or(&capitals);
     let nearest = |among: &mut dyn Iterator<Item = &'static str>| {
-        among.min_by_key(|known| distance(known, bare))
+        among.min_by_key(|known| levenshtein(known, bare))
     };
     let Some(known) = nearest(&mut NAMES.into_iter()) else {
         return Meant::Other;
@@ -114,21 +115,5 @@ fn is_misspelling(known: &str, name: &str) -> bool {
         letters
     };
     let far = if known.len() < 8 { 1 } else { 2 };
-    distance(known, name) <= far || letters(known) == letters(name)
-}
-
-/// Returns how many letters must be added, removed or replaced to turn one name into the other.
-fn distance(one: &str, other: &str) -> usize {
-    let other = other.as_bytes();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (at, byte) in one.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = at + 1;
-        for place in 1..row.len() {
-            let replaced = diagonal + usize::from(other[place - 1] != byte);
-            diagonal = row[place];
-            row[place] = replaced.min(row[place] + 1).min(row[place - 1] + 1);
-        }
-    }
-    row[other.len()]
+    levenshtein(known, name) <= far || letters(known) == letters(name)
 }

@@ -67,7 +67,7 @@ impl Caller {
 
     /// Returns the error response for a rejection, with the key's state if a record returned it.
     pub(crate) fn reject_by(&self, rejection: &Rejection, status: Option<&KeyStatus>) -> Answer {
-        self.measure.refused(rejection);
+        self.measure.ended(rejection.write_result());
         let (dialect, accept) = (self.config.dialect, self.accept.as_deref());
         let asked = self.asked.get();
         let answer = Answer::of_rejection(rejection, dialect, accept, &self.request_id, asked);

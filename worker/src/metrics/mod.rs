@@ -10,7 +10,7 @@ pub(crate) use report::tell;
 
 use crate::http::body_budget;
 use oncekey::write_result::WriteResult;
-use oncekey::{Millis, Rejection, UnixMillis};
+use oncekey::{Millis, UnixMillis};
 use platform::json::writer::Shown;
 use platform::{clock, random};
 use std::cell::{Cell, RefCell};
@@ -57,17 +57,13 @@ impl Measure {
         self.origin.set(Some(length));
     }
 
-    pub(crate) fn refused(&self, rejection: &Rejection) {
-        self.ended(rejection.write_result());
-    }
-
     pub(crate) fn waited_for_object(&self, length: Millis) {
         let earlier = self.object.get().unwrap_or(Millis::new(0));
         self.object.set(Some(earlier.plus(length)));
     }
 
     /// Notes the result. The first one counts: what follows an execution is no result of its own.
-    fn ended(&self, result: WriteResult) {
+    pub(crate) fn ended(&self, result: WriteResult) {
         self.result.set(self.result.get().or(Some(result)));
     }
 }
