@@ -4,7 +4,6 @@
 //! stored or neither. If the database refuses only the row, the record is kept, because a payment's
 //! response matters more than the note about it.
 
-use super::store::number;
 use crate::shard::protocol::{Row, RowQuery, Subject, Whose};
 use oncekey::journal::JournalEntry;
 use oncekey::{Millis, UnixMillis};
@@ -135,4 +134,13 @@ pub(super) fn first_due(sql: &SqlStorage, retention: Millis) -> Result<Option<u6
 fn due_at(at: u64, retention: Millis) -> u64 {
     let end = UnixMillis::new(at).plus(retention).as_u64();
     end.saturating_add(1).div_ceil(HOUR).saturating_mul(HOUR)
+}
+
+/// Returns the number that a query finds, if it finds one.
+pub(super) fn number(sql: &SqlStorage, query: &str) -> Result<Option<u64>> {
+    let row = sql.exec(query, None)?.raw().next().transpose()?;
+    Ok(match row.as_deref() {
+        Some([SqlStorageValue::Integer(number)]) => u64::try_from(*number).ok(),
+        _ => None,
+    })
 }

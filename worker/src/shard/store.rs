@@ -128,14 +128,14 @@ impl Store {
 
     pub(super) fn first_due(&self) -> Result<Option<u64>> {
         const FIRST: &str = "SELECT min(due_at) FROM records WHERE due_at IS NOT NULL";
-        let record = number(&self.sql, FIRST)?;
+        let record = journal::number(&self.sql, FIRST)?;
         let row = journal::first_due(&self.sql, self.journal_retention)?;
         Ok(record.into_iter().chain(row).min())
     }
 
     /// Returns the time to decide by. It is never earlier than the time of an earlier decision.
     pub(super) fn now(&self) -> Result<UnixMillis> {
-        let last_seen = number(&self.sql, "SELECT last_seen FROM meta")?.unwrap_or(0);
+        let last_seen = journal::number(&self.sql, "SELECT last_seen FROM meta")?.unwrap_or(0);
         Ok(clock::now().never_before(UnixMillis::new(last_seen)))
     }
 
@@ -157,13 +157,4 @@ impl Store {
     ) -> Result<Vec<Vec<SqlStorageValue>>> {
         self.sql.exec(query, bindings)?.raw().collect()
     }
-}
-
-/// Returns the number that a query finds, if it finds one.
-pub(super) fn number(sql: &SqlStorage, query: &str) -> Result<Option<u64>> {
-    let row = sql.exec(query, None)?.raw().next().transpose()?;
-    Ok(match row.as_deref() {
-        Some([SqlStorageValue::Integer(number)]) => u64::try_from(*number).ok(),
-        _ => None,
-    })
 }
