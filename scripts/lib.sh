@@ -71,12 +71,11 @@ cargo_for_size() {
 # remapped_paths: rustc flags, as a list of TOML, by which what panics tell is the same wherever the build ran, and short.
 remapped_paths() {
     local registry
+    # With its source in the toolchain, panics in the standard library tell their place there.
     printf "'--remap-path-prefix=%s=.', '--remap-path-prefix=%s=/std'" "$root" "$(std_source)"
     for registry in "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*; do
         printf ", '--remap-path-prefix=%s/='" "$registry"
     done
-    # Where the toolchain has its sources (rust-src), panics in the standard library tell their place there.
-    printf ", '--remap-path-prefix=%s/lib/rustlib/src/rust=/rustc'" "$(rustc --print sysroot)"
 }
 
 seconds_since() {
