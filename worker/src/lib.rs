@@ -15,11 +15,11 @@ mod shard;
 use futures_channel::oneshot;
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
-use gateway::outcome::Outcome;
+use gateway::outcome::GatewayOutcome;
 use gateway::webhook;
 use http::context::Caller;
 use http::cors;
-use http::request::Incoming;
+use http::request::HttpRequest;
 use http::response::Answer;
 use oncekey::request::path::leaves_root;
 use oncekey::webhook::is_inbound;
@@ -35,22 +35,22 @@ use worker::{Context, Env, Request, Response, event};
 #[event(fetch)]
 async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<Response> {
     panic::arm(request.headers());
-    let incoming = Incoming::new(request);
+    let request = HttpRequest::new(request);
     let request_id = random::request_id();
     let config = match config::load(&env) {
         Ok(config) => config,
-        Err(error) => return Ok(misconfigured(error, &incoming, &request_id)),
+        Err(error) => return Ok(misconfigured(error, &request, &request_id)),
     };
-    if let Some(mut answer) = cors::preflight(&config.cors, &incoming) {
+    if let Some(mut answer) = cors::preflight(&config.cors, &request) {
         answer.set("x-request-id", &request_id);
         return Ok(answer.into_response());
     }
-    let caller = Rc::new(Caller::new(env, config, &incoming, request_id));
+    let caller = Rc::new(Caller::new(env, config, &request, request_id));
     let (sender, receiver) = oneshot::channel();
     let inside = Rc::clone(&caller);
     let work = panic::contain(async move {
-        let outcome = respond(&inside, incoming).await;
-        let Outcome { answer, after } =
+        let outcome = respond(&inside, request).await;
+        let GatewayOutcome { answer, after } =
             outcome.unwrap_or_else(|rejection| inside.reject(&rejection).into());
         let answer = metrics::tell(&inside, answer);
         // The work continues even if the caller has gone.
@@ -77,27 +77,27 @@ const NO_WAY_OUT: &str =
     "The path contains `..` segments that leave this API. Send it without them.";
 
 /// Returns the response to a request, and the work to do once it has gone out.
-async fn respond(caller: &Caller, incoming: Incoming) -> Result<Outcome, Rejection> {
-    if leaves_root(&incoming.path) {
+async fn respond(caller: &Caller, request: HttpRequest) -> Result<GatewayOutcome, Rejection> {
+    if leaves_root(&request.path) {
         Err(Rejection::Invalid(NO_WAY_OUT.to_owned()))
-    } else if let Some(page) = pages::answer(caller, &incoming).await {
+    } else if let Some(page) = pages::answer(caller, &request).await {
         Ok(page.into())
-    } else if incoming.path.starts_with("/_oncekey/") {
-        admin::handle(caller, &incoming).await.map(Outcome::from)
-    } else if is_inbound(&incoming.path) {
-        webhook::handle(caller, &incoming).await
+    } else if request.path.starts_with("/_oncekey/") {
+        admin::handle(caller, &request).await.map(GatewayOutcome::from)
+    } else if is_inbound(&request.path) {
+        webhook::handle(caller, &request).await
     } else {
-        gateway::handle(caller, incoming).await
+        gateway::handle(caller, request).await
     }
 }
 
 /// Returns the response of a Worker whose settings are wrong. It serves nothing else.
-fn misconfigured(error: String, incoming: &Incoming, request_id: &str) -> Response {
+fn misconfigured(error: String, request: &HttpRequest, request_id: &str) -> Response {
     worker::console_error!("{error}");
     let rejection = Rejection::Misconfigured(error);
-    let is_keyed = incoming.is_write() && incoming.header("idempotency-key").is_some();
+    let is_keyed = request.is_write() && request.header("idempotency-key").is_some();
     let asked = if is_keyed { RequestKind::KeyedWrite } else { RequestKind::Write };
-    let accept = incoming.header("accept");
+    let accept = request.header("accept");
     let mut answer = Answer::of_rejection(&rejection, Dialect::Kukopay, accept, request_id, asked);
     answer.set("x-request-id", request_id);
     answer.into_response()

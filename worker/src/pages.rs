@@ -6,7 +6,7 @@
 
 use crate::config::Upstream;
 use crate::http::context::Caller;
-use crate::http::request::Incoming;
+use crate::http::request::HttpRequest;
 use crate::http::response::{Answer, Body};
 use worker::{Headers, Method, RequestInit, Response, ResponseBody};
 
@@ -21,31 +21,31 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:
 const CONSOLE_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; script-src 'self'";
 
 /// A file, by its folder and name.
-struct Asked<'a> {
+struct PageFile<'a> {
     is_console: bool,
     file: &'a str,
 }
 
 /// Returns the file of the pages that a request asks for, if there is one.
-pub(crate) async fn answer(caller: &Caller, incoming: &Incoming) -> Option<Answer> {
-    if !matches!(incoming.method.as_str(), "GET" | "HEAD") {
+pub(crate) async fn answer(caller: &Caller, request: &HttpRequest) -> Option<Answer> {
+    if !matches!(request.method.as_str(), "GET" | "HEAD") {
         return None;
     }
     let has_root = matches!(caller.config.upstream, Upstream::Sandbox);
-    let asked = asked(&incoming.path, has_root)?;
-    if asked.is_console && caller.config.admin_token.is_none() {
+    let page_file = find_file(&request.path, has_root)?;
+    if page_file.is_console && caller.config.admin_token.is_none() {
         return None;
     }
-    let response = fetch(caller, incoming, &asked).await.ok()?;
+    let response = fetch(caller, request, &page_file).await.ok()?;
     if !matches!(response.status_code(), 200 | 304) {
         return None;
     }
-    Some(with_policy(response, &asked, is_strict(incoming)))
+    Some(with_policy(response, &page_file, is_strict(request)))
 }
 
 /// Returns the file that a path names. All files of one kind are in one folder, so a name contains no
 /// slash, and no other character that could be read in two ways.
-fn asked(path: &str, has_root: bool) -> Option<Asked<'_>> {
+fn find_file(path: &str, has_root: bool) -> Option<PageFile<'_>> {
     let (is_console, file) = match path {
         "/" if has_root => (false, ""),
         path => match path.strip_prefix(CONSOLE) {
@@ -59,34 +59,34 @@ fn asked(path: &str, has_root: bool) -> Option<Asked<'_>> {
     };
     let is_plain =
         file.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
-    (is_plain && !file.starts_with('.')).then_some(Asked { is_console, file })
+    (is_plain && !file.starts_with('.')).then_some(PageFile { is_console, file })
 }
 
 async fn fetch(
     caller: &Caller,
-    incoming: &Incoming,
-    asked: &Asked<'_>,
+    request: &HttpRequest,
+    page_file: &PageFile<'_>,
 ) -> worker::Result<Response> {
     let headers = Headers::new();
-    if let Some(known) = incoming.header("if-none-match") {
+    if let Some(known) = request.header("if-none-match") {
         headers.set("if-none-match", known)?;
     }
     let mut init = RequestInit::new();
     init.with_headers(headers);
-    init.with_method(if incoming.method == "HEAD" { Method::Head } else { Method::Get });
+    init.with_method(if request.method == "HEAD" { Method::Head } else { Method::Get });
     // Only the path of this URL matters.
-    let folder = if asked.is_console { "console/" } else { "" };
-    let url = ["https://demo.invalid/", folder, asked.file].concat();
+    let folder = if page_file.is_console { "console/" } else { "" };
+    let url = ["https://demo.invalid/", folder, page_file.file].concat();
     caller.env.assets("ASSETS")?.fetch(url, Some(init)).await
 }
 
 /// Returns whether `?csp=strict` asks for a policy that forbids wasm.
-fn is_strict(incoming: &Incoming) -> bool {
-    let query = incoming.query.as_deref().unwrap_or_default();
+fn is_strict(request: &HttpRequest) -> bool {
+    let query = request.query.as_deref().unwrap_or_default();
     query.split('&').any(|parameter| parameter == "csp=strict")
 }
 
-fn with_policy(response: Response, asked: &Asked<'_>, strict: bool) -> Answer {
+fn with_policy(response: Response, page_file: &PageFile<'_>, strict: bool) -> Answer {
     let status = response.status_code();
     let headers = response.headers().entries().collect();
     let body = match response.into_parts().1 {
@@ -97,7 +97,7 @@ fn with_policy(response: Response, asked: &Asked<'_>, strict: bool) -> Answer {
     let mut answer = Answer::new(status, headers, body);
     answer.set("x-content-type-options", "nosniff");
     answer.set("referrer-policy", "no-referrer");
-    if asked.is_console {
+    if page_file.is_console {
         answer.set("content-security-policy", CONSOLE_POLICY);
         answer.set("cache-control", "no-store");
         // A page of the API behind the gateway has the same origin. It must not open the console and
@@ -107,7 +107,7 @@ fn with_policy(response: Response, asked: &Asked<'_>, strict: bool) -> Answer {
     }
     let policy = if strict { POLICY.to_owned() } else { [POLICY, " 'wasm-unsafe-eval'"].concat() };
     answer.set("content-security-policy", &policy);
-    if asked.file.ends_with(".html") {
+    if page_file.file.ends_with(".html") {
         answer.set("cache-control", "no-cache");
     }
     answer

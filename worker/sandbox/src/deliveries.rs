@@ -52,7 +52,7 @@ pub(super) struct Claimed {
 }
 
 /// The result of an attempt.
-pub(super) struct Attempt {
+pub(super) struct DeliveryAttempt {
     pub(super) at: UnixMillis,
     pub(super) duration: Millis,
     /// The status of the response, if there was one.
@@ -61,7 +61,7 @@ pub(super) struct Attempt {
     pub(super) error: Option<&'static str>,
 }
 
-impl Attempt {
+impl DeliveryAttempt {
     fn succeeded(&self) -> bool {
         matches!(self.status, Some(200..=299))
     }
@@ -148,7 +148,7 @@ pub(super) fn claim(tx: &Tx, endpoint: &str, now: UnixMillis) -> Result<Option<C
 pub(super) fn record(
     tx: &Tx,
     claimed: &Claimed,
-    attempt: &Attempt,
+    attempt: &DeliveryAttempt,
     now: UnixMillis,
     random: u32,
 ) -> Result<(), Failure> {

@@ -13,7 +13,7 @@ use super::fields::Field;
 use super::input::{Amount, Subject};
 use super::reply::Reply;
 use super::store::{Row, Tx, Value};
-use platform::json::writer::Shown;
+use platform::json::writer::JsonObject;
 use platform::json::{Json, take};
 
 /// Lets an event take effect, unless it did before: `{"type": …, "data": {"customer": …, "credits":
@@ -39,9 +39,9 @@ pub(super) fn receive(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
     if is_new.is_some() {
         executions::record(tx, call, "event.effect", id)?;
     }
-    let shown = Shown::object("effect", id);
+    let json = JsonObject::object("effect", id);
     let Some((customer, amount)) = credits else {
-        return Ok(call.found(&shown.finish()));
+        return Ok(call.found(&json.finish()));
     };
     let customer = customer.as_str();
     if is_new.is_some() {
@@ -53,8 +53,8 @@ pub(super) fn receive(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
     }
     let query = "SELECT balance FROM credits WHERE source = ? AND customer = ?";
     let balance = tx.first(query, &[source, customer.into()], Row::integer)?.unwrap_or(0);
-    let shown = shown.text("customer", customer).integer("balance", balance);
-    Ok(call.found(&shown.finish()))
+    let json = json.text("customer", customer).integer("balance", balance);
+    Ok(call.found(&json.finish()))
 }
 
 /// Counts how often an event took effect. The id of an event is its key, and the senders' object

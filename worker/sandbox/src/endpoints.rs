@@ -13,7 +13,7 @@ use super::store::{Row, Tx};
 use oncekey::webhook::WebhookSecret;
 use oncekey::webhook::target::check_target;
 use platform::json::Json;
-use platform::json::writer::Shown;
+use platform::json::writer::JsonObject;
 use platform::random;
 
 /// The beginning of the ids.
@@ -126,6 +126,6 @@ pub(super) fn delete(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
         executions::record(tx, call, "webhook_endpoint.delete", id)?;
     }
     let deleted_at = deleted.ok_or_else(Refusal::no_such_object)?;
-    let shown = Shown::object("webhook_endpoint", id).time("deleted_at", deleted_at);
-    Ok(call.found(&shown.finish()))
+    let json = JsonObject::object("webhook_endpoint", id).time("deleted_at", deleted_at);
+    Ok(call.found(&json.finish()))
 }

@@ -1,6 +1,6 @@
 //! The errors of a call, and their bodies.
 
-use platform::json::writer::Shown;
+use platform::json::writer::JsonObject;
 use std::fmt;
 
 /// The reason why a call failed: the caller gets a refusal (`Refused`), or a 500 without details
@@ -183,14 +183,14 @@ impl Refusal {
     /// the same members, because SDKs look there.
     pub(super) fn body(&self, request_id: &str) -> Vec<u8> {
         let members = || {
-            let mut shown = Shown::new()
+            let mut json = JsonObject::new()
                 .text("type", self.kind)
                 .text("code", self.code)
                 .text("message", &self.message);
             if let Some(param) = &self.param {
-                shown = shown.text("param", param);
+                json = json.text("param", param);
             }
-            shown.text("request_id", request_id)
+            json.text("request_id", request_id)
         };
         members().json("error", &members().finish()).finish().into_bytes()
     }

@@ -11,7 +11,7 @@ use super::call::Call;
 use super::error::{Failure, Refusal};
 use super::reply::Reply;
 use super::store::{Row, Tx, Value};
-use platform::json::writer::Shown;
+use platform::json::writer::JsonObject;
 
 /// Records that `operation` made `object_id`.
 pub(super) fn record(
@@ -66,5 +66,5 @@ pub(super) fn count_under(tx: &Tx, call: &Call, param: &str) -> Result<Reply, Fa
     let key = call.named_key(param)?;
     let query = "SELECT COUNT(*) FROM executions WHERE idempotency_key = ?";
     let count = tx.first(query, &[key.as_str().into()], Row::integer)?.unwrap_or(0);
-    Ok(call.found(&Shown::new().integer("count", count).finish()))
+    Ok(call.found(&JsonObject::new().integer("count", count).finish()))
 }

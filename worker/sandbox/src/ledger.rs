@@ -15,7 +15,7 @@ use super::orders::OrderId;
 use super::pages::{OLDEST, Page};
 use super::reply::Reply;
 use super::store::{Tx, UNREADABLE};
-use platform::json::writer::{Shown, array};
+use platform::json::writer::{JsonObject, array};
 
 pub(super) const CASH: &str = "cash";
 pub(super) const SALES: &str = "sales";
@@ -90,6 +90,6 @@ pub(super) fn balance(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
         tx.all(query, &[], |row| Some((row.text()?.parse::<i64>().ok()?, row.text()?)))?;
     let sum = accounts.iter().try_fold(0_i64, |sum, (balance, _)| sum.checked_add(*balance));
     let accounts: Vec<_> = accounts.into_iter().map(|(_, shown)| shown).collect();
-    let shown = Shown::new().json("accounts", &array(&accounts));
-    Ok(call.found(&shown.integer("sum", sum.ok_or(UNREADABLE)?).finish()))
+    let json = JsonObject::new().json("accounts", &array(&accounts));
+    Ok(call.found(&json.integer("sum", sum.ok_or(UNREADABLE)?).finish()))
 }

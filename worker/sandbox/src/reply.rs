@@ -2,7 +2,7 @@
 
 use crate::error::{Failure, Refusal};
 use crate::pages::Listed;
-use platform::json::writer::{Shown, array};
+use platform::json::writer::{JsonObject, array};
 use std::time::Duration;
 use worker::{Response, ResponseBuilder};
 
@@ -18,18 +18,18 @@ pub(super) struct Reply {
 impl Reply {
     /// `{"data": …, "request_id": …}`, with `data` in JSON.
     pub(super) fn data(status: u16, data: &str, request_id: &str) -> Self {
-        Self::shown(status, Shown::new().json("data", data), request_id)
+        Self::shown(status, JsonObject::new().json("data", data), request_id)
     }
 
     /// `{"data": […], "next_cursor": …, "request_id": …}`
     pub(super) fn list(listed: &Listed, request_id: &str) -> Self {
-        let data = Shown::new().json("data", &array(&listed.items));
+        let data = JsonObject::new().json("data", &array(&listed.items));
         let next = listed.next.map(|next| next.to_string());
         Self::shown(200, data.maybe("next_cursor", next.as_deref()), request_id)
     }
 
-    fn shown(status: u16, shown: Shown, request_id: &str) -> Self {
-        Self::ready(status, shown.text("request_id", request_id).finish().into_bytes())
+    fn shown(status: u16, json: JsonObject, request_id: &str) -> Self {
+        Self::ready(status, json.text("request_id", request_id).finish().into_bytes())
     }
 
     /// Takes a finished body.

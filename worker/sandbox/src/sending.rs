@@ -4,7 +4,7 @@
 //! other, and an object has at most as many open connections as endpoints. A lane claims a delivery in
 //! one transaction, sends it, and records the attempt in another.
 
-use super::deliveries::{self, Attempt, Claimed};
+use super::deliveries::{self, Claimed, DeliveryAttempt};
 use super::error::Failure;
 use super::store;
 use oncekey::webhook::target::{Reach, check_target};
@@ -79,7 +79,7 @@ async fn lane(shift: Rc<Shift>, endpoint: String) -> Result<(), Failure> {
     }
 }
 
-async fn attempt(claimed: &Claimed, reach: Reach) -> Attempt {
+async fn attempt(claimed: &Claimed, reach: Reach) -> DeliveryAttempt {
     let at = clock::now();
     // Checked again, because WEBHOOK_TARGETS may have changed since the endpoint was created.
     let (status, error) = match check_target(&claimed.url, reach) {
@@ -90,7 +90,7 @@ async fn attempt(claimed: &Claimed, reach: Reach) -> Attempt {
             Err(_) => (None, Some("no_answer")),
         },
     };
-    Attempt { at, duration: clock::now().since(at), status, error }
+    DeliveryAttempt { at, duration: clock::now().since(at), status, error }
 }
 
 /// Sends an event and returns the status of the response, whose body is not read.

@@ -6,17 +6,17 @@
 
 use crate::admin::query::{self, LATEST, Query};
 use crate::http::context::Caller;
-use crate::http::request::Incoming;
+use crate::http::request::HttpRequest;
 use crate::http::response::Answer;
 use crate::shard::client::{self, AT_ONCE};
 use crate::shard::protocol::{Row, RowQuery};
 use oncekey::{KeyState, Rejection, ScopedKey};
 
 /// Returns a page of the journal.
-pub(super) async fn page(caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
+pub(super) async fn page(caller: &Caller, request: &HttpRequest) -> Result<Answer, Rejection> {
     const CURSOR: &str = "the one of an earlier page's Link";
     let known = ["from", "to", "key", "request_id", "state", "limit", "cursor"];
-    let query = Query::parse(incoming, &known)?;
+    let query = Query::parse(request, &known)?;
     let (first, after) = query.parsed("cursor", CURSOR, parse_cursor)?.unwrap_or_default();
     let (from, limit) = ((query.time("from", 0)?, 0), query.limit(500, 5000)?);
     let question = RowQuery {
@@ -50,7 +50,7 @@ pub(super) async fn page(caller: &Caller, incoming: &Incoming) -> Result<Answer,
     let mut answer = caller.json(200, lines.into_bytes());
     answer.set("content-type", "application/x-ndjson");
     if let Some(last) = found.last().filter(|_| found.len() == limit) {
-        answer.set("link", &query::next_page(incoming, &last.id));
+        answer.set("link", &query::next_page(request, &last.id));
     }
     Ok(answer)
 }

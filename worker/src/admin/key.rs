@@ -3,16 +3,16 @@
 use crate::gateway::caller::{admin_scope, is_admin, scope_of};
 use crate::http::body_budget::Reservation;
 use crate::http::context::Caller;
-use crate::http::request::Incoming;
+use crate::http::request::HttpRequest;
 use crate::http::response::Answer;
 use crate::shard::client::{Patience, ShardClient};
-use crate::shard::protocol::{Decided, Inspect, Operation, Settle, Subject, Void, Whose};
+use crate::shard::protocol::{Decided, GetStatus, Operation, Settle, Subject, Void, Whose};
 use oncekey::response::is_request_id;
 use oncekey::{
     HeaderList, IdempotencyKey, KeyStatus, Millis, Rejection, ResponseClass, ScopedKey, Settlement,
     Settling, StoredResponse,
 };
-use platform::json::writer::Shown;
+use platform::json::writer::JsonObject;
 use platform::json::{Json, take};
 
 /// How long a caller waits for the reply of a shard.
@@ -22,27 +22,27 @@ const PATIENCE: Millis = Millis::from_seconds(6);
 const MAX_SETTLEMENT: u64 = 12 << 20;
 
 /// `GET /_oncekey/key`: shows a key's state.
-pub(super) async fn show(caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
-    let (shard, _) = meant_key(caller, incoming)?;
-    let ((), status) = call(&shard, Inspect).await?;
+pub(super) async fn show(caller: &Caller, request: &HttpRequest) -> Result<Answer, Rejection> {
+    let (shard, _) = meant_key(caller, request)?;
+    let ((), status) = call(&shard, GetStatus).await?;
     Ok(key_status(caller, &status.ok_or(Rejection::NoRecord)?))
 }
 
 /// `POST /_oncekey/key/void`: gives a key up.
-pub(super) async fn void(caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
-    let (shard, key) = meant_key(caller, incoming)?;
+pub(super) async fn void(caller: &Caller, request: &HttpRequest) -> Result<Answer, Rejection> {
+    let (shard, key) = meant_key(caller, request)?;
     let void = Void { minted_at: key.minted_at(), policy: caller.config.policy };
     let ((), status) = call(&shard, void).await?;
     Ok(key_status(caller, &status.ok_or(Rejection::StoreUnavailable)?))
 }
 
 /// `POST /_oncekey/key/settle`: records an operator's answer to an unknown outcome.
-pub(super) async fn settle(caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
-    let shard = match incoming.header("x-oncekey-name") {
-        Some(name) => ShardClient::new(caller, named(incoming, name)?, None),
-        None => meant_key(caller, incoming)?.0,
+pub(super) async fn settle(caller: &Caller, request: &HttpRequest) -> Result<Answer, Rejection> {
+    let shard = match request.header("x-oncekey-name") {
+        Some(name) => ShardClient::new(caller, named(request, name)?, None),
+        None => meant_key(caller, request)?.0,
     };
-    let body = incoming.read_body(MAX_SETTLEMENT, &Reservation::of_request()).await?;
+    let body = request.read_body(MAX_SETTLEMENT, &Reservation::of_request()).await?;
     let settlement = parse_settlement(&body, caller).map_err(Rejection::Invalid)?;
     let (settling, status) = call(&shard, Settle { settlement, by_operator: true }).await?;
     let status = status.ok_or(Rejection::NoRecord)?;
@@ -55,9 +55,9 @@ pub(super) async fn settle(caller: &Caller, incoming: &Incoming) -> Result<Answe
 }
 
 /// Returns the key that an operator names by its hash, as the journal shows it.
-fn named(incoming: &Incoming, name: &str) -> Result<ScopedKey, Rejection> {
+fn named(request: &HttpRequest, name: &str) -> Result<ScopedKey, Rejection> {
     const MAY_BE: &str = "X-Oncekey-Name must be the hash of a key in 64 hexadecimal digits, and Idempotency-Key left out.";
-    let name = ScopedKey::from_hex(name).filter(|_| incoming.header("idempotency-key").is_none());
+    let name = ScopedKey::from_hex(name).filter(|_| request.header("idempotency-key").is_none());
     name.ok_or_else(|| Rejection::Invalid(MAY_BE.to_owned()))
 }
 
@@ -65,13 +65,13 @@ fn named(incoming: &Incoming, name: &str) -> Result<ScopedKey, Rejection> {
 /// scope is the caller's own, or the scope that an operator names.
 fn meant_key(
     caller: &Caller,
-    incoming: &Incoming,
+    request: &HttpRequest,
 ) -> Result<(ShardClient, IdempotencyKey), Rejection> {
-    let header = incoming.header("idempotency-key").ok_or(Rejection::KeyMissing)?;
-    let scope = if is_admin(caller, incoming) {
-        admin_scope(caller, incoming)?
+    let header = request.header("idempotency-key").ok_or(Rejection::KeyMissing)?;
+    let scope = if is_admin(caller, request) {
+        admin_scope(caller, request)?
     } else {
-        scope_of(caller, incoming)?
+        scope_of(caller, request)?
     };
     let key = IdempotencyKey::parse_header(header).map_err(Rejection::KeyMalformed)?;
     let whose = Whose { scope, subject: Subject::Key };
@@ -87,7 +87,7 @@ pub(super) async fn call<O: Operation>(
 }
 
 fn key_status(caller: &Caller, status: &KeyStatus) -> Answer {
-    let shown = Shown::new()
+    let json = JsonObject::new()
         .integer("attempts", status.attempts.into())
         .maybe_time("completed_at", status.completed_at)
         .time("created_at", status.created_at)
@@ -95,7 +95,7 @@ fn key_status(caller: &Caller, status: &KeyStatus) -> Answer {
         .maybe_integer("http_status", status.http_status.map(i64::from))
         .maybe("request_id", status.request_id.as_deref())
         .text("state", status.state.as_str());
-    caller.json(200, shown.finish().into_bytes()).with_key_status(Some(status))
+    caller.json(200, json.finish().into_bytes()).with_key_status(Some(status))
 }
 
 /// Reads `{"outcome":"not_executed"}`, or `{"outcome":"executed","status":201,"headers":{…},"body":"…"}`.

@@ -4,20 +4,20 @@
 use crate::admin::journal;
 use crate::admin::query::Query;
 use crate::http::context::Caller;
-use crate::http::request::Incoming;
+use crate::http::request::HttpRequest;
 use crate::http::response::Answer;
 use crate::shard::client::{self, AT_ONCE};
 use crate::shard::protocol::{KeyEntry, KeyQuery};
 use futures_util::future::try_join;
 use oncekey::{Rejection, ScopedKey};
-use platform::json::writer::{Shown, array};
+use platform::json::writer::{JsonObject, array};
 
 /// How many rows of the journal the history of a key shows.
 const ROWS: u32 = 1000;
 
 /// Lists the newest keys: `{"data":[…],"has_more":…}`.
-pub(super) async fn list(caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
-    let query = Query::parse(incoming, &["state", "limit"])?;
+pub(super) async fn list(caller: &Caller, request: &HttpRequest) -> Result<Answer, Rejection> {
+    let query = Query::parse(request, &["state", "limit"])?;
     let limit = query.limit(50, 200)?;
     // One more than the limit, to know whether there are more.
     let question = KeyQuery { key: None, state: query.state()?, limit: limit as u32 + 1 };
@@ -34,10 +34,10 @@ pub(super) async fn list(caller: &Caller, incoming: &Incoming) -> Result<Answer,
     let has_more = newest.len() > limit;
     newest.truncate(limit);
     let data: Vec<String> = newest.into_iter().map(|entry| entry.json).collect();
-    let shown = Shown::new()
+    let json = JsonObject::new()
         .json("data", &array(&data))
         .json("has_more", if has_more { "true" } else { "false" });
-    Ok(caller.json(200, shown.finish().into_bytes()))
+    Ok(caller.json(200, json.finish().into_bytes()))
 }
 
 /// Shows the history of one key: `{"key":{…},"journal":[…]}`. `key` is null if there is no record.
@@ -55,8 +55,8 @@ pub(super) async fn life(caller: &Caller, name: &str) -> Result<Answer, Rejectio
         return Err(Rejection::NoRecord);
     }
     let entry = entry.as_deref().unwrap_or("null");
-    let shown = Shown::new().json("key", entry).json("journal", &array(&rows));
-    Ok(caller.json(200, shown.finish().into_bytes()))
+    let json = JsonObject::new().json("key", entry).json("journal", &array(&rows));
+    Ok(caller.json(200, json.finish().into_bytes()))
 }
 
 /// Returns the query for one key.

@@ -8,20 +8,20 @@ mod reconcile;
 
 use crate::gateway::caller::is_admin;
 use crate::http::context::Caller;
-use crate::http::request::Incoming;
+use crate::http::request::HttpRequest;
 use crate::http::response::Answer;
 use crate::metrics;
 use crate::shard::client::ShardClient;
-use crate::shard::protocol::Inspect;
+use crate::shard::protocol::GetStatus;
 use oncekey::{IdempotencyKey, Rejection, Scope, ScopedKey};
-use platform::json::writer::{Shown, array, quoted};
+use platform::json::writer::{JsonObject, array, quoted};
 
 /// The methods of calls that change nothing.
 const READS: &str = "GET, HEAD";
 
 /// Responds to a call under `/_oncekey/`.
-pub(crate) async fn handle(caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
-    let call = incoming.path.strip_prefix("/_oncekey/").unwrap_or_default();
+pub(crate) async fn handle(caller: &Caller, request: &HttpRequest) -> Result<Answer, Rejection> {
+    let call = request.path.strip_prefix("/_oncekey/").unwrap_or_default();
     let (methods, is_for_operators) = match call {
         "health" | "key" => (READS, false),
         "key/void" => ("POST", false),
@@ -33,36 +33,36 @@ pub(crate) async fn handle(caller: &Caller, incoming: &Incoming) -> Result<Answe
     if is_for_operators && caller.config.admin_token.is_none() {
         return Err(Rejection::NotFound);
     }
-    if is_for_operators && !is_admin(caller, incoming) {
+    if is_for_operators && !is_admin(caller, request) {
         return Err(Rejection::NotAdmin);
     }
-    if !methods.split(", ").any(|method| method == incoming.method) {
+    if !methods.split(", ").any(|method| method == request.method) {
         return Err(Rejection::MethodNotAllowed(methods));
     }
     match call {
-        "health" => health(caller, incoming).await,
-        "key" => key::show(caller, incoming).await,
-        "key/void" => key::void(caller, incoming).await,
-        "key/settle" => key::settle(caller, incoming).await,
-        "journal" => journal::page(caller, incoming).await,
-        "keys" => keys::list(caller, incoming).await,
-        "reconcile" => reconcile::page(caller, incoming).await,
+        "health" => health(caller, request).await,
+        "key" => key::show(caller, request).await,
+        "key/void" => key::void(caller, request).await,
+        "key/settle" => key::settle(caller, request).await,
+        "journal" => journal::page(caller, request).await,
+        "keys" => keys::list(caller, request).await,
+        "reconcile" => reconcile::page(caller, request).await,
         _ => keys::life(caller, call.strip_prefix("keys/").unwrap_or_default()).await,
     }
 }
 
 /// Shows whether the Worker can serve: its settings are right, or the call would not get here, and a
 /// shard responds. An operator also gets the counts of this isolate.
-async fn health(caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
+async fn health(caller: &Caller, request: &HttpRequest) -> Result<Answer, Rejection> {
     let probe = IdempotencyKey::parse_bare("health").map_err(Rejection::KeyMalformed)?;
     let name = ScopedKey::new(&Scope::of_tenant("oncekey health"), &probe);
-    key::call(&ShardClient::new(caller, name, None), Inspect).await?;
-    let mut health = Shown::new().text("status", "ok");
+    key::call(&ShardClient::new(caller, name, None), GetStatus).await?;
+    let mut health = JsonObject::new().text("status", "ok");
     let warnings: Vec<_> = caller.config.warnings.iter().map(|text| quoted(text)).collect();
     if !warnings.is_empty() {
         health = health.json("warnings", &array(&warnings));
     }
-    if is_admin(caller, incoming) {
+    if is_admin(caller, request) {
         health = health.json("isolate", &metrics::isolate());
     }
     Ok(caller.json(200, health.finish().into_bytes()))

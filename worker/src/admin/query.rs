@@ -1,6 +1,6 @@
 //! The query of an operator's call.
 
-use crate::http::request::Incoming;
+use crate::http::request::HttpRequest;
 use oncekey::{KeyState, Rejection, ScopedKey};
 use worker::js_sys;
 
@@ -10,9 +10,9 @@ pub(crate) struct Query(Vec<(String, String)>);
 impl Query {
     /// Reads a query. An unknown parameter, such as a misspelt filter, is refused, because ignoring it
     /// would return too much. Values contain no spaces and no control characters.
-    pub(crate) fn parse(incoming: &Incoming, known: &[&str]) -> Result<Self, Rejection> {
+    pub(crate) fn parse(request: &HttpRequest, known: &[&str]) -> Result<Self, Rejection> {
         let mut members: Vec<(String, String)> = Vec::new();
-        let query = incoming.query.as_deref().unwrap_or_default();
+        let query = request.query.as_deref().unwrap_or_default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             if !known.contains(&name) || members.iter().any(|(other, _)| other == name) {
@@ -96,9 +96,9 @@ fn wrong(name: &str, must_be: &str) -> Rejection {
 }
 
 /// Returns the `Link` to the next page of the same query.
-pub(crate) fn next_page(incoming: &Incoming, cursor: &str) -> String {
-    let query = incoming.query.as_deref().unwrap_or_default();
-    let mut link = ["<", &incoming.path, "?"].concat();
+pub(crate) fn next_page(request: &HttpRequest, cursor: &str) -> String {
+    let query = request.query.as_deref().unwrap_or_default();
+    let mut link = ["<", &request.path, "?"].concat();
     for pair in query.split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("cursor=")) {
         link.extend([pair, "&"]);
     }

@@ -7,28 +7,28 @@ use crate::admin::query::{self, Query};
 use crate::config::Upstream;
 use crate::gateway::caller::admin_scope;
 use crate::http::context::Caller;
-use crate::http::request::Incoming;
+use crate::http::request::HttpRequest;
 use crate::http::response::Answer;
 use crate::sandbox;
 use crate::shard::client::{self, AT_ONCE};
 use futures_util::future::try_join;
 use oncekey::{IdempotencyKey, KeyState, Rejection, Scope, ScopedKey};
-use platform::json::writer::{Shown, array};
+use platform::json::writer::{JsonObject, array};
 
 /// The route of refunds, whose business key may replace an idempotency key.
 const REFUNDS: (&str, &str) = ("POST", "/v1/refunds");
 
 /// Compares a page of a merchant's payments and refunds: `{"checked":…,"lacking":[…],"next_cursor":…}`.
-pub(super) async fn page(caller: &Caller, incoming: &Incoming) -> Result<Answer, Rejection> {
+pub(super) async fn page(caller: &Caller, request: &HttpRequest) -> Result<Answer, Rejection> {
     const CURSOR: &str = "the next_cursor of an earlier page";
     if !matches!(caller.config.upstream, Upstream::Sandbox) {
         return Err(Rejection::NotFound);
     }
-    let query = Query::parse(incoming, &["limit", "cursor"])?;
+    let query = Query::parse(request, &["limit", "cursor"])?;
     let cursor = query.parsed("cursor", CURSOR, |text| text.parse().ok())?.unwrap_or(0);
     let limit = query.limit(100, 500)?;
-    let merchant = incoming.header("x-api-key").unwrap_or_default();
-    let scope = admin_scope(caller, incoming)?;
+    let merchant = request.header("x-api-key").unwrap_or_default();
+    let scope = admin_scope(caller, request)?;
     let text =
         sandbox::operations(&caller.env, merchant, &caller.request_id, cursor, limit).await?;
     let lines = text.lines().filter(|line| !line.is_empty());
@@ -52,13 +52,13 @@ pub(super) async fn page(caller: &Caller, incoming: &Incoming) -> Result<Answer,
         }
     }
     let next = made.last().filter(|_| made.len() == limit).map(|made| made.parts[0].as_str());
-    let shown = Shown::new()
+    let json = JsonObject::new()
         .integer("checked", made.len() as i64)
         .json("lacking", &array(&lacking))
         .maybe("next_cursor", next);
-    let mut answer = caller.json(200, shown.finish().into_bytes());
+    let mut answer = caller.json(200, json.finish().into_bytes());
     if let Some(next) = next {
-        answer.set("link", &query::next_page(incoming, next));
+        answer.set("link", &query::next_page(request, next));
     }
     Ok(answer)
 }
@@ -75,7 +75,7 @@ impl Made {
     fn of_line(line: &str, caller: &Caller, scope: &Scope) -> Self {
         let mut parts = line.split('\t');
         let mut next = || parts.next().unwrap_or_default().to_owned();
-        let shown = [next(), next(), next(), next(), next()];
+        let columns = [next(), next(), next(), next(), next()];
         let (own, key) = (next(), next());
         let of_business_key = || {
             let (method, path) = REFUNDS;
@@ -83,7 +83,7 @@ impl Made {
             Some(ScopedKey::of_business_key(scope, &business_key))
         };
         let key = IdempotencyKey::parse_bare(&key).ok().map(|key| ScopedKey::new(scope, &key));
-        Self { parts: shown, key: key.or_else(of_business_key) }
+        Self { parts: columns, key: key.or_else(of_business_key) }
     }
 
     /// Returns the entry in JSON, if it lacks something.
@@ -95,13 +95,13 @@ impl Made {
         }
         // Takes the last comma off, if there is one.
         lacks.pop()?;
-        let shown = Shown::new()
+        let json = JsonObject::new()
             .text("id", id)
             .text("operation", operation)
             .json("lacks", &["[", &lacks, "]"].concat())
             .maybe("key", self.key.map(|key| key.hex()).as_deref())
             .maybe("key_state", state.map(KeyState::as_str))
             .maybe("request_id", Some(request_id.as_str()).filter(|id| !id.is_empty()));
-        Some(shown.finish())
+        Some(json.finish())
     }
 }

@@ -13,7 +13,7 @@ pub(crate) mod webhook;
 
 use crate::http::body_budget::Reservation;
 use crate::http::context::Caller;
-use crate::http::request::Incoming;
+use crate::http::request::HttpRequest;
 use crate::http::response::Answer;
 use crate::shard::client::ShardClient;
 use crate::shard::protocol::{Subject, Whose};
@@ -28,102 +28,105 @@ use oncekey::{
 };
 use origin::Deadline;
 use origin_request::OriginRequest;
-use outcome::Outcome;
+use outcome::GatewayOutcome;
 use platform::panic;
 use record::RecordHandle;
 use run::WriteRun;
 
 /// Responds to a request to the origin.
-pub(crate) async fn handle(caller: &Caller, mut incoming: Incoming) -> Result<Outcome, Rejection> {
+pub(crate) async fn handle(
+    caller: &Caller,
+    mut request: HttpRequest,
+) -> Result<GatewayOutcome, Rejection> {
     panic::point("gateway");
     // The operator's token identifies no tenant, and the origin must not see it.
-    if is_admin(caller, &incoming) {
-        incoming.headers.retain(|name, _| name != "authorization");
+    if is_admin(caller, &request) {
+        request.headers.retain(|name, _| name != "authorization");
     }
-    if incoming.is_write() { write(caller, incoming).await } else { read(caller, &incoming).await }
+    if request.is_write() { write(caller, request).await } else { read(caller, &request).await }
 }
 
-async fn read(caller: &Caller, incoming: &Incoming) -> Result<Outcome, Rejection> {
+async fn read(caller: &Caller, request: &HttpRequest) -> Result<GatewayOutcome, Rejection> {
     // With X-HTTP-Method-Override, what is a read here may be a write at the origin.
-    if requires_key(caller, incoming, None) {
+    if requires_key(caller, request, None) {
         return Err(Rejection::KeyMissing);
     }
-    no_body(incoming).await?;
-    Ok(pass_through(caller, incoming, None).await.into())
+    no_body(request).await?;
+    Ok(pass_through(caller, request, None).await.into())
 }
 
 /// Returns whether a request without a key must carry one, by its own method or by a method that it
 /// names for the origin. `form` is its form, if it was read.
-fn requires_key(caller: &Caller, incoming: &Incoming, form: Option<&[u8]>) -> bool {
-    let others = overridden_methods(incoming.headers.iter(), incoming.query.as_deref(), form);
-    let own = incoming.is_write().then_some(incoming.method.as_str());
+fn requires_key(caller: &Caller, request: &HttpRequest, form: Option<&[u8]>) -> bool {
+    let others = overridden_methods(request.headers.iter(), request.query.as_deref(), form);
+    let own = request.is_write().then_some(request.method.as_str());
     let mut methods = own.into_iter().chain(others.iter().map(String::as_str));
-    methods.any(|method| caller.config.requires_key(method, &incoming.path))
+    methods.any(|method| caller.config.requires_key(method, &request.path))
 }
 
 /// Responds to a write. A form may carry the key, so the gateway reads it first.
-async fn write(caller: &Caller, incoming: Incoming) -> Result<Outcome, Rejection> {
+async fn write(caller: &Caller, request: HttpRequest) -> Result<GatewayOutcome, Rejection> {
     let reservation = Reservation::of_request();
-    let has_key = incoming.header("idempotency-key").is_some();
-    caller.is_keyed(has_key || incoming.may_carry_key(&caller.config));
-    let form = incoming.read_form(&caller.config, &reservation).await?;
+    let has_key = request.header("idempotency-key").is_some();
+    caller.is_keyed(has_key || request.may_carry_key(&caller.config));
+    let form = request.read_form(&caller.config, &reservation).await?;
     let in_form = form.as_ref().is_some_and(|form| form.key.is_some());
     caller.is_keyed(has_key || in_form);
     let identity = if in_form || has_key {
         Identity::Key
-    } else if requires_key(caller, &incoming, form.as_ref().map(|form| &form.body[..])) {
+    } else if requires_key(caller, &request, form.as_ref().map(|form| &form.body[..])) {
         return Err(Rejection::KeyMissing);
-    } else if may_have_business_key(caller, &incoming)? {
+    } else if may_have_business_key(caller, &request)? {
         Identity::BusinessKey
     } else {
         let read = form.map(|form| form.body);
-        return Ok(pass_through(caller, &incoming, read.as_deref()).await.into());
+        return Ok(pass_through(caller, &request, read.as_deref()).await.into());
     };
-    once(caller, incoming, form, identity, &reservation).await
+    once(caller, request, form, identity, &reservation).await
 }
 
 /// Executes a write once, however often it is sent.
 async fn once(
     caller: &Caller,
-    incoming: Incoming,
+    request: HttpRequest,
     form: Option<SplitForm>,
     identity: Identity,
     reservation: &Reservation,
-) -> Result<Outcome, Rejection> {
+) -> Result<GatewayOutcome, Rejection> {
     let config = &caller.config;
-    let (method, path) = (&incoming.method, &incoming.path);
+    let (method, path) = (&request.method, &request.path);
     if identity == Identity::Key {
         caller.measure.counts();
-        refuse_override_headers(caller, &incoming)?;
+        refuse_override_headers(caller, &request)?;
     }
-    let scope = scope_of(caller, &incoming)?;
+    let scope = scope_of(caller, &request)?;
     let (in_form, read) = form.map(|form| (form.key, form.body)).unzip();
     let key = match identity {
-        Identity::Key => Some(key_of(&incoming, in_form.flatten())?),
+        Identity::Key => Some(key_of(&request, in_form.flatten())?),
         Identity::BusinessKey | Identity::Event => None,
     };
     let body = match read {
         Some(body) => body,
-        None => incoming.read_body(config.max_request, reservation).await?,
+        None => request.read_body(config.max_request, reservation).await?,
     };
-    let content_type = incoming.header("content-type");
+    let content_type = request.header("content-type");
     let business_key = config.business_keys.read(method, path, content_type, &body);
     let business_key =
         business_key.map_err(|unreadable| Rejection::Invalid(unreadable.to_string()))?;
     if key.is_none() {
         if business_key.is_none() {
-            return Ok(pass_through(caller, &incoming, Some(&body)).await.into());
+            return Ok(pass_through(caller, &request, Some(&body)).await.into());
         }
         caller.is_keyed(true);
         caller.measure.counts();
-        refuse_override_headers(caller, &incoming)?;
+        refuse_override_headers(caller, &request)?;
     }
     let fingerprints = Fingerprints::compute(
         &RequestParts {
             method,
             path,
-            query: incoming.query.as_deref(),
-            content_encoding: incoming.header("content-encoding"),
+            query: request.query.as_deref(),
+            content_encoding: request.header("content-encoding"),
             content_type,
             body: &body,
             ignore: &config.ignored(method, path),
@@ -147,20 +150,20 @@ async fn once(
     let unreachable = config.unreachable;
     let Policy { lease, unknown_outcome, .. } = config.policy;
     let write = Write { identity, business_key, lease, unreachable, unknown_outcome };
-    let incoming = &incoming;
-    let write_run = WriteRun { caller, incoming, body, write, fingerprints, key, first, second };
+    let request = &request;
+    let write_run = WriteRun { caller, request, body, write, fingerprints, key, first, second };
     Ok(write_run.execute().await)
 }
 
 /// Returns whether a write without a key may have a business key in a known scope. A write without a
 /// credential passes to the origin, unless callers without one share a scope, or the business key is
 /// compulsory.
-fn may_have_business_key(caller: &Caller, incoming: &Incoming) -> Result<bool, Rejection> {
-    let (keys, method, path) = (&caller.config.business_keys, &incoming.method, &incoming.path);
+fn may_have_business_key(caller: &Caller, request: &HttpRequest) -> Result<bool, Rejection> {
+    let (keys, method, path) = (&caller.config.business_keys, &request.method, &request.path);
     if !keys.may_name(method, path) {
         return Ok(false);
     }
-    match scope_of(caller, incoming) {
+    match scope_of(caller, request) {
         Err(Rejection::NoScope(ScopeError::Missing(_))) if !keys.requires(method, path) => {
             Ok(false)
         }
@@ -169,31 +172,31 @@ fn may_have_business_key(caller: &Caller, incoming: &Incoming) -> Result<bool, R
 }
 
 /// Refuses a request with a key whose headers could make it a different request at the origin.
-fn refuse_override_headers(caller: &Caller, incoming: &Incoming) -> Result<(), Rejection> {
-    match OverrideHeader::find(incoming.headers.iter(), &caller.config.scope) {
+fn refuse_override_headers(caller: &Caller, request: &HttpRequest) -> Result<(), Rejection> {
+    match OverrideHeader::find(request.headers.iter(), &caller.config.scope) {
         Some(header) => Err(Rejection::Invalid(header.to_string())),
         None => Ok(()),
     }
 }
 
 /// Refuses a GET or HEAD with a body, because the platform cannot forward one.
-async fn no_body(incoming: &Incoming) -> Result<(), Rejection> {
+async fn no_body(request: &HttpRequest) -> Result<(), Rejection> {
     const NO_BODY: &str =
         "A GET or HEAD request with a body cannot be forwarded. Send it without a body.";
-    if !matches!(incoming.method.as_str(), "GET" | "HEAD") {
+    if !matches!(request.method.as_str(), "GET" | "HEAD") {
         return Ok(());
     }
-    match incoming.read_body(0, &Reservation::of_request()).await {
+    match request.read_body(0, &Reservation::of_request()).await {
         Err(Rejection::BodyTooLarge(_)) => Err(Rejection::Invalid(NO_BODY.to_owned())),
         read => read.map(drop),
     }
 }
 
 /// Passes a request on without remembering it.
-async fn pass_through(caller: &Caller, incoming: &Incoming, read: Option<&[u8]>) -> Answer {
-    let request = OriginRequest::keyless(incoming, read, &caller.request_id);
-    let recourse = if incoming.is_write() { Recourse::LookUp } else { Recourse::Retry };
-    match origin::call(caller, request, &Deadline::never()).await {
+async fn pass_through(caller: &Caller, request: &HttpRequest, read: Option<&[u8]>) -> Answer {
+    let origin_request = OriginRequest::keyless(request, read, &caller.request_id);
+    let recourse = if request.is_write() { Recourse::LookUp } else { Recourse::Retry };
+    match origin::call(caller, origin_request, &Deadline::never()).await {
         Ok(answer) => answer.pass_on(),
         Err(_) => caller.reject(&Rejection::OriginUnreachable(recourse)),
     }
@@ -201,10 +204,10 @@ async fn pass_through(caller: &Caller, incoming: &Incoming, read: Option<&[u8]>)
 
 /// Returns the key of the header or of the form.
 fn key_of(
-    incoming: &Incoming,
+    request: &HttpRequest,
     in_form: Option<IdempotencyKey>,
 ) -> Result<IdempotencyKey, Rejection> {
-    let header = incoming.header("idempotency-key").map(IdempotencyKey::parse_header);
+    let header = request.header("idempotency-key").map(IdempotencyKey::parse_header);
     let header = header.transpose().map_err(Rejection::KeyMalformed)?;
     merge_keys(header, in_form).map_err(Rejection::FormKey)?.ok_or(Rejection::KeyMissing)
 }

@@ -1,7 +1,7 @@
 //! A request to the origin, made from the caller's request.
 
 use crate::http::headers;
-use crate::http::request::Incoming;
+use crate::http::request::HttpRequest;
 use futures_util::stream;
 use futures_util::{Stream, StreamExt};
 use oncekey::request::forward::{forwarded_headers, is_forwarded, is_read, may_be_repeated};
@@ -49,80 +49,80 @@ impl OriginRequest {
     /// Returns the request as it came, with a body that was read, and the headers by which the origin
     /// can deduplicate.
     pub(crate) fn once(
-        incoming: &Incoming,
+        request: &HttpRequest,
         body: &[u8],
         key: Option<&IdempotencyKey>,
         attempt: u32,
         request_id: &str,
     ) -> Self {
-        let mut request = Self::plain(incoming, request_id);
-        request.take_uncoded();
+        let mut forwarded = Self::plain(request, request_id);
+        forwarded.take_uncoded();
         if let Some(key) = key {
-            request.headers.set("idempotency-key", key.as_str());
+            forwarded.headers.set("idempotency-key", key.as_str());
         }
-        request.headers.set("idempotency-attempt", attempt.to_string());
-        request.body = match Payload::read(body) {
-            Payload::None if may_be_repeated(&request.method) => Payload::NoBytes,
+        forwarded.headers.set("idempotency-attempt", attempt.to_string());
+        forwarded.body = match Payload::read(body) {
+            Payload::None if may_be_repeated(&forwarded.method) => Payload::NoBytes,
             body => body,
         };
-        request
+        forwarded
     }
 
     /// Returns a look-up: a read with the caller's credentials and no other header of the caller.
     pub(crate) fn look_up(
-        incoming: &Incoming,
+        request: &HttpRequest,
         target: String,
         scope: &ScopeSources,
         request_id: &str,
     ) -> Self {
         let is_credential =
             |name: &str| matches!(name, "authorization" | "cookie") || scope.has_header(name);
-        let mut request = Self::plain(incoming, request_id);
-        request.method = "GET".to_owned();
-        request.target = target;
-        request.headers.retain(|name, _| {
+        let mut forwarded = Self::plain(request, request_id);
+        forwarded.method = "GET".to_owned();
+        forwarded.target = target;
+        forwarded.headers.retain(|name, _| {
             is_credential(name)
                 || matches!(name, "accept" | "x-request-id" | "forwarded")
                 || name.starts_with("x-forwarded-")
         });
-        request.take_uncoded();
-        request
+        forwarded.take_uncoded();
+        forwarded
     }
 
     /// Returns the request as it came. A body that was not `read` is passed on as a stream.
-    pub(crate) fn keyless(incoming: &Incoming, read: Option<&[u8]>, request_id: &str) -> Self {
-        let mut request = Self::plain(incoming, request_id);
+    pub(crate) fn keyless(request: &HttpRequest, read: Option<&[u8]>, request_id: &str) -> Self {
+        let mut forwarded = Self::plain(request, request_id);
         if let Some(read) = read {
-            request.body = Payload::read(read);
-        } else if !matches!(incoming.method.as_str(), "GET" | "HEAD")
-            && let Some(stream) = incoming.body_stream()
+            forwarded.body = Payload::read(read);
+        } else if !matches!(request.method.as_str(), "GET" | "HEAD")
+            && let Some(stream) = request.body_stream()
         {
             // The platform refuses a GET or HEAD with a body, even an empty one.
-            request.body = Payload::Stream(stream);
+            forwarded.body = Payload::Stream(stream);
         }
-        request
+        forwarded
     }
 
-    fn plain(incoming: &Incoming, request_id: &str) -> Self {
-        let mut headers = incoming.headers.clone();
+    fn plain(request: &HttpRequest, request_id: &str) -> Self {
+        let mut headers = request.headers.clone();
         headers.drop_connection_headers();
         headers.retain(|name, _| is_forwarded(name) && !is_path_override(name));
-        let target = match &incoming.query {
-            None => incoming.path.clone(),
-            Some(query) => format!("{}?{query}", incoming.path),
+        let target = match &request.query {
+            None => request.path.clone(),
+            Some(query) => format!("{}?{query}", request.path),
         };
-        let method = incoming.method.clone();
-        let gateway = incoming.origin.clone();
+        let method = request.method.clone();
+        let gateway = request.origin.clone();
         let body = Payload::None;
-        let came = incoming.headers_as_they_came();
-        let mut request = Self { method, target, gateway, headers, came, body };
-        request.headers.set("x-request-id", request_id);
-        if let Some((scheme, host)) = incoming.origin.split_once("://") {
+        let came = request.headers_as_they_came();
+        let mut forwarded = Self { method, target, gateway, headers, came, body };
+        forwarded.headers.set("x-request-id", request_id);
+        if let Some((scheme, host)) = request.origin.split_once("://") {
             for (name, value) in forwarded_headers(scheme, host) {
-                request.headers.set(name, value);
+                forwarded.headers.set(name, value);
             }
         }
-        request
+        forwarded
     }
 
     /// Asks for a response without a coding. Responses are kept decoded, because later callers may

@@ -3,13 +3,13 @@
 
 use crate::gateway::origin::{self, Deadline, OriginAnswer, OriginBody, OriginError};
 use crate::gateway::origin_request::OriginRequest;
-use crate::gateway::outcome::{Outcome, Work};
+use crate::gateway::outcome::{GatewayOutcome, Work};
 use crate::gateway::record::RecordHandle;
 use crate::gateway::replica;
 use crate::http::body_budget::Reservation;
 use crate::http::context::Caller;
 use crate::http::headers;
-use crate::http::request::Incoming;
+use crate::http::request::HttpRequest;
 use crate::http::response::Answer;
 use crate::shard::client::Patience;
 use futures_util::future::{Either, LocalBoxFuture, OptionFuture, join, pending, select};
@@ -37,7 +37,7 @@ const LOOK_UP: Millis = Millis::from_seconds(10);
 /// A write on its way through the gateway.
 pub(crate) struct WriteRun<'a> {
     pub(crate) caller: &'a Caller,
-    pub(crate) incoming: &'a Incoming,
+    pub(crate) request: &'a HttpRequest,
     pub(crate) body: Vec<u8>,
     pub(crate) write: Write,
     pub(crate) fingerprints: Fingerprints,
@@ -57,7 +57,7 @@ struct Own {
 
 impl WriteRun<'_> {
     /// Executes the write, unless a record or a limit says not to.
-    pub(crate) async fn execute(&self) -> Outcome {
+    pub(crate) async fn execute(&self) -> GatewayOutcome {
         let (mut flow, mut action) = WriteFlow::begin(self.write.clone(), clock::now());
         let mut own = None;
         let mut leases: LocalBoxFuture<'_, Infallible> = Box::pin(pending());
@@ -151,9 +151,10 @@ impl WriteRun<'_> {
         let deadline = Deadline::after(self.caller.config.origin_timeout);
         let (key, attempt) = (self.key.as_ref(), execution.attempt);
         let request_id = &self.caller.request_id;
-        let request = OriginRequest::once(self.incoming, &self.body, key, attempt, request_id);
+        let origin_request =
+            OriginRequest::once(self.request, &self.body, key, attempt, request_id);
         let called_at = clock::now();
-        let called = self.ask_origin(request, &deadline).await;
+        let called = self.ask_origin(origin_request, &deadline).await;
         self.caller.measure.executed(clock::now().since(called_at));
         panic::point("task");
         let (answer, body) = called.map_err(|error| match error {
@@ -178,19 +179,19 @@ impl WriteRun<'_> {
     /// is configured for it, or where the response proves nothing. The look-up has the caller's own
     /// credential, because there is no other.
     async fn look_up(&self, decision: &Decision) -> Option<StoredResponse> {
-        let (config, incoming) = (&self.caller.config, self.incoming);
+        let (config, request) = (&self.caller.config, self.request);
         let look_ups = match decision {
             Decision::OutcomeUnknown => &config.resolve,
             _ => &config.resolve_business_keys,
         };
-        let (method, path) = (&incoming.method, &incoming.path);
-        let content_type = incoming.header("content-type");
+        let (method, path) = (&request.method, &request.path);
+        let content_type = request.header("content-type");
         let look_up = look_ups.find(method, path, content_type, &self.body)?;
         let request_id = &self.caller.request_id;
         let target = look_up.target.clone();
-        let request = OriginRequest::look_up(incoming, target, &config.scope, request_id);
+        let origin_request = OriginRequest::look_up(request, target, &config.scope, request_id);
         let deadline = Deadline::after(LOOK_UP);
-        match self.ask_origin(request, &deadline).await {
+        match self.ask_origin(origin_request, &deadline).await {
             Ok((answer, body)) => {
                 let found = self.stored(&answer, &body);
                 Some(found).filter(|found| look_up.is_proved_by(found))
@@ -206,10 +207,10 @@ impl WriteRun<'_> {
     /// Calls the origin and reads as much of its response as is kept.
     async fn ask_origin(
         &self,
-        request: OriginRequest,
+        origin_request: OriginRequest,
         deadline: &Deadline,
     ) -> Result<(OriginAnswer, OriginBody), OriginError> {
-        let answer = origin::call(self.caller, request, deadline).await?;
+        let answer = origin::call(self.caller, origin_request, deadline).await?;
         let limit = self.caller.config.max_replay;
         let body = answer.read_body(limit, &self.caller.room, deadline).await?;
         Ok((answer, body))
@@ -232,7 +233,7 @@ impl WriteRun<'_> {
         }
     }
 
-    fn respond(&self, outcome: WriteOutcome, own: Option<Own>) -> Outcome {
+    fn respond(&self, outcome: WriteOutcome, own: Option<Own>) -> GatewayOutcome {
         let WriteOutcome { response, status, follow_ups } = outcome;
         let own = own.map(|Own { answer, body, is_kept }| {
             let answer = answer.with_body(body, &self.caller.room);
@@ -251,7 +252,7 @@ impl WriteRun<'_> {
         };
         let after = follow_ups.into_iter();
         let after = after.filter_map(|next| self.follow_up(next, status.as_ref())).collect();
-        Outcome { answer: answer.with_key_status(status.as_ref()), after }
+        GatewayOutcome { answer: answer.with_key_status(status.as_ref()), after }
     }
 
     /// Returns a stored response. Headers that are not UTF-8 come from the record that replayed it.

@@ -3,12 +3,12 @@
 //! The id of an event is its key, and its source is the scope. From `begin` on, an event is handled
 //! like a keyed write. Before its signature is checked, nothing is asked or stored.
 
-use crate::gateway::outcome::Outcome;
+use crate::gateway::outcome::GatewayOutcome;
 use crate::gateway::record::RecordHandle;
 use crate::gateway::run::WriteRun;
 use crate::http::body_budget::Reservation;
 use crate::http::context::Caller;
-use crate::http::request::Incoming;
+use crate::http::request::HttpRequest;
 use crate::shard::client::ShardClient;
 use crate::shard::protocol::{Subject, Whose};
 use oncekey::webhook::{self, WebhookMessage};
@@ -17,17 +17,20 @@ use oncekey::{Rejection, Scope, ScopedKey};
 use platform::clock;
 
 /// Responds to a delivery of an event.
-pub(crate) async fn handle(caller: &Caller, incoming: &Incoming) -> Result<Outcome, Rejection> {
+pub(crate) async fn handle(
+    caller: &Caller,
+    request: &HttpRequest,
+) -> Result<GatewayOutcome, Rejection> {
     let config = &caller.config;
-    let source = incoming.path.strip_prefix(webhook::PATH).unwrap_or_default();
+    let source = request.path.strip_prefix(webhook::PATH).unwrap_or_default();
     let secrets = config.webhook_sources.secrets_of(source).ok_or(Rejection::NotFound)?;
-    if incoming.method != "POST" {
+    if request.method != "POST" {
         return Err(Rejection::MethodNotAllowed("POST"));
     }
-    let message = WebhookMessage::read(|name| incoming.header(name), clock::now());
+    let message = WebhookMessage::read(|name| request.header(name), clock::now());
     let message = message.map_err(Rejection::Webhook)?;
     let reservation = Reservation::of_request();
-    let body = incoming.read_body(config.max_request, &reservation).await?;
+    let body = request.read_body(config.max_request, &reservation).await?;
     let id = message.verify(secrets, &body).map_err(Rejection::Webhook)?;
 
     let scope = Scope::of_source(source);
@@ -36,7 +39,7 @@ pub(crate) async fn handle(caller: &Caller, incoming: &Incoming) -> Result<Outco
     caller.measure.counts();
     let write_run = WriteRun {
         caller,
-        incoming,
+        request,
         body,
         write: Write {
             identity: Identity::Event,

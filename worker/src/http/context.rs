@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::http::body_budget::Reservation;
 use crate::http::cors;
 use crate::http::delivery::Delivery;
-use crate::http::request::Incoming;
+use crate::http::request::HttpRequest;
 use crate::http::response::{Answer, Body};
 use crate::metrics::Measure;
 use oncekey::caching::keep_private;
@@ -35,17 +35,17 @@ impl Caller {
     pub(crate) fn new(
         env: Env,
         config: Rc<Config>,
-        incoming: &Incoming,
+        request: &HttpRequest,
         request_id: String,
     ) -> Self {
-        let header = |name| incoming.header(name).map(str::to_owned);
+        let header = |name| request.header(name).map(str::to_owned);
         let (origin, accept) = (header("origin"), header("accept"));
-        let asked = if !incoming.is_write() || incoming.path.starts_with("/_oncekey/") {
+        let asked = if !request.is_write() || request.path.starts_with("/_oncekey/") {
             // Calls about keys and by operators can be repeated like reads.
             RequestKind::Read
-        } else if is_inbound(&incoming.path) {
+        } else if is_inbound(&request.path) {
             RequestKind::Event
-        } else if incoming.header("idempotency-key").is_some() {
+        } else if request.header("idempotency-key").is_some() {
             RequestKind::KeyedWrite
         } else {
             RequestKind::Write

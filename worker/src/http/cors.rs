@@ -3,7 +3,7 @@
 //! caller.
 
 use crate::config::CorsOrigins;
-use crate::http::request::Incoming;
+use crate::http::request::HttpRequest;
 use crate::http::response::{Answer, Body};
 use oncekey::HeaderList;
 
@@ -14,16 +14,16 @@ const EXPOSED: &str = "Idempotent-Replayed, Idempotency-State, Idempotency-Expir
 const ALLOWED: &str = "Idempotency-Key, Content-Type, X-Api-Key, Authorization";
 
 /// Returns the response to a preflight (Fetch standard, CORS protocol), if the gateway handles CORS.
-pub(crate) fn preflight(cors: &CorsOrigins, incoming: &Incoming) -> Option<Answer> {
-    let asked = incoming.header("access-control-request-method")?;
-    if incoming.method != "OPTIONS" || matches!(cors, CorsOrigins::Off) {
+pub(crate) fn preflight(cors: &CorsOrigins, request: &HttpRequest) -> Option<Answer> {
+    let asked = request.header("access-control-request-method")?;
+    if request.method != "OPTIONS" || matches!(cors, CorsOrigins::Off) {
         return None;
     }
     let mut answer = Answer::new(204, HeaderList::default(), Body::Bytes(Vec::new()));
-    let origin = incoming.header("origin");
+    let origin = request.header("origin");
     apply(cors, origin, &mut answer);
     if allowed_origin(cors, origin).is_some() {
-        let asked_for = incoming.header("access-control-request-headers");
+        let asked_for = request.header("access-control-request-headers");
         // Header names are ASCII. Other text must not get into the log (`headers.rs`).
         let headers = asked_for.filter(|names| names.is_ascii()).unwrap_or(ALLOWED);
         answer.set("access-control-allow-methods", asked);

@@ -20,7 +20,7 @@ const LOOK: Millis = Millis::from_seconds(1);
 const WHOLE_BODY: Millis = Millis::from_seconds(120);
 
 /// A request whose body was not read.
-pub(crate) struct Incoming {
+pub(crate) struct HttpRequest {
     pub(crate) method: String,
     /// Scheme and host of the URL that the caller used: `https://shop.example`.
     pub(crate) origin: String,
@@ -33,7 +33,7 @@ pub(crate) struct Incoming {
     request: Request,
 }
 
-impl Incoming {
+impl HttpRequest {
     pub(crate) fn new(request: Request) -> Self {
         let raw = request.inner();
         // The platform's own reading, with dot segments resolved, is what `fetch` sends. The path that

@@ -11,7 +11,7 @@ pub(crate) use report::tell;
 use crate::http::body_budget;
 use oncekey::write_result::WriteResult;
 use oncekey::{Millis, UnixMillis};
-use platform::json::writer::Shown;
+use platform::json::writer::JsonObject;
 use platform::{clock, random};
 use std::cell::{Cell, RefCell};
 
@@ -72,15 +72,15 @@ impl Measure {
 pub(crate) fn isolate() -> String {
     let held = body_budget::held();
     let held =
-        held.into_iter().fold(Shown::new(), |all, (of, bytes)| all.integer(of, bytes as i64));
+        held.into_iter().fold(JsonObject::new(), |all, (of, bytes)| all.integer(of, bytes as i64));
     COUNTERS.with_borrow_mut(|counters| {
         if counters.isolate.is_empty() {
             counters.isolate = random::id::<4>("");
         }
         let counts = WriteResult::LABELS.iter().zip(counters.results);
         let counts =
-            counts.fold(Shown::new(), |all, (name, count)| all.integer(name, count as i64));
-        let shown = Shown::new().text("id", &counters.isolate);
-        shown.json("keyed_writes", &counts.finish()).json("held_bytes", &held.finish()).finish()
+            counts.fold(JsonObject::new(), |all, (name, count)| all.integer(name, count as i64));
+        let json = JsonObject::new().text("id", &counters.isolate);
+        json.json("keyed_writes", &counts.finish()).json("held_bytes", &held.finish()).finish()
     })
 }

@@ -6,7 +6,8 @@
 use crate::http::body_budget::Reservation;
 use crate::http::context::Caller;
 use crate::shard::protocol::{
-    Call, CallContext, Decided, Message, Operation, Query, Request, UNREADABLE, VERSION, Whose,
+    CallContext, Decided, Envelope, Operation, Query, Request, ShardCall, UNREADABLE, VERSION,
+    Whose,
 };
 use futures_util::future::join_all;
 use oncekey::{Millis, Rejection, ScopedKey};
@@ -117,7 +118,7 @@ impl ShardClient {
     ) -> std::result::Result<Decided<O::Decision>, NoReply> {
         let (whose, request_id) = (self.whose, self.request_id.clone());
         let context = CallContext { whose, request_id, attempt: self.attempt.get() };
-        let call = Call { name: self.name, operation: operation.into(), context };
+        let call = ShardCall { name: self.name, operation: operation.into(), context };
         let reply = self.repeat(&encode(Request::Call(call)), patience).await?;
         minicbor::decode(&reply).map_err(|_| NoReply::Unavailable)
     }
@@ -209,7 +210,7 @@ pub(crate) async fn ask<Q: Query>(
 
 fn encode(request: Request) -> Vec<u8> {
     // Writing to a vector cannot fail.
-    minicbor::to_vec(Message { version: VERSION, request }).unwrap_or_default()
+    minicbor::to_vec(Envelope { version: VERSION, request }).unwrap_or_default()
 }
 
 fn shard(env: &Env, number: u8) -> Result<DurableObject> {

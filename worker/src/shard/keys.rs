@@ -4,7 +4,7 @@ use super::replay_counts::Replays;
 use crate::shard::protocol::{KeyEntry, KeyQuery};
 use oncekey::codec::hex::hex;
 use oncekey::{KeyState, Record, State, UnixMillis};
-use platform::json::writer::Shown;
+use platform::json::writer::JsonObject;
 use worker::{Result, SqlStorage, SqlStorageValue};
 
 /// How many records one call reads. Open records have an index; of the others, the newest are read.
@@ -71,7 +71,7 @@ fn entry(row: &[SqlStorageValue], replays: &Replays, now: UnixMillis) -> Option<
         State::InFlight { lease_until, .. } => Some(lease_until),
         _ => None,
     };
-    let shown = Shown::new()
+    let json = JsonObject::new()
         .text("key", &hex(name))
         .text("of", of)
         .maybe("scope", scope)
@@ -86,7 +86,7 @@ fn entry(row: &[SqlStorageValue], replays: &Replays, now: UnixMillis) -> Option<
         .maybe_time("completed_at", status.completed_at)
         .maybe_time("expires_at", status.expires_at)
         .json("replays", replays.shown(name).as_deref().unwrap_or("null"));
-    Some(KeyEntry { created_at: record.created_at, state: status.state, json: shown.finish() })
+    Some(KeyEntry { created_at: record.created_at, state: status.state, json: json.finish() })
 }
 
 /// Returns the column that marks a record without a response, which may need attention.

@@ -22,8 +22,8 @@ use platform::clock;
 use platform::durable_object::LENGTH;
 use platform::panic;
 use protocol::{
-    AnyOperation, Begin, Call, CallContext, Complete, Decided, Fail, Inspect, Message, NOT_STORED,
-    Operation, Peek, Renew, Settle, UNKNOWN_MESSAGE, UNREADABLE, VERSION, Void,
+    AnyOperation, Begin, CallContext, Complete, Decided, Envelope, Fail, GetStatus, NOT_STORED,
+    Operation, Peek, Renew, Settle, ShardCall, UNKNOWN_MESSAGE, UNREADABLE, VERSION, Void,
 };
 use replay_counts::Replays;
 use std::cell::Cell;
@@ -84,7 +84,7 @@ async fn contained<T: 'static>(work: impl Future<Output = Result<T>> + 'static) 
 impl Inner {
     async fn serve(&self, message: &[u8], odd: &web_sys::Headers) -> Result<Response> {
         self.store.migrate()?;
-        let message = minicbor::decode::<Message>(message);
+        let message = minicbor::decode::<Envelope>(message);
         match message.ok().filter(|message| message.version == VERSION).map(|known| known.request) {
             Some(protocol::Request::Call(call)) => self.reply(call, odd).await,
             Some(protocol::Request::Rows(query)) => {
@@ -99,7 +99,7 @@ impl Inner {
         }
     }
 
-    async fn reply(&self, call: Call, odd: &web_sys::Headers) -> Result<Response> {
+    async fn reply(&self, call: ShardCall, odd: &web_sys::Headers) -> Result<Response> {
         panic::point("object");
         let (reply, due_at) = self.carry_out(call, odd)?;
         if due_at.is_some_and(|due_at| due_at.as_u64() < self.alarm_at.get()) {
@@ -145,11 +145,11 @@ impl Inner {
     /// Reads the record, decides, and writes. Returns the reply, and when the written record is due.
     fn carry_out(
         &self,
-        call: Call,
+        call: ShardCall,
         odd: &web_sys::Headers,
     ) -> Result<(Response, Option<UnixMillis>)> {
         let refuse = |status| Ok((Response::empty()?.with_status(status), None));
-        let Call { name, operation, context } = call;
+        let ShardCall { name, operation, context } = call;
         let name = name.as_bytes();
         let record = match self.store.read(name)?.transpose() {
             Ok(record) => record,
@@ -221,9 +221,9 @@ impl Inner {
             AnyOperation::Peek(Peek(fingerprints)) => {
                 decided::<Peek>(lifecycle::peek(record, &fingerprints, now))
             }
-            AnyOperation::Inspect(Inspect) => {
+            AnyOperation::GetStatus(GetStatus) => {
                 let status = record.and_then(|record| record.status(now));
-                decided::<Inspect>(Step { decision: (), status, next: Next::Keep, change: None })
+                decided::<GetStatus>(Step { decision: (), status, next: Next::Keep, change: None })
             }
         }
     }

@@ -25,7 +25,7 @@ pub(crate) const NOT_STORED: u16 = 507;
 
 /// A message to a shard.
 #[derive(Debug, Encode, Decode)]
-pub(crate) struct Message {
+pub(crate) struct Envelope {
     #[n(0)]
     pub(crate) version: u32,
     #[n(1)]
@@ -36,7 +36,7 @@ pub(crate) struct Message {
 pub(crate) enum Request {
     /// An operation on one record.
     #[n(0)]
-    Call(#[n(0)] Call),
+    Call(#[n(0)] ShardCall),
     /// Asks for rows of the journal.
     #[n(1)]
     Rows(#[n(0)] RowQuery),
@@ -47,7 +47,7 @@ pub(crate) enum Request {
 
 /// A call about one record.
 #[derive(Debug, Encode, Decode)]
-pub(crate) struct Call {
+pub(crate) struct ShardCall {
     #[n(0)]
     pub(crate) name: ScopedKey,
     #[n(1)]
@@ -120,7 +120,7 @@ operations! {
     3 Fail -> Completion,
     4 Void -> (),
     5 Settle -> Settling,
-    6 Inspect -> (),
+    6 GetStatus -> (),
     7 Peek -> Option<Decision>,
 }
 
@@ -163,7 +163,7 @@ pub(crate) struct Settle {
 }
 
 #[derive(Debug, Encode, Decode)]
-pub(crate) struct Inspect;
+pub(crate) struct GetStatus;
 
 /// Returns what `Begin` would decide, and changes nothing.
 #[derive(Debug, Encode, Decode)]

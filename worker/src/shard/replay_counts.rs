@@ -4,7 +4,7 @@
 //! database. Replays by a replica are not counted.
 
 use oncekey::UnixMillis;
-use platform::json::writer::Shown;
+use platform::json::writer::JsonObject;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -40,7 +40,7 @@ impl Replays {
     pub(super) fn shown(&self, name: &[u8]) -> Option<String> {
         let of = self.of.borrow();
         let tally = of.get(name)?;
-        let shown = Shown::new().integer("count", tally.count.into());
-        Some(shown.time("last_at", tally.last_at).time("since", self.since).finish())
+        let json = JsonObject::new().integer("count", tally.count.into());
+        Some(json.time("last_at", tally.last_at).time("since", self.since).finish())
     }
 }

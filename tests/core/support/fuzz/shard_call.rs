@@ -12,7 +12,7 @@ use oncekey::{Change, Next, Record, Step};
 mod protocol;
 
 use protocol::{
-    AnyOperation, Begin, Complete, Decided, Fail, Inspect, Message, Operation, Peek, Renew,
+    AnyOperation, Begin, Complete, Decided, Envelope, Fail, GetStatus, Operation, Peek, Renew,
     Request, Settle, Void,
 };
 
@@ -22,7 +22,7 @@ pub(crate) fn check(bytes: &[u8]) {
     };
     let length = usize::from(u16::from_le_bytes(*length)).min(rest.len());
     let (record, message) = rest.split_at(length);
-    let Ok(message) = minicbor::decode::<Message>(message) else {
+    let Ok(message) = minicbor::decode::<Envelope>(message) else {
         return;
     };
     check_copy(&message);
@@ -60,9 +60,9 @@ fn decide(operation: &AnyOperation, record: Option<Record>) -> (Next, Option<Cha
         AnyOperation::Settle(Settle { settlement, .. }) => {
             replied::<Settle>(lifecycle::settle(record, settlement.clone(), NOW))
         }
-        AnyOperation::Inspect(Inspect) => {
+        AnyOperation::GetStatus(GetStatus) => {
             let status = record.and_then(|record| record.status(NOW));
-            replied::<Inspect>(Step { decision: (), status, next: Next::Keep, change: None })
+            replied::<GetStatus>(Step { decision: (), status, next: Next::Keep, change: None })
         }
         AnyOperation::Peek(Peek(fingerprints)) => {
             replied::<Peek>(lifecycle::peek(record, fingerprints, NOW))

@@ -5,15 +5,15 @@ use crate::clock;
 use oncekey::UnixMillis;
 
 /// Writes a JSON object.
-pub struct Shown(String);
+pub struct JsonObject(String);
 
-impl Default for Shown {
+impl Default for JsonObject {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Shown {
+impl JsonObject {
     /// Begins an empty object.
     pub fn new() -> Self {
         Self("{".to_owned())
