@@ -47,7 +47,7 @@ pub struct Change {
     pub cause: Option<Cause>,
     /// The state of the key after the call; `None` if it has no record.
     pub state: Option<KeyState>,
-    /// When the record was begun, where there is one.
+    /// When the record was created; `None` if the key has no record.
     pub created_at: Option<UnixMillis>,
 }
 
@@ -71,7 +71,7 @@ pub enum LifecycleCall {
 /// What a call did to a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChangeKind {
-    /// An attempt took the key from an attempt whose lease had died and whose outcome is unknown.
+    /// An attempt took the key from an attempt whose lease had expired and whose outcome is unknown.
     Overtook,
     /// The key has its response.
     Completed,
@@ -85,7 +85,7 @@ pub enum ChangeKind {
     LateSuccess,
     /// A response came too late to count.
     LateIgnored,
-    /// The caller gave the key up.
+    /// The caller voided the key.
     Voided,
     /// An operator or a look-up decided an unknown outcome.
     Settled,
@@ -121,7 +121,7 @@ pub enum Decision {
     /// The key belongs to another request.
     #[n(5)]
     Mismatch,
-    /// The caller gave the key up.
+    /// The caller voided the key.
     #[n(6)]
     KeyVoided,
     /// The key's response has expired, and the policy refuses expired keys.
@@ -135,7 +135,7 @@ pub struct Execution {
     /// The attempt's number, from 1.
     #[n(0)]
     pub attempt: u32,
-    /// How long the lease is.
+    /// The length of the lease.
     #[n(1)]
     pub lease: Millis,
 }
@@ -196,7 +196,7 @@ pub enum Settlement {
     Executed(#[n(0)] StoredResponse),
 }
 
-/// Whether a settlement was taken.
+/// Whether a settlement was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Settling {
@@ -210,8 +210,8 @@ pub enum Settling {
 
 impl Execution {
     /// Returns whether the origin may be called at `now` if `begin` was first sent at `sent_at`, both by
-    /// the caller's own clock. After half the lease it may not: another attempt may own the key by the
-    /// time that the request arrives.
+    /// the caller's own clock. It may not be called after half the lease, because another attempt may
+    /// own the key by the time the request arrives.
     pub fn may_dispatch(&self, sent_at: UnixMillis, now: UnixMillis) -> bool {
         now.since(sent_at) < self.lease.half()
     }

@@ -1,4 +1,4 @@
-//! Errors for callers: why a request gets no response of the origin, as a status and a body in two
+//! Errors for callers: why a request gets no response from the origin, as a status and a body in two
 //! dialects.
 
 use crate::business_key::BusinessKey;
@@ -18,7 +18,7 @@ pub enum Dialect {
     Ietf,
 }
 
-/// Why a request gets no response of the origin.
+/// Why a request gets no response from the origin.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Rejection {
@@ -32,7 +32,7 @@ pub enum Rejection {
     BodyUnreadable,
     /// The body is larger than this many bytes.
     BodyTooLarge(u64),
-    /// The request does not say whose key it is.
+    /// The scope of the key cannot be read from the request.
     NoScope(ScopeError),
     /// The webhook was not accepted.
     Webhook(WebhookError),
@@ -82,7 +82,7 @@ pub enum Rejection {
     MethodNotAllowed(&'static str),
     /// The request is invalid. Holds the message.
     Invalid(String),
-    /// A setting is wrong. Holds which one, and what it may be.
+    /// A setting is wrong. Holds the name of the setting and the values that it accepts.
     Misconfigured(String),
     /// The outcome is not unknown, so it cannot be settled.
     NothingToSettle,
@@ -177,7 +177,7 @@ impl Rejection {
         let mut last = Vec::from_iter(business_key.map(|key| ("param", json_string(&key.param()))));
         last.push(("request_id", json_string(request_id)));
         fields.extend(last.iter().cloned());
-        // SDKs for Stripe-like APIs take a body without this member for a success.
+        // SDKs for Stripe-like APIs treat a body without this member as a success.
         let mut error = vec![("type", json_string(code)), ("code", json_string(code))];
         error.push(("message", json_string(&message)));
         error.append(&mut last);
@@ -235,7 +235,7 @@ impl Rejection {
     fn message(&self) -> String {
         let text = match self {
             Self::KeyMissing => {
-                "This request needs an Idempotency-Key header. Send a UUID, and the same one with every retry."
+                "This request needs an Idempotency-Key header. Send a UUID, and send the same UUID with every retry."
             }
             Self::KeyMalformed(error) => return error.to_string(),
             Self::FormKey(error) => return error.to_string(),
@@ -246,7 +246,7 @@ impl Rejection {
             }
             Self::BodyTooLarge(limit) => {
                 return format!(
-                    "The request body is larger than {limit} bytes. Send a smaller one."
+                    "The request body is larger than {limit} bytes. Send a smaller body."
                 );
             }
             Self::Mismatch => {
@@ -328,7 +328,7 @@ impl Rejection {
 const PROBLEM_JSON: &str = "application/problem+json";
 
 impl Recourse {
-    /// Returns the rest of a message that begins with why there is no response.
+    /// Returns the second half of a message. The first half says why there is no response.
     const fn text(self) -> &'static str {
         match self {
             Self::Retry => ". Send the request again.",

@@ -1,9 +1,10 @@
-//! **oncekey**: an idempotency key names one intent, and an intent gets one response.
+//! **oncekey**: idempotency keys for the edge and the browser. A client sends the same key with each
+//! retry of a request, and the request gets one response.
 //!
-//! This crate is the core that holds all rules. It has no clock and no randomness and does no I/O:
-//! `now`, random bytes and stored records are arguments, and a call returns a decision and the record
-//! to store. A shell carries the decision out: a Worker, a web page, or a test with a model of the
-//! world.
+//! This crate is the core and holds all the rules. It has no clock and no randomness and does no I/O:
+//! the current time, random bytes and stored records are arguments, and a call returns a decision and
+//! the record to store. A *shell* carries the decision out: a Worker, a web page, or a test with a
+//! model of the world.
 //!
 //! Read `lifecycle.rs` first: it opens with the rules and the transition table.
 //!
@@ -36,15 +37,22 @@
 //! | record | everything that is stored for a key |
 //! | attempt | one try to execute a request, named by a random token |
 //! | lease | the time for which an attempt owns a key; the attempt renews it |
-//! | overtaken | an attempt whose lease died, and whose key another attempt took |
+//! | overtaken | an attempt that lost its key to another attempt after its lease had expired |
 //! | outcome | whether the request was executed, and with which response |
-//! | unknown | an outcome that nobody knows: the request may have been executed |
+//! | unknown | an outcome that the record does not know: the request may have been executed |
 //! | hold, retry | the two policies for an unknown outcome: refuse, or execute again |
 //! | settle | to decide an unknown outcome, by an operator or a look-up at the origin |
-//! | void | to give up a key so that its request is never executed |
+//! | void | to make a key unusable, so that its request is never executed |
 //! | replay | to respond with the stored response |
 //! | retention | how long a response is kept |
-//! | business key | a member of the body, such as an order number, that names an object for good |
+//! | business key | a member of the body, such as an order number, that identifies an object permanently |
+//! | origin | the API behind the gateway, which executes the requests |
+//! | shard | the store that holds a record: in the Worker, one of 256 Durable Objects |
+//! | replica | copies of stored responses, read while a shard is slow or unavailable |
+//! | sweep | the periodic work of a store: it removes the records that have expired |
+//! | tombstone | what is left of an expired record whose key is refused |
+//! | intent | in a client: one operation with its payload, such as the payment of an order |
+//! | mint | to make a new key; a UUIDv7 contains the time when it was minted |
 
 pub mod business_key;
 pub mod client;
@@ -94,17 +102,17 @@ pub mod codec;
 #[doc(hidden)]
 pub mod should_retry;
 
-// Whose key, and which.
+// A key and its scope.
 pub use key::{IdempotencyKey, KeyError};
 pub use scope::{Scope, ScopeError, ScopeSources, ScopedKey};
 
-// Which request.
+// The identity of a request.
 pub use business_key::{BusinessKey, BusinessKeys};
 pub use canonical::JsonPointer;
 pub use fingerprint::{Fingerprint, FingerprintSecrets, Fingerprints};
 pub use lookup::LookUps;
 
-// What a call decides, under which policy.
+// Calls, decisions and policies.
 pub use decision::{
     Change, ChangeKind, Completion, Decision, Execution, FailCause, LifecycleCall, Next, Renewal,
     Settlement, Settling, Step,
@@ -112,12 +120,12 @@ pub use decision::{
 pub use lifecycle::Attempt;
 pub use policy::{ExpiredKey, Policy, ResponseClass, UnknownOutcome};
 
-// What is stored.
+// Stored data.
 pub use header_list::HeaderList;
 pub use record::{KeyState, KeyStatus, Record, RecordError, State, Token};
 pub use response::StoredResponse;
 
-// What the caller gets.
+// Errors for callers.
 pub use error::{Dialect, ErrorResponse, Recourse, Rejection};
 
 pub use time::{Millis, UnixMillis};

@@ -1,18 +1,18 @@
 //! The life of a key: what each call does in each state.
 //!
 //! These functions decide; they read no clock and touch no store. A caller reads the record, calls a
-//! function, and stores what the function returns, with nothing in between.
+//! function and stores what the function returns. Nothing else may change the record in between.
 //!
 //! # The rules
 //!
-//! 1. One attempt at a time owns a key, as long as its lease lives.
+//! 1. At most one attempt owns a key, and no other attempt can take the key before its lease expires.
 //! 2. Once an attempt *may* have been executed, the key never counts as untouched again
 //!    (`maybe_executed`), whatever later attempts return.
 //! 3. The first final response is the key's response and never changes.
-//! 4. An overtaken attempt can change one thing: it may bring the first success to a key that has no
-//!    response.
-//! 5. An attempt that has ended changes nothing any more, however often its calls arrive. An earlier
-//!    attempt never begins again.
+//! 4. An overtaken attempt can change one thing: if the key has no response yet, a success (2xx) of
+//!    the attempt becomes the key's response.
+//! 5. An attempt that has ended changes nothing any more, even if its calls arrive again. An attempt
+//!    that has ended or was overtaken never begins again.
 //!
 //! # The table
 //!
@@ -21,37 +21,38 @@
 //! | absent | Execute → InFlight | – | RecordGone | RecordGone | → Voided |
 //! | InFlight, alive | InProgress (same token: Execute) | → by its status | 2xx → Completed, else LeaseLost | → Unknown or Released | unchanged |
 //! | InFlight, dead | as Unknown | → by its status | 2xx → Completed, else LeaseLost | → Unknown or Released | unchanged |
-//! | Unknown | `retry`: Execute; `hold`: OutcomeUnknown | – | 2xx → Completed, else LeaseLost | – | unchanged |
+//! | Unknown | policy `retry`: Execute; policy `hold`: OutcomeUnknown | – | 2xx → Completed, else LeaseLost | – | unchanged |
 //! | Released | Execute → InFlight | – | 2xx → Completed, else LeaseLost | – | → Voided, unless `maybe_executed` |
 //! | Completed | Replay or NotReplayable | – | LeaseLost | – | unchanged |
 //! | Voided | KeyVoided | – | LeaseLost | – | unchanged |
 //! | Expired | KeyExpired | – | LeaseLost | – | unchanged |
 //!
-//! By its status ([`ResponseClass`](crate::ResponseClass)): final → Completed; not executed → Released, or
-//! Unknown when `maybe_executed`; unknown → Unknown; repeat elsewhere → absent, or Unknown when
-//! `maybe_executed`.
+//! *Alive* and *dead* are an attempt before and after the end of its lease. *By its status* means by
+//! the [`ResponseClass`](crate::ResponseClass) of the response: final → Completed; not executed →
+//! Released, or Unknown when `maybe_executed`; unknown → Unknown; repeat elsewhere → absent, or Unknown
+//! when `maybe_executed`.
 //!
-//! An attempt that has ended or was overtaken gets the current decision when its `begin` or its end
-//! arrives late. An attempt whose token the record does not know gets `InProgress` and must retry,
-//! because the record may now belong to another request.
+//! An attempt that has ended or was overtaken gets the current decision when its `begin`, `complete` or
+//! `fail` arrives late. An attempt whose token the record does not know gets `InProgress` and must
+//! retry, because the record may now belong to another request.
 //!
-//! [`peek`] returns what `begin` would return, and begins nothing. Each branch also says what it means
-//! for the [`journal`](crate::journal), in [`Step::change`].
+//! [`peek`] returns what `begin` would return, and begins nothing. [`Step::change`] is the row that a
+//! call adds to the [`journal`](crate::journal).
 //!
 //! # Business keys
 //!
 //! A business key has a record of its own, under the policy
-//! [`ExpiredKey::Remember`](crate::ExpiredKey::Remember). It differs from the table in this:
+//! [`ExpiredKey::Remember`](crate::ExpiredKey::Remember). It differs from the table above:
 //!
 //! | state | what differs |
 //! |---|---|
-//! | InFlight, Unknown | a final response that is no 2xx counts as not executed: only a success binds a business key |
-//! | Released | belongs to no request, so another request executes too; expires after the retention |
-//! | Completed | after the retention NotReplayable, for good: status, resource and fingerprint stay |
+//! | InFlight, Unknown | a final response other than a 2xx counts as not executed: only a success binds a business key to its request |
+//! | Released | the key belongs to no request, so a different request gets Execute too; the record expires after the retention |
+//! | Completed | after the retention always NotReplayable: status, resource and fingerprint are kept, the rest is removed |
 //! | Unknown, Voided | never expire |
 //!
-//! An attempt that ended before the business key went to another request gets `Recorded`, and nothing
-//! of the other request.
+//! If the business key now belongs to another request, an attempt that ended before gets `Recorded`,
+//! and learns nothing about the other request.
 
 mod attempt;
 mod end;
@@ -85,6 +86,7 @@ pub fn begin(record: Option<Record>, attempt: &Attempt<'_>, now: UnixMillis) -> 
     let Some(record) = unless_gone(record, now) else {
         return begin_absent(attempt, change, now);
     };
+    // 2. and 3. A voided key, and a key of another request, are refused: see `refusal`.
     if let Some(decision) = refusal(&record, attempt.fingerprints, now) {
         // A business key under which nothing was executed belongs to no request: another request
         // begins anew.
@@ -109,7 +111,7 @@ pub fn begin(record: Option<Record>, attempt: &Attempt<'_>, now: UnixMillis) -> 
         // An attempt that has ended or was overtaken does not begin again; otherwise its late calls
         // would count as the owner's.
         _ if record.earlier.contains(attempt.token) => current(record, now),
-        // 6. An attempt whose lease has died may have been dispatched.
+        // 6. An attempt whose lease has expired may have been dispatched.
         // 7. A request that may have been executed is executed again only where the policy says so.
         State::InFlight { .. } | State::Unknown { .. } => match record.policy.unknown_outcome {
             UnknownOutcome::Retry => {
@@ -123,8 +125,8 @@ pub fn begin(record: Option<Record>, attempt: &Attempt<'_>, now: UnixMillis) -> 
     }
 }
 
-/// Returns what a new attempt's `begin` would return; `None` if the attempt would execute. Nothing is
-/// begun.
+/// Returns what a new attempt's `begin` would return; `None` if the attempt would execute. The record
+/// stays as it is.
 pub fn peek(
     record: Option<Record>,
     fingerprints: &Fingerprints,
@@ -152,10 +154,10 @@ pub fn peek(
     Step { decision: Some(decision), status, next, change }
 }
 
-/// Renews the lease of the attempt that owns the key.
+/// Renews the lease of the attempt that owns the key: it expires one [`Policy::lease`] from `now`.
 pub fn renew(record: Option<Record>, token: Token, now: UnixMillis) -> Step<Renewal> {
     match unless_gone(record, now) {
-        // Even a dead lease is renewed as long as no other attempt took the key over.
+        // Even an expired lease is renewed if no other attempt has taken the key.
         Some(mut record) if record.life(now) == Life::Live && owns(&record, token) => {
             let lease_until = now.plus(record.policy.lease);
             record.state = State::InFlight { token, lease_until };
@@ -181,8 +183,8 @@ pub fn complete(
         record.earlier.note_ended(token);
         return record_response(record, response, now);
     }
-    // An overtaken attempt may bring the first success, because a success proves what was executed.
-    // The record must know the attempt: an unknown attempt may be at another request.
+    // The first success counts even if the attempt was overtaken, because it proves what was executed.
+    // The record must know the attempt: an attempt that it does not know may belong to another request.
     let has_no_response = matches!(
         record.state,
         State::InFlight { .. } | State::Unknown { .. } | State::Released { .. }
@@ -231,8 +233,8 @@ pub fn fail(
     write(Completion::Recorded, record, Some(change), now)
 }
 
-/// Gives the key up for its caller. Only the state `voided` in the result proves that nothing was
-/// executed and nothing will be.
+/// Voids the key, if it is certain that nothing was executed. Only the state `voided` in
+/// [`Step::status`] proves that nothing was executed and nothing will be.
 pub fn void(
     record: Option<Record>,
     minted_at: Option<UnixMillis>,
@@ -268,7 +270,7 @@ pub fn settle(record: Option<Record>, settlement: Settlement, now: UnixMillis) -
     let status = record.as_ref().and_then(|record| record.status(now));
     match record {
         Some(mut record) if status.as_ref().is_some_and(|s| s.state == KeyState::Unknown) => {
-            // This ends the attempt that left the outcome unknown; only its success may still come.
+            // The attempt that left the outcome unknown loses the key. Only its success still counts.
             dispossess(&mut record);
             let change = |record: &Record| {
                 Change::new(LifecycleCall::Settle, ChangeKind::Settled, record, now)
@@ -291,8 +293,9 @@ pub fn settle(record: Option<Record>, settlement: Settlement, now: UnixMillis) -
     }
 }
 
-/// Decides what the sweep does with a record: `Keep` it until it is due (look again at
-/// [`Record::due_at`]), `Write` what is left of it, which may be a tombstone, or `Remove` it.
+/// Decides what the sweep does with a record: [`Next::Keep`] until the record is due (see
+/// [`Record::due_at`]), [`Next::Write`] for what is left of it, which may be a tombstone, or
+/// [`Next::Remove`].
 pub fn expire(record: Record, now: UnixMillis) -> Step<()> {
     let change = forgotten(&record, LifecycleCall::Expire, now);
     match (record.life(now), record.due_at()) {

@@ -10,18 +10,18 @@ use crate::time::UnixMillis;
 /// An attempt that wants to execute a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt<'a> {
-    /// The request.
+    /// The fingerprints of the request.
     pub fingerprints: &'a Fingerprints,
-    /// What distinguishes this attempt from every other; the same for a repeated call.
+    /// The attempt's random token. Repeated calls of one attempt have the same token.
     pub token: Token,
-    /// When the key was made, if the key says so.
+    /// When the key was made; `None` if the key does not contain the time.
     pub minted_at: Option<UnixMillis>,
-    /// Today's policy, for a new record.
+    /// The current policy, for a new record. An existing record keeps its own.
     pub policy: &'a Policy,
 }
 
-/// Returns the decision of checks 1 to 3, which every attempt at this request gets; `None` if the
-/// request passes them.
+/// Returns the decision that refuses every attempt to execute this request: the key has expired, was
+/// voided, or belongs to another request. Returns `None` if the request is not refused.
 pub(super) fn refusal(
     record: &Record,
     fingerprints: &Fingerprints,
@@ -34,12 +34,13 @@ pub(super) fn refusal(
     if matches!(record.state, State::Voided { .. }) {
         return Some(Decision::KeyVoided);
     }
-    // 3. The key belongs to one request. This comes before all other checks: waiting would not help.
+    // 3. The key belongs to one request. This is checked before the state, because a retry of another
+    // request would not help.
     match record.fingerprint.as_ref().map(|stored| fingerprints.compare(stored)) {
         Some(Comparison::Same) => None,
         Some(Comparison::Unlisted) => {
-            // Nobody knows whether it is the same request. A business key does not even show the
-            // status: a client would take that for "it is the same, look the object up".
+            // The requests cannot be compared. For a business key not even the status is returned,
+            // because a client would read it as "the request is the same, look up the object".
             let http_status = response_status(record).filter(|_| !record.remembers());
             Some(Decision::NotReplayable { http_status, resource: None })
         }
@@ -63,14 +64,15 @@ pub(super) fn begin_anew(
     execute(Record { earlier: record.earlier, ..new_record(attempt, now) }, attempt, now)
 }
 
-/// Decides for a key without a record that counts. `change` says what was forgotten under the key.
+/// Begins a key whose record is missing or counts as absent. `change` is the journal's change for a
+/// record that was forgotten.
 pub(super) fn begin_absent(
     attempt: &Attempt<'_>,
     change: Option<Change>,
     now: UnixMillis,
 ) -> Step<Decision> {
     let refuses = attempt.policy.expired_key == ExpiredKey::Refuse;
-    // The time in the key serves as a tombstone that needs no storage.
+    // The time in the key shows that the key has expired, even without a stored tombstone.
     if refuses && is_older_than_retention(attempt.minted_at, attempt.policy, now) {
         return expired_unseen(attempt.minted_at, Decision::KeyExpired, now);
     }
@@ -132,8 +134,9 @@ fn is_older_than_retention(
     minted_at.is_some_and(|minted_at| now.since(minted_at) > limit)
 }
 
-/// Returns whether a key that is absent at `now` may have had a response that has expired. Here the
-/// tolerance works the other way: the clock that made the key may be ahead of ours.
+/// Returns whether a key that is absent at `now` may have had a response that has expired. Unlike
+/// `is_older_than_retention`, this adds the tolerance to the age, because the clock that made the key
+/// may have been ahead of this one.
 pub(super) fn may_be_forgotten(
     minted_at: Option<UnixMillis>,
     policy: &Policy,

@@ -53,7 +53,7 @@ pub(super) fn kind_of_end(record: &Record) -> ChangeKind {
     }
 }
 
-/// Returns what the journal says of a response that came too late to count; `None` if the end of its
+/// Returns the journal's change for a response that came too late to count; `None` if the end of its
 /// attempt is recorded already.
 pub(super) fn too_late(
     record: Option<&Record>,
@@ -114,9 +114,9 @@ pub(super) fn not_ended(
     Err(Box::new(step))
 }
 
-/// Decides for a repeated call of an attempt whose end is recorded. If another attempt has brought the
-/// key's response meanwhile, the caller gets that response: with the state `completed`, its own
-/// refusal would read as the key's response.
+/// Decides for a repeated call of an attempt whose end is recorded. If the key now has the response of
+/// another attempt, the caller gets that response. Its own response, together with the state
+/// `completed`, would look like the key's response.
 fn repeated(record: Record, brought: Option<&StoredResponse>, now: UnixMillis) -> Step<Completion> {
     match &record.state {
         State::Completed { response, .. }

@@ -1,11 +1,11 @@
-//! The steps that calls return, and the facts that they rest on.
+//! Helpers of the lifecycle's calls: they build the [`Step`] that a call returns, and read the record.
 
 use crate::decision::{Change, ChangeKind, Decision, LifecycleCall, Next, Step};
 use crate::policy::UnknownOutcome;
 use crate::record::{KeyState, KeyStatus, Life, Record, State, Token};
 use crate::time::UnixMillis;
 
-/// Returns the current decision: what every attempt but the owner gets.
+/// Returns the current decision, which every attempt except the owner gets.
 pub(super) fn current(record: Record, now: UnixMillis) -> Step<Decision> {
     let status = record.status(now);
     if record.life(now) == Life::Expired {
@@ -31,8 +31,8 @@ pub(super) fn current(record: Record, now: UnixMillis) -> Step<Decision> {
     Step { decision, status, next: Next::Keep, change: None }
 }
 
-/// Returns what the journal says when this record is forgotten or refused while its outcome is
-/// unknown; `None` for every other record.
+/// Returns the journal's change for a record that expires while its outcome is unknown; `None` for
+/// every other record.
 pub(super) fn forgotten(record: &Record, call: LifecycleCall, now: UnixMillis) -> Option<Change> {
     let is_unknown = match record.state {
         State::InFlight { lease_until, .. } => lease_until <= now,
@@ -59,7 +59,7 @@ pub(super) fn unless_gone(record: Option<Record>, now: UnixMillis) -> Option<Rec
     record.filter(|record| record.life(now) != Life::Gone)
 }
 
-/// Decides for a key that has no record and must have expired.
+/// Returns the step for a key that has no record and must have expired.
 pub(super) fn expired_unseen<D>(
     minted_at: Option<UnixMillis>,
     decision: D,

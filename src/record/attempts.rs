@@ -3,7 +3,7 @@
 use core::fmt;
 use minicbor::{Decode, Encode};
 
-/// What distinguishes an attempt from every other: 16 random bytes. (Its number is for people.)
+/// The 16 random bytes that identify an attempt. (The number of an attempt is only for display.)
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(transparent)]
 pub struct Token(
@@ -13,8 +13,8 @@ pub struct Token(
 );
 
 /// The last attempts that no longer own the key, oldest first. None of them begins again. An attempt
-/// that has ended changes nothing any more; an attempt that was overtaken may still bring the first
-/// success.
+/// that has ended changes nothing any more. A success of an attempt that was overtaken still counts if
+/// it is the key's first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(transparent)]
 pub struct EarlierAttempts(#[n(0)] Vec<EarlierAttempt>);
@@ -26,8 +26,8 @@ struct EarlierAttempt {
     /// Whether the attempt's end is recorded; otherwise it was overtaken.
     #[n(1)]
     ended: bool,
-    /// `Some(true)` for an attempt at another request, which the record belonged to before. Readers
-    /// that do not know this field skip it.
+    /// `Some(true)` if the attempt was for another request, to which the record belonged before.
+    /// Readers that do not know this field skip it.
     #[n(2)]
     of_another: Option<bool>,
 }
@@ -43,17 +43,17 @@ impl EarlierAttempts {
     /// How many attempts are remembered.
     pub const CAPACITY: usize = 4;
 
-    /// Returns whether the attempt with this token is known to own the key no longer.
+    /// Returns whether the attempt with this token has ended or was overtaken, as far as is remembered.
     pub fn contains(&self, token: Token) -> bool {
         self.0.iter().any(|attempt| attempt.token == token)
     }
 
-    /// Returns whether the end of the attempt with this token is known to be recorded.
+    /// Returns whether the attempt with this token has ended, as far as is remembered.
     pub fn has_ended(&self, token: Token) -> bool {
         self.0.iter().any(|attempt| attempt.token == token && attempt.ended)
     }
 
-    /// Returns whether the attempt with this token was at another request.
+    /// Returns whether the attempt with this token was for another request.
     pub(crate) fn was_of_another(&self, token: Token) -> bool {
         self.0.iter().any(|attempt| attempt.token == token && attempt.of_another == Some(true))
     }

@@ -17,7 +17,8 @@ use minicbor::{Decode, Encode};
 /// Everything that is stored for a key. The lifecycle changes the record; stores keep it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub struct Record {
-    /// The request that the key belongs to; `None` for a key that was voided before any request.
+    /// The fingerprint of the request that the key belongs to; `None` for a key that was voided before
+    /// any request, and for a tombstone.
     #[n(0)]
     pub fingerprint: Option<Fingerprint>,
     /// The policy that the record was begun under.
@@ -49,7 +50,7 @@ pub enum State {
         /// The attempt that has the lease.
         #[n(0)]
         token: Token,
-        /// When the lease dies unless it is renewed.
+        /// When the lease expires unless it is renewed.
         #[n(1)]
         lease_until: UnixMillis,
     },
@@ -59,7 +60,7 @@ pub enum State {
         /// The response.
         #[n(0)]
         response: StoredResponse,
-        /// When it came.
+        /// When the response was recorded.
         #[n(1)]
         completed_at: UnixMillis,
     },
@@ -69,31 +70,31 @@ pub enum State {
         /// Why the outcome is unknown.
         #[n(0)]
         cause: UnknownCause,
-        /// Since when.
+        /// When the outcome became unknown.
         #[n(1)]
         since: UnixMillis,
     },
     /// No attempt was executed; the next attempt may execute.
     #[n(3)]
     Released {
-        /// Why that is sure.
+        /// Why it is certain that nothing was executed.
         #[n(0)]
         cause: ReleaseCause,
-        /// Since when.
+        /// When the last attempt ended.
         #[n(1)]
         since: UnixMillis,
     },
-    /// The caller gave the key up before anything was executed.
+    /// The caller voided the key before anything was executed.
     #[n(4)]
     Voided {
-        /// Since when.
+        /// When the key was voided.
         #[n(0)]
         since: UnixMillis,
     },
     /// The tombstone of an expired key, where the policy refuses expired keys.
     #[n(5)]
     Expired {
-        /// Since when.
+        /// When the key expired.
         #[n(0)]
         since: UnixMillis,
     },
@@ -119,7 +120,7 @@ pub enum UnknownCause {
     EarlierAttempt,
 }
 
-/// Why it is sure that nothing was executed.
+/// Why it is certain that nothing was executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum ReleaseCause {
     /// The origin refused with this status before doing anything.
@@ -133,7 +134,7 @@ pub enum ReleaseCause {
     Settled,
 }
 
-/// How a record relates to the passing of time.
+/// Whether a record counts at a given time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Life {
     /// The record counts.
@@ -165,7 +166,7 @@ impl Record {
     }
 
     /// Returns when the sweep should look at the record, if ever. A key in flight counts as unknown
-    /// once its lease has died.
+    /// once its lease has expired.
     pub fn due_at(&self) -> Option<UnixMillis> {
         match &self.state {
             State::InFlight { lease_until, .. } if !self.remembers() => {
@@ -192,8 +193,8 @@ impl Record {
         matches!(&self.state, State::Completed { response, .. } if response.has_odd_headers())
     }
 
-    /// Returns the record with only the status of its response, for a store that does not take more;
-    /// `None` when there is nothing to leave out.
+    /// Returns the record with only the status of its response, for a store that refuses the whole
+    /// record because of its size; `None` if there is no body to leave out.
     pub fn without_response_body(mut self) -> Option<Self> {
         match self.state {
             State::Completed { response, completed_at } if response.body().is_some() => {
@@ -205,8 +206,8 @@ impl Record {
         }
     }
 
-    /// Returns the record as it counts at `now`. A permanent record whose retention is over has lost
-    /// its content. Callers must not see whether the sweep has written that already.
+    /// Returns the record as it counts at `now`. A permanent record whose retention is over has no
+    /// response content, whether or not the sweep has already removed it from the store.
     pub(crate) fn at(mut self, now: UnixMillis) -> Self {
         let is_over = self.remembers() && self.due_at().is_some_and(|end| end <= now);
         match self.state {

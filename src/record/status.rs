@@ -19,7 +19,7 @@ pub struct KeyStatus {
     /// The request id of the key's response.
     #[n(3)]
     pub request_id: Option<String>,
-    /// When the key was first seen, or made where only that is known.
+    /// When the key was first seen. For an expired key without a record, when the key was made.
     #[n(4)]
     pub created_at: UnixMillis,
     /// When the response came.
@@ -46,7 +46,7 @@ pub enum KeyState {
     /// The request was not executed.
     #[n(3)]
     Released,
-    /// The caller gave the key up, and it never executes.
+    /// The caller voided the key, so its request is never executed.
     #[n(4)]
     Voided,
     /// The key had a response, which is gone.
@@ -54,10 +54,10 @@ pub enum KeyState {
     Expired,
 }
 
-/// Why an outcome is unknown, or why it is sure that nothing was executed.
+/// Why an outcome is unknown, or why it is certain that nothing was executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cause {
-    /// The name in journals and lists.
+    /// The name of the cause in the journal and in lists of keys.
     pub name: &'static str,
     /// The origin's status, where that is the cause.
     pub http_status: Option<u16>,
@@ -102,7 +102,7 @@ impl Record {
         })
     }
 
-    /// Returns why the outcome is unknown, or why it is sure that nothing was executed; `None` for
+    /// Returns why the outcome is unknown, or why it is certain that nothing was executed; `None` for
     /// every other state.
     pub fn cause(&self, now: UnixMillis) -> Option<Cause> {
         let named = |name, http_status| Some(Cause { name, http_status });
@@ -126,8 +126,8 @@ impl Record {
 }
 
 impl KeyState {
-    /// The value of `Idempotency-State` in a response that knows of no record, because none was found
-    /// or none was read. It proves nothing.
+    /// The value of `Idempotency-State` in a response for which no record was found or read. It does
+    /// not prove that the key is new.
     pub const NOTHING_KNOWN: &'static str = "absent";
 
     /// Returns the name on the wire.
@@ -142,7 +142,7 @@ impl KeyState {
         }
     }
 
-    /// Returns the state with this name.
+    /// Returns the state with this name on the wire; `None` for any other name.
     pub fn parse(name: &str) -> Option<Self> {
         let all = [
             Self::InProgress,

@@ -4,7 +4,7 @@ use super::Record;
 use core::fmt;
 use crc::{CRC_32_ISO_HDLC, Crc, Table};
 
-/// Why stored bytes are not a record. No error here means that the key is new.
+/// Why stored bytes cannot be read as a record. None of these errors means that the key is new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RecordError {
@@ -39,8 +39,8 @@ impl Record {
         bytes
     }
 
-    /// Reads what [`Record::encode`] wrote. Other bytes are an error, never a missing record: a
-    /// damaged record that counted as missing would execute its request again.
+    /// Reads what [`Record::encode`] wrote. Any other bytes are an error and never count as a missing
+    /// record, because the request would be executed again.
     pub fn decode(bytes: &[u8]) -> Result<Self, RecordError> {
         let Some((head, body)) = bytes.split_at_checked(HEAD) else {
             return Err(RecordError::NotARecord);
