@@ -63,7 +63,7 @@ pub struct Call {
     offered: Option<IdempotencyKey>,
     /// How many retries were used up.
     retries: u32,
-    /// When the call began, on the clock that nobody can set.
+    /// When the call began, by the monotonic clock.
     began: Option<Millis>,
     looked_up: bool,
 }
@@ -111,9 +111,9 @@ pub struct CallSettings {
 pub struct CallInput {
     /// What the store holds for the intent.
     pub stored: Stored,
-    /// The time.
+    /// The current time by the client's clock.
     pub now: UnixMillis,
-    /// A clock that nobody can set (`performance.now`), from any beginning.
+    /// The time by a monotonic clock (`performance.now`). Only differences count.
     pub ticks: Millis,
     /// 16 bytes from a cryptographic source.
     pub random: [u8; 16],
@@ -166,8 +166,8 @@ impl Call {
         }
     }
 
-    /// Returns the same call, which uses this key where it would mint one. The server offered it in
-    /// its form.
+    /// Returns the same call with a key that the server offered in its form. The call uses this key
+    /// instead of minting one.
     #[must_use]
     pub fn offering(mut self, key: IdempotencyKey) -> Self {
         self.offered = Some(key);
@@ -180,8 +180,8 @@ impl Call {
         Self { credential: Some(credential), ..self }
     }
 
-    /// Returns under which credential the current key call must be made. `source` has the headers
-    /// that are available.
+    /// Returns the credential that the current key call must have. `source` contains the headers that
+    /// are available.
     pub fn key_call(&self, source: &Credential, stored: &Stored) -> KeyCallCredential {
         match (&self.phase, stored) {
             (

@@ -61,20 +61,20 @@ pub enum SentBy {
 /// The credential for a key call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum KeyCallCredential {
-    /// These headers of the source. Nothing is known about the request.
+    /// Send these headers of the source. The credential of the request is not known.
     Caller(Vec<String>),
-    /// These headers of the source and no others, with cookies or without.
+    /// Send these headers of the source and no others, with cookies or without.
     Same {
         /// The names of the headers.
         names: Vec<String>,
         /// Whether to send cookies.
         cookies: bool,
     },
-    /// None: the source lacks these headers, or has other values.
+    /// Make no key call: the source lacks these headers, or has other values.
     HeadersDiffer(Vec<String>),
-    /// None: the caller is identified by a cookie that key calls do not carry.
+    /// Make no key call: the caller is identified by a cookie that key calls do not carry.
     CookieDiffers,
-    /// None: the key was sent under several credentials.
+    /// Make no key call: the key was sent under several credentials.
     Several,
 }
 
@@ -140,7 +140,8 @@ impl SentBy {
         }
     }
 
-    /// Notes the credential of an attempt. `is_open`: an earlier attempt may have been executed.
+    /// Notes the credential of an attempt. `is_open` is whether an earlier attempt may have been
+    /// executed.
     pub(super) fn note(&mut self, mark: CredentialMark, is_open: bool) {
         match self {
             _ if !is_open => *self = Self::One(mark),
@@ -249,7 +250,7 @@ fn hash_of_value(value: &str) -> [u8; 32] {
     hash(&[value.replace(word, "").as_bytes(), claims.digest_hex().as_bytes()])
 }
 
-/// Returns the claims of a signed JWT (RFC 7519), if this is one.
+/// Returns the claims of a signed JWT (RFC 7519); `None` for any other word.
 fn claims_of(word: &str) -> Option<Vec<u8>> {
     let mut parts = word.split('.');
     let (head, claims, _) = (parts.next()?, parts.next()?, parts.next()?);

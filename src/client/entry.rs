@@ -14,7 +14,7 @@ use core::fmt;
 pub struct Entry {
     /// The key.
     pub key: IdempotencyKey,
-    /// Shows whether a payload is the payload that the key was made for.
+    /// A short hash of the payload that the key was made for.
     pub tag: Tag,
     /// The state of the intent.
     pub state: IntentState,
@@ -31,7 +31,7 @@ pub struct Entry {
     pub sent_by: SentBy,
     /// When the intent got the key.
     pub created_at: UnixMillis,
-    /// When the entry was last changed, by the latest clock that was seen.
+    /// When the entry was last changed. A change after the clock went back keeps the later time.
     pub updated_at: UnixMillis,
     /// Until when the server certainly knows the key, if it ever received it.
     pub safe_until: UnixMillis,
@@ -137,8 +137,8 @@ impl Stored {
         }
     }
 
-    /// Returns whether the next submit starts anew in any case, so that full storage may drop the
-    /// entry.
+    /// Returns whether the next submit starts anew in any case. The page may remove such an entry when
+    /// storage is full.
     pub fn is_spent(&self) -> bool {
         match self {
             Self::Nothing | Self::Unreadable(_) => false,
@@ -152,8 +152,8 @@ impl Stored {
         }
     }
 
-    /// Returns whether the outcome is known and older than the retention. Such an entry is removed
-    /// in time. An entry whose outcome is open, or that cannot be read, stays.
+    /// Returns whether the outcome is known and older than the retention. The page removes such an
+    /// entry. An entry whose outcome is open, or that cannot be read, stays.
     pub fn is_over(&self, retention: Millis, now: UnixMillis) -> bool {
         match self {
             Self::Nothing | Self::Unreadable(_) => false,

@@ -1,6 +1,7 @@
-//! The text that entries and claims are stored as.
+//! The text form of a stored entry.
 //!
-//! Fields with one space between them, which no field holds: a key is visible ASCII.
+//! An entry is a line of fields with one space between them. No field contains a space, because a key
+//! is visible ASCII.
 //!
 //! ```text
 //! 1 KEY TAG STATE FLAGS ATTEMPTS CREATED UPDATED SAFE SUM
@@ -12,15 +13,14 @@
 //!
 //! | field | |
 //! |---|---|
-//! | `1`, `2` | the version. Every version puts the key second and the sum last. What 1 can say is written as 1 |
-//! | `TAG`, `SUM` | 8 lower-case hexadecimal digits. The sum is the start of the SHA-256 of all before its space |
+//! | `1`, `2` | the version. In every version the key is the second field and the sum the last. An entry that version 1 can express is written as version 1 |
+//! | `TAG`, `SUM` | 8 lower-case hexadecimal digits. The sum is the first 32 bits of the SHA-256 of the text before the space that precedes it |
 //! | `STATE` | `p` Prepared, `s` Sending, `u` Unknown, `v` Voided, `+201` Succeeded, `-402` Refused |
-//! | `FLAGS` | those that hold of `m` may have been executed, `o` the caller's own key, `p` the server sends proof (since 2), in this order; `.` for none |
-//! | `SENT` | since 2: under which credential. `.` not known, `*` under several; else `n` without cookies, `c` with those of the key calls, `x` with those of another origin, and for each header a comma, its name, a colon and 8 digits of a hash |
+//! | `FLAGS` | the flags that are set, in this order: `m` may have been executed, `o` the caller's own key, `p` the server sends proof (since version 2); `.` if none is set |
+//! | `SENT` | since version 2: the credential that the key was sent with. `.` not known, `*` several; else `n` without cookies, `c` with the cookies of the key calls, `x` with those of another origin, and for each header a comma, its name, a colon and 8 digits of a hash |
 //! | numbers | decimal, no leading zeros; times in milliseconds since 1970 |
 //!
-//! The sum is of what the hash of the tag is in the code anyway; a CRC would bring its tables
-//! along.
+//! The sum is a SHA-256 because the tag needs SHA-256 anyway. A CRC would add its tables to the code.
 
 use super::credential::SentBy;
 use super::entry::{Entry, EntryError, IntentState};
@@ -30,12 +30,12 @@ use crate::key::IdempotencyKey;
 use crate::time::UnixMillis;
 use sha2::{Digest, Sha256};
 
-/// Without [`Entry::sends_proof`] and [`Entry::sent_by`].
+/// The version without [`Entry::sends_proof`] and [`Entry::sent_by`].
 const FIRST: &str = "1";
 const VERSION: &str = "2";
 
 impl Entry {
-    /// The text to store: about 150 characters.
+    /// Returns the text to store, about 150 characters.
     pub fn encode(&self) -> String {
         seal(self.unsealed())
     }
@@ -73,12 +73,12 @@ impl Entry {
         text
     }
 
-    /// Reads what [`Entry::encode`] wrote, and nothing else.
+    /// Reads what [`Entry::encode`] wrote. Any other text is an error.
     pub fn decode(text: &str) -> Result<Self, EntryError> {
         let sealed = unseal(text).ok_or(EntryError::Damaged)?;
         let (version, fields) = sealed.split_once(' ').ok_or(EntryError::Damaged)?;
         let entry = matches!(version, FIRST | VERSION).then(|| read(fields)).flatten();
-        // One entry has one text.
+        // Each entry has exactly one text, so a text that would be written differently is damaged.
         entry
             .filter(|entry| entry.is_possible() && entry.unsealed() == sealed)
             .ok_or_else(|| newer(version, fields).unwrap_or(EntryError::Damaged))
@@ -88,7 +88,7 @@ impl Entry {
         [('m', self.maybe_executed), ('o', self.own_key), ('p', self.sends_proof)]
     }
 
-    /// Whether the lifecycle leads here.
+    /// Returns whether an intent can be in this state.
     fn is_possible(&self) -> bool {
         match self.state {
             IntentState::Prepared => !self.maybe_executed,
@@ -174,7 +174,7 @@ pub(super) fn seal(mut text: String) -> String {
     text
 }
 
-/// Takes the sum off, if it is right.
+/// Returns the text without its sum; `None` if the sum is wrong.
 pub(super) fn unseal(text: &str) -> Option<&str> {
     let (sealed, found) = text.rsplit_once(' ')?;
     (hex32(sum(sealed)) == found).then_some(sealed)

@@ -14,7 +14,8 @@
 //! 4. A success ends the intent. A later response, of any attempt, does not change it.
 //! 5. A key is not sent once the server may have forgotten what it did with it.
 //! 6. An entry that cannot be read counts as an unknown outcome.
-//! 7. A statement about a key under another credential says nothing about the key that was sent.
+//! 7. What a server returns about a key under another credential says nothing about the key that was
+//!    sent.
 //!
 //! # A submit: [`start`]
 //!
@@ -30,7 +31,7 @@
 //! | Refused, Voided | Send, fresh key | Send, fresh key |
 //! | Prepared, too old | Send, fresh key | Send, fresh key |
 //! | Sending or Unknown, too old | TooOld | TooOld |
-//! | Succeeded, too old | AnswerGone | PayloadChanged |
+//! | Succeeded, too old | ResponseGone | PayloadChanged |
 //! | unreadable | Unreadable | Unreadable |
 //!
 //! If the caller chose a key, it is used wherever a fresh key is needed.
@@ -201,8 +202,8 @@ pub fn start(stored: &Stored, submit: &Submit<'_>, now: UnixMillis) -> Start {
     }
 }
 
-/// Returns what to store before the first byte of the next attempt. Called for every attempt, with
-/// what is stored at that time.
+/// Returns the entry to store before the first byte of the next attempt is sent. Call it before every
+/// attempt, with what is stored at that time. Returns an error if the attempt must not be sent.
 pub fn note_sending(
     stored: &Stored,
     key: &IdempotencyKey,
@@ -226,7 +227,7 @@ pub fn note_sending(
     Ok(entry)
 }
 
-/// Returns what to store after the attempt with this key and number ended. `None` if nothing
+/// Returns the entry to store after the attempt with this key and number ended. `None` if nothing
 /// changes, or if the intent has another key now.
 pub fn note_outcome(
     stored: &Stored,
@@ -278,7 +279,7 @@ pub fn note_outcome(
     Some(entry)
 }
 
-/// Returns what to store after the browser proved that the attempt with this key and number was
+/// Returns the entry to store after the browser proved that the attempt with this key and number was
 /// never sent. `None` if nothing changes.
 pub fn note_not_sent(
     stored: &Stored,

@@ -97,7 +97,7 @@ pub enum Report {
     Expired,
     /// The server does not know the key, or this call: 404.
     Absent,
-    /// There was no response, or none that can be read.
+    /// There was no response, or the response cannot be read.
     NoResponse,
 }
 

@@ -15,7 +15,7 @@
 //!
 //! A lease decides which tab sends, so that the server is not called twice. It is not what prevents
 //! a second payment: the next tab finds the key in the entry and sends the same key. Therefore the
-//! entry is read after the lease is confirmed, and [`TabLease::is_held`] is asked before each
+//! entry is read after the lease is confirmed, and [`TabLease::is_held`] is checked before each
 //! attempt.
 
 use super::entry_text::{put, put_number, seal, unseal};
@@ -100,7 +100,7 @@ impl TabLease {
         now < self.until && self.until.since(now) <= Self::LEASE
     }
 
-    /// Returns the text to store: `c1 TAB UNTIL SUM`, sealed as an entry is.
+    /// Returns the text to store: `c1 TAB UNTIL SUM`, with the same sum as an entry.
     pub fn encode(&self) -> String {
         let mut text = String::from("c1");
         let (high, low) = ((self.tab.0 >> 32) as u32, self.tab.0 as u32);
@@ -109,7 +109,7 @@ impl TabLease {
         seal(text)
     }
 
-    /// Reads what [`TabLease::encode`] wrote. Any other text is no lease.
+    /// Reads what [`TabLease::encode`] wrote; `None` for any other text.
     pub fn decode(text: &str) -> Option<Self> {
         let fields = unseal(text)?.strip_prefix("c1 ")?;
         let (tab, until) = fields.split_once(' ')?;

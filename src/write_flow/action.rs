@@ -8,20 +8,19 @@ use crate::record::KeyStatus;
 use crate::response::StoredResponse;
 use crate::time::Millis;
 
-/// A write that is executed once.
+/// A write request, with the settings that apply to it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Write {
     /// What identifies the write.
     pub identity: Identity,
     /// The business key in the request, where there is one.
     pub business_key: Option<BusinessKey>,
-    /// How long a lease is today. An attempt that has waited for half a lease may be overtaken.
+    /// The current length of a lease. An attempt that has waited for half a lease may be overtaken.
     pub lease: Millis,
-    /// What an unreachable origin means: the outcome is unknown or, where the deployment knows that
-    /// to be safe, nothing was dispatched.
+    /// How an attempt ends if the origin is unreachable: [`FailCause::ConnectionLost`], or
+    /// [`FailCause::NotDispatched`] if the operator's settings say that nothing was sent then.
     pub unreachable: FailCause,
-    /// What a retry finds today once the outcome is unknown. It decides what the caller is advised
-    /// to do.
+    /// The current policy for an unknown outcome. It decides which advice the caller gets.
     pub unknown_outcome: UnknownOutcome,
 }
 
@@ -50,8 +49,8 @@ pub enum Target {
 /// [`WriteFlow::advance`](super::WriteFlow::advance).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Call `begin`; report [`Event::Begun`]. While the first record is slow, the gateway may read
-    /// its replica as well, and report what that knows instead: [`Event::Copied`].
+    /// Call `begin`; report [`Event::Begun`]. While the first record is slow, the gateway may also
+    /// read its replica, and report the copy instead: [`Event::Copied`].
     Begin(Target),
     /// Read the first record's replica; report [`Event::Copied`].
     AskReplica,
@@ -86,9 +85,9 @@ pub enum Event {
     Called(Result<StoredResponse, OriginFailure>),
     /// The response that the origin found, where it proves an execution.
     LookedUp(Option<StoredResponse>),
-    /// How the end of an attempt was recorded; `None` where it was not, or nobody could say.
+    /// How the end of an attempt was recorded; `None` if it was not recorded or there was no reply.
     Ended(Option<(Completion, Option<KeyStatus>)>),
-    /// Whether a settlement was taken, or why there is no result.
+    /// Whether a settlement was recorded, or why there is no result.
     Settled(Result<(Settling, Option<KeyStatus>), Rejection>),
 }
 
@@ -133,13 +132,13 @@ pub enum CallerResponse {
 /// Work for after the response.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum FollowUp {
-    /// Tell the record, more patiently, how the attempt ended.
+    /// Report the end of the attempt to the record, with more tries than a waiting caller allows.
     ///
     /// With `NotDispatched`, the attempt does not execute, even if its `begin` has arrived or still
-    /// arrives; otherwise the record would count as dispatched once the lease dies. The same cause
-    /// is used where the origin executed nothing and that could not be recorded. With `NotStored`,
-    /// the caller has a response that is not stored, so no retry may execute.
+    /// arrives. Without this call, the attempt would count as dispatched once the lease expires. The
+    /// same cause is used if the origin executed nothing and that could not be recorded. With
+    /// `NotStored`, the caller has a response that is not stored, so no retry may execute.
     Fail(Target, FailCause),
-    /// Copy the response, which the first record has, to the replica.
+    /// Copy the response of the first record to the replica.
     Copy(StoredResponse),
 }

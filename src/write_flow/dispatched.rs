@@ -95,7 +95,8 @@ impl WriteFlow {
             ResponseClass::Final if is_bound_by_success && !own.is_success() => {
                 FailCause::NotDispatched
             }
-            // No person waits for an event to find out; the receiver knows it by its id.
+            // An event is not put on hold: its sender delivers it again, and the receiver recognizes
+            // it by its id.
             ResponseClass::Final if self.write.identity == Identity::Event => {
                 FailCause::ConnectionLost
             }

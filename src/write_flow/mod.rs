@@ -1,24 +1,24 @@
 //! The flow of one write through a gateway: which calls it makes to records and the origin, in which
 //! order, and what its caller gets.
 //!
-//! A gateway carries out an [`Action`], reports the result to [`WriteFlow::advance`], and so on until
-//! the action is to respond. Sending, waiting and repeating calls belong to the gateway; what was
-//! lost or late is reported like every other result.
+//! A gateway carries out an [`Action`], reports the result to [`WriteFlow::advance`], and repeats this
+//! until the action is [`Action::Respond`]. The gateway sends, waits for and repeats calls, and reports
+//! a lost or late reply like any other result.
 //!
 //! # The rules
 //!
 //! 1. The origin is called only after every record returned `Execute`, and within half a lease of
-//!    the first `begin`: later, another attempt may own the key.
+//!    the first `begin`. Later, another attempt may own the key.
 //! 2. The response is recorded before the caller gets it, in the business key's record first. If the
 //!    gateway dies between the two, the key finds the response in the business key's record.
-//! 3. An attempt that does not execute says so, at once or after the response, to every record that
-//!    its `begin` may have reached.
+//! 3. If an attempt does not execute, the gateway ends the attempt (`fail`) in every record that its
+//!    `begin` may have reached, either before or after the response.
 //! 4. A caller gets the attempt's own response if it was recorded, and otherwise the current
 //!    decision. A response that could not be recorded anywhere goes out marked as not stored, and
-//!    the key goes on hold, because a retry must not execute. A 503 or a 429 is no final response
-//!    and puts nothing on hold. Neither does an event: its sender gets no response that could
-//!    differ.
-//! 5. The replica is read where the shard is slow or silent. A missing copy proves nothing.
+//!    the key goes on hold, because a retry must not execute. A 503 or a 429 is not a final response
+//!    and puts nothing on hold. Neither does an event, because its sender does not use the response.
+//! 5. The gateway reads the replica when the shard is slow or does not reply. A missing copy proves
+//!    nothing.
 //!
 //! # The order
 //!
@@ -33,8 +33,8 @@
 //! | peek at business key | | [`business_key::on_hold`] decides what happens to the key |
 //! | call origin | a response | complete the business key, complete first, respond |
 //! | | none | fail the business key, fail first, respond |
-//! | look up | found | settle what is unknown, complete what is owned, respond |
-//! | | not found | fail what is owned, respond |
+//! | look up | found | settle each record whose outcome is unknown, complete the record that the attempt owns, respond |
+//! | | not found | fail the record that the attempt owns, respond |
 
 mod action;
 mod dispatched;
@@ -65,7 +65,7 @@ pub struct WriteFlow {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Awaiting {
     BeginFirst,
-    /// The replica, and the rejection for a caller whose copy is missing.
+    /// The replica, and the rejection that the caller gets if the copy is missing.
     Replica(Rejection),
     /// The business key's `begin`, sent at that time, by an attempt that owns its key.
     BeginBusinessKey(Execution, UnixMillis),
@@ -104,7 +104,7 @@ struct Undispatched {
     status: Option<KeyStatus>,
 }
 
-/// A response that was found, on its way into the records whose outcome is unknown, one by one.
+/// A response that was found. The records whose outcome is unknown are settled with it, one by one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct PendingSettlement {
     found: StoredResponse,
@@ -206,7 +206,7 @@ impl WriteFlow {
         }
     }
 
-    /// Continues after the business key's `begin`, in an attempt that owns its key.
+    /// Continues after the business key's `begin`. The attempt already owns its idempotency key.
     fn business_key_begun(
         &mut self,
         key: Execution,
@@ -260,7 +260,7 @@ impl WriteFlow {
         }
     }
 
-    /// Ends the attempt without a response of the origin.
+    /// Ends the attempt without a response from the origin.
     fn fail(&mut self, cause: FailCause, rejection: Rejection) -> Action {
         if !self.has_second() {
             return self.fail_first(cause, rejection);

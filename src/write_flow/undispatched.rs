@@ -31,7 +31,7 @@ impl WriteFlow {
         if self.write.identity == Identity::BusinessKey {
             self.pair(business_key::alone(decision), undispatched)
         } else if is_held && self.has_second() {
-            // The business key's record may have the response, or the origin.
+            // The business key's record, or the origin, may have the response.
             self.awaiting = Awaiting::Peek(undispatched);
             Action::PeekBusinessKey
         } else if is_held {
@@ -80,7 +80,7 @@ impl WriteFlow {
     ) -> Action {
         let first = undispatched.first_is_unknown.then_some(Target::First);
         let second = undispatched.business_key_is_unknown.then_some(Target::BusinessKey);
-        // Settled from the end: the business key before the key.
+        // `settle_next` takes from the end, so the business key is settled before the key.
         let left = first.into_iter().chain(second).collect();
         self.settle_next(PendingSettlement { found, left, settled: None, undispatched })
     }
@@ -135,8 +135,8 @@ impl WriteFlow {
         }
     }
 
-    /// Makes sure that an attempt that does not execute owns no record. After half a lease, an earlier
-    /// call of the same `begin` may have got the record, and its reply may have been lost.
+    /// Makes sure that an attempt that does not execute owns no record. If `begin` took half a lease or
+    /// longer, an earlier copy of the call may have got the record while its reply was lost.
     pub(super) fn give_up_if_late(&mut self, target: Target, sent_at: UnixMillis, now: UnixMillis) {
         if now.since(sent_at) >= self.write.lease.half() {
             self.follow_ups.push(FollowUp::Fail(target, FailCause::NotDispatched));

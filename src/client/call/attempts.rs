@@ -249,7 +249,7 @@ fn unknown_reason(outcome: &Outcome) -> Option<UnknownReason> {
     }
 }
 
-/// Returns 32 random bits that no key is made of. A UUIDv7 takes the first ten bytes.
+/// Returns 32 random bits that are not part of a key. A UUIDv7 uses the first ten bytes.
 pub(super) fn bits(input: &CallInput) -> u32 {
     let [.., a, b, c, d] = input.random;
     u32::from_be_bytes([a, b, c, d])

@@ -46,9 +46,9 @@ pub enum Command {
     },
     /// Do nothing for this long.
     Wait {
-        /// How long.
+        /// The length of the wait.
         after: Millis,
-        /// What for.
+        /// Why the shell waits.
         why: WaitReason,
     },
     /// Ask the server for the state of this key.
@@ -61,7 +61,7 @@ pub enum Command {
         /// The key.
         key: IdempotencyKey,
     },
-    /// Let the caller look up what became of the intent.
+    /// Ask the caller to look up the outcome of the intent by other means.
     LookUp,
     /// The call is over.
     End(End),

@@ -5,14 +5,13 @@
 //! failed before the second click.
 //!
 //! The shell reports each [`Press`] before the submit that it may cause, and calls
-//! [`Presses::over`] when the task of that press has ended. A later submit, from a timer or after
-//! an
+//! [`Presses::over`] when the task of that press has ended. A later submit, from a timer or after an
 //! `await`, belongs to no press.
 
 use super::FormEvent;
 use crate::time::Millis;
 
-/// A click or a key, by a person or by a script.
+/// A click or a key press, by a person or by a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Press {
     /// A click of a person.

@@ -59,12 +59,12 @@ pub enum Body {
 /// What is known when an attempt ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
-    /// An earlier attempt with this key may have been executed.
+    /// Whether an earlier attempt with this key may have been executed.
     pub maybe_executed: bool,
-    /// The key was minted here and contains a time, and its outcome was never unknown.
+    /// Whether the key was minted here and contains a time, and its outcome was never unknown.
     pub may_remint: bool,
-    /// The server is known to send `Idempotency-State`, and to let it be read here: it offers the
-    /// key calls, or an earlier response for this key had the header.
+    /// Whether the server is known to send `Idempotency-State`, and to let it be read here: it offers
+    /// the key calls, or an earlier response for this key had the header.
     pub sends_proof: bool,
     /// The statuses that this server returns for the key itself, even without proof
     /// ([`is_final_status`]). They have no effect if the server is known to send proof.
@@ -96,9 +96,9 @@ pub enum Outcome {
     },
     /// An attempt with this key is in progress. It may be this one, if the browser sent it twice.
     InProgress,
-    /// The attempt may have been executed. A retry may tell.
+    /// The attempt may have been executed. A retry may show the outcome.
     Ambiguous(UnknownReason),
-    /// The attempt may have been executed, and a retry will not tell.
+    /// The attempt may have been executed, and a retry will not show the outcome.
     Unsettled(UnknownReason),
     /// The key belongs to another request, and this one was never executed.
     KeyReused {
@@ -164,7 +164,7 @@ impl UnknownReason {
     }
 }
 
-/// Returns what the result of an attempt means. The first line that fits counts:
+/// Returns what the result of an attempt means. The first row that matches counts:
 ///
 /// | response | nothing unknown before | an earlier attempt may have been executed |
 /// |---|---|---|
@@ -214,8 +214,8 @@ pub fn classify(result: &AttemptResult<'_>, context: &Context<'_>) -> Outcome {
 }
 
 impl ResponseSummary<'_> {
-    /// A response without a body has no type either. If it has a type, but no length and no byte,
-    /// the body was lost on the way.
+    /// Returns whether the body was lost or broke off. A response without a body has no media type. If
+    /// it has a type, but no length and no byte, its body was lost on the way.
     fn is_cut(&self) -> bool {
         match self.body {
             Body::Whole => false,
@@ -326,7 +326,7 @@ impl ResponseSummary<'_> {
         }
     }
 
-    /// Compares the `code` of the error, or its `type` if the server has only that.
+    /// Returns whether the error has this name, as its `code` or as its `type`.
     fn is(&self, name: &str) -> bool {
         self.error_code == Some(name) || self.error_type == Some(name)
     }

@@ -13,8 +13,7 @@ const POLL: Millis = Millis::new(1000);
 pub struct Progress {
     /// How many retries were used up: those that [`RetryDecision::Again`] counted.
     pub retries: u32,
-    /// The time since the first attempt of this call, by a clock that nobody can set
-    /// (`performance.now`).
+    /// The time since the first attempt of this call, by a monotonic clock (`performance.now`).
     pub elapsed: Millis,
     /// For how long the server certainly still knows the key
     /// ([`Entry::time_left`](crate::client::intent::Entry::time_left)).

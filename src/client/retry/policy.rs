@@ -11,16 +11,17 @@ pub const MAX_TIMER: Millis = Millis::new(i32::MAX as u64);
 pub struct RetrySettings {
     /// How many retries follow the first attempt; 0 to 100.
     pub limit: u32,
-    /// The longest wait before each retry. The last delay counts for all later retries.
+    /// The longest wait before each retry, at most [`MAX_TIMER`] each. The last delay counts for all
+    /// later retries. At least one is needed if `limit` is above 0.
     pub delays: Vec<Millis>,
     /// How a wait is drawn.
     pub jitter: Jitter,
-    /// How long one attempt may take. It should be more than the 25 s that the server gives its
-    /// origin, or the response would be missed by a moment each time.
+    /// How long one attempt may take: 1 ms to [`MAX_TIMER`]. It should be longer than the 25 s that the
+    /// gateway gives its origin. Otherwise each attempt would end just before its response arrives.
     pub attempt_timeout: Millis,
-    /// How long all attempts and waits may take together.
+    /// How long all attempts and waits may take together: `attempt_timeout` to [`MAX_TIMER`].
     pub total_time: Millis,
-    /// The longest `Retry-After` that is followed.
+    /// The longest `Retry-After` that is followed, at most [`MAX_TIMER`].
     pub max_retry_after: Millis,
 }
 
@@ -59,7 +60,7 @@ impl RetryPolicy {
     /// The most retries that can be asked for.
     pub const MAX_LIMIT: u32 = 100;
 
-    /// Checks the settings.
+    /// Checks the settings. Returns the first error that it finds.
     pub fn new(settings: RetrySettings) -> Result<Self, RetryPolicyError> {
         use RetryPolicyError as E;
         let s = &settings;
@@ -78,12 +79,12 @@ impl RetryPolicy {
         Ok(Self(settings))
     }
 
-    /// The settings.
+    /// Returns the settings.
     pub fn settings(&self) -> &RetrySettings {
         &self.0
     }
 
-    /// The longest wait before the retry with this number, from 0.
+    /// Returns the longest wait before the retry with this number. The first retry is number 0.
     pub(super) fn limit_of_delay(&self, retry: u32) -> Millis {
         let delays = &self.0.delays;
         let index = usize::try_from(retry).unwrap_or(usize::MAX).min(delays.len().wrapping_sub(1));
@@ -96,8 +97,8 @@ fn is_no_time(length: Millis) -> bool {
 }
 
 impl Default for RetrySettings {
-    /// Four retries after at most 1, 2, 4 and 8 s; 30 s an attempt. All five attempts and the waits
-    /// between them fit into the three minutes.
+    /// Returns the defaults: four retries after at most 1, 2, 4 and 8 s, with 30 s for each attempt.
+    /// All five attempts and the waits between them fit into the total time of three minutes.
     fn default() -> Self {
         Self {
             limit: 4,

@@ -12,11 +12,11 @@ use crate::time::{Millis, UnixMillis};
 /// | an HTTP-date that is not in the future | nothing |
 /// | anything else: `-3`, `1.5`, `2, 3`, `5s` | nothing |
 ///
-/// Nothing means: the policy's own delay. A date is a point on the server's clock, and the buyer's
-/// clock is often wrong, so `date`, the response's `Date`, counts as the present if it can be read
-/// (across origins it must be exposed). Without it, `now` is used: a clock that is behind makes the
-/// wait longer, up to `max`, and one that is ahead makes the date a past one, which is why that
-/// means nothing rather than "at once".
+/// If the value is read as nothing, the policy's own delay applies. A date is a time on the server's
+/// clock, and the clock of the client is often wrong. So `date`, the response's `Date`, counts as the
+/// present if it can be read (across origins it must be exposed). Otherwise `now` counts. Then a
+/// client's clock that is behind makes the wait longer, up to `max`. A clock that is ahead puts the
+/// date in the past, so a past date is read as nothing, and not as "retry at once".
 pub fn retry_after(
     value: &str,
     date: Option<&str>,
@@ -30,8 +30,8 @@ pub fn retry_after(
     Some(wait.min(max))
 }
 
-/// Returns the time of `Idempotency-Expires` on the clock here. `None` if it is no date or is in
-/// the past. It is read against the response's `Date`, as for [`retry_after`].
+/// Returns the time of `Idempotency-Expires` by the client's clock. `None` if the value is not a date
+/// or is in the past. It is compared with the response's `Date`, as in [`retry_after`].
 pub fn expires_at(value: &str, date: Option<&str>, now: UnixMillis) -> Option<UnixMillis> {
     ahead(value, date, now).map(|wait| now.plus(wait))
 }
