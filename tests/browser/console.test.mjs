@@ -173,7 +173,7 @@ describe("the console", () => {
     await page.fill(field("headers"), "Content-Type: text/plain\nX-Seen: a\nX-Seen: b");
     await page.fill(field("status"), "429");
     await page.click("#dialog-executed [type=submit]");
-    await page.waitForFunction(() => /final answer/.test(document.querySelector("#dialog-executed .problem").textContent));
+    await page.waitForFunction(() => /final response/.test(document.querySelector("#dialog-executed .problem").textContent));
     operator.expect(/status of 400/);
     await page.fill(field("status"), "201");
     await page.click("#dialog-executed [type=submit]");

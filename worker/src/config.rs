@@ -26,7 +26,7 @@ pub(crate) struct Config {
     pub(crate) upstream: Upstream,
     pub(crate) policy: Policy,
     pub(crate) origin_timeout: Millis,
-    /// What it means that a connection broke before a response began.
+    /// How an attempt ends if the connection breaks before a response begins (`CONNECT_FAILURE`).
     pub(crate) unreachable: FailCause,
     pub(crate) key_required: Vec<Route>,
     /// The form field that may carry the key.
@@ -51,7 +51,7 @@ pub(crate) struct Config {
     pub(crate) webhook_sources: Sources,
     pub(crate) admin_token: Option<AdminToken>,
     pub(crate) journal_retention: Millis,
-    /// Vars that may have been meant to be settings.
+    /// Warnings about vars whose names look like settings.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -182,8 +182,8 @@ impl Config {
         })
     }
 
-    /// Returns whether a request must carry a key. It must also where only an origin that reads paths
-    /// carelessly would see a route that requires one.
+    /// Returns whether a request must carry a key. A path that some origins may read as a route that
+    /// requires a key requires one too.
     pub(crate) fn requires_key(&self, method: &str, path: &str) -> bool {
         self.key_required.iter().any(|route| route.could_match(method, path))
     }
@@ -194,8 +194,8 @@ impl Config {
     }
 }
 
-/// Reads vars. The error about a wrong one names it and says what to set. It leaves the value out,
-/// which may be a secret in the wrong place.
+/// Reads vars. An error names the var and says what to set. It never contains the value, which may be a
+/// secret in the wrong place.
 struct Vars<'a>(&'a dyn Fn(&str) -> Option<String>);
 
 impl Vars<'_> {
@@ -208,7 +208,7 @@ impl Vars<'_> {
         parsed.map_err(|error| format!("{name}: {error}"))
     }
 
-    /// Reads a list that is `default` where the var is left out, and empty where it is `none`.
+    /// Reads a list. Returns `default` if the var is missing, and an empty list if it is `none`.
     fn unless_none<T: Default, E: Display>(
         &self,
         name: &str,

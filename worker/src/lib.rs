@@ -1,7 +1,7 @@
 //! The oncekey gateway as a Cloudflare Worker: it deduplicates the writes of the API behind it.
 //!
-//! This crate is a shell. It reads requests, asks the shard of a key, calls the origin and writes
-//! responses. The `oncekey` crate decides what a key may do. Start reading at `gateway/mod.rs`.
+//! This crate is a shell. It reads requests, calls the shard that stores a key's record, calls the
+//! origin and writes responses. The `oncekey` crate holds the rules. Start reading at `gateway/mod.rs`.
 
 mod admin;
 mod config;
@@ -30,8 +30,8 @@ use worker::{Context, Env, Request, Response, event};
 
 /// Handles every request to the Worker.
 ///
-/// The work is a task of its own, given to `wait_until`. It continues when the caller hangs up,
-/// because the gateway must record what the origin did.
+/// The work runs as a task that is given to `wait_until`. It continues after the caller has hung up,
+/// because the gateway must record the origin's response.
 #[event(fetch)]
 async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<Response> {
     panic::arm(request.headers());
@@ -72,11 +72,11 @@ async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<R
     Ok(response)
 }
 
-/// The error for a path that leaves the API where an origin reads it carelessly.
+/// The error for a path that some origins would resolve to a place outside of this API.
 const NO_WAY_OUT: &str =
     "The path contains `..` segments that leave this API. Send it without them.";
 
-/// Returns the response to a request, and the work to do once it has gone out.
+/// Returns the response to a request, and the work to do after the response was sent.
 async fn respond(caller: &Caller, request: HttpRequest) -> Result<GatewayOutcome, Rejection> {
     if leaves_root(&request.path) {
         Err(Rejection::Invalid(NO_WAY_OUT.to_owned()))
@@ -91,7 +91,8 @@ async fn respond(caller: &Caller, request: HttpRequest) -> Result<GatewayOutcome
     }
 }
 
-/// Returns the response of a Worker whose settings are wrong. It serves nothing else.
+/// Returns the error response of a Worker whose settings are wrong. Such a Worker returns it for every
+/// request.
 fn misconfigured(error: String, request: &HttpRequest, request_id: &str) -> Response {
     worker::console_error!("{error}");
     let rejection = Rejection::Misconfigured(error);

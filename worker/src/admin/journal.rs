@@ -1,8 +1,8 @@
 //! `GET /_oncekey/journal`: the changes of keys, as JSON lines, for reconciliation.
 //!
-//! A query for one key goes to its shard, any other query from shard to shard. The rows of a shard are
-//! in the order in which they were written. A page ends at its limit, and its `Link` leads to the next
-//! page. The cursor is the id of the last row: shard, time and number.
+//! A query for one key goes to its shard, and any other query goes from shard to shard. The rows of a
+//! shard are in the order in which they were written. A page ends at its limit, and its `Link` header is
+//! the URL of the next page. The cursor is the id of the last row: shard, time and number.
 
 use crate::admin::query::{self, LATEST, Query};
 use crate::http::context::Caller;
@@ -14,7 +14,7 @@ use oncekey::{KeyState, Rejection, ScopedKey};
 
 /// Returns a page of the journal.
 pub(super) async fn page(caller: &Caller, request: &HttpRequest) -> Result<Answer, Rejection> {
-    const CURSOR: &str = "the one of an earlier page's Link";
+    const CURSOR: &str = "the cursor in the Link header of an earlier page";
     let known = ["from", "to", "key", "request_id", "state", "limit", "cursor"];
     let query = Query::parse(request, &known)?;
     let (first, after) = query.parsed("cursor", CURSOR, parse_cursor)?.unwrap_or_default();

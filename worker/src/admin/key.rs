@@ -21,14 +21,14 @@ const PATIENCE: Millis = Millis::from_seconds(6);
 /// The largest body of a settlement, in bytes: the largest response, written in JSON escapes.
 const MAX_SETTLEMENT: u64 = 12 << 20;
 
-/// `GET /_oncekey/key`: shows a key's state.
+/// Returns a key's state: `GET /_oncekey/key`.
 pub(super) async fn show(caller: &Caller, request: &HttpRequest) -> Result<Answer, Rejection> {
     let (shard, _) = meant_key(caller, request)?;
     let ((), status) = call(&shard, GetStatus).await?;
     Ok(key_status(caller, &status.ok_or(Rejection::NoRecord)?))
 }
 
-/// `POST /_oncekey/key/void`: gives a key up.
+/// Voids a key: `POST /_oncekey/key/void`.
 pub(super) async fn void(caller: &Caller, request: &HttpRequest) -> Result<Answer, Rejection> {
     let (shard, key) = meant_key(caller, request)?;
     let void = Void { minted_at: key.minted_at(), policy: caller.config.policy };
@@ -36,7 +36,7 @@ pub(super) async fn void(caller: &Caller, request: &HttpRequest) -> Result<Answe
     Ok(key_status(caller, &status.ok_or(Rejection::StoreUnavailable)?))
 }
 
-/// `POST /_oncekey/key/settle`: records an operator's answer to an unknown outcome.
+/// Settles an unknown outcome for an operator: `POST /_oncekey/key/settle`.
 pub(super) async fn settle(caller: &Caller, request: &HttpRequest) -> Result<Answer, Rejection> {
     let shard = match request.header("x-oncekey-name") {
         Some(name) => ShardClient::new(caller, named(request, name)?, None),
@@ -56,13 +56,13 @@ pub(super) async fn settle(caller: &Caller, request: &HttpRequest) -> Result<Ans
 
 /// Returns the key that an operator names by its hash, as the journal shows it.
 fn named(request: &HttpRequest, name: &str) -> Result<ScopedKey, Rejection> {
-    const MAY_BE: &str = "X-Oncekey-Name must be the hash of a key in 64 hexadecimal digits, and Idempotency-Key left out.";
+    const MAY_BE: &str = "X-Oncekey-Name must be the hash of a key in 64 hexadecimal digits. Send it without Idempotency-Key.";
     let name = ScopedKey::from_hex(name).filter(|_| request.header("idempotency-key").is_none());
     name.ok_or_else(|| Rejection::Invalid(MAY_BE.to_owned()))
 }
 
-/// Returns the key that a call is about. The header names it, so that no URL and no log contains it. Its
-/// scope is the caller's own, or the scope that an operator names.
+/// Returns the key that a call is about. The key is sent in a header, so that no URL and no log contains
+/// it. Its scope is the caller's own, or the scope that an operator names.
 fn meant_key(
     caller: &Caller,
     request: &HttpRequest,
@@ -101,7 +101,7 @@ fn key_status(caller: &Caller, status: &KeyStatus) -> Answer {
 /// Reads `{"outcome":"not_executed"}`, or `{"outcome":"executed","status":201,"headers":{…},"body":"…"}`.
 fn parse_settlement(body: &[u8], caller: &Caller) -> Result<Settlement, String> {
     const OUTCOME: &str = "outcome must be \"not_executed\" or \"executed\".";
-    const STATUS: &str = "status must be the status of a final answer: 200 to 499, but for 307, 308, 401, 403, 407, 408, 409, 417, 421, 423, 425 and 429.";
+    const STATUS: &str = "status must be the status of a final response: 200 to 499, except 307, 308, 401, 403, 407, 408, 409, 417, 421, 423, 425 and 429.";
     let Ok(Json::Object(mut fields)) = serde_json::from_slice(body) else {
         return Err("The body must be a JSON object.".to_owned());
     };

@@ -51,8 +51,8 @@ pub(crate) async fn handle(caller: &Caller, request: &HttpRequest) -> Result<Ans
     }
 }
 
-/// Shows whether the Worker can serve: its settings are right, or the call would not get here, and a
-/// shard responds. An operator also gets the counts of this isolate.
+/// Returns "ok" if a shard responds. (With wrong settings, the call would not get here.) An operator
+/// also gets the counts of this isolate.
 async fn health(caller: &Caller, request: &HttpRequest) -> Result<Answer, Rejection> {
     let probe = IdempotencyKey::parse_bare("health").map_err(Rejection::KeyMalformed)?;
     let name = ScopedKey::new(&Scope::of_tenant("oncekey health"), &probe);

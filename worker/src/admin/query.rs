@@ -17,7 +17,9 @@ impl Query {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             if !known.contains(&name) || members.iter().any(|(other, _)| other == name) {
                 let known = known.join(", ");
-                return Err(Rejection::Invalid(format!("The query may hold {known}, each once.")));
+                return Err(Rejection::Invalid(format!(
+                    "The query has an unknown or repeated parameter. Send only {known}, each at most once."
+                )));
             }
             let value = js_sys::decode_uri_component(value).ok().map(String::from);
             let value = value.filter(|text| text.bytes().all(|byte| byte.is_ascii_graphic()));

@@ -1,5 +1,5 @@
 //! `GET /_oncekey/reconcile`: compares the payments and refunds of the sandbox with the journal of the
-//! keys under which they were made. It lists those that lack something.
+//! keys under which they were made, and lists those for which a record or event is missing.
 
 use crate::admin::journal;
 use crate::admin::keys;
@@ -15,7 +15,7 @@ use futures_util::future::try_join;
 use oncekey::{IdempotencyKey, KeyState, Rejection, Scope, ScopedKey};
 use platform::json::writer::{JsonObject, array};
 
-/// The route of refunds, whose business key may replace an idempotency key.
+/// The route of refunds. A refund may have a business key instead of an idempotency key.
 const REFUNDS: (&str, &str) = ("POST", "/v1/refunds");
 
 /// Compares a page of a merchant's payments and refunds: `{"checked":…,"lacking":[…],"next_cursor":…}`.

@@ -21,7 +21,8 @@ pub(crate) fn is_admin(caller: &Caller, request: &HttpRequest) -> bool {
         .is_some_and(|(token, given)| token.is_carried_by(given))
 }
 
-/// Returns the scope of the key that an operator names. The operator's own token is no scope.
+/// Returns the scope of the key that an operator names. The operator's own token is not used as a
+/// scope.
 pub(crate) fn admin_scope(caller: &Caller, request: &HttpRequest) -> Result<Scope, Rejection> {
     if let Some(hex) = request.header("x-oncekey-scope") {
         return Scope::from_hex(hex).ok_or_else(|| {
@@ -35,7 +36,7 @@ pub(crate) fn admin_scope(caller: &Caller, request: &HttpRequest) -> Result<Scop
     let scope = Scope::derive(&config.scope, &config.scope_aliases, of_tenant);
     scope.map_err(|error| match error {
         ScopeError::Missing(_) | ScopeError::Incomplete(_) => Rejection::Invalid(
-            "The request does not say whose key it is about. Send the tenant's credential, or X-Oncekey-Scope."
+            "The owner of the key is not named. Send the tenant's credential, or X-Oncekey-Scope."
                 .to_owned(),
         ),
         error => Rejection::NoScope(error),

@@ -85,7 +85,7 @@ async fn write(caller: &Caller, request: HttpRequest) -> Result<GatewayOutcome, 
     once(caller, request, form, identity, &reservation).await
 }
 
-/// Executes a write once, however often it is sent.
+/// Executes a write at most once, even if it is sent several times.
 async fn once(
     caller: &Caller,
     request: HttpRequest,
@@ -156,8 +156,8 @@ async fn once(
 }
 
 /// Returns whether a write without a key may have a business key in a known scope. A write without a
-/// credential passes to the origin, unless callers without one share a scope, or the business key is
-/// compulsory.
+/// credential passes to the origin, unless the setting `ANONYMOUS` gives such callers a common scope,
+/// or the route requires a business key.
 fn may_have_business_key(caller: &Caller, request: &HttpRequest) -> Result<bool, Rejection> {
     let (keys, method, path) = (&caller.config.business_keys, &request.method, &request.path);
     if !keys.may_name(method, path) {
@@ -192,7 +192,7 @@ async fn no_body(request: &HttpRequest) -> Result<(), Rejection> {
     }
 }
 
-/// Passes a request on without remembering it.
+/// Passes a request on to the origin without storing anything.
 async fn pass_through(caller: &Caller, request: &HttpRequest, read: Option<&[u8]>) -> Answer {
     let origin_request = OriginRequest::keyless(request, read, &caller.request_id);
     let recourse = if request.is_write() { Recourse::LookUp } else { Recourse::Retry };
@@ -202,7 +202,7 @@ async fn pass_through(caller: &Caller, request: &HttpRequest, read: Option<&[u8]
     }
 }
 
-/// Returns the key of the header or of the form.
+/// Returns the key from the header or the form.
 fn key_of(
     request: &HttpRequest,
     in_form: Option<IdempotencyKey>,

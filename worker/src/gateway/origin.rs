@@ -24,13 +24,13 @@ use worker::wasm_bindgen_futures::JsFuture;
 use worker::web_sys::{self, ReadableStream};
 use worker::{AbortController, ByteStream, Headers, Response};
 
-/// Stands for the origin's URL where the sandbox is the origin.
+/// The base of URLs if the origin is the sandbox.
 const SANDBOX: &str = "https://sandbox";
 
 /// An origin's response whose body was not read.
 pub(crate) struct OriginAnswer {
     pub(crate) status: u16,
-    /// Without the headers of the connection and those that the gateway sets.
+    /// The origin's headers, except those of the connection and those that the gateway sets itself.
     headers: HeaderList,
     response: web_sys::Response,
 }
@@ -38,7 +38,7 @@ pub(crate) struct OriginAnswer {
 /// An origin's body, or the part of it that was read.
 pub(crate) enum OriginBody {
     Whole(Vec<u8>),
-    /// The body is too large to keep, or has no end. `read` was already taken from the stream.
+    /// The body is too large to keep, or never ends. `read` is the part that was already read.
     Stream {
         read: Vec<u8>,
         rest: Option<ByteStream>,
@@ -49,8 +49,8 @@ pub(crate) enum OriginBody {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OriginError {
     TimedOut,
-    /// The connection broke before a response began. The platform does not say whether it was ever
-    /// made.
+    /// The connection failed before a response began. The platform does not say whether a connection
+    /// was ever made.
     NoAnswer,
     /// The connection broke within the response.
     CutOff,
@@ -101,7 +101,7 @@ pub(crate) async fn call(
     }
 }
 
-/// The URLs that a link in a response is read by.
+/// The URLs by which a link in a response is resolved.
 struct Links {
     /// The URL of the request to the origin.
     asked: String,
@@ -127,8 +127,8 @@ impl Links {
     }
 }
 
-/// Calls the platform's `fetch`. The `worker` crate's own copies the response, and panics where an
-/// origin sends a status that the platform's constructor refuses.
+/// Calls the platform's `fetch`. The function of the `worker` crate copies the response, and panics if
+/// the origin sends a status that the platform's constructor refuses.
 async fn fetch(request: web_sys::Request) -> worker::Result<web_sys::Response> {
     let scope: web_sys::WorkerGlobalScope = js_sys::global().unchecked_into();
     let response = JsFuture::from(scope.fetch_with_request(&request)).await?;
@@ -149,13 +149,13 @@ impl Deadline {
         Self { length: Some(length), ..Self::never() }
     }
 
-    /// Sets no deadline: reports, long polls and event streams may take long.
+    /// Returns a deadline that never ends, because reports, long polls and event streams may take long.
     pub(crate) fn never() -> Self {
         let from = Rc::new(Cell::new(clock::now()));
         Self { abort: AbortController::default(), length: None, from }
     }
 
-    /// Waits for `work` until the deadline. Returns `None` past it.
+    /// Waits for `work` until the deadline. Returns `None` if the deadline passes first.
     async fn bound<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let Some(length) = self.length else {
             return Some(work.await);
@@ -165,7 +165,7 @@ impl Deadline {
             let from = self.from.get();
             let left = from.plus(length).since(clock::now());
             let done = clock::within(left, work.as_mut()).await;
-            // Past that time, more of the request's body may have gone out meanwhile.
+            // If more of the request's body went out meanwhile, the deadline has moved.
             if done.is_some() || self.from.get() == from {
                 return done;
             }
@@ -199,8 +199,8 @@ impl OriginAnswer {
         headers::odd(kept, &self.response.headers())
     }
 
-    /// Reads the decoded body, up to `limit` bytes and the room of `reservation`. A larger body, and a
-    /// body that never ends, stays a stream.
+    /// Reads the decoded body, up to `limit` bytes and as far as `reservation` has room. A larger body,
+    /// or a body that never ends, stays a stream.
     pub(crate) async fn read_body(
         &self,
         limit: usize,

@@ -46,8 +46,8 @@ enum Payload {
 }
 
 impl OriginRequest {
-    /// Returns the request as it came, with a body that was read, and the headers by which the origin
-    /// can deduplicate.
+    /// Returns the caller's request with the body that was read, and with the headers by which the
+    /// origin can deduplicate.
     pub(crate) fn once(
         request: &HttpRequest,
         body: &[u8],
@@ -89,7 +89,8 @@ impl OriginRequest {
         forwarded
     }
 
-    /// Returns the request as it came. A body that was not `read` is passed on as a stream.
+    /// Returns the caller's request without a key. If the body was not `read`, it is passed on as a
+    /// stream.
     pub(crate) fn keyless(request: &HttpRequest, read: Option<&[u8]>, request_id: &str) -> Self {
         let mut forwarded = Self::plain(request, request_id);
         if let Some(read) = read {
@@ -158,13 +159,13 @@ impl OriginRequest {
 }
 
 impl Payload {
-    /// Takes bytes that were read.
+    /// Returns the payload for bytes that were read.
     fn read(bytes: &[u8]) -> Self {
         if bytes.is_empty() { Self::None } else { Self::Bytes(Uint8Array::from(bytes)) }
     }
 
-    /// Returns the body as the platform takes it. A large body goes out in pieces, each noted in
-    /// `sent`, because the origin's deadline counts from when it has the request.
+    /// Returns the body as the platform takes it. A large body goes out in pieces. The time of each is
+    /// noted in `sent`, because the origin's deadline starts when the last piece has gone out.
     fn into_js(self, sent: &Rc<Cell<UnixMillis>>) -> worker::Result<JsValue> {
         Ok(match self {
             Self::None => JsValue::UNDEFINED,
@@ -187,7 +188,7 @@ impl Payload {
     }
 }
 
-/// Makes a body of known length that is produced as it goes out.
+/// Returns a body of known length whose pieces are made when they are sent.
 fn in_pieces(
     pieces: impl Stream<Item = worker::Result<Vec<u8>>> + 'static,
     length: u32,

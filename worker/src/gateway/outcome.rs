@@ -6,10 +6,10 @@ use futures_util::future::LocalBoxFuture;
 /// Work that follows the response.
 pub(crate) type Work = LocalBoxFuture<'static, ()>;
 
-/// A response, and the work to do once it has gone out.
+/// A response, and the work to do after it was sent.
 pub(crate) struct GatewayOutcome {
     pub(crate) answer: Answer,
-    /// In this order.
+    /// The work, in the order in which it is done.
     pub(crate) after: Vec<Work>,
 }
 

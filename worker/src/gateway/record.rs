@@ -16,7 +16,7 @@ use worker::web_sys;
 pub(crate) struct RecordHandle {
     pub(crate) name: ScopedKey,
     pub(crate) token: Token,
-    /// When the key was made, if the key contains the time.
+    /// When the key was made; `None` if the key does not contain the time.
     pub(crate) minted_at: Option<UnixMillis>,
     /// The current policy, for a new record.
     pub(crate) policy: Policy,
@@ -35,7 +35,7 @@ impl RecordHandle {
         Self { name, token: random::token(), minted_at, policy, shard, measure }
     }
 
-    /// Asks for the right to execute.
+    /// Calls `begin`: asks whether the attempt may execute.
     pub(crate) async fn begin(
         &self,
         fingerprints: &Fingerprints,
@@ -66,7 +66,7 @@ impl RecordHandle {
         self.ask(Settle { settlement, by_operator: false }).await
     }
 
-    /// Stores headers that are not UTF-8 with the origin's response.
+    /// Sets the headers that are not UTF-8. They are stored with the origin's response.
     pub(crate) fn bring(&self, odd: Option<web_sys::Headers>) {
         self.shard.odd_sent.replace(odd);
     }

@@ -14,7 +14,7 @@ use worker::{ByteStream, Env};
 /// The binding of the namespace. A Worker without it has no replica.
 const BINDING: &str = "REPLICA";
 
-/// The shortest time that KV keeps a value, so a copy with less time left is not written.
+/// The shortest time for which KV keeps a value. A copy with less time left is not written.
 pub(crate) const SHORTEST: Millis = Millis::from_seconds(60);
 
 /// How long a read may take.
@@ -53,8 +53,8 @@ pub(crate) async fn put(env: &Env, name: ScopedKey, record: &Record, left: Milli
     }
 }
 
-/// Returns the decision that the replica's copy proves. `None` says nothing about the key: there may
-/// be no copy, no room for it, or no reply in time.
+/// Returns the decision that the replica's copy proves. `None` proves nothing about the key: there may
+/// be no copy, no memory for it, or no reply in time.
 pub(crate) async fn ask(
     env: &Env,
     name: ScopedKey,
@@ -70,7 +70,7 @@ pub(crate) async fn ask(
             bytes.extend_from_slice(&piece.ok()?);
             let size = bytes.len() as u64;
             if size > SMALL {
-                // Without room for the copy, the replica says nothing.
+                // A copy that does not fit into memory is not used.
                 room.fits_replay(size - counted).then_some(())?;
                 counted = size;
             }

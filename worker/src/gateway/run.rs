@@ -1,5 +1,5 @@
-//! Carries out the flow of a write. The core's `write_flow` decides what the records and the origin
-//! are asked, and in which order.
+//! Carries out the flow of a write. The core's `write_flow` decides which calls go to the records and
+//! the origin, and in which order.
 
 use crate::gateway::origin::{self, Deadline, OriginAnswer, OriginBody, OriginError};
 use crate::gateway::origin_request::OriginRequest;
@@ -28,7 +28,7 @@ use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::pin::pin;
 
-/// How long a shard may take before the gateway reads the replica as well.
+/// How long a shard may take to reply before the gateway also reads the replica.
 const SLOW: Millis = Millis::new(50);
 
 /// How long a look-up may take in all.
@@ -77,7 +77,7 @@ impl WriteRun<'_> {
         }
     }
 
-    /// Carries an action out. Breaks with the outcome, which the last action contains.
+    /// Carries an action out and returns its result. Breaks with the outcome after the last action.
     async fn carry_out(
         &self,
         action: Action,
@@ -102,7 +102,8 @@ impl WriteRun<'_> {
         })
     }
 
-    /// Renews the leases for as long as it is polled.
+    /// Renews the leases of both records. The future never ends; the leases are renewed while it is
+    /// polled.
     async fn keep_leases(&self, execution: Execution) -> Infallible {
         let patience = Patience::within(execution.renew_after());
         loop {
@@ -112,8 +113,8 @@ impl WriteRun<'_> {
         }
     }
 
-    /// Asks for the right to execute. While the first record's shard is slow, reads its replica as
-    /// well; events have none.
+    /// Calls `begin`. If the first record's shard is slow, also reads the replica. Events have no
+    /// replica.
     async fn begin(&self, target: Target) -> Event {
         if target == Target::BusinessKey || self.write.identity == Identity::Event {
             return Event::Begun(self.record(target).begin(&self.fingerprints).await);
@@ -142,7 +143,7 @@ impl WriteRun<'_> {
         Some((step.decision, step.status))
     }
 
-    /// Calls the origin. Returns its response as it is kept, and puts it as it came into `own`.
+    /// Calls the origin. Returns the response in the form to store, and puts the original into `own`.
     async fn call_origin(
         &self,
         execution: Execution,
@@ -175,9 +176,9 @@ impl WriteRun<'_> {
         Ok(stored)
     }
 
-    /// Asks the origin for the outcome of a request that got this decision; `None` where no look-up
-    /// is configured for it, or where the response proves nothing. The look-up has the caller's own
-    /// credential, because there is no other.
+    /// Asks the origin for the outcome of a request that got this decision; `None` if no look-up is
+    /// configured for it, or if the response proves nothing. The look-up uses the caller's credential,
+    /// because the gateway has none of its own.
     async fn look_up(&self, decision: &Decision) -> Option<StoredResponse> {
         let (config, request) = (&self.caller.config, self.request);
         let look_ups = match decision {
@@ -204,7 +205,7 @@ impl WriteRun<'_> {
         }
     }
 
-    /// Calls the origin and reads as much of its response as is kept.
+    /// Calls the origin and reads its response, up to the size that is stored.
     async fn ask_origin(
         &self,
         origin_request: OriginRequest,
@@ -216,7 +217,7 @@ impl WriteRun<'_> {
         Ok((answer, body))
     }
 
-    /// Returns the response as it is kept.
+    /// Returns the response in the form to store.
     fn stored(&self, answer: &OriginAnswer, body: &OriginBody) -> StoredResponse {
         let request_id = answer.request_id().unwrap_or(&self.caller.request_id);
         let (status, headers) = (answer.status, answer.headers_of_read_body(body));
@@ -228,7 +229,8 @@ impl WriteRun<'_> {
                 let limit = self.caller.config.max_replay;
                 StoredResponse::keep(status, headers, bytes.clone(), request_id, limit).0
             }
-            // This is recorded before the first byte is passed on: from then on no attempt may execute.
+            // The response is recorded without its body before the first byte is passed on, so that no
+            // later attempt executes.
             OriginBody::Stream { .. } => StoredResponse::without_body(status, headers, request_id),
         }
     }
@@ -255,7 +257,8 @@ impl WriteRun<'_> {
         GatewayOutcome { answer: answer.with_key_status(status.as_ref()), after }
     }
 
-    /// Returns a stored response. Headers that are not UTF-8 come from the record that replayed it.
+    /// Returns a stored response as a replay. Headers that are not UTF-8 come with the reply of the
+    /// record.
     fn replay(&self, response: StoredResponse) -> Option<Answer> {
         let records = [Some(&self.first), self.second.as_ref()];
         let is_odd = response.has_odd_headers();

@@ -1,7 +1,7 @@
 //! Webhooks that come in: source → headers → body → signature → begin → origin → complete → response.
 //!
 //! The id of an event is its key, and its source is the scope. From `begin` on, an event is handled
-//! like a keyed write. Before its signature is checked, nothing is asked or stored.
+//! like a keyed write. Until the signature is checked, no shard is called and nothing is stored.
 
 use crate::gateway::outcome::GatewayOutcome;
 use crate::gateway::record::RecordHandle;

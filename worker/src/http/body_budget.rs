@@ -1,5 +1,5 @@
-//! The isolate's memory for bodies. An isolate has 128 MB for everything. The core
-//! (`oncekey::budget`) decides which body gets room and which one has to give it up.
+//! The isolate's memory for bodies. An isolate has 128 MB for everything. The core (`oncekey::budget`)
+//! decides which body gets room, and which body loses its room when memory is short.
 
 use oncekey::budget::{Budget, Ceilings, NoRoom, Slot};
 use oncekey::{Millis, UnixMillis};
@@ -33,8 +33,8 @@ pub(crate) fn held() -> [(&'static str, u64); 2] {
     [("requests", of(&REQUESTS)), ("responses", of(&RESPONSES))]
 }
 
-/// The room of one body, given back when it is dropped. (A panic drops nothing, but afterwards the
-/// wasm instance that counted the bytes takes no new requests.)
+/// The memory that is reserved for one body. Dropping the reservation frees it. (A panic drops nothing,
+/// but afterwards the wasm instance that counted the bytes takes no new requests.)
 #[derive(Debug)]
 pub(crate) struct Reservation {
     budget: &'static LocalKey<RefCell<Budget>>,
@@ -77,17 +77,18 @@ impl Reservation {
         self.with(|budget, slot, _| budget.has(slot))
     }
 
-    /// Counts bytes of an origin's response, if there is room for them.
+    /// Counts bytes of an origin's response if there is room for them. Returns whether there was.
     pub(crate) fn fits_response(&self, bytes: u64) -> bool {
         self.with(|budget, slot, now| budget.count(slot, bytes, RESPONSE, now)).is_ok()
     }
 
-    /// Counts bytes of a stored response, if there is room for them.
+    /// Counts bytes of a stored response if there is room for them. Returns whether there was.
     pub(crate) fn fits_replay(&self, bytes: u64) -> bool {
         self.with(|budget, slot, now| budget.count(slot, bytes, REPLAY, now)).is_ok()
     }
 
-    /// Counts bytes of a stored response whether there is room or not, for a caller that executed.
+    /// Counts bytes of a stored response even if there is no room, for a caller whose write was
+    /// executed.
     pub(crate) fn takes_in(&self, bytes: u64) {
         self.with(|budget, slot, now| budget.count_anyway(slot, bytes, RESPONSE, now));
     }

@@ -1,16 +1,16 @@
-//! Decides which pages' scripts may call and what they may read of a response. This is computed for
-//! each response, errors and replays included, because a stored permission would be that of the first
-//! caller.
+//! Decides which pages may call the gateway, and what their scripts may read of a response. The headers
+//! are computed for each response, including errors and replays, because stored headers would name the
+//! page of the first caller.
 
 use crate::config::CorsOrigins;
 use crate::http::request::HttpRequest;
 use crate::http::response::{Answer, Body};
 use oncekey::HeaderList;
 
-/// Headers that a script may read, besides those that it may always read.
+/// Headers that a script may read, in addition to those that scripts may always read.
 const EXPOSED: &str = "Idempotent-Replayed, Idempotency-State, Idempotency-Expires, Idempotency-Stored, X-Request-Id, Retry-After, X-Should-Retry, Stripe-Should-Retry, Date, Location, Link, ETag";
 
-/// Headers that a script may send if the preflight names none.
+/// Headers that a script may send, if the preflight does not name any.
 const ALLOWED: &str = "Idempotency-Key, Content-Type, X-Api-Key, Authorization";
 
 /// Returns the response to a preflight (Fetch standard, CORS protocol), if the gateway handles CORS.

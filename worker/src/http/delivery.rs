@@ -16,7 +16,7 @@ pub(crate) const PIECE: usize = 64 << 10;
 /// How often a stalled delivery checks whether it may continue.
 const LOOK: Millis = Millis::from_seconds(1);
 
-/// How long a caller may stop reading a response that it can get again, and any other response.
+/// How long a caller may stop reading: a response that it can get again, and any other response.
 const LONGEST_PAUSE: Millis = Millis::from_seconds(60);
 const LAST_PAUSE: Millis = Millis::from_seconds(300);
 
@@ -24,7 +24,7 @@ const LAST_PAUSE: Millis = Millis::from_seconds(300);
 pub(crate) type Delivery = LocalBoxFuture<'static, ()>;
 
 /// Makes a stream of a response. A caller that `can_ask_again` is cut off if it does not read while
-/// others need the room. Returns the bytes if the platform makes no stream of them.
+/// others need the memory. Returns the bytes if the platform cannot make a stream.
 pub(crate) fn of(
     bytes: Vec<u8>,
     can_ask_again: bool,

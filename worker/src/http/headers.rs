@@ -44,7 +44,8 @@ fn only(came: &web_sys::Headers, keep: impl Fn(&str) -> bool) -> Option<web_sys:
     Some(copy.0)
 }
 
-/// Returns whether the platform removes this coding from a body. It knows two codings, in lower case.
+/// Returns whether the platform removes this coding from a body. It decodes only `gzip` and `br`, in
+/// lower case.
 pub(crate) fn is_taken_off(coding: &str) -> bool {
     matches!(coding.trim(), "" | "gzip" | "br" | "identity")
 }

@@ -24,7 +24,7 @@ pub(crate) struct HttpRequest {
     pub(crate) method: String,
     /// Scheme and host of the URL that the caller used: `https://shop.example`.
     pub(crate) origin: String,
-    /// The path as the platform reads it, in one spelling.
+    /// The path as the platform reads it, normalized.
     pub(crate) path: String,
     /// Without the question mark. `None` if there is no query.
     pub(crate) query: Option<String>,
@@ -36,8 +36,8 @@ pub(crate) struct HttpRequest {
 impl HttpRequest {
     pub(crate) fn new(request: Request) -> Self {
         let raw = request.inner();
-        // The platform's own reading, with dot segments resolved, is what `fetch` sends. The path that
-        // is checked, compared and passed on must be the same.
+        // `fetch` sends the path as the platform parses it, with dot segments resolved. The path that is
+        // checked, compared and passed on must be the same.
         let (origin, path, query) = match Url::new(&raw.url()) {
             Ok(url) => (url.origin(), normalize(&url.pathname()), url.search()),
             Err(_) => (String::new(), "/".to_owned(), String::new()),
@@ -52,7 +52,7 @@ impl HttpRequest {
         }
     }
 
-    /// Returns whether the request is a write, which only a key makes safe to repeat.
+    /// Returns whether the request is a write. Repeating a write is safe only with a key.
     pub(crate) fn is_write(&self) -> bool {
         !matches!(self.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE")
     }
@@ -97,7 +97,8 @@ impl HttpRequest {
         config.key_field.is_some() && has_fields(content_type, coding)
     }
 
-    /// Reads a form that may carry the key in a field. Returns `None` if it left the body unread.
+    /// Reads a form that may carry the key in a field. Returns `None`, with the body unread, for any
+    /// other request.
     pub(crate) async fn read_form(
         &self,
         config: &Config,

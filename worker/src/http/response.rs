@@ -63,7 +63,8 @@ impl Answer {
         answer
     }
 
-    /// Tells SDKs, which otherwise go by the status alone, whether to send the request again.
+    /// Sets the headers by which SDKs decide whether to retry. Without them, SDKs look only at the
+    /// status.
     pub(crate) fn say_whether_to_retry(&mut self, again: bool) {
         for name in ["stripe-should-retry", "x-should-retry"] {
             self.set(name, if again { "true" } else { "false" });
@@ -116,7 +117,7 @@ impl Answer {
         self.only_once()
     }
 
-    /// Marks that the bytes are kept nowhere else.
+    /// Marks that the body is not stored, so the caller cannot get it again.
     pub(crate) fn only_once(mut self) -> Self {
         if let Body::Bytes(bytes) = self.body {
             self.body = Body::Once(bytes);

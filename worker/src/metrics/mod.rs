@@ -62,7 +62,8 @@ impl Measure {
         self.object.set(Some(earlier.plus(length)));
     }
 
-    /// Notes the result. The first one counts: what follows an execution is no result of its own.
+    /// Notes the result of the request. Only the first result counts: after an execution, nothing else
+    /// is one.
     pub(crate) fn ended(&self, result: WriteResult) {
         self.result.set(self.result.get().or(Some(result)));
     }

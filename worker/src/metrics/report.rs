@@ -24,7 +24,7 @@ pub(crate) fn tell(caller: &Caller, mut answer: Answer) -> Answer {
     let total = clock::now().since(measure.began_at);
     let times =
         [("store", measure.object.get()), ("origin", measure.origin.get()), ("total", Some(total))];
-    // A missing dataset, or one that takes no point, is no failure.
+    // A dataset that is missing, or that refuses a data point, is not an error.
     if let Ok(dataset) = caller.env.analytics_engine(BINDING) {
         let label = result.label();
         let point = AnalyticsEngineDataPointBuilder::new().indexes([label]).add_blob(label);

@@ -1,7 +1,7 @@
 //! The gateway's side of a shard: calls that are sent again until there is a reply.
 //!
-//! Each call may be repeated. The token makes the same attempt get the same reply, so the gateway asks
-//! again after a lost reply instead of guessing it.
+//! Each call is safe to repeat, because repeated calls with the same token get the same reply. So after
+//! a lost reply the gateway sends the call again.
 
 use crate::http::body_budget::Reservation;
 use crate::http::context::Caller;
@@ -21,7 +21,7 @@ use worker::{Env, Result, web_sys};
 const BINDING: &str = "SHARDS";
 const LAYOUT: &str = "v1";
 
-/// How many shards an operator's call asks at once.
+/// How many shards an operator's call asks at the same time.
 pub(crate) const AT_ONCE: usize = 16;
 
 /// A client of the shard that holds one record.
@@ -50,7 +50,7 @@ pub(crate) struct Patience {
     each: Millis,
     /// The pause between two tries, which grows with their number.
     pause: Millis,
-    /// The write was executed, so its response reaches the caller even without room.
+    /// Whether the write was executed. If so, its response reaches the caller even if memory is short.
     has_executed: bool,
 }
 
@@ -76,20 +76,20 @@ impl From<NoReply> for Rejection {
 }
 
 impl Patience {
-    /// For a caller that waits before anything was executed, for at most `whole`.
+    /// Returns the patience of a caller that waits before anything was executed, for at most `whole`.
     pub(crate) fn within(whole: Millis) -> Self {
         let pause = Millis::new((whole.as_u64() / 50).min(50));
         Self { tries: 3, each: Millis::new(whole.as_u64() / 3), pause, has_executed: false }
     }
 
-    /// For a caller whose request was executed: it should not wait long, and its response should not be
-    /// lost.
+    /// Returns the patience of a caller whose request was executed. The caller should not wait long, and
+    /// its response should not be lost.
     pub(crate) fn with_answer_in_hand() -> Self {
         let (each, pause) = (Millis::new(4000), Millis::new(150));
         Self { tries: 4, each, pause, has_executed: true }
     }
 
-    /// For work that no caller waits for.
+    /// Returns the patience of work that no caller waits for.
     pub(crate) fn in_background() -> Self {
         Self { tries: 6, pause: Millis::new(400), ..Self::with_answer_in_hand() }
     }
@@ -188,7 +188,8 @@ impl ShardClient {
     }
 }
 
-/// Asks shards, all at once and each once. A question comes with the number of its shard.
+/// Asks several shards at the same time, each once. Each question comes with the number of its shard.
+/// Returns the entries of each shard, in the order of the questions.
 pub(crate) async fn ask<Q: Query>(
     env: &Env,
     questions: impl IntoIterator<Item = (u8, Q)>,

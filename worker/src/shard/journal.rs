@@ -13,7 +13,7 @@ use worker::{Result, SqlStorage, SqlStorageValue};
 /// How many rows one sweep deletes. The rest is left to the next alarm, which follows at once.
 const SWEEP_BATCH: i64 = 500;
 
-/// Rows are deleted by the hour, so that a shard does not wake for each row.
+/// Rows are deleted once an hour, so that a shard does not wake up for each row.
 const HOUR: u64 = 3_600_000;
 
 pub(super) const TABLES: &str = include_str!("journal.sql");
@@ -49,7 +49,7 @@ impl WhoseColumns {
     }
 }
 
-/// Adds a row. A repeated call adds no second row about a response that came too late.
+/// Adds a row, unless the row reports a late response that was already reported.
 pub(super) fn add(
     sql: &SqlStorage,
     name: &[u8],
@@ -130,13 +130,14 @@ pub(super) fn first_due(sql: &SqlStorage, retention: Millis) -> Result<Option<u6
     Ok(oldest.map(|at| due_at(at, retention)))
 }
 
-/// Returns when a row that was written at this time is due: at the end of an hour.
+/// Returns when a row that was written at this time is due: at the end of the hour in which its
+/// retention ends.
 fn due_at(at: u64, retention: Millis) -> u64 {
     let end = UnixMillis::new(at).plus(retention).as_u64();
     end.saturating_add(1).div_ceil(HOUR).saturating_mul(HOUR)
 }
 
-/// Returns the number that a query finds, if it finds one.
+/// Returns the number that a query finds; `None` if it finds no number.
 pub(super) fn number(sql: &SqlStorage, query: &str) -> Result<Option<u64>> {
     let row = sql.exec(query, None)?.raw().next().transpose()?;
     Ok(match row.as_deref() {

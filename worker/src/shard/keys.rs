@@ -7,7 +7,7 @@ use oncekey::{KeyState, Record, State, UnixMillis};
 use platform::json::writer::JsonObject;
 use worker::{Result, SqlStorage, SqlStorageValue};
 
-/// How many records one call reads. Open records have an index; of the others, the newest are read.
+/// The most records that one call reads. Open records have an index; of the others, the newest are read.
 const MOST: i64 = 2000;
 
 /// Adds the columns that a table of an earlier version lacks, and the index of open records.

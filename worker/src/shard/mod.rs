@@ -1,8 +1,8 @@
 //! A shard: a Durable Object that holds records in SQLite.
 //!
 //! Each call reads a record, lets the core decide, and writes the result, without an `await` in
-//! between. An object runs one call at a time between two awaits, so no lock is needed. Its output
-//! gate holds the reply back until the write is durable.
+//! between. An object runs nothing else between two awaits, so no lock is needed. The platform holds
+//! the reply back until the write is durable (the output gate).
 
 pub(crate) mod client;
 mod journal;
@@ -75,7 +75,8 @@ impl DurableObject for Shard {
     }
 }
 
-/// Confines a panic to its call. The gateway repeats a lost call, the platform a lost alarm.
+/// Turns a panic into an error of its call. The gateway repeats a lost call, and the platform repeats a
+/// lost alarm.
 async fn contained<T: 'static>(work: impl Future<Output = Result<T>> + 'static) -> Result<T> {
     let lost = |panic::Panicked| Error::from("the call was lost to an internal error");
     panic::contain(work).await.map_err(lost)?

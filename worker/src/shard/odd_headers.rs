@@ -33,7 +33,7 @@ impl OddHeaders {
         Self(part.ok().filter(JsValue::is_object).map(JsCast::unchecked_into))
     }
 
-    /// Stores headers beside a record. Without them, the record replays the values as it decoded them.
+    /// Stores headers beside a record. If this fails, a replay has the values as they were decoded.
     pub(super) fn put(&self, name: &[u8], headers: &Headers) {
         if self.0.as_ref().is_some_and(|storage| storage.put(&key(name), headers).is_err()) {
             worker::console_error!("headers not kept as they came");

@@ -1,8 +1,8 @@
 //! Messages between the gateway and a shard: one type for each request, which names its reply.
 //!
 //! Both sides run the same code, except while a new version is rolled out. So each message carries a
-//! version. A shard responds to a message that it does not know with [`UNKNOWN_MESSAGE`]. The status of
-//! a response says whether its body is the reply.
+//! version. A shard responds to a message that it does not know with [`UNKNOWN_MESSAGE`]. The body of a
+//! response is the reply only if its status is 200.
 
 use minicbor::{Decode, Encode};
 use oncekey::{
@@ -10,8 +10,8 @@ use oncekey::{
     ScopedKey, Settlement, Settling, StoredResponse, Token, UnixMillis,
 };
 
-/// The version of these messages. A change that an older reader cannot skip raises it. The shard that
-/// reads both versions ships before the gateway that writes the new one.
+/// The version of these messages. A change that older code cannot skip needs a new version. A shard that
+/// reads both versions must be deployed before a gateway that writes the new one.
 pub(crate) const VERSION: u32 = 2;
 
 /// The status of a response without a reply: this build cannot read the stored record.
@@ -157,7 +157,7 @@ pub(crate) struct Void {
 pub(crate) struct Settle {
     #[n(0)]
     pub(crate) settlement: Settlement,
-    /// An operator settles the outcome. Otherwise the origin was asked.
+    /// Whether an operator settles the outcome. Otherwise a look-up at the origin does.
     #[n(1)]
     pub(crate) by_operator: bool,
 }
@@ -203,10 +203,10 @@ pub(crate) struct RowQuery {
     /// The number of the shard, which is a part of each row's id.
     #[n(0)]
     pub(crate) shard: u8,
-    /// The time and the number of the row before the first.
+    /// The time, in milliseconds since 1970, and the number of the row before the first.
     #[n(1)]
     pub(crate) after: (u64, u64),
-    /// The rows are earlier than this time.
+    /// The time before which the rows were written, in milliseconds since 1970.
     #[n(2)]
     pub(crate) before: u64,
     #[n(3)]

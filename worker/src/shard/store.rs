@@ -38,7 +38,7 @@ impl Store {
         Self { sql, migrated: Cell::new(false), journal_retention }
     }
 
-    /// Returns the record, if there is one, or the error that its bytes cannot be read.
+    /// Returns the record, or the error if its bytes cannot be read; `None` if there is no record.
     pub(super) fn read(
         &self,
         name: &[u8],
@@ -116,7 +116,7 @@ impl Store {
         Ok(due.collect())
     }
 
-    /// Keeps a record that cannot be read as it is, and makes it never due.
+    /// Keeps a record that cannot be read. The sweep does not look at it again.
     pub(super) fn keep_for_good(&self, name: Vec<u8>) -> Result<()> {
         self.rows("UPDATE records SET due_at = NULL WHERE name = ?", vec![name.into()]).map(drop)
     }
@@ -133,7 +133,7 @@ impl Store {
         Ok(record.into_iter().chain(row).min())
     }
 
-    /// Returns the time to decide by. It is never earlier than the time of an earlier decision.
+    /// Returns the time for the next decision. It is never earlier than the time of the last one.
     pub(super) fn now(&self) -> Result<UnixMillis> {
         let last_seen = journal::number(&self.sql, "SELECT last_seen FROM meta")?.unwrap_or(0);
         Ok(clock::now().never_before(UnixMillis::new(last_seen)))
