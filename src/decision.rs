@@ -79,7 +79,7 @@ pub enum ChangeKind {
     Unknown,
     /// An attempt ended without being executed.
     Released,
-    /// The origin told an attempt to repeat its request elsewhere.
+    /// The origin redirected an attempt to another URL, and no record is left.
     Elsewhere,
     /// An overtaken attempt brought the key's response.
     LateSuccess,

@@ -22,7 +22,7 @@
 //! | `complete` | the response came too late to count | [`LateIgnored`](ChangeKind::LateIgnored) |
 //! | `complete` | the response was recorded before | none |
 //! | `fail` | nothing changed | none |
-//! | `void` | the key was given up | [`Voided`](ChangeKind::Voided) |
+//! | `void` | the key was voided | [`Voided`](ChangeKind::Voided) |
 //! | `settle`, `look_up` | an unknown outcome was settled | [`Settled`](ChangeKind::Settled) |
 //! | `void`, `settle`, `look_up` | nothing changed | none |
 //! | `expire` | an unknown outcome was forgotten | [`Expired`](ChangeKind::Expired) |

@@ -134,8 +134,6 @@ pub use time::{Millis, UnixMillis};
 #[doc(hidden)]
 pub use request::form_key::{FieldName, FormKeyError};
 #[doc(hidden)]
-pub use request::override_headers::OverrideHeader;
-#[doc(hidden)]
 pub use request::route::Route;
 #[doc(hidden)]
 pub use response::Kept;

@@ -17,7 +17,7 @@ pub enum WriteResult {
     Unknown,
     /// The response was not kept.
     NotReplayable,
-    /// The key was given up.
+    /// The key was voided.
     Voided,
     /// The key has expired.
     Expired,

@@ -229,12 +229,12 @@ impl Entry {
         now: UnixMillis,
     ) {
         // The key has no response yet, so its retention starts later.
-        let has_no_answer = [KeyState::InProgress, KeyState::Unknown, KeyState::Released]
+        let has_no_response = [KeyState::InProgress, KeyState::Unknown, KeyState::Released]
             .iter()
             .any(|open| state == Some(open.as_str()));
-        if has_no_answer {
+        if has_no_response {
             self.safe_until = Self::safe_from(now, retention);
-            // The age counts from now on, whatever the clock said before.
+            // The age counts from now on, whatever the clock showed before.
             self.updated_at = now;
         }
         if let Some(expires_at) = expires_at {
@@ -264,7 +264,8 @@ impl Entry {
         !self.maybe_executed && !self.own_key && self.key.minted_at().is_some()
     }
 
-    /// Returns until when the server certainly knows a key that it answers at `point` or later.
+    /// Returns until when the server certainly knows a key that got its response at `point` or
+    /// later.
     pub(super) fn safe_from(point: UnixMillis, retention: Millis) -> UnixMillis {
         point.plus(retention).minus(tolerance(retention))
     }

@@ -60,7 +60,7 @@
 //! unknown, so the entry counts as too old. (A clock that went back and has caught up by the next
 //! look cannot be noticed.)
 //!
-//! If the server answered every attempt with "not executed" (401, 429), the intent gets a fresh key
+//! If the server responded "not executed" to every attempt (401, 429), the intent gets a fresh key
 //! once it is too old. Until then its key stays, or is voided, because a browser may send one
 //! request twice and the second copy may still arrive. Three limits remain:
 //!

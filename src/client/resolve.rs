@@ -22,7 +22,7 @@
 //!    if its body is still in memory. This is the last way to get its response.
 //! 4. Otherwise the outcome stays unknown.
 //!
-//! An intent is Prepared if the server answered every attempt with "not executed" (429, for
+//! An intent is Prepared if the server responded "not executed" to every attempt (429, for
 //! example). A request that the browser sent twice may still arrive, so the key is voided too, if
 //! the server has the key calls. Otherwise the key counts as abandoned.
 //!
@@ -209,7 +209,7 @@ fn last_resort(
 ) -> (Option<Entry>, ResolveStep) {
     let makes_room = purpose == Purpose::MakeRoom;
     if makes_room && entry.state == IntentState::Prepared {
-        // The server answered every attempt with "not executed". There is no better proof.
+        // The server responded "not executed" to every attempt. There is no better proof.
         (changed(entry, IntentState::Voided, now), ResolveStep::Settled)
     } else if makes_room && means.old_body && !entry.is_too_old(now) {
         (None, ResolveStep::SendAgain)

@@ -3,10 +3,11 @@
 use oncekey::business_key::BusinessKeyUnreadable;
 use oncekey::client::intent::{EntryError, SendError};
 use oncekey::request::form_key::FieldNameError;
+use oncekey::request::override_headers::OverrideHeader;
 use oncekey::scope::AliasError;
 use oncekey::webhook::target::TargetError;
 use oncekey::webhook::{SourcesError, WebhookError, WebhookSecretError};
-use oncekey::{IdempotencyKey, OverrideHeader, RecordError};
+use oncekey::{IdempotencyKey, RecordError};
 use std::fmt::Display;
 
 #[test]

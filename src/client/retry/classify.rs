@@ -70,7 +70,7 @@ pub struct Context<'a> {
     /// ([`is_final_status`]). They have no effect if the server is known to send proof.
     pub final_statuses: &'a [u16],
     /// The media types of the API's responses, as in `Accept` without parameters:
-    /// `application/json` stands for all of JSON, `*/*` for anything.
+    /// `application/json` includes every JSON type, `*/*` every type.
     pub expects: &'a str,
 }
 

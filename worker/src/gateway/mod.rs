@@ -20,12 +20,9 @@ use crate::shard::protocol::{Subject, Whose};
 use caller::{is_admin, scope_of};
 use oncekey::fingerprint::RequestParts;
 use oncekey::request::form_key::{SplitForm, merge_keys};
-use oncekey::request::override_headers::overridden_methods;
+use oncekey::request::override_headers::{OverrideHeader, overridden_methods};
 use oncekey::write_flow::{Identity, Write};
-use oncekey::{
-    Fingerprints, IdempotencyKey, OverrideHeader, Policy, Recourse, Rejection, ScopeError,
-    ScopedKey,
-};
+use oncekey::{Fingerprints, IdempotencyKey, Policy, Recourse, Rejection, ScopeError, ScopedKey};
 use origin::Deadline;
 use origin_request::OriginRequest;
 use outcome::GatewayOutcome;
