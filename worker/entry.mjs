@@ -1,17 +1,17 @@
-// The module that workerd runs: it makes wasm instances and hands requests to them.
+// The module that workerd runs: it makes wasm instances and passes requests to them.
 //
-// Rust is built with `panic = "abort"`: a panic, like a stack overflow, is a WebAssembly trap. It unwinds to
-// whoever called into wasm and drops nothing on its way, so by itself it would leave the call it belongs to
-// waiting for ever, and whatever that call had borrowed, borrowed for ever. Therefore:
+// Rust is built with `panic = "abort"`, so a panic, like a stack overflow, is a WebAssembly trap. The trap returns to
+// the JavaScript that called into wasm and drops no Rust values. Without the guards in this file, the call would never
+// end, and the cells that it had borrowed would stay borrowed. Therefore:
 //
-// - Every poll of a task (platform/src/panic.rs) is a microtask of its own, and is guarded here. A trap is thus known
-//   to belong to exactly one task, and only that task fails; the caller that awaits it answers 500.
-// - After a trap the instance is retired: calls in flight in it go on to their end, new ones get a fresh
-//   instance. So nothing the trap left behind (a borrowed cell, lost memory) outlives the calls of that moment.
-// - A trap outside every task can't be told apart: all calls in flight in that instance are rejected at once.
+// - Every poll of a task (platform/src/panic.rs) runs in a microtask of its own, inside a guard. So each trap belongs to
+//   exactly one task, and only that task fails. The caller that awaits the task responds with 500.
+// - After a trap the instance is retired: calls in flight continue in it, and new calls get a fresh instance. So the
+//   damage of the trap (a borrowed cell, lost memory) ends with the calls that were in flight.
+// - A trap outside of every task belongs to no known call, so all calls in flight in that instance are rejected.
 //
-// The build copies this file beside what it imports: oncekey.wasm, and glue.mjs, which is wasm-bindgen's output
-// wrapped in a function so that each instance has a glue of its own.
+// The build copies this file next to the files that it imports: oncekey.wasm, and glue.mjs. The latter is wasm-bindgen's
+// output, wrapped in a function so that each instance has its own glue.
 
 import { DurableObject, WorkerEntrypoint } from "cloudflare:workers";
 import makeGlue from "./glue.mjs";
@@ -21,11 +21,11 @@ const microtask = globalThis.queueMicrotask.bind(globalThis);
 
 /** The instance that takes new calls. */
 let current;
-/** Instances with calls in flight, to find them when an error names none. */
+/** Instances with calls in flight. An error that names no instance is reported to all of them. */
 const busy = new Set();
 
 class Instance {
-  /** What rejects each call in flight. */
+  /** The functions that reject the calls in flight. */
   #calls = new Set();
   #exports;
   #stackTop;
@@ -41,7 +41,7 @@ class Instance {
     this.glue.oncekeyInstallPanicHook();
   }
 
-  /** Called by Rust: poll this task soon. */
+  /** Polls a task in a microtask. Called by Rust. */
   schedule(task) {
     microtask(() => {
       try {
@@ -52,20 +52,20 @@ class Instance {
     });
   }
 
-  /** wasm-bindgen's own queue: the futures of exported functions, which only await a task. */
+  /** Runs wasm-bindgen's own queue: the futures of exported functions, which only await a task. */
   #batch(callback) {
     microtask(() => {
       try {
         callback();
       } catch (error) {
         this.condemn(error);
-        // The future that trapped has left the queue; those behind it still want their turn, in this request.
+        // The future that trapped has left the queue. The futures behind it still have to run in this request.
         this.#batch(callback);
       }
     });
   }
 
-  /** Calls into wasm; the promise is settled even if wasm never settles the one it gave. */
+  /** Calls into wasm. The returned promise settles even if the promise of wasm never does. */
   call(start) {
     return new Promise((resolve, reject) => {
       this.#calls.add(reject);
@@ -84,7 +84,7 @@ class Instance {
     });
   }
 
-  /** A trap that belongs to no task: nobody who waits for this instance may hang. */
+  /** Rejects all calls in flight after a trap that belongs to no task, so that no caller waits forever. */
   condemn(error) {
     const calls = [...this.#calls];
     this.#calls.clear();
@@ -93,15 +93,16 @@ class Instance {
     this.#retire(error);
   }
 
-  /** Takes the instance out of service for new calls and makes it fit for those it still has. */
+  /** Takes the instance out of service for new calls, and repairs it for the calls in flight. */
   #retire(error, tell) {
     if (current === this) current = undefined;
-    // A trap leaves the stack pointer of Rust's own stack wherever it was. Microtasks and handlers begin with
-    // no wasm frame below them, so its first value is right again.
+    // A trap does not reset Rust's own stack pointer. Microtasks and handlers begin with no wasm frame below
+    // them, so the initial value is right.
     this.#exports.__stack_pointer.value = this.#stackTop;
     try {
       const panicked = this.glue.oncekeyTookPanic();
-      // The panic hook has logged its panic. Of other errors only the kind is shown: a message may quote data.
+      // The panic hook has already logged a panic. For other errors only the kind is logged, because a message may
+      // contain data.
       if (!panicked) console.error(`oncekey: ${kind(error)} in wasm`);
       tell?.();
     } catch (again) {
@@ -111,13 +112,14 @@ class Instance {
   }
 }
 
-/** Runtime errors have fixed messages; those of anything else may hold a caller's data. */
+/** Returns the kind of an error. Runtime errors have fixed messages; other messages may contain a caller's data. */
 function kind(error) {
   const fixed = error instanceof WebAssembly.RuntimeError || error instanceof RangeError;
   return fixed ? `${error.name} (${error.message})` : (error?.name ?? typeof error);
 }
 
-// What no guard saw: a promise callback of the glue. It names no instance, so all of them are condemned.
+// Errors outside of every guard come from a promise callback of the glue. They name no instance, so the calls of all
+// instances are rejected.
 for (const event of ["error", "unhandledrejection"]) {
   addEventListener(event, (found) => {
     const error = found.error ?? found.reason;
@@ -139,7 +141,7 @@ export default class extends WorkerEntrypoint {
       const error = { type: "api_error", code: "api_error", message: "internal error", request_id };
       const isRead = ["GET", "HEAD", "OPTIONS"].includes(request.method);
       const isKeyed = !isRead && request.headers.has("Idempotency-Key");
-      // The origin may have been called: only what is safe to repeat is to be repeated.
+      // The origin may have been called, so only a read or a keyed write may be repeated.
       const again = String(isRead || isKeyed);
       const headers = { "X-Request-Id": request_id, "Stripe-Should-Retry": again, "X-Should-Retry": again };
       if (isKeyed) headers["Idempotency-State"] = "unknown";
@@ -148,7 +150,7 @@ export default class extends WorkerEntrypoint {
   }
 }
 
-/** A Durable Object whose Rust half lives in the instance that takes new calls. Its data is in storage. */
+/** Returns a Durable Object class. Its Rust object is in the instance that takes new calls; its data is in storage. */
 function durable(name) {
   return class extends DurableObject {
     #instance;
@@ -156,7 +158,7 @@ function durable(name) {
 
     #call(method, ...values) {
       return call((instance) => {
-        // Without the sandbox, what an earlier build left of `Merchant` keeps its data and does nothing.
+        // In a build without the sandbox, the `Merchant` objects of an earlier build keep their data and do nothing.
         if (!(name in instance.glue)) return Promise.resolve();
         if (this.#instance !== instance) {
           this.#half = new instance.glue[name](this.ctx, this.env);
@@ -177,6 +179,6 @@ function durable(name) {
 }
 
 export const Shard = durable("Shard");
-// Also exported by a build without the sandbox: the platform refuses an upload in which a class is missing that has
-// objects.
+// A build without the sandbox exports this class too, because the platform refuses an upload that lacks a class with
+// existing objects.
 export const Merchant = durable("Merchant");

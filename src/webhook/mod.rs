@@ -295,7 +295,7 @@ impl core::error::Error for SourcesError {}
 impl fmt::Display for WebhookError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing(name) => write!(f, "The webhook has no {name} header."),
+            Self::Missing(name) => write!(f, "The webhook has no {name} header. Send it."),
             Self::BadId => f.write_str(
                 "The webhook's id is invalid. Send it once, as 1 to 255 visible ASCII characters without spaces and full stops, with no quote at its start and no comma at its end.",
             ),

@@ -1,4 +1,4 @@
-// The core as JavaScript sees it, and how it is loaded.
+// The types of the core (Rust compiled to wasm), and how the core is loaded.
 
 import * as glue from "../build/glue.js";
 
@@ -10,7 +10,7 @@ export type Command =
   | { do: "lookup" }
   | EndCommand;
 
-/** Under which credential a key call is made; see `keyCallCredential` in www/wasm/src/call.rs. */
+/** The credential of a key call; see `keyCallCredential` in www/wasm/src/call.rs. */
 export interface KeyCallCredential {
   /** The headers to send. */
   names?: string[];
@@ -48,9 +48,9 @@ export type CoreCall = ReturnType<CoreClient["submit"]>;
 
 /** The sources of the core's wasm, in the order in which they are tried. */
 export interface Source {
-  /** Returns it at once. Throws if wasm is forbidden, or needs a promise. */
+  /** Returns the module at once. Throws if wasm is forbidden, or can only be compiled with a promise. */
   now?(): WebAssembly.Module;
-  /** Returns it with a promise. */
+  /** Returns the module with a promise. */
   later?(): Promise<WebAssembly.Module>;
   /** Returns the same wasm as JavaScript, for pages whose CSP forbids wasm. */
   translated(): Promise<{ default: (imports: object) => WebAssembly.Exports }>;
@@ -61,7 +61,7 @@ export class Loader {
   #source: Source;
   #core?: Core;
   #loading?: Promise<Core>;
-  /** The URL that the translation could not be loaded from, and how often it was tried again. */
+  /** The URL from which the translation could not be loaded, and the number of further tries. */
   #missing?: string;
   #again = 0;
   /** Why the translation runs instead of wasm. */
@@ -101,7 +101,7 @@ export class Loader {
     } catch (error) {
       reason = error;
     }
-    // A missing wasm file is no reason to load the translation.
+    // If the wasm file is missing, the translation is not loaded instead.
     if (!isForbidden(reason)) throw reason;
     const { default: translated } = await this.#translated();
     this.fallback = String(reason);
@@ -109,8 +109,8 @@ export class Loader {
   }
 
   /**
-   * A browser remembers for each URL that a module could not be loaded. Its TypeError contains the URL, and another
-   * query makes another URL. A bundler that loads the module has errors of its own, and tries again by itself.
+   * Loads the translation. A browser does not load a module again from a URL that has failed, so the next try adds a query
+   * to the URL, which the browser's TypeError contains. A bundler that loads the module has its own errors and retries.
    */
   async #translated(): ReturnType<Source["translated"]> {
     try {

@@ -4,7 +4,7 @@
 export interface IntentErrorDetail {
   /** The intent's name. */
   intent: string;
-  /** The key, if there is one. The support of a merchant can look it up. */
+  /** The key, if there is one. The merchant's support can look up the payment by it. */
   key?: string;
   /** How many attempts were sent with the key. */
   attempts: number;
@@ -24,12 +24,12 @@ abstract class IntentError extends Error implements IntentErrorDetail {
 }
 
 const AGAIN = "Call again, or call resolve(). Nothing is executed twice.";
-/** What to do where calling again does not help. */
+/** What to do if calling again does not help, by the reason. */
 const NEXT: Record<string, string> = {
   // The stored entry has another key now, or is gone. The next call would not send this key.
   overtaken: "Its key is no longer stored. Look up the result before you call again.",
   too_old: "The server may have forgotten its key. Call resolve(), or look up the result.",
-  // The hint says it.
+  // The hint says what to do.
   credential: "",
   unreadable: "Look up the result, then call forget().",
 };
@@ -48,7 +48,7 @@ export class OutcomeUnknownError extends IntentError {
   readonly reason: string;
   /** Why the last attempt settled nothing: "network", "timed_out", "cut", "status", "not_the_api", "no_proof", "redirected" … */
   readonly unknownReason?: string;
-  /** What to check first, if the reason suggests something. */
+  /** What to check first, if something is likely wrong. */
   readonly hint?: string;
   /** The last response, if there was one. */
   readonly response?: Response;
@@ -70,7 +70,7 @@ export class OutcomeUnknownError extends IntentError {
   }
 }
 
-/** The payload differs from the payload that the intent was used for. Nothing was sent. */
+/** The intent was used with another payload before. The new payload was not sent. */
 export class PayloadChangedError extends IntentError {
   override readonly name = "PayloadChangedError";
   /** `succeeded`: the intent is done, use a new name. `unknown`: the earlier request is still unresolved. */
@@ -128,7 +128,10 @@ export class KeyVoidedError extends IntentError {
 /** The caller's signal ended the call. `outcome` says what is known. The key is kept. */
 export class AbortedError extends IntentError {
   override readonly name = "AbortError";
-  /** `unknown`: an attempt may have been executed. `not_sent`: none was executed. `succeeded`: an earlier one succeeded. */
+  /**
+   * `unknown`: an attempt may have been executed. `not_sent`: no attempt was executed. `succeeded`: an earlier attempt
+   * succeeded.
+   */
   readonly outcome: "unknown" | "not_sent" | "succeeded";
 
   constructor(detail: IntentErrorDetail & { outcome: AbortedError["outcome"]; cause: unknown }) {

@@ -1,4 +1,4 @@
-// What the build resolves: see scripts/www-bundle.mjs.
+// The modules that the build provides: see scripts/www-bundle.mjs.
 
 declare module "oncekey:wasm" {
   /** The wasm as text: each byte is the character of its value. */

@@ -9,19 +9,22 @@ export interface StorageLike {
   removeItem(name: string): void;
 }
 
-/** The settings of retries. Lengths are in milliseconds. */
+/** The settings of retries. All times are in milliseconds, at most 2147483647. */
 export interface RetryOptions {
   /** How many retries follow the first attempt; 0 to 100. Default 4. */
   limit?: number;
-  /** The longest wait before each retry. The last value counts for all later retries. Default 1, 2, 4, 8 s. */
+  /** The longest wait before each retry. The last value counts for all later retries. Default [1000, 2000, 4000, 8000]. */
   delays?: number[];
   /** How a wait is chosen: "full" is a random wait up to the limit, "none" is the limit. Default "full". */
   jitter?: "full" | "none";
-  /** How long one attempt may take. It should be more than the 25 s that the gateway gives its origin. Default 30 s. */
+  /** How long one attempt may take, at least 1. It should be longer than the 25 s that the gateway gives its origin. Default 30000. */
   attemptTimeout?: number;
-  /** How long all attempts and waits may take together. Waiting for another tab may take as long before that. Default 180 s. */
+  /**
+   * How long all attempts and waits may take together, at least `attemptTimeout`. Before that, the call may wait for another
+   * tab for the same time. Default 180000.
+   */
   totalTime?: number;
-  /** The longest `Retry-After` that is followed. Default 60 s. */
+  /** The longest `Retry-After` that is followed. Default 60000. */
   maxRetryAfter?: number;
 }
 
@@ -61,8 +64,9 @@ export interface ClientOptions {
 
 export interface IntentOptions {
   /**
-   * JSON pointers into the body (`/nonce`) to values that do not make another payload. In a form, a pointer with a single
-   * step names a field. Tokens against cross-site requests (`_token`, `csrfmiddlewaretoken` and the like) need not be named there.
+   * JSON pointers (`/nonce`) to values in the body that may differ between submits of the same payload. In a form, a
+   * pointer with a single step names a field. CSRF tokens in a form (`_token`, `csrfmiddlewaretoken` and the like) are
+   * ignored already.
    */
   ignore?: string[];
   /**
@@ -70,7 +74,7 @@ export interface IntentOptions {
    * request's `Accept`, else "application/json". "*\/*" is anything.
    */
   expects?: string;
-  /** Returns whether this is a response of the API. If not, it does not count. The function gets a copy to read. */
+  /** Returns whether this is a response of the API. Any other response does not count. The function gets a copy to read. */
   validate?: (response: Response) => boolean | Promise<boolean>;
 }
 
@@ -82,8 +86,8 @@ export interface IntentStatus {
   /**
    * - `idle`: nothing is stored
    * - `prepared`: it has a key, and nothing was executed
-   * - `sending`: an attempt is in progress, or its page is gone
-   * - `unknown`: it may have been executed
+   * - `sending`: an attempt is in progress, or its page was closed before the response
+   * - `unknown`: an attempt may have been executed
    * - `succeeded`, `refused`: it has its response
    * - `voided`: nothing was executed, and nothing will be
    */
@@ -95,7 +99,7 @@ export interface IntentStatus {
   attempts?: number;
   /** When the key was made, in milliseconds since 1970. */
   createdAt?: number;
-  /** Why what is stored cannot be read; then the state is unknown. */
+  /** Why the stored entry cannot be read. The state is then `unknown`. */
   problem?: string;
 }
 
@@ -105,13 +109,16 @@ export interface PendingIntent extends IntentStatus {
 
 export interface ResolveOptions {
   signal?: AbortSignal;
-  /** Asks the merchant's own API if the key calls do not know. Returns `undefined` if the API does not know either. */
+  /**
+   * Asks the merchant's own API for the outcome, if the key calls do not return it. Returns `undefined` if the API does not
+   * know the outcome either.
+   */
   lookup?: () => Lookup | undefined | Promise<Lookup | undefined>;
 }
 
 /**
- * The result of a look-up, for this very request and not for an earlier try that was refused. A missing order proves
- * nothing, so there is no state for it. Any other state is an error.
+ * The result of a look-up. It must be about this request, not about an earlier one that was refused. A missing order
+ * proves nothing, so there is no state for it: return `undefined`. Any other state is an error.
  */
 export interface Lookup {
   state: "succeeded" | "refused";
@@ -135,9 +142,9 @@ export interface ClientEvents {
   unknown: { intent: string; key?: string; reason: string };
   /** The intent has another key than before. */
   keyrotated: { intent: string; key: string };
-  /** The stored entries do not survive this page. */
+  /** Storage failed, so entries of this page may be lost on a reload. */
   "storage-degraded": { reason: "denied" | "quota" | "unavailable" };
-  /** Wasm is forbidden here (CSP), so its translation to JavaScript runs. */
+  /** Wasm is forbidden in this page (CSP), so its translation to JavaScript runs instead. */
   "wasm-fallback": { reason: string };
   /** A submit was swallowed, because an earlier submit is in progress or is part of the same double click. */
   blocked: { intent: string };
@@ -169,17 +176,17 @@ export interface GuardOptions {
   /** How the buttons are locked. Default "aria": `aria-disabled`. */
   disable?: "aria" | "native";
   /**
-   * What the clicked button says while it is busy; a button's `data-oncekey-busy` wins. After a success it says what its
-   * `data-oncekey-done` holds, or what it said before.
+   * The label of the clicked button while it is busy. The button's `data-oncekey-busy` takes precedence. After a success
+   * the label is the button's `data-oncekey-done`, or the label that it had before.
    */
   busyLabel?: string;
   /** The texts for the buyer in the live region. */
   messages?: Partial<GuardMessages>;
-  /** fetch: returns the request, if the form should not be sent as a browser would send it. */
+  /** With `fetch`: returns the request to send, if it should differ from what a browser would send. */
   request?: (form: HTMLFormElement, data: FormData, submitter: HTMLElement | null) => FormRequest | Promise<FormRequest>;
-  /** Options of the intent. Of `navigate` only `ignore` counts. */
+  /** The options of the intent. With `navigate`, only `ignore` has an effect. */
   options?: IntentOptions;
-  /** fetch: gets the response, a refusal included. An error that it throws is reported as an error of the page. */
+  /** With `fetch`: gets the response, also a refusal. An error that it throws is reported as an error of the page. */
   onResponse?: (response: Response, form: HTMLFormElement, outcome: "succeeded" | "refused") => void | Promise<void>;
   /** Gets the errors: OutcomeUnknownError and the like. */
   onError?: (error: unknown, form: HTMLFormElement) => void;
@@ -204,11 +211,11 @@ export interface GuardMessages {
 }
 
 export interface FormGuard {
-  /** Whether submits are swallowed now. */
+  /** Whether the form is locked: further submits are not sent. */
   readonly locked: boolean;
   /** Lets the form be submitted again. */
   release(): void;
-  /** Marks the form as done: it stays locked, and is not busy. A request that was not sent yet is not sent. */
+  /** Marks the form as done: it stays locked and is no longer busy. A request that was not sent yet is not sent. */
   done(): void;
   /** Cancels a submit that was not sent yet, and frees the form. Returns false if there is none, or if it was sent already. */
   cancel(): boolean;
@@ -221,9 +228,9 @@ export interface Intent {
   readonly name: string;
   /** Returns the response, after as many attempts as needed. */
   fetch(url: string | URL, init?: IntentInit): Promise<Response>;
-  /** Resolves the outcome. Sends nothing that changes it. */
+  /** Asks the server, then `lookup`, for the outcome. Sends nothing that changes the outcome. */
   resolve(options?: ResolveOptions): Promise<IntentStatus>;
-  /** Abandons the intent. The state is `voided` if nothing was executed and nothing will be. */
+  /** Abandons the intent. The returned state is `voided` if nothing was executed and nothing will be. */
   abandon(options?: { signal?: AbortSignal }): Promise<IntentStatus>;
   /** Returns what is known without asking the server. */
   status(): IntentStatus;

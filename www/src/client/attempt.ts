@@ -3,7 +3,7 @@
 import type { Prepared } from "./request.js";
 import { abortable, timer } from "./wait.js";
 
-/** What the core reads of a response. */
+/** The parts of a response that the core reads. */
 export interface ResponseSummary {
   status: number;
   headers: Headers;
@@ -27,7 +27,7 @@ export interface AttemptOptions {
   isJson(contentType: string): boolean;
 }
 
-/** Sends a request once. Own signals tell how it ended, because error texts differ among browsers. */
+/** Sends a request once. Notes itself whether a time-out or an abort ended it, because errors differ among browsers. */
 export async function attempt(prepared: Prepared, options: AttemptOptions): Promise<AttemptResult> {
   const { signal } = options;
   const controller = new AbortController();
@@ -63,7 +63,7 @@ export async function attempt(prepared: Prepared, options: AttemptOptions): Prom
   }
 }
 
-/** Reads a copy to its end, so that the caller gets the response unread and complete. */
+/** Reads a copy of the response to its end. The caller gets the response itself, unread. */
 async function readResponse(response: Response, { validate, isJson }: AttemptOptions): Promise<AttemptResult> {
   const { status, headers } = response;
   // A `fetch` of the page may return something that only resembles a response.
@@ -84,7 +84,7 @@ async function readResponse(response: Response, { validate, isJson }: AttemptOpt
   return { summary, response };
 }
 
-/** A response that the caller cannot read does not count. */
+/** Returns whether `validate` accepts the response. An error that it throws counts as a no. */
 async function isValid(validate: NonNullable<AttemptOptions["validate"]>, copy: Response): Promise<boolean> {
   try {
     return await validate(copy);
@@ -93,7 +93,7 @@ async function isValid(validate: NonNullable<AttemptOptions["validate"]>, copy: 
   }
 }
 
-/** Returns the body, or undefined if it broke off. Throws on a time-out and on an abort. */
+/** Returns the body; undefined if it broke off. Throws after a time-out or an abort. */
 async function readText(response: Response): Promise<string | undefined> {
   try {
     return await response.text();

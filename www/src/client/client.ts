@@ -39,11 +39,11 @@ const Events = EventTarget as unknown as {
 
 export type Emit = <K extends keyof ClientEvents>(type: K, detail: ClientEvents[K]) => void;
 
-/** What a form that the browser posts gets. */
+/** The result for a form that the browser will post. */
 export interface Navigated {
-  /** The key to send. */
+  /** The key to send. Without a key, the form must not be posted yet. */
   key?: string;
-  /** The form calls this if the page stays after the form was posted. */
+  /** Called if the page stays after the form was posted. */
   stays?(how: Stay): void;
   error?: unknown;
 }
@@ -281,7 +281,7 @@ export class OncekeyClient extends Events implements Client {
     }
   }
 
-  /** Waits for requests in progress, here and in other tabs: a look-up during a request may return an old state. */
+  /** Waits for requests in progress, here and in other tabs, because a look-up during a request may return an old state. */
   async #othersEnded(client: CoreClient, intent: string, signal: AbortSignal | undefined, emit: Emit): Promise<void> {
     try {
       await takeTurn(this.#turn(client, intent, signal, emit), async () => {});
@@ -290,7 +290,7 @@ export class OncekeyClient extends Events implements Client {
     }
   }
 
-  /** The credential of a request, for the core. */
+  /** Returns the credential of a request, for the core. */
   #credentialOf(prepared: Prepared): object {
     return { headers: [...prepared.headers].flat(), cookies: cookiesOf(prepared, this.#settings.keyUrl) };
   }
@@ -306,7 +306,7 @@ export class OncekeyClient extends Events implements Client {
     return { client, namespace, intent, signal, longest, onWait: () => emit("inprogress", { intent, elsewhere: true }) };
   }
 
-  /** Returns the error of a call that ended before its turn. */
+  /** Returns the error of a call that ended while it waited for its turn. */
   #notBegun(intent: string, signal: AbortSignal | undefined, emit: Emit, error: unknown): unknown {
     if (error instanceof TooLong) return this.#tooLong(intent, emit);
     return signal?.aborted ? this.#aborted(intent, signal.reason) : error;

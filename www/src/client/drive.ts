@@ -16,13 +16,14 @@ export interface DriveOptions {
   fetch: typeof fetch;
   validate?: ((response: Response) => boolean | Promise<boolean>) | undefined;
   keyCalls: KeyCalls | undefined;
-  /** The headers of the call's own request, and of the request with this key if it is still in memory. */
+  /** The headers of the call's own request. */
   own?: Headers;
+  /** Returns the headers of the request with this key, if it is still in memory. */
   sent?(key: string): Headers | undefined;
   lookup?: ResolveOptions["lookup"];
-  /** Called before each attempt but the first: waits until it is this call's turn again. */
+  /** Waits until it is this call's turn again. Called before each attempt except the first. */
   keepTurn?(): Promise<void>;
-  /** The longest that a call may take. */
+  /** The longest time that a call may take, in milliseconds. */
   totalTime: number;
   emit<K extends keyof ClientEvents>(type: K, detail: ClientEvents[K]): void;
   isJson(contentType: string): boolean;
@@ -55,9 +56,9 @@ export async function drive(drive: DriveOptions): Promise<CallResult> {
   let sent: { key: string; attempt: number } | undefined;
   let aborted = false;
   let differs: string | undefined;
-  /** Whether the last attempt failed for lack of a network, as far as it can be seen. */
+  /** Whether the last attempt seems to have failed because there was no network. */
   let lost = false;
-  /** Ends a call that its caller aborts between two commands. The stored entry says what is known. */
+  /** Ends a call that its caller aborts between two commands. The stored entry shows what is known. */
   const stopped = ({ reason }: AbortSignal): CallResult => ({
     end: call.stop() as EndCommand,
     response,

@@ -1,8 +1,8 @@
-// What is likely wrong when an outcome is unknown, in words for the developer of the page.
+// The hints of an OutcomeUnknownError: what is likely wrong, for the developer of the page.
 
 import type { Prepared } from "./request.js";
 
-/** Returns what to check first, if the reason suggests something. */
+/** Returns what the developer should check first; undefined if the reason suggests nothing. */
 export function hintFor(
   unknownReason: string | undefined,
   prepared: Prepared,
@@ -25,14 +25,14 @@ export function hintFor(
   }
 }
 
-/** The response may come from another sender, or from the server whose headers cannot be read. */
+/** Returns the hint for a response without proof: it is from another sender, or the page cannot read its headers. */
 function proofHint(status: number, isSuccess: boolean): string {
   return isSuccess
     ? 'The response has no "Idempotency-State". A service worker or a proxy may have returned it. Otherwise name the header in Access-Control-Expose-Headers.'
     : `The ${status} may be about this attempt only, while an earlier one was executed. If this server returns ${status} for the key itself, name it in the client's "finalStatuses".`;
 }
 
-/** To a page, a header that CORS does not allow looks exactly like a dead server. */
+/** Returns the hint for a network error: to a page, a CORS error looks like a server that is down. */
 function corsHint({ url }: Prepared): string | undefined {
   const here = globalThis.location?.origin;
   if (!here || here === url.origin) return undefined;

@@ -3,7 +3,7 @@
 import { ABANDON, RESOLVE, checkOptions } from "./options.js";
 import type { Intent, IntentInit, IntentOptions, IntentStatus, ResolveOptions } from "../types.js";
 
-/** What an intent asks of its client. */
+/** The methods of the client that an intent calls. */
 export interface IntentCalls {
   send(intent: string, url: string | URL, init: IntentInit | undefined, options: IntentOptions): Promise<Response>;
   resolve(intent: string, options: ResolveOptions): Promise<IntentStatus>;
@@ -46,7 +46,7 @@ export class NamedIntent implements Intent {
   }
 }
 
-/** Returns the name of an intent, and throws if it is none. */
+/** Returns the name of an intent. Throws a TypeError if it is not a non-empty string. */
 export function named(name: unknown): string {
   if (typeof name !== "string" || name === "") throw new TypeError('An intent needs a name. Pass a non-empty string, such as "order:1042".');
   return name;

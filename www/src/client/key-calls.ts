@@ -85,7 +85,10 @@ export function keyCalls({ url, headers, credentials, fetch }: KeyCallOptions): 
   };
 }
 
-/** Returns the credential of the request from the first source that has it. `cookies` is undefined if nothing is known. */
+/**
+ * Returns the credential of the request from the first source that has it. `cookies` is undefined if the credential of the
+ * request is not known.
+ */
 async function credentialOf(
   { credentialFrom, own, sent }: KeyCall,
   headers: KeyCallOptions["headers"],
@@ -108,7 +111,7 @@ function pick(source: Headers, names: string[] = []): Headers {
 }
 
 function differenceText({ differs, names = [] }: KeyCallCredential): string {
-  const why = "The key call was not made, because under another credential it would be another key.";
+  const why = "The key call was not made, because the same key under another credential is another key.";
   switch (differs) {
     case "headers": {
       const which = names.map((name) => `"${name}"`).join(", ");

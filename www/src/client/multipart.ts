@@ -33,12 +33,12 @@ export async function multipart(data: FormData): Promise<Serialised> {
   };
 }
 
-/** Every line ends with CRLF, as the standard wants it of names, and of values that are no files. */
+/** Returns the text with CRLF at the end of each line, as the standard requires for names, and for values except files. */
 export function lines(text: string): string {
   return text.replace(/\r\n?|\n/g, "\r\n");
 }
 
-/** The only escapes that the standard knows in names and file names. */
+/** Returns a name or file name with the escapes of the standard, which has no others. */
 function escaped(text: string): string {
   return text.replace(/\r/g, "%0D").replace(/\n/g, "%0A").replace(/"/g, "%22");
 }
@@ -55,7 +55,7 @@ function joined(parts: (string | ArrayBuffer)[]): Uint8Array<ArrayBuffer> {
   return body;
 }
 
-/** 128 random bits, so that no file holds the boundary. */
+/** Returns 128 random bits in hexadecimal, so that no file contains the boundary. */
 function drawn(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

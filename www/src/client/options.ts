@@ -2,7 +2,7 @@
 // option would silently do nothing.
 
 type Check = { is: (value: unknown) => boolean; what: string } | Options;
-/** The options of one place, each with what it may be. */
+/** The options of one function, each with the check of its value. */
 interface Options {
   [name: string]: Check;
 }
@@ -35,7 +35,7 @@ export const CLIENT: Options = {
   namespace: aText,
   retry: RETRY,
   keyUrl: anUrl,
-  headers: check('a function that gives the headers, such as () => ({ "X-Api-Key": key })', aFunction.is),
+  headers: check('a function that returns the headers, such as () => ({ "X-Api-Key": key })', aFunction.is),
   credentials: oneOf("omit", "same-origin", "include"),
   finalStatuses: aList("statuses, such as [402]", (value) => typeof value === "number"),
   fetch: aFunction,
@@ -59,7 +59,7 @@ const MESSAGES: Options = Object.fromEntries(
 /** `guardForm` and `useFormGuard`. */
 export const GUARD: Options = {
   client: anything,
-  intent: check("a name such as order:1042, or a function that gives one", (value) => typeof value === "function" || (typeof value === "string" && value !== "")),
+  intent: check("a name such as order:1042, or a function that returns one", (value) => typeof value === "function" || (typeof value === "string" && value !== "")),
   send: oneOf("fetch", "navigate"),
   keyField: aText,
   disable: oneOf("aria", "native"),
@@ -71,7 +71,7 @@ export const GUARD: Options = {
   onError: aFunction,
 };
 
-/** What `fetch` takes: by the standard, and in the hosts that have more. */
+/** The options of `fetch`: those of the standard, and those of single hosts. */
 const INIT: Options = Object.fromEntries(
   (
     "method headers body signal mode credentials cache redirect referrer referrerPolicy integrity keepalive duplex priority window " +
@@ -84,10 +84,10 @@ const INIT: Options = Object.fromEntries(
 
 /** Attributes of <once-form>. */
 export const ELEMENT = ["intent", "send", "key-field", "expects", "next", "key-url"];
-/** What follows `data-oncekey-`: on <html>, on a form, and on what is in the form. */
+/** The attributes after `data-oncekey-`: on <html>, on a form, and on elements in the form. */
 export const DATA = { html: ["key-url"], form: ["send", "key-field", "expects", "next"], inside: ["busy", "done", "status"] };
 
-/** The words of other libraries for our options. */
+/** The names that other libraries use for these options. */
 const WORDS: Record<string, string> = {
   retries: "retry",
   maxretries: "retry",
@@ -106,7 +106,7 @@ const WORDS: Record<string, string> = {
   json: "body",
 };
 
-/** Throws a TypeError that names what is wrong with the options of `where`, and the right spelling. */
+/** Throws a TypeError if an option of `where` is unknown or has a wrong value. The error suggests the right spelling. */
 export function checkOptions(where: string, given: unknown, options: Options): void {
   if (given === undefined) return;
   if (!anObject(given)) throw new TypeError(`${where}: the options must be an object, not ${shown(given)}.`);
@@ -119,7 +119,7 @@ export function checkOptions(where: string, given: unknown, options: Options): v
   }
 }
 
-/** Checks what is given to `fetch`. With a `fetch` of the page's own, other names may mean something. */
+/** Checks the `init` of `fetch`. If the page has its own `fetch`, unknown names are allowed unless they look misspelt. */
 export function checkInit(init: unknown, isOwnFetch: boolean): void {
   if (init === undefined) return;
   if (!anObject(init)) throw new TypeError(`fetch: init must be an object, not ${shown(init)}.`);
@@ -150,7 +150,7 @@ function checkHeaders(headers: unknown): void {
   }
 }
 
-/** Returns what is wrong with the attributes of a guarded form or of its element. None of it stops the guard. */
+/** Returns the errors in the attributes of a guarded form or of its element. The guard works in spite of them. */
 export function wrongAttributes(element: Element, known: string[], prefix: string): TypeError[] {
   const wrong: TypeError[] = [];
   for (const { name } of Array.from(element.attributes)) {
@@ -169,7 +169,7 @@ function unknownName(where: string, name: string, known: string[], word = "optio
   return new TypeError(`${where}: there is no ${word} "${name}". ${right}`);
 }
 
-/** The known name that was meant, if one is near. */
+/** Returns the known name that was probably meant, if there is a similar one. */
 function spelling(name: string, known: string[]): string | undefined {
   const plain = (text: string) => text.toLowerCase().replace(/[-_]/g, "");
   const word = WORDS[plain(name)];
@@ -183,7 +183,7 @@ function spelling(name: string, known: string[]): string | undefined {
   return nearest;
 }
 
-/** Returns how many letters must be changed, inserted, removed or swapped with the next. */
+/** Returns how many letters must be changed, inserted, removed or swapped with their neighbor to get the other word. */
 function distance(one: string, other: string): number {
   let [before, last]: [number[], number[]] = [[], Array.from({ length: other.length + 1 }, (_, at) => at)];
   for (let row = 1; row <= one.length; row++) {
@@ -203,7 +203,7 @@ function isCheck(known: Check): known is { is: (value: unknown) => boolean; what
   return typeof known.is === "function";
 }
 
-/** Returns the type of a value and no more, because the value may be a credential. */
+/** Returns the type of a value. The value itself may be a credential and is not shown. */
 function shown(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";

@@ -4,7 +4,7 @@ import type { CoreClient } from "../core.js";
 import type { Settings } from "./settings.js";
 import { takeTurn } from "./turn.js";
 
-/** Removes all of them, and returns their number. */
+/** Removes all such entries, and returns their number. */
 export async function prune(client: CoreClient, settings: Settings): Promise<number> {
   const over = client.over(true);
   let removed = 0;
@@ -15,7 +15,7 @@ export async function prune(client: CoreClient, settings: Settings): Promise<num
   return removed;
 }
 
-/** Removes a few of them. Called after a write. */
+/** Removes a few such entries. Called after a write. */
 export function pruneSome(client: CoreClient, settings: Settings): void {
   for (const intent of client.over(false)) void remove(client, settings, intent);
 }

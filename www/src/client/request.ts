@@ -23,8 +23,8 @@ const KEEPALIVE = 65_536;
 
 /**
  * Reads streams, forms and blobs to their end, so that no attempt can differ from the first. Throws a TypeError for
- * requests that `fetch` would refuse, before a key is stored. `expects`: the media types that the caller expects, if it
- * names them. `keyField`: the field of a form for the key, which is no part of the payload.
+ * requests that `fetch` would refuse, before a key is stored. `expects` are the media types that the caller expects.
+ * `keyField` is the form field for the key, which is not part of the payload.
  */
 export async function prepare(
   url: string | URL,
@@ -135,13 +135,13 @@ export function uncached(): RequestInit {
   return "cache" in Request.prototype ? { cache: "no-store" } : {};
 }
 
-/** Returns the media types of the API, if the caller does not name them. */
+/** Returns the default for the media types of the API's responses. */
 function expected(prepared: Prepared): string {
   const accept = prepared.headers.get("accept");
   return accept ? accept.replace(/;[^,]*/g, "") : "application/json";
 }
 
-/** Returns a request as the core takes it. */
+/** Returns a request in the form that the core takes (`JsSubmit` in www/wasm/src/client.rs). */
 export function submitOf(prepared: Prepared, options: Pick<IntentOptions, "ignore" | "expects">, waitedSince: number | undefined): object {
   const { url, method, body, headers, ownKey, offeredKey } = prepared;
   return {

@@ -1,4 +1,4 @@
-// The settings of a client with their defaults. The core checks numbers.
+// The settings of a client and their defaults. The core checks the numbers.
 
 import { CLIENT, checkOptions } from "./options.js";
 import { base } from "./request.js";

@@ -1,6 +1,6 @@
-// The turn to send for an intent: one page, and in it one call, at a time.
+// Makes sure that only one call at a time sends requests for an intent: it takes the intent's turn.
 //
-// Web Locks decide among tabs. Browsers without them use a lease in storage (src/client/tab_lease.rs).
+// Between tabs, Web Locks decide. Browsers without them use a lease in storage (src/client/tab_lease.rs).
 
 import type { CoreClient } from "../core.js";
 import { abortable, sleep, timer } from "./wait.js";
@@ -29,9 +29,9 @@ export interface Turn {
 export class TooLong extends Error {}
 
 /**
- * After how long, in milliseconds, every tab has seen a write. Tabs run in different processes, each with a copy of
- * localStorage. A write reaches the others a little later, and a lock does not wait for it. A tab that took over at once
- * might find no key, and make a second one.
+ * The time, in milliseconds, after which every tab has seen a write. Tabs run in different processes, each with a copy of
+ * localStorage. A write reaches the other tabs a little later, and a lock does not wait for it. A tab that took the lock
+ * at once might not find the key and would make a second one.
  *
  * - A call holds its lock until other tabs have seen the key that it stored. After a success the call returns only then,
  *   because the page is likely to be left, and Firefox keeps no page for Back that holds a lock. Other ends do not wait.
@@ -43,10 +43,13 @@ const SEEN_AFTER = 100;
 /** The last call of this page for each intent. */
 const tails = new Map<string, Promise<unknown>>();
 
-/** The locks that are held after a call has ended, each with a function that takes it over. This page has seen every write. */
+/**
+ * The locks that this page holds after a call has ended, each with a function that takes the lock over. While it holds a
+ * lock, the page has seen every write.
+ */
 const held = new Map<string, () => Release>();
 
-/** Runs `run` when it is the call's turn. The next call waits until it has ended. */
+/** Runs `run` when it is the call's turn, and returns its result. The next call waits until `run` has ended. */
 export async function takeTurn<T>(given: TurnOptions, run: (turn: Turn) => Promise<T>): Promise<T> {
   const name = lockName(given.namespace, given.intent);
   const { options, begin, end } = patient(given);
@@ -92,8 +95,8 @@ export async function takeTurn<T>(given: TurnOptions, run: (turn: Turn) => Promi
 }
 
 /**
- * Returns one name for each pair: a colon in the namespace does not separate the two. A namespace without a colon has the
- * name that earlier releases use, which may be open in another tab.
+ * Returns a different name for each pair, even if the namespace contains a colon. For a namespace without a colon it is
+ * the name that earlier releases use, because another tab may run one.
  */
 function lockName(namespace: string, intent: string): string {
   if (!namespace.includes(":")) return `oncekey:${namespace}:${intent}`;
@@ -156,7 +159,7 @@ async function amongTabs<T>(
     return result;
   } finally {
     if (isLast || unseen() <= 0) await release?.();
-    // Nothing in this page waits for the rest of that time.
+    // The lock is held for the rest of that time, but the call returns.
     else if (release) hold(name, release, unseen());
   }
 }
@@ -164,7 +167,7 @@ async function amongTabs<T>(
 /** Releases a lock. Resolves when other tabs can take it. */
 type Release = () => Promise<void>;
 
-/** Waits for the lock and returns its release. Undefined if the call should not wait and the lock is taken. */
+/** Waits for the lock and returns the function that releases it. With `ifAvailable`, returns undefined if it is taken. */
 function acquire(locks: LockManager, name: string, options: LockOptions): Promise<Release | undefined> {
   return new Promise((resolve, reject) => {
     let isHeld = false;
@@ -222,7 +225,7 @@ async function byLease<T>(
     throw error;
   }
   const renewal = setInterval(() => client.renewLease(intent), client.leaseRenewal);
-  // The next page, often this one after a reload, does not have to wait until the lease expires.
+  // Without this, the next page (often this page after a reload) would wait until the lease expires.
   const stay = on("pagehide", () => client.releaseLease(intent));
   try {
     return await go(async () => {

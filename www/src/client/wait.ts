@@ -3,13 +3,13 @@
 /** The longest wait of a timer. A longer one would fire at once. */
 const LONGEST = 2 ** 31 - 1;
 
-/** Calls back after so many milliseconds. Returns a function that cancels it. */
+/** Calls back after this many milliseconds. Returns a function that cancels the timer. */
 export function timer(after: number, callback: () => void): () => void {
   const id = setTimeout(callback, Math.min(after, LONGEST));
   return () => clearTimeout(id);
 }
 
-/** Waits. Rejects with the signal's reason if the signal aborts first. `wake` may end the wait early. */
+/** Waits for `after` milliseconds. Rejects with the signal's reason if the signal aborts first. `wake` may end the wait early. */
 export function sleep(after: number, signal?: AbortSignal, wake?: (resolve: () => void) => () => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const done = (then: () => void) => () => {
@@ -37,7 +37,7 @@ export function abortable<T>(coming: Promise<T>, signal: AbortSignal | undefined
   });
 }
 
-/** If the browser says that it is offline, waits until it is online: an attempt would probably fail. */
+/** Waits until the browser is online, at most `longest` milliseconds. Returns at once if the browser is not offline. */
 export async function online(longest: number, signal?: AbortSignal): Promise<void> {
   if (globalThis.navigator?.onLine !== false || typeof addEventListener !== "function") return;
   await sleep(longest, signal, (resolve) => {

@@ -1,4 +1,4 @@
-// `oncekey/auto`: guards every <form data-oncekey="order:1042"> of the page, now and later. Importing it is all.
+// `oncekey/auto`: guards every <form data-oncekey="order:1042"> of the page, now and later. The page only imports it.
 //
 // Attributes: `data-oncekey` (the intent's name), and `data-oncekey-send`, `-key-field`, `-expects`, `-next` as in
 // markup.ts.
@@ -9,7 +9,7 @@ import { ofForm } from "../form/form-data.js";
 import { guardByMarkup, reportMistakes } from "../form/markup.js";
 import { DATA, wrongAttributes } from "../client/options.js";
 
-/** The forms that have been seen, with their guards; none for one that could not be guarded. */
+/** The forms that have been seen, with their guards; undefined for a form that could not be guarded. */
 const guards = new Map<HTMLFormElement, FormGuard | undefined>();
 
 function start(): void {
@@ -21,7 +21,7 @@ function start(): void {
       if (guards.has(form)) continue;
       reportMistakes(form, wrongAttributes(form, DATA.form, "data-oncekey-"));
       const read = (name: string) => ofForm(form, name === "intent" ? "data-oncekey" : `data-oncekey-${name}`);
-      // A form that is wrong does not keep others from being guarded.
+      // An error in one form must not stop the guarding of others.
       let guard: FormGuard | undefined;
       try {
         guard = guardByMarkup(form, client, read);
@@ -30,7 +30,7 @@ function start(): void {
       }
       guards.set(form, guard);
     }
-    // What has left the page is let go of, once its submit has ended.
+    // A form that has left the page loses its guard after its submit has ended.
     for (const [form, guard] of guards) {
       if (forms.has(form) || guard?.locked) continue;
       guard?.detach();

@@ -7,8 +7,8 @@ import { guardByMarkup, reportMistakes } from "../form/markup.js";
 import { ELEMENT, wrongAttributes } from "../client/options.js";
 
 /**
- * Defines the element. `client`: the client of all of them; without it each has one of its own, with the attribute
- * `key-url`. For the other attributes see markup.ts.
+ * Defines the element. All elements use `client`. Without it, each element has a client of its own, whose `keyUrl` is the
+ * attribute `key-url`. For the other attributes see markup.ts.
  */
 export function defineElement(name = "once-form", client?: Client): void {
   if (customElements.get(name)) return;
@@ -18,7 +18,7 @@ export function defineElement(name = "once-form", client?: Client): void {
 
     connectedCallback(): void {
       this.#guardForm();
-      // The parser may not have come to the form yet.
+      // The parser may not have reached the form yet.
       this.#observer = new MutationObserver(() => this.#guardForm());
       this.#observer.observe(this, { childList: true, subtree: true });
     }

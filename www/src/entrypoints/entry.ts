@@ -1,4 +1,4 @@
-// What an entry point makes of a place where its wasm comes from.
+// Makes the exports of an entry point from the source of its wasm.
 
 import { OncekeyClient } from "../client/client.js";
 import { Loader, type Source } from "../core.js";

@@ -1,4 +1,4 @@
-// `oncekey`: the wasm is inside.
+// `oncekey`: the main entry point. It contains the wasm.
 
 import { decode } from "./bytes.js";
 import { entryPoint } from "./entry.js";
@@ -9,7 +9,7 @@ export * from "./public.js";
 
 const { createClient, mintKey }: EntryPoint = /* @__PURE__ */ entryPoint({
   now: () => new WebAssembly.Module(decode(wasm)),
-  // Older Chromium compiles at once only what is smaller than 4 KB.
+  // Older Chromium compiles only modules below 4 KB synchronously.
   later: () => WebAssembly.compile(decode(wasm)),
   translated: () => import("oncekey:translated"),
 });

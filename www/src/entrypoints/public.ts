@@ -1,4 +1,4 @@
-// What every entry point exports besides createClient and mintKey.
+// The exports of every entry point, except createClient and mintKey.
 
 export * from "../errors.js";
 export { guardForm } from "../form/form.js";

@@ -4,15 +4,15 @@ import { type Client, type FormGuard, type GuardOptions, type IntentStatus, guar
 import { type RefCallback, useCallback, useRef, useState, useSyncExternalStore } from "react";
 
 /**
- * Guards the form that gets the ref: `<form ref={guard} method="post" action="/v1/orders">`. The lock lives outside
- * of rendering, so no render can undo it. Options may change; client, send and keyField count from the start.
+ * Returns a ref that guards its form: `<form ref={guard} method="post" action="/v1/orders">`. The lock is kept outside of
+ * rendering, so no render can undo it. Later changes of `client`, `send` and `keyField` have no effect.
  */
 export function useFormGuard(options: GuardOptions): RefCallback<HTMLFormElement> {
   const latest = useRef(options);
   latest.current = options;
   const guard = useRef<FormGuard | null>(null);
   return useCallback((form: HTMLFormElement | null) => {
-    // React 18 knows no ref that gives back what ends it: each version calls with null.
+    // React 18 ignores a clean-up function that a ref returns, but every version calls the ref with null at the end.
     guard.current?.detach();
     guard.current = null;
     if (!form) return;
@@ -31,7 +31,7 @@ export function useFormGuard(options: GuardOptions): RefCallback<HTMLFormElement
 const CHANGES = ["attempt", "retry", "inprogress", "settled", "unknown", "keyrotated"] as const;
 const IDLE: IntentStatus = { state: "idle" };
 
-/** What is known of an intent, anew whenever that changes in this page or another tab. */
+/** Returns what is known about an intent. Renders again when that changes, in this page or in another tab. */
 export function useIntentStatus(client: Client & { ready: Promise<void> }, intent: string): IntentStatus {
   const [shown] = useState(() => ({ text: "", status: IDLE }));
   const subscribe = useCallback(
@@ -51,7 +51,7 @@ export function useIntentStatus(client: Client & { ready: Promise<void> }, inten
     try {
       status = client.intent(intent).status();
     } catch {
-      // Not loaded yet: `ready` calls again.
+      // The core is not loaded yet. `ready` reads again.
     }
     const text = JSON.stringify(status);
     // The same object while nothing has changed, as React asks for.

@@ -1,20 +1,20 @@
-// `oncekey/slim`: without the wasm, which the page brings along (`oncekey/wasm`) by `init`.
+// `oncekey/slim`: an entry point without the wasm. The page passes the wasm (`oncekey/wasm`) to `init`.
 
 import { entryPoint } from "./entry.js";
 import type { EntryPoint } from "../types.js";
 
 export * from "./public.js";
 
-/** An URL of the wasm, a response with it, its bytes, or the module. */
+/** The URL of the wasm, a response with it, its bytes, or the module. */
 export type WasmSource = string | URL | Response | PromiseLike<Response> | BufferSource | WebAssembly.Module;
 
 let source: (() => WasmSource) | undefined;
 
 const FIRST = "oncekey/slim: call init() with the wasm of oncekey/wasm first.";
-/** What every wasm begins with. */
+/** The first four bytes of every wasm module. */
 const MAGIC = "0,97,115,109";
 
-/** Says where the wasm is; it is loaded when it is needed. A function is called again after a failure. */
+/** Sets the source of the wasm, which is loaded when it is needed. If loading fails, a function is called again later. */
 export function init(wasm: WasmSource | (() => WasmSource)): void {
   if (wasm === undefined || wasm === null) throw new TypeError("oncekey/slim: init() needs the wasm of oncekey/wasm: its URL, a response, its bytes or the module.");
   source = typeof wasm === "function" ? (wasm as () => WasmSource) : () => wasm as WasmSource;
@@ -23,7 +23,7 @@ export function init(wasm: WasmSource | (() => WasmSource)): void {
 async function compile(bytes: BufferSource, from: string): Promise<WebAssembly.Module> {
   const view = ArrayBuffer.isView(bytes) ? bytes : new Uint8Array(bytes);
   const start = new Uint8Array(view.buffer, view.byteOffset, Math.min(4, view.byteLength));
-  // Else it would look like a page that forbids wasm, and the translation would be loaded in its place.
+  // Without this check, the compile error would look like that of a page that forbids wasm.
   if (start.join() !== MAGIC) throw new TypeError(`oncekey/slim: what init() was given is no wasm (${from}).`);
   return WebAssembly.compile(bytes);
 }
@@ -41,13 +41,13 @@ const slim: EntryPoint = /* @__PURE__ */ entryPoint({
   translated: () => import("oncekey:translated"),
 });
 
-/** As `createClient` of `oncekey`. Throws before `init`. */
+/** Creates a client, like `createClient` of `oncekey`. Throws before `init`. */
 export const createClient: EntryPoint["createClient"] = (options) => {
   if (!source) throw new Error(FIRST);
   return slim.createClient(options);
 };
 
-/** As `mintKey` of `oncekey`. Rejects before `init`. */
+/** Returns a new key, like `mintKey` of `oncekey`. Rejects before `init`. */
 export const mintKey: EntryPoint["mintKey"] = async () => {
   if (!source) throw new Error(FIRST);
   return slim.mintKey();

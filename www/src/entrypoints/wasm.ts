@@ -1,5 +1,5 @@
 // `oncekey/wasm`: the wasm's own file, for `init` of `oncekey/slim`.
 
-/** What a bundler makes of it: its URL, or the module. */
+/** The URL of the wasm or its module, as the bundler decides. */
 declare const wasm: string | WebAssembly.Module;
 export default wasm;

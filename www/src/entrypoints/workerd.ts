@@ -1,4 +1,4 @@
-// `oncekey` in Workers, where wasm is a module of its own: code may not compile any.
+// `oncekey` in Workers. There the wasm must be imported as a module, because code may not compile wasm.
 
 import { entryPoint } from "./entry.js";
 import type { EntryPoint } from "../types.js";

@@ -20,8 +20,8 @@ export function asSubmitted(form: HTMLFormElement, data: FormData, submitter: HT
 }
 
 /**
- * Returns the form that the browser will post, as far as it distinguishes payloads. A file counts by its name, size and
- * date, because its content cannot be read at once.
+ * Returns the values that the browser will post, to tell payloads apart. A file counts by its name, size, type and date,
+ * because its content cannot be read synchronously.
  */
 export function asNavigated(
   form: HTMLFormElement,
@@ -79,7 +79,7 @@ export function attribute(form: HTMLFormElement, submitter: HTMLElement | null, 
   return submitter?.getAttribute(`form${name}`) ?? ofForm(form, name) ?? undefined;
 }
 
-/** Returns the form's attribute. A control can hide properties and methods of a form, so they are not used. */
+/** Returns the form's attribute. A control with the same name would hide the form's own property, so it is not used. */
 export function ofForm(form: HTMLFormElement, name: string): string | null {
   return Element.prototype.getAttribute.call(form, name);
 }

@@ -25,7 +25,7 @@ const MESSAGES: GuardMessages = {
   unknown: "We don't know yet whether this went through. You can try again: nothing will be done twice.",
 };
 
-/** The functions of the prototype: a control with the name of a method hides the method of the form. */
+/** Adds a listener by the prototype's method, because a control named `addEventListener` would hide the form's own. */
 function listen(form: HTMLFormElement, type: string, listener: (event: never) => void, capture = false): void {
   EventTarget.prototype.addEventListener.call(form, type, listener as EventListener, { capture });
 }
@@ -55,9 +55,9 @@ class Guarded implements FormGuard {
   #guard: CoreGuard | undefined;
   #detached = false;
   #loading: Promise<void> | undefined;
-  /** The submit that waits for the guard to be loaded. */
+  /** The submit that waits until the guard is loaded. */
   #held: { submitter: HTMLElement | null } | undefined;
-  /** The number of the last submit that went. */
+  /** The number of the last submit that the guard let through. */
   #submission = 0;
   /** Whether an attempt of the last submit was sent. */
   #isSent = false;
@@ -65,7 +65,7 @@ class Guarded implements FormGuard {
   #unsent: AbortController | undefined;
   /** Stops watching whether the page stays after the browser posted the form. */
   #stopWatch = () => {};
-  /** Tells the buyer that the guard could not be loaded. */
+  /** The text that tells the buyer that the guard could not be loaded. */
   #notice: HTMLElement | undefined;
 
   constructor(form: HTMLFormElement, options: GuardOptions, client: OncekeyClient) {
@@ -182,7 +182,7 @@ class Guarded implements FormGuard {
     HTMLFormElement.prototype.requestSubmit.call(this.#form, isThere ? submitter : null);
   }
 
-  /** Shows a text in the place that the page has for it, or below the form. Used while there is no guard. */
+  /** Shows a text in the page's `data-oncekey-status` element, or below the form. Used while there is no guard. */
   #show(text: string): void {
     const place = Element.prototype.querySelector.call(this.#form, "[data-oncekey-status]");
     if (place) {
@@ -223,7 +223,7 @@ class Guarded implements FormGuard {
       submitted = await this.#client.submit(intent, url, { ...init, signal: both }, options, emit, field);
     } catch (error) {
       if (this.#unsent === unsent) this.#unsent = undefined;
-      // Not after the page called `cancel` or `done`.
+      // After the page called `cancel` or `done`, the error is not reported.
       if (!signal.aborted) this.#fail(error, submission, intent);
       return;
     }
@@ -285,7 +285,7 @@ class Guarded implements FormGuard {
     error: unknown,
     { signal }: AbortController,
   ): Promise<void> {
-    // The end of the intent, or an error of the page.
+    // Any other error is the end of the intent, or an error of the page.
     if (intent === undefined || (error !== undefined && !(error instanceof OutcomeUnknownError))) throw error;
     this.#say("inprogress");
     const { status, settled } = await this.#client.end(intent, { signal }, "abandon", this.#emit);
@@ -337,7 +337,7 @@ class Guarded implements FormGuard {
     return named(typeof intent === "function" ? intent(this.#form) : intent);
   }
 
-  /** The name for an event that must be sent even if the function of the page throws. */
+  /** Returns the name; undefined if the page's function throws. Used for an event that must be sent in any case. */
   #intentIfAny(): string | undefined {
     try {
       return this.#intent();
@@ -352,7 +352,7 @@ class Guarded implements FormGuard {
     EventTarget.prototype.dispatchEvent.call(this.#form, new CustomEvent(`oncekey:${type}`, { bubbles: true, detail }));
   };
 
-  /** After Back the page comes out of the browser's cache: the guard frees the form, and nothing is being sent. */
+  /** Resets this object when the page comes back from the browser's cache (Back). The guard frees the form then. */
   readonly #onShown = (event: PageTransitionEvent): void => {
     if (!event.persisted) return;
     this.#stopWatch();

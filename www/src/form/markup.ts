@@ -1,20 +1,22 @@
-// The guard of a form that is described by attributes, for pages without a script.
+// Guards a form by its attributes, for pages without a script of their own.
 
 import { type Client, type FormGuard, type GuardOptions, guardForm } from "oncekey";
 import { ofForm } from "./form-data.js";
 import { DATA, wrongAttributes } from "../client/options.js";
 
-/** What the attributes of an element say, without their prefix. */
+/** Returns the value of an attribute, by its name without the prefix. */
 export type Read = (name: string) => string | null;
 
 /**
+ * Guards a form. Its attributes are the options:
+ *
  * | attribute | |
  * |---|---|
  * | `intent` | the intent's name |
  * | `send` | `fetch` or `navigate` |
  * | `key-field` | see {@link GuardOptions.keyField} |
  * | `expects` | see {@link IntentOptions.expects}: `text/html` for a server that answers with pages |
- * | `next` | fetch: where to go after a success; without it the `Location` of the response counts, if there is one |
+ * | `next` | with `fetch`: the URL to go to after a success. Without it, the page goes to the `Location` of the response, if there is one |
  */
 export function guardByMarkup(form: HTMLFormElement, client: Client, read: Read): FormGuard {
   const send = read("send");
@@ -57,7 +59,7 @@ function attributesInside(form: HTMLFormElement): TypeError[] {
   return inside.flatMap((element) => wrongAttributes(element, DATA.inside, "data-oncekey-"));
 }
 
-/** Goes to a page. Other schemes than http and https would run what the server wrote as a script or a page. */
+/** Goes to a page by http or https. URLs of other schemes, such as `javascript:`, could run text of the server as code. */
 function follow({ href, protocol }: URL): void {
   if (protocol === "http:" || protocol === "https:") location.assign(href);
   else reportError(new TypeError(`The address after a success starts with ${protocol} and is not followed. Use an http: or https: address.`));

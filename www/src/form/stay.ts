@@ -14,7 +14,7 @@ interface Navigations extends EventTarget {
   addEventListener(type: "navigate", listener: (event: Event & { signal?: AbortSignal }) => void): void;
 }
 
-/** Calls back once, unless the page is left. Returns a function that ends the watch. */
+/** Calls `stays` once if the page stays. Returns a function that ends the watch. */
 export function watchStay(form: HTMLFormElement, submitter: HTMLElement | null, stays: (how: Stay) => void): () => void {
   const stops: (() => void)[] = [];
   const stop = () => {
