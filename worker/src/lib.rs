@@ -20,7 +20,7 @@ use gateway::webhook;
 use http::context::Caller;
 use http::cors;
 use http::request::HttpRequest;
-use http::response::Answer;
+use http::response::HttpResponse;
 use oncekey::request::path::leaves_root;
 use oncekey::webhook::is_inbound;
 use oncekey::{Dialect, Rejection, RequestKind};
@@ -41,31 +41,31 @@ async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<R
         Ok(config) => config,
         Err(error) => return Ok(misconfigured(error, &request, &request_id)),
     };
-    if let Some(mut answer) = cors::preflight(&config.cors, &request) {
-        answer.set("x-request-id", &request_id);
-        return Ok(answer.into_response());
+    if let Some(mut response) = cors::preflight(&config.cors, &request) {
+        response.set("x-request-id", &request_id);
+        return Ok(response.into_response());
     }
     let caller = Rc::new(Caller::new(env, config, &request, request_id));
     let (sender, receiver) = oneshot::channel();
     let inside = Rc::clone(&caller);
     let work = panic::contain(async move {
         let outcome = respond(&inside, request).await;
-        let GatewayOutcome { answer, after } =
+        let GatewayOutcome { response, after } =
             outcome.unwrap_or_else(|rejection| inside.reject(&rejection).into());
-        let answer = metrics::tell(&inside, answer);
+        let response = metrics::report(&inside, response);
         // The work continues even if the caller has gone.
-        let _ = sender.send(answer);
+        let _ = sender.send(response);
         for work in after {
             work.await;
         }
     })
     .shared();
     context.wait_until(work.clone().map(drop));
-    let answer = match select(receiver, work).await {
-        Either::Left((Ok(answer), _)) => answer,
+    let response = match select(receiver, work).await {
+        Either::Left((Ok(response), _)) => response,
         _ => caller.reject(&Rejection::Internal),
     };
-    let (response, delivery) = caller.finish(answer);
+    let (response, delivery) = caller.finish(response);
     if let Some(delivery) = delivery {
         context.wait_until(panic::contain(delivery).map(drop));
     }
@@ -80,7 +80,7 @@ const NO_WAY_OUT: &str =
 async fn respond(caller: &Caller, request: HttpRequest) -> Result<GatewayOutcome, Rejection> {
     if leaves_root(&request.path) {
         Err(Rejection::Invalid(NO_WAY_OUT.to_owned()))
-    } else if let Some(page) = pages::answer(caller, &request).await {
+    } else if let Some(page) = pages::serve(caller, &request).await {
         Ok(page.into())
     } else if request.path.starts_with("/_oncekey/") {
         admin::handle(caller, &request).await.map(GatewayOutcome::from)
@@ -99,7 +99,8 @@ fn misconfigured(error: String, request: &HttpRequest, request_id: &str) -> Resp
     let is_keyed = request.is_write() && request.header("idempotency-key").is_some();
     let asked = if is_keyed { RequestKind::KeyedWrite } else { RequestKind::Write };
     let accept = request.header("accept");
-    let mut answer = Answer::of_rejection(&rejection, Dialect::Kukopay, accept, request_id, asked);
-    answer.set("x-request-id", request_id);
-    answer.into_response()
+    let mut response =
+        HttpResponse::of_rejection(&rejection, Dialect::Kukopay, accept, request_id, asked);
+    response.set("x-request-id", request_id);
+    response.into_response()
 }

@@ -7,7 +7,7 @@
 use crate::config::Upstream;
 use crate::http::context::Caller;
 use crate::http::request::HttpRequest;
-use crate::http::response::{Answer, Body};
+use crate::http::response::{Body, HttpResponse};
 use worker::{Headers, Method, RequestInit, Response, ResponseBody};
 
 const DEMO: &str = "/_oncekey/demo";
@@ -27,7 +27,7 @@ struct PageFile<'a> {
 }
 
 /// Returns the file of the pages that a request asks for, if there is one.
-pub(crate) async fn answer(caller: &Caller, request: &HttpRequest) -> Option<Answer> {
+pub(crate) async fn serve(caller: &Caller, request: &HttpRequest) -> Option<HttpResponse> {
     if !matches!(request.method.as_str(), "GET" | "HEAD") {
         return None;
     }
@@ -86,7 +86,7 @@ fn is_strict(request: &HttpRequest) -> bool {
     query.split('&').any(|parameter| parameter == "csp=strict")
 }
 
-fn with_policy(response: Response, page_file: &PageFile<'_>, strict: bool) -> Answer {
+fn with_policy(response: Response, page_file: &PageFile<'_>, strict: bool) -> HttpResponse {
     let status = response.status_code();
     let headers = response.headers().entries().collect();
     let body = match response.into_parts().1 {
@@ -94,21 +94,21 @@ fn with_policy(response: Response, page_file: &PageFile<'_>, strict: bool) -> An
         ResponseBody::Body(bytes) => Body::Bytes(bytes),
         ResponseBody::Empty => Body::Bytes(Vec::new()),
     };
-    let mut answer = Answer::new(status, headers, body);
-    answer.set("x-content-type-options", "nosniff");
-    answer.set("referrer-policy", "no-referrer");
+    let mut response = HttpResponse::new(status, headers, body);
+    response.set("x-content-type-options", "nosniff");
+    response.set("referrer-policy", "no-referrer");
     if page_file.is_console {
-        answer.set("content-security-policy", CONSOLE_POLICY);
-        answer.set("cache-control", "no-store");
+        response.set("content-security-policy", CONSOLE_POLICY);
+        response.set("cache-control", "no-store");
         // A page of the API behind the gateway has the same origin. It must not open the console and
         // read it.
-        answer.set("cross-origin-opener-policy", "same-origin");
-        return answer;
+        response.set("cross-origin-opener-policy", "same-origin");
+        return response;
     }
     let policy = if strict { POLICY.to_owned() } else { [POLICY, " 'wasm-unsafe-eval'"].concat() };
-    answer.set("content-security-policy", &policy);
+    response.set("content-security-policy", &policy);
     if page_file.file.ends_with(".html") {
-        answer.set("cache-control", "no-cache");
+        response.set("cache-control", "no-cache");
     }
-    answer
+    response
 }

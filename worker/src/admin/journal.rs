@@ -7,13 +7,16 @@
 use crate::admin::query::{self, LATEST, Query};
 use crate::http::context::Caller;
 use crate::http::request::HttpRequest;
-use crate::http::response::Answer;
+use crate::http::response::HttpResponse;
 use crate::shard::client::{self, AT_ONCE};
 use crate::shard::protocol::{Row, RowQuery};
 use oncekey::{KeyState, Rejection, ScopedKey};
 
 /// Returns a page of the journal.
-pub(super) async fn page(caller: &Caller, request: &HttpRequest) -> Result<Answer, Rejection> {
+pub(super) async fn page(
+    caller: &Caller,
+    request: &HttpRequest,
+) -> Result<HttpResponse, Rejection> {
     const CURSOR: &str = "the cursor in the Link header of an earlier page";
     let known = ["from", "to", "key", "request_id", "state", "limit", "cursor"];
     let query = Query::parse(request, &known)?;
@@ -47,12 +50,12 @@ pub(super) async fn page(caller: &Caller, request: &HttpRequest) -> Result<Answe
         }
     }
     let lines: String = found.iter().flat_map(|row| [&row.json, "\n"]).collect();
-    let mut answer = caller.json(200, lines.into_bytes());
-    answer.set("content-type", "application/x-ndjson");
+    let mut response = caller.json(200, lines.into_bytes());
+    response.set("content-type", "application/x-ndjson");
     if let Some(last) = found.last().filter(|_| found.len() == limit) {
-        answer.set("link", &query::next_page(request, &last.id));
+        response.set("link", &query::next_page(request, &last.id));
     }
-    Ok(answer)
+    Ok(response)
 }
 
 /// Returns the shard, and the time and number of the last row of the earlier page.

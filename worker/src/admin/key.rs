@@ -4,7 +4,7 @@ use crate::gateway::caller::{admin_scope, is_admin, scope_of};
 use crate::http::body_budget::Reservation;
 use crate::http::context::Caller;
 use crate::http::request::HttpRequest;
-use crate::http::response::Answer;
+use crate::http::response::HttpResponse;
 use crate::shard::client::{Patience, ShardClient};
 use crate::shard::protocol::{Decided, GetStatus, Operation, Settle, Subject, Void, Whose};
 use oncekey::response::is_request_id;
@@ -22,14 +22,20 @@ const PATIENCE: Millis = Millis::from_seconds(6);
 const MAX_SETTLEMENT: u64 = 12 << 20;
 
 /// Returns a key's state: `GET /_oncekey/key`.
-pub(super) async fn show(caller: &Caller, request: &HttpRequest) -> Result<Answer, Rejection> {
+pub(super) async fn show(
+    caller: &Caller,
+    request: &HttpRequest,
+) -> Result<HttpResponse, Rejection> {
     let (shard, _) = meant_key(caller, request)?;
     let ((), status) = call(&shard, GetStatus).await?;
     Ok(key_status(caller, &status.ok_or(Rejection::NoRecord)?))
 }
 
 /// Voids a key: `POST /_oncekey/key/void`.
-pub(super) async fn void(caller: &Caller, request: &HttpRequest) -> Result<Answer, Rejection> {
+pub(super) async fn void(
+    caller: &Caller,
+    request: &HttpRequest,
+) -> Result<HttpResponse, Rejection> {
     let (shard, key) = meant_key(caller, request)?;
     let void = Void { minted_at: key.minted_at(), policy: caller.config.policy };
     let ((), status) = call(&shard, void).await?;
@@ -37,7 +43,10 @@ pub(super) async fn void(caller: &Caller, request: &HttpRequest) -> Result<Answe
 }
 
 /// Settles an unknown outcome for an operator: `POST /_oncekey/key/settle`.
-pub(super) async fn settle(caller: &Caller, request: &HttpRequest) -> Result<Answer, Rejection> {
+pub(super) async fn settle(
+    caller: &Caller,
+    request: &HttpRequest,
+) -> Result<HttpResponse, Rejection> {
     let shard = match request.header("x-oncekey-name") {
         Some(name) => ShardClient::new(caller, named(request, name)?, None),
         None => meant_key(caller, request)?.0,
@@ -86,7 +95,7 @@ pub(super) async fn call<O: Operation>(
     Ok(shard.call(operation, Patience::within(PATIENCE)).await?)
 }
 
-fn key_status(caller: &Caller, status: &KeyStatus) -> Answer {
+fn key_status(caller: &Caller, status: &KeyStatus) -> HttpResponse {
     let json = JsonObject::new()
         .integer("attempts", status.attempts.into())
         .maybe_time("completed_at", status.completed_at)
@@ -113,9 +122,9 @@ fn parse_settlement(body: &[u8], caller: &Caller) -> Result<Settlement, String> 
         _ => return Err(OUTCOME.to_owned()),
     }
     // A key keeps only final responses, from the origin and from an operator.
-    let is_answer = |status| ResponseClass::of_status(status) == ResponseClass::Final;
+    let is_final = |status| ResponseClass::of_status(status) == ResponseClass::Final;
     let status = match take(&mut fields, "status") {
-        Some(Json::Integer(status @ 200..=499)) if is_answer(status as u16) => status as u16,
+        Some(Json::Integer(status @ 200..=499)) if is_final(status as u16) => status as u16,
         _ => return Err(STATUS.to_owned()),
     };
     let headers = match take(&mut fields, "headers") {

@@ -5,7 +5,7 @@ use crate::admin::journal;
 use crate::admin::query::Query;
 use crate::http::context::Caller;
 use crate::http::request::HttpRequest;
-use crate::http::response::Answer;
+use crate::http::response::HttpResponse;
 use crate::shard::client::{self, AT_ONCE};
 use crate::shard::protocol::{KeyEntry, KeyQuery};
 use futures_util::future::try_join;
@@ -16,7 +16,10 @@ use platform::json::writer::{JsonObject, array};
 const ROWS: u32 = 1000;
 
 /// Lists the newest keys: `{"data":[…],"has_more":…}`.
-pub(super) async fn list(caller: &Caller, request: &HttpRequest) -> Result<Answer, Rejection> {
+pub(super) async fn list(
+    caller: &Caller,
+    request: &HttpRequest,
+) -> Result<HttpResponse, Rejection> {
     let query = Query::parse(request, &["state", "limit"])?;
     let limit = query.limit(50, 200)?;
     // One more than the limit, to know whether there are more.
@@ -41,7 +44,7 @@ pub(super) async fn list(caller: &Caller, request: &HttpRequest) -> Result<Answe
 }
 
 /// Shows the history of one key: `{"key":{…},"journal":[…]}`. `key` is null if there is no record.
-pub(super) async fn life(caller: &Caller, name: &str) -> Result<Answer, Rejection> {
+pub(super) async fn history(caller: &Caller, name: &str) -> Result<HttpResponse, Rejection> {
     let key = ScopedKey::from_hex(name).ok_or(Rejection::NotFound)?;
     let rows = journal::of_key(key, None, ROWS);
     let (entry, rows) = try_join(

@@ -9,7 +9,7 @@ mod reconcile;
 use crate::gateway::caller::is_admin;
 use crate::http::context::Caller;
 use crate::http::request::HttpRequest;
-use crate::http::response::Answer;
+use crate::http::response::HttpResponse;
 use crate::metrics;
 use crate::shard::client::ShardClient;
 use crate::shard::protocol::GetStatus;
@@ -20,7 +20,10 @@ use platform::json::writer::{JsonObject, array, quoted};
 const READS: &str = "GET, HEAD";
 
 /// Responds to a call under `/_oncekey/`.
-pub(crate) async fn handle(caller: &Caller, request: &HttpRequest) -> Result<Answer, Rejection> {
+pub(crate) async fn handle(
+    caller: &Caller,
+    request: &HttpRequest,
+) -> Result<HttpResponse, Rejection> {
     let call = request.path.strip_prefix("/_oncekey/").unwrap_or_default();
     let (methods, is_for_operators) = match call {
         "health" | "key" => (READS, false),
@@ -47,13 +50,13 @@ pub(crate) async fn handle(caller: &Caller, request: &HttpRequest) -> Result<Ans
         "journal" => journal::page(caller, request).await,
         "keys" => keys::list(caller, request).await,
         "reconcile" => reconcile::page(caller, request).await,
-        _ => keys::life(caller, call.strip_prefix("keys/").unwrap_or_default()).await,
+        _ => keys::history(caller, call.strip_prefix("keys/").unwrap_or_default()).await,
     }
 }
 
 /// Returns "ok" if a shard responds. (With wrong settings, the call would not get here.) An operator
 /// also gets the counts of this isolate.
-async fn health(caller: &Caller, request: &HttpRequest) -> Result<Answer, Rejection> {
+async fn health(caller: &Caller, request: &HttpRequest) -> Result<HttpResponse, Rejection> {
     let probe = IdempotencyKey::parse_bare("health").map_err(Rejection::KeyMalformed)?;
     let name = ScopedKey::new(&Scope::of_tenant("oncekey health"), &probe);
     key::call(&ShardClient::new(caller, name, None), GetStatus).await?;

@@ -8,7 +8,7 @@ use crate::config::Upstream;
 use crate::gateway::caller::admin_scope;
 use crate::http::context::Caller;
 use crate::http::request::HttpRequest;
-use crate::http::response::Answer;
+use crate::http::response::HttpResponse;
 use crate::sandbox;
 use crate::shard::client::{self, AT_ONCE};
 use futures_util::future::try_join;
@@ -19,7 +19,10 @@ use platform::json::writer::{JsonObject, array};
 const REFUNDS: (&str, &str) = ("POST", "/v1/refunds");
 
 /// Compares a page of a merchant's payments and refunds: `{"checked":…,"lacking":[…],"next_cursor":…}`.
-pub(super) async fn page(caller: &Caller, request: &HttpRequest) -> Result<Answer, Rejection> {
+pub(super) async fn page(
+    caller: &Caller,
+    request: &HttpRequest,
+) -> Result<HttpResponse, Rejection> {
     const CURSOR: &str = "the next_cursor of an earlier page";
     if !matches!(caller.config.upstream, Upstream::Sandbox) {
         return Err(Rejection::NotFound);
@@ -56,11 +59,11 @@ pub(super) async fn page(caller: &Caller, request: &HttpRequest) -> Result<Answe
         .integer("checked", made.len() as i64)
         .json("lacking", &array(&lacking))
         .maybe("next_cursor", next);
-    let mut answer = caller.json(200, json.finish().into_bytes());
+    let mut response = caller.json(200, json.finish().into_bytes());
     if let Some(next) = next {
-        answer.set("link", &query::next_page(request, next));
+        response.set("link", &query::next_page(request, next));
     }
-    Ok(answer)
+    Ok(response)
 }
 
 /// One payment or refund.

@@ -14,7 +14,7 @@ pub(crate) mod webhook;
 use crate::http::body_budget::Reservation;
 use crate::http::context::Caller;
 use crate::http::request::HttpRequest;
-use crate::http::response::Answer;
+use crate::http::response::HttpResponse;
 use crate::shard::client::ShardClient;
 use crate::shard::protocol::{Subject, Whose};
 use caller::{is_admin, scope_of};
@@ -190,11 +190,11 @@ async fn no_body(request: &HttpRequest) -> Result<(), Rejection> {
 }
 
 /// Passes a request on to the origin without storing anything.
-async fn pass_through(caller: &Caller, request: &HttpRequest, read: Option<&[u8]>) -> Answer {
+async fn pass_through(caller: &Caller, request: &HttpRequest, read: Option<&[u8]>) -> HttpResponse {
     let origin_request = OriginRequest::keyless(request, read, &caller.request_id);
     let recourse = if request.is_write() { Recourse::LookUp } else { Recourse::Retry };
     match origin::call(caller, origin_request, &Deadline::never()).await {
-        Ok(answer) => answer.pass_on(),
+        Ok(response) => response.pass_on(),
         Err(_) => caller.reject(&Rejection::OriginUnreachable(recourse)),
     }
 }

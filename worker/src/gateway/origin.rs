@@ -6,7 +6,7 @@ use crate::http::body_budget::Reservation;
 use crate::http::context::Caller;
 use crate::http::delivery;
 use crate::http::headers::{self, is_taken_off};
-use crate::http::response::{Answer, Body};
+use crate::http::response::{Body, HttpResponse};
 use crate::sandbox;
 use futures_util::StreamExt;
 use oncekey::budget::SMALL;
@@ -28,7 +28,7 @@ use worker::{AbortController, ByteStream, Headers, Response};
 const SANDBOX: &str = "https://sandbox";
 
 /// An origin's response whose body was not read.
-pub(crate) struct OriginAnswer {
+pub(crate) struct OriginResponse {
     pub(crate) status: u16,
     /// The origin's headers, except those of the connection and those that the gateway sets itself.
     headers: HeaderList,
@@ -51,7 +51,7 @@ pub(crate) enum OriginError {
     TimedOut,
     /// The connection failed before a response began. The platform does not say whether a connection
     /// was ever made.
-    NoAnswer,
+    NoResponse,
     /// The connection broke within the response.
     CutOff,
 }
@@ -61,7 +61,7 @@ pub(crate) async fn call(
     caller: &Caller,
     request: OriginRequest,
     deadline: &Deadline,
-) -> Result<OriginAnswer, OriginError> {
+) -> Result<OriginResponse, OriginError> {
     let base = match &caller.config.upstream {
         Upstream::Sandbox => SANDBOX,
         Upstream::Url(base) => base,
@@ -86,18 +86,18 @@ pub(crate) async fn call(
     match deadline.bound(sent).await {
         None => Err(OriginError::TimedOut),
         Some(Ok(response)) => {
-            let mut answer = OriginAnswer::new(response);
-            let status = answer.status;
-            for (name, value) in answer.headers.iter_mut() {
+            let mut response = OriginResponse::new(response);
+            let status = response.status;
+            for (name, value) in response.headers.iter_mut() {
                 if is_link(name, status)
                     && let Some(link) = links.at_gateway(value, base)
                 {
                     *value = link;
                 }
             }
-            Ok(answer)
+            Ok(response)
         }
-        Some(Err(_)) => Err(OriginError::NoAnswer),
+        Some(Err(_)) => Err(OriginError::NoResponse),
     }
 }
 
@@ -114,7 +114,7 @@ impl Links {
     /// Returns a link to the origin as a link to the gateway. The original would lead the caller past
     /// the gateway, with key and credential. Returns `None` for a link that may stay as it is.
     fn at_gateway(&self, link: &str, base: &str) -> Option<String> {
-        // A replacement character stands for bytes that were lost.
+        // A replacement character means that bytes of the link were lost.
         if link.contains('\u{fffd}') {
             return None;
         }
@@ -178,7 +178,7 @@ impl Deadline {
     }
 }
 
-impl OriginAnswer {
+impl OriginResponse {
     fn new(response: web_sys::Response) -> Self {
         let status = response.status();
         let mut headers: HeaderList = Headers(response.headers()).entries().collect();
@@ -266,24 +266,24 @@ impl OriginAnswer {
     }
 
     /// Returns the response with a body that was read.
-    pub(crate) fn with_body(self, body: OriginBody, room: &Rc<Reservation>) -> Answer {
+    pub(crate) fn with_body(self, body: OriginBody, room: &Rc<Reservation>) -> HttpResponse {
         let headers = self.headers_of_read_body(&body);
         let body = match body {
             OriginBody::Whole(bytes) => Body::Bytes(bytes),
             OriginBody::Stream { read, rest } => rejoin(read, rest, Rc::clone(room)),
         };
         let came = Some(self.response.headers());
-        Answer { came, ..Answer::new(self.status, headers, body) }
+        HttpResponse { came, ..HttpResponse::new(self.status, headers, body) }
     }
 
     /// Returns the response with its body as it arrives, codings included.
-    pub(crate) fn pass_on(self) -> Answer {
+    pub(crate) fn pass_on(self) -> HttpResponse {
         let body = match self.response.body() {
             None => Body::Bytes(Vec::new()),
             Some(stream) => Body::Stream(stream),
         };
         let came = Some(self.response.headers());
-        Answer { came, ..Answer::new(self.status, self.headers, body) }
+        HttpResponse { came, ..HttpResponse::new(self.status, self.headers, body) }
     }
 
     fn never_ends(&self) -> bool {

@@ -1,6 +1,6 @@
 //! The result of a request.
 
-use crate::http::response::Answer;
+use crate::http::response::HttpResponse;
 use futures_util::future::LocalBoxFuture;
 
 /// Work that follows the response.
@@ -8,13 +8,13 @@ pub(crate) type Work = LocalBoxFuture<'static, ()>;
 
 /// A response, and the work to do after it was sent.
 pub(crate) struct GatewayOutcome {
-    pub(crate) answer: Answer,
+    pub(crate) response: HttpResponse,
     /// The work, in the order in which it is done.
     pub(crate) after: Vec<Work>,
 }
 
-impl From<Answer> for GatewayOutcome {
-    fn from(answer: Answer) -> Self {
-        Self { answer, after: Vec::new() }
+impl From<HttpResponse> for GatewayOutcome {
+    fn from(response: HttpResponse) -> Self {
+        Self { response, after: Vec::new() }
     }
 }

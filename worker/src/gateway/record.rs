@@ -82,13 +82,13 @@ impl RecordHandle {
         response: StoredResponse,
     ) -> Result<Decided<Completion>, NoReply> {
         let complete = Complete(self.token, response);
-        self.measured(complete, Patience::with_answer_in_hand()).await
+        self.measured(complete, Patience::after_execution()).await
     }
 
     /// Ends the attempt without a response.
     pub(crate) async fn fail(&self, cause: FailCause) -> Result<Decided<Completion>, NoReply> {
         let fail = Fail(self.token, cause);
-        self.measured(fail, Patience::with_answer_in_hand()).await
+        self.measured(fail, Patience::after_execution()).await
     }
 
     /// Renews the lease. A lost lease changes nothing here: the origin is already working, and the

@@ -1,7 +1,7 @@
 //! Carries out the flow of a write. The core's `write_flow` decides which calls go to the records and
 //! the origin, and in which order.
 
-use crate::gateway::origin::{self, Deadline, OriginAnswer, OriginBody, OriginError};
+use crate::gateway::origin::{self, Deadline, OriginBody, OriginError, OriginResponse};
 use crate::gateway::origin_request::OriginRequest;
 use crate::gateway::outcome::{GatewayOutcome, Work};
 use crate::gateway::record::RecordHandle;
@@ -10,7 +10,7 @@ use crate::http::body_budget::Reservation;
 use crate::http::context::Caller;
 use crate::http::headers;
 use crate::http::request::HttpRequest;
-use crate::http::response::Answer;
+use crate::http::response::HttpResponse;
 use crate::shard::client::Patience;
 use futures_util::future::{Either, LocalBoxFuture, OptionFuture, join, pending, select};
 use oncekey::budget::SMALL;
@@ -50,7 +50,7 @@ pub(crate) struct WriteRun<'a> {
 
 /// The origin's response, as it came, and whether its body is kept.
 struct Own {
-    answer: OriginAnswer,
+    response: OriginResponse,
     body: OriginBody,
     is_kept: bool,
 }
@@ -158,21 +158,21 @@ impl WriteRun<'_> {
         let called = self.ask_origin(origin_request, &deadline).await;
         self.caller.measure.executed(clock::now().since(called_at));
         panic::point("task");
-        let (answer, body) = called.map_err(|error| match error {
+        let (response, body) = called.map_err(|error| match error {
             OriginError::TimedOut => {
                 deadline.abort();
                 OriginFailure::TimedOut
             }
-            OriginError::NoAnswer => OriginFailure::Unreachable,
+            OriginError::NoResponse => OriginFailure::Unreachable,
             OriginError::CutOff => OriginFailure::CutOff,
         })?;
-        let stored = self.stored(&answer, &body);
-        let odd = answer.odd_headers(&stored.headers);
+        let stored = self.stored(&response, &body);
+        let odd = response.odd_headers(&stored.headers);
         if let Some(second) = &self.second {
             second.bring(odd.clone());
         }
         self.first.bring(odd);
-        *own = Some(Own { answer, body, is_kept: stored.body().is_some() });
+        *own = Some(Own { response, body, is_kept: stored.body().is_some() });
         Ok(stored)
     }
 
@@ -193,8 +193,8 @@ impl WriteRun<'_> {
         let origin_request = OriginRequest::look_up(request, target, &config.scope, request_id);
         let deadline = Deadline::after(LOOK_UP);
         match self.ask_origin(origin_request, &deadline).await {
-            Ok((answer, body)) => {
-                let found = self.stored(&answer, &body);
+            Ok((response, body)) => {
+                let found = self.stored(&response, &body);
                 Some(found).filter(|found| look_up.is_proved_by(found))
             }
             Err(OriginError::TimedOut) => {
@@ -210,17 +210,17 @@ impl WriteRun<'_> {
         &self,
         origin_request: OriginRequest,
         deadline: &Deadline,
-    ) -> Result<(OriginAnswer, OriginBody), OriginError> {
-        let answer = origin::call(self.caller, origin_request, deadline).await?;
+    ) -> Result<(OriginResponse, OriginBody), OriginError> {
+        let response = origin::call(self.caller, origin_request, deadline).await?;
         let limit = self.caller.config.max_replay;
-        let body = answer.read_body(limit, &self.caller.room, deadline).await?;
-        Ok((answer, body))
+        let body = response.read_body(limit, &self.caller.room, deadline).await?;
+        Ok((response, body))
     }
 
     /// Returns the response in the form to store.
-    fn stored(&self, answer: &OriginAnswer, body: &OriginBody) -> StoredResponse {
-        let request_id = answer.request_id().unwrap_or(&self.caller.request_id);
-        let (status, headers) = (answer.status, answer.headers_of_read_body(body));
+    fn stored(&self, response: &OriginResponse, body: &OriginBody) -> StoredResponse {
+        let request_id = response.request_id().unwrap_or(&self.caller.request_id);
+        let (status, headers) = (response.status, response.headers_of_read_body(body));
         match body {
             _ if self.write.identity == Identity::Event => {
                 StoredResponse::without_body(status, [], request_id)
@@ -237,12 +237,12 @@ impl WriteRun<'_> {
 
     fn respond(&self, outcome: WriteOutcome, own: Option<Own>) -> GatewayOutcome {
         let WriteOutcome { response, status, follow_ups } = outcome;
-        let own = own.map(|Own { answer, body, is_kept }| {
-            let answer = answer.with_body(body, &self.caller.room);
-            if is_kept { answer } else { answer.only_once() }
+        let own = own.map(|Own { response, body, is_kept }| {
+            let response = response.with_body(body, &self.caller.room);
+            if is_kept { response } else { response.only_once() }
         });
         let reject = |rejection: &Rejection| self.caller.reject_by(rejection, status.as_ref());
-        let answer = match (response, own) {
+        let response = match (response, own) {
             (CallerResponse::Own, Some(own)) => own,
             (CallerResponse::NotStored, Some(own)) => own.not_stored(),
             (CallerResponse::Own | CallerResponse::NotStored, None) => reject(&Rejection::Internal),
@@ -254,12 +254,12 @@ impl WriteRun<'_> {
         };
         let after = follow_ups.into_iter();
         let after = after.filter_map(|next| self.follow_up(next, status.as_ref())).collect();
-        GatewayOutcome { answer: answer.with_key_status(status.as_ref()), after }
+        GatewayOutcome { response: response.with_key_status(status.as_ref()), after }
     }
 
     /// Returns a stored response as a replay. Headers that are not UTF-8 come with the reply of the
     /// record.
-    fn replay(&self, response: StoredResponse) -> Option<Answer> {
+    fn replay(&self, response: StoredResponse) -> Option<HttpResponse> {
         let records = [Some(&self.first), self.second.as_ref()];
         let is_odd = response.has_odd_headers();
         let came = records.into_iter().flatten().filter(|_| is_odd).find_map(|record| {
@@ -268,7 +268,7 @@ impl WriteRun<'_> {
                     .is_some_and(|odd| worker::Headers(odd).keys().next().is_some())
             })
         });
-        Answer::replay(response, came)
+        HttpResponse::replay(response, came)
     }
 
     fn follow_up(&self, next: FollowUp, status: Option<&KeyStatus>) -> Option<Work> {

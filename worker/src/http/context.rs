@@ -5,7 +5,7 @@ use crate::http::body_budget::Reservation;
 use crate::http::cors;
 use crate::http::delivery::Delivery;
 use crate::http::request::HttpRequest;
-use crate::http::response::{Answer, Body};
+use crate::http::response::{Body, HttpResponse};
 use crate::metrics::Measure;
 use oncekey::caching::keep_private;
 use oncekey::webhook::is_inbound;
@@ -61,49 +61,54 @@ impl Caller {
     }
 
     /// Returns the error response for a rejection.
-    pub(crate) fn reject(&self, rejection: &Rejection) -> Answer {
+    pub(crate) fn reject(&self, rejection: &Rejection) -> HttpResponse {
         self.reject_by(rejection, None)
     }
 
     /// Returns the error response for a rejection, with the key's state if a record returned it.
-    pub(crate) fn reject_by(&self, rejection: &Rejection, status: Option<&KeyStatus>) -> Answer {
+    pub(crate) fn reject_by(
+        &self,
+        rejection: &Rejection,
+        status: Option<&KeyStatus>,
+    ) -> HttpResponse {
         self.measure.ended(rejection.write_result());
         let (dialect, accept) = (self.config.dialect, self.accept.as_deref());
         let asked = self.asked.get();
-        let answer = Answer::of_rejection(rejection, dialect, accept, &self.request_id, asked);
-        answer.with_key_status(status)
+        let response =
+            HttpResponse::of_rejection(rejection, dialect, accept, &self.request_id, asked);
+        response.with_key_status(status)
     }
 
     /// Returns a response with a JSON body of the gateway's own.
-    pub(crate) fn json(&self, status: u16, body: Vec<u8>) -> Answer {
+    pub(crate) fn json(&self, status: u16, body: Vec<u8>) -> HttpResponse {
         let headers = [("content-type", "application/json"), ("cache-control", "no-store")];
-        Answer::new(status, headers.into_iter().collect(), Body::Bytes(body))
+        HttpResponse::new(status, headers.into_iter().collect(), Body::Bytes(body))
     }
 
     /// Returns the response to an event that was already handled.
-    pub(crate) fn duplicate(&self) -> Answer {
-        let mut answer = self.json(200, br#"{"status":"duplicate"}"#.to_vec());
-        answer.mark_replayed();
-        answer
+    pub(crate) fn duplicate(&self) -> HttpResponse {
+        let mut response = self.json(200, br#"{"status":"duplicate"}"#.to_vec());
+        response.mark_replayed();
+        response
     }
 
     /// Adds the headers that every response has. Returns the platform's response, and the work that
     /// delivers a large body to the caller.
-    pub(crate) fn finish(&self, mut answer: Answer) -> (Response, Option<Delivery>) {
-        if answer.header("x-request-id").is_none() {
-            answer.set("x-request-id", &self.request_id);
+    pub(crate) fn finish(&self, mut response: HttpResponse) -> (Response, Option<Delivery>) {
+        if response.header("x-request-id").is_none() {
+            response.set("x-request-id", &self.request_id);
         }
         if self.asked.get().names_a_key() {
-            if answer.key_state.is_none() {
-                answer.set_key_state(KeyState::NOTHING_KNOWN);
+            if response.key_state.is_none() {
+                response.set_key_state(KeyState::NOTHING_KNOWN);
             }
             keep_private(
-                &mut answer.headers,
+                &mut response.headers,
                 self.config.scope.headers().chain(["Idempotency-Key"]),
             );
         }
-        cors::apply(&self.config.cors, self.origin.as_deref(), &mut answer);
-        let delivery = answer.deliver(&self.room);
-        (answer.into_response(), delivery)
+        cors::apply(&self.config.cors, self.origin.as_deref(), &mut response);
+        let delivery = response.deliver(&self.room);
+        (response.into_response(), delivery)
     }
 }

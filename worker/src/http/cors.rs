@@ -4,7 +4,7 @@
 
 use crate::config::CorsOrigins;
 use crate::http::request::HttpRequest;
-use crate::http::response::{Answer, Body};
+use crate::http::response::{Body, HttpResponse};
 use oncekey::HeaderList;
 
 /// Headers that a script may read, in addition to those that scripts may always read.
@@ -14,44 +14,45 @@ const EXPOSED: &str = "Idempotent-Replayed, Idempotency-State, Idempotency-Expir
 const ALLOWED: &str = "Idempotency-Key, Content-Type, X-Api-Key, Authorization";
 
 /// Returns the response to a preflight (Fetch standard, CORS protocol), if the gateway handles CORS.
-pub(crate) fn preflight(cors: &CorsOrigins, request: &HttpRequest) -> Option<Answer> {
+pub(crate) fn preflight(cors: &CorsOrigins, request: &HttpRequest) -> Option<HttpResponse> {
     let asked = request.header("access-control-request-method")?;
     if request.method != "OPTIONS" || matches!(cors, CorsOrigins::Off) {
         return None;
     }
-    let mut answer = Answer::new(204, HeaderList::default(), Body::Bytes(Vec::new()));
+    let mut response = HttpResponse::new(204, HeaderList::default(), Body::Bytes(Vec::new()));
     let origin = request.header("origin");
-    apply(cors, origin, &mut answer);
+    apply(cors, origin, &mut response);
     if allowed_origin(cors, origin).is_some() {
         let asked_for = request.header("access-control-request-headers");
         // Header names are ASCII. Other text must not get into the log (`headers.rs`).
         let headers = asked_for.filter(|names| names.is_ascii()).unwrap_or(ALLOWED);
-        answer.set("access-control-allow-methods", asked);
-        answer.set("access-control-allow-headers", headers);
-        answer.set("access-control-max-age", "7200");
-        answer.set("vary", "Origin, Access-Control-Request-Method, Access-Control-Request-Headers");
+        response.set("access-control-allow-methods", asked);
+        response.set("access-control-allow-headers", headers);
+        response.set("access-control-max-age", "7200");
+        response
+            .set("vary", "Origin, Access-Control-Request-Method, Access-Control-Request-Headers");
     }
-    Some(answer)
+    Some(response)
 }
 
 /// Sets what the calling page may read. This replaces the origin's own permissions, unless the gateway
 /// leaves CORS to the origin.
-pub(crate) fn apply(cors: &CorsOrigins, origin: Option<&str>, answer: &mut Answer) {
+pub(crate) fn apply(cors: &CorsOrigins, origin: Option<&str>, response: &mut HttpResponse) {
     if matches!(cors, CorsOrigins::Off) {
         return;
     }
-    answer.headers.retain(|name, _| !name.starts_with("access-control-"));
+    response.headers.retain(|name, _| !name.starts_with("access-control-"));
     let allowed = allowed_origin(cors, origin);
     if allowed != Some("*") {
         // A cache must not give one page the response for another.
-        answer.headers.vary_by("Origin");
+        response.headers.vary_by("Origin");
     }
     let Some(allowed) = allowed else { return };
-    answer.set("access-control-allow-origin", allowed);
-    answer.set("access-control-expose-headers", EXPOSED);
+    response.set("access-control-allow-origin", allowed);
+    response.set("access-control-expose-headers", EXPOSED);
     if allowed != "*" {
         // A listed origin may send cookies, which may be the scope.
-        answer.set("access-control-allow-credentials", "true");
+        response.set("access-control-allow-credentials", "true");
     }
 }
 

@@ -10,7 +10,7 @@ use worker::web_sys::{self, ReadableStream};
 use worker::{EncodeBody, Response, ResponseBuilder};
 
 /// A response on its way out.
-pub(crate) struct Answer {
+pub(crate) struct HttpResponse {
     pub(crate) status: u16,
     pub(crate) headers: HeaderList,
     pub(crate) body: Body,
@@ -31,7 +31,7 @@ pub(crate) enum Body {
     Stream(ReadableStream),
 }
 
-impl Answer {
+impl HttpResponse {
     pub(crate) fn new(status: u16, headers: HeaderList, body: Body) -> Self {
         let (came, key_state, is_replay, is_stored) = (None, None, false, true);
         Self { status, headers, body, came, key_state, is_replay, is_stored }
@@ -47,25 +47,25 @@ impl Answer {
     ) -> Self {
         let error = rejection.to_response(dialect, accept, request_id);
         let body = Body::Bytes(error.body.into_bytes());
-        let mut answer = Self::new(error.status, HeaderList::default(), body);
-        answer.set("content-type", error.content_type);
-        answer.set("cache-control", "no-store");
+        let mut response = Self::new(error.status, HeaderList::default(), body);
+        response.set("content-type", error.content_type);
+        response.set("cache-control", "no-store");
         if let Some(seconds) = error.retry_after {
-            answer.set("retry-after", &seconds.to_string());
+            response.set("retry-after", &seconds.to_string());
         }
         if let Some(allow) = error.allow {
-            answer.set("allow", allow);
+            response.set("allow", allow);
         }
         if asked.names_a_key() {
-            answer.set_key_state(rejection.state_without_record());
+            response.set_key_state(rejection.state_without_record());
         }
-        answer.say_whether_to_retry(rejection.should_retry(asked));
-        answer
+        response.set_should_retry(rejection.should_retry(asked));
+        response
     }
 
     /// Sets the headers by which SDKs decide whether to retry. Without them, SDKs look only at the
     /// status.
-    pub(crate) fn say_whether_to_retry(&mut self, again: bool) {
+    pub(crate) fn set_should_retry(&mut self, again: bool) {
         for name in ["stripe-should-retry", "x-should-retry"] {
             self.set(name, if again { "true" } else { "false" });
         }
@@ -77,15 +77,15 @@ impl Answer {
         let (status, headers) = (response.status, response.headers.clone());
         let request_id = response.request_id.clone();
         let body = Body::Bytes(response.into_body()?);
-        let mut answer = Self { came, ..Self::new(status, headers, body) };
+        let mut response = Self { came, ..Self::new(status, headers, body) };
         // Callers compare `Idempotency-Expires` with `Date`, so `Date` is the time of the replay.
-        if let Some(date) = answer.headers.joined("date") {
-            answer.set("idempotency-date", &date);
+        if let Some(date) = response.headers.joined("date") {
+            response.set("idempotency-date", &date);
         }
-        answer.set("date", &clock::imf_fixdate(clock::now()));
-        answer.set("x-request-id", &request_id);
-        answer.mark_replayed();
-        Some(answer)
+        response.set("date", &clock::imf_fixdate(clock::now()));
+        response.set("x-request-id", &request_id);
+        response.mark_replayed();
+        Some(response)
     }
 
     /// Marks the response as that of an earlier request.

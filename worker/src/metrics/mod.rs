@@ -6,7 +6,7 @@
 
 mod report;
 
-pub(crate) use report::tell;
+pub(crate) use report::report;
 
 use crate::http::body_budget;
 use oncekey::write_result::WriteResult;

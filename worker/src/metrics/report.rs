@@ -2,7 +2,7 @@
 
 use super::COUNTERS;
 use crate::http::context::Caller;
-use crate::http::response::Answer;
+use crate::http::response::HttpResponse;
 use oncekey::Millis;
 use oncekey::write_result::WriteResult;
 use platform::clock;
@@ -12,14 +12,15 @@ use worker::AnalyticsEngineDataPointBuilder;
 const BINDING: &str = "METRICS";
 
 /// Counts a keyed write, and tells its caller how long each part took.
-pub(crate) fn tell(caller: &Caller, mut answer: Answer) -> Answer {
+pub(crate) fn report(caller: &Caller, mut response: HttpResponse) -> HttpResponse {
     let measure = &caller.measure;
-    let replayed = answer.is_replay.then_some(WriteResult::Replayed);
+    let replayed = response.is_replay.then_some(WriteResult::Replayed);
     let result = measure.result.get().or(replayed);
     let Some(result) = result.filter(|_| measure.is_keyed.get()) else {
-        return answer;
+        return response;
     };
-    let state = if answer.is_stored { answer.key_state.unwrap_or_default() } else { "not_stored" };
+    let state =
+        if response.is_stored { response.key_state.unwrap_or_default() } else { "not_stored" };
     COUNTERS.with_borrow_mut(|counters| counters.results[result as usize] += 1);
     let total = clock::now().since(measure.began_at);
     let times =
@@ -28,7 +29,7 @@ pub(crate) fn tell(caller: &Caller, mut answer: Answer) -> Answer {
     if let Ok(dataset) = caller.env.analytics_engine(BINDING) {
         let label = result.label();
         let point = AnalyticsEngineDataPointBuilder::new().indexes([label]).add_blob(label);
-        let point = point.add_blob(format!("{}xx", answer.status / 100)).add_blob(state);
+        let point = point.add_blob(format!("{}xx", response.status / 100)).add_blob(state);
         let millis =
             |(_, time): (&str, Option<Millis>)| time.map_or(0.0, |time| time.as_u64() as f64);
         let point = times.into_iter().map(millis).fold(point, |point, time| point.add_double(time));
@@ -38,6 +39,6 @@ pub(crate) fn tell(caller: &Caller, mut answer: Answer) -> Answer {
         times.into_iter().filter_map(|(name, time)| time.map(|time| (name, time.as_u64())));
     let timing: Vec<_> = timing.map(|(name, millis)| format!("{name};dur={millis}")).collect();
     // The origin may have sent a `Server-Timing` of its own.
-    answer.headers.append("server-timing", timing.join(", "));
-    answer
+    response.headers.append("server-timing", timing.join(", "));
+    response
 }

@@ -84,14 +84,14 @@ impl Patience {
 
     /// Returns the patience of a caller whose request was executed. The caller should not wait long, and
     /// its response should not be lost.
-    pub(crate) fn with_answer_in_hand() -> Self {
+    pub(crate) fn after_execution() -> Self {
         let (each, pause) = (Millis::new(4000), Millis::new(150));
         Self { tries: 4, each, pause, has_executed: true }
     }
 
     /// Returns the patience of work that no caller waits for.
     pub(crate) fn in_background() -> Self {
-        Self { tries: 6, pause: Millis::new(400), ..Self::with_answer_in_hand() }
+        Self { tries: 6, pause: Millis::new(400), ..Self::after_execution() }
     }
 }
 
@@ -198,7 +198,7 @@ pub(crate) async fn ask<Q: Query>(
         let reply = shard(env, number)?.post(&encode(question.into()), None).await?;
         match reply.status() {
             200 => Ok(reply.bytes().await?),
-            status => Err(worker::Error::from(format!("the shard answered {status}"))),
+            status => Err(worker::Error::from(format!("the shard responded with status {status}"))),
         }
     });
     let replies = join_all(replies).await.into_iter();

@@ -30,7 +30,7 @@ impl Patience {
         Self { tries: 3, each: whole / 3, pause: (whole / 50).min(50) }
     }
 
-    pub(super) const fn with_answer_in_hand() -> Self {
+    pub(super) const fn after_execution() -> Self {
         Self { tries: 4, each: 4_000, pause: 150 }
     }
 

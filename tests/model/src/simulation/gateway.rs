@@ -189,7 +189,7 @@ impl World<'_> {
         let (prints, content) = (running.prints, running.request.content);
         let is_event = running.write.identity == Identity::Event;
         let within = Patience::within(first.policy.lease.as_u64() / 2);
-        let in_hand = Patience::with_answer_in_hand();
+        let in_hand = Patience::after_execution();
         let purpose = |is_end| Purpose::Step { exchange, step: number, is_end };
         match step {
             FlowAction::Begin(of) => {
