@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "esbuild";
 import { gzipped, packageSizes } from "../tests/packaging/sizes.mjs";
-import { bytesOfKey, count } from "../tests/worker/counts.mjs";
+import { bytesOfKey, count } from "../tests/worker/fixtures/counts.mjs";
 import { gateway } from "./gateway.mjs";
 import { page } from "./page.mjs";
 import { table } from "./table.mjs";
