@@ -41,7 +41,7 @@ function readLog(run) {
   for (const secret of new Set(secrets)) if (secret && log.includes(secret)) run.problem(`the Worker's log holds ${secret}`);
 }
 
-/** Brings a key to its end. Gives the record and the answer that it then has. */
+/** Brings a key to its end. Gives the record and the response that it then has. */
 async function conclude(run, intent) {
   // A page that was never let through has no key yet.
   if (!intent.key) return run.problem(`a buyer without a key: ${intent.name}`);
@@ -50,33 +50,33 @@ async function conclude(run, intent) {
   const state = before?.state ?? "absent";
   run.tally.note(`at the end: ${state}`);
   if (!["completed", "unknown", "released", "voided", "absent"].includes(state)) wrong(`it is ${state} long after its lease`);
-  if (intent.kept.length > 0 && state !== "completed") wrong(`its answer was lost, it is ${state} now`);
+  if (intent.kept.length > 0 && state !== "completed") wrong(`its response was lost, it is ${state} now`);
   if ((intent.state === "voided") !== (state === "voided")) wrong(`its buyer was told ${intent.state}, and it is ${state}`);
-  // An attempt that was taken for dead may still have told its end: it had an answer, or was refused.
+  // An attempt that was taken for dead may still have reported its end: it had a response, or was refused.
   if (intent.state === "held" && !["unknown", "completed", "released"].includes(state)) wrong(`it was held, and is ${state}`);
   if (!run.setup.hold && intent.state !== "voided" && state !== "completed") wrong(`its buyer is done, and it is ${state}`);
 
-  let answer = await ask(run, intent);
-  const isHeld = () => run.setup.hold && answer.status === 409 && answer.json.code === "idempotency_outcome_unknown";
-  if (state === "unknown" && run.setup.hold && !isHeld()) wrong(`it is unknown, and the answer is ${answer.status} ${answer.text}`);
+  let response = await ask(run, intent);
+  const isHeld = () => run.setup.hold && response.status === 409 && response.json.code === "idempotency_outcome_unknown";
+  if (state === "unknown" && run.setup.hold && !isHeld()) wrong(`it is unknown, and the response is ${response.status} ${response.text}`);
   // More than once, for what runs after it was settled may take too long as well.
   for (let times = 0; isHeld() && times < 5; times++) {
     await settle(run, intent);
-    answer = await ask(run, intent);
+    response = await ask(run, intent);
   }
   const { key: record } = await run.life(intent);
   if (state === "voided") {
-    if (answer.json.code !== "idempotency_key_voided") wrong(`it is voided, and the answer is ${answer.status} ${answer.text}`);
+    if (response.json.code !== "idempotency_key_voided") wrong(`it is voided, and the response is ${response.status} ${response.text}`);
   } else {
-    if (answer.status !== (intent.declined ? 402 : 201)) wrong(`in the end the answer is ${answer.status} ${answer.text}`);
+    if (response.status !== (intent.declined ? 402 : 201)) wrong(`in the end the response is ${response.status} ${response.text}`);
     if (record?.state !== "completed") wrong(`in the end it is ${record?.state}`);
-    if (state === "completed" && !answer.replayed) wrong("it was completed, and executed again");
-    if (intent.told && intent.told.text !== answer.text) wrong(`its buyer was told ${intent.told.text}, and now ${answer.text}`);
+    if (state === "completed" && !response.replayed) wrong("it was completed, and executed again");
+    if (intent.result && intent.result.text !== response.text) wrong(`its buyer was told ${intent.result.text}, and now ${response.text}`);
   }
   const effects = await run.setup.effects(run, intent);
   const due = state === "voided" ? 0 : intent.effects;
   if (effects !== due) wrong(`it was executed ${effects} times, and not ${due}`);
-  return { record, answer };
+  return { record, response };
 }
 
 /** The record, once no attempt is under way. A lease that lives for so long without a caller never ends. */
@@ -88,13 +88,13 @@ async function rested(run, intent) {
   }
 }
 
-/** What a request with the key gets, once it is not told to come again. */
+/** What a request with the key gets, once it need not retry any more. */
 async function ask(run, intent) {
   for (let tries = 0; ; tries++) {
-    const answer = await run.send(intent).catch((error) => ({ status: 0, text: String(error) }));
-    const again = answer.status === 0 || answer.status >= 500 || (answer.status === 409 && answer.json.code === "idempotency_in_progress");
-    if (!again) return answer;
-    if (tries === 50) throw new Error(`no answer in the end: ${answer.status} ${answer.text}`);
+    const response = await run.send(intent).catch((error) => ({ status: 0, text: String(error) }));
+    const again = response.status === 0 || response.status >= 500 || (response.status === 409 && response.json.code === "idempotency_in_progress");
+    if (!again) return response;
+    if (tries === 50) throw new Error(`no response in the end: ${response.status} ${response.text}`);
     await sleep(200);
   }
 }
@@ -110,7 +110,7 @@ async function settle(run, intent) {
   const headers = { Authorization: `Bearer ${ADMIN_TOKEN}`, "Content-Type": "application/json" };
   const settled = { charge: charge?.id, order: intent.order, settled: true };
   const body = charge ? { outcome: "executed", status: 201, headers: { "content-type": "application/json" }, body: JSON.stringify(settled) } : { outcome: "not_executed" };
-  const answer = await run.ask("POST", "/_oncekey/key/settle", intent, { headers, body: JSON.stringify(body) });
+  const response = await run.ask("POST", "/_oncekey/key/settle", intent, { headers, body: JSON.stringify(body) });
   run.tally.note(charge ? "settled as executed" : "settled as not executed");
-  if (answer.status !== 200) run.problem(`it could not be settled (${answer.status} ${answer.text}): ${intent.name}`);
+  if (response.status !== 200) run.problem(`it could not be settled (${response.status} ${response.text}): ${intent.name}`);
 }

@@ -14,9 +14,9 @@ function charges(run) {
     if (made.length > 1) problems.push(`${order} was charged ${made.length} times: ${JSON.stringify(made)}`);
     if (!intents.has(order)) problems.push(`${order} was charged, and nobody wanted it`);
   }
-  for (const { order, told } of intents.values()) {
-    if (told?.status !== 201) continue;
-    const named = JSON.parse(told.text).charge;
+  for (const { order, result } of intents.values()) {
+    if (result?.status !== 201) continue;
+    const named = JSON.parse(result.text).charge;
     if (!run.origin.charges.some(({ id, order: of }) => id === named && of === order)) problems.push(`a buyer was told of ${named} for ${order}, which is not in the books`);
   }
   run.tally.note("charges", run.origin.charges.length);
@@ -34,8 +34,8 @@ async function ledger(run) {
   const byOrder = Map.groupBy(entries, ({ order_id }) => order_id);
   const bought = Map.groupBy(run.intents, ({ order }) => order);
   for (const intents of bought.values()) {
-    const of = (thing) => intents.find((intent) => intent.makes === thing && intent.told?.status === 201);
-    const placed = of("order")?.told.json.data;
+    const of = (thing) => intents.find((intent) => intent.makes === thing && intent.result?.status === 201);
+    const placed = of("order")?.result.json.data;
     if (!placed) continue;
     const paid = of("payment") ? placed.amount : 0;
     const refunded = of("refund") ? JSON.parse(of("refund").body).amount : 0;
@@ -51,9 +51,9 @@ async function ledger(run) {
   }
   const headers = { Authorization: `Bearer ${ADMIN_TOKEN}` };
   for (let path = "/_oncekey/reconcile?limit=100"; path; ) {
-    const answer = await run.insist("GET", path, asked, { headers });
-    for (const lacking of answer.json.lacking) problems.push(`reconciliation lacks something: ${JSON.stringify(lacking)}`);
-    path = answer.get("Link")?.match(/^<(.*)>; rel="next"$/)[1];
+    const response = await run.insist("GET", path, asked, { headers });
+    for (const lacking of response.json.lacking) problems.push(`reconciliation lacks something: ${JSON.stringify(lacking)}`);
+    path = response.get("Link")?.match(/^<(.*)>; rel="next"$/)[1];
   }
   return problems;
 }

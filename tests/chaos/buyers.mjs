@@ -1,4 +1,4 @@
-// Buyers, who have one intent each and come again with the same key and bytes until they have an answer. Some hang up,
+// Buyers, who have one intent each and come again with the same key and bytes until they have a response. Some hang up,
 // some send twice at once, some give up and void their key, some are pages that use the npm package.
 import { join } from "node:path";
 
@@ -26,7 +26,7 @@ async function insist(run, intent, random) {
     if (intent.state !== "open") return;
     const copies = run.calm ? 1 : now.weighted({ 1: 80, 2: 14, 4: 6 });
     const sends = Array.from({ length: copies }, () => run.send(intent, quitOf(run, now)));
-    for (const { value: answer } of await Promise.allSettled(sends)) if (answer) settle(run, intent, answer);
+    for (const { value: response } of await Promise.allSettled(sends)) if (response) settle(run, intent, response);
     if (intent.state === "open") await sleep(now.between(20, 200));
   }
 }
@@ -37,15 +37,15 @@ function quitOf(run, random) {
   return { how: random.one(["reset", "close", "half"]), after: random.one([0, 5, 20, 100, 400]) };
 }
 
-/** What an answer means to its buyer. */
-function settle(run, intent, answer) {
-  if ([201, 402].includes(answer.status)) {
-    intent.told ??= answer;
+/** What a response means to its buyer. */
+function settle(run, intent, response) {
+  if ([201, 402].includes(response.status)) {
+    intent.result ??= response;
     intent.state = "done";
-  } else if (intent.hasGivenUp && answer.status === 409 && answer.json.code === "idempotency_key_voided") {
-    // The answer to the call that gave it up was lost.
+  } else if (intent.hasGivenUp && response.status === 409 && response.json.code === "idempotency_key_voided") {
+    // The response to the call that gave it up was lost.
     intent.state = "voided";
-  } else if (run.setup.hold && answer.status === 409 && answer.json.code === "idempotency_outcome_unknown" && intent.state === "open") {
+  } else if (run.setup.hold && response.status === 409 && response.json.code === "idempotency_outcome_unknown" && intent.state === "open") {
     intent.state = "held";
   }
 }
@@ -53,9 +53,9 @@ function settle(run, intent, answer) {
 /** Gives the key up. That it is voided is a promise that nothing was executed and nothing will be. */
 async function giveUp(run, intent) {
   intent.hasGivenUp = true;
-  const answer = await run.ask("POST", "/_oncekey/key/void", intent).catch(() => undefined);
+  const response = await run.ask("POST", "/_oncekey/key/void", intent).catch(() => undefined);
   run.tally.note("keys given up");
-  if (answer?.status === 200 && answer.json.state === "voided") {
+  if (response?.status === 200 && response.json.state === "voided") {
     run.tally.note("of these voided");
     intent.state = "voided";
   }
@@ -93,9 +93,9 @@ async function sendOf(run, intent, init, random) {
   const key = new Headers(init.headers).get("idempotency-key");
   if (intent.key && intent.key !== key) run.problem(`the package sent another key than before: ${intent.name}`);
   intent.key = key;
-  const answer = await run.send(intent, quitOf(run, random));
-  if ([201, 402].includes(answer.status)) intent.told ??= answer;
-  return new Response(answer.body, { status: answer.status, headers: answer.pairs });
+  const response = await run.send(intent, quitOf(run, random));
+  if ([201, 402].includes(response.status)) intent.result ??= response;
+  return new Response(response.body, { status: response.status, headers: response.pairs });
 }
 
 /** What a page's storage is. */

@@ -1,11 +1,11 @@
 // One request of a caller, who may hang up in the middle.
 import { request as send } from "node:http";
-import { Answer } from "../worker/fixtures/client.mjs";
+import { ReceivedResponse } from "../worker/fixtures/client.mjs";
 
 /**
- * Sends a request on a connection of its own; fails when there is no whole answer. `quit`: {how, after} - the caller
- * resets or closes the connection after so many milliseconds, or sends half of the body and resets. `bus` is told when
- * the request is out and when an answer comes.
+ * Sends a request on a connection of its own; fails when there is no whole response. `quit`: {how, after} - the caller
+ * resets or closes the connection after so many milliseconds, or sends half of the body and resets. `bus` gets an event when
+ * the request is out and when a response comes.
  */
 export function call(url, { method = "POST", path, headers, body = "", quit, bus, timeout = 10_000 }) {
   const { hostname, port } = new URL(url);
@@ -17,10 +17,10 @@ export function call(url, { method = "POST", path, headers, body = "", quit, bus
       const chunks = [];
       const pairs = response.rawHeaders.flatMap((name, at, raw) => (at % 2 ? [] : [[name, raw[at + 1]]]));
       response.on("data", (chunk) => chunks.push(chunk));
-      response.on("end", () => resolve(new Answer(response.statusCode, pairs, Buffer.concat(chunks))));
-      response.on("error", reject).on("aborted", () => reject(new Error("the answer was cut")));
+      response.on("end", () => resolve(new ReceivedResponse(response.statusCode, pairs, Buffer.concat(chunks))));
+      response.on("error", reject).on("aborted", () => reject(new Error("the response was cut")));
     });
-    request.on("error", reject).on("timeout", () => request.destroy(new Error("no answer in time")));
+    request.on("error", reject).on("timeout", () => request.destroy(new Error("no response in time")));
     const hangUp = () => {
       const { socket } = request;
       if (quit.how === "close" || !socket) request.destroy(new Error("hung up"));

@@ -22,9 +22,9 @@ describe("the Worker is killed", { concurrency: 2 }, () => {
     });
   }
 
-  test("a gateway that tries again before a naive origin is found out", async () => {
+  test("the audit detects a gateway that tries again before a naive origin", async () => {
     const vars = { UNKNOWN_OUTCOME: "retry" };
-    // One in six calls charges and gives no answer.
+    // One in six calls charges and gives no response.
     const { problems } = await chaos({ setup: "naive", kind: "workerd", kills: 1, seed, vars, atLeast: 300 });
     assert.match(problems.join("\n"), /a second charge for an order/);
   });

@@ -1,12 +1,12 @@
 // What buyers want: each intent has one key and one body, however often it is sent.
 
 export class Intent {
-  /** open, done (it has its answer), held (nobody knows, and nothing runs until somebody has found out) or voided. */
+  /** open, done (it has its response), held (nobody knows, and nothing runs until the outcome is resolved) or voided. */
   state = "open";
-  /** The answers that a caller saw and that were said to be stored: {status, text, requestId}. */
+  /** The responses that a caller saw and that were marked as stored: {status, text, requestId}. */
   kept = [];
-  /** The answer by which its buyer took it for done. */
-  told;
+  /** The response by which its buyer took it for done. */
+  result;
   /** Requests that have no end yet: when each was sent. */
   open = new Set();
   /** Its buyer has asked to void its key. */
@@ -15,10 +15,10 @@ export class Intent {
   sent = 0;
 
   /**
-   * `path`, `body`: what is sent; without a key its sender is a page, which makes one. `declined`: the answer will be a
+   * `path`, `body`: what is sent; without a key its sender is a page, which makes one. `declined`: the response will be a
    * refusal. `effects`: how many it shall have at the other side: a declined payment is an entry in some books, and none
    * in others. `makes`, `order`: what it is about. `waits`: its buyer sends nothing while the server is down, so that
-   * what a kill hit can be told.
+   * it is known what a kill hit.
    */
   constructor({ number, apiKey, key, path, body, declined = false, effects = 1, makes, order, waits }) {
     this.headers = { "X-Api-Key": apiKey, "Content-Type": "application/json" };

@@ -1,4 +1,4 @@
-// What the journal says of each key, compared with its record, its answer and the origin's log.
+// What the journal says of each key, compared with its record, its response and the origin's log.
 import { recordName } from "../worker/fixtures/names.mjs";
 import { ADMIN_TOKEN } from "./setups.mjs";
 
@@ -7,9 +7,9 @@ export async function readJournal(run) {
   const headers = { Authorization: `Bearer ${ADMIN_TOKEN}` };
   const rows = [];
   for (let path = "/_oncekey/journal?limit=5000"; path; ) {
-    const answer = await run.insist("GET", path, { apiKey: "nobody", key: "none" }, { headers });
-    rows.push(...answer.text.split("\n").filter(Boolean).map((line) => JSON.parse(line)));
-    path = answer.get("Link")?.match(/^<(.*)>; rel="next"$/)[1];
+    const response = await run.insist("GET", path, { apiKey: "nobody", key: "none" }, { headers });
+    rows.push(...response.text.split("\n").filter(Boolean).map((line) => JSON.parse(line)));
+    path = response.get("Link")?.match(/^<(.*)>; rel="next"$/)[1];
   }
   for (const { kind } of rows) run.tally.note(`journal: ${kind}`);
   const intents = new Map(run.intents.filter(({ key }) => key).map((intent) => [recordName(intent.key, intent.apiKey), intent]));
@@ -23,16 +23,16 @@ export async function accountOf(run, intent, final, rows) {
   if (!final) return [];
   const problems = [];
   const must = (holds, problem) => holds || problems.push(problem);
-  const { record, answer } = final;
-  const answers = rows.filter(({ kind, state }) => ["completed", "late_success"].includes(kind) || (kind === "settled" && state === "completed"));
+  const { record, response } = final;
+  const responses = rows.filter(({ kind, state }) => ["completed", "late_success"].includes(kind) || (kind === "settled" && state === "completed"));
   const isVoided = record?.state === "voided";
-  must(answers.length === (isVoided ? 0 : 1), `the journal gives it ${answers.length} answers`);
+  must(responses.length === (isVoided ? 0 : 1), `the journal gives it ${responses.length} responses`);
   must(rows.filter(({ kind }) => kind === "voided").length === (isVoided ? 1 : 0), "the journal does not agree on whether it is voided");
-  const [given] = answers;
+  const [given] = responses;
   if (given) {
-    must(given.http_status === answer.status, `the journal says ${given.http_status}, and the answer is ${answer.status}`);
-    must(given.request_id === answer.get("X-Request-Id"), "the journal names another request than the answer");
-    must(given.http_status === record.http_status, "the journal and the record have different answers");
+    must(given.http_status === response.status, `the journal says ${given.http_status}, and the response is ${response.status}`);
+    must(given.request_id === response.get("X-Request-Id"), "the journal names another request than the response");
+    must(given.http_status === record.http_status, "the journal and the record have different responses");
   }
   must(rows.at(-1)?.state === record?.state || rows.at(-1)?.kind === "late_ignored", `the last row says ${rows.at(-1)?.state}, and the record ${record?.state}`);
   if (run.origin) problems.push(...dispatches(run, intent, final, rows, given));
@@ -43,7 +43,7 @@ export async function accountOf(run, intent, final, rows) {
 function dispatches(run, intent, final, rows, given) {
   const problems = [];
   const must = (holds, problem) => holds || problems.push(problem);
-  const { record, answer } = final;
+  const { record, response } = final;
   const calls = run.origin.of(intent.key).toSorted((one, other) => one.attempt - other.attempt);
   must(new Set(calls.map(({ attempt }) => attempt)).size === calls.length, "an attempt reached the origin twice");
   must(calls.length === 0 || calls.at(-1).attempt <= record.attempts, "an attempt reached the origin that the record does not know");
@@ -51,7 +51,7 @@ function dispatches(run, intent, final, rows, given) {
     const call = calls.find(({ requestId }) => requestId === given.request_id);
     must(call, "the journal names a request that the origin never saw");
     must(call?.status === given.http_status, `the journal says ${given.http_status}, and the origin said ${call?.status}`);
-    must(call?.body === answer.text, "the kept answer is not the one that the origin gave to that request");
+    must(call?.body === response.text, "the kept response is not the one that the origin gave to that request");
   }
   const has = (wanted, attempt) => rows.some((row) => wanted.includes(row.kind) && row.attempt === attempt);
   for (const { attempt } of calls.slice(0, -1)) {

@@ -20,7 +20,7 @@ const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 export class Origin {
   /**
    * Every call, in the order in which it came: {order, key, attempt, requestId, fault, at, charge, body, endedAt, isOver}.
-   * `status` and `body` are those of an answer that left as a whole. A call has ended when its caller waits no more,
+   * `status` and `body` are those of a response that left as a whole. A call has ended when its caller waits no more,
    * and is over when nothing more is done for it.
    */
   calls = [];
@@ -32,8 +32,8 @@ export class Origin {
   #server;
 
   /**
-   * `kind`: naive charges with every call; deduplicating knows the key that is forwarded, and answers it again.
-   * `slow`: the longest that it takes, in milliseconds; `bus` is told of calls and answers, and at once of a second charge.
+   * `kind`: naive charges with every call; deduplicating knows the key that is forwarded, and sends its first response again.
+   * `slow`: the longest that it takes, in milliseconds; `bus` gets an event for calls and responses, and at once of a second charge.
    */
   static async start({ kind, random, slow, bus }) {
     const origin = Object.assign(new Origin(), { kind, random, slow, bus });
@@ -96,22 +96,22 @@ export class Origin {
     const end = () => (call.endedAt ??= Date.now());
     response.once("close", end);
     try {
-      await this.#answer(request, response, call, card, random, end);
+      await this.#response(request, response, call, card, random, end);
     } finally {
       call.isOver = true;
     }
   }
 
-  async #answer(request, response, call, card, random, end) {
+  async #response(request, response, call, card, random, end) {
     const { fault } = call;
     if (fault === "slow") await sleep(random.below(this.slow));
     const charges = !["500", "429", "hangs"].includes(fault);
     // A naive API charges for whoever called, whether he is still there or not.
-    const answer = charges ? this.#charge(call, card) : undefined;
+    const reply = charges ? this.#charge(call, card) : undefined;
     if (fault === "slow after charging") await sleep(random.below(this.slow));
     if (fault.startsWith("hangs")) return;
     if (fault === "reset after charging") return void request.socket.resetAndDestroy();
-    const [status, body] = answer && fault !== "500 after charging" ? answer : [fault === "429" ? 429 : 500, { error: fault }];
+    const [status, body] = reply && fault !== "500 after charging" ? reply : [fault === "429" ? 429 : 500, { error: fault }];
     const bytes = Buffer.from(JSON.stringify(body));
     const cut = fault === "cut after charging";
     if (response.destroyed) return;
@@ -125,7 +125,7 @@ export class Origin {
     });
   }
 
-  /** The answer to a payment. No two answers are the same text, so that one that is replayed can be told. */
+  /** The response to a payment. No two responses are the same text, so that a replay can be recognized. */
   #charge(call, card) {
     const known = this.kind === "deduplicating" && this.#kept.get(call.key);
     const made = known || { answered: 0 };

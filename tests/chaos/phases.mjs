@@ -21,7 +21,7 @@ export function snapshot(run) {
     intent,
     since: run.server.servesSince,
     sentAt: Math.max(...intent.open),
-    hadAnswer: intent.kept.length > 0,
+    hadResponse: intent.kept.length > 0,
     calls: run.origin?.of(intent.key).map(({ attempt, endedAt }) => ({ attempt, endedAt })),
   }));
 }
@@ -31,8 +31,8 @@ export async function phasesOf(run, found) {
   return Promise.all(found.map((one) => phaseOf(run, one)));
 }
 
-async function phaseOf(run, { intent, since, sentAt, hadAnswer, calls }) {
-  if (hadAnswer) return "a replay under way";
+async function phaseOf(run, { intent, since, sentAt, hadResponse, calls }) {
+  if (hadResponse) return "a replay under way";
   const { key: record } = await run.life(intent);
   if (!record) return "before begin";
   // In flight, or dead: what is stored is the attempt's beginning.

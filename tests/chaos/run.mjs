@@ -149,11 +149,11 @@ class Run {
       const random = this.random.of("buyer", number);
       try {
         const wishes = this.setup.buys(this, random, number);
-        let answer;
-        for (let wish = await wishes.next(); !wish.done; wish = await wishes.next(answer)) {
+        let response;
+        for (let wish = await wishes.next(); !wish.done; wish = await wishes.next(response)) {
           await pursue(this, wish.value, random.of(wish.value.path));
-          const isWhole = wish.value.state === "done" && wish.value.told?.status === 201;
-          answer = isWhole ? wish.value.told : undefined;
+          const isWhole = wish.value.state === "done" && wish.value.result?.status === 201;
+          response = isWhole ? wish.value.result : undefined;
         }
         await this.#recall(random.of("recall"));
       } catch (error) {
@@ -162,27 +162,27 @@ class Run {
     }
   }
 
-  /** Asks once more for an answer of long ago. */
+  /** Asks once more for a response of long ago. */
   async #recall(random) {
     const done = this.intents.filter((intent) => intent.kept.length > 0);
     if (!this.calm && done.length > 0 && random.chance(30)) await this.send(random.one(done)).catch(() => {});
   }
 
-  /** Sends an intent once; fails when there is no whole answer. */
+  /** Sends an intent once; fails when there is no whole response. */
   async send(intent, quit) {
     const mark = performance.timeOrigin + performance.now();
     const random = this.random.of("send", intent.number, intent.sent++);
     const headers = { ...intent.headers, "Idempotency-Key": intent.key, ...(!this.calm && this.setup.headers?.(random)) };
-    const hadAnswer = intent.kept.length > 0;
+    const hadResponse = intent.kept.length > 0;
     intent.open.add(mark);
     this.tally.note("requests");
     try {
-      const answer = await call(this.server.url, { ...intent, headers, quit, bus: this.bus });
-      if (hadAnswer && answer.status === 409) this.problem(`it had an answer, and this is it no more: ${answer.text} to ${intent.name}`);
-      this.#noteAnswer(intent, answer);
-      return answer;
+      const response = await call(this.server.url, { ...intent, headers, quit, bus: this.bus });
+      if (hadResponse && response.status === 409) this.problem(`it had a response, and this is it no more: ${response.text} to ${intent.name}`);
+      this.#noteResponse(intent, response);
+      return response;
     } catch (error) {
-      this.tally.note(quit ? "callers who hung up" : "requests without a whole answer");
+      this.tally.note(quit ? "callers who hung up" : "requests without a whole response");
       throw error;
     } finally {
       intent.open.delete(mark);
@@ -190,22 +190,22 @@ class Run {
   }
 
   /** What one caller sees has to agree with what any other saw. */
-  #noteAnswer(intent, answer) {
-    const { status, state } = answer;
+  #noteResponse(intent, response) {
+    const { status, state } = response;
     const isError = status >= 400 && status !== 402;
-    this.tally.note(`answer: ${status} ${isError ? (codeOf(answer) ?? "") : answer.replayed ? "again" : ""}`.trim());
+    this.tally.note(`response: ${status} ${isError ? (codeOf(response) ?? "") : response.replayed ? "again" : ""}`.trim());
     if (isError && ![409, 429].includes(status) && status < 500) {
-      this.problem(`an answer that nobody should get: ${status} ${answer.text} to ${intent.name}`);
+      this.problem(`a response that nobody should get: ${status} ${response.text} to ${intent.name}`);
     }
-    if (isError && codeOf(answer) === "idempotency_key_voided" && !intent.hasGivenUp) this.problem(`voided, and nobody asked for it: ${intent.name}`);
+    if (isError && codeOf(response) === "idempotency_key_voided" && !intent.hasGivenUp) this.problem(`voided, and nobody asked for it: ${intent.name}`);
     if (![201, 402].includes(status)) return;
     if (intent.state === "voided") this.problem(`voided, and then answered: ${intent.name}`);
-    const seen = { status, text: answer.text, requestId: answer.get("X-Request-Id") };
-    if (answer.get("Idempotency-Stored") === "false") return void this.tally.note("answers that could not be stored");
-    if (state !== "completed") return void this.problem(`an answer that is not said to be stored (${state}): ${intent.name}`);
+    const seen = { status, text: response.text, requestId: response.get("X-Request-Id") };
+    if (response.get("Idempotency-Stored") === "false") return void this.tally.note("responses that could not be stored");
+    if (state !== "completed") return void this.problem(`a response that is not said to be stored (${state}): ${intent.name}`);
     const [first] = intent.kept;
     if (first && JSON.stringify(first) !== JSON.stringify(seen)) {
-      this.problem(`two answers for one key: ${JSON.stringify(first)} and ${JSON.stringify(seen)}`);
+      this.problem(`two responses for one key: ${JSON.stringify(first)} and ${JSON.stringify(seen)}`);
     }
     intent.kept.push(seen);
   }
@@ -218,17 +218,17 @@ class Run {
   /** A read that has to succeed, sooner or later. One of the whole journal wakes every shard, which takes its time. */
   async insist(method, path, intent, more) {
     for (const end = Date.now() + PATIENCE; ; await sleep(100)) {
-      const answer = await this.ask(method, path, intent, { ...more, timeout: PATIENCE / 2 }).catch((error) => error);
-      if ([200, 404].includes(answer.status)) return answer;
-      if (Date.now() > end) throw new Error(`${path}: ${answer.text ?? answer}`);
+      const response = await this.ask(method, path, intent, { ...more, timeout: PATIENCE / 2 }).catch((error) => error);
+      if ([200, 404].includes(response.status)) return response;
+      if (Date.now() > end) throw new Error(`${path}: ${response.text ?? response}`);
     }
   }
-  /** What operators are told of a key: {key, journal}; no key when there is no record. */
+  /** What operators see of a key: {key, journal}; no key when there is no record. */
   async life(intent) {
     const headers = { Authorization: `Bearer ${ADMIN_TOKEN}` };
     const name = recordName(intent.key, intent.apiKey);
-    const answer = await this.insist("GET", `/_oncekey/keys/${name}`, { apiKey: intent.apiKey, key: "none" }, { headers });
-    return answer.status === 404 ? { key: null, journal: [] } : answer.json;
+    const response = await this.insist("GET", `/_oncekey/keys/${name}`, { apiKey: intent.apiKey, key: "none" }, { headers });
+    return response.status === 404 ? { key: null, journal: [] } : response.json;
   }
 
   /** The server serves, and nobody looks at what the kill has left. */
@@ -272,9 +272,9 @@ class Run {
 }
 
 /** The code of an error, where there is one. */
-function codeOf(answer) {
+function codeOf(response) {
   try {
-    return answer.json.code ?? answer.json.error;
+    return response.json.code ?? response.json.error;
   } catch {
     return undefined;
   }

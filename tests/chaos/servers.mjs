@@ -11,7 +11,7 @@ const built = process.env.ONCEKEY_WORKER_BUILD ?? join(root, "worker/build");
 
 /** How a server is started: a command for a port and a folder. */
 const KINDS = {
-  /** workerd alone: no simulator stands before it. */
+  /** workerd alone, without a simulator in front of it. */
   workerd({ folder, port, vars, replica }) {
     const binary = join(root, "node_modules/@cloudflare/workerd-linux-64/bin/workerd");
     // Where it is not Linux on x64, the package's own launcher finds the binary.
@@ -24,7 +24,7 @@ const KINDS = {
   wrangler({ folder, port, vars }) {
     const config = join(folder, "wrangler.toml");
     const text = readFileSync(join(root, "worker/wrangler.toml"), "utf8");
-    // The build stands already, and nobody looks at pages here.
+    // The build exists already, and nobody looks at pages here.
     const parts = text.split(/^(?=\[)/m).filter((part) => !/^\[(build\]|assets\]|\[?env\.)/.test(part));
     writeFileSync(config, parts.join("").replace(/^main = .*$/m, `main = ${JSON.stringify(join(built, "entry.mjs"))}`));
     const settings = Object.entries(vars).flatMap(([name, value]) => ["--var", `${name}:${value}`]);
@@ -70,15 +70,15 @@ export class Server {
     for (const until = begun + 60_000; ; await new Promise((resolve) => setTimeout(resolve, 20))) {
       if (ended || performance.now() > until) throw new Error(`${this.kind} does not serve; it says:\n${this.says()}`);
       try {
-        const answer = await fetch(`${this.url}/_oncekey/health`, { signal: AbortSignal.timeout(5000) });
-        await answer.arrayBuffer();
-        if (answer.ok) break;
+        const response = await fetch(`${this.url}/_oncekey/health`, { signal: AbortSignal.timeout(5000) });
+        await response.arrayBuffer();
+        if (response.ok) break;
       } catch {}
     }
     this.starts.push(performance.now() - begun);
   }
 
-  /** Stands still for a while, as a machine that is short of time or is moved, and goes on. */
+  /** Stops for a while, as a machine that is short of time or is moved, and goes on. */
   async pause(ms) {
     process.kill(-this.#process.pid, "SIGSTOP");
     await new Promise((resolve) => setTimeout(resolve, ms));

@@ -70,8 +70,8 @@ export const SETUPS = {
       return { "Sandbox-Fault": fault.startsWith("delay") ? `${fault}=${random.below(1500)}` : fault };
     },
     async effects(run, intent) {
-      const answer = await run.insist("GET", `/v1/sandbox/executions/${intent.key}`, intent);
-      return answer.json.data.count;
+      const response = await run.insist("GET", `/v1/sandbox/executions/${intent.key}`, intent);
+      return response.json.data.count;
     },
   },
 };

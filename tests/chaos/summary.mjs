@@ -2,8 +2,8 @@
 import { PHASES } from "./phases.mjs";
 
 const RUN = [
-  "kills", "requests", "callers who hung up", "requests without a whole answer", "pages left", "keys given up", "of these voided",
-  "times that the server stood still", "times that the origin did not listen", "answers that could not be stored", "charges", "refunds", "settled as executed",
+  "kills", "requests", "callers who hung up", "requests without a whole response", "pages left", "keys given up", "of these voided",
+  "times that the server stood still", "times that the origin did not listen", "responses that could not be stored", "charges", "refunds", "settled as executed",
   "settled as not executed",
 ];
 
@@ -15,7 +15,7 @@ export function summary(run) {
     `${run.title}: ${problems.length === 0 ? "all accounts agree" : `${problems.length} PROBLEMS`}`,
     `  ${String(intents.length).padStart(7)}  keys, of which ${intents.filter(({ isPage }) => isPage).length} are of pages with the npm package`,
     ...tally.lines(RUN),
-    `  answers: ${list("answer")}`,
+    `  responses: ${list("response")}`,
     `  keys before the last look: ${list("at the end")}`,
     `  rows in the journal: ${list("journal")}`,
     ...(run.origin ? [`  faults at the origin: ${faults(run.origin)}`] : []),

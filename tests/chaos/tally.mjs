@@ -1,4 +1,4 @@
-// What a run did, in numbers, so that nobody believes an idle one.
+// Counts of what a run did, so that an idle run is noticed.
 
 export class Tally {
   #counts = new Map();

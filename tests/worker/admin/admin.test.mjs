@@ -35,36 +35,36 @@ describe("with an ADMIN_TOKEN", () => {
     return { path, key };
   }
 
-  test("a settled execution is the key's answer from then on", async () => {
+  test("a settled execution is the key's response from then on", async () => {
     const { path, key } = await unknownKey();
-    const told = await settle(key, executed);
+    const result = await settle(key, executed);
     assert.deepEqual(
-      [told.status, told.json.state, told.json.http_status, told.json.request_id, told.state],
+      [result.status, result.json.state, result.json.http_status, result.json.request_id, result.state],
       [200, "completed", 201, "req_found", "completed"],
     );
-    const answer = await gateway.post(path, key);
-    assert.deepEqual([answer.status, answer.replayed, answer.text], [201, true, "ördered"]);
+    const response = await gateway.post(path, key);
+    assert.deepEqual([response.status, response.replayed, response.text], [201, true, "ördered"]);
     assert.deepEqual(
-      [answer.get("Location"), answer.get("Link"), answer.get("X-Request-Id"), answer.get("Set-Cookie")],
+      [response.get("Location"), response.get("Link"), response.get("X-Request-Id"), response.get("Set-Cookie")],
       ["/orders/7", "<a>, <b>", "req_found", undefined],
     );
     assert.equal(gateway.hits(path), 1);
     assert.equal((await gateway.post(path, key, { a: 2 })).json.type, "idempotency_error");
   });
 
-  test("a settled refusal frees the key, and a settled status is an answer", async () => {
+  test("a settled refusal frees the key, and a settled status is a response", async () => {
     const { path, key } = await unknownKey();
-    const told = await settle(key, { outcome: "not_executed" });
-    assert.deepEqual([told.status, told.json.state], [200, "released"]);
+    const result = await settle(key, { outcome: "not_executed" });
+    assert.deepEqual([result.status, result.json.state], [200, "released"]);
     assert.equal((await gateway.post(path, key)).status, 201);
     assert.equal(gateway.origin.last(path).headers["idempotency-attempt"], "2");
     const bare = await unknownKey();
-    const answer = await settle(bare.key, { outcome: "executed", status: 204 });
+    const response = await settle(bare.key, { outcome: "executed", status: 204 });
     const replay = await gateway.post(bare.path, bare.key);
     assert.deepEqual(
       [replay.status, replay.body.length, replay.get("X-Request-Id")],
-      [204, 0, answer.get("X-Request-Id")],
-      "an answer may be as little as a status",
+      [204, 0, response.get("X-Request-Id")],
+      "a response may be as little as a status",
     );
     const other = await unknownKey();
     await settle(other.key, { outcome: "not_executed" });
@@ -82,8 +82,8 @@ describe("with an ADMIN_TOKEN", () => {
     await slow.reached;
     for (const [state, key] of Object.entries(keys)) {
       for (const body of [{ outcome: "not_executed" }, executed]) {
-        const told = await settle(key, body);
-        assert.deepEqual([told.status, told.state, told.json.code], [409, state, "idempotency_not_unknown"]);
+        const response = await settle(key, body);
+        assert.deepEqual([response.status, response.state, response.json.code], [409, state, "idempotency_not_unknown"]);
       }
       assert.equal((await gateway.status(key)).state, state);
     }
@@ -118,27 +118,27 @@ describe("with an ADMIN_TOKEN", () => {
       { ...executed, body: { a: 1 } },
     ];
     for (const body of bad) {
-      const told = await settle(key, body);
-      assert.deepEqual([told.status, told.json.code], [400, "invalid_request_error"], JSON.stringify(body));
+      const response = await settle(key, body);
+      assert.deepEqual([response.status, response.json.code], [400, "invalid_request_error"], JSON.stringify(body));
     }
     assert.equal((await gateway.status(key)).state, "unknown");
   });
 
   test("a settlement with headers that HTTP does not allow does not break replays", async () => {
     const { path, key } = await unknownKey();
-    const told = await settle(key, {
+    const response = await settle(key, {
       ...executed,
       headers: { "a b": "x", "X-Bad": "a\r\nb: c", "X-Good": "1", "": "x" },
     });
     // Refused, or the rest is kept: but no replay may fail for it.
-    if (told.status === 200) {
-      const answer = await gateway.post(path, key);
+    if (response.status === 200) {
+      const response = await gateway.post(path, key);
       assert.deepEqual(
-        [answer.status, answer.text, answer.get("X-Good"), answer.get("b")],
+        [response.status, response.text, response.get("X-Good"), response.get("b")],
         [201, "ördered", "1", undefined],
       );
     } else {
-      assert.equal(told.status, 400);
+      assert.equal(response.status, 400);
       assert.equal((await gateway.post(path, key)).json.type, "idempotency_outcome_unknown");
     }
   });
@@ -155,8 +155,8 @@ describe("with an ADMIN_TOKEN", () => {
       [["Authorization", `Basic ${TOKEN}`]],
     ];
     for (const one of headers) {
-      const told = await settle(key, { outcome: "not_executed" }, { headers: one });
-      assert.deepEqual([told.status, told.json.type], [401, "authentication_error"], JSON.stringify(one));
+      const response = await settle(key, { outcome: "not_executed" }, { headers: one });
+      assert.deepEqual([response.status, response.json.type], [401, "authentication_error"], JSON.stringify(one));
     }
     assert.equal((await gateway.status(key)).state, "unknown");
   });
@@ -181,15 +181,15 @@ describe("with an ADMIN_TOKEN", () => {
       headers: [["X-Oncekey-Scope", scopeName()]],
     });
     assert.equal(stranger.status, 404);
-    const told = await settle(key, executed, { headers: [...admin(), ["X-Oncekey-Scope", scopeName()]], as: null });
-    assert.equal(told.json.state, "completed");
+    const response = await settle(key, executed, { headers: [...admin(), ["X-Oncekey-Scope", scopeName()]], as: null });
+    assert.equal(response.json.state, "completed");
   });
 
   test("an admin's settlement is still there when the reply is lost", async () => {
     const { key } = await unknownKey();
     await gateway.faults(key, { op: "settle", fault: "lose" });
-    const told = await settle(key, { outcome: "not_executed" });
-    assert.ok([200, 409].includes(told.status), "the second try finds it settled");
+    const response = await settle(key, { outcome: "not_executed" });
+    assert.ok([200, 409].includes(response.status), "the second try finds it settled");
     assert.equal((await gateway.status(key)).state, "released");
   });
 
@@ -214,7 +214,7 @@ describe("with an ADMIN_TOKEN", () => {
     );
   });
 
-  test("what may have run cannot be given up", async () => {
+  test("a key whose attempt may have been executed cannot be voided", async () => {
     const slow = gated();
     const [done, busy] = [newKey(), newKey()];
     const path = gateway.route(inTurn(created, slow));
@@ -227,8 +227,8 @@ describe("with an ADMIN_TOKEN", () => {
       [busy, "in_progress"],
       [key, "unknown"],
     ]) {
-      const told = await voidKey(one);
-      assert.deepEqual([told.status, told.json.state, told.state], [200, state, state]);
+      const response = await voidKey(one);
+      assert.deepEqual([response.status, response.json.state, response.state], [200, state, state]);
     }
     slow.open();
     assert.equal((await first).status, 201);
@@ -238,9 +238,9 @@ describe("with an ADMIN_TOKEN", () => {
     for (let round = 0; round < 8; round++) {
       const path = gateway.route();
       const key = newKey();
-      const [told, answer] = await Promise.all([voidKey(key), gateway.post(path, key)]);
-      if (told.json.state === "voided") assert.deepEqual([answer.status, gateway.hits(path)], [409, 0]);
-      else assert.deepEqual([answer.status, gateway.hits(path)], [201, 1]);
+      const [result, response] = await Promise.all([voidKey(key), gateway.post(path, key)]);
+      if (result.json.state === "voided") assert.deepEqual([response.status, gateway.hits(path)], [409, 0]);
+      else assert.deepEqual([response.status, gateway.hits(path)], [201, 1]);
     }
   });
 
@@ -260,7 +260,7 @@ describe("with an ADMIN_TOKEN", () => {
     assert.deepEqual([head.status, head.body.length], [200, 0]);
   });
 
-  test("what is stored shows neither key nor credential", async () => {
+  test("stored records contain neither key nor credential", async () => {
     const key = `visible-${newKey()}`;
     await gateway.post(gateway.route(), key);
     const [{ name, record }] = await gateway.sql(key, "SELECT name, record FROM records WHERE name = ?", {
@@ -279,12 +279,12 @@ test("without an ADMIN_TOKEN there are no admin calls", async () => {
     const key = newKey();
     await gateway.post(path, key);
     for (const headers of [[], admin(""), admin("undefined"), admin("x")]) {
-      const told = await gateway.call("POST", "/_oncekey/key/settle", {
+      const response = await gateway.call("POST", "/_oncekey/key/settle", {
         key,
         headers,
         body: { outcome: "not_executed" },
       });
-      assert.equal(told.status, 404);
+      assert.equal(response.status, 404);
     }
     assert.equal((await gateway.get("/_oncekey/journal", { headers: admin("x") })).status, 404);
     assert.equal((await gateway.status(key)).state, "unknown");

@@ -14,14 +14,14 @@ const POLICY = [
   "script-src 'self'",
 ];
 
-function isOfConsole(answer, type) {
-  assert.equal(answer.status, 200);
-  assert.match(answer.headers.get("Content-Type"), type);
-  assert.deepEqual(answer.headers.get("Content-Security-Policy").split("; "), POLICY);
-  assert.equal(answer.headers.get("Cache-Control"), "no-store");
-  assert.equal(answer.headers.get("X-Content-Type-Options"), "nosniff");
-  assert.equal(answer.headers.get("Referrer-Policy"), "no-referrer");
-  assert.equal(answer.headers.get("Cross-Origin-Opener-Policy"), "same-origin");
+function isOfConsole(response, type) {
+  assert.equal(response.status, 200);
+  assert.match(response.headers.get("Content-Type"), type);
+  assert.deepEqual(response.headers.get("Content-Security-Policy").split("; "), POLICY);
+  assert.equal(response.headers.get("Cache-Control"), "no-store");
+  assert.equal(response.headers.get("X-Content-Type-Options"), "nosniff");
+  assert.equal(response.headers.get("Referrer-Policy"), "no-referrer");
+  assert.equal(response.headers.get("Cross-Origin-Opener-Policy"), "same-origin");
 }
 
 describe("with an ADMIN_TOKEN", () => {
@@ -37,9 +37,9 @@ describe("with an ADMIN_TOKEN", () => {
 
   test("the page is there without the token, with all that it loads", async () => {
     for (const path of ["/_oncekey/console", "/_oncekey/console/", "/_oncekey/console?csp=strict"]) {
-      const answer = await worker.fetch(path, { redirect: "manual" });
-      isOfConsole(answer, /^text\/html/);
-      const page = await answer.text();
+      const response = await worker.fetch(path, { redirect: "manual" });
+      isOfConsole(response, /^text\/html/);
+      const page = await response.text();
       assert.doesNotMatch(page, / style=|<style| on[a-z]+=|<script>/, "the policy forbids it");
       // What has no name is sent by no form.
       assert.doesNotMatch(page, /<(input|textarea|select)[^>]* name=/);
@@ -65,9 +65,9 @@ describe("with an ADMIN_TOKEN", () => {
       "/_oncekey/demo/console.js",
       "/_oncekey/demo/console",
     ]) {
-      const answer = await worker.fetch(path, { redirect: "manual" });
-      assert.equal(answer.status, 404, path);
-      await answer.arrayBuffer();
+      const response = await worker.fetch(path, { redirect: "manual" });
+      assert.equal(response.status, 404, path);
+      await response.arrayBuffer();
     }
     const write = await worker.fetch("/_oncekey/console", { method: "POST" });
     assert.equal(write.status, 404);
@@ -79,10 +79,10 @@ test("without an ADMIN_TOKEN there is no console", async () => {
   const worker = await startWorker();
   try {
     for (const path of ["/_oncekey/console", "/_oncekey/console/", "/_oncekey/console/console.js"]) {
-      const answer = await worker.fetch(path);
-      assert.equal(answer.status, 404, path);
-      assert.match(answer.headers.get("Content-Type"), /json/);
-      await answer.arrayBuffer();
+      const response = await worker.fetch(path);
+      assert.equal(response.status, 404, path);
+      assert.match(response.headers.get("Content-Type"), /json/);
+      await response.arrayBuffer();
     }
   } finally {
     await worker.dispose();

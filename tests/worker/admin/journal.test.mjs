@@ -10,10 +10,10 @@ const DAY = 86_400_000;
 /** Ways to ask a gateway as its operator. */
 const operator = (gateway) => {
   const ask = (path, more) => gateway.get(`/_oncekey/${path}`, { headers: admin, as: null, ...more });
-  const rows = (answer) => {
-    assert.equal(answer.status, 200, answer.text);
-    assert.equal(answer.get("Content-Type"), "application/x-ndjson");
-    return answer.text.split("\n").filter(Boolean).map(JSON.parse);
+  const rows = (response) => {
+    assert.equal(response.status, 200, response.text);
+    assert.equal(response.get("Content-Type"), "application/x-ndjson");
+    return response.text.split("\n").filter(Boolean).map(JSON.parse);
   };
   return {
     ask,
@@ -41,7 +41,7 @@ describe("the journal", () => {
   });
   after(() => gateway.dispose());
 
-  test("a completion is one row, and whoever only asks adds none", async () => {
+  test("a completion is one row, and replays and status calls add none", async () => {
     const path = gateway.route();
     const key = newKey();
     const begun = Date.now();
@@ -106,11 +106,11 @@ describe("the journal", () => {
           by === "key"
             ? [["Idempotency-Key", key], ["X-Oncekey-Scope", scopeName()]]
             : [["X-Oncekey-Name", recordName(key)]];
-        const told = await settle(named, body);
-        assert.equal(told.status, 200, told.text);
+        const response = await settle(named, body);
+        assert.equal(response.status, 200, response.text);
         const found = await about(key);
         assert.deepEqual(found.map(short), ["complete unknown 1 500 status unknown", row]);
-        assert.equal(found[1].request_id, told.json.request_id ?? told.get("X-Request-Id"));
+        assert.equal(found[1].request_id, response.json.request_id ?? response.get("X-Request-Id"));
         assert.equal(found[1].scope, by === "key" ? scopeName() : found[1].scope);
         assert.equal((await settle(named, body)).status, 409, "nothing left to settle");
         assert.equal((await about(key)).length, 2);
@@ -138,10 +138,10 @@ describe("the journal", () => {
   test("an attempt that is overtaken shows, and so does what it brings late", async () => {
     const loseLease = async (path, key, slow) => {
       await gateway.faults(key, { op: "renew", fault: "refuse", times: 1000 });
-      const answer = gateway.post(path, key);
+      const response = gateway.post(path, key);
       await slow.reached;
       await eventually(async () => assert.equal((await gateway.status(key)).state, "unknown"));
-      return { answer };
+      return { response };
     };
     for (const [late, kinds] of [
       [created, ["begin overtook 2 - lease_died in_progress", "complete late_success 1 201 - completed", "complete late_ignored 2 201 - completed"]],
@@ -150,13 +150,13 @@ describe("the journal", () => {
       const [slow, other] = [gated(late), gated()];
       const path = gateway.route(inTurn(slow, other));
       const key = newKey();
-      const { answer } = await loseLease(path, key, slow);
+      const { response } = await loseLease(path, key, slow);
       const second = gateway.post(path, key);
       await other.reached;
       // The reply is lost, so the call comes twice; it is one row all the same.
       await gateway.faults(key, { op: "complete", fault: "lose" });
       slow.open();
-      await answer;
+      await response;
       other.open();
       await second;
       const found = await about(key);
@@ -188,15 +188,15 @@ describe("the journal", () => {
     assert.equal((await about(key)).length, 1);
   });
 
-  test("a row that the database refuses does not cost the answer", async () => {
+  test("a row that the database refuses does not cost the response", async () => {
     const key = newKey();
     const path = gateway.route();
     await gateway.post(gateway.route(), key + "-");
     await gateway.get("/_oncekey/key", { key });
     await gateway.sql(key, "CREATE TRIGGER refuses BEFORE INSERT ON journal BEGIN SELECT RAISE(ABORT, 'no'); END");
     try {
-      const answer = await gateway.post(path, key);
-      assert.deepEqual([answer.status, answer.state], [201, "completed"]);
+      const response = await gateway.post(path, key);
+      assert.deepEqual([response.status, response.state], [201, "completed"]);
       assert.ok((await gateway.post(path, key)).replayed);
       assert.match(gateway.worker.logs.map(({ message }) => message).join("\n"), /journal not written/);
     } finally {
@@ -205,7 +205,7 @@ describe("the journal", () => {
     assert.deepEqual(await about(key), []);
   });
 
-  test("neither key, credential nor body is in it", async () => {
+  test("it contains no key, credential or body", async () => {
     const key = `visible-${newKey()}`;
     await gateway.post(gateway.route(inTurn({ status: 200, body: "the-answers-body" })), key, { card: "4242-in-the-body" });
     const [row] = await gateway.sql(key, "SELECT * FROM journal WHERE name = ?", { hex: recordName(key) });
@@ -218,7 +218,7 @@ describe("the journal", () => {
     const from = new Date().toISOString();
     const path = gateway.route();
     const keys = Array.from({ length: 40 }, newKey);
-    const answers = await Promise.all(keys.map((key) => gateway.post(path, key)));
+    const responses = await Promise.all(keys.map((key) => gateway.post(path, key)));
     const to = String(Date.now() + 1);
     const window = `from=${encodeURIComponent(from)}&to=${to}`;
     const all = await journal(`?${window}`);
@@ -226,17 +226,17 @@ describe("the journal", () => {
     // From page to page by the links, which keep the question.
     const pages = [];
     for (let next = `journal?limit=7&${window}`; next; ) {
-      const answer = await ask(next);
-      pages.push(rows(answer));
-      next = answer.get("Link")?.match(/^<\/_oncekey\/(.*)>; rel="next"$/)[1];
+      const response = await ask(next);
+      pages.push(rows(response));
+      next = response.get("Link")?.match(/^<\/_oncekey\/(.*)>; rel="next"$/)[1];
       assert.ok(pages.length < 20);
     }
     assert.ok(pages.slice(0, -1).every((page) => page.length === 7), "only the last one is shorter");
     assert.deepEqual(pages.flat(), all);
     assert.equal(new Set(all.map((row) => row.id)).size, 40);
-    const asked = answers[3].get("X-Request-Id");
+    const asked = responses[3].get("X-Request-Id");
     assert.deepEqual((await journal(`?request_id=${asked}`)).map((row) => row.key), [recordName(keys[3])]);
-    assert.deepEqual(await about(keys[3], `&request_id=${answers[4].get("X-Request-Id")}`), []);
+    assert.deepEqual(await about(keys[3], `&request_id=${responses[4].get("X-Request-Id")}`), []);
     // A time of its own is in, the end is out.
     const [row] = await about(keys[0]);
     assert.equal((await about(keys[0], `&from=${row.at}`)).length, 1);
@@ -271,9 +271,9 @@ describe("the journal", () => {
       "from=1&from=2",
       "request_id=%ff",
     ]) {
-      const answer = await ask(`journal?${query}`);
-      assert.deepEqual([answer.status, answer.json.code], [400, "invalid_request_error"], query);
-      assert.ok(answer.json.message.includes(query.startsWith("from=1&") ? "from" : query.split("=")[0]) || query === "unknown=1");
+      const response = await ask(`journal?${query}`);
+      assert.deepEqual([response.status, response.json.code], [400, "invalid_request_error"], query);
+      assert.ok(response.json.message.includes(query.startsWith("from=1&") ? "from" : query.split("=")[0]) || query === "unknown=1");
     }
     assert.equal((await gateway.call("POST", "/_oncekey/journal", { headers: admin })).status, 405);
     assert.equal((await gateway.call("DELETE", "/_oncekey/keys", { headers: admin })).status, 405);
@@ -285,8 +285,8 @@ describe("the journal", () => {
   test("only an operator reads it", async () => {
     for (const path of ["journal", "keys", `keys/${recordName("x")}`, "reconcile"]) {
       for (const headers of [[], [["Authorization", "Bearer wrong"]], [["Authorization", TOKEN]]]) {
-        const answer = await gateway.get(`/_oncekey/${path}`, { headers });
-        assert.deepEqual([answer.status, answer.json.type], [401, "authentication_error"], path);
+        const response = await gateway.get(`/_oncekey/${path}`, { headers });
+        assert.deepEqual([response.status, response.json.type], [401, "authentication_error"], path);
       }
     }
   });
@@ -344,7 +344,7 @@ describe("the journal", () => {
     assert.deepEqual([none.status, none.json.code], [404, "idempotency_key_not_found"]);
   });
 
-  test("a key tells how often it was answered again", async () => {
+  test("a key shows how often its response was replayed", async () => {
     const path = gateway.route();
     const key = newKey();
     await gateway.post(path, key);
@@ -414,7 +414,7 @@ describe("the journal's retention", () => {
     assert.equal((await about(key)).length, 1, "the record is gone, the row is not");
     const due = await gateway.shard(key, { do: "alarm-at" });
     assert.ok(due - Date.now() > 39.9 * DAY && due - Date.now() < 40.1 * DAY, "the object wakes for the row");
-    // What nobody found out shows when it is forgotten.
+    // An outcome that was never resolved shows when its record is removed.
     await gateway.clock(31 * DAY);
     await gateway.shard(open, { do: "alarm" });
     assert.deepEqual((await about(open)).map(short), [

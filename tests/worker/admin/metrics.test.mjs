@@ -86,9 +86,9 @@ describe("metrics", () => {
     );
   });
 
-  test("executions count by how their key stands afterwards", async () => {
-    const states = async (...answers) => {
-      const path = gateway.route(inTurn(...answers));
+  test("executions count by the state of their key afterwards", async () => {
+    const states = async (...responses) => {
+      const path = gateway.route(inTurn(...responses));
       return (await points(() => gateway.post(path, newKey()))).map(({ blobs: [outcome, , state] }) => [outcome, state]);
     };
     assert.deepEqual(await states(created), [["executed", "completed"]]);
@@ -112,13 +112,13 @@ describe("metrics", () => {
   test("Server-Timing tells the caller, beside what the origin says of itself, and is never replayed", async () => {
     const path = gateway.route(async () => {
       await sleep(80);
-      const answer = created();
-      return { ...answer, headers: { ...answer.headers, "Server-Timing": "db;dur=5" } };
+      const response = created();
+      return { ...response, headers: { ...response.headers, "Server-Timing": "db;dur=5" } };
     });
     const key = newKey();
-    const times = (answer) =>
+    const times = (response) =>
       Object.fromEntries(
-        answer
+        response
           .all("Server-Timing")
           .join(", ")
           .split(", ")
@@ -172,7 +172,7 @@ describe("metrics", () => {
       socket.resetAndDestroy();
       slow.open();
       await eventually(async () => assert.equal((await gateway.status(key)).state, "completed"));
-      // It counts when its answer is made, right after its end is stored.
+      // It counts when its response is made, right after its end is stored.
       await eventually(async () => assert.notEqual((await isolate()).keyed_writes.executed, executed));
     });
     assert.deepEqual(found, { executed: 1 });

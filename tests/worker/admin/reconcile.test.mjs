@@ -11,9 +11,9 @@ const noOrigin = { close: async () => {} };
 
 /** One page, or all of them. */
 const page = async (call, query = "") => {
-  const answer = await call("GET", `/_oncekey/reconcile${query}`, { headers });
-  assert.equal(answer.status, 200, answer.text);
-  return answer;
+  const response = await call("GET", `/_oncekey/reconcile${query}`, { headers });
+  assert.equal(response.status, 200, response.text);
+  return response;
 };
 async function reconcile(call, limit = 100) {
   const found = { checked: 0, lacking: [] };
@@ -39,15 +39,15 @@ describe("after a load with faults", () => {
   });
   after(() => gateway.dispose());
 
-  /** Sends a request until it has its answer, as a client does; the fault strikes the first time. */
+  /** Sends a request until it has its response, as a client does; the fault strikes the first time. */
   async function insist(path, body, fault, key = newKey()) {
     for (let attempt = 0; attempt < 200; attempt++) {
-      const answer = await call("POST", path, { body, key, fault: attempt === 0 ? fault : undefined });
-      const again = answer.status >= 500 || answer.json.type === "idempotency_in_progress";
-      if (!again) return { answer, key };
+      const response = await call("POST", path, { body, key, fault: attempt === 0 ? fault : undefined });
+      const again = response.status >= 500 || response.json.type === "idempotency_in_progress";
+      if (!again) return { response, key };
       await new Promise((resolve) => setTimeout(resolve, 200));
     }
-    throw new Error("no answer after 200 tries");
+    throw new Error("no response after 200 tries");
   }
 
   test("every payment and every refund has its entries, its event and its key", async () => {
@@ -67,20 +67,20 @@ describe("after a load with faults", () => {
       const key = newKey();
       const rules = store[number % store.length];
       const name = recordName(key, apiKey);
-      const answer = await gateway.call("POST", "/__test/rules", { body: { name, rules }, as: null });
-      assert.equal(answer.status, 200);
+      const response = await gateway.call("POST", "/__test/rules", { body: { name, rules }, as: null });
+      assert.equal(response.status, 200);
       const body = { order_id: order.id, card: { number: cards[number % cards.length] } };
       // Half of the callers send everything twice at once.
       const both = [insist("/v1/payments", body, origin[number % origin.length], key)];
       if (number % 2) both.push(insist("/v1/payments", body, undefined, key));
-      const [{ answer: told }, other] = await Promise.all(both);
-      assert.ok([201, 402].includes(told.status), told.text);
-      if (other) assert.equal(other.answer.text, told.text, "one answer");
+      const [{ response: result }, other] = await Promise.all(both);
+      assert.ok([201, 402].includes(result.status), result.text);
+      if (other) assert.equal(other.response.text, result.text, "one response");
       operations += 1;
-      if (told.status === 201 && number % 3 === 0) {
+      if (result.status === 201 && number % 3 === 0) {
         const wanted = { out_refund_no: `R_${number}_${newKey()}`, order_id: order.id, amount: 100 };
-        const { answer } = await insist("/v1/refunds", wanted, origin[(number + 1) % origin.length]);
-        assert.equal(answer.status, 201, answer.text);
+        const { response } = await insist("/v1/refunds", wanted, origin[(number + 1) % origin.length]);
+        assert.equal(response.status, 201, response.text);
         operations += 1;
       }
     };
@@ -144,8 +144,8 @@ describe("after a load with faults", () => {
     for (const query of ["?limit=0", "?limit=501", "?cursor=x", "?from=1"])
       assert.equal((await call("GET", `/_oncekey/reconcile${query}`, { headers })).status, 400, query);
     for (const who of [null, "nobody_in_particular"]) {
-      const answer = await merchant(gateway.worker, who)("GET", "/_oncekey/reconcile", { headers });
-      assert.equal(answer.status, 400, answer.text);
+      const response = await merchant(gateway.worker, who)("GET", "/_oncekey/reconcile", { headers });
+      assert.equal(response.status, 400, response.text);
     }
     assert.equal((await call("POST", "/_oncekey/reconcile", { headers })).status, 405);
   });
@@ -203,7 +203,7 @@ describe("what is missing in a merchant's database", () => {
   });
 });
 
-test("a refund without a key has its number in the journal", async () => {
+test("a refund without a key has its business key in the journal", async () => {
   const worker = await startWorker({ vars });
   try {
     const call = merchant(worker, "kuko_test_numbers");
@@ -221,8 +221,8 @@ test("a refund without a key has its number in the journal", async () => {
 test("with an API of your own behind it there is nothing to reconcile", async () => {
   const gateway = await startGateway({ vars });
   try {
-    const answer = await gateway.get("/_oncekey/reconcile", { headers: [["Authorization", `Bearer ${TOKEN}`]] });
-    assert.equal(answer.status, 404);
+    const response = await gateway.get("/_oncekey/reconcile", { headers: [["Authorization", `Bearer ${TOKEN}`]] });
+    assert.equal(response.status, 404);
   } finally {
     await gateway.dispose();
   }

@@ -2,7 +2,7 @@
 // key, however its path is spelt.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { isError, isReplayOf, newNumber, startNumbers } from "../fixtures/numbers.mjs";
+import { isError, isReplayOf, newBusinessKey, startBusinessKeys } from "../fixtures/numbers.mjs";
 import { created, inTurn, newKey } from "../fixtures/support.mjs";
 
 const PATH = "/v1/orders";
@@ -31,7 +31,7 @@ const SPELLINGS = [
 
 /** A gateway whose origin takes every path for a route that creates something. */
 async function start(vars) {
-  const gateway = await startNumbers({ vars });
+  const gateway = await startBusinessKeys({ vars });
   for (const path of [PATH, ...SPELLINGS]) gateway.origin.route(created, path);
   const send = (path, body, { headers = JSON_TYPE, ...more } = {}) =>
     gateway.call("POST", path, { body: typeof body === "object" && !Buffer.isBuffer(body) ? JSON.stringify(body) : body, headers, ...more });
@@ -47,9 +47,9 @@ describe("a business key", () => {
   const isRefused = async (what, body, headers, says) => {
     const before = gateway.origin.seen.length;
     for (const key of [newKey(), undefined]) {
-      const answer = await gateway.send(PATH, body, { headers, key });
-      assert.deepEqual([answer.status, answer.json.code], [400, "invalid_request_error"], `${what}: ${answer.text}`);
-      assert.match(answer.json.message, says, what);
+      const response = await gateway.send(PATH, body, { headers, key });
+      assert.deepEqual([response.status, response.json.code], [400, "invalid_request_error"], `${what}: ${response.text}`);
+      assert.match(response.json.message, says, what);
       if (key) assert.equal(await gateway.status(key), undefined, "the key has no record");
     }
     assert.equal(gateway.origin.seen.length, before, what);
@@ -66,7 +66,7 @@ describe("a business key", () => {
   ];
 
   test("whose name comes in two spellings is refused, at each step of the way", async () => {
-    for (const body of variants(newNumber())) await isRefused(body, body, JSON_TYPE, /take for buyer\.no/);
+    for (const body of variants(newBusinessKey())) await isRefused(body, body, JSON_TYPE, /take for buyer\.no/);
   });
 
   test("in letters that fold to others is refused", async () => {
@@ -74,8 +74,8 @@ describe("a business key", () => {
     try {
       for (const name of ["ta\u017fk", "tas\u212a", "TASK"]) {
         for (const body of [{ [name]: "1" }, { task: "2", [name]: "1" }]) {
-          const answer = await other.send(PATH, body, { key: newKey() });
-          assert.deepEqual([answer.status, answer.json.code], [400, "invalid_request_error"], name);
+          const response = await other.send(PATH, body, { key: newKey() });
+          assert.deepEqual([response.status, response.json.code], [400, "invalid_request_error"], name);
         }
       }
       assert.equal(other.hits(PATH), 0);
@@ -85,7 +85,7 @@ describe("a business key", () => {
   });
 
   test("in JSON by another type, or by none, is refused", async () => {
-    const body = `{"buyer":{"no":"${newNumber()}"}}`;
+    const body = `{"buyer":{"no":"${newBusinessKey()}"}}`;
     for (const types of [
       [],
       [""],
@@ -106,7 +106,7 @@ describe("a business key", () => {
   });
 
   test("in another charset than UTF-8 is refused", async () => {
-    const no = newNumber();
+    const no = newBusinessKey();
     const body = `{"buyer":{"no":"${no}"}}`;
     for (const type of [
       "application/json; charset=utf-7",
@@ -123,7 +123,7 @@ describe("a business key", () => {
     }
     await isRefused("UTF-16 by no charset", Buffer.from(body, "utf16le"), JSON_TYPE, /valid, uncompressed JSON/);
     for (const type of ["application/json; charset=utf-8", 'application/json;charset="UTF-8"', "application/merge-patch+json"]) {
-      assert.equal((await gateway.send(PATH, { buyer: { no: newNumber() } }, { headers: typed(type), key: newKey() })).status, 201, type);
+      assert.equal((await gateway.send(PATH, { buyer: { no: newBusinessKey() } }, { headers: typed(type), key: newKey() })).status, 201, type);
     }
   });
 
@@ -142,15 +142,15 @@ describe("a business key", () => {
       [FORM, (no, amount) => `amount=${amount}&buyer%5Bn%6F%5D=${no}`],
       ["multipart/form-data; boundary=B", (no, amount) => multipart(["buyer[no]", no], ["amount", amount])],
     ]) {
-      const no = newNumber();
+      const no = newBusinessKey();
       const made = await gateway.send(PATH, form(no, 1), { headers: typed(type), key: newKey() });
       assert.equal(made.status, 201, made.text);
       const hits = gateway.hits(PATH);
       for (const key of [newKey, () => undefined]) {
         isReplayOf(await gateway.send(PATH, form(no, 1), { headers: typed(type), key: key() }), made);
         for (const [other, headers] of [[form(no, 2), typed(type)], [{ buyer: { no }, amount: 1 }, JSON_TYPE]]) {
-          const answer = await gateway.send(PATH, other, { headers, key: key() });
-          assert.deepEqual([answer.status, answer.json.code, answer.json.param], [400, "idempotency_error", "buyer.no"]);
+          const response = await gateway.send(PATH, other, { headers, key: key() });
+          assert.deepEqual([response.status, response.json.code, response.json.param], [400, "idempotency_error", "buyer.no"]);
         }
       }
       assert.equal(gateway.hits(PATH), hits);
@@ -158,7 +158,7 @@ describe("a business key", () => {
   });
 
   test("in a form that origins could read in two ways is refused", async () => {
-    const no = newNumber();
+    const no = newBusinessKey();
     for (const body of [`buyer[no]=${no}&buyer[no]=${no}`, `buyer[NO]=${no}`, `buyer.no=${no}`, `Buyer[no]=${no}&buyer[no]=${no}`, `buyer[no][]=${no}`, `buyer[][no]=${no}`, `a=1;buyer[no]=${no}`, `buyer[no]=${no}%`, Buffer.from("1f8b0800", "hex")]) {
       await isRefused(String(body), body, typed(FORM), /the field buyer\[no\]/);
     }
@@ -179,7 +179,7 @@ describe("a business key", () => {
 
   test("is one, however the path of its route is spelt", async () => {
     for (const [first, second] of SPELLINGS.flatMap((spelling) => [[PATH, spelling], [spelling, PATH]])) {
-      const body = { buyer: { no: newNumber() } };
+      const body = { buyer: { no: newBusinessKey() } };
       const made = await gateway.send(first, body, { key: newKey() });
       assert.equal(made.status, 201, first);
       const before = gateway.origin.seen.length;
@@ -193,7 +193,7 @@ describe("a business key", () => {
   });
 
   test("of another path is another", async () => {
-    const body = { buyer: { no: newNumber() } };
+    const body = { buyer: { no: newBusinessKey() } };
     const other = gateway.route();
     for (const path of [PATH, other, other]) assert.equal((await gateway.send(path, body, { key: newKey() })).status, 201);
   });
@@ -203,7 +203,7 @@ test("under a wildcard too, a business key is one for all spellings of a path", 
   const gateway = await start({ BUSINESS_KEYS: "POST:/v1/*:/no" });
   try {
     for (const spelling of SPELLINGS) {
-      const body = { no: newNumber() };
+      const body = { no: newBusinessKey() };
       assert.equal((await gateway.send(PATH, body, { key: newKey() })).status, 201);
       const before = gateway.origin.seen.length;
       isError(await gateway.send(spelling, body, { key: newKey() }), 400, "idempotency_error", "released");
@@ -217,7 +217,7 @@ test("under a wildcard too, a business key is one for all spellings of a path", 
 test("without a credential, where that is allowed, a business key counts as with one", async () => {
   const gateway = await start({ ANONYMOUS: "allow", BUSINESS_KEYS: `POST:${PATH}:/no` });
   try {
-    const body = { no: newNumber() };
+    const body = { no: newBusinessKey() };
     const made = await gateway.send(PATH, body, { as: null });
     assert.equal(made.status, 201);
     for (const key of [undefined, newKey()]) isReplayOf(await gateway.send(PATH, body, { as: null, key }), made);
@@ -238,23 +238,23 @@ test("a business key that is compulsory is never missing at the origin", async (
     for (const path of [PATH, "/V1/orders/", "/index.php/v1/orders"]) {
       for (const [type, body] of [["application/json", "{}"], ["application/json", '{"no":null}'], ["application/json", '{"no":""}'], ["application/json", '{"no":[1]}'], ["application/json", "[]"], ["application/x-www-form-urlencoded", "n=1"], ["application/x-www-form-urlencoded", "no="], ["text/plain", "no=1"], ["text/plain", ""]]) {
         for (const key of [newKey(), undefined]) {
-          const answer = await gateway.send(path, body, { headers: typed(type), key });
-          assert.deepEqual([answer.status, answer.json.code], [400, "invalid_request_error"], `${path} ${body}`);
-          assert.match(answer.json.message, /needs a business key. Send JSON whose member no /);
+          const response = await gateway.send(path, body, { headers: typed(type), key });
+          assert.deepEqual([response.status, response.json.code], [400, "invalid_request_error"], `${path} ${body}`);
+          assert.match(response.json.message, /needs a business key. Send JSON whose member no /);
         }
       }
-      const anonymous = await gateway.send(path, { no: newNumber() }, { as: null });
+      const anonymous = await gateway.send(path, { no: newBusinessKey() }, { as: null });
       assert.deepEqual([anonymous.status, anonymous.json.code], [401, "authentication_error"]);
     }
     assert.equal(gateway.origin.seen.length, 0);
-    assert.equal((await gateway.send(PATH, { no: newNumber() })).status, 201);
+    assert.equal((await gateway.send(PATH, { no: newBusinessKey() })).status, 201);
     assert.equal((await gateway.send("/v1/refunds", {})).status, 201, "where it is not compulsory, the origin judges");
   } finally {
     await gateway.dispose();
   }
 });
 
-test("what is left out of a comparison is left out however the path is spelt, and the path counts", async () => {
+test("members left out of a comparison are left out however the path is spelt, and the path counts", async () => {
   const vars = { BUSINESS_KEYS: "none", FINGERPRINT_IGNORE: `POST:${PATH}:/nonce,POST:/v1/orders.json:/at` };
   const gateway = await start(vars);
   try {
@@ -281,7 +281,7 @@ test("a look-up is found however the path is spelt, and not for a body that coul
     gateway.origin.route(() => ({ headers: { "Content-Type": "application/json" }, body: '{"id":"ord_1"}' }), "/found");
     for (const path of SPELLINGS) {
       gateway.origin.route(inTurn(500, created), path);
-      const [key, no] = [newKey(), newNumber()];
+      const [key, no] = [newKey(), newBusinessKey()];
       assert.equal((await gateway.send(path, { no }, { key })).status, 500);
       const found = await gateway.send(path, { no }, { key });
       assert.deepEqual([found.status, found.text, found.replayed], [200, '{"id":"ord_1"}', true], path);

@@ -1,22 +1,22 @@
-// Business numbers: a member of the body is a second, permanent key, whatever key a request comes with.
+// Business keys: a member of the body is a second, permanent key, whatever idempotency key the request has.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
 import { executions, made, merchant, order } from "../fixtures/merchant.mjs";
-import { isError, isReplayOf, newNumber, startNumbers } from "../fixtures/numbers.mjs";
+import { isError, isReplayOf, newBusinessKey, startBusinessKeys } from "../fixtures/numbers.mjs";
 import { created, cut, eventually, gated, inTurn, newKey, startWorker } from "../fixtures/support.mjs";
 
 const DAY = 86_400_000;
 
-describe("a number", () => {
+describe("a business key", () => {
   let gateway;
-  before(async () => (gateway = await startNumbers({ vars: { LEASE_SECONDS: "60" } })));
+  before(async () => (gateway = await startBusinessKeys({ vars: { LEASE_SECONDS: "60" } })));
   after(() => gateway.dispose());
 
   test("with the same content is the same object under any key, and under none", async () => {
-    const [path, no] = [gateway.route(), newNumber()];
+    const [path, no] = [gateway.route(), newBusinessKey()];
     const first = await gateway.order(path, no);
     assert.deepEqual([first.status, first.replayed, first.state], [201, false, "completed"]);
     for (const key of [newKey(), newKey(), null]) {
@@ -24,7 +24,7 @@ describe("a number", () => {
       isReplayOf(again, first);
       assert.equal(again.state, "completed");
       assert.ok(Date.parse(again.get("Idempotency-Expires")) > Date.now());
-      if (key) isReplayOf(await gateway.order(path, no, { key }), first, "the key has the answer too");
+      if (key) isReplayOf(await gateway.order(path, no, { key }), first, "the key has the response too");
     }
     const spelled = await gateway.call("POST", path, {
       key: newKey(),
@@ -36,7 +36,7 @@ describe("a number", () => {
   });
 
   test("fault 40: with other content is refused by name, and the key is free", async () => {
-    const [path, no, key] = [gateway.route(), newNumber(), newKey()];
+    const [path, no, key] = [gateway.route(), newBusinessKey(), newKey()];
     const first = await gateway.order(path, no);
     const other = await gateway.order(path, no, { key, content: 2 });
     isError(other, 400, "idempotency_error", "released");
@@ -44,7 +44,7 @@ describe("a number", () => {
     assert.equal(other.json.param, "no");
     isError(await gateway.order(path, no, { key: null, content: 2 }), 400, "idempotency_error", "completed");
     // The key belongs to what it was sent with, as ever.
-    isError(await gateway.order(path, newNumber(), { key, content: 2 }), 400, "idempotency_error", "released");
+    isError(await gateway.order(path, newBusinessKey(), { key, content: 2 }), 400, "idempotency_error", "released");
     assert.equal(gateway.hits(path), 1);
     isReplayOf(await gateway.order(path, no), first);
   });
@@ -52,7 +52,7 @@ describe("a number", () => {
   test("is bound only by a 2xx: what is refused burns nothing", async () => {
     for (const refusal of [400, 402, 404, 422, 303, 401, 429, 307]) {
       const path = gateway.route(inTurn(refusal, created));
-      const [no, key] = [newNumber(), newKey()];
+      const [no, key] = [newBusinessKey(), newKey()];
       const refused = await gateway.order(path, no, { key });
       assert.equal(refused.status, refusal);
       const better = await gateway.order(path, no, { content: 2 });
@@ -60,7 +60,7 @@ describe("a number", () => {
       assert.equal(gateway.origin.last(path).headers["idempotency-attempt"], "1");
       isReplayOf(await gateway.order(path, no, { content: 2 }), better);
       if (![401, 429, 307].includes(refusal))
-        assert.equal((await gateway.order(path, no, { key })).status, refusal, "the key keeps its own answer");
+        assert.equal((await gateway.order(path, no, { key })).status, refusal, "the key keeps its own response");
       assert.equal(gateway.hits(path), 2);
     }
   });
@@ -72,7 +72,7 @@ describe("a number", () => {
       [null, null],
     ]) {
       const handler = gated();
-      const [path, no] = [gateway.route(handler), newNumber()];
+      const [path, no] = [gateway.route(handler), newBusinessKey()];
       const both = keys.map((key) => gateway.order(path, no, { key }));
       const loser = await Promise.race(both);
       assert.deepEqual([loser.status, loser.json.code, loser.get("Retry-After")], [409, "idempotency_in_progress", "1"]);
@@ -82,51 +82,51 @@ describe("a number", () => {
       for (const key of keys) isReplayOf(await gateway.order(path, no, { key }), winner);
       assert.equal(gateway.hits(path), 1);
     }
-    const [path, no] = [gateway.route(), newNumber()];
+    const [path, no] = [gateway.route(), newBusinessKey()];
     const many = await Promise.all(Array.from({ length: 50 }, () => gateway.order(path, no)));
     assert.equal(gateway.hits(path), 1);
-    const first = many.find((answer) => answer.status === 201);
-    for (const answer of many) assert.ok(answer.status === 409 || answer.text === first.text);
+    const first = many.find((response) => response.status === 201);
+    for (const response of many) assert.ok(response.status === 409 || response.text === first.text);
   });
 
   test("of two contents at once one gets it", async () => {
-    const [path, no] = [gateway.route(), newNumber()];
+    const [path, no] = [gateway.route(), newBusinessKey()];
     const all = await Promise.all(Array.from({ length: 20 }, (_, content) => gateway.order(path, no, { content })));
     assert.equal(all.filter(({ status }) => status === 201).length, 1);
-    assert.ok(all.every((answer) => answer.status === 201 || answer.json.code === "idempotency_error"));
+    assert.ok(all.every((response) => response.status === 201 || response.json.code === "idempotency_error"));
     assert.equal(gateway.hits(path), 1);
   });
 
   test("the origin gets the key that was sent, and none that was not", async () => {
     const [path, key] = [gateway.route(), newKey()];
-    await gateway.order(path, newNumber(), { key });
+    await gateway.order(path, newBusinessKey(), { key });
     assert.equal(gateway.origin.last(path).headers["idempotency-key"], key);
-    await gateway.order(path, newNumber(), { key: null });
+    await gateway.order(path, newBusinessKey(), { key: null });
     const { headers, body } = gateway.origin.last(path);
     assert.deepEqual([headers["idempotency-key"], headers["idempotency-attempt"]], [undefined, "1"]);
     assert.equal(JSON.parse(body).content, 1);
   });
 
-  test("is the order: key, number, number, key", async () => {
-    const [path, no, key] = [gateway.route(), newNumber(), newKey()];
+  test("the order of the calls is key, business key, business key, key", async () => {
+    const [path, no, key] = [gateway.route(), newBusinessKey(), newKey()];
     await gateway.order(path, no, { key });
-    assert.deepEqual(await gateway.numberCalls(path, no), ["begin", "complete"]);
+    assert.deepEqual(await gateway.businessKeyCalls(path, no), ["begin", "complete"]);
     await gateway.order(path, no, { key });
-    assert.deepEqual(await gateway.numberCalls(path, no), ["begin", "complete"], "a key's replay asks for no number");
+    assert.deepEqual(await gateway.businessKeyCalls(path, no), ["begin", "complete"], "a key's replay does not ask for the business key");
   });
 
   test("the lease of both is kept while the origin is slow", async (test) => {
-    const gateway = await startNumbers({ vars: { LEASE_SECONDS: "6" } });
+    const gateway = await startBusinessKeys({ vars: { LEASE_SECONDS: "6" } });
     test.after(() => gateway.dispose());
     const handler = gated();
-    const [path, no, key] = [gateway.route(handler), newNumber(), newKey()];
+    const [path, no, key] = [gateway.route(handler), newBusinessKey(), newKey()];
     const first = gateway.order(path, no, { key });
     await handler.reached;
     const renewals = (calls) => calls.filter((op) => op === "renew").length;
     // Each comes when half the lease has gone, so three of them outlast it.
     await eventually(async () => {
       assert.ok(renewals((await gateway.calls(key)).map(({ op }) => op)) >= 3);
-      assert.ok(renewals(await gateway.numberCalls(path, no)) >= 3);
+      assert.ok(renewals(await gateway.businessKeyCalls(path, no)) >= 3);
     });
     isError(await gateway.order(path, no), 409, "idempotency_in_progress", "released");
     isError(await gateway.order(path, no, { key }), 409, "idempotency_in_progress", "in_progress");
@@ -135,7 +135,7 @@ describe("a number", () => {
   });
 
   test("of one tenant is not that of another, nor of another route", async () => {
-    const [path, no] = [gateway.route(), newNumber()];
+    const [path, no] = [gateway.route(), newBusinessKey()];
     const ids = new Set();
     for (const as of ["tenant_a", "tenant_b"]) {
       const first = await gateway.order(path, no, { as });
@@ -145,8 +145,8 @@ describe("a number", () => {
     ids.add((await gateway.order(gateway.route(), no)).json.id);
     assert.equal(ids.size, 3);
     assert.equal(gateway.hits(path), 2);
-    // A key that is spelled like a number is no number.
-    assert.equal((await gateway.order(path, newNumber(), { key: no, as: "tenant_a" })).status, 201);
+    // An idempotency key with the text of a business key is still another record.
+    assert.equal((await gateway.order(path, newBusinessKey(), { key: no, as: "tenant_a" })).status, 201);
   });
 
   test("may be any text or number", async () => {
@@ -162,10 +162,10 @@ describe("a number", () => {
     const path = gateway.route();
     const first = await gateway.order(path, 7);
     isReplayOf(await gateway.order(path, 7), first);
-    assert.equal((await gateway.order(path, "7")).json.code, "idempotency_error", "the text is the same number, and other content");
+    assert.equal((await gateway.order(path, "7")).json.code, "idempotency_error", "the text is the same business key, and the content differs");
   });
 
-  test("that is none is left to the origin", async () => {
+  test("is left to the origin when its value is not valid", async () => {
     for (const no of [null, true, {}, [], "", "x".repeat(256), "a\nb", "\u0085", undefined]) {
       const path = gateway.route();
       for (const key of [newKey(), newKey(), null, null]) assert.equal((await gateway.order(path, no, { key })).status, 201);
@@ -175,19 +175,19 @@ describe("a number", () => {
     const path = gateway.route();
     for (const [type, body] of [["text/plain", "no: 1"], ["application/x-www-form-urlencoded", "n=1"], ["application/json", '["no"]']]) {
       for (let round = 0; round < 2; round++) {
-        const answer = await gateway.call("POST", path, { body, headers: [["Content-Type", type]] });
-        assert.equal(answer.status, 201);
+        const response = await gateway.call("POST", path, { body, headers: [["Content-Type", type]] });
+        assert.equal(response.status, 201);
       }
     }
     assert.equal(gateway.hits(path), 6);
   });
 
-  test("that nobody could tell is refused", async () => {
+  test("that parsers could read in two ways is refused", async () => {
     const path = gateway.route();
     for (const body of ["{", "", '{"no":"1","no":"2"}', '{"no":"1"} x', '{"no":"\\ud800"}', "\ufeff{}"]) {
       for (const key of [newKey(), undefined]) {
-        const answer = await gateway.call("POST", path, { key, body, headers: [["Content-Type", "application/json"]] });
-        assert.deepEqual([answer.status, answer.json.code], [400, "invalid_request_error"], body);
+        const response = await gateway.call("POST", path, { key, body, headers: [["Content-Type", "application/json"]] });
+        assert.deepEqual([response.status, response.json.code], [400, "invalid_request_error"], body);
       }
       const anonymous = await gateway.call("POST", path, { body, as: null, headers: [["Content-Type", "application/json"]] });
       assert.equal(anonymous.status, 201, "without a credential it is the origin's business");
@@ -196,7 +196,7 @@ describe("a number", () => {
   });
 
   test("needs to be somebody's", async () => {
-    const [path, no] = [gateway.route(), newNumber()];
+    const [path, no] = [gateway.route(), newBusinessKey()];
     for (let round = 0; round < 2; round++)
       assert.equal((await gateway.order(path, no, { key: null, as: null })).status, 201);
     assert.equal(gateway.hits(path), 2, "without a credential it passes through");
@@ -205,12 +205,12 @@ describe("a number", () => {
     assert.deepEqual([refused.status, refused.json.code], [400, "invalid_request_error"]);
   });
 
-  test("the number's object is down: nothing is executed, and the key is free", async () => {
-    const [path, no, key] = [gateway.route(), newNumber(), newKey()];
-    await gateway.numberFaults(path, no, { op: "begin", fault: "refuse", times: 99 });
-    const answer = await gateway.order(path, no, { key });
-    assert.deepEqual([answer.status, answer.json.code, answer.state], [503, "api_connection_error", "released"]);
-    await gateway.numberFaults(path, no);
+  test("when its object is down, nothing is executed and the key is free", async () => {
+    const [path, no, key] = [gateway.route(), newBusinessKey(), newKey()];
+    await gateway.businessKeyFaults(path, no, { op: "begin", fault: "refuse", times: 99 });
+    const response = await gateway.order(path, no, { key });
+    assert.deepEqual([response.status, response.json.code, response.state], [503, "api_connection_error", "released"]);
+    await gateway.businessKeyFaults(path, no);
     assert.equal((await gateway.order(path, no, { key })).status, 201);
     assert.equal(gateway.hits(path), 1);
   });
@@ -218,10 +218,10 @@ describe("a number", () => {
 
 describe("a crash between the two completions", () => {
   for (const policy of ["retry", "hold"]) {
-    test(`with ${policy}, the key gets the number's answer`, async () => {
-      const gateway = await startNumbers({ vars: { UNKNOWN_OUTCOME: policy, LEASE_SECONDS: "6" } });
+    test(`with ${policy}, the key gets the business key's response`, async () => {
+      const gateway = await startBusinessKeys({ vars: { UNKNOWN_OUTCOME: policy, LEASE_SECONDS: "6" } });
       try {
-        const [path, no, key] = [gateway.route(), newNumber(), newKey()];
+        const [path, no, key] = [gateway.route(), newBusinessKey(), newKey()];
         await gateway.faults(
           key,
           { op: "complete", fault: "refuse", times: 99 },
@@ -229,7 +229,7 @@ describe("a crash between the two completions", () => {
           { op: "fail", fault: "refuse", times: 99 },
         );
         const first = await gateway.order(path, no, { key });
-        assert.deepEqual([first.status, first.get("Idempotency-Stored")], [201, undefined], "the number has it");
+        assert.deepEqual([first.status, first.get("Idempotency-Stored")], [201, undefined], "the business key has it");
         await gateway.faults(key);
         await eventually(async () => assert.equal((await gateway.status(key)).state, "unknown"));
         const again = await gateway.order(path, no, { key });
@@ -245,11 +245,11 @@ describe("a crash between the two completions", () => {
     });
   }
 
-  test("with hold, a key whose number knows nothing either waits", async () => {
-    const gateway = await startNumbers({ vars: { LEASE_SECONDS: "6" } });
+  test("with hold, a key waits when its business key has no record either", async () => {
+    const gateway = await startBusinessKeys({ vars: { LEASE_SECONDS: "6" } });
     try {
       const path = gateway.route(inTurn(500, created));
-      const [no, key] = [newNumber(), newKey()];
+      const [no, key] = [newBusinessKey(), newKey()];
       assert.equal((await gateway.order(path, no, { key })).state, "unknown");
       isError(await gateway.order(path, no, { key }), 409, "idempotency_outcome_unknown", "unknown");
       const other = await gateway.order(path, no);
@@ -264,11 +264,11 @@ describe("a crash between the two completions", () => {
   });
 
   test("with retry, another key may try again what is unknown", async () => {
-    const gateway = await startNumbers({ vars: { UNKNOWN_OUTCOME: "retry" } });
+    const gateway = await startBusinessKeys({ vars: { UNKNOWN_OUTCOME: "retry" } });
     try {
       for (const ending of [500, cut]) {
         const path = gateway.route(inTurn(ending, created));
-        const [no, key] = [newNumber(), newKey()];
+        const [no, key] = [newBusinessKey(), newKey()];
         assert.equal((await gateway.order(path, no, { key })).state, "unknown");
         const second = await gateway.order(path, no);
         assert.equal(second.status, 201);
@@ -280,15 +280,15 @@ describe("a crash between the two completions", () => {
     }
   });
 
-  test("an answer that the number could not store holds it, and the key has it", async () => {
-    const gateway = await startNumbers({ vars: { UNKNOWN_OUTCOME: "retry", LEASE_SECONDS: "5" } });
+  test("a response that could not be stored puts the business key on hold, and the key has the response", async () => {
+    const gateway = await startBusinessKeys({ vars: { UNKNOWN_OUTCOME: "retry", LEASE_SECONDS: "5" } });
     try {
-      const [path, no, key] = [gateway.route(), newNumber(), newKey()];
-      await gateway.numberFaults(path, no, { op: "complete", fault: "refuse", times: 4 });
+      const [path, no, key] = [gateway.route(), newBusinessKey(), newKey()];
+      await gateway.businessKeyFaults(path, no, { op: "complete", fault: "refuse", times: 4 });
       const first = await gateway.order(path, no, { key });
       assert.deepEqual([first.status, first.state], [201, "completed"]);
       isReplayOf(await gateway.order(path, no, { key }), first);
-      await eventually(async () => assert.ok((await gateway.numberCalls(path, no)).includes("fail")));
+      await eventually(async () => assert.ok((await gateway.businessKeyCalls(path, no)).includes("fail")));
       isError(await gateway.order(path, no), 409, "idempotency_outcome_unknown", "released");
       assert.equal(gateway.hits(path), 1, "though the policy is retry");
     } finally {
@@ -300,19 +300,19 @@ describe("a crash between the two completions", () => {
 describe("after the retention", () => {
   let gateway;
   // One each, for they set its clock.
-  beforeEach(async () => (gateway = await startNumbers()));
+  beforeEach(async () => (gateway = await startBusinessKeys()));
   afterEach(() => gateway.dispose());
 
-  test("content, status and id of a number stay, and its answer goes", async () => {
-    const [path, no, key] = [gateway.route(), newNumber(), newKey()];
+  test("content, status and id of a business key stay, and its response expires", async () => {
+    const [path, no, key] = [gateway.route(), newBusinessKey(), newKey()];
     const first = await gateway.order(path, no, { key });
-    const [before] = await gateway.numberRows(path, no);
+    const [before] = await gateway.businessKeyRows(path, no);
     const isGone = async () => {
       for (const again of [newKey(), null]) {
-        const answer = await gateway.order(path, no, { key: again });
-        isError(answer, 409, "idempotency_not_replayable", again ? "released" : "completed");
-        assert.deepEqual([answer.json.http_status, answer.json.resource_id], [201, first.json.id]);
-        assert.ok(answer.json.message.includes(no));
+        const response = await gateway.order(path, no, { key: again });
+        isError(response, 409, "idempotency_not_replayable", again ? "released" : "completed");
+        assert.deepEqual([response.json.http_status, response.json.resource_id], [201, first.json.id]);
+        assert.ok(response.json.message.includes(no));
       }
       isError(await gateway.order(path, no, { content: 2 }), 400, "idempotency_error", "released");
     };
@@ -320,8 +320,8 @@ describe("after the retention", () => {
     isReplayOf(await gateway.order(path, no), first);
     await gateway.clock(DAY + 5000);
     await isGone();
-    await gateway.sweepNumber(path, no);
-    const [after] = await gateway.numberRows(path, no);
+    await gateway.sweepBusinessKey(path, no);
+    const [after] = await gateway.businessKeyRows(path, no);
     assert.ok(after.size < before.size);
     assert.equal(after.due_at, null, "it is never looked at again");
     await isGone();
@@ -331,29 +331,29 @@ describe("after the retention", () => {
     assert.equal(gateway.hits(path), 1);
   });
 
-  test("a number that nothing was executed under is forgotten", async () => {
+  test("a business key under which nothing was executed is removed", async () => {
     const path = gateway.route(inTurn(400, created));
-    const no = newNumber();
+    const no = newBusinessKey();
     await gateway.order(path, no);
     await gateway.clock(DAY + 5000);
-    await gateway.sweepNumber(path, no);
-    assert.deepEqual(await gateway.numberRows(path, no), []);
+    await gateway.sweepBusinessKey(path, no);
+    assert.deepEqual(await gateway.businessKeyRows(path, no), []);
     assert.equal((await gateway.order(path, no, { content: 2 })).status, 201);
   });
 
-  test("an unknown outcome of a number waits for as long as it takes", async () => {
+  test("an unknown outcome of a business key waits without a time limit", async () => {
     const path = gateway.route(inTurn(500, created));
-    const no = newNumber();
+    const no = newBusinessKey();
     await gateway.order(path, no);
     await gateway.clock(365 * DAY);
-    await gateway.sweepNumber(path, no);
+    await gateway.sweepBusinessKey(path, no);
     isError(await gateway.order(path, no), 409, "idempotency_outcome_unknown", "released");
     assert.equal(gateway.hits(path), 1);
   });
 });
 
 test("the id of what was made is found where an API has it", async () => {
-  const gateway = await startNumbers({ vars: { RETENTION_SECONDS: "1" } });
+  const gateway = await startBusinessKeys({ vars: { RETENTION_SECONDS: "1" } });
   const json = { "Content-Type": "application/json" };
   try {
     for (const [headers, body, id] of [
@@ -366,11 +366,11 @@ test("the id of what was made is found where an API has it", async () => {
     ]) {
       const text = typeof body === "string" ? body : JSON.stringify(body);
       const path = gateway.route(() => ({ status: 201, headers, body: text }));
-      const no = newNumber();
+      const no = newBusinessKey();
       assert.equal((await gateway.order(path, no)).status, 201);
       await new Promise((resolve) => setTimeout(resolve, 1100));
-      const answer = await gateway.order(path, no);
-      assert.deepEqual([answer.status, answer.json.resource_id], [409, id], text);
+      const response = await gateway.order(path, no);
+      assert.deepEqual([response.status, response.json.resource_id], [409, id], text);
     }
   } finally {
     await gateway.dispose();
@@ -378,9 +378,9 @@ test("the id of what was made is found where an API has it", async () => {
 });
 
 test("in the ietf dialect other content is 422", async () => {
-  const gateway = await startNumbers({ vars: { DIALECT: "ietf" } });
+  const gateway = await startBusinessKeys({ vars: { DIALECT: "ietf" } });
   try {
-    const [path, no] = [gateway.route(), newNumber()];
+    const [path, no] = [gateway.route(), newBusinessKey()];
     await gateway.order(path, no);
     const other = await gateway.order(path, no, { content: 2 });
     assert.deepEqual([other.status, other.json.code, other.json.param], [422, "idempotency_error", "no"]);
@@ -390,12 +390,12 @@ test("in the ietf dialect other content is 422", async () => {
   }
 });
 
-test("a secret that is listed no more cannot compare a number, and tells nothing of it", async () => {
+test("when its secret is no longer listed, a business key cannot be compared, and nothing of it is revealed", async () => {
   const state = await mkdtemp(join(tmpdir(), "oncekey-"));
-  const no = newNumber();
+  const no = newBusinessKey();
   const run = async (secret, check) => {
     const vars = { FINGERPRINT_SECRET: secret, RESOLVE: "POST:/o/*:/found?no={/no}#/id" };
-    const gateway = await startNumbers({ state, vars });
+    const gateway = await startBusinessKeys({ state, vars });
     try {
       await check(gateway);
     } finally {
@@ -409,9 +409,9 @@ test("a secret that is listed no more cannot compare a number, and tells nothing
       assert.equal((await gateway.order(path, no)).status, 201);
     });
     await run("k2:b", async (gateway) => {
-      const answer = await gateway.order(path, no);
-      isError(answer, 409, "idempotency_not_replayable", "released");
-      assert.deepEqual([answer.json.http_status, answer.json.resource_id], [undefined, undefined]);
+      const response = await gateway.order(path, no);
+      isError(response, 409, "idempotency_not_replayable", "released");
+      assert.deepEqual([response.json.http_status, response.json.resource_id], [undefined, undefined]);
       assert.equal(gateway.origin.seen.length, 0, "nor is it looked up: it may be another request's");
     });
   } finally {
@@ -419,13 +419,13 @@ test("a secret that is listed no more cannot compare a number, and tells nothing
   }
 });
 
-describe("the sandbox's numbers", () => {
+describe("the sandbox's business keys", () => {
   let worker;
   // One each, for they set its clock.
   beforeEach(async () => (worker = await startWorker({ wrapper: "faulty.mjs" })));
   afterEach(() => worker.dispose());
 
-  test("an order under another key is the first answer again", async () => {
+  test("an order under another key gets the first response again", async () => {
     const call = merchant(worker);
     const body = order();
     const [first, key] = [await call("POST", "/v1/orders", { body, key: newKey() }), newKey()];
@@ -440,7 +440,7 @@ describe("the sandbox's numbers", () => {
     assert.deepEqual([other.status, other.json.code, other.json.param], [400, "idempotency_error", "out_trade_no"]);
   });
 
-  test("an order's number is not burnt by a refusal, and the same order comes back however late", async () => {
+  test("a refusal does not use up an order's business key, and the same order is returned however late", async () => {
     const call = merchant(worker);
     const body = order();
     assert.equal((await call("POST", "/v1/orders", { body: { ...body, amount: -1 }, key: newKey() })).status, 400);

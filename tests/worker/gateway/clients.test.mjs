@@ -24,7 +24,7 @@ describe("a caller that", () => {
   };
 
   for (const [what, go] of Object.entries(leave)) {
-    test(`fault 11: ${what} while the origin works gets its answer later, executed once`, async () => {
+    test(`fault 11: ${what} while the origin works gets its response later, executed once`, async () => {
       const slow = gated();
       const path = gateway.route(slow);
       const key = newKey();
@@ -35,12 +35,12 @@ describe("a caller that", () => {
       await sleep(300);
       assert.equal((await gateway.post(path, key)).json.type, "idempotency_in_progress");
       slow.open();
-      const answer = await eventually(async () => {
+      const response = await eventually(async () => {
         const found = await gateway.post(path, key);
         assert.equal(found.replayed, true);
         return found;
       });
-      assert.equal(answer.status, 201);
+      assert.equal(response.status, 201);
       assert.equal(gateway.hits(path), 1);
       assert.equal((await gateway.status(key)).attempts, 1);
     });
@@ -53,7 +53,7 @@ describe("a caller that", () => {
       await slow.reached;
       go(socket);
       slow.open();
-      // Its lease lives for an hour, so it was recorded and not found out when the lease had died.
+      // Its lease lives for an hour, so the outcome was recorded, not resolved after the lease ended.
       await eventually(async () => assert.equal((await gateway.post(path, key)).json.type, "idempotency_outcome_unknown"));
       assert.equal(gateway.hits(path), 1);
     });
@@ -74,20 +74,20 @@ describe("a caller that", () => {
       const path = gateway.route(created);
       const keys = Array.from({ length: 10 }, newKey);
       await Promise.all(keys.map(async (key) => go(await start(path, key))));
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         keys.map((key) =>
           eventually(async () => {
-            const answer = await gateway.post(path, key);
-            assert.equal(answer.status, 201);
-            return answer;
+            const response = await gateway.post(path, key);
+            assert.equal(response.status, 201);
+            return response;
           }),
         ),
       );
-      assert.equal(answers.length, 10);
+      assert.equal(responses.length, 10);
       assert.equal(gateway.hits(path), 10);
     });
 
-    test(`${what} in the middle of a large answer leaves a key that is not executed again`, async () => {
+    test(`${what} in the middle of a large response leaves a key that is not executed again`, async () => {
       const blob = Buffer.alloc(8 << 20, "x");
       const path = gateway.route(() => ({ body: blob }));
       const key = newKey();
@@ -103,7 +103,7 @@ describe("a caller that", () => {
     });
   }
 
-  test("fault 11: goes while its answer is being stored has its answer stored", async () => {
+  test("fault 11: goes while its response is being stored has its response stored", async () => {
     const path = gateway.route();
     const key = newKey();
     // The third try comes when the caller has gone.

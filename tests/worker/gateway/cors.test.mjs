@@ -12,8 +12,8 @@ const foreign = {
   "Access-Control-Expose-Headers": "X-B",
 };
 
-/** Every kind of answer there is, to a page. */
-const ANSWERS = {
+/** Every kind of response that a page can get. */
+const RESPONSES = {
   "an execution": (gateway, more) => gateway.post(gateway.route(), newKey(), { a: 1 }, more),
   "an execution whose origin sets CORS headers": (gateway, more) =>
     gateway.post(
@@ -29,9 +29,9 @@ const ANSWERS = {
     key = newKey(),
   ) => {
     await gateway.post(path, key, { a: 1 });
-    const answer = await gateway.post(path, key, { a: 1 }, more);
-    assert.ok(answer.replayed);
-    return answer;
+    const response = await gateway.post(path, key, { a: 1 }, more);
+    assert.ok(response.replayed);
+    return response;
   },
   "a mismatch": async (gateway, more, path = gateway.route(), key = newKey()) => {
     await gateway.post(path, key);
@@ -40,15 +40,15 @@ const ANSWERS = {
   "a 409": async (gateway, more, slow = gated(), path = gateway.route(slow), key = newKey()) => {
     const first = gateway.post(path, key);
     await slow.reached;
-    const answer = await gateway.post(path, key, { a: 1 }, more);
+    const response = await gateway.post(path, key, { a: 1 }, more);
     slow.open();
-    return first.then(() => answer);
+    return first.then(() => response);
   },
   "a key that is none": (gateway, more) => gateway.post("/x", "a b", { a: 1 }, more),
   "a missing credential": (gateway, more) => gateway.post("/x", newKey(), { a: 1 }, { ...more, as: null }),
   "a body that is too large": (gateway, more) => gateway.post("/x", newKey(), "x".repeat(3000), more),
   "a dead origin": (gateway, more) => gateway.post(gateway.route(cut), newKey(), { a: 1 }, more),
-  "an answer too large to keep": (gateway, more) =>
+  "a response too large to keep": (gateway, more) =>
     gateway.post(
       gateway.route(() => ({ body: "x".repeat(5000) })),
       newKey(),
@@ -60,11 +60,11 @@ const ANSWERS = {
     await gateway.faults(key, { op: "begin", fault: "refuse", times: 1000 });
     return gateway.post(gateway.route(), key, { a: 1 }, more);
   },
-  "an answer that is not stored": async (gateway, more, key = newKey()) => {
+  "a response that is not stored": async (gateway, more, key = newKey()) => {
     await gateway.faults(key, { op: "complete", fault: "refuse", times: 1000 });
-    const answer = await gateway.post(gateway.route(), key, { a: 1 }, more);
-    assert.equal(answer.get("Idempotency-Stored"), "false");
-    return answer;
+    const response = await gateway.post(gateway.route(), key, { a: 1 }, more);
+    assert.equal(response.get("Idempotency-Stored"), "false");
+    return response;
   },
   "a read": (gateway, more) =>
     gateway.get(
@@ -93,15 +93,15 @@ describe("with CORS_ORIGINS=https://shop.example,https://other.example", () => {
   });
   after(() => gateway.dispose());
 
-  for (const [what, make] of Object.entries(ANSWERS)) {
+  for (const [what, make] of Object.entries(RESPONSES)) {
     test(`fault 35: ${what} may be read by a listed page, and by no other`, async () => {
-      const answer = await make(gateway, from(SHOP));
-      assert.deepEqual(answer.all("Access-Control-Allow-Origin"), [SHOP]);
-      assert.deepEqual(answer.all("Access-Control-Allow-Credentials"), ["true"]);
-      const exposed = answer.get("Access-Control-Expose-Headers").toLowerCase().split(", ");
+      const response = await make(gateway, from(SHOP));
+      assert.deepEqual(response.all("Access-Control-Allow-Origin"), [SHOP]);
+      assert.deepEqual(response.all("Access-Control-Allow-Credentials"), ["true"]);
+      const exposed = response.get("Access-Control-Expose-Headers").toLowerCase().split(", ");
       for (const name of EXPOSED) assert.ok(exposed.includes(name), name);
       assert.ok(!exposed.includes("x-b"));
-      assert.match(answer.get("Vary"), /origin/i);
+      assert.match(response.get("Vary"), /origin/i);
     });
   }
 
@@ -114,15 +114,15 @@ describe("with CORS_ORIGINS=https://shop.example,https://other.example", () => {
       `${SHOP}:8443`,
       "https://SHOP.example",
     ]) {
-      const answer = await gateway.post(
+      const response = await gateway.post(
         gateway.route(() => ({ ...created(), headers: foreign })),
         newKey(),
         { a: 1 },
         from(origin),
       );
-      assert.equal(answer.status, 201);
-      for (const [name] of answer.pairs) assert.doesNotMatch(name, /^access-control-/i, origin);
-      assert.match(answer.get("Vary"), /origin/i, "a cache must not give a listed page this answer");
+      assert.equal(response.status, 201);
+      for (const [name] of response.pairs) assert.doesNotMatch(name, /^access-control-/i, origin);
+      assert.match(response.get("Vary"), /origin/i, "a cache must not give a listed page this response");
     }
   });
 
@@ -151,7 +151,7 @@ describe("with CORS_ORIGINS=https://shop.example,https://other.example", () => {
     );
   });
 
-  test("a preflight is answered without the origin, a credential or a key", async () => {
+  test("a preflight needs no origin, no credential and no key", async () => {
     const path = gateway.route();
     const asked = (origin) => ({
       as: null,
@@ -161,22 +161,22 @@ describe("with CORS_ORIGINS=https://shop.example,https://other.example", () => {
         ["Access-Control-Request-Headers", "idempotency-key,x-api-key,x-mine"],
       ],
     });
-    const answer = await gateway.call("OPTIONS", path, asked(SHOP));
-    assert.equal(answer.status, 204);
-    assert.equal(answer.get("Access-Control-Allow-Origin"), SHOP);
-    assert.equal(answer.get("Access-Control-Allow-Methods"), "PUT");
-    assert.equal(answer.get("Access-Control-Allow-Headers"), "idempotency-key,x-api-key,x-mine");
+    const response = await gateway.call("OPTIONS", path, asked(SHOP));
+    assert.equal(response.status, 204);
+    assert.equal(response.get("Access-Control-Allow-Origin"), SHOP);
+    assert.equal(response.get("Access-Control-Allow-Methods"), "PUT");
+    assert.equal(response.get("Access-Control-Allow-Headers"), "idempotency-key,x-api-key,x-mine");
     const other = await gateway.call("OPTIONS", path, asked("https://evil.example"));
     assert.equal(other.get("Access-Control-Allow-Origin"), undefined);
     assert.equal(other.get("Access-Control-Allow-Headers"), undefined);
     assert.equal(gateway.hits(path), 0);
-    // An OPTIONS that is no preflight is the origin's.
+    // An OPTIONS that is not a preflight goes to the origin.
     assert.equal((await gateway.call("OPTIONS", path, from(SHOP))).status, 201);
     assert.equal(gateway.hits(path), 1);
   });
 });
 
-test("without CORS_ORIGINS an upstream answers for itself", async () => {
+test("without CORS_ORIGINS the CORS headers are the origin's own", async () => {
   const gateway = await startGateway();
   try {
     const path = gateway.route(() => ({ headers: foreign, body: "ok" }));
@@ -187,13 +187,13 @@ test("without CORS_ORIGINS an upstream answers for itself", async () => {
       ],
     });
     const key = newKey();
-    for (const answer of [
+    for (const response of [
       preflight,
       await gateway.post(path, key, { a: 1 }, from(SHOP)),
       await gateway.get(path, from(SHOP)),
     ]) {
-      assert.equal(answer.get("Access-Control-Allow-Origin"), "https://origin.example");
-      assert.equal(answer.get("Access-Control-Expose-Headers"), "X-B");
+      assert.equal(response.get("Access-Control-Allow-Origin"), "https://origin.example");
+      assert.equal(response.get("Access-Control-Expose-Headers"), "X-B");
     }
     // What one page was allowed is not stored for another.
     const replay = await gateway.post(path, key, { a: 1 }, from(SHOP));
@@ -208,15 +208,15 @@ test("the sandbox may be called by every page, without cookies", async () => {
   const gateway = await startGateway({ upstream: undefined });
   try {
     const order = { out_trade_no: `ORDER_${newKey()}`, amount: 1, currency: "USD", subject: "x" };
-    for (const answer of [
+    for (const response of [
       await gateway.post("/v1/orders", newKey(), order, from(SHOP)),
       await gateway.get("/v1/nothing", from("null")),
     ]) {
       assert.deepEqual(
-        [answer.get("Access-Control-Allow-Origin"), answer.get("Access-Control-Allow-Credentials")],
+        [response.get("Access-Control-Allow-Origin"), response.get("Access-Control-Allow-Credentials")],
         ["*", undefined],
       );
-      assert.ok(answer.get("Access-Control-Expose-Headers").includes("Idempotent-Replayed"));
+      assert.ok(response.get("Access-Control-Expose-Headers").includes("Idempotent-Replayed"));
     }
     const preflight = await gateway.call("OPTIONS", "/v1/orders", {
       as: null,

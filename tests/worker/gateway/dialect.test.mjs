@@ -40,11 +40,11 @@ const ERRORS = [
     async (gateway, slow = gated(), path = gateway.route(slow), key = newKey()) => {
       const first = gateway.post(path, key);
       await slow.reached;
-      const answer = await gateway.post(path, key);
-      assert.match(answer.get("Retry-After"), /^[12]$/);
+      const response = await gateway.post(path, key);
+      assert.match(response.get("Retry-After"), /^[12]$/);
       slow.open();
       await first;
-      return answer;
+      return response;
     },
   ],
   [
@@ -59,16 +59,16 @@ const ERRORS = [
     },
   ],
   [
-    "an answer that was not kept",
+    "a response that was not kept",
     "idempotency_not_replayable",
     409,
     ,
     "completed",
     async (gateway, path = gateway.route(() => ({ status: 203, body: "x".repeat(5000) })), key = newKey()) => {
       await gateway.post(path, key);
-      const answer = await gateway.post(path, key);
-      assert.equal(answer.json.http_status, 203);
-      return answer;
+      const response = await gateway.post(path, key);
+      assert.equal(response.json.http_status, 203);
+      return response;
     },
   ],
   [
@@ -146,9 +146,9 @@ const ERRORS = [
     "absent",
     async (gateway, key = newKey()) => {
       await gateway.faults(key, { op: "begin", fault: "refuse", times: 1000 });
-      const answer = await gateway.post(gateway.route(), key);
-      assert.equal(answer.get("Retry-After"), "1");
-      return answer;
+      const response = await gateway.post(gateway.route(), key);
+      assert.equal(response.get("Retry-After"), "1");
+      return response;
     },
   ],
   [
@@ -159,9 +159,9 @@ const ERRORS = [
     "released",
     async (gateway, key = newKey()) => {
       await gateway.faults(key, { op: "begin", fault: "jump", ms: 8000 });
-      const answer = await gateway.post(gateway.route(), key);
-      assert.equal(answer.get("Retry-After"), "1");
-      return answer;
+      const response = await gateway.post(gateway.route(), key);
+      assert.equal(response.get("Retry-After"), "1");
+      return response;
     },
   ],
   [
@@ -247,26 +247,26 @@ for (const dialect of ["kukopay", "ietf"]) {
     for (const [what, code, plainStatus, ietfStatus, state, make] of ERRORS) {
       const status = dialect === "ietf" ? (ietfStatus ?? plainStatus) : plainStatus;
       test(`${what} is ${status} ${code}`, async () => {
-        const answer = await make(gateway);
-        assert.equal(answer.status, status, answer.text);
-        assert.equal(answer.state, state);
-        assert.equal(answer.json.request_id, answer.get("X-Request-Id"));
-        assert.match(answer.get("X-Request-Id"), /^req_[0-9a-f]{24}$/);
-        assert.equal(answer.get("Cache-Control"), "no-store");
-        assert.equal(answer.replayed, false);
+        const response = await make(gateway);
+        assert.equal(response.status, status, response.text);
+        assert.equal(response.state, state);
+        assert.equal(response.json.request_id, response.get("X-Request-Id"));
+        assert.match(response.get("X-Request-Id"), /^req_[0-9a-f]{24}$/);
+        assert.equal(response.get("Cache-Control"), "no-store");
+        assert.equal(response.replayed, false);
         // Two of the broken calls are under a key that is held; a read may be repeated.
         const again = what.startsWith("a read") || code === "idempotency_in_progress" || status === 503;
-        for (const name of ["X-Should-Retry", "Stripe-Should-Retry"]) assert.equal(answer.get(name), String(again), name);
+        for (const name of ["X-Should-Retry", "Stripe-Should-Retry"]) assert.equal(response.get(name), String(again), name);
         if (dialect === "ietf") {
-          assert.equal(answer.get("Content-Type"), "application/problem+json");
-          isProblem(answer.json, code, status);
+          assert.equal(response.get("Content-Type"), "application/problem+json");
+          isProblem(response.json, code, status);
         } else {
-          assert.equal(answer.get("Content-Type"), "application/json");
-          isPlain(answer, code);
-          assert.ok(answer.json.message.length > 10);
+          assert.equal(response.get("Content-Type"), "application/json");
+          isPlain(response, code);
+          assert.ok(response.json.message.length > 10);
         }
         // 4xx that waiting does not help say nothing of waiting.
-        if (![409, 503].includes(status)) assert.equal(answer.get("Retry-After"), undefined);
+        if (![409, 503].includes(status)) assert.equal(response.get("Retry-After"), undefined);
       });
     }
 
@@ -284,23 +284,23 @@ for (const dialect of ["kukopay", "ietf"]) {
       let text = "";
       socket.on("data", (data) => (text += data));
       await new Promise((resolve) => socket.once("close", resolve));
-      // workerd itself may answer, since it is the one that reads chunks.
+      // workerd itself may respond, since it reads the chunks.
       assert.match(text, /^(HTTP\/1\.1 (400|408|500) |$)/);
       assert.equal(gateway.hits(path), 0);
     });
 
-    test("who asks for application/problem+json gets it, with the dialect's status", async () => {
+    test("a caller that asks for application/problem+json gets it, with the dialect's status", async () => {
       const path = gateway.route(created);
       const key = newKey();
       await gateway.post(path, key);
       for (const accept of ["application/problem+json", "text/html, Application/Problem+JSON;q=0.5"]) {
-        const answer = await gateway.post(path, key, { a: 2 }, { headers: [["Accept", accept]] });
-        assert.equal(answer.get("Content-Type"), "application/problem+json");
-        isProblem(answer.json, "idempotency_error", dialect === "ietf" ? 422 : 400);
+        const response = await gateway.post(path, key, { a: 2 }, { headers: [["Accept", accept]] });
+        assert.equal(response.get("Content-Type"), "application/problem+json");
+        isProblem(response.json, "idempotency_error", dialect === "ietf" ? 422 : 400);
       }
     });
 
-    test("an answer of the origin is in no dialect", async () => {
+    test("a response of the origin is not changed by the dialect", async () => {
       const path = gateway.route(() => ({
         status: 422,
         headers: { "Content-Type": "application/json" },
@@ -308,8 +308,8 @@ for (const dialect of ["kukopay", "ietf"]) {
       }));
       const key = newKey();
       for (const replayed of [false, true]) {
-        const answer = await gateway.post(path, key);
-        assert.deepEqual([answer.status, answer.text, answer.replayed], [422, '{"error":"mine"}', replayed]);
+        const response = await gateway.post(path, key);
+        assert.deepEqual([response.status, response.text, response.replayed], [422, '{"error":"mine"}', replayed]);
       }
     });
   });

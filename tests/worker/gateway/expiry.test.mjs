@@ -137,14 +137,14 @@ describe("with a retention of a day", () => {
     const key = newKey();
     await gateway.post(path, key);
     await at(DAY + 5000);
-    const [, answer] = await Promise.all([sweep(gateway, key), gateway.post(path, key)]);
-    assert.deepEqual([answer.status, answer.replayed], [201, false]);
+    const [, response] = await Promise.all([sweep(gateway, key), gateway.post(path, key)]);
+    assert.deepEqual([response.status, response.replayed], [201, false]);
     await sweep(gateway, key);
     assert.ok((await gateway.post(path, key)).replayed);
     assert.equal(gateway.hits(path), 2);
   });
 
-  test("fault 25: whatever the clocks say, who has to wait is told to wait for a second or two", async () => {
+  test("fault 25: whatever the clocks say, a caller that has to wait gets a Retry-After of one or two seconds", async () => {
     const slow = gated();
     const path = gateway.route(slow);
     const key = newKey();
@@ -197,8 +197,8 @@ describe("with EXPIRED_KEY=refuse and a retention of an hour", () => {
   );
   afterEach(() => gateway.dispose());
 
-  function isRefused(answer) {
-    assert.deepEqual([answer.status, answer.json.type, answer.state], [400, "idempotency_key_expired", "expired"]);
+  function isRefused(response) {
+    assert.deepEqual([response.status, response.json.type, response.state], [400, "idempotency_key_expired", "expired"]);
   }
 
   test("an expired key is refused, before the sweep and after it, until its tombstone goes", async () => {
@@ -232,7 +232,7 @@ describe("with EXPIRED_KEY=refuse and a retention of an hour", () => {
   });
 
   test("a key that may have been forgotten cannot be given up", async () => {
-    const answer = await gateway.call("POST", "/_oncekey/key/void", { key: keyOfAge(3 * HOUR) });
-    assert.deepEqual([answer.status, answer.json.state], [200, "expired"]);
+    const response = await gateway.call("POST", "/_oncekey/key/void", { key: keyOfAge(3 * HOUR) });
+    assert.deepEqual([response.status, response.json.state], [200, "expired"]);
   });
 });

@@ -1,4 +1,4 @@
-// What comes back is what the origin said: headers, bytes, codings, redirects.
+// The caller gets what the origin sent: headers, bytes, codings, redirects.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { brotliCompressSync, gunzipSync, gzipSync } from "node:zlib";
@@ -7,22 +7,22 @@ import { head, newKey, sendRaw, startGateway } from "../fixtures/support.mjs";
 
 const json = { "Content-Type": "application/json" };
 
-describe("an origin's answer", () => {
+describe("an origin's response", () => {
   let gateway;
   before(async () => (gateway = await startGateway({ faults: true })));
   after(() => gateway.dispose());
 
-  /** The first answer to a new key and its replay. */
+  /** The first response to a new key and its replay. */
   async function twice(handler, more) {
     const path = gateway.route(handler);
     const key = newKey();
-    const answers = [await gateway.post(path, key, { a: 1 }, more), await gateway.post(path, key, { a: 1 }, more)];
+    const responses = [await gateway.post(path, key, { a: 1 }, more), await gateway.post(path, key, { a: 1 }, more)];
     assert.deepEqual(
-      answers.map((answer) => answer.replayed),
+      responses.map((response) => response.replayed),
       [false, true],
     );
     assert.equal(gateway.hits(path), 1);
-    return answers;
+    return responses;
   }
 
   test("faults 27, 28: headers come back verbatim, repeated ones in their order", async () => {
@@ -54,11 +54,11 @@ describe("an origin's answer", () => {
     });
     const key = newKey();
     for (const replayed of [false, true, true]) {
-      const answer = await gateway.post(path, key);
-      assert.deepEqual([answer.status, answer.replayed, answer.text], [201, replayed, "ok"]);
+      const response = await gateway.post(path, key);
+      assert.deepEqual([response.status, response.replayed, response.text], [201, replayed, "ok"]);
       for (const line of odd) {
         const [name, value] = line.split(": ");
-        assert.deepEqual(answer.all(name), [value], name);
+        assert.deepEqual(response.all(name), [value], name);
       }
       if (replayed) await gateway.evict(key);
     }
@@ -77,7 +77,7 @@ describe("an origin's answer", () => {
     assert.equal(gateway.origin.last(path).headers["x-odd"], "M\xfcller \xff");
   });
 
-  test("the time of a replay is its own, and the first one's is told beside it", async () => {
+  test("a replay has its own Date, and a second header has the first one's", async () => {
     const date = "Sun, 06 Nov 1994 08:49:37 GMT";
     const [first, second] = await twice(() => ({ status: 201, headers: { Date: date }, body: "ok" }));
     assert.deepEqual([first.get("Date"), first.get("Idempotency-Date")], [date, undefined]);
@@ -96,10 +96,10 @@ describe("an origin's answer", () => {
       [undefined, "private"],
     ]) {
       const headers = { ...said, ...(control && { "Cache-Control": control }) };
-      for (const answer of await twice(() => ({ status: 201, headers, body: "ok" }))) {
-        assert.deepEqual(answer.all("Cache-Control"), [becomes]);
-        assert.deepEqual([answer.get("CDN-Cache-Control"), answer.get("Surrogate-Control")], [undefined, undefined]);
-        assert.match(answer.get("Vary"), /^Accept-Language, x-api-key, authorization, Idempotency-Key$/i);
+      for (const response of await twice(() => ({ status: 201, headers, body: "ok" }))) {
+        assert.deepEqual(response.all("Cache-Control"), [becomes]);
+        assert.deepEqual([response.get("CDN-Cache-Control"), response.get("Surrogate-Control")], [undefined, undefined]);
+        assert.match(response.get("Vary"), /^Accept-Language, x-api-key, authorization, Idempotency-Key$/i);
       }
       const path = gateway.route(() => ({ headers, body: "ok" }));
       const plain = await gateway.get(path);
@@ -108,8 +108,8 @@ describe("an origin's answer", () => {
   });
 
   test("an origin's request id is the caller's, first and replayed", async () => {
-    const answers = await twice(() => ({ headers: { "X-Request-Id": "req_origin" }, body: "ok" }));
-    for (const answer of answers) assert.deepEqual(answer.all("X-Request-Id"), ["req_origin"]);
+    const responses = await twice(() => ({ headers: { "X-Request-Id": "req_origin" }, body: "ok" }));
+    for (const response of responses) assert.deepEqual(response.all("X-Request-Id"), ["req_origin"]);
   });
 
   test("a cookie goes to the first caller and is not replayed", async () => {
@@ -121,7 +121,7 @@ describe("an origin's answer", () => {
     assert.deepEqual(second.all("Set-Cookie"), []);
   });
 
-  test("what an origin says in the gateway's own headers is dropped", async () => {
+  test("the gateway's own headers are dropped from an origin's response", async () => {
     const own = {
       "Idempotent-Replayed": "true",
       "Idempotency-State": "voided",
@@ -139,9 +139,9 @@ describe("an origin's answer", () => {
 
   test("headers of the connection stay on it", async () => {
     const headers = { Connection: "keep-alive, X-Hop", "X-Hop": "1", "Keep-Alive": "timeout=5", "X-End": "2" };
-    for (const answer of await twice(() => ({ headers, body: "ok" }))) {
+    for (const response of await twice(() => ({ headers, body: "ok" }))) {
       assert.deepEqual(
-        [answer.get("X-Hop"), answer.get("Keep-Alive"), answer.get("X-End")],
+        [response.get("X-Hop"), response.get("Keep-Alive"), response.get("X-End")],
         [undefined, undefined, "2"],
       );
     }
@@ -175,13 +175,13 @@ describe("an origin's answer", () => {
     }
   });
 
-  test("fault 31: an answer without a body is kept, empty, whatever its status", async () => {
+  test("fault 31: a response without a body is kept, empty, whatever its status", async () => {
     const chunked = { "Transfer-Encoding": "chunked" };
     for (const [status, more] of [[204], [200], [201], [202], [205], [303], [404], [200, chunked], [201, chunked]]) {
-      const answers = await twice(() => ({ status, headers: { "X-A": "1", ...more } }));
-      for (const answer of answers) {
-        assert.deepEqual([answer.status, answer.body.length, answer.get("X-A")], [status, 0, "1"]);
-        assert.equal(answer.get("Content-Type"), undefined, `${status}`);
+      const responses = await twice(() => ({ status, headers: { "X-A": "1", ...more } }));
+      for (const response of responses) {
+        assert.deepEqual([response.status, response.body.length, response.get("X-A")], [status, 0, "1"]);
+        assert.equal(response.get("Content-Type"), undefined, `${status}`);
       }
     }
   });
@@ -198,14 +198,14 @@ describe("an origin's answer", () => {
       () => ({ headers: { ...gzip, "Transfer-Encoding": "chunked" }, body: gzipSync(text) }),
       () => ({ headers: gzip, body: gzipSync(text) }),
     ]) {
-      for (const answer of await twice(handler)) {
-        assert.equal(answer.text, text);
-        assert.deepEqual(answer.all("Content-Length"), [length]);
+      for (const response of await twice(handler)) {
+        assert.equal(response.text, text);
+        assert.deepEqual(response.all("Content-Length"), [length]);
       }
     }
   });
 
-  test("fault 33: a compressed answer is readable by a caller that takes no coding", async () => {
+  test("fault 33: a compressed response is readable by a caller that takes no coding", async () => {
     const text = JSON.stringify({ text: "x".repeat(5000) });
     for (const [coding, compress] of [["gzip", gzipSync], ["br", brotliCompressSync]]) {
       const path = gateway.route(() => ({ headers: { ...json, "Content-Encoding": coding }, body: compress(text) }));
@@ -225,8 +225,8 @@ describe("an origin's answer", () => {
       for (const framing of framings) {
         for (const status of [200, 201, 202, 303, 404]) {
           const headers = { ...json, "Content-Encoding": coding, "X-A": "1", ...framing };
-          for (const answer of await twice(() => ({ status, headers }))) {
-            const seen = [answer.status, answer.state, answer.body.length, answer.get("X-A"), answer.get("Content-Encoding")];
+          for (const response of await twice(() => ({ status, headers }))) {
+            const seen = [response.status, response.state, response.body.length, response.get("X-A"), response.get("Content-Encoding")];
             assert.deepEqual(seen, [status, "completed", 0, "1", undefined], `${coding} ${JSON.stringify(framing)}`);
           }
           const plain = await gateway.get(gateway.route(() => ({ status, headers })));
@@ -236,7 +236,7 @@ describe("an origin's answer", () => {
     }
   });
 
-  test("a coded body that is cut is no answer, with or without bytes", async () => {
+  test("a coded body that is cut does not count as a response, with or without bytes", async () => {
     const bytes = gzipSync("x".repeat(1000));
     for (const sent of [0, 1, 10, 20]) {
       const path = gateway.route((_, response) => {
@@ -244,8 +244,8 @@ describe("an origin's answer", () => {
         response.flushHeaders();
         response.write(bytes.subarray(0, sent), () => setTimeout(() => response.socket.destroy(), 50));
       });
-      const answer = await gateway.post(path, newKey());
-      assert.deepEqual([answer.status, answer.state], [502, "unknown"], `${sent} bytes`);
+      const response = await gateway.post(path, newKey());
+      assert.deepEqual([response.status, response.state], [502, "unknown"], `${sent} bytes`);
       // Not cut, and still not what its coding says.
       const broken = await gateway.post(
         gateway.route(() => ({ status: 201, headers: { "Content-Encoding": "gzip" }, body: bytes.subarray(0, Math.max(sent, 1)) })),
@@ -268,15 +268,15 @@ describe("an origin's answer", () => {
     };
     for (const taking of [undefined, "gzip", "identity"]) {
       const more = taking ? { headers: [["Accept-Encoding", taking]] } : {};
-      for (const answer of await twice(handler, more)) {
+      for (const response of await twice(handler, more)) {
         // The simulator compresses for a caller that takes gzip.
-        const body = answer.get("Content-Encoding") === "gzip" ? gunzipSync(answer.body) : answer.body;
+        const body = response.get("Content-Encoding") === "gzip" ? gunzipSync(response.body) : response.body;
         assert.equal(body.toString(), text);
-        assert.equal(answer.get("Content-Digest"), `sha-256=:${digest(body)}:`);
-        assert.equal(answer.get("Repr-Digest"), `sha-256=:${digest(body)}:`);
-        assert.equal(answer.get("Content-MD5"), md5(body));
-        assert.equal(answer.get("Digest"), `SHA-256=${digest(body)}`);
-        assert.equal(answer.get("ETag"), '"v1"');
+        assert.equal(response.get("Content-Digest"), `sha-256=:${digest(body)}:`);
+        assert.equal(response.get("Repr-Digest"), `sha-256=:${digest(body)}:`);
+        assert.equal(response.get("Content-MD5"), md5(body));
+        assert.equal(response.get("Digest"), `SHA-256=${digest(body)}`);
+        assert.equal(response.get("ETag"), '"v1"');
       }
     }
     assert.equal(gateway.origin.seen.at(-1).headers["accept-encoding"], "identity");
@@ -286,15 +286,15 @@ describe("an origin's answer", () => {
     const sent = gzipSync("x".repeat(500));
     const digests = { "Content-Digest": "sha-256=:AA==:", "Repr-Digest": "sha-256=:AA==:", Digest: "SHA-256=AA==", "Content-MD5": "AA==" };
     const coded = { "Content-Encoding": "gzip", ETag: '"v1"', ...digests };
-    for (const answer of await twice(() => ({ headers: coded, body: sent }))) {
-      assert.equal(answer.text, "x".repeat(500));
-      for (const name of Object.keys(digests)) assert.equal(answer.get(name), undefined, name);
-      assert.equal(answer.get("ETag"), '"v1"');
+    for (const response of await twice(() => ({ headers: coded, body: sent }))) {
+      assert.equal(response.text, "x".repeat(500));
+      for (const name of Object.keys(digests)) assert.equal(response.get(name), undefined, name);
+      assert.equal(response.get("ETag"), '"v1"');
     }
     // A coding that nobody takes off stays, and so do they; of no bytes they are those of no bytes.
     for (const [coding, body] of [["zstd", "abc"], ["identity", "abc"], ["gzip", ""]]) {
-      for (const answer of await twice(() => ({ headers: { ...coded, "Content-Encoding": coding }, body }))) {
-        for (const [name, value] of Object.entries(digests)) assert.equal(answer.get(name), value, `${coding}: ${name}`);
+      for (const response of await twice(() => ({ headers: { ...coded, "Content-Encoding": coding }, body }))) {
+        for (const [name, value] of Object.entries(digests)) assert.equal(response.get(name), value, `${coding}: ${name}`);
       }
     }
   });
@@ -310,7 +310,7 @@ describe("an origin's answer", () => {
     assert.deepEqual(replay.all("Idempotent-Replayed"), ["true"]);
   });
 
-  test("fault 28: redirects are answers and nobody follows them; 307 and 308 leave no record", async () => {
+  test("fault 28: redirects are responses and nobody follows them; 307 and 308 leave no record", async () => {
     const target = gateway.route();
     for (const status of [301, 302, 303, 307, 308]) {
       const path = gateway.route(() => ({ status, headers: { Location: target } }));
@@ -336,11 +336,11 @@ describe("an origin's answer", () => {
       (_, response) =>
         void response.socket.end("HTTP/1.1 799 Odd\r\nContent-Length: 3\r\nConnection: close\r\n\r\nodd"),
     );
-    const answer = await gateway.post(path, newKey());
-    assert.deepEqual([answer.status, answer.state], [502, "unknown"]);
+    const response = await gateway.post(path, newKey());
+    assert.deepEqual([response.status, response.state], [502, "unknown"]);
   });
 
-  test("an informational answer is not the answer", async () => {
+  test("an informational response (1xx) is not taken for the final response", async () => {
     const hints = [
       (one) => one.writeEarlyHints({ link: "</a.css>; rel=preload" }),
       (one) => one.writeProcessing(),

@@ -19,10 +19,10 @@ async function compare(
 ) {
   const key = newKey();
   assert.equal((await gateway.post(path, key, first, firstMore)).status, 201);
-  const answer = await gateway.post(path, key, second, secondMore);
+  const response = await gateway.post(path, key, second, secondMore);
   assert.equal(gateway.hits(path), 1);
-  if (!answer.replayed) assert.equal(answer.status, 400);
-  return answer.replayed ? "replayed" : answer.json.type;
+  if (!response.replayed) assert.equal(response.status, 400);
+  return response.replayed ? "replayed" : response.json.type;
 }
 
 describe("the same request", () => {
@@ -93,7 +93,7 @@ describe("the same request", () => {
     }
     const changed = gzipSync('{"amount":11,"note":"x"}');
     assert.equal(await compare(gateway, [stream, gzip], [changed]), "idempotency_error");
-    // What is no gzip stream is compared as it stands, and breaks nothing.
+    // Bytes that are not a gzip stream are compared unchanged, and break nothing.
     for (const broken of [stream.subarray(0, 12), anew(0x20, 0), anew(0x04, 0), Buffer.from([0x1f, 0x8b]), Buffer.alloc(0)])
       assert.equal(await compare(gateway, [stream, gzip], [broken]), "idempotency_error");
     assert.equal(await compare(gateway, [anew(0x20, 1), gzip], [anew(0x20, 2)]), "idempotency_error");
@@ -125,8 +125,8 @@ describe("the same request", () => {
     const key = newKey();
     assert.equal((await gateway.post(`${path}?to=alice`, key)).status, 201);
     for (const query of ["?to=mallory", "", "?to=alice&x=1", "?to=Alice", "?to=%61lice"]) {
-      const answer = await gateway.post(path + query, key);
-      assert.deepEqual([answer.status, answer.json.type], [400, "idempotency_error"], query);
+      const response = await gateway.post(path + query, key);
+      assert.deepEqual([response.status, response.json.type], [400, "idempotency_error"], query);
     }
     assert.ok((await gateway.post(`${path}?to=alice`, key)).replayed);
     assert.equal(gateway.hits(path), 1);
@@ -143,9 +143,9 @@ describe("the same request", () => {
       ["PATCH", path],
       ["DELETE", path],
     ]) {
-      const answer = await gateway.call(method, target, { key, body: { a: 1 } });
+      const response = await gateway.call(method, target, { key, body: { a: 1 } });
       assert.deepEqual(
-        [answer.status, answer.json.type, answer.state],
+        [response.status, response.json.type, response.state],
         [400, "idempotency_error", "completed"],
         method + target,
       );
@@ -277,7 +277,7 @@ describe("FINGERPRINT_IGNORE", () => {
   );
   after(() => gateway.dispose());
 
-  test("what a route leaves out may differ, and all else may not", async () => {
+  test("members that a route leaves out may differ, and nothing else may", async () => {
     const body = (nonce, at, amount) => [JSON.stringify({ nonce, meta: { "sent/at": at, who: "me" }, amount })];
     assert.equal(await compare(gateway, body(1, 1, 5), body(2, 2, 5)), "replayed");
     assert.equal(await compare(gateway, body(1, 1, 5), body(1, 1, 6)), "idempotency_error");
@@ -335,12 +335,12 @@ test("a rotated FINGERPRINT_SECRET keeps old keys as long as it is listed, and t
     });
     await run({ FINGERPRINT_SECRET: "k2:second-secret" }, async (post, gateway) => {
       for (const body of [{ a: 1 }, { a: 2 }]) {
-        const answer = await post(keys.old, body);
+        const response = await post(keys.old, body);
         assert.deepEqual(
-          [answer.status, answer.json.type, answer.state],
+          [response.status, response.json.type, response.state],
           [409, "idempotency_not_replayable", "completed"],
         );
-        assert.equal(answer.json.http_status, 404, "what it was answered with");
+        assert.equal(response.json.http_status, 404, "the status of its response");
       }
       assert.ok((await post(keys.fresh)).replayed);
       assert.ok((await post(keys.plain)).replayed);

@@ -1,4 +1,4 @@
-// What the origin is told about a request besides the request, and where the links in its responses lead.
+// The headers that the gateway adds to a forwarded request, and where the links in the origin's responses lead.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { exchange } from "../fixtures/client.mjs";
@@ -12,9 +12,9 @@ describe("the origin", () => {
   });
   after(() => gateway.dispose());
 
-  const told = ({ headers }) => [headers["x-forwarded-host"], headers["x-forwarded-proto"], headers.forwarded];
+  const forwardedHeaders = ({ headers }) => [headers["x-forwarded-host"], headers["x-forwarded-proto"], headers.forwarded];
 
-  test("hears by which host and scheme the request came, and believes no caller about it", async () => {
+  test("gets the host and scheme of the request from the gateway, never from the caller", async () => {
     const lies = [
       ["X-Forwarded-Host", "evil.example"],
       ["X_Forwarded_Host", "evil.example"],
@@ -31,8 +31,8 @@ describe("the origin", () => {
         const path = gateway.route();
         await exchange(url, { method, path, headers: [["X-Api-Key", apiKey], ...headers, ...lies] });
         const seen = gateway.origin.last(path);
-        // The simulator stands before workerd and asks it under a host of its own.
-        const [host, proto, forwarded] = told(seen);
+        // The simulator is in front of workerd and calls it under a host of its own.
+        const [host, proto, forwarded] = forwardedHeaders(seen);
         if (url === urls.workerd) assert.equal(host, new URL(url).host);
         assert.match(host, /^(127\.0\.0\.1|localhost)(:\d+)?$/);
         assert.deepEqual([proto, forwarded], ["http", `host="${host}";proto=http`]);
@@ -47,8 +47,8 @@ describe("the origin", () => {
       for (const key of [[["Idempotency-Key", newKey()]], []]) {
         const path = gateway.route();
         const pairs = [["X-Api-Key", apiKey], ...key, ["Expect", "100-continue"], ["Content-Length", 2], ["Connection", "close"]];
-        const answer = await sendRaw(url, Buffer.concat([head("POST", path, pairs), Buffer.from("{}")]));
-        assert.match(answer.text, /HTTP\/1\.1 201 /);
+        const response = await sendRaw(url, Buffer.concat([head("POST", path, pairs), Buffer.from("{}")]));
+        assert.match(response.text, /HTTP\/1\.1 201 /);
         const seen = gateway.origin.last(path);
         assert.deepEqual([seen.headers.expect, seen.body.toString()], [undefined, "{}"]);
       }
@@ -82,7 +82,7 @@ describe("a link in a response", () => {
       const gateway = await startGateway({ upstream: origin.url + base, more: { unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }] } });
       const url = (await gateway.worker.runtime.unsafeGetDirectURL()).href.replace(/\/$/, "");
       const { host } = new URL(origin.url);
-      // What the origin says, and what the caller gets; `undefined` is what it said.
+      // The link that the origin sends, and the link that the caller gets; `undefined` means the same.
       const links = [
         [`${origin.url}${base}/v1/x/7?a=b#c`, `${url}/v1/x/7?a=b#c`],
         [`HTTP://${host}${base}/v1/x/7`, `${url}/v1/x/7`],
@@ -106,8 +106,8 @@ describe("a link in a response", () => {
             origin.route(() => ({ status, headers: { Location: said, "Content-Location": said } }), base + path);
             const key = newKey();
             for (const [method, headers] of [["POST", [["Idempotency-Key", key]]], ["POST", [["Idempotency-Key", key]]], ["POST", []], ["GET", []]]) {
-              const answer = await exchange(url, { method, path, headers: [["X-Api-Key", apiKey], ...headers] });
-              assert.deepEqual([answer.status, answer.get("Location"), answer.get("Content-Location")], [status, wanted, wanted], said);
+              const response = await exchange(url, { method, path, headers: [["X-Api-Key", apiKey], ...headers] });
+              assert.deepEqual([response.status, response.get("Location"), response.get("Content-Location")], [status, wanted, wanted], said);
             }
           }
         }
@@ -120,8 +120,8 @@ describe("a link in a response", () => {
         // Who follows it comes back here, where the key counts.
         const at = new URL(first.get("Location"));
         for (const replayed of [false, true]) {
-          const answer = await exchange(at.origin, { method: "POST", path: at.pathname, headers: [["X-Api-Key", apiKey], ["Idempotency-Key", key]] });
-          assert.deepEqual([answer.status, answer.replayed], [201, replayed]);
+          const response = await exchange(at.origin, { method: "POST", path: at.pathname, headers: [["X-Api-Key", apiKey], ["Idempotency-Key", key]] });
+          assert.deepEqual([response.status, response.replayed], [201, replayed]);
         }
         assert.equal(origin.hits(base + path), 1);
       } finally {

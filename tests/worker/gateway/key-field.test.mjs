@@ -24,9 +24,9 @@ function parts(fields, boundary = "----WebKitFormBoundaryAaB03x") {
 }
 
 /** Fails unless it is a 400 of this message. */
-function refused(answer, message, what) {
-  assert.deepEqual([answer.status, answer.json.type], [400, "invalid_request_error"], what ?? answer.text);
-  assert.match(answer.json.message, message, what);
+function refused(response, message, what) {
+  assert.deepEqual([response.status, response.json.type], [400, "invalid_request_error"], what ?? response.text);
+  assert.match(response.json.message, message, what);
 }
 
 describe("a key in a form's field", () => {
@@ -48,8 +48,8 @@ describe("a key in a form's field", () => {
   /** What reached the origin last: body, key, attempt and length. */
   const seen = (path) => {
     const { body, headers } = gateway.origin.last(path);
-    const told = ["idempotency-key", "idempotency-attempt", "content-length", "content-type"].map((name) => headers[name]);
-    return [body.toString(), ...told];
+    const values = ["idempotency-key", "idempotency-attempt", "content-length", "content-type"].map((name) => headers[name]);
+    return [body.toString(), ...values];
   };
 
   test("is executed once and replayed, and the origin gets the key in the header alone", async () => {
@@ -128,8 +128,8 @@ describe("a key in a form's field", () => {
     const [body, { headers }] = keyed(newKey(), ["amount", "10"]);
     const browser = [...headers, ["Cookie", "theme=dark; sid=s-1"], ["Sec-Fetch-Mode", "navigate"], ["Accept", "text/html"]];
     for (const replayed of [false, true]) {
-      const answer = await gateway.post(path, undefined, body, { as: null, headers: browser });
-      assert.deepEqual([answer.status, answer.get("Location"), answer.replayed], [303, "/thanks", replayed]);
+      const response = await gateway.post(path, undefined, body, { as: null, headers: browser });
+      assert.deepEqual([response.status, response.get("Location"), response.replayed], [303, "/thanks", replayed]);
     }
     const stranger = await gateway.post(path, undefined, body, { as: null, headers });
     assert.deepEqual([stranger.status, stranger.json.type], [401, "authentication_error"]);
@@ -140,8 +140,8 @@ describe("a key in a form's field", () => {
     const path = gateway.route();
     const put = ([body, more]) => gateway.call("PUT", path, { body, ...more });
     for (const form of [pairs(["a", "1"]), parts([["a", "1"]]), pairs(), raw(`a=${FIELD}`), raw(FIELD.toUpperCase())]) {
-      const answer = await put(form);
-      assert.deepEqual([answer.status, answer.json.type], [400, "idempotency_key_missing"]);
+      const response = await put(form);
+      assert.deepEqual([response.status, response.json.type], [400, "idempotency_key_missing"]);
     }
     assert.equal(gateway.hits(path), 0);
     assert.equal((await put(keyed(newKey(), ["a", "1"]))).status, 201);
@@ -161,8 +161,8 @@ describe("a key in a form's field", () => {
     ]) {
       const path = gateway.route();
       for (let time = 0; time < 2; time++) {
-        const answer = await gateway.post(path + query, undefined, body, more);
-        assert.deepEqual([answer.status, answer.replayed, answer.state], [201, false, undefined], more.headers.join());
+        const response = await gateway.post(path + query, undefined, body, more);
+        assert.deepEqual([response.status, response.replayed, response.state], [201, false, undefined], more.headers.join());
       }
       assert.ok(gateway.origin.last(path).body.equals(Buffer.from(body)));
       assert.equal(gateway.origin.last(path).headers["idempotency-key"], undefined);
@@ -185,8 +185,8 @@ describe("a key in a form's field", () => {
     ]) {
       for (const chunked of [false, true]) {
         const path = gateway.route();
-        const answer = await gateway.post(path, undefined, body, { ...more, chunked });
-        assert.deepEqual([answer.status, answer.state], [201, undefined], String(body));
+        const response = await gateway.post(path, undefined, body, { ...more, chunked });
+        assert.deepEqual([response.status, response.state], [201, undefined], String(body));
         const sent = gateway.origin.last(path);
         assert.ok(sent.body.equals(Buffer.from(body)), String(body));
         assert.equal(sent.headers["content-type"], more.headers[0][1]);
@@ -254,8 +254,8 @@ describe("a key in a form's field", () => {
     }
     assert.equal(gateway.hits(path), 0);
     for (const form of [raw(`${FIELD}[]=k`), raw(`x${FIELD}=k`), raw(`%2569dempotency_key=k`), named(`name="${FIELD}s"`)]) {
-      const answer = await post(path, form);
-      assert.deepEqual([answer.status, answer.state], [201, undefined], form[0]);
+      const response = await post(path, form);
+      assert.deepEqual([response.status, response.state], [201, undefined], form[0]);
     }
   });
 
@@ -265,8 +265,8 @@ describe("a key in a form's field", () => {
     const [body, { headers }] = keyed(key, ["a", "1"]);
     const origin = ["Origin", "https://shop.example"];
     for (const replayed of [false, true]) {
-      const answer = await gateway.post(path, undefined, body, { headers: [...headers, origin] });
-      assert.deepEqual([answer.replayed, answer.get("Access-Control-Allow-Origin")], [replayed, origin[1]]);
+      const response = await gateway.post(path, undefined, body, { headers: [...headers, origin] });
+      assert.deepEqual([response.replayed, response.get("Access-Control-Allow-Origin")], [replayed, origin[1]]);
     }
     const twice = await gateway.post(path, undefined, `${body}&${body}`, { headers: [...headers, origin] });
     assert.deepEqual([twice.status, twice.get("Access-Control-Allow-Origin")], [400, origin[1]]);
@@ -275,7 +275,7 @@ describe("a key in a form's field", () => {
     assert.equal((await gateway.status(key)).state, "completed");
   });
 
-  test("what would tell the origin another request is refused as with a header", async () => {
+  test("a form that could mean another request to the origin is refused, as with a header", async () => {
     const path = gateway.route();
     const [body, { headers }] = keyed(newKey());
     const override = [...headers, ["X-HTTP-Method-Override", "DELETE"]];
@@ -318,8 +318,8 @@ test("without KEY_FIELD a field is a field", async () => {
   try {
     const path = gateway.route();
     for (const [body, more] of [keyed("k"), raw(`${FIELD}=k&${FIELD}=`), parts([[FIELD, "k"]])]) {
-      const answer = await gateway.post(path, undefined, body, more);
-      assert.deepEqual([answer.status, answer.state], [201, undefined]);
+      const response = await gateway.post(path, undefined, body, more);
+      assert.deepEqual([response.status, response.state], [201, undefined]);
       assert.equal(gateway.origin.last(path).body.toString(), body);
       assert.equal(gateway.origin.last(path).headers["idempotency-key"], undefined);
     }

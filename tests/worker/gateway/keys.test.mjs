@@ -48,9 +48,9 @@ describe("the Idempotency-Key header", () => {
     assert.equal(gateway.origin.last(path).headers["idempotency-key"], longest);
     assert.equal(gateway.hits(path), 1);
     for (const key of [`${longest}x`, "x".repeat(2000)]) {
-      const answer = await gateway.post(path, key);
-      assert.deepEqual([answer.status, answer.json.type], [400, "invalid_request_error"]);
-      assert.match(answer.json.message, /255/);
+      const response = await gateway.post(path, key);
+      assert.deepEqual([response.status, response.json.type], [400, "invalid_request_error"]);
+      assert.match(response.json.message, /255/);
     }
     // The longest key of the longest credential is stored all the same: the name of a record is a hash.
     const as = "x".repeat(4000);
@@ -144,12 +144,12 @@ describe("KEY_REQUIRED", () => {
 
   test("a write on such a route without a key is refused before the origin", async () => {
     const path = gateway.route();
-    const answer = await gateway.post(path);
+    const response = await gateway.post(path);
     assert.deepEqual(
-      [answer.status, answer.json.type, answer.json.code],
+      [response.status, response.json.type, response.json.code],
       [400, "idempotency_key_missing", "idempotency_key_missing"],
     );
-    assert.match(answer.json.message, /Idempotency-Key/);
+    assert.match(response.json.message, /Idempotency-Key/);
     assert.equal(gateway.hits(path), 0);
     assert.equal((await gateway.post(path, newKey())).status, 201);
     assert.equal((await gateway.call("DELETE", "/strict/x/now")).status, 400);

@@ -1,4 +1,4 @@
-// A body that stands still or breaks off: 408, wherever it was to be read, and nothing that could be taken for a
+// A body that stalls or breaks off: 408, wherever it was to be read, and nothing that could be taken for a
 // refusal of the request.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -10,8 +10,8 @@ const secret = newSecret();
 const form = ["Content-Type", "application/x-www-form-urlencoded"];
 const credential = ["X-Api-Key", apiKey];
 
-/** The head of an answer, and its body in JSON. */
-async function answerTo(socket) {
+/** The head of a response, and its body in JSON. */
+async function responseTo(socket) {
   let text = "";
   for await (const data of socket) {
     text += data.toString("latin1");
@@ -36,9 +36,9 @@ describe("a body that does not come to its end", () => {
   async function late(path, headers, sent = '{"a":') {
     const bytes = Buffer.concat([head("POST", path, [...headers, ["Content-Length", "100"]]), Buffer.from(sent)]);
     const socket = await startRaw(gateway.url, bytes);
-    const answer = await answerTo(socket);
+    const response = await responseTo(socket);
     socket.destroy();
-    return answer;
+    return response;
   }
 
   test("is a 408 that asks for the same request again, and says that nothing is known", async () => {
@@ -56,12 +56,12 @@ describe("a body that does not come to its end", () => {
       late("/webhooks/shop", signed),
       late("/_oncekey/key/settle", [credential, admin, ["Idempotency-Key", newKey()]]),
     ]);
-    for (const [at, answer] of all.entries()) {
-      assert.deepEqual([answer.status, answer.json.code], [408, "api_connection_error"], `${at}`);
-      assert.equal(answer.json.error.code, "api_connection_error");
-      assert.equal(answer.get("X-Should-Retry"), "true");
+    for (const [at, response] of all.entries()) {
+      assert.deepEqual([response.status, response.json.code], [408, "api_connection_error"], `${at}`);
+      assert.equal(response.json.error.code, "api_connection_error");
+      assert.equal(response.get("X-Should-Retry"), "true");
     }
-    assert.deepEqual(all.map((answer) => answer.get("Idempotency-State")), ["absent", "absent", "absent", undefined, undefined, undefined]);
+    assert.deepEqual(all.map((response) => response.get("Idempotency-State")), ["absent", "absent", "absent", undefined, undefined, undefined]);
     assert.equal(gateway.hits(path), 0);
     assert.equal((await gateway.post(path, key)).status, 201, "and the same key goes on");
   });

@@ -41,10 +41,10 @@ describe("a lease of six seconds, with UNKNOWN_OUTCOME=retry", { concurrency: tr
   /** Sends a request whose renewals do not arrive, and waits until its lease has died at the origin. */
   async function loseLease(path, key, slow) {
     await gateway.faults(key, { op: "renew", fault: "refuse", times: 1000 });
-    const answer = gateway.post(path, key);
+    const response = gateway.post(path, key);
     await slow.reached;
     await eventually(async () => assert.equal((await gateway.status(key)).state, "unknown"));
-    return { answer };
+    return { response };
   }
 
   test("faults 6, 8: soon after an attempt is gone a retry may run", async () => {
@@ -52,29 +52,29 @@ describe("a lease of six seconds, with UNKNOWN_OUTCOME=retry", { concurrency: tr
     const path = gateway.route(inTurn(slow, created));
     const key = newKey();
     const begun = Date.now();
-    const { answer } = await loseLease(path, key, slow);
+    const { response } = await loseLease(path, key, slow);
     assert.ok(Date.now() - begun >= 5900, "not before the lease has died");
     const second = await gateway.post(path, key);
     assert.deepEqual([second.status, second.state, gateway.hits(path)], [201, "completed", 2]);
     assert.equal(gateway.origin.last(path).headers["idempotency-attempt"], "2");
     slow.open();
-    // The overtaken attempt's caller gets what stands, never its own copy.
-    assert.deepEqual([(await answer).text, (await answer).replayed], [second.text, true]);
+    // The overtaken attempt's caller gets the current state, never its own copy.
+    assert.deepEqual([(await response).text, (await response).replayed], [second.text, true]);
     assert.equal((await gateway.post(path, key)).text, second.text);
   });
 
   for (const ending of [429, 500, 422]) {
-    test(`fault 5: an overtaken attempt that ends with ${ending} does not free the key of the one that overtook it`, async () => {
+    test(`fault 5: an overtaken attempt that ends with ${ending} does not free the key of the attempt that overtook it`, async () => {
       const [slow, other] = [gated(inTurn(ending)), gated()];
       const path = gateway.route(inTurn(slow, other, created));
       const key = newKey();
-      const { answer: first } = await loseLease(path, key, slow);
+      const { response: first } = await loseLease(path, key, slow);
       const second = gateway.post(path, key);
       await other.reached;
       await gateway.faults(key);
       slow.open();
-      const told = await first;
-      assert.deepEqual([told.status, told.json.type, told.state], [409, "idempotency_in_progress", "in_progress"]);
+      const response = await first;
+      assert.deepEqual([response.status, response.json.type, response.state], [409, "idempotency_in_progress", "in_progress"]);
       assert.equal((await gateway.post(path, key)).json.type, "idempotency_in_progress");
       other.open();
       assert.deepEqual([(await second).status, (await second).replayed], [201, false]);
@@ -83,24 +83,24 @@ describe("a lease of six seconds, with UNKNOWN_OUTCOME=retry", { concurrency: tr
     });
   }
 
-  test("the first success of an overtaken attempt is the key's answer, for both callers", async () => {
+  test("the first success of an overtaken attempt is the key's response, for both callers", async () => {
     const [slow, other] = [gated(), gated()];
     const path = gateway.route(inTurn(slow, other, created));
     const key = newKey();
-    const { answer: first } = await loseLease(path, key, slow);
+    const { response: first } = await loseLease(path, key, slow);
     const second = gateway.post(path, key);
     await other.reached;
     await gateway.faults(key);
     slow.open();
-    const told = await first;
-    assert.deepEqual([told.status, told.state, told.replayed], [201, "completed", false]);
+    const result = await first;
+    assert.deepEqual([result.status, result.state, result.replayed], [201, "completed", false]);
     other.open();
-    for (const answer of [await second, await gateway.post(path, key)])
-      assert.deepEqual([answer.text, answer.replayed], [told.text, true]);
+    for (const response of [await second, await gateway.post(path, key)])
+      assert.deepEqual([response.text, response.replayed], [result.text, true]);
     assert.equal(gateway.hits(path), 2);
   });
 
-  test("an answer that takes long to store keeps its lease", async () => {
+  test("a response that takes long to store keeps its lease", async () => {
     const path = gateway.route();
     const key = newKey();
     await gateway.faults(key, { op: "complete", fault: "hang", times: 3 });
@@ -148,7 +148,7 @@ describe("with UNKNOWN_OUTCOME=hold and a lease of four seconds", () => {
   before(async () => (holding = await startGateway({ faults: true, vars: { LEASE_SECONDS: "4" } })));
   after(() => holding.dispose());
 
-  test("fault 6: nothing runs after a dead lease, and a late success still becomes the answer", async () => {
+  test("fault 6: nothing runs after a dead lease, and a late success still becomes the response", async () => {
     const slow = gated();
     const path = holding.route(slow);
     const key = newKey();
@@ -177,7 +177,7 @@ describe("with UNKNOWN_OUTCOME=hold and a lease of four seconds", () => {
   });
 });
 
-test("faults 6, 13: a power cut loses no answer, and a request that it cut is found out again", async () => {
+test("faults 6, 13: a power cut loses no response, and the outcome of a request that it cut is resolved", async () => {
   const state = mkdtempSync(join(tmpdir(), "oncekey-test-"));
   const vars = { LEASE_SECONDS: "6", UNKNOWN_OUTCOME: "retry" };
   const [done, cut] = [newKey(), newKey()];

@@ -1,5 +1,5 @@
 // How long the origin may take: a limit for keyed writes, from when it has the request; none for anything else. And
-// what a caller is told that gets no response.
+// what a caller gets when there is no response.
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { createServer } from "node:http";
@@ -20,8 +20,8 @@ describe("the origin's time", () => {
   test("has no limit for reads and writes without a key", async () => {
     const path = gateway.route(slow);
     const calls = [["GET", {}], ["GET", { key: newKey() }], ["POST", {}], ["POST", { body: { a: 1 } }], ["DELETE", {}]];
-    const answers = await Promise.all(calls.map(([method, more]) => gateway.call(method, path, more)));
-    assert.deepEqual(answers.map(({ status }) => status), calls.map(() => 201));
+    const responses = await Promise.all(calls.map(([method, more]) => gateway.call(method, path, more)));
+    assert.deepEqual(responses.map(({ status }) => status), calls.map(() => 201));
   });
 
   test("does not end a stream of events", async () => {
@@ -39,8 +39,8 @@ describe("the origin's time", () => {
   test("does not run while a caller without a key uploads", async () => {
     const path = gateway.route();
     const socket = connect(Number(new URL(gateway.url).port), "127.0.0.1");
-    let told = "";
-    socket.on("data", (data) => (told += data));
+    let received = "";
+    socket.on("data", (data) => (received += data));
     const ended = new Promise((resolve) => socket.on("close", resolve));
     socket.write(head("POST", path, [["X-Api-Key", apiKey], ["Content-Length", 5], ["Connection", "close"]]));
     for (const byte of "12345") {
@@ -48,20 +48,20 @@ describe("the origin's time", () => {
       socket.write(byte);
     }
     await ended;
-    assert.match(told, /^HTTP\/1\.1 201 /);
+    assert.match(received, /^HTTP\/1\.1 201 /);
     assert.equal(gateway.origin.last(path).body.toString(), "12345");
   });
 
   test("is limited for a write with a key, which is then held", async () => {
     const path = gateway.route(gated());
     for (const more of [{ key: newKey() }, { key: newKey(), body: "x".repeat(200_000) }]) {
-      const answer = await gateway.call("POST", path, more);
-      assert.deepEqual([answer.status, answer.state], [504, "unknown"]);
-      assert.match(answer.json.message, /not be executed again until its outcome is settled/);
+      const response = await gateway.call("POST", path, more);
+      assert.deepEqual([response.status, response.state], [504, "unknown"]);
+      assert.match(response.json.message, /not be executed again until its outcome is settled/);
     }
   });
 
-  test("what a caller is told to do fits its request", async () => {
+  test("the error says what to do about this request", async () => {
     const broken = gateway.route(cut);
     const read = await gateway.get(broken);
     assert.deepEqual([read.status, read.json.code], [502, "api_connection_error"]);
@@ -75,7 +75,7 @@ describe("the origin's time", () => {
 });
 
 for (const [settings, words] of [[{ UNKNOWN_OUTCOME: "retry" }, /Retry with the same idempotency key/], [{ CONNECT_FAILURE: "released" }, /was not executed\. Retry/]]) {
-  test(`what a caller is told with ${Object.entries(settings)}`, async () => {
+  test(`the error that a caller gets with ${Object.entries(settings)}`, async () => {
     const gateway = await startGateway({ vars: settings });
     try {
       assert.match((await gateway.post(gateway.route(cut), newKey())).json.message, words);
@@ -109,8 +109,8 @@ test("the origin's time begins when it has the request, however slowly it takes 
     const headers = [["X-Api-Key", apiKey], ["Idempotency-Key", key], ["Content-Type", "application/octet-stream"]];
     const body = Buffer.alloc(size, "x");
     for (const replayed of [false, true]) {
-      const answer = await exchange(worker.url, { method: "POST", path: "/x", headers, body });
-      assert.deepEqual([answer.status, answer.state, answer.replayed], [201, "completed", replayed], answer.text);
+      const response = await exchange(worker.url, { method: "POST", path: "/x", headers, body });
+      assert.deepEqual([response.status, response.state, response.replayed], [201, "completed", replayed], response.text);
     }
     assert.equal(got, size);
     assert.ok(took > limit, `it was to take longer than the limit: ${took} ms`);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { created, gated, newKey, recordName, startGateway } from "../fixtures/support.mjs";
 
-const tally = (answers) => answers.reduce((sum, { status }) => ({ ...sum, [status]: (sum[status] ?? 0) + 1 }), {});
+const tally = (responses) => responses.reduce((sum, { status }) => ({ ...sum, [status]: (sum[status] ?? 0) + 1 }), {});
 
 describe("requests at the same time", () => {
   let gateway;
@@ -39,15 +39,15 @@ describe("requests at the same time", () => {
       all.forEach((one) => one.finally(() => --waiting === 0 && resolve()).catch(() => {})),
     );
     handler.open();
-    const answers = await Promise.all(all);
-    const first = answers.filter(({ status, replayed }) => status === 201 && !replayed);
+    const responses = await Promise.all(all);
+    const first = responses.filter(({ status, replayed }) => status === 201 && !replayed);
     assert.equal(first.length, 1);
-    assert.ok(answers.every(({ status }) => status === 201 || status === 409));
-    assert.ok(answers.filter(({ status }) => status === 409).length >= 200);
+    assert.ok(responses.every(({ status }) => status === 201 || status === 409));
+    assert.ok(responses.filter(({ status }) => status === 409).length >= 200);
     assert.equal(gateway.hits(path), 1);
     assert.deepEqual((await gateway.status(key)).attempts, 1);
     const later = await gateway.post(path, key);
-    assert.deepEqual([later.replayed, later.text], [true, answers.find((one) => one.status === 201).text]);
+    assert.deepEqual([later.replayed, later.text], [true, responses.find((one) => one.status === 201).text]);
   });
 
   test("fault 3: another body while the first is in progress is a mismatch", async () => {
@@ -63,36 +63,36 @@ describe("requests at the same time", () => {
     assert.equal(gateway.hits(path), 1);
   });
 
-  test("fault 4: whoever comes when the first has just ended gets its answer", async () => {
+  test("fault 4: a caller that comes when the first attempt has just ended gets its response", async () => {
     const path = gateway.route(created);
     for (let round = 0; round < 20; round++) {
       const key = newKey();
       const first = await gateway.post(path, key);
       const rest = await Promise.all(Array.from({ length: 5 }, () => gateway.post(path, key)));
-      for (const answer of rest) assert.deepEqual([answer.replayed, answer.text], [true, first.text]);
+      for (const response of rest) assert.deepEqual([response.replayed, response.text], [true, first.text]);
       assert.equal(gateway.hits(path), round + 1);
     }
   });
 
-  test("fault 4: a steady stream of requests over the end of the first sees 409 and then only its answer", async () => {
+  test("fault 4: a steady stream of requests over the end of the first sees 409 and then only its response", async () => {
     const handler = gated();
     const path = gateway.route(handler);
     const key = newKey();
     const first = gateway.post(path, key);
     await handler.reached;
-    const answers = [];
+    const responses = [];
     const ask = async () => {
       for (let count = 0; count < 20; count++) {
-        answers.push(await gateway.post(path, key));
-        if (answers.length === 10) handler.open();
+        responses.push(await gateway.post(path, key));
+        if (responses.length === 10) handler.open();
       }
     };
     await Promise.all([ask(), ask(), ask()]);
     const { text } = await first;
     assert.equal(gateway.hits(path), 1);
-    for (const answer of answers)
-      assert.ok(answer.status === 409 || (answer.replayed && answer.text === text), `${answer.status}`);
-    assert.ok(answers.at(-1).replayed);
+    for (const response of responses)
+      assert.ok(response.status === 409 || (response.replayed && response.text === text), `${response.status}`);
+    assert.ok(responses.at(-1).replayed);
   });
 
   test("no key waits for another key's origin call, not even one of the same shard", async () => {

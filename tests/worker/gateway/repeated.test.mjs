@@ -1,6 +1,6 @@
 // A connection to the origin that breaks under a request: whatever the platform would send again by itself, a keyed
 // write or an event reaches the origin once. The origin is a raw socket: it answers the first request of a connection,
-// reads the second one whole, and breaks the connection without an answer.
+// reads the second one whole, and breaks the connection without a response.
 import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import { after, before, describe, test } from "node:test";
@@ -72,8 +72,8 @@ describe("a connection to the origin that breaks", () => {
   async function sent(url, method, { headers = [], path = `/o/${++count}`, ...more } = {}) {
     // The request before: it leaves an open connection.
     await exchange(url, { method: "GET", path: `/warm/${++count}`, headers: [["X-Api-Key", apiKey]] });
-    const answer = await exchange(url, { method, path, ...more, headers: [["X-Api-Key", apiKey], ...headers] });
-    return { answer, seen: origin.at(path) };
+    const response = await exchange(url, { method, path, ...more, headers: [["X-Api-Key", apiKey], ...headers] });
+    return { response, seen: origin.at(path) };
   }
 
   const form = [["Content-Type", "application/x-www-form-urlencoded"]];
@@ -83,9 +83,9 @@ describe("a connection to the origin that breaks", () => {
         origin.end = end;
         for (const [way, url] of Object.entries(urls)) {
           for (const chunked of [false, true]) {
-            const { answer, seen } = await sent(url, method, { headers: [["Idempotency-Key", newKey()]], chunked });
+            const { response, seen } = await sent(url, method, { headers: [["Idempotency-Key", newKey()]], chunked });
             assert.equal(seen.length, 1, `${way}: executions`);
-            assert.deepEqual([answer.status, answer.state], [502, "unknown"], way);
+            assert.deepEqual([response.status, response.state], [502, "unknown"], way);
             assert.match(seen[0].headers["idempotency-key"] ?? "", /./);
             assert.equal(seen[0].headers["idempotency-attempt"], "1");
             // One framing, and no bytes in it.
@@ -116,8 +116,8 @@ describe("a connection to the origin that breaks", () => {
       const json = [["Content-Type", "application/json"]];
       for (const url of Object.values(urls)) {
         for (const method of ["PUT", "DELETE"]) {
-          const number = { path: `/n/${++count}`, body: `{"no":"A-${++count}"}`, headers: json };
-          assert.equal((await sent(url, method, number)).seen.length, 1, `${method} by its business key`);
+          const businessKey = { path: `/n/${++count}`, body: `{"no":"A-${++count}"}`, headers: json };
+          assert.equal((await sent(url, method, businessKey)).seen.length, 1, `${method} by its business key`);
           const keyed = { body: "{}", headers: [...json, ["Idempotency-Key", newKey()]] };
           assert.equal((await sent(url, method, keyed)).seen.length, 1, `${method} with a body`);
         }
@@ -130,18 +130,18 @@ describe("a connection to the origin that breaks", () => {
         for (const body of ["", "{}"]) {
           await exchange(url, { method: "GET", path: `/warm/${++count}`, headers: [["X-Api-Key", apiKey]] });
           const before = origin.at("/webhooks/s0").length;
-          const answer = await deliver({ url }, "s0", { body });
-          assert.equal(answer.status, 502);
+          const response = await deliver({ url }, "s0", { body });
+          assert.equal(response.status, 502);
           assert.equal(origin.at("/webhooks/s0").length - before, 1);
         }
       }
     });
   }
 
-  test("is one that was reused: the platform does repeat what nobody has a key for", async () => {
+  test("is a reused connection: without a key, the platform repeats the request", async () => {
     // Should this change, the tests above prove nothing any more.
     origin.end = "reset";
-    const { answer, seen } = await sent(urls.workerd, "DELETE");
-    assert.deepEqual([seen.length, answer.status], [2, 201]);
+    const { response, seen } = await sent(urls.workerd, "DELETE");
+    assert.deepEqual([seen.length, response.status], [2, 201]);
   });
 });

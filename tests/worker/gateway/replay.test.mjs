@@ -1,4 +1,4 @@
-// The first answer of a key is given again, byte for byte, and the origin is called once.
+// The first response of a key is replayed byte for byte, and the origin is called once.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { apiKey, created, eventually, inTurn, newKey, startGateway } from "../fixtures/support.mjs";
@@ -8,7 +8,7 @@ describe("a keyed write behind an upstream", () => {
   before(async () => (gateway = await startGateway()));
   after(() => gateway.dispose());
 
-  test("a retry gets the first answer and the origin is called once", async () => {
+  test("a retry gets the first response and the origin is called once", async () => {
     const path = gateway.route();
     for (const method of ["POST", "PUT", "PATCH", "DELETE"]) {
       const key = newKey();
@@ -22,11 +22,11 @@ describe("a keyed write behind an upstream", () => {
     assert.equal(gateway.hits(path), 4);
   });
 
-  test("an answer tells until when it is kept, first and replayed alike", async () => {
+  test("a first response and its replay say until when the response is kept", async () => {
     const path = gateway.route();
     const key = newKey();
-    const answers = [await gateway.post(path, key), await gateway.post(path, key)];
-    const [expires, again] = answers.map((answer) => answer.get("Idempotency-Expires"));
+    const responses = [await gateway.post(path, key), await gateway.post(path, key)];
+    const [expires, again] = responses.map((response) => response.get("Idempotency-Expires"));
     assert.match(expires, /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/);
     assert.equal(again, expires);
     const left = (Date.parse(expires) - Date.now()) / 1000;
@@ -36,7 +36,7 @@ describe("a keyed write behind an upstream", () => {
   test("the origin sees the key, the attempt, a request id and the caller's credentials", async () => {
     const path = gateway.route();
     const key = newKey();
-    const answer = await gateway.post(
+    const response = await gateway.post(
       path,
       `"${key}"`,
       { a: 1 },
@@ -50,7 +50,7 @@ describe("a keyed write behind an upstream", () => {
     const { headers, body, method } = gateway.origin.last(path);
     assert.equal(headers["idempotency-key"], key, "the bare key");
     assert.equal(headers["idempotency-attempt"], "1", "whatever the caller claims");
-    assert.equal(headers["x-request-id"], answer.get("X-Request-Id"));
+    assert.equal(headers["x-request-id"], response.get("X-Request-Id"));
     assert.equal(headers["x-api-key"], apiKey);
     assert.equal(headers["x-custom"], "kept");
     assert.equal(headers["content-type"], "application/json");
@@ -88,9 +88,9 @@ describe("a keyed write behind an upstream", () => {
     const key = newKey();
     for (const method of ["GET", "HEAD", "OPTIONS"]) {
       for (const more of [{ key }, {}]) {
-        const answers = [await gateway.call(method, path, more), await gateway.call(method, path, more)];
+        const responses = [await gateway.call(method, path, more), await gateway.call(method, path, more)];
         assert.deepEqual(
-          answers.map((answer) => [answer.status, answer.replayed]),
+          responses.map((response) => [response.status, response.replayed]),
           [
             [201, false],
             [201, false],
@@ -102,8 +102,8 @@ describe("a keyed write behind an upstream", () => {
     assert.equal(gateway.origin.last(path).method, "OPTIONS");
     assert.equal((await gateway.get(path, { key })).get("Idempotency-State"), undefined);
     assert.equal(await gateway.status(key), undefined, "a read leaves no record");
-    const answers = [await gateway.post(path), await gateway.post(path)];
-    assert.notEqual(answers[0].text, answers[1].text);
+    const responses = [await gateway.post(path), await gateway.post(path)];
+    assert.notEqual(responses[0].text, responses[1].text);
     assert.equal(gateway.hits(path), 15);
     const passed = gateway.origin.last(path).headers;
     assert.deepEqual([passed["idempotency-key"], passed["idempotency-attempt"]], [undefined, undefined]);
@@ -173,7 +173,7 @@ describe("the built-in sandbox", () => {
   before(async () => (gateway = await startGateway({ upstream: undefined })));
   after(() => gateway.dispose());
 
-  test("the recipe: the same order twice, a changed field, the same number without a key", async () => {
+  test("the recipe: the same order twice, a changed field, the same business key without a key", async () => {
     const order = { out_trade_no: `ORDER_${newKey()}`, amount: 2990, currency: "USD", subject: "Pro" };
     const key = newKey();
     const [first, second] = [

@@ -20,14 +20,14 @@ describe("the replica", () => {
     return { path, key, first };
   }
 
-  function isReplay(answer, first) {
-    assert.deepEqual([answer.status, answer.replayed, answer.state], [first.status, true, "completed"]);
-    assert.deepEqual(answer.body, first.body);
+  function isReplay(response, first) {
+    assert.deepEqual([response.status, response.replayed, response.state], [first.status, true, "completed"]);
+    assert.deepEqual(response.body, first.body);
     for (const name of ["X-Request-Id", "Idempotency-Expires", "Content-Type"])
-      assert.equal(answer.get(name), first.get(name), name);
+      assert.equal(response.get(name), first.get(name), name);
   }
 
-  test("an answer is copied once, after it was stored, and goes a minute before the object's", async () => {
+  test("a response is copied once, after it was stored, and expires a minute before the object's record", async () => {
     const { key, path } = await completed();
     await gateway.post(path, key);
     const puts = (await gateway.replica()).filter(({ name }) => name === `answer-1/${recordName(key)}`);
@@ -42,9 +42,9 @@ describe("the replica", () => {
       headers: { "Content-Type": "text/plain", Link: ["<a>", "<b>"] },
     }));
     await down(key);
-    const answer = await gateway.post(path, key);
-    isReplay(answer, first);
-    assert.equal(answer.get("Link"), "<a>, <b>");
+    const response = await gateway.post(path, key);
+    isReplay(response, first);
+    assert.equal(response.get("Link"), "<a>, <b>");
     const other = await gateway.post(path, key, { a: 2 });
     assert.deepEqual(
       [other.status, other.json.type],
@@ -54,7 +54,7 @@ describe("the replica", () => {
     assert.equal(gateway.hits(path), 1);
   });
 
-  test("while the store is slow the copy answers first", async () => {
+  test("while the store is slow the copy is returned first", async () => {
     const { key, path, first } = await completed();
     await gateway.faults(key, { op: "begin", fault: "slow", ms: 120_000, times: 1000 });
     const begins = async () => (await gateway.calls(key)).filter(({ op }) => op === "begin").length;
@@ -88,8 +88,8 @@ describe("the replica", () => {
       const path = gateway.route();
       const key = newKey();
       await gateway.faults(key, { op: "begin", fault: "slow", ms: 200, times: 2 });
-      const answers = await Promise.all([gateway.post(path, key), gateway.post(path, key)]);
-      assert.deepEqual(answers.map((answer) => answer.status).sort(), [201, 409]);
+      const responses = await Promise.all([gateway.post(path, key), gateway.post(path, key)]);
+      assert.deepEqual(responses.map((response) => response.status).sort(), [201, 409]);
       assert.equal(gateway.hits(path), 1);
     } finally {
       await gateway.replica("honest");
@@ -100,9 +100,9 @@ describe("the replica", () => {
     const path = gateway.route();
     const key = newKey();
     await down(key);
-    const answer = await gateway.post(path, key);
+    const response = await gateway.post(path, key);
     assert.deepEqual(
-      [answer.status, answer.json.type, answer.get("Retry-After"), answer.state],
+      [response.status, response.json.type, response.get("Retry-After"), response.state],
       [503, "api_connection_error", "1", "absent"],
     );
     assert.equal(gateway.hits(path), 0);
@@ -129,7 +129,7 @@ describe("the replica", () => {
     });
   }
 
-  test("only whole answers are copied", async () => {
+  test("only whole responses are copied", async () => {
     const endings = [
       429,
       500,
@@ -145,7 +145,7 @@ describe("the replica", () => {
     }
   });
 
-  test("what stands at a key's place and is no copy of it does not count", async () => {
+  test("a replica entry that is not a copy of the key does not count", async () => {
     const { key, path, first } = await completed();
     const copy = Buffer.from(await gateway.copy(key), "hex");
     copy[copy.length - 1] ^= 1;
@@ -159,7 +159,7 @@ describe("the replica", () => {
     assert.equal(gateway.hits(path), 1);
   });
 
-  test("a copy answers nobody of another scope", async () => {
+  test("a copy is never sent to another scope", async () => {
     const { key, path } = await completed();
     await gateway.faults(null, { op: "begin", fault: "refuse", times: 1000 });
     assert.equal((await gateway.post(path, key, { a: 1 }, { as: "somebody_else" })).status, 503);

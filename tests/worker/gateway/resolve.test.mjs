@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { merchant, order } from "../fixtures/merchant.mjs";
-import { isError, isReplayOf, newNumber, startNumbers } from "../fixtures/numbers.mjs";
+import { isError, isReplayOf, newBusinessKey, startBusinessKeys } from "../fixtures/numbers.mjs";
 import { apiKey, created, cut, eventually, inTurn, newKey, startWorker } from "../fixtures/support.mjs";
 
 const DAY = 86_400_000;
@@ -24,7 +24,7 @@ const FOUND = [
   ["a member whose name has to be escaped", "e", { body: '{"a/b":{",c":"x"}}' }],
   ["a 201 in another type of JSON", "o", { status: 201, body: '{"id":"x"}', headers: { "Content-Type": "application/hal+json" } }],
 ];
-/** Those that prove nothing, most of which say politely that there is none. */
+/** Responses that prove nothing. Most of them report "not found" with a 2xx. */
 const NOT_FOUND = [
   ["404", "o", { status: 404, body: '{"id":"x"}' }],
   ["401", "o", { status: 401, body: '{"id":"x"}' }],
@@ -56,10 +56,10 @@ const NOT_FOUND = [
   ["too large a response", "o", { body: `{"id":"${"x".repeat(3000)}"}` }],
   ["a cut connection", "o", cut],
 ];
-const script = (answer) => (typeof answer === "function" ? answer : () => ({ status: 200, headers: json, ...answer }));
+const script = (response) => (typeof response === "function" ? response : () => ({ status: 200, headers: json, ...response }));
 
 /** A request whose outcome is unknown, and the look-up for it. */
-async function unknown(gateway, lookUp, { no = newNumber(), as, folder = "o" } = {}) {
+async function unknown(gateway, lookUp, { no = newBusinessKey(), as, folder = "o" } = {}) {
   const path = gateway.origin.route(inTurn(500, created), `/${folder}/${newKey()}`);
   const find = gateway.route(script(lookUp));
   const body = { no, content: 1, find: find.slice(3) };
@@ -69,24 +69,24 @@ async function unknown(gateway, lookUp, { no = newNumber(), as, folder = "o" } =
   return { path, find, no, key, send };
 }
 
-for (const numbers of [true, false]) {
-  describe(numbers ? "with business numbers" : "with keys alone", () => {
+for (const withBusinessKeys of [true, false]) {
+  describe(withBusinessKeys ? "with business numbers" : "with keys alone", () => {
     let gateway;
     before(async () => {
-      const vars = { RESOLVE, MAX_REPLAY_BYTES: "2000", BUSINESS_KEYS: numbers ? "POST:/*:/no" : "none", SCOPE: "header:X-Api-Key" };
-      gateway = await startNumbers({ vars });
+      const vars = { RESOLVE, MAX_REPLAY_BYTES: "2000", BUSINESS_KEYS: withBusinessKeys ? "POST:/*:/no" : "none", SCOPE: "header:X-Api-Key" };
+      gateway = await startBusinessKeys({ vars });
     });
     after(() => gateway.dispose());
 
     for (const [what, folder, lookUp] of FOUND) {
-      test(`${what} is the answer of the key from then on`, async () => {
+      test(`${what} is the response of the key from then on`, async () => {
         const { path, find, key, send } = await unknown(gateway, lookUp, { folder });
         const found = await send(key);
         const { status = 200, headers = json } = lookUp;
         assert.deepEqual([found.status, found.text, found.replayed, found.state], [status, lookUp.body, true, "completed"]);
         assert.equal(found.get("Content-Type"), headers["Content-Type"]);
         isReplayOf(await send(key), found);
-        if (numbers) for (const other of [newKey(), null]) isReplayOf(await send(other), found);
+        if (withBusinessKeys) for (const other of [newKey(), null]) isReplayOf(await send(other), found);
         assert.deepEqual([gateway.hits(path), gateway.hits(find)], [1, 1], "it is asked once");
         const known = await gateway.status(key);
         assert.deepEqual([known.state, known.http_status], ["completed", status]);
@@ -101,7 +101,7 @@ for (const numbers of [true, false]) {
           // The platform itself repeats a read whose connection breaks.
           if (lookUp !== cut) assert.equal(gateway.hits(find), round, "once a request");
         }
-        if (numbers) {
+        if (withBusinessKeys) {
           isError(await send(newKey()), 409, "idempotency_outcome_unknown", "released");
           isError(await send(null), 409, "idempotency_outcome_unknown", "unknown");
         }
@@ -120,15 +120,15 @@ for (const numbers of [true, false]) {
       const { host, connection, "x-request-id": id, "accept-encoding": coding, ...rest } = asked.headers;
       assert.match(id, /^req_/);
       const known = { "x-api-key": apiKey, cookie: "sid=7", authorization: "Bearer me" };
-      // The gateway's own name, and two headers by which no cache may answer.
+      // The gateway's own name, and two headers by which no cache may respond.
       const own = ["forwarded", "x-forwarded-host", "x-forwarded-proto", "cache-control", "pragma"];
       for (const name of ["user-agent", "accept", "cf-worker", "cf-connecting-ip", ...own]) delete rest[name];
       assert.deepEqual(rest, known, `${host} ${connection} ${coding}`);
-      assert.equal(found.get("X-Request-Id"), id, "the answer is that request's");
+      assert.equal(found.get("X-Request-Id"), id, "the response belongs to that request");
     });
 
     test("a request that lacks what the look-up needs is not looked up", async () => {
-      for (const lacking of [{}, { find: "x" }, { no: newNumber(), find: null }, { no: "", find: "x" }, { no: newNumber(), find: ".." }]) {
+      for (const lacking of [{}, { find: "x" }, { no: newBusinessKey(), find: null }, { no: "", find: "x" }, { no: newBusinessKey(), find: ".." }]) {
         const path = gateway.route(inTurn(500, created));
         const key = newKey();
         const send = () => gateway.call("POST", path, { key, body: { content: 1, ...lacking } });
@@ -139,22 +139,22 @@ for (const numbers of [true, false]) {
       }
     });
 
-    test("two callers at once get one answer", async () => {
+    test("two callers at once get one response", async () => {
       let count = 0;
       const { key, send } = await unknown(gateway, () => ({ status: 200, headers: json, body: `{"id":${++count}}` }));
-      const answers = await Promise.all(Array.from({ length: 8 }, () => send(key)));
+      const responses = await Promise.all(Array.from({ length: 8 }, () => send(key)));
       const last = await send(key);
       assert.ok(last.replayed);
-      for (const answer of answers) {
-        assert.ok([200, 409].includes(answer.status), answer.text);
-        if (answer.status === 200) assert.equal(answer.text, last.text);
+      for (const response of responses) {
+        assert.ok([200, 409].includes(response.status), response.text);
+        if (response.status === 200) assert.equal(response.text, last.text);
       }
     });
   });
 }
 
 test("a look-up takes ten seconds at most, and is nobody's attempt", async () => {
-  const gateway = await startNumbers({ vars: { RESOLVE, LEASE_SECONDS: "6" } });
+  const gateway = await startBusinessKeys({ vars: { RESOLVE, LEASE_SECONDS: "6" } });
   try {
     const never = () => new Promise(() => {});
     const { path, find, send } = await unknown(gateway, never);
@@ -175,8 +175,8 @@ test("a look-up takes ten seconds at most, and is nobody's attempt", async () =>
   }
 });
 
-test("another key of a number that is unknown finds the answer for both", async () => {
-  const gateway = await startNumbers({ vars: { RESOLVE } });
+test("another key of an unknown business key finds the response for both", async () => {
+  const gateway = await startBusinessKeys({ vars: { RESOLVE } });
   try {
     const { path, find, key, send } = await unknown(gateway, FOUND[0][2]);
     const other = newKey();
@@ -189,12 +189,12 @@ test("another key of a number that is unknown finds the answer for both", async 
   }
 });
 
-test("an attempt that died before anything came back is found out too", async () => {
-  const gateway = await startNumbers({ vars: { RESOLVE, LEASE_SECONDS: "4" } });
+test("an attempt that died before anything came back is resolved too", async () => {
+  const gateway = await startBusinessKeys({ vars: { RESOLVE, LEASE_SECONDS: "4" } });
   try {
     const path = gateway.route();
     const find = gateway.route(script(FOUND[0][2]));
-    const [no, key] = [newNumber(), newKey()];
+    const [no, key] = [newBusinessKey(), newKey()];
     const send = () => gateway.call("POST", path, { key, body: { no, content: 1, find: find.slice(3) } });
     const lost = ["complete", "renew", "fail"].map((op) => ({ op, fault: "refuse", times: 99 }));
     await gateway.faults(null, ...lost);
@@ -213,11 +213,11 @@ test("an attempt that died before anything came back is found out too", async ()
 });
 
 test("after the retention the origin is asked for the object, with any key and without", async () => {
-  const gateway = await startNumbers({ vars: { RESOLVE } });
+  const gateway = await startBusinessKeys({ vars: { RESOLVE } });
   try {
     const path = gateway.route();
     const find = gateway.route(script(FOUND[0][2]));
-    const body = { no: newNumber(), content: 1, find: find.slice(3) };
+    const body = { no: newBusinessKey(), content: 1, find: find.slice(3) };
     const send = (key, more) => gateway.call("POST", path, { key, body: { ...body, ...more } });
     await send(newKey());
     await gateway.clock(40 * DAY);
@@ -234,12 +234,12 @@ test("after the retention the origin is asked for the object, with any key and w
   }
 });
 
-test("after the retention, what says politely that there is none does not become the number's answer", async () => {
-  const gateway = await startNumbers({ vars: { RESOLVE } });
+test("after the retention, a 2xx that says not found does not become the business key's response", async () => {
+  const gateway = await startBusinessKeys({ vars: { RESOLVE } });
   try {
     const path = gateway.route();
     const find = gateway.route(script({ body: '{"orders":[],"id":0}' }));
-    const body = { no: newNumber(), content: 1, find: find.slice(3) };
+    const body = { no: newBusinessKey(), content: 1, find: find.slice(3) };
     const send = (key) => gateway.call("POST", path, { key, body });
     await send(newKey());
     await gateway.clock(40 * DAY);
@@ -252,7 +252,7 @@ test("after the retention, what says politely that there is none does not become
 });
 
 test("with retry nothing is looked up: the request itself is sent again", async () => {
-  const gateway = await startNumbers({ vars: { RESOLVE, UNKNOWN_OUTCOME: "retry" } });
+  const gateway = await startBusinessKeys({ vars: { RESOLVE, UNKNOWN_OUTCOME: "retry" } });
   try {
     const { path, find, key, send } = await unknown(gateway, FOUND[0][2]);
     assert.equal((await send(key)).status, 201);
@@ -293,7 +293,7 @@ test("with the sandbox's own settings an unknown outcome is not looked up", asyn
 });
 
 test("a look-up asks no cache, and what it finds goes into none", async () => {
-  const gateway = await startNumbers({ vars: { RESOLVE, BUSINESS_KEYS: "none" } });
+  const gateway = await startBusinessKeys({ vars: { RESOLVE, BUSINESS_KEYS: "none" } });
   try {
     // workerd tells an origin so when a request is made past all caches.
     const { find, key, send } = await unknown(gateway, { body: '{"id":"ord_1"}' });
@@ -301,10 +301,10 @@ test("a look-up asks no cache, and what it finds goes into none", async () => {
     assert.equal(gateway.origin.last(find).headers["cache-control"], "no-cache");
     // Nor does its value lead elsewhere.
     for (const value of ["../secret", "..", "%2e%2e/secret", "a/..;/secret"]) {
-      const { key: other, send: again } = await unknown(gateway, { body: '{"id":"ord_1"}' }, { no: newNumber() });
+      const { key: other, send: again } = await unknown(gateway, { body: '{"id":"ord_1"}' }, { no: newBusinessKey() });
       const before = gateway.origin.seen.length;
       const path = gateway.route(inTurn(500, created));
-      const body = { no: newNumber(), find: value };
+      const body = { no: newBusinessKey(), find: value };
       const held = newKey();
       await gateway.call("POST", path, { key: held, body });
       isError(await gateway.call("POST", path, { key: held, body }), 409, "idempotency_outcome_unknown", "unknown");

@@ -23,25 +23,25 @@ describe("the scope", () => {
   });
   after(() => gateway.dispose());
 
-  test("fault 23: two tenants with one key and one request get two answers", async () => {
+  test("fault 23: two tenants with one key and one request get two responses", async () => {
     const path = gateway.route();
     const key = newKey();
-    const answers = [];
+    const responses = [];
     for (const as of ["tenant_a", "tenant_b", "tenant_A", "tenant_a "])
-      answers.push(await gateway.post(path, key, { a: 1 }, { as }));
+      responses.push(await gateway.post(path, key, { a: 1 }, { as }));
     assert.deepEqual(
-      answers.map((answer) => answer.replayed),
+      responses.map((response) => response.replayed),
       [false, false, false, true],
       "the last differs in a space that HTTP drops",
     );
-    assert.equal(new Set(answers.map((answer) => answer.text)).size, 3);
+    assert.equal(new Set(responses.map((response) => response.text)).size, 3);
     assert.equal(gateway.hits(path), 3);
     assert.equal(await gateway.status(key, { as: "tenant_c" }), undefined, "and the key calls tell nobody else");
     const other = await gateway.post(path, key, { b: 2 }, { as: "tenant_d" });
     assert.equal(other.status, 201, "another tenant's other request is no mismatch");
   });
 
-  test("a request that carries two of the sources is refused, and is told why", async () => {
+  test("a request that carries two of the sources is refused with the reason", async () => {
     const path = gateway.route();
     const key = newKey();
     const both = (apiKey, token) => ({ as: apiKey, headers: [["Authorization", `Bearer ${token}`]] });
@@ -53,7 +53,7 @@ describe("the scope", () => {
       for (const [method, call] of [["GET", "key"], ["POST", "key/void"]])
         assert.equal((await gateway.call(method, `/_oncekey/${call}`, { key, ...more })).status, 400, call);
     }
-    assert.equal((await gateway.post(path, key, { a: 1 }, both("", "t1"))).replayed, true, "an empty one is none");
+    assert.equal((await gateway.post(path, key, { a: 1 }, both("", "t1"))).replayed, true, "an empty value does not count");
     const empty = { as: "one", headers: [["Authorization", "Bearer"]] };
     assert.equal((await gateway.post(path, key, { a: 1 }, empty)).status, 201, "nor is a scheme alone");
     const swapped = { as: null, headers: [["Authorization", "one"]] };
@@ -91,9 +91,9 @@ describe("the scope", () => {
       { as: null, headers: [["X_Api_Key", "one"]] },
     ];
     for (const more of refused) {
-      const answer = await gateway.post(path, newKey(), { a: 1 }, more);
-      assert.deepEqual([answer.status, answer.json?.type], [400, "invalid_request_error"], JSON.stringify(more));
-      assert.ok(!answer.text.includes("tok1"), "a credential is not shown");
+      const response = await gateway.post(path, newKey(), { a: 1 }, more);
+      assert.deepEqual([response.status, response.json?.type], [400, "invalid_request_error"], JSON.stringify(more));
+      assert.ok(!response.text.includes("tok1"), "a credential is not shown");
     }
     assert.equal(gateway.hits(path), before);
   });
@@ -101,9 +101,9 @@ describe("the scope", () => {
   test("fault 24: a keyed write without a credential is refused, and nothing else is", async () => {
     const path = gateway.route();
     for (const more of [{ as: null }, { as: "" }]) {
-      const answer = await gateway.post(path, newKey(), { a: 1 }, more);
-      assert.deepEqual([answer.status, answer.json.type], [401, "authentication_error"]);
-      assert.match(answer.json.message, /X-Api-Key.*Authorization/, "it names what SCOPE looks at");
+      const response = await gateway.post(path, newKey(), { a: 1 }, more);
+      assert.deepEqual([response.status, response.json.type], [401, "authentication_error"]);
+      assert.match(response.json.message, /X-Api-Key.*Authorization/, "it names what SCOPE looks at");
     }
     assert.equal(gateway.hits(path), 0);
     assert.equal((await gateway.get(path, { as: null, key: newKey() })).status, 201);
@@ -114,10 +114,10 @@ describe("the scope", () => {
   test("a token that changes at each refresh is refused as a scope", async () => {
     const path = gateway.route();
     for (const more of [bearer(jwt), { as: jwt }, { as: null, headers: [["Authorization", `bearer  ${jwt}`]] }]) {
-      const answer = await gateway.post(path, newKey(), { a: 1 }, more);
-      assert.deepEqual([answer.status, answer.json.type], [400, "invalid_request_error"]);
-      assert.match(answer.json.message, /SCOPE_ALIASES/);
-      assert.ok(!answer.text.includes(jwt), "a credential is not shown");
+      const response = await gateway.post(path, newKey(), { a: 1 }, more);
+      assert.deepEqual([response.status, response.json.type], [400, "invalid_request_error"]);
+      assert.match(response.json.message, /SCOPE_ALIASES/);
+      assert.ok(!response.text.includes(jwt), "a credential is not shown");
     }
     assert.equal(gateway.hits(path), 0);
     assert.equal((await gateway.post(path, undefined, { a: 1 }, bearer(jwt))).status, 201, "without a key it passes");
@@ -157,14 +157,14 @@ describe("the scope", () => {
       "v2.local.abc",
     ];
     for (const value of SIGNED) {
-      const answer = await gateway.post(path, newKey(), { a: 1 }, { as: null, headers: [["Authorization", value]] });
-      assert.deepEqual([answer.status, answer.json.type], [400, "invalid_request_error"], value);
-      assert.match(answer.json.message, /SCOPE_ALIASES/, value);
+      const response = await gateway.post(path, newKey(), { a: 1 }, { as: null, headers: [["Authorization", value]] });
+      assert.deepEqual([response.status, response.json.type], [400, "invalid_request_error"], value);
+      assert.match(response.json.message, /SCOPE_ALIASES/, value);
     }
     assert.equal(gateway.hits(path), 0);
     for (const value of ["Bearer sk-proj-1", "ApiKey abc", "sso-key key:secret", "OAuth abc", "MyCo abc", "sk_live_1"]) {
-      const answer = await gateway.post(path, newKey(), { a: 1 }, { as: null, headers: [["Authorization", value]] });
-      assert.equal(answer.status, 201, value);
+      const response = await gateway.post(path, newKey(), { a: 1 }, { as: null, headers: [["Authorization", value]] });
+      assert.equal(response.status, 201, value);
     }
   });
 
@@ -189,7 +189,7 @@ describe("SCOPE by cookie, with ANONYMOUS=allow", () => {
   );
   after(() => gateway.dispose());
 
-  test("the named cookie says who it is, wherever it stands", async () => {
+  test("the named cookie is the scope, at any position of the header", async () => {
     const path = gateway.route();
     const key = newKey();
     const post = async (...headers) => (await gateway.post(path, key, { a: 1 }, { headers })).replayed;
@@ -208,8 +208,8 @@ describe("SCOPE by cookie, with ANONYMOUS=allow", () => {
       [["X-Tenant", "one"], ["X_Tenant", "two"]],
     ];
     for (const headers of refused) {
-      const answer = await gateway.post(path, key, { a: 1 }, { as: null, headers });
-      assert.equal(answer.status, 400, JSON.stringify(headers));
+      const response = await gateway.post(path, key, { a: 1 }, { as: null, headers });
+      assert.equal(response.status, 400, JSON.stringify(headers));
     }
     assert.equal(gateway.hits(path), 4);
   });
@@ -232,9 +232,9 @@ describe("SCOPE of joined sources", () => {
     assert.equal((await by("app", "Bearer two")).replayed, false);
     assert.equal((await by("other", "Bearer one")).replayed, false);
     for (const more of [{ as: "app" }, bearer("one"), { as: "app", headers: [["Authorization", ""]] }]) {
-      const answer = await gateway.post(path, key, { a: 1 }, more);
-      assert.deepEqual([answer.status, answer.json.type], [401, "authentication_error"], "ANONYMOUS is for who says nothing");
-      assert.match(answer.json.message, /Authorization together with the header X-Api-Key/);
+      const response = await gateway.post(path, key, { a: 1 }, more);
+      assert.deepEqual([response.status, response.json.type], [401, "authentication_error"], "ANONYMOUS is for who says nothing");
+      assert.match(response.json.message, /Authorization together with the header X-Api-Key/);
     }
     assert.equal((await by("app", "Bearer  an-operators")).status, 401, "an operator's token is nobody's credential");
     assert.equal((await gateway.post(path, key, { a: 1 }, { as: null })).replayed, false);

@@ -18,7 +18,7 @@ const SDKS = {
     return {
       post: (path, body, idempotencyKey) => stripe.rawRequest("POST", path, body, { idempotencyKey }),
       create: (body, idempotencyKey) => stripe.paymentIntents.create(body, { idempotencyKey }),
-      told: ({ statusCode, code, message, raw }) => ({ status: statusCode, code, message, requestId: raw?.request_id }),
+      describe: ({ statusCode, code, message, raw }) => ({ status: statusCode, code, message, requestId: raw?.request_id }),
       requests: () => requests,
     };
   },
@@ -30,7 +30,7 @@ const SDKS = {
     return {
       post,
       create: (body, key) => post("/v1/payment_intents", body, key),
-      told: ({ status, code, error, requestID }) => ({ status, code, message: error?.message, requestId: requestID }),
+      describe: ({ status, code, error, requestID }) => ({ status, code, message: error?.message, requestId: requestID }),
       requests: () => requests,
     };
   },
@@ -48,7 +48,7 @@ for (const [name, connect] of Object.entries(SDKS)) {
     async function refused(path, key, body = { amount: 1 }) {
       const sdk = connect(gateway.url, `sk_test_${name}`);
       const error = await thrown(sdk.post(path, body, key));
-      return { ...sdk.told(error), requests: sdk.requests() };
+      return { ...sdk.describe(error), requests: sdk.requests() };
     }
 
     test("a success is one, and a repeated call gets it again", async () => {
@@ -82,7 +82,7 @@ for (const [name, connect] of Object.entries(SDKS)) {
       assert.equal(gateway.hits(path), 1);
     });
 
-    test("what is in progress is asked again until there is the answer", async () => {
+    test("a request in progress is sent again until there is a response", async () => {
       const slow = gated();
       const path = gateway.route(slow);
       const key = newKey();
@@ -111,8 +111,8 @@ for (const [name, connect] of Object.entries(SDKS)) {
 
     test("a write without a key whose outcome is unknown is never sent again", async () => {
       const path = gateway.route(cut);
-      const answer = await gateway.call("POST", path, { body: { amount: 1 } });
-      assert.deepEqual([answer.status, answer.get("X-Should-Retry"), answer.state], [502, "false", undefined]);
+      const response = await gateway.call("POST", path, { body: { amount: 1 } });
+      assert.deepEqual([response.status, response.get("X-Should-Retry"), response.state], [502, "false", undefined]);
       assert.equal(gateway.hits(path), 1);
     });
   });
@@ -121,7 +121,7 @@ for (const [name, connect] of Object.entries(SDKS)) {
     const worker = await startWorker();
     try {
       const sdk = connect(worker.url, "sk_test_x");
-      const error = sdk.told(await thrown(sdk.post("/v1/orders", { amount: 0 }, newKey())));
+      const error = sdk.describe(await thrown(sdk.post("/v1/orders", { amount: 0 }, newKey())));
       assert.equal(error.status, 401, "the sandbox knows no bearer token");
       assert.match(error.message, /X-Api-Key must be a sandbox key/);
       assert.equal(sdk.requests(), 1);
@@ -131,12 +131,12 @@ for (const [name, connect] of Object.entries(SDKS)) {
   });
 }
 
-test("an SDK is told of wrong settings", async () => {
+test("an SDK gets an error that it can read when settings are wrong", async () => {
   const worker = await startWorker({ vars: { LEASE_SECONDS: "soon" } });
   try {
     for (const connect of Object.values(SDKS)) {
       const sdk = connect(worker.url, "sk_test_x");
-      const error = sdk.told(await thrown(sdk.post("/v1/x", { amount: 1 }, newKey())));
+      const error = sdk.describe(await thrown(sdk.post("/v1/x", { amount: 1 }, newKey())));
       assert.deepEqual([error.status, error.code, sdk.requests()], [500, "api_error", 1]);
       assert.match(error.message, /LEASE_SECONDS/);
     }

@@ -1,4 +1,4 @@
-// Large requests and large answers: within their limits like any other, beyond them refused or passed on.
+// Large requests and large responses: within their limits like any other, beyond them refused or passed on.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { apiKey, created, eventually, gated, head, inTurn, newKey, startGateway, startRaw } from "../fixtures/support.mjs";
@@ -38,7 +38,7 @@ describe("with the limits that there are by default", () => {
       Buffer.alloc(10 * MiB),
       Buffer.from("\r\n"),
     ]);
-    // A length is believed before the body has come; chunks are counted, and here the last is not even the last.
+    // A declared length counts before the body has come; chunks are counted, and here the last is not even the last.
     for (const [framing, start, more] of [
       [["Content-Length", 10 * MiB + 1], "", "x"],
       [["Transfer-Encoding", "chunked"], full, "1\r\nx\r\n"],
@@ -72,31 +72,31 @@ describe("with the limits that there are by default", () => {
     const refused = [];
     // Should anything below fail, the next tests have their room all the same.
     test.after(slow.open);
-    for (const one of all) one.then((answer) => answer.status === 503 && refused.push(answer)).catch(() => {});
+    for (const one of all) one.then((response) => response.status === 503 && refused.push(response)).catch(() => {});
     await eventually(() => assert.equal(refused.length + gateway.hits(path), 6));
     assert.ok(gateway.hits(path) >= 2 && refused.length >= 2, `${gateway.hits(path)} fit`);
-    for (const answer of refused) {
+    for (const response of refused) {
       assert.deepEqual(
-        [answer.json.type, answer.get("Retry-After"), answer.state],
+        [response.json.type, response.get("Retry-After"), response.state],
         ["api_connection_error", "1", "absent"],
       );
     }
     assert.equal((await gateway.post(gateway.route(), newKey())).status, 201, "a small one always fits");
     const fitted = gateway.hits(path);
     slow.open();
-    const answers = await Promise.all(all);
-    for (const [at, { status }] of answers.entries()) {
+    const responses = await Promise.all(all);
+    for (const [at, { status }] of responses.entries()) {
       if (status === 503) assert.equal(await gateway.status(keys[at]), undefined, "a refused request leaves no record");
       else assert.equal(status, 201);
     }
     assert.equal(
-      (await gateway.post(path, keys[answers.findIndex((one) => one.status === 503)], body, bytes)).status,
+      (await gateway.post(path, keys[responses.findIndex((one) => one.status === 503)], body, bytes)).status,
       201,
     );
     assert.equal(gateway.hits(path), fitted + 1);
   });
 
-  test("what is announced and not sent takes no room from others", async () => {
+  test("an upload that is announced and not sent takes no room from others", async () => {
     const path = gateway.route();
     const headers = () => [
       ["X-Api-Key", apiKey],
@@ -112,7 +112,7 @@ describe("with the limits that there are by default", () => {
     for (const socket of idle) socket.destroy();
   });
 
-  test("fault 30: an answer too large to keep passes through whole and is not executed again", async () => {
+  test("fault 30: a response too large to keep passes through whole and is not executed again", async () => {
     const blob = Buffer.from(Array.from({ length: 3 * MiB }, (_, at) => (at * 7) % 251));
     for (const chunked of [false, true]) {
       const path = gateway.route(() => ({
@@ -135,7 +135,7 @@ describe("with the limits that there are by default", () => {
     }
   });
 
-  test("an answer of 40 MiB streams: it is not held in memory", async () => {
+  test("a response of 40 MiB is streamed, not held in memory", async () => {
     const chunk = Buffer.alloc(MiB, "y");
     const path = gateway.route(async (_, response) => {
       for (let count = 0; count < 40; count++) {
@@ -143,8 +143,8 @@ describe("with the limits that there are by default", () => {
       }
       response.end();
     });
-    const answer = await gateway.post(path, newKey());
-    assert.equal(answer.body.length, 40 * MiB);
+    const response = await gateway.post(path, newKey());
+    assert.equal(response.body.length, 40 * MiB);
   });
 
   test("fault 30: an event stream passes through as it comes, and its key is complete before its first event", async () => {
@@ -204,7 +204,7 @@ describe("with limits of 1000 bytes and three seconds", () => {
   });
 
   test("a stream that outlasts the origin's time is not cut, once it has begun", async () => {
-    // The time of an origin is for the head of its answer and for what is kept of it.
+    // The time of an origin is for the head of its response and for what is kept of it.
     const path = gateway.route((_, response) => {
       response.writeHead(200, { "Content-Type": "text/event-stream" });
       response.write("data: 1\n\n");
@@ -213,7 +213,7 @@ describe("with limits of 1000 bytes and three seconds", () => {
     assert.equal((await gateway.post(path, newKey())).text, "data: 1\n\ndata: 2\n\n");
   });
 
-  test("headers too large to keep are passed on and the answer is not replayed", async () => {
+  test("headers too large to keep are passed on and the response is not replayed", async () => {
     const many = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`X-${at}`, "v".repeat(40)]));
     const path = gateway.route(() => ({ headers: many, body: "ok" }));
     const key = newKey();
@@ -227,7 +227,7 @@ describe("with limits of 1000 bytes and three seconds", () => {
   });
 });
 
-test("the largest answer that can be kept is: 1.8 MiB", async () => {
+test("the largest response that can be kept is: 1.8 MiB", async () => {
   const gateway = await startGateway({ vars: { MAX_REPLAY_BYTES: "1887436" } });
   try {
     const blob = Buffer.alloc(1_887_000, "z");

@@ -27,7 +27,7 @@ describe("behind an upstream an unknown outcome is held", () => {
     assert.equal((await gateway.post(path, key, { a: 2 })).json.type, "idempotency_error");
   }
 
-  test("fault 34: an answer that is not final goes to its caller and is held, not kept", async () => {
+  test("fault 34: a response that is not final goes to its caller and is held, not kept", async () => {
     for (const status of UNKNOWN) {
       const path = gateway.route(inTurn({ status, headers: { "X-A": "1" }, body: "why" }, created));
       const key = newKey();
@@ -37,7 +37,7 @@ describe("behind an upstream an unknown outcome is held", () => {
     }
   });
 
-  test("what the origin surely did not execute is released", async () => {
+  test("a key is released when the origin surely did not execute the request", async () => {
     for (const status of RELEASED) {
       const path = gateway.route(inTurn({ status, headers: { "Retry-After": "9" }, body: "no" }, created));
       const key = newKey();
@@ -60,7 +60,7 @@ describe("behind an upstream an unknown outcome is held", () => {
     assert.equal(gateway.hits(path), 1);
   });
 
-  test("a connection that breaks before the answer or inside it is a 502", async () => {
+  test("a connection that breaks before the response or inside it is a 502", async () => {
     for (const handler of [
       cut,
       cutOff,
@@ -75,7 +75,7 @@ describe("behind an upstream an unknown outcome is held", () => {
     }
   });
 
-  test("fault 12: a call that took too long is a 504 and held, and its late answer changes nothing", async () => {
+  test("fault 12: a call that took too long is a 504 and held, and its late response changes nothing", async () => {
     const slow = gated();
     const path = gateway.route(slow);
     const key = newKey();
@@ -121,7 +121,7 @@ describe("with UNKNOWN_OUTCOME=retry", () => {
   );
   after(() => gateway.dispose());
 
-  test("faults 7, 13: a retry finds out, with a higher attempt number, however the first one ended", async () => {
+  test("faults 7, 13: a retry gets a higher attempt number and a result, however the first attempt ended", async () => {
     for (const ending of [...UNKNOWN, ...RELEASED, 307, 308, cut, cutOff, gated()]) {
       const path = gateway.route(inTurn(ending, created));
       const key = newKey();
@@ -135,7 +135,7 @@ describe("with UNKNOWN_OUTCOME=retry", () => {
     }
   });
 
-  test("what may have run stays unknown, whatever later attempts are told", async () => {
+  test("an outcome that may be an execution stays unknown, whatever later attempts get", async () => {
     for (const refusal of [...RELEASED, 307, 308]) {
       const path = gateway.route(inTurn(500, refusal, created));
       const key = newKey();
@@ -164,7 +164,7 @@ describe("with UNKNOWN_OUTCOME=retry", () => {
   });
 });
 
-test("with CONNECT_FAILURE=released a connection without an answer frees the key, and one cut inside the answer does not", async () => {
+test("with CONNECT_FAILURE=released a connection without a response frees the key, and one cut inside the response does not", async () => {
   const gateway = await startGateway({ vars: { CONNECT_FAILURE: "released" } });
   try {
     for (const [ending, state, next] of [

@@ -27,7 +27,7 @@ describe("behind an upstream", () => {
     assert.deepEqual([(await gateway.allCalls()).length, gateway.origin.seen.length], before);
   };
 
-  test("an event is forwarded as it came, with its id as the key, and its sender gets the origin's answer", async () => {
+  test("an event is forwarded as it came, with its id as the key, and its sender gets the origin's response", async () => {
     const name = source(() => ({ status: 202, headers: { "Content-Type": "text/plain", "X-A": "1" }, body: "taken" }));
     const [id, body] = [newId(), `{ "type":"a.b" , "data":{"ü":1}}`];
     const path = `/webhooks/${name}?via=1`;
@@ -54,7 +54,7 @@ describe("behind an upstream", () => {
     isDuplicate(await deliver(gateway, name, { id, body: "something else" }));
     await sleep(1500);
     isDuplicate(await deliver(gateway, name, { id }));
-    assert.equal(hits(name), 1, "also when an answer would have expired");
+    assert.equal(hits(name), 1, "also when a response would have expired");
   });
 
   test("ten at once are forwarded once: the others come again", async () => {
@@ -64,9 +64,9 @@ describe("behind an upstream", () => {
     const first = deliver(gateway, name, { id });
     await slow.reached;
     const others = await Promise.all(Array.from({ length: 9 }, () => deliver(gateway, name, { id })));
-    for (const answer of others) {
-      assert.deepEqual([answer.status, answer.json.code], [409, "idempotency_in_progress"]);
-      assert.ok(Number(answer.get("Retry-After")) >= 1);
+    for (const response of others) {
+      assert.deepEqual([response.status, response.json.code], [409, "idempotency_in_progress"]);
+      assert.ok(Number(response.get("Retry-After")) >= 1);
     }
     slow.open();
     assert.equal((await first).status, 200);
@@ -79,9 +79,9 @@ describe("behind an upstream", () => {
     const name = source(inTurn(...failures, cut, gated(), 201));
     const id = newId();
     for (const status of [...failures, 502, 504]) {
-      const answer = await deliver(gateway, name, { id });
-      assert.equal(answer.status, status, answer.text);
-      assert.notEqual(answer.state, "completed");
+      const response = await deliver(gateway, name, { id });
+      assert.equal(response.status, status, response.text);
+      assert.notEqual(response.state, "completed");
     }
     const done = await deliver(gateway, name, { id });
     assert.deepEqual([done.status, done.state, done.replayed], [201, "completed", false]);
@@ -148,10 +148,10 @@ describe("behind an upstream", () => {
         { stamp: "soon" },
         { stamp: `${now()}.5` },
       ]) {
-        const answer = await deliver(gateway, name, wrong);
-        assert.deepEqual([answer.status, answer.json.code], [401, "authentication_error"], JSON.stringify(wrong));
-        assert.equal(answer.state, undefined);
-        assert.ok(!answer.text.includes(good) && !answer.text.includes(id));
+        const response = await deliver(gateway, name, wrong);
+        assert.deepEqual([response.status, response.json.code], [401, "authentication_error"], JSON.stringify(wrong));
+        assert.equal(response.state, undefined);
+        assert.ok(!response.text.includes(good) && !response.text.includes(id));
       }
       assert.equal((await deliver(gateway, "other")).status, 401, "another source's secret");
     });
@@ -159,7 +159,7 @@ describe("behind an upstream", () => {
     assert.equal((await deliver(gateway, name, { stamp: now() - 290 })).status, 200);
   });
 
-  test("a header that is missing, or an id that is no key, is a 400, and leaves nothing", async () => {
+  test("a missing header, or an id that is not a valid key, returns 400 and leaves no record", async () => {
     const name = source();
     await leavesNothing(async () => {
       for (const [wrong, named] of [
@@ -173,9 +173,9 @@ describe("behind an upstream", () => {
         [{ id: "a".repeat(256) }, "id"],
         [{ headers: [["webhook-id", "evt_2"]] }, "id"],
       ]) {
-        const answer = await deliver(gateway, name, wrong);
-        assert.deepEqual([answer.status, answer.json.code], [400, "invalid_request_error"], JSON.stringify(wrong));
-        assert.ok(answer.json.message.includes(named), answer.json.message);
+        const response = await deliver(gateway, name, wrong);
+        assert.deepEqual([response.status, response.json.code], [400, "invalid_request_error"], JSON.stringify(wrong));
+        assert.ok(response.json.message.includes(named), response.json.message);
       }
     });
     assert.equal((await deliver(gateway, name, { id: "a".repeat(255) })).status, 200);
@@ -184,8 +184,8 @@ describe("behind an upstream", () => {
   test("nobody but the listed sources, and nothing but POST", async () => {
     await leavesNothing(async () => {
       for (const nobody of ["nobody", "", "S0", "s0/", "s0/x", "%2530", "s0%2f"]) {
-        const answer = await deliver(gateway, nobody);
-        assert.deepEqual([answer.status, answer.json.code], [404, "invalid_request_error"], nobody);
+        const response = await deliver(gateway, nobody);
+        assert.deepEqual([response.status, response.json.code], [404, "invalid_request_error"], nobody);
       }
       for (const method of ["PUT", "PATCH", "DELETE"]) {
         assert.equal((await deliver(gateway, "s0", { method })).status, 405, method);
@@ -210,13 +210,13 @@ describe("behind an upstream", () => {
   test("fault 37: a body beyond the limit is a 413, and leaves nothing", async () => {
     const name = source();
     await leavesNothing(async () => {
-      const answer = await deliver(gateway, name, { body: `"${"x".repeat(100_000)}"` });
-      assert.deepEqual([answer.status, answer.json.code], [413, "invalid_request_error"]);
+      const response = await deliver(gateway, name, { body: `"${"x".repeat(100_000)}"` });
+      assert.deepEqual([response.status, response.json.code], [413, "invalid_request_error"]);
     });
     assert.equal((await deliver(gateway, name, { body: `"${"x".repeat(99_998)}"` })).status, 200);
   });
 
-  test("an answer of the origin that is larger than what is kept is passed on whole", async () => {
+  test("a response of the origin that is larger than what is kept is passed on whole", async () => {
     const large = "x".repeat(3 << 20);
     const name = source(() => ({ status: 200, body: large }));
     const id = newId();
@@ -238,9 +238,9 @@ test("in the draft's dialect the errors are of its form, with the same statuses"
       [{ drop: "-id" }, 400, "invalid_request_error"],
       [{ secret: secrets.new }, 401, "authentication_error"],
     ]) {
-      const answer = await deliver(gateway, "s0", more);
-      assert.deepEqual([answer.status, answer.json.code, answer.json.status], [status, code, status]);
-      assert.equal(answer.get("Content-Type"), "application/problem+json");
+      const response = await deliver(gateway, "s0", more);
+      assert.deepEqual([response.status, response.json.code, response.json.status], [status, code, status]);
+      assert.equal(response.get("Content-Type"), "application/problem+json");
     }
   } finally {
     await gateway.dispose();
@@ -253,8 +253,8 @@ test("fault 36: while the store is down nothing is forwarded, and the sender is 
     gateway.origin.route(inTurn(200), "/webhooks/s0");
     await gateway.faults(null, { op: "begin", fault: "refuse", times: 99 });
     const id = newId();
-    const answer = await deliver(gateway, "s0", { id });
-    assert.deepEqual([answer.status, answer.json.code], [503, "api_connection_error"]);
+    const response = await deliver(gateway, "s0", { id });
+    assert.deepEqual([response.status, response.json.code], [503, "api_connection_error"]);
     assert.equal(gateway.hits("/webhooks/s0"), 0);
     await gateway.faults(null);
     assert.equal((await deliver(gateway, "s0", { id })).status, 200);

@@ -33,7 +33,7 @@ describe("a panic", () => {
     const [asking, storing] = [newKey(), newKey()];
     await gateway.faults(asking, { op: "begin", fault: "slow", ms: 250 });
     await gateway.faults(storing, { op: "complete", fault: "slow", ms: 800 });
-    // Whoever is still asking must not come to the armed point before the one that is meant.
+    // Requests that are still running must not reach the armed point before the request that is meant.
     const [late, quick] = [gateway.route(slow), gateway.route()];
     const others = [
       ...keys.map((key) => gateway.post(path, key)),
@@ -46,7 +46,7 @@ describe("a panic", () => {
     await eventually(async () => assert.ok((await gateway.calls(storing)).some((call) => call.op === "complete")));
     await during();
     slow.open();
-    for (const answer of await Promise.all(others)) assert.equal(answer.status, 201);
+    for (const response of await Promise.all(others)) assert.equal(response.status, 201);
     for (const key of keys) assert.ok((await gateway.post(path, key)).replayed);
     for (const [where, key] of [
       [late, asking],
@@ -56,11 +56,11 @@ describe("a panic", () => {
     assert.equal(gateway.hits(path), 7);
   }
 
-  function isInternalError(answer) {
-    assert.deepEqual([answer.status, answer.json.type, answer.json.code], [500, "api_error", "api_error"]);
-    assert.equal(answer.json.request_id, answer.get("X-Request-Id"));
-    assert.match(answer.get("X-Request-Id"), /^req_/);
-    assert.doesNotMatch(answer.text, /panic|wasm|\.rs/);
+  function isInternalError(response) {
+    assert.deepEqual([response.status, response.json.type, response.json.code], [500, "api_error", "api_error"]);
+    assert.equal(response.json.request_id, response.get("X-Request-Id"));
+    assert.match(response.get("X-Request-Id"), /^req_/);
+    assert.doesNotMatch(response.text, /panic|wasm|\.rs/);
   }
 
   for (const kind of KINDS) {
@@ -75,16 +75,16 @@ describe("a panic", () => {
       assert.equal((await gateway.post(path, key)).status, 201);
     });
 
-    test(`${what} after the origin's answer costs that request a 500, and its key is not stuck`, async () => {
+    test(`${what} after the origin's response costs that request a 500, and its key is not stuck`, async () => {
       const path = gateway.route(created);
       const key = newKey();
       await amongOthers(async () => isInternalError(await gateway.post(path, key, { a: 1 }, armed(`task${kind}`))));
       assert.equal(gateway.hits(path), 1);
-      // Nobody renews its lease any more, so the outcome is soon unknown, and a retry finds out.
+      // Nobody renews its lease any more, so the outcome is soon unknown, and a retry resolves it.
       const second = await eventually(async () => {
-        const answer = await gateway.post(path, key);
-        assert.equal(answer.status, 201);
-        return answer;
+        const response = await gateway.post(path, key);
+        assert.equal(response.status, 201);
+        return response;
       });
       assert.deepEqual([second.state, gateway.hits(path)], ["completed", 2]);
       assert.equal(gateway.origin.last(path).headers["idempotency-attempt"], "2");
@@ -94,8 +94,8 @@ describe("a panic", () => {
       const path = gateway.route();
       const key = newKey();
       await amongOthers(async () => {
-        const answer = await gateway.post(path, key, { a: 1 }, armed(`object${kind}`));
-        assert.deepEqual([answer.status, answer.state], [201, "completed"]);
+        const response = await gateway.post(path, key, { a: 1 }, armed(`object${kind}`));
+        assert.deepEqual([response.status, response.state], [201, "completed"]);
       });
       assert.ok((await gateway.post(path, key)).replayed);
       assert.deepEqual([gateway.hits(path), (await gateway.status(key)).attempts], [1, 1]);
@@ -117,18 +117,18 @@ describe("a panic", () => {
 
   test("a panicked request's 500 can be read by the page that asked, in the form that it asked for", async () => {
     const { headers } = armed("gateway");
-    const answer = await gateway.post(
+    const response = await gateway.post(
       gateway.route(),
       newKey(),
       { a: 1 },
       { headers: [...headers, ["Accept", "application/problem+json"]] },
     );
     assert.deepEqual(
-      [answer.status, answer.get("Content-Type"), answer.json.code],
+      [response.status, response.get("Content-Type"), response.json.code],
       [500, "application/problem+json", "api_error"],
     );
-    assert.equal(answer.get("Access-Control-Allow-Origin"), "https://shop.example");
-    assert.match(answer.get("Access-Control-Expose-Headers"), /X-Request-Id/i);
+    assert.equal(response.get("Access-Control-Allow-Origin"), "https://shop.example");
+    assert.match(response.get("Access-Control-Expose-Headers"), /X-Request-Id/i);
   });
 
   test("many panics in a row leak nothing that later requests need", async () => {

@@ -33,15 +33,15 @@ describe("a Worker without the sandbox", () => {
     ]) {
       test(`says at ${method} ${path} what is missing, and what to set`, async () => {
         const headers = { "X-Api-Key": "kuko_test_a", "Idempotency-Key": newKey() };
-        const answer = await worker.fetch(path, { method, headers });
-        const { type, message } = await answer.json();
-        assert.deepEqual([answer.status, type], [500, "api_error"]);
+        const response = await worker.fetch(path, { method, headers });
+        const { type, message } = await response.json();
+        assert.deepEqual([response.status, type], [500, "api_error"]);
         assert.match(message, /UPSTREAM: is missing.* set it to the URL of your API, such as https:/);
       });
     }
   });
 
-  test("stands in front of an origin as any other", async () => {
+  test("works in front of an origin like any other deployment", async () => {
     const gateway = await startGateway({ environment, vars: { ADMIN_TOKEN: "operator" } });
     try {
       const [path, key] = [gateway.route(), newKey()];
@@ -49,8 +49,8 @@ describe("a Worker without the sandbox", () => {
       const again = await gateway.post(path, key);
       assert.deepEqual([first.status, again.status, again.text, again.replayed], [201, 201, first.text, true]);
       // Reconciliation is about the sandbox's merchants.
-      const answer = await gateway.get("/_oncekey/reconcile", { headers: [["Authorization", "Bearer operator"]] });
-      assert.equal(answer.status, 404);
+      const response = await gateway.get("/_oncekey/reconcile", { headers: [["Authorization", "Bearer operator"]] });
+      assert.equal(response.status, 404);
     } finally {
       await gateway.dispose();
     }

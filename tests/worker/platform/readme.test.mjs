@@ -62,7 +62,7 @@ async function typed(commands, url) {
   return stdout.split("\x1e").slice(0, -1);
 }
 
-/** Of an answer that `curl -i` shows: the status, the headers that are about keys, sorted, and the body. */
+/** Of a response that `curl -i` shows: the status, the headers that are about keys, sorted, and the body. */
 function trimmed(output) {
   const text = output.replaceAll("\r", "").trim();
   if (!text.startsWith("HTTP/")) return text;

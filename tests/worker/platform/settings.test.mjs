@@ -96,19 +96,19 @@ describe("settings", () => {
       for (const [copy, [one, value]] of CASES.entries()) {
         if (one !== name) continue;
         for (const [method, path] of copy === first ? every : every.slice(1, 2)) {
-          const answer = await ask(copy, { [name]: value }, path, { method });
-          const body = await answer.json();
-          assert.deepEqual([answer.status, body.type], [500, "api_error"], `${name}=${value} ${path}`);
+          const response = await ask(copy, { [name]: value }, path, { method });
+          const body = await response.json();
+          assert.deepEqual([response.status, body.type], [500, "api_error"], `${name}=${value} ${path}`);
           assert.ok(body.message.includes(name), body.message);
           if (name === "RESOLVE") assert.match(body.message, /for example POST:\/v1\/orders:\/v1\/orders\?out_trade_no=\{\/out_trade_no\}#\/data\/id/);
           assert.doesNotMatch(body.message, /s3cr3t/, "the value may be a secret");
-          assert.equal(body.request_id, answer.headers.get("X-Request-Id"));
+          assert.equal(body.request_id, response.headers.get("X-Request-Id"));
         }
       }
     });
   }
 
-  test("what is wrong is logged too, and no log shows a secret", () => {
+  test("a wrong setting is logged too, and no log shows a secret", () => {
     const logged = worker.logs.map(({ message }) => message).join("\n");
     assert.match(logged, /LEASE_SECONDS: must be a whole number from 1 to 3600/);
     assert.doesNotMatch(logged, /s3cr3t/);
@@ -116,9 +116,9 @@ describe("settings", () => {
 
   for (const [at, [vars, meant, perhaps]] of NAMES.entries()) {
     test(`${Object.keys(vars)} is ${meant ? "named by health" : "nobody's business"}`, async () => {
-      const answer = await ask(CASES.length + 2 + at, vars, "/_oncekey/health");
-      const body = await answer.json();
-      assert.equal(answer.status, meant && !perhaps ? 500 : 200, JSON.stringify(body));
+      const response = await ask(CASES.length + 2 + at, vars, "/_oncekey/health");
+      const body = await response.json();
+      assert.equal(response.status, meant && !perhaps ? 500 : 200, JSON.stringify(body));
       if (!meant) return assert.deepEqual(body, { status: "ok" });
       const says = perhaps ? body.warnings.join() : body.message;
       for (const name of [Object.keys(vars)[0], meant]) assert.ok(says.includes(name), says);
@@ -126,12 +126,12 @@ describe("settings", () => {
     });
   }
 
-  test("an empty setting is one that was left out", async () => {
+  test("an empty setting counts as absent", async () => {
     const vars = Object.fromEntries(Object.keys(WRONG).map((name) => [name, ""]));
     assert.equal((await ask(CASES.length, vars, "/_oncekey/health")).status, 200);
   });
 
-  test("space around a value is not of it", async () => {
+  test("space around a value is ignored", async () => {
     const vars = { DIALECT: " ietf ", SCOPE: " header:X-A , cookie:b ", LEASE_SECONDS: " 15 " };
     assert.equal((await ask(CASES.length + 1, vars, "/_oncekey/health")).status, 200);
     assert.equal(
@@ -170,15 +170,15 @@ describe("without settings", () => {
   after(() => gateway.dispose());
 
   test("health answers when the Worker can serve, to everybody", async () => {
-    const answer = await gateway.get("/_oncekey/health", { as: null });
-    assert.deepEqual([answer.status, answer.json], [200, { status: "ok" }]);
-    assert.equal(answer.get("Cache-Control"), "no-store");
+    const response = await gateway.get("/_oncekey/health", { as: null });
+    assert.deepEqual([response.status, response.json], [200, { status: "ok" }]);
+    assert.equal(response.get("Cache-Control"), "no-store");
   });
 
   test("no source of webhooks is known, so each is a 404 and reaches no origin", async () => {
     for (const path of ["/webhooks/dodo", "/webhooks/", "/webhooks/a/b"]) {
-      const answer = await gateway.post(path, undefined, { type: "x" }, { as: null });
-      assert.deepEqual([answer.status, answer.json.type], [404, "invalid_request_error"]);
+      const response = await gateway.post(path, undefined, { type: "x" }, { as: null });
+      assert.deepEqual([response.status, response.json.type], [404, "invalid_request_error"]);
     }
     assert.equal(gateway.origin.seen.length, 0);
   });
@@ -192,7 +192,7 @@ describe("make start", () => {
       encoding: "utf8",
     });
 
-  test("a PORT that is none is noticed before the build", () => {
+  test("an invalid PORT is noticed before the build", () => {
     for (const PORT of ["abc", "0", "70000", "-1", "8787x", "0x50", "1e3"]) {
       const { status, stderr } = check({ PORT });
       assert.deepEqual([status, stderr.includes(`PORT=${PORT}`)], [1, true], stderr);
@@ -200,7 +200,7 @@ describe("make start", () => {
     for (const PORT of ["", "1", "65535"]) assert.equal(check({ PORT }).status, 0, PORT);
   });
 
-  test("a setting that there is none of is named with the nearest that there is", () => {
+  test("an unknown setting is named together with the most similar known one", () => {
     const { status, stderr } = check({ ONCEKEY_VARS: "LEASE_SECONDS=5 UNKNOWN_OUTCOM=s3cr3t" });
     assert.equal(status, 1);
     assert.match(stderr, /UNKNOWN_OUTCOM is not .*UNKNOWN_OUTCOME\?/);

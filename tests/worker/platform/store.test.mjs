@@ -27,7 +27,7 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
   }
 
   for (const op of OPERATIONS) {
-    test(`fault 14: when the reply to ${op} is lost, the same attempt asks again and gets the same answer`, async () => {
+    test(`fault 14: when the reply to ${op} is lost, the same attempt asks again and gets the same response`, async () => {
       const key = newKey();
       await gateway.faults(key, { op, fault: "lose", times: 2 });
       await asUsual(key, gateway.route());
@@ -96,9 +96,9 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
       const path = gateway.route();
       const key = newKey();
       await gateway.faults(key, { op: "begin", fault, times: 1000 });
-      const answer = await gateway.post(path, key);
+      const response = await gateway.post(path, key);
       assert.deepEqual(
-        [answer.status, answer.json.type, answer.get("Retry-After")],
+        [response.status, response.json.type, response.get("Retry-After")],
         [503, "api_connection_error", "1"],
       );
       assert.equal(gateway.hits(path), 0);
@@ -114,8 +114,8 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
     const key = newKey();
     // Calls arrive in order, so what follows is late as well.
     await gateway.faults(key, { op: "begin", fault: "stall", ms: 3500 });
-    const answer = await gateway.post(path, key);
-    assert.deepEqual([answer.status, answer.json.type], [503, "api_connection_error"]);
+    const response = await gateway.post(path, key);
+    assert.deepEqual([response.status, response.json.type], [503, "api_connection_error"]);
     await eventually(async () => assert.equal((await gateway.status(key)).state, "released"));
     assert.equal(gateway.hits(path), 0);
     assert.equal((await gateway.post(path, key)).status, 201);
@@ -137,12 +137,12 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
     assert.deepEqual([gateway.hits(path), (await gateway.status(key)).attempts], [1, 1]);
   });
 
-  test("an answer that cannot be stored reaches its caller all the same, and the key is held", async () => {
+  test("a response that cannot be stored reaches its caller all the same, and the key is held", async () => {
     const path = gateway.route(
       inTurn({ status: 201, headers: { "X-Request-Id": "req_o", "X-A": "1" }, body: "charged" }, created),
     );
     const key = newKey();
-    // Not even the answer's loss can be recorded until the caller has gone.
+    // Not even the response's loss can be recorded until the caller has gone.
     await gateway.faults(
       key,
       { op: "complete", fault: "refuse", times: 1000 },
@@ -180,7 +180,7 @@ describe("with UNKNOWN_OUTCOME=retry", () => {
   before(async () => (gateway = await startGateway({ faults: true, vars: { UNKNOWN_OUTCOME: "retry" } })));
   after(() => gateway.dispose());
 
-  test("a key whose answer could not be stored is held nevertheless", async () => {
+  test("a key whose response could not be stored is on hold nevertheless", async () => {
     const path = gateway.route();
     const key = newKey();
     await gateway.faults(key, { op: "complete", fault: "refuse", times: 1000 });
@@ -198,7 +198,7 @@ describe("with UNKNOWN_OUTCOME=retry", () => {
     );
   const accept = (key) => gateway.sql(key, "DROP TRIGGER full");
 
-  test("an answer that the database does not take is stored without its body", async () => {
+  test("a response that the database does not take is stored without its body", async () => {
     const path = gateway.route(big(50_000));
     const key = newKey();
     await gateway.status(key);
@@ -216,7 +216,7 @@ describe("with UNKNOWN_OUTCOME=retry", () => {
     );
   });
 
-  test("a database that takes no answer at all is an answer that is not stored", async () => {
+  test("when the database refuses a response even without its body, the response is marked as not stored", async () => {
     const path = gateway.route();
     const key = newKey();
     await gateway.status(key);
@@ -265,9 +265,9 @@ describe("with UNKNOWN_OUTCOME=retry", () => {
       );
       const [{ record }] = await gateway.sql(key, "SELECT record FROM records WHERE name = ?", name);
       for (const body of [{ a: 1 }, { a: 2 }]) {
-        const answer = await gateway.post(path, key, body);
-        assert.deepEqual([answer.status, answer.json.type, answer.json.code], [500, "api_error", "api_error"], what);
-        assert.match(answer.json.message, /Do not use a new key/);
+        const response = await gateway.post(path, key, body);
+        assert.deepEqual([response.status, response.json.type, response.json.code], [500, "api_error", "api_error"], what);
+        assert.match(response.json.message, /Do not use a new key/);
       }
       assert.equal((await gateway.get("/_oncekey/key", { key })).status, 500);
       assert.equal((await gateway.call("POST", "/_oncekey/key/void", { key })).status, 500);

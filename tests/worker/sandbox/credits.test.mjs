@@ -13,25 +13,25 @@ describe("into the sandbox", () => {
 
   const effects = async (id, as = "kuko_test_anybody") => {
     const headers = as ? [["X-Api-Key", as]] : [];
-    const answer = await exchange(worker.url, { path: `/v1/sandbox/effects/${id}`, headers });
-    if (answer.status !== 200) return answer;
-    assert.deepEqual(Object.keys(answer.json.data), ["count"], "and nothing else of it");
-    return answer.json.data.count;
+    const response = await exchange(worker.url, { path: `/v1/sandbox/effects/${id}`, headers });
+    if (response.status !== 200) return response;
+    assert.deepEqual(Object.keys(response.json.data), ["count"], "and nothing else of it");
+    return response.json.data.count;
   };
   /** What a customer has after so many credits more. */
   const balance = async (source, customer, credits, more) => {
-    const answer = await deliver(worker, source, { body: event({ customer, credits }), ...more });
-    assert.equal(answer.status, 200, answer.text);
-    return answer.json.data.balance;
+    const response = await deliver(worker, source, { body: event({ customer, credits }), ...more });
+    assert.equal(response.status, 200, response.text);
+    return response.json.data.balance;
   };
 
   test("an event takes effect once, however often and however many at once it comes", async () => {
     const [id, customer] = [newId(), `cus_${randomUUID()}`];
     assert.equal(await effects(id), 0);
     const body = event({ customer, credits: 100, more: { of: ["the", "sender"] } });
-    const answers = await Promise.all(Array.from({ length: 10 }, () => deliver(worker, "s0", { id, body })));
-    for (const { status } of answers) assert.ok([200, 409].includes(status), `${status}`);
-    assert.equal(answers.filter((answer) => answer.json.data?.balance === 100).length, 1);
+    const responses = await Promise.all(Array.from({ length: 10 }, () => deliver(worker, "s0", { id, body })));
+    for (const { status } of responses) assert.ok([200, 409].includes(status), `${status}`);
+    assert.equal(responses.filter((response) => response.json.data?.balance === 100).length, 1);
     isDuplicate(await deliver(worker, "s0", { id, body }));
     isDuplicate(await deliver(worker, "s0", { id, body: event({ customer, credits: 5000 }) }));
     assert.equal(await effects(id), 1);
@@ -39,7 +39,7 @@ describe("into the sandbox", () => {
     assert.equal(await balance("s1", customer, 1), 1, "a source has customers of its own");
   });
 
-  test("fault 38: an event whose answer was lost is forwarded again and takes effect once", async () => {
+  test("fault 38: an event whose response was lost is forwarded again and takes effect once", async () => {
     for (const fault of ["error-after", "error-before"]) {
       const [id, customer] = [newId(), `cus_${randomUUID()}`];
       const body = event({ customer, credits: 7 });
@@ -57,9 +57,9 @@ describe("into the sandbox", () => {
     const name = createHash("sha256").update("oncekey sandbox senders 1\0").digest("hex");
     const sql = async (query) => {
       const body = JSON.stringify({ name, query, values: [] });
-      const answer = await worker.fetch("/__test/sql", { method: "POST", body });
-      assert.equal(answer.status, 200, await answer.clone().text());
-      return answer.json();
+      const response = await worker.fetch("/__test/sql", { method: "POST", body });
+      assert.equal(response.status, 200, await response.clone().text());
+      return response.json();
     };
     const [id, customer] = [newId(), `cus_${randomUUID()}`];
     const body = event({ customer, credits: 3 });
@@ -76,7 +76,7 @@ describe("into the sandbox", () => {
     }
   });
 
-  test("what is no event is refused, takes no effect, and may come again corrected", async () => {
+  test("an invalid event is refused, takes no effect, and may come again corrected", async () => {
     const wrong = [
       "",
       "x",
@@ -91,8 +91,8 @@ describe("into the sandbox", () => {
     ];
     for (const body of wrong) {
       const id = newId();
-      const answer = await deliver(worker, "s0", { id, body });
-      assert.deepEqual([answer.status, answer.json.type, answer.state], [400, "invalid_request_error", "released"], body);
+      const response = await deliver(worker, "s0", { id, body });
+      assert.deepEqual([response.status, response.json.type, response.state], [400, "invalid_request_error", "released"], body);
       assert.equal(await effects(id), 0);
       assert.equal((await deliver(worker, "s0", { id })).status, 200);
       assert.equal(await effects(id), 1);
@@ -123,8 +123,8 @@ describe("into the sandbox", () => {
   test("nobody gets past the signature, with a merchant's key or without", async () => {
     for (const headers of [[], [["X-Api-Key", "kuko_test_anybody"]]]) {
       const id = newId();
-      const answer = await deliver(worker, "s0", { id, secret: newSecret(), headers });
-      assert.equal(answer.status, 401);
+      const response = await deliver(worker, "s0", { id, secret: newSecret(), headers });
+      assert.equal(response.status, 401);
       assert.equal(await effects(id), 0);
     }
   });

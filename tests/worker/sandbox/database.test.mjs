@@ -80,9 +80,9 @@ describe("a merchant's database", () => {
     await meanwhile((database) =>
       database.exec("CREATE TRIGGER broken BEFORE INSERT ON executions BEGIN SELECT RAISE(ABORT, 'broken'); END"),
     );
-    const answer = await call("POST", "/v1/orders", { body });
-    refused(answer, 500, undefined, "api_error");
-    assert.ok(!answer.text.includes("broken"), "no details");
+    const response = await call("POST", "/v1/orders", { body });
+    refused(response, 500, undefined, "api_error");
+    assert.ok(!response.text.includes("broken"), "no details");
     refused(await call("GET", `/v1/orders?out_trade_no=${body.out_trade_no}`), 404);
     await meanwhile((database) => database.exec("DROP TRIGGER broken"));
     refused(await call("GET", `/v1/orders?out_trade_no=${body.out_trade_no}`), 404);
@@ -108,9 +108,9 @@ describe("a merchant's database", () => {
       version = database.prepare("SELECT version FROM schema_version").get().version;
       database.exec("UPDATE schema_version SET version = 1000");
     });
-    const answer = await call("POST", "/v1/orders", { body });
-    refused(answer, 503, undefined, "api_connection_error");
-    assert.ok(Number(answer.headers.get("Retry-After")) >= 1);
+    const response = await call("POST", "/v1/orders", { body });
+    refused(response, 503, undefined, "api_connection_error");
+    assert.ok(Number(response.headers.get("Retry-After")) >= 1);
     await meanwhile((database) => database.exec(`UPDATE schema_version SET version = ${version}`));
     made(await call("POST", "/v1/orders", { body }));
   });

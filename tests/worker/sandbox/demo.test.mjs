@@ -15,32 +15,32 @@ const POLICY = {
   "frame-ancestors": "'none'",
 };
 
-const policyOf = (answer) =>
+const policyOf = (response) =>
   Object.fromEntries(
-    answer.headers
+    response.headers
       .get("Content-Security-Policy")
       .split(";")
       .map((directive) => directive.trim().split(/ (.*)/))
       .map(([name, values]) => [name, values]),
   );
 
-function isPage(answer) {
-  assert.equal(answer.status, 200);
-  assert.match(answer.headers.get("Content-Type"), /^text\/html/);
-  assert.deepEqual(policyOf(answer), POLICY);
-  assert.equal(answer.headers.get("X-Content-Type-Options"), "nosniff");
-  assert.equal(answer.headers.get("Referrer-Policy"), "no-referrer");
-  assert.equal(answer.headers.get("Cache-Control"), "no-cache");
+function isPage(response) {
+  assert.equal(response.status, 200);
+  assert.match(response.headers.get("Content-Type"), /^text\/html/);
+  assert.deepEqual(policyOf(response), POLICY);
+  assert.equal(response.headers.get("X-Content-Type-Options"), "nosniff");
+  assert.equal(response.headers.get("Referrer-Policy"), "no-referrer");
+  assert.equal(response.headers.get("Cache-Control"), "no-cache");
 }
 
 /** The path as it is, where `fetch` would resolve its dots first. */
 const raw = (worker, path) =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(worker.url);
-    const sent = request({ hostname, port, path }, (answer) => {
+    const sent = request({ hostname, port, path }, (response) => {
       let text = "";
-      answer.setEncoding("utf8").on("data", (piece) => (text += piece));
-      answer.on("end", () => resolve({ status: answer.statusCode, text }));
+      response.setEncoding("utf8").on("data", (piece) => (text += piece));
+      response.on("end", () => resolve({ status: response.statusCode, text }));
     });
     sent.on("error", reject).end();
   });
@@ -53,15 +53,15 @@ describe("with the sandbox", () => {
   test("the checkout page is at / and in its folder", async () => {
     const pages = [];
     for (const path of ["/", "/?a=1", "/_oncekey/demo/", "/_oncekey/demo", "/_oncekey/demo/index.html"]) {
-      const answer = await worker.fetch(path, { redirect: "manual" });
-      isPage(answer);
-      pages.push(await answer.text());
+      const response = await worker.fetch(path, { redirect: "manual" });
+      isPage(response);
+      pages.push(await response.text());
     }
     assert.equal(new Set(pages).size, 1);
     assert.match(pages[0], /<form id="checkout"/);
   });
 
-  test("what a page loads is there, and nothing is loaded from elsewhere", async () => {
+  test("the files that a page loads exist, and nothing is loaded from elsewhere", async () => {
     for (const path of ["/", "/_oncekey/demo/navigate.html"]) {
       const page = await (await worker.fetch(path)).text();
       assert.doesNotMatch(page, / style=|<style| on[a-z]+=|<script>/, "the policy forbids it");
@@ -80,14 +80,14 @@ describe("with the sandbox", () => {
 
   test("?csp=strict forbids wasm", async () => {
     for (const path of ["/?csp=strict", "/?a=b&csp=strict", "/_oncekey/demo/?csp=strict"]) {
-      const answer = await worker.fetch(path);
-      assert.deepEqual(policyOf(answer), { ...POLICY, "script-src": "'self'" });
-      await answer.arrayBuffer();
+      const response = await worker.fetch(path);
+      assert.deepEqual(policyOf(response), { ...POLICY, "script-src": "'self'" });
+      await response.arrayBuffer();
     }
     for (const path of ["/?csp=strictly", "/?xcsp=strict", "/?csp=STRICT"]) {
-      const answer = await worker.fetch(path);
-      assert.deepEqual(policyOf(answer), POLICY);
-      await answer.arrayBuffer();
+      const response = await worker.fetch(path);
+      assert.deepEqual(policyOf(response), POLICY);
+      await response.arrayBuffer();
     }
   });
 
@@ -113,12 +113,12 @@ describe("with the sandbox", () => {
   });
 
   test("an escape for a plain letter is that letter", async () => {
-    const answer = await worker.fetch("/_oncekey/demo/%69ndex.html");
-    assert.equal(await answer.text(), await (await worker.fetch("/_oncekey/demo/index.html")).text());
-    assert.equal(answer.status, 200);
+    const response = await worker.fetch("/_oncekey/demo/%69ndex.html");
+    assert.equal(await response.text(), await (await worker.fetch("/_oncekey/demo/index.html")).text());
+    assert.equal(response.status, 200);
   });
 
-  test("what is no file is 404", async () => {
+  test("an unknown file is a 404", async () => {
     for (const path of [
       "/_oncekey/demo/nothing.js",
       "/_oncekey/demo/index",
@@ -130,16 +130,16 @@ describe("with the sandbox", () => {
       "/_oncekey/demo/.key",
       "/_oncekey/demonstration",
     ]) {
-      const answer = await worker.fetch(path, { redirect: "manual" });
-      assert.equal(answer.status, 404, path);
-      assert.equal((await answer.json()).request_id, answer.headers.get("X-Request-Id"));
+      const response = await worker.fetch(path, { redirect: "manual" });
+      assert.equal(response.status, 404, path);
+      assert.equal((await response.json()).request_id, response.headers.get("X-Request-Id"));
     }
     // A file of the folder is no path of the API.
     for (const path of ["/index.html", "/checkout.js", "/demo.css"]) {
-      const answer = await worker.fetch(path);
-      assert.ok([401, 404].includes(answer.status), path);
-      assert.match(answer.headers.get("Content-Type"), /json/);
-      await answer.arrayBuffer();
+      const response = await worker.fetch(path);
+      assert.ok([401, 404].includes(response.status), path);
+      assert.match(response.headers.get("Content-Type"), /json/);
+      await response.arrayBuffer();
     }
   });
 
@@ -154,29 +154,29 @@ describe("with the sandbox", () => {
       "/_oncekey/demo/..",
       "/_oncekey/demo/.",
     ]) {
-      const answer = await raw(worker, path);
-      assert.ok([200, 401, 404].includes(answer.status), `${path}: ${answer.status}`);
+      const response = await raw(worker, path);
+      assert.ok([200, 401, 404].includes(response.status), `${path}: ${response.status}`);
       // "." is the folder itself, and that is the page.
-      if (answer.status === 200) assert.match(answer.text, /<form id="checkout"/, path);
+      if (response.status === 200) assert.match(response.text, /<form id="checkout"/, path);
     }
   });
 
   test("a write is no business of the pages", async () => {
     for (const method of ["POST", "PUT", "DELETE"]) {
       for (const path of ["/", "/_oncekey/demo/", "/_oncekey/demo/index.html"]) {
-        const answer = await worker.fetch(path, { method, headers: { "X-Api-Key": "kuko_test_demo" } });
-        assert.equal(answer.status, 404, `${method} ${path}`);
-        assert.match(answer.headers.get("Content-Type"), /json/);
-        await answer.arrayBuffer();
+        const response = await worker.fetch(path, { method, headers: { "X-Api-Key": "kuko_test_demo" } });
+        assert.equal(response.status, 404, `${method} ${path}`);
+        assert.match(response.headers.get("Content-Type"), /json/);
+        await response.arrayBuffer();
       }
     }
   });
 
   test("the API and the key calls are where they were", async () => {
-    const answer = await worker.fetch("/v1/orders?out_trade_no=a", { headers: { "X-Api-Key": "kuko_test_demo" } });
-    assert.equal(answer.status, 404);
-    assert.equal((await answer.json()).code, "resource_missing");
-    assert.equal(answer.headers.get("Content-Security-Policy"), null);
+    const response = await worker.fetch("/v1/orders?out_trade_no=a", { headers: { "X-Api-Key": "kuko_test_demo" } });
+    assert.equal(response.status, 404);
+    assert.equal((await response.json()).code, "resource_missing");
+    assert.equal(response.headers.get("Content-Security-Policy"), null);
     assert.equal((await worker.fetch("/_oncekey/health")).status, 200);
   });
 });
@@ -200,9 +200,9 @@ test("a Worker without the files has no pages", async () => {
   const worker = await startWorker({ more: { assets: undefined } });
   try {
     for (const path of ["/_oncekey/demo/", "/_oncekey/demo", "/_oncekey/demo/index.html"]) {
-      const answer = await worker.fetch(path);
-      assert.equal(answer.status, 404);
-      assert.equal((await answer.json()).request_id, answer.headers.get("X-Request-Id"));
+      const response = await worker.fetch(path);
+      assert.equal(response.status, 404);
+      assert.equal((await response.json()).request_id, response.headers.get("X-Request-Id"));
     }
     const root = await worker.fetch("/", { headers: { "X-Api-Key": "kuko_test_demo" } });
     assert.equal(root.status, 404);

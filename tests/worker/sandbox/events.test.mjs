@@ -88,7 +88,7 @@ describe("events", () => {
     assert.ok(attempts[0].duration_ms >= 0 && Date.parse(attempts[0].at));
   });
 
-  test("what was refused, replayed or rolled back tells nothing", async () => {
+  test("a call that was refused, replayed or rolled back sends no event", async () => {
     const call = newMerchant();
     const body = order();
     const key = randomUUID();
@@ -101,7 +101,7 @@ describe("events", () => {
     const [only, ...others] = await events(call);
     assert.deepEqual([only.type, only.delivery, others], ["order.created", "none", []]);
     refused(await call("POST", "/v1/orders", { body: order(), fault: "error-after" }), 500, undefined, "api_error");
-    assert.equal((await events(call)).length, 2, "what was done is told, whatever became of its answer");
+    assert.equal((await events(call)).length, 2, "an event is sent for what was done, even if the response was lost");
   });
 
   test("a failure is sent again, the same bytes under the same id, and what comes later waits for it", async () => {
@@ -130,7 +130,7 @@ describe("events", () => {
     const { deliveries } = await event(call, created.id);
     assert.deepEqual(deliveries[0].attempts.map(({ status }) => status), [200, 302, 500, 500], "the newest first");
     assert.equal((await event(call, payment.id)).deliveries[0].attempts.length, 1);
-    assert.equal(origin.at("/elsewhere").length + origin.hits(other), 0, "a redirect is no answer to follow");
+    assert.equal(origin.at("/elsewhere").length + origin.hits(other), 0, "a redirect is not followed");
   });
 
   test("the waits grow, are drawn, and end after three days; then the next event has its turn", async () => {
@@ -161,7 +161,7 @@ describe("events", () => {
     await eventually(async () => assert.equal((await event(call, payment.id)).deliveries[0].attempts.length, 1, "each is tried once at least"));
   });
 
-  test("a dead event is sent when it is asked for, and so is one that has arrived", async () => {
+  test("an event can be sent again on request, whether it is dead or has arrived", async () => {
     const call = newMerchant();
     const { path } = await listen(call, inTurn(fails, ok));
     await ordered(call);
@@ -206,7 +206,7 @@ describe("events", () => {
     });
   });
 
-  test("no answer is a failure, and a body without end is not waited for", async () => {
+  test("a missing response is a failure, and an endless body is not waited for", async () => {
     const call = newMerchant();
     const cutOff = await listen(call, (_, response) => void response.socket.destroy());
     const endless = await listen(call, (_, response) => {
@@ -235,8 +235,8 @@ describe("events", () => {
     }
     await eventually(async () => {
       if (!(await events(call)).every(({ delivery }) => delivery === "delivered")) await call.sql("UPDATE deliveries SET due_at = 1 WHERE due_at IS NOT NULL");
-      const told = new Set(origin.at(path).map(({ body }) => JSON.parse(body).data.id));
-      assert.deepEqual([...told].sort(), [...ids].sort());
+      const sentIds = new Set(origin.at(path).map(({ body }) => JSON.parse(body).data.id));
+      assert.deepEqual([...sentIds].sort(), [...ids].sort());
     });
   });
 
@@ -264,7 +264,7 @@ describe("events", () => {
     }
   });
 
-  test("an endpoint shows its secret to who makes it, and to nobody else", async () => {
+  test("only the call that creates an endpoint returns its secret", async () => {
     const call = newMerchant();
     const url = `${origin.url}${origin.route(ok)}`;
     const key = randomUUID();

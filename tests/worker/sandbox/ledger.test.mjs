@@ -19,7 +19,7 @@ function randomOf(seed) {
 
 describe("the ledger", () => {
   let worker;
-  // Without the gateway's business numbers, so that everything reaches the sandbox.
+  // Without the gateway's business keys, so that everything reaches the sandbox.
   before(async () => (worker = await startWorker({ wrapper: "merchants.mjs", vars: { BUSINESS_KEYS: "none" } })));
   after(() => worker.dispose());
 
@@ -29,17 +29,17 @@ describe("the ledger", () => {
     const apiKey = `kuko_test_${randomUUID()}`;
     const call = merchant(worker, apiKey);
     const { evict } = inside(worker, apiKey);
-    /** What must be so, by the answers: out_trade_no -> {id, amount, paid, refunds: number -> amount}. */
+    /** What must be so, by the responses: out_trade_no -> {id, amount, paid, refunds: number -> amount}. */
     const orders = Array.from({ length: 6 }, () => ({ body: order({ amount: 1 + random.below(5000), currency: random.one(["USD", "EUR"]) }) }));
     for (const one of orders) one.id = made(await call("POST", "/v1/orders", { body: one.body })).id;
-    const numbers = Array.from({ length: 12 }, () => `R_${randomUUID()}`);
+    const refundNos = Array.from({ length: 12 }, () => `R_${randomUUID()}`);
     const seen = [];
     let watching = true;
     const watch = (async () => {
       while (watching) {
-        const answer = await call("GET", "/v1/ledger/balance");
+        const response = await call("GET", "/v1/ledger/balance");
         // An object that goes takes the calls with it that it has not answered.
-        if (answer.status !== 503) seen.push(found(answer).sum);
+        if (response.status !== 503) seen.push(found(response).sum);
       }
     })();
     const operation = async () => {
@@ -48,9 +48,9 @@ describe("the ledger", () => {
       const key = random.one([undefined, randomUUID()]);
       const send = random.below(2)
         ? (fault) => pay(call, one.id, { key, fault, number: random.one([GOOD_CARD, "4000000000000002", "4000000000005001"]) })
-        : (fault) => refund(call, { out_refund_no: random.one(numbers), order_id: one.id, amount: 1 + random.below(one.body.amount) }, { key, fault });
-      const answer = await send(fault);
-      assert.ok([201, 400, 402, 500].includes(answer.status), `seed ${seed}: ${answer.text}`);
+        : (fault) => refund(call, { out_refund_no: random.one(refundNos), order_id: one.id, amount: 1 + random.below(one.body.amount) }, { key, fault });
+      const response = await send(fault);
+      assert.ok([201, 400, 402, 500].includes(response.status), `seed ${seed}: ${response.text}`);
     };
     for (let round = 0; round < 20; round++) {
       await Promise.all(Array.from({ length: 8 }, operation));

@@ -6,13 +6,13 @@ import { GOOD_CARD, balance, entries, executions, found, inside, made, merchant,
 import { eventually, startWorker } from "../fixtures/support.mjs";
 
 const DECLINED = { 4000000000000002: "card_declined", 4000000000009995: "insufficient_funds", 4000000000000069: "expired_card", 4000000000000127: "incorrect_cvc", 4000000000000119: "processing_error" };
-const ANSWER_LOST = "4000000000005001";
+const RESPONSE_LOST = "4000000000005001";
 const SLOW = "4000000000003006";
 
-function declined(answer, code) {
-  assert.deepEqual([answer.status, answer.json.type, answer.json.code], [402, "card_error", code], answer.text);
-  assert.equal(answer.json.request_id, answer.headers.get("X-Request-Id"));
-  return answer.json.message.match(/pay_[0-9a-f]{32}/)[0];
+function declined(response, code) {
+  assert.deepEqual([response.status, response.json.type, response.json.code], [402, "card_error", code], response.text);
+  assert.equal(response.json.request_id, response.headers.get("X-Request-Id"));
+  return response.json.message.match(/pay_[0-9a-f]{32}/)[0];
 }
 
 describe("payments", () => {
@@ -72,20 +72,20 @@ describe("payments", () => {
     const call = merchant(worker);
     const order = await ordered(call);
     const keys = Array.from({ length: 50 }, () => randomUUID());
-    const answers = await Promise.all(keys.map((key) => pay(call, order.id, { key })));
-    const won = answers.filter(({ status }) => status === 201);
+    const responses = await Promise.all(keys.map((key) => pay(call, order.id, { key })));
+    const won = responses.filter(({ status }) => status === 201);
     assert.equal(won.length, 1);
-    for (const answer of answers) {
-      if (answer === won[0]) continue;
-      refused(answer, 400, "order_id");
-      assert.ok(answer.json.message.includes(won[0].json.data.id));
+    for (const response of responses) {
+      if (response === won[0]) continue;
+      refused(response, 400, "order_id");
+      assert.ok(response.json.message.includes(won[0].json.data.id));
     }
     const counts = await Promise.all(keys.map((key) => executions(call, key)));
     assert.equal(counts.reduce((sum, count) => sum + count), 1);
     assert.equal((await entries(call)).length, 2);
   });
 
-  test("each card does what it stands for", async () => {
+  test("each test card does what it is for", async () => {
     const call = merchant(worker);
     for (const [number, brand, last4] of [
       [GOOD_CARD, "visa", "4242"],
@@ -123,9 +123,9 @@ describe("payments", () => {
     assert.deepEqual([rest.json.data, rest.json.next_cursor], [tries.slice(1), null]);
   });
 
-  test("fault 39: a lost answer: the retry finds the payment by its key, and nothing is paid twice", async () => {
+  test("fault 39: a lost response: the retry finds the payment by its key, and nothing is paid twice", async () => {
     const call = merchant(worker);
-    for (const how of [{ number: ANSWER_LOST }, { number: GOOD_CARD, fault: "error-after" }, { number: GOOD_CARD, fault: "error-before" }]) {
+    for (const how of [{ number: RESPONSE_LOST }, { number: GOOD_CARD, fault: "error-after" }, { number: GOOD_CARD, fault: "error-before" }]) {
       const { id } = await ordered(call);
       const key = randomUUID();
       refused(await pay(call, id, { key, ...how }), 500, undefined, "api_error");
@@ -159,12 +159,12 @@ describe("payments", () => {
     for (const fault of ["delay=4000", "delay-after=4000"]) {
       const { id } = await ordered(call);
       const begun = performance.now();
-      let isAnswered = false;
-      const paying = pay(call, id, { fault }).finally(() => (isAnswered = true));
+      let isDone = false;
+      const paying = pay(call, id, { fault }).finally(() => (isDone = true));
       const status = async () => found(await call("GET", `/v1/orders/${id}`)).status;
       if (fault === "delay=4000") assert.equal(await status(), "pending");
       else await eventually(async () => assert.equal(await status(), "paid"));
-      assert.equal(isAnswered, false, fault);
+      assert.equal(isDone, false, fault);
       made(await paying);
       assert.ok(performance.now() - begun >= 3990);
     }
@@ -188,7 +188,7 @@ describe("payments", () => {
     }
   });
 
-  test("what is no payment is refused by name, and leaves nothing behind", async () => {
+  test("an invalid field of a payment is refused by name, and leaves nothing behind", async () => {
     const call = merchant(worker);
     const { id } = await ordered(call);
     const number = GOOD_CARD;
@@ -204,11 +204,11 @@ describe("payments", () => {
       ...[null, 1, "", number, [], {}, { number: 4242424242424242 }, { number: "" }, { number: "4111111111111111" }, { number: "4242424242424243" }, { number: null }, { number, pin: "1" }, { number, cvc: {} }, { number, cvc: [] }].map((card) => [{ order_id: id, card }, "card"]),
     ]) {
       const key = randomUUID();
-      const answer = await call("POST", "/v1/payments", { body, key });
-      refused(answer, 400, param);
+      const response = await call("POST", "/v1/payments", { body, key });
+      refused(response, 400, param);
       assert.equal(await executions(call, key), 0);
-      const { message } = answer.json;
-      assert.doesNotMatch(message.replace("such as 4242424242424242", ""), /\d{13}/, "no number is shown");
+      const { message } = response.json;
+      assert.doesNotMatch(message.replace("such as 4242424242424242", ""), /\d{13}/, "no card number is shown");
     }
     const twice = `{"order_id":"${id}","card":{"number":"${number}","number":"${number}"}}`;
     refused(await call("POST", "/v1/payments", { body: twice }), 400, "card");
@@ -240,7 +240,7 @@ describe("payments", () => {
     assert.equal(made(await call("POST", "/v1/payments", form({ "card[number]": "4242 4242 4242 4242", "card[cvc]": "123" }))).card.last4, "4242");
   });
 
-  test("no whole number is stored or logged", async () => {
+  test("no whole card number is stored or logged", async () => {
     const apiKey = `kuko_test_${randomUUID()}`;
     const call = merchant(worker, apiKey);
     const { sql } = inside(worker, apiKey);

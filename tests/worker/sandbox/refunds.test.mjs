@@ -1,4 +1,4 @@
-// Refunds of the sandbox: a permanent number, and never more than was paid.
+// Refunds of the sandbox: a permanent business key, and never more than was paid.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
@@ -7,7 +7,7 @@ import { startWorker } from "../fixtures/support.mjs";
 
 describe("refunds", () => {
   let worker;
-  // Without the gateway's business numbers, for this is about the sandbox's own.
+  // Without the gateway's business keys, for this is about the sandbox's own.
   before(async () => (worker = await startWorker({ wrapper: "merchants.mjs", vars: { BUSINESS_KEYS: "none" } })));
   after(() => worker.dispose());
 
@@ -45,7 +45,7 @@ describe("refunds", () => {
     });
   });
 
-  test("fault 40: a number refunds once, with any key and however late; other content is refused and names it", async () => {
+  test("fault 40: a business key refunds once, with any key and however late; other content is refused with its name", async () => {
     const call = merchant(worker);
     const [order, other] = [await paid(call), await paid(call)];
     const body = { out_refund_no: `R_${randomUUID()}`, order_id: order.id, amount: 2990 };
@@ -56,14 +56,14 @@ describe("refunds", () => {
       [body, { key: randomUUID() }],
       [{ ...rest, out_trade_no: order.out_trade_no }, { key: randomUUID() }],
     ]) {
-      const answer = await call("POST", "/v1/refunds", { body: again, ...more });
-      assert.deepEqual(made(answer), first, "also when nothing is left to refund");
+      const response = await call("POST", "/v1/refunds", { body: again, ...more });
+      assert.deepEqual(made(response), first, "also when nothing is left to refund");
     }
     for (const change of [{ amount: 1000 }, { amount: 99_999 }, { order_id: other.id }, { order_id: `ord_${"0".repeat(32)}` }]) {
       for (const key of [undefined, randomUUID()]) {
-        const answer = await refund(call, { ...body, ...change }, { key });
-        refused(answer, 400, "out_refund_no", "idempotency_error");
-        assert.ok(answer.json.message.includes(body.out_refund_no));
+        const response = await refund(call, { ...body, ...change }, { key });
+        refused(response, 400, "out_refund_no", "idempotency_error");
+        assert.ok(response.json.message.includes(body.out_refund_no));
       }
     }
     assert.equal((await entries(call, `order_id=${order.id}`)).length, 4);
@@ -82,7 +82,7 @@ describe("refunds", () => {
     made(await refund(call, { out_refund_no, order_id: order.id, amount: 2990 }, { key: randomUUID() }));
   });
 
-  test("what is not paid can't be refunded", async () => {
+  test("an unpaid order cannot be refunded", async () => {
     const call = merchant(worker);
     const order = await ordered(call);
     refused(await refund(call, { order_id: order.id, amount: 1 }), 400, "order_id");
@@ -95,17 +95,17 @@ describe("refunds", () => {
   test("twenty at once never give back more than was paid", async () => {
     const call = merchant(worker);
     const order = await paid(call);
-    const answers = await Promise.all(Array.from({ length: 20 }, () => refund(call, { order_id: order.id, amount: 1000 }, { key: randomUUID() })));
-    assert.equal(answers.filter(({ status }) => status === 201).length, 2);
-    for (const answer of answers) if (answer.status !== 201) refused(answer, 400, "amount");
+    const responses = await Promise.all(Array.from({ length: 20 }, () => refund(call, { order_id: order.id, amount: 1000 }, { key: randomUUID() })));
+    assert.equal(responses.filter(({ status }) => status === 201).length, 2);
+    for (const response of responses) if (response.status !== 201) refused(response, 400, "amount");
     const body = { out_refund_no: `R_${randomUUID()}`, order_id: order.id, amount: 990 };
     const same = await Promise.all(Array.from({ length: 20 }, () => refund(call, body, { key: randomUUID() })));
-    assert.equal(new Set(same.map((answer) => made(answer).id)).size, 1);
+    assert.equal(new Set(same.map((response) => made(response).id)).size, 1);
     assert.equal(found(await call("GET", `/v1/orders/${order.id}`)).status, "refunded");
     assert.equal((await balance(call)).sum, 0);
   });
 
-  test("fault 39: lost answers refund once", async () => {
+  test("fault 39: lost responses refund once", async () => {
     const call = merchant(worker);
     const order = await paid(call);
     for (const fault of ["error-before", "error-after"]) {
@@ -119,7 +119,7 @@ describe("refunds", () => {
     assert.equal((await entries(call, `order_id=${order.id}`)).length, 6, "a pair of the payment, and one a refund");
   });
 
-  test("what is no refund is refused by name", async () => {
+  test("an invalid field of a refund is refused by name", async () => {
     const call = merchant(worker);
     const { id, out_trade_no } = await paid(call);
     for (const [change, param] of [

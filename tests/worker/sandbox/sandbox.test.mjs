@@ -8,27 +8,27 @@ import { eventually, startWorker } from "../fixtures/support.mjs";
 
 describe("the sandbox", () => {
   let worker;
-  // Without the gateway's business numbers, for this is about the sandbox's own.
+  // Without the gateway's business keys, for this is about the sandbox's own.
   before(async () => (worker = await startWorker({ vars: { BUSINESS_KEYS: "none" } })));
   after(() => worker.dispose());
 
   test("an order comes back as it was sent, with an id, a state and a time", async () => {
     const call = merchant(worker);
     const body = order({ subject: "Ｐｒｏ 年度訂閲 👩‍👩‍👧 \u202eabc \ufeff\u2028" });
-    const answer = await call("POST", "/v1/orders", { body });
-    const { id, object, status, amount_paid, amount_refunded, created_at, ...content } = made(answer);
+    const response = await call("POST", "/v1/orders", { body });
+    const { id, object, status, amount_paid, amount_refunded, created_at, ...content } = made(response);
     assert.deepEqual(content, body);
     assert.match(id, /^ord_[0-9a-f]{32}$/);
     assert.deepEqual([object, status, amount_paid, amount_refunded], ["order", "pending", 0, 0]);
     assert.match(created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     assert.ok(Math.abs(Date.parse(created_at) - Date.now()) < 60_000);
-    assert.deepEqual(Object.keys(answer.json), ["data", "request_id"]);
-    assert.equal(answer.json.request_id, answer.headers.get("X-Request-Id"));
+    assert.deepEqual(Object.keys(response.json), ["data", "request_id"]);
+    assert.equal(response.json.request_id, response.headers.get("X-Request-Id"));
 
     for (const path of [`/v1/orders/${id}`, `/v1/orders?out_trade_no=${body.out_trade_no}`]) {
       const found = await call("GET", path);
       assert.equal(found.status, 200);
-      assert.deepEqual(found.json.data, answer.json.data);
+      assert.deepEqual(found.json.data, response.json.data);
       assert.equal((await call("HEAD", path)).status, 200);
     }
   });
@@ -79,7 +79,7 @@ describe("the sandbox", () => {
     }
   });
 
-  test("what is not known, or is there twice, is refused by name", async () => {
+  test("an unknown or repeated member is refused by name", async () => {
     const call = merchant(worker);
     refused(await call("POST", "/v1/orders", { body: order({ ammount: 5 }) }), 400, "ammount");
     refused(await call("POST", "/v1/orders", { body: order({ [`a\n${"b".repeat(999)}`]: 5 }) }), 400, `a${"b".repeat(63)}`);
@@ -89,7 +89,7 @@ describe("the sandbox", () => {
     refused(await call("POST", "/v1/orders", { body: escaped }), 400, "amount");
   });
 
-  test("a body that is no JSON object in UTF-8 is refused, whatever it is", async () => {
+  test("a body other than a JSON object in UTF-8 is refused", async () => {
     const call = merchant(worker);
     const whole = JSON.stringify(order());
     const bytes = new TextEncoder().encode(whole);
@@ -140,7 +140,7 @@ describe("the sandbox", () => {
     assert.equal((await call("POST", "/v1/orders", { body: JSON.stringify(order()), type })).status, 400);
   });
 
-  test("an order number is permanent, with and without a key", async () => {
+  test("an order's business key is permanent, with and without an idempotency key", async () => {
     const call = merchant(worker);
     const body = order();
     const key = randomUUID();
@@ -150,9 +150,9 @@ describe("the sandbox", () => {
     }
     for (const other of [{ amount: 2991 }, { currency: "EUR" }, { subject: "Pro" }]) {
       for (const key of [undefined, randomUUID()]) {
-        const answer = await call("POST", "/v1/orders", { body: { ...body, ...other }, key });
-        refused(answer, 400, "out_trade_no", "idempotency_error");
-        assert.ok(answer.json.message.includes(body.out_trade_no));
+        const response = await call("POST", "/v1/orders", { body: { ...body, ...other }, key });
+        refused(response, 400, "out_trade_no", "idempotency_error");
+        assert.ok(response.json.message.includes(body.out_trade_no));
       }
     }
     assert.deepEqual((await call("GET", `/v1/orders/${first.id}`)).json.data, first);
@@ -168,21 +168,21 @@ describe("the sandbox", () => {
     made(await call("POST", "/v1/orders", { body, key: randomUUID() }));
   });
 
-  test("fifty at once with one number make one order", async () => {
+  test("fifty requests at once with one business key make one order", async () => {
     const call = merchant(worker);
     const body = order();
     const keys = Array.from({ length: 50 }, (_, place) => (place % 5 ? randomUUID() : undefined));
-    const answers = await Promise.all(keys.map((key) => call("POST", "/v1/orders", { body, key })));
-    const ids = new Set(answers.map((answer) => made(answer).id));
+    const responses = await Promise.all(keys.map((key) => call("POST", "/v1/orders", { body, key })));
+    const ids = new Set(responses.map((response) => made(response).id));
     assert.equal(ids.size, 1);
     const counts = await Promise.all(keys.filter(Boolean).map((key) => executions(call, key)));
     assert.ok(counts.reduce((sum, count) => sum + count, 0) <= 1, `${counts}`);
 
     const contested = Array.from({ length: 50 }, (_, place) => ({ ...order(), out_trade_no: `${body.out_trade_no}-2`, amount: place + 1 }));
     const outcome = await Promise.all(contested.map((body) => call("POST", "/v1/orders", { body })));
-    const won = outcome.filter((answer) => answer.status === 201);
-    assert.equal(won.length, 1, "of fifty contents, one gets the number");
-    for (const answer of outcome) if (answer !== won[0]) refused(answer, 400, "out_trade_no", "idempotency_error");
+    const won = outcome.filter((response) => response.status === 201);
+    assert.equal(won.length, 1, "of fifty contents, one gets the business key");
+    for (const response of outcome) if (response !== won[0]) refused(response, 400, "out_trade_no", "idempotency_error");
   });
 
   test("executions count what took effect, under any key", async () => {
@@ -206,8 +206,8 @@ describe("the sandbox", () => {
     const call = merchant(worker);
     const timed = async (fault, body) => {
       const begun = performance.now();
-      const answer = await call("POST", "/v1/orders", { body, fault });
-      return [answer, performance.now() - begun];
+      const response = await call("POST", "/v1/orders", { body, fault });
+      return [response, performance.now() - begun];
     };
     const exists = async ({ out_trade_no }) => (await call("GET", `/v1/orders?out_trade_no=${out_trade_no}`)).status === 200;
 
@@ -223,15 +223,15 @@ describe("the sandbox", () => {
     body = order();
     const slow = timed("delay=4000", body);
     assert.equal(await exists(body), false, "it waits, then does it");
-    const [answer, time] = await slow;
-    made(answer);
+    const [response, time] = await slow;
+    made(response);
     assert.ok(time >= 3990, `${time}`);
 
     body = order();
-    let isAnswered = false;
-    const done = timed("delay-after=4000", body).finally(() => (isAnswered = true));
+    let isDone = false;
+    const done = timed("delay-after=4000", body).finally(() => (isDone = true));
     await eventually(async () => assert.equal(await exists(body), true, "it does it, then waits"));
-    assert.equal(isAnswered, false);
+    assert.equal(isDone, false);
     assert.ok((await done)[1] >= 3990);
 
     body = order();
@@ -243,7 +243,7 @@ describe("the sandbox", () => {
     refused(await call("GET", "/v1/orders/none", { fault: "error-before" }), 500, undefined, "api_error");
   });
 
-  test("a fault that is none is refused, and nothing is done", async () => {
+  test("an unknown fault is refused, and nothing is done", async () => {
     const call = merchant(worker);
     for (const fault of ["later", "delay", "delay=", "delay=-1", "delay=1.5", "delay=60001", "error-before,", "delay=1,delay=2", "error-after=1"]) {
       const body = order();
@@ -284,18 +284,18 @@ describe("the sandbox", () => {
       ["POST", "/v1/not_a_call"],
       ["GET", "/V1/orders"],
     ]) {
-      const answer = await call(method, path);
-      refused(answer, 404);
-      assert.equal(answer.json.code, "resource_missing");
+      const response = await call(method, path);
+      refused(response, 404);
+      assert.equal(response.json.code, "resource_missing");
     }
     for (const [method, path, allow] of [
       ["DELETE", "/v1/orders", "GET, HEAD, POST"],
       ["PUT", "/v1/orders/ord_x", "GET, HEAD"],
       ["POST", "/v1/sandbox/executions/a", "GET, HEAD"],
     ]) {
-      const answer = await call(method, path);
-      refused(answer, 405);
-      assert.equal(answer.headers.get("Allow"), allow);
+      const response = await call(method, path);
+      refused(response, 405);
+      assert.equal(response.headers.get("Allow"), allow);
     }
     for (const [query, param] of [
       ["", "out_trade_no"],
@@ -313,7 +313,7 @@ describe("the sandbox", () => {
   test("two values of the API key are none", async () => {
     const status = await new Promise((resolve, reject) => {
       const headers = ["X-Api-Key", "sandbox_a", "X-Api-Key", "sandbox_b", "Host", "localhost"];
-      send(`${worker.url}/v1/orders?out_trade_no=a`, { headers }, (answer) => resolve(answer.resume().statusCode))
+      send(`${worker.url}/v1/orders?out_trade_no=a`, { headers }, (response) => resolve(response.resume().statusCode))
         .on("error", reject)
         .end();
     });

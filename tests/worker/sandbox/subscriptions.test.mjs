@@ -35,7 +35,7 @@ describe("subscriptions", () => {
     assert.equal(await executions(call, cancelKey), 1);
   });
 
-  test("a lost answer: the retry finds it by its key", async () => {
+  test("a lost response: the retry finds it by its key", async () => {
     const call = merchant(worker);
     const events = async () => found(await call("GET", "/v1/events")).filter(({ type }) => type === "subscription.created");
     const key = randomUUID();
@@ -51,14 +51,14 @@ describe("subscriptions", () => {
   test("fifty at once with one key make one", async () => {
     const call = merchant(worker);
     const key = randomUUID();
-    const answers = await Promise.all(Array.from({ length: 50 }, () => subscribe(call, { key })));
-    const ids = answers.filter(({ status }) => status === 201).map((answer) => made(answer).id);
+    const responses = await Promise.all(Array.from({ length: 50 }, () => subscribe(call, { key })));
+    const ids = responses.filter(({ status }) => status === 201).map((response) => made(response).id);
     assert.equal(new Set(ids).size, 1);
     assert.equal(await executions(call, key), 1);
     assert.equal(found(await call("GET", "/v1/events")).length, 1);
   });
 
-  test("what is none is refused by name", async () => {
+  test("an invalid field of a subscription is refused by name", async () => {
     const call = merchant(worker);
     for (const [change, param] of [
       [{ plan: "" }, "plan"],

@@ -30,16 +30,16 @@ describe("bodies that mean harm", () => {
   const stillServes = async () => assert.equal((await gateway.post(gateway.route(), newKey())).status, 201);
 
   for (const [coding, compress, size] of [["gzip", gzipSync, 192 * MiB], ["br", (bytes) => brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }), 160 * MiB]]) {
-    test(`an answer in ${coding} that grows a thousandfold costs no memory`, async () => {
+    test(`a response in ${coding} that grows a thousandfold costs no memory`, async () => {
       const bomb = compress(Buffer.alloc(size));
       assert.ok(bomb.length < MiB);
       const path = gateway.route(() => ({ status: 200, headers: { "Content-Encoding": coding }, body: bomb }));
       await stillServes();
       const before = peakOfWorkerd();
       const key = newKey();
-      const answer = await gateway.post(path, key);
-      assert.deepEqual([answer.status, answer.state], [200, "completed"]);
-      assert.ok(answer.body.length >= bomb.length);
+      const response = await gateway.post(path, key);
+      assert.deepEqual([response.status, response.state], [200, "completed"]);
+      assert.ok(response.body.length >= bomb.length);
       const grown = peakOfWorkerd() - before;
       // What the platform has not swept up yet is among it; held as a whole, here and on its way, it would be far more.
       if (before > 0) assert.ok(grown < size, `it took ${Math.round(grown / MiB)} MiB`);
@@ -83,35 +83,35 @@ describe("bodies that mean harm", () => {
     });
     const key = newKey();
     try {
-      const answer = await gateway.post(path, key);
-      assert.deepEqual([answer.status, answer.state], [504, "unknown"]);
+      const response = await gateway.post(path, key);
+      assert.deepEqual([response.status, response.state], [504, "unknown"]);
       assert.equal((await gateway.post(path, key)).json.code, "idempotency_outcome_unknown");
     } finally {
       clearInterval(timer);
     }
   });
 
-  test("a body that is promised and never comes, and one that comes and was not promised, begin nothing", async () => {
+  test("a body that is promised and never comes, and a body that comes without being promised, begin nothing", async () => {
     const path = gateway.route();
     const keys = [newKey(), newKey()];
     const pairs = (key) => [["X-Api-Key", apiKey], ["Idempotency-Key", key], ["Content-Type", "application/json"]];
     const cut = await startRaw(gateway.url, Buffer.concat([head("POST", path, [...pairs(keys[0]), ["Content-Length", 100]]), Buffer.from('{"a":')]));
     cut.resetAndDestroy();
     const endless = await startRaw(gateway.url, head("POST", path, [...pairs(keys[1]), ["Transfer-Encoding", "chunked"]]));
-    let told = "";
-    endless.on("data", (data) => (told += data));
+    let received = "";
+    endless.on("data", (data) => (received += data));
     const piece = Buffer.concat([Buffer.from("10000\r\n"), Buffer.alloc(0x10000, "x"), Buffer.from("\r\n")]);
-    for (let sent = 0; sent < 12 * MiB && !told; sent += 0x10000) {
+    for (let sent = 0; sent < 12 * MiB && !received; sent += 0x10000) {
       if (!endless.write(piece)) await Promise.race([new Promise((resolve) => endless.once("drain", resolve)), sleep(1000)]);
     }
-    await eventually(() => assert.match(told, /^HTTP\/1\.1 413 /));
+    await eventually(() => assert.match(received, /^HTTP\/1\.1 413 /));
     endless.destroy();
     for (const key of keys) assert.equal(await gateway.status(key), undefined);
     assert.equal(gateway.hits(path), 0);
     await stillServes();
   });
 
-  test("what takes a parser long elsewhere takes none here", async () => {
+  test("a body that slows other parsers down takes no time here", async () => {
     const path = gateway.route();
     const bodies = {
       nested: "[".repeat(MiB),
@@ -123,21 +123,21 @@ describe("bodies that mean harm", () => {
       surrogates: `{"a":"${"\\ud800".repeat(100_000)}"}`,
     };
     for (const [what, body] of Object.entries(bodies)) {
-      const answer = await gateway.post(path, newKey(), body, { headers: [["Content-Type", "application/json"]], timeout: 20_000 });
-      assert.ok([201, 400].includes(answer.status), `${what}: ${answer.status}`);
+      const response = await gateway.post(path, newKey(), body, { headers: [["Content-Type", "application/json"]], timeout: 20_000 });
+      assert.ok([201, 400].includes(response.status), `${what}: ${response.status}`);
     }
     const parts = Array.from({ length: 20_000 }, (_, at) => `--b\r\nContent-Disposition: form-data; name="f${at}"\r\n\r\n${at}\r\n`).join("");
     for (const body of [`${parts}--b--`, "--b\r\n".repeat(100_000), "--".repeat(500_000)]) {
-      const answer = await gateway.post(path, newKey(), body, { headers: [["Content-Type", "multipart/form-data; boundary=b"]], timeout: 20_000 });
-      assert.ok([201, 400].includes(answer.status), String(answer.status));
+      const response = await gateway.post(path, newKey(), body, { headers: [["Content-Type", "multipart/form-data; boundary=b"]], timeout: 20_000 });
+      assert.ok([201, 400].includes(response.status), String(response.status));
     }
     await stillServes();
   });
 
   test("heads that are too large are refused, and cost the next caller nothing", async () => {
     for (const headers of [[["X-A", "x".repeat(300_000)]], Array.from({ length: 5000 }, (_, at) => [`X-${at}`, "x".repeat(50)]), [["webhook-signature", "v1,AAAA ".repeat(2000)]]]) {
-      const answer = await gateway.post(gateway.route(), newKey(), {}, { headers }).catch(() => undefined);
-      assert.ok(!answer || answer.status < 500 || answer.status === 502, String(answer?.status));
+      const response = await gateway.post(gateway.route(), newKey(), {}, { headers }).catch(() => undefined);
+      assert.ok(!response || response.status < 500 || response.status === 502, String(response?.status));
     }
     await stillServes();
   });
@@ -148,15 +148,15 @@ test("an upload that trickles on does not hold its place for ever", async () => 
   const path = gateway.route();
   const key = newKey();
   const socket = await startRaw(gateway.url, head("POST", path, [["X-Api-Key", apiKey], ["Idempotency-Key", key], ["Content-Length", 10 * MiB]]));
-  let told = "";
-  socket.on("data", (data) => (told += data));
-  // A byte now and then, so that it never stands still; meanwhile more time goes by than a body may take.
+  let received = "";
+  socket.on("data", (data) => (received += data));
+  // A byte now and then, so that it never stalls; meanwhile more time goes by than a body may take.
   const trickle = setInterval(() => socket.write("x"), 50);
   try {
     await sleep(300);
-    assert.equal(told, "", "it is waited for");
+    assert.equal(received, "", "it is waited for");
     await gateway.clock(121_000);
-    await eventually(() => assert.match(told, /^HTTP\/1\.1 408 .*"api_connection_error"/s));
+    await eventually(() => assert.match(received, /^HTTP\/1\.1 408 .*"api_connection_error"/s));
     assert.deepEqual([gateway.hits(path), await gateway.status(key)], [0, undefined], "nothing was begun");
   } finally {
     clearInterval(trickle);

@@ -14,7 +14,7 @@ describe("a gateway among hostile callers", () => {
   });
   after(() => gateway.dispose());
 
-  test("an answer in a coding that the platform does not know is kept with its coding", async () => {
+  test("a response in a coding that the platform does not know is kept with its coding", async () => {
     const coded = deflateSync('{"id":1}');
     const path = gateway.route(() => ({
       status: 201,
@@ -23,23 +23,23 @@ describe("a gateway among hostile callers", () => {
     }));
     const key = newKey();
     for (const replayed of [false, true]) {
-      const answer = await gateway.post(path, key);
-      assert.deepEqual([answer.status, answer.replayed], [201, replayed]);
-      assert.equal(answer.get("Content-Encoding"), "deflate");
-      assert.ok(answer.body.equals(coded), "as the origin sent it, coded once");
+      const response = await gateway.post(path, key);
+      assert.deepEqual([response.status, response.replayed], [201, replayed]);
+      assert.equal(response.get("Content-Encoding"), "deflate");
+      assert.ok(response.body.equals(coded), "as the origin sent it, coded once");
     }
     const asked = gateway.origin.last(path).headers["accept-encoding"];
     assert.equal(asked, "identity", "and the origin is asked for no coding");
   });
 
-  test("uploads that stand still cost nobody else the answer", async () => {
+  test("uploads that stand still cost nobody else the response", async () => {
     const big = head("POST", gateway.route(), [
       ["X-Api-Key", "mallory"],
       ["Idempotency-Key", newKey()],
       ["Content-Length", 10 * (1 << 20)],
     ]);
     const stalled = [];
-    // Together they leave less of the 40 MiB than the answer below needs.
+    // Together they leave less of the 40 MiB than the response below needs.
     for (const size of [9.75, 9.75, 9.75, 9.75, 0.98])
       stalled.push(await startRaw(gateway.url, Buffer.concat([big, Buffer.alloc(size * (1 << 20))])));
     await sleep(500);
@@ -68,19 +68,19 @@ describe("a gateway among hostile callers", () => {
       assert.equal((await sendRaw(gateway.url, head("POST", path, headers))).status, 400);
     }
     for (const cookie of ["sid=a; sid=b", "sid=; sid=b"]) {
-      const answer = await gateway.post(path, newKey(), {}, { as: null, headers: [["Cookie", cookie]] });
-      assert.equal(answer.status, 400, cookie);
+      const response = await gateway.post(path, newKey(), {}, { as: null, headers: [["Cookie", cookie]] });
+      assert.equal(response.status, 400, cookie);
     }
     assert.equal(gateway.hits(path), 0);
   });
 
   test("fault 20: two key headers are refused also when the second is empty", async () => {
     const path = gateway.route();
-    const answer = await gateway.call("POST", path, {
+    const response = await gateway.call("POST", path, {
       headers: [["Idempotency-Key", "one"], ["Idempotency-Key", ""]],
       body: {},
     });
-    assert.deepEqual([answer.status, gateway.hits(path)], [400, 0]);
+    assert.deepEqual([response.status, gateway.hits(path)], [400, 0]);
   });
 
   test("the operator's token is nobody's scope and does not reach the origin", async () => {
@@ -106,12 +106,12 @@ describe("a gateway among hostile callers", () => {
   test("a method that another header overrides is refused with a key, in any spelling", async () => {
     const path = gateway.route();
     for (const name of ["X-HTTP-Method-Override", "X_HTTP_Method_Override", "X-HTTP-Method", "X_Method_Override", "Method-Override"]) {
-      const answer = await gateway.post(path, newKey(), {}, { headers: [[name, "DELETE"]] });
-      assert.deepEqual([answer.status, gateway.hits(path)], [400, 0], name);
+      const response = await gateway.post(path, newKey(), {}, { headers: [[name, "DELETE"]] });
+      assert.deepEqual([response.status, gateway.hits(path)], [400, 0], name);
     }
   });
 
-  test("what was an order to the first caller's browser is not replayed", async () => {
+  test("headers that give orders to the first caller's browser are not replayed", async () => {
     const path = gateway.route(() => ({
       status: 200,
       headers: { "Clear-Site-Data": '"cookies"', "Authentication-Info": "nextnonce=1", Age: "5", ETag: '"1"' },
@@ -143,8 +143,8 @@ test("without a key, the method that the origin could read is judged by KEY_REQU
       ["POST", path, { headers: form, body: "a=1&_method=DELETE" }],
     ];
     for (const [method, target, more] of refused) {
-      const answer = await gateway.call(method, target, more);
-      assert.deepEqual([answer.status, answer.json?.code], [400, "idempotency_key_missing"], JSON.stringify([method, target, more]));
+      const response = await gateway.call(method, target, more);
+      assert.deepEqual([response.status, response.json?.code], [400, "idempotency_key_missing"], JSON.stringify([method, target, more]));
     }
     assert.equal(gateway.hits(path), 0);
     const passes = [["POST", path, { headers: [["X-HTTP-Method-Override", "PUT"]] }], ["POST", path, { headers: form, body: "a=1" }], ["POST", path, {}]];

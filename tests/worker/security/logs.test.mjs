@@ -37,14 +37,14 @@ const STEERING = ["\u2028", "\u2029", "\u0085", "\u202e", "\u009b31m", "%0d%0a",
 
 /**
  * Everything that a caller, a sender, an operator and an origin can do wrong. (What an origin answers for good is kept,
- * since that is what for: so no such answer holds the mark.)
+ * since that is what for: so no such response holds the mark.)
  */
 async function attackGateway({ url }, origin) {
   const call = (method, path, headers, body, more) => exchange(url, { method, path, headers, body, ...more }).catch(() => undefined);
   const who = () => [["X-Api-Key", secret("kuko_test_")]];
   const keyed = (more = []) => [...who(), ["Idempotency-Key", secret("key-")], ...more];
   const body = () => ({ no: secret("order-"), card: secret("4242-"), amount: 1 });
-  const answers = {
+  const responses = {
     ok: () => ({ status: 201, headers: { "Content-Type": "application/json" }, body: '{"id":"ord_1"}' }),
     fault: () => ({ status: 500, body: secret("stack trace ") }),
     refused: () => ({ status: 429, body: secret("slow down ") }),
@@ -55,9 +55,9 @@ async function attackGateway({ url }, origin) {
     redirect: () => ({ status: 302, headers: { Location: "https://x/y" }, body: "" }),
     large: () => ({ status: 200, body: "x".repeat(5000) }),
   };
-  for (const [name, answer] of Object.entries(answers)) origin.route(answer, `/o/${name}`);
+  for (const [name, response] of Object.entries(responses)) origin.route(response, `/o/${name}`);
 
-  for (const name of Object.keys(answers)) {
+  for (const name of Object.keys(responses)) {
     const headers = keyed();
     for (const content of [body(), body()]) await call("POST", `/o/${name}?q=1`, headers, content);
     await call("POST", `/o/${name}`, who(), body());
@@ -152,7 +152,7 @@ for (const kind of ["workerd", "wrangler"]) {
       const reached = origin.seen.map((one) => JSON.stringify(one.headers) + one.body).join();
       assert.ok(reached.includes(mark), "the attack got as far as the origin");
       const health = await exchange(server.url, { path: "/_oncekey/health" });
-      assert.deepEqual([health.status, health.text.includes(mark)], [200, false], "and the gateway stands");
+      assert.deepEqual([health.status, health.text.includes(mark)], [200, false], "and the gateway still works");
       const rows = await exchange(server.url, { path: "/_oncekey/journal?limit=5000", headers: admin });
       assert.ok(rows.text.split("\n").length > 20, "and it has left records");
       assert.ok(!rows.text.includes(mark), "of which the journal tells by hashes");
@@ -181,7 +181,7 @@ describe("the journal", () => {
   before(async () => (gateway = await startGateway({ vars: { ADMIN_TOKEN, BUSINESS_KEYS: "POST:/o/*:/no" } })));
   after(() => gateway.dispose());
 
-  test("an origin's id that is no plain one goes nowhere: neither to callers nor into the journal", async () => {
+  test("an origin's request id that is not plain text reaches neither callers nor the journal", async () => {
     const plain = "req_origin-1/ü".slice(0, 12);
     const ids = [plain, "x".repeat(128), "x".repeat(129), "x".repeat(9000), "a b", "a\tb", "ünïcode", "\xff\xfe", 'a"b', "<img/src=x/onerror=alert(1)>"];
     for (const id of ids) {
@@ -190,60 +190,60 @@ describe("the journal", () => {
       });
       const isPlain = /^[\x21-\x7e]{1,128}$/.test(id);
       const key = newKey();
-      const told = (answer) => answer.get("X-Request-Id");
+      const requestId = (response) => response.get("X-Request-Id");
       const first = await gateway.post(path, key);
       assert.equal(first.status, 201, id);
-      if (isPlain) assert.equal(told(first), id);
-      else assert.match(told(first), /^req_[0-9a-f]{24}$/, id);
+      if (isPlain) assert.equal(requestId(first), id);
+      else assert.match(requestId(first), /^req_[0-9a-f]{24}$/, id);
       const again = await gateway.post(path, key);
-      assert.deepEqual([again.replayed, told(again)], [true, told(first)], "and the second caller is told the same");
+      assert.deepEqual([again.replayed, requestId(again)], [true, requestId(first)], "and the second caller gets the same");
       const name = recordName(key);
       const rows = (await gateway.get(`/_oncekey/journal?key=${name}`, { as: null, headers: admin })).text.split("\n").filter(Boolean);
-      assert.deepEqual(rows.map((row) => JSON.parse(row).request_id), [told(first)], "each row is one line");
+      assert.deepEqual(rows.map((row) => JSON.parse(row).request_id), [requestId(first)], "each row is one line");
       const life = (await gateway.get(`/_oncekey/keys/${name}`, { as: null, headers: admin })).json;
-      assert.deepEqual([life.key.request_id, life.journal.length], [told(first), 1]);
-      assert.equal((await gateway.status(key)).request_id, told(first));
+      assert.deepEqual([life.key.request_id, life.journal.length], [requestId(first), 1]);
+      assert.equal((await gateway.status(key)).request_id, requestId(first));
       // Nor past a write without a key, or a read.
-      for (const answer of [await gateway.call("POST", path), await gateway.get(path)]) assert.match(told(answer), /^[\x21-\x7e]{1,128}$/);
+      for (const response of [await gateway.call("POST", path), await gateway.get(path)]) assert.match(requestId(response), /^[\x21-\x7e]{1,128}$/);
     }
   });
 
   test("a caller's id is not taken for ours", async () => {
     const path = gateway.route();
     const key = newKey();
-    const answer = await gateway.post(path, key, {}, { headers: [["X-Request-Id", secret("req_")]] });
-    assert.match(answer.get("X-Request-Id"), /^req_[0-9a-f]{24}$/);
-    assert.equal(gateway.origin.last(path).headers["x-request-id"], answer.get("X-Request-Id"));
+    const response = await gateway.post(path, key, {}, { headers: [["X-Request-Id", secret("req_")]] });
+    assert.match(response.get("X-Request-Id"), /^req_[0-9a-f]{24}$/);
+    assert.equal(gateway.origin.last(path).headers["x-request-id"], response.get("X-Request-Id"));
   });
 
-  test("a query of an operator cannot widen what is asked, nor write into an answer's head", async () => {
+  test("a query of an operator cannot widen what is asked, nor write into a response's head", async () => {
     const ask = (path) => gateway.get(path, { as: null, headers: admin });
     for (const query of ["request_id=a%09b", "request_id=a%0ab", "request_id=a%0d%0aX-Evil:1", "state=unknown%09", "key=%27%20OR%201=1", "limit=1%20OR%201", "cursor=0-0-0%27", "from=1;DROP", "limit=5&limit=6", "a=b", "request_id=%ff", "state=completed,unknown"]) {
       assert.equal((await ask(`/_oncekey/journal?${query}`)).status, 400, query);
     }
     for (const query of ["request_id=%27;DROP%20TABLE%20journal;--".replaceAll("%20", "+"), "request_id=%3E%3B%20rel%3D%22next".replaceAll("%20", ""), "request_id=%22%7D"]) {
-      const answer = await ask(`/_oncekey/journal?${query}`);
-      assert.deepEqual([answer.status, answer.text], [200, ""], query);
-      assert.equal(answer.get("Link"), undefined);
+      const response = await ask(`/_oncekey/journal?${query}`);
+      assert.deepEqual([response.status, response.text], [200, ""], query);
+      assert.equal(response.get("Link"), undefined);
     }
-    const answer = await ask("/_oncekey/journal?limit=1&state=completed");
-    assert.match(answer.get("Link"), /^<\/_oncekey\/journal\?limit=1&state=completed&cursor=[0-9-]+>; rel="next"$/);
+    const response = await ask("/_oncekey/journal?limit=1&state=completed");
+    assert.match(response.get("Link"), /^<\/_oncekey\/journal\?limit=1&state=completed&cursor=[0-9-]+>; rel="next"$/);
     for (const path of ["keys/" + "0".repeat(63), "keys/../journal", "keys/%27", `keys/${"g".repeat(64)}`]) {
       assert.ok([404, 200].includes((await ask(`/_oncekey/${path}`)).status), path);
     }
   });
 
-  test("what names a number to its owner names it to nobody else", async () => {
-    const number = `${secret("order-")}\u202e<b>`;
+  test("an error names a business key to its owner and to nobody else", async () => {
+    const businessKey = `${secret("order-")}\u202e<b>`;
     const path = gateway.route(created);
-    await gateway.post(path, newKey(), { no: number, a: 1 });
-    const refused = await gateway.post(path, newKey(), { no: number, a: 2 });
+    await gateway.post(path, newKey(), { no: businessKey, a: 1 });
+    const refused = await gateway.post(path, newKey(), { no: businessKey, a: 2 });
     assert.equal(refused.status, 400);
     assert.equal(refused.get("Content-Type"), "application/json");
-    assert.ok(refused.json.message.includes(number), "as JSON, not as text of a page");
+    assert.ok(refused.json.message.includes(businessKey), "as JSON, not as text of a page");
     const rows = (await gateway.get("/_oncekey/journal?limit=5000", { as: null, headers: admin })).text;
     assert.ok(!rows.includes(mark));
-    assert.ok(rows.includes(scopeName()), "whose it is, is told by a hash");
+    assert.ok(rows.includes(scopeName()), "a hash names the scope");
     const logged = gateway.worker.logs.map(({ message }) => message).join("\n");
     assert.ok(!logged.includes(mark), logged);
   });

@@ -7,13 +7,13 @@ import { event, secrets, sign, now, newId } from "../fixtures/sender.mjs";
 
 const WEBHOOK_SECRETS = `s0:${secrets.old}`;
 
-/** A request with any request line and headers, as bytes; gives the answer and what reached the origin by it. */
+/** A request with any request line and headers, as bytes; gives the response and what reached the origin by it. */
 async function attack(gateway, method, target, { headers = [], body = "{}", key = newKey() } = {}) {
   const before = gateway.origin.seen.length;
   const pairs = [["X-Api-Key", apiKey], ["Content-Type", "application/json"], ["Content-Length", body.length], ["Connection", "close"], ...headers];
   if (key) pairs.push(["Idempotency-Key", key]);
-  const answer = await sendRaw(gateway.url, Buffer.concat([head(method, target, pairs), Buffer.from(body)]));
-  return { ...answer, reached: gateway.origin.seen.slice(before) };
+  const response = await sendRaw(gateway.url, Buffer.concat([head(method, target, pairs), Buffer.from(body)]));
+  return { ...response, reached: gateway.origin.seen.slice(before) };
 }
 
 /** How an origin that is careless with paths would read one: decoded, without parameters, dots and slashes resolved. */
@@ -39,7 +39,7 @@ describe("an origin below a path of its host", () => {
   // Each is `..`, or a way to write it.
   const UP = ["..", "%2e%2e", ".%2e", "%2E.", "..%2f", "%2e%2e%2f", "..%5c", "%2e%2e%5c", "..;", "..;x=1", "%2e%2e;", "..%3b", "%252e%252e", "..%252f", "%252e%252e%252f", "..%255c"];
 
-  test("no path leads out of it, nor to where events are believed", async () => {
+  test("no path leads out of it, nor to where events are accepted", async () => {
     let reached = 0;
     for (const up of UP) {
       for (const [method, target] of [
@@ -54,13 +54,13 @@ describe("an origin below a path of its host", () => {
       ]) {
         for (const key of [newKey(), null]) {
           const body = method === "GET" ? "" : "{}";
-          const answer = await attack(gateway, method, target, { key, body });
-          for (const { target: asked } of answer.reached) {
+          const response = await attack(gateway, method, target, { key, body });
+          for (const { target: asked } of response.reached) {
             reached += 1;
             assert.match(careless(asked), /^\/api(\/|$)/, `${method} ${target} went out to ${asked}`);
             assert.doesNotMatch(careless(asked), /^\/api\/webhooks\//, `${method} ${target} is believed at ${asked}`);
           }
-          assert.ok(answer.status < 500, `${method} ${target}: ${answer.status}`);
+          assert.ok(response.status < 500, `${method} ${target}: ${response.status}`);
         }
       }
     }
@@ -83,7 +83,7 @@ describe("an origin at the root of its host", () => {
   });
   after(() => gateway.dispose());
 
-  test("no spelling of /webhooks/ reaches an origin that believes what comes there", async () => {
+  test("no spelling of /webhooks/ reaches an origin that trusts this path", async () => {
     for (const target of [
       "/webhooks/s0",
       "/webhooks%2fs0",
@@ -162,7 +162,7 @@ describe("an origin at the root of its host", () => {
     const first = await attack(gateway, "POST", "/v1/orders", { body: body("A-1") });
     assert.deepEqual([first.status, first.reached.length], [201, 1]);
     for (const target of ["/v1/%6Frders", "/v1/order%73", "/%76%31/%6f%72%64%65%72%73"]) {
-      // A permanent number is not executed again for being sent to the same path in another spelling.
+      // A business key is not executed again for being sent to the same path in another spelling.
       const again = await attack(gateway, "POST", target, { body: body("A-1") });
       assert.deepEqual([again.status, again.reached.length], [201, 0], target);
       assert.match(again.text, /idempotent-replayed: true/i);
@@ -197,7 +197,7 @@ describe("an origin at the root of its host", () => {
     }
   });
 
-  test("nor does it send a caller anywhere: it makes no redirect of its own", async () => {
+  test("the gateway makes no redirect of its own", async () => {
     for (const target of ["/_oncekey/console", "/_oncekey//evil.example", "/_oncekey/console//evil.example", "/_oncekey/demo", "//evil.example/_oncekey/demo/..", "/_oncekey/key/"]) {
       const { status, text } = await attack(gateway, "GET", target, { key: null, body: "" });
       assert.ok(status < 300 || status >= 400, `${target}: ${status}`);

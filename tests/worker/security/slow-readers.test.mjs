@@ -20,7 +20,7 @@ async function startDirect(options = {}) {
   return gateway;
 }
 
-/** A connection that sends `parts` and reads nothing of the answer beyond its beginning. */
+/** A connection that sends `parts` and reads nothing of the response beyond its beginning. */
 async function silent(gateway, ...parts) {
   const { hostname, port } = new URL(gateway.url);
   const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
@@ -30,7 +30,7 @@ async function silent(gateway, ...parts) {
   return socket;
 }
 
-/** Reads what is left of an answer: its status, its length as announced, and the bytes that came. */
+/** Reads the rest of a response: its status, its length as announced, and the bytes that came. */
 async function finish(socket) {
   const chunks = [];
   const ended = new Promise((resolve) => socket.once("end", resolve).once("close", resolve));
@@ -92,10 +92,10 @@ describe("callers who do not read", () => {
     assert.equal((await gateway.post(gateway.route(), newKey())).status, 201);
     // Whoever waits for longest gives up its place.
     const again = await eventually(async () => {
-      const answer = await gateway.post(path, first, "");
-      assert.ok(answer.status === 201 || (answer.status === 503 && answer.get("Retry-After") === "1" && answer.json.type === "api_connection_error"), answer.status);
-      assert.equal(answer.status, 201);
-      return answer;
+      const response = await gateway.post(path, first, "");
+      assert.ok(response.status === 201 || (response.status === 503 && response.get("Retry-After") === "1" && response.json.type === "api_connection_error"), response.status);
+      assert.equal(response.status, 201);
+      return response;
     });
     assert.ok(again.replayed && again.body.equals(large));
     assert.equal(gateway.hits(path), 2);
@@ -113,12 +113,12 @@ describe("callers who do not read", () => {
       for (let round = 0; round < 2; round++) {
         const sockets = await stall(20, path, key);
         sockets.forEach(leave);
-        const answer = await eventually(async () => {
-          const answer = await gateway.post(path, key, "");
-          assert.equal(answer.status, 201);
-          return answer;
+        const response = await eventually(async () => {
+          const response = await gateway.post(path, key, "");
+          assert.equal(response.status, 201);
+          return response;
         });
-        assert.ok(answer.body.equals(large));
+        assert.ok(response.body.equals(large));
         sockets.forEach((socket) => socket.destroy());
       }
       await eventually(async () => assert.equal((await isolate(gateway)).held_bytes.responses, 0));
@@ -141,8 +141,8 @@ describe("callers who do not send", () => {
     const stalled = async (count, length, sent) => sockets.push(...(await Promise.all(Array.from({ length: count }, () => upload(length, sent)))));
     const pay = async () => {
       const path = gateway.route();
-      const answer = await gateway.post(path, newKey(), { pad: "x".repeat(280) });
-      assert.equal(answer.status, 201, answer.text);
+      const response = await gateway.post(path, newKey(), { pad: "x".repeat(280) });
+      assert.equal(response.status, 201, response.text);
     };
     await stalled(4, 10 * MiB, 10 * MiB - 1);
     await eventually(async () => assert.ok((await held()) > 39 * MiB));
@@ -169,7 +169,7 @@ describe("callers who do not send", () => {
     assert.ok(gateway.origin.last(path).body.equals(body));
   });
 
-  test("who had to give up its room is told, and nothing of it was begun", async () => {
+  test("an upload that had to give up its room gets an error, and nothing was begun", async () => {
     await eventually(async () => assert.equal(await held(), 0));
     const path = gateway.route();
     const keys = Array.from({ length: 164 }, newKey);
@@ -178,12 +178,12 @@ describe("callers who do not send", () => {
     await eventually(async () => assert.ok((await held()) > 39 * MiB));
     // There is room for 96 of these, whoever has to go for the others.
     const small = await Promise.all(keys.slice(4).map((key) => begin(key, 64 * KiB)));
-    const answers = await Promise.all([...large, ...small].map(finish));
-    const gone = answers.filter(({ status }) => status === 503);
+    const responses = await Promise.all([...large, ...small].map(finish));
+    const gone = responses.filter(({ status }) => status === 503);
     assert.ok(gone.length > 0);
     for (const { body } of gone) assert.match(body.toString(), /"type":"api_connection_error"/);
     // The others have stood still for longer than a body may.
-    for (const { status } of answers) assert.ok(status === 503 || status === 408, status);
+    for (const { status } of responses) assert.ok(status === 503 || status === 408, status);
     assert.equal(gateway.hits(path), 0);
     for (const key of keys.slice(0, 8)) assert.equal(await gateway.status(key), undefined);
   });

@@ -65,15 +65,15 @@ const SHAPES = {
   "a body that is waited for": [["Expect: 100-continue", "Content-Length: 3"], "abc", "abc"],
 };
 
-/** Sends bytes and gives all that comes back until the other side closes, or nothing more comes for a while after so many answers. */
-function exchange(url, text, answers = 1) {
+/** Sends bytes and gives all that comes back until the other side closes, or nothing more comes for a while after so many responses. */
+function exchange(url, text, responses = 1) {
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {
     const socket = connect(Number(port), hostname, () => socket.write(text, "latin1"));
     let out = "";
     const latest = setTimeout(() => end(), 30_000);
     const end = () => (clearTimeout(latest), socket.destroy(), resolve(out));
-    socket.setTimeout(700, () => out.match(/HTTP\/1\.1 \d/g)?.length >= answers && end());
+    socket.setTimeout(700, () => out.match(/HTTP\/1\.1 \d/g)?.length >= responses && end());
     socket.on("data", (data) => (out += data.toString("latin1"))).on("error", end).on("close", end);
   });
 }
@@ -129,7 +129,7 @@ describe("framing", () => {
       const ids = [...out.matchAll(/\{"id":"([^"]+)"\}/g)].map(([, id]) => id);
       assert.equal(ids.length, 3, way);
       assert.equal(ids[0], ids[2], way);
-      assert.notEqual(ids[0], ids[1], `${way}: one tenant's answer is not another's`);
+      assert.notEqual(ids[0], ids[1], `${way}: one tenant's response is not another's`);
       assert.equal(gateway.hits(path), 2, way);
     }
   });
@@ -143,7 +143,7 @@ describe("framing", () => {
     }
   });
 
-  test("a host that is no host does not change whom the origin hears of", async () => {
+  test("an invalid Host does not change which host the origin is given", async () => {
     for (const [way, url] of Object.entries(urls)) {
       for (const host of ["evil.example", "a@evil.example", "evil.example:99/webhooks/x?", "evil.example#", "[::1]:80", "evil.example/_oncekey/journal?"]) {
         const before = gateway.origin.seen.length;

@@ -1,9 +1,9 @@
 // An attack by one tenant on another, by somebody without a credential on all, and on operators: each knows everything but
-// the victim's credential, its key and its order's number included.
+// the victim's credential, its key and its order's business key included.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, before, describe, test } from "node:test";
-import { newNumber } from "../fixtures/numbers.mjs";
+import { newBusinessKey } from "../fixtures/numbers.mjs";
 import { deliver, newId, WEBHOOK_SECRETS } from "../fixtures/sender.mjs";
 import { created, inTurn, newKey, recordName, scopeName, startGateway, startWorker } from "../fixtures/support.mjs";
 
@@ -12,7 +12,7 @@ const admin = [["Authorization", `Bearer ${ADMIN_TOKEN}`]];
 const sha256 = (text) => createHash("sha256").update(text).digest("hex");
 const victim = "victim-credential";
 
-describe("a tenant that is after another one's answer", () => {
+describe("a tenant that is after another one's response", () => {
   let gateway;
   before(async () => {
     const vars = {
@@ -26,7 +26,7 @@ describe("a tenant that is after another one's answer", () => {
   });
   after(() => gateway.dispose());
 
-  /** What says that somebody is the victim, and is none of its credential. */
+  /** Headers that claim to be the victim without its credential. */
   const PRETENCES = {
     "nothing at all": [],
     "another key": [["X-Api-Key", "mallory"]],
@@ -55,7 +55,7 @@ describe("a tenant that is after another one's answer", () => {
   for (const [what, headers] of Object.entries(PRETENCES)) {
     test(`${what} is not its credential`, async () => {
       const path = gateway.route();
-      const [key, no] = [newKey(), newNumber()];
+      const [key, no] = [newKey(), newBusinessKey()];
       const body = { no, amount: 1 };
       const own = await gateway.post(path, key, body, { as: victim });
       assert.equal(own.status, 201);
@@ -63,16 +63,16 @@ describe("a tenant that is after another one's answer", () => {
       const mine = [own.text, ofAlias.text];
       const pretend = (method, target, more) => gateway.call(method, target, { as: null, headers, ...more });
       for (const [at, more] of [{ key, body }, { key: newKey(), body }, { body }].entries()) {
-        const answer = await pretend("POST", path, more);
-        // From then on it meets its own answer, by its own number.
-        if (at === 0) assert.ok(!answer.replayed, answer.text);
-        assert.ok(!mine.some((text) => answer.text.includes(text)), "nor its answer");
-        assert.ok([201, 400, 401].includes(answer.status), `${answer.status}: another tenant's key is no conflict`);
-        assert.notEqual(answer.json.type, "idempotency_error", "nor is it told that there is such a number");
+        const response = await pretend("POST", path, more);
+        // From then on it gets its own response, by its own business key.
+        if (at === 0) assert.ok(!response.replayed, response.text);
+        assert.ok(!mine.some((text) => response.text.includes(text)), "nor its response");
+        assert.ok([201, 400, 401].includes(response.status), `${response.status}: another tenant's key is no conflict`);
+        assert.notEqual(response.json.type, "idempotency_error", "nor does it learn that the business key exists");
       }
       for (const [method, target] of [["GET", "/_oncekey/key"], ["POST", "/_oncekey/key/void"]]) {
-        const told = await pretend(method, target, { key: key });
-        assert.ok(!told.text.includes(own.get("X-Request-Id")), told.text);
+        const response = await pretend(method, target, { key: key });
+        assert.ok(!response.text.includes(own.get("X-Request-Id")), response.text);
       }
       for (const target of ["/_oncekey/key/settle"]) {
         if (headers === admin) continue;
@@ -83,12 +83,12 @@ describe("a tenant that is after another one's answer", () => {
     });
   }
 
-  test("keys, numbers and events of one name are three things, and each tenant's its own", async () => {
+  test("a key, a business key and an event of the same name have separate records, and so has each tenant", async () => {
     const name = newId();
     const path = gateway.route(created);
     gateway.origin.route(created, "/webhooks/s0");
     gateway.origin.route(created, "/webhooks/s1");
-    const answers = [
+    const responses = [
       await gateway.post(path, name, { a: 1 }),
       await gateway.call("POST", path, { body: { no: name } }),
       await gateway.post(path, name, { a: 1 }, { as: "s0" }),
@@ -96,11 +96,11 @@ describe("a tenant that is after another one's answer", () => {
       await deliver(gateway, "s0", { id: name }),
       await deliver(gateway, "s1", { id: name }),
     ];
-    assert.deepEqual(answers.map((answer) => [answer.status, answer.replayed]), answers.map(() => [201, false]));
+    assert.deepEqual(responses.map((response) => [response.status, response.replayed]), responses.map(() => [201, false]));
     assert.equal((await deliver(gateway, "s0", { id: name })).status, 200, "it is a duplicate of its own source's alone");
   });
 
-  test("an event is believed by its signature alone, whatever credential comes with it", async () => {
+  test("an event is verified by its signature alone, whatever credential comes with it", async () => {
     gateway.origin.route(created, "/webhooks/s2");
     for (const headers of [[["X-Api-Key", victim]], admin, [["Idempotency-Key", newKey()]], [["svix-id", newId()]]]) {
       const forged = await deliver(gateway, "s2", { headers, signature: `v1,${Buffer.alloc(32).toString("base64")}` });
@@ -123,8 +123,8 @@ describe("a tenant that is after another one's answer", () => {
     for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=b"]) {
       const headers = [...cookie, ["Content-Type", type], ["Origin", "https://evil.example"]];
       for (const call of ["void", "settle"]) {
-        const answer = await gateway.call("POST", `/_oncekey/key/${call}?key=${key}`, { as: null, headers, body: `Idempotency-Key=${key}&outcome=not_executed` });
-        assert.ok([400, 401].includes(answer.status), `${call}: ${answer.status}`);
+        const response = await gateway.call("POST", `/_oncekey/key/${call}?key=${key}`, { as: null, headers, body: `Idempotency-Key=${key}&outcome=not_executed` });
+        assert.ok([400, 401].includes(response.status), `${call}: ${response.status}`);
       }
       const preflight = await gateway.call("OPTIONS", "/_oncekey/key/void", {
         as: null,
@@ -140,24 +140,24 @@ describe("a tenant that is after another one's answer", () => {
     for (const authorization of [`Bearer ${ADMIN_TOKEN}`, `bearer ${ADMIN_TOKEN}`, `BEARER  ${ADMIN_TOKEN}`]) {
       const headers = [["Authorization", authorization]];
       assert.equal((await gateway.get("/_oncekey/journal?limit=1", { as: null, headers })).status, 200, authorization);
-      for (const answer of [await gateway.post(path, newKey(), {}, { headers }), await gateway.get(path, { headers }), await gateway.call("POST", path, { headers })]) {
-        assert.equal(answer.status, 201);
+      for (const response of [await gateway.post(path, newKey(), {}, { headers }), await gateway.get(path, { headers }), await gateway.call("POST", path, { headers })]) {
+        assert.equal(response.status, 201);
         assert.equal(gateway.origin.last(path).headers.authorization, undefined, authorization);
       }
       assert.equal((await gateway.post(path, newKey(), {}, { as: null, headers })).status, 401, "nor is it a scope");
     }
   });
 
-  test("what an operator may do is told to nobody else, in no way", async () => {
+  test("what an operator may do is not revealed to anybody else", async () => {
     const key = newKey();
     await gateway.post(gateway.route(inTurn(500)), key);
     const calls = [["GET", "journal"], ["GET", "keys"], ["GET", `keys/${recordName(key)}`], ["GET", "reconcile"], ["POST", "key/settle"]];
     for (const [method, call] of calls) {
       for (const headers of [[], [["Authorization", "Bearer x"]], [["X-Api-Key", ADMIN_TOKEN]], [["Cookie", `token=${ADMIN_TOKEN}`]]]) {
         for (const query of ["", `?token=${ADMIN_TOKEN}`, `?authorization=Bearer%20${ADMIN_TOKEN}`]) {
-          const answer = await gateway.call(method, `/_oncekey/${call}${query}`, { as: null, key, headers, body: method === "POST" ? { outcome: "not_executed" } : undefined });
-          assert.deepEqual([answer.status, answer.json.code], [401, "authentication_error"], `${call} ${query}`);
-          assert.equal(answer.get("Cache-Control"), "no-store");
+          const response = await gateway.call(method, `/_oncekey/${call}${query}`, { as: null, key, headers, body: method === "POST" ? { outcome: "not_executed" } : undefined });
+          assert.deepEqual([response.status, response.json.code], [401, "authentication_error"], `${call} ${query}`);
+          assert.equal(response.get("Cache-Control"), "no-store");
         }
       }
     }
@@ -190,7 +190,7 @@ test("two merchants of the sandbox meet in nothing", async () => {
       assert.equal((await call(other, "DELETE", `/v1/webhook_endpoints/${made.data.id}`)).status, 404);
       assert.equal((await call(other, "POST", "/v1/payments", { body: { order_id: order.data.id, card: { number: "4242424242424242" } } })).status, 400);
       const own = await call(other, "POST", "/v1/orders", { key, body: { ...body, subject: other } });
-      assert.equal(own.status, 201, "the same key and number are its own");
+      assert.equal(own.status, 201, "the same key and business key are its own");
       assert.notEqual((await own.json()).data.id, order.data.id);
     }
     // A secret is shown to whoever has just made it, and to nobody after.
