@@ -10,7 +10,7 @@ import { CONTESTANTS } from "./contestants.mjs";
 import { load, order } from "./load.mjs";
 import { Server } from "./server.mjs";
 
-const ANSWER = 320;
+const RESPONSE = 320;
 /** Replays go through these keys in turn. */
 const KEYS = 256;
 
@@ -22,7 +22,7 @@ export const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(v
  */
 export async function gateway({ build, state = tmpdir(), rounds, connections, requests, bytes, only }) {
   const folder = mkdtempSync(join(state, "oncekey-bench-"));
-  const origin = spawn(process.execPath, [new URL("origin.mjs", import.meta.url).pathname, String(ANSWER)], { stdio: ["ignore", "pipe", "inherit"] });
+  const origin = spawn(process.execPath, [new URL("origin.mjs", import.meta.url).pathname, String(RESPONSE)], { stdio: ["ignore", "pipe", "inherit"] });
   const servers = [];
   const missing = {};
   try {

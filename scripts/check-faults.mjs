@@ -10,7 +10,7 @@ const COUNT = 79;
 const page = "docs/reported-faults.md";
 const problems = [];
 
-/** The faults that a title or a name starts with, and the rest of it; nothing for one that names none. */
+/** The faults that a title or a name starts with, and the rest of it; undefined for a title without faults. */
 function read(title, where) {
   const [, word, list, rest] = /^(faults?)[ _](\d+(?:(?:, |_)\d+)*)(?:: |_)(.+)$/s.exec(title) ?? [];
   if (list === undefined) return undefined;

@@ -3,6 +3,6 @@ import { hasSmallStd, uploadSize } from "../tests/packaging/sizes.mjs";
 
 const [folder, bound] = process.argv.slice(2);
 const size = uploadSize(folder);
-const told = hasSmallStd() ? `at most ${bound} are allowed` : "not compared: built without the source of the standard library";
-console.log(`compressed upload: ${size} bytes, ${told}`);
+const verdict = hasSmallStd() ? `at most ${bound} are allowed` : "not compared: built without the source of the standard library";
+console.log(`compressed upload: ${size} bytes, ${verdict}`);
 process.exit(size <= Number(bound) || !hasSmallStd() ? 0 : 1);

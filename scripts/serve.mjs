@@ -70,14 +70,14 @@ child.once("exit", (status, signal) => {
 let firstError;
 while (!ending) {
   await new Promise((resolve) => setTimeout(resolve, firstError ? 700 : 100));
-  let answer, body;
+  let response, body;
   try {
-    answer = await fetch(`http://127.0.0.1:${port}/_oncekey/health`, { signal: AbortSignal.timeout(5000) });
-    body = await answer.text();
+    response = await fetch(`http://127.0.0.1:${port}/_oncekey/health`, { signal: AbortSignal.timeout(5000) });
+    body = await response.text();
   } catch {
     continue;
   }
-  if (answer.ok) {
+  if (response.ok) {
     const seconds = ((performance.now() - begun) / 1000).toFixed(1);
     console.log(`   workerd: ${seconds} s\n-- ready: http://127.0.0.1:${port} (Ctrl-C ends it)`);
     break;
@@ -88,7 +88,7 @@ while (!ending) {
     try {
       message = JSON.parse(body).message ?? message;
     } catch {}
-    console.error(`oncekey: ${message || `/_oncekey/health answers ${answer.status}`}`);
+    console.error(`oncekey: ${message || `/_oncekey/health answers ${response.status}`}`);
     end("SIGTERM", 1);
   }
 }

@@ -6,7 +6,7 @@ import { build } from "esbuild";
 
 const root = new URL("../www/", import.meta.url).pathname;
 
-/** What `oncekey:…` in an import stands for (www/src/modules.d.ts). */
+/** What `oncekey:…` in an import means (www/src/modules.d.ts). */
 function parts(translated, oncekey) {
   return {
     name: "oncekey",

@@ -6,7 +6,7 @@ import { basename } from "node:path";
 const www = new URL("../www/", import.meta.url).pathname;
 const { exports } = JSON.parse(readFileSync(`${www}package.json`, "utf8"));
 
-/** The targets of a condition, however deep it stands. */
+/** The targets of a condition, at any depth. */
 function* targets(conditions) {
   if (typeof conditions === "string") yield conditions;
   else for (const inner of Object.values(conditions)) yield* targets(inner);

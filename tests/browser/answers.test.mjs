@@ -1,11 +1,11 @@
-// What an answer means for the key: done, refused, not executed, or nobody knows.
+// What a response means for the key: done, refused, not executed, or nobody knows.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { Site, error, inTurn, json, open, paid, startBrowser } from "./support.mjs";
 
 const portal = () => ({ status: 200, headers: { "Content-Type": "text/html" }, body: "<h1>Welcome to the hotel</h1>" });
 
-describe("answers", () => {
+describe("responses", () => {
   let browser, site, context, shop;
   before(async () => {
     [browser, site] = await Promise.all([startBrowser(), Site.start()]);
@@ -30,7 +30,7 @@ describe("answers", () => {
     assert.deepEqual([end.status, JSON.parse(end.text).type, await state()], [402, "card_error", "refused"]);
     assert.equal((await shop.send("order:1", path, body)).status, 201);
     assert.deepEqual([site.hits(path), site.keys(path).length], [2, 2]);
-    const [{ key }] = await shop.told("keyrotated");
+    const [{ key }] = await shop.events("keyrotated");
     assert.equal(key, site.keys(path)[1]);
   });
 
@@ -60,14 +60,14 @@ describe("answers", () => {
     assert.equal(site.keys(path).length, 1);
   });
 
-  test("fault 69: nor is one that the portal led to", async () => {
+  test("fault 69: a page that the portal redirected to is no success either", async () => {
     const login = site.route(portal);
     const path = site.route(inTurn(() => ({ status: 302, headers: { Location: login } }), paid));
     assert.equal((await shop.send("order:1", path, body)).status, 201);
     assert.deepEqual([site.hits(login), site.keys(path).length], [1, 1]);
   });
 
-  test("fault 69: the caller may say what an answer looks like", async () => {
+  test("fault 69: the caller may say what a response looks like", async () => {
     const path = site.route(inTurn(() => json(200, { welcome: true }), paid));
     const status = await shop.page.evaluate(async (path) => {
       const validate = async (response) => "id" in (await response.json());
@@ -78,9 +78,9 @@ describe("answers", () => {
     assert.deepEqual([site.hits(path), site.keys(path).length], [2, 1]);
   });
 
-  test("what an error is, its type tells", async () => {
+  test("the class of an error says what happened", async () => {
     const nested = (status, type) => json(status, { error: { type } });
-    for (const [what, answers, expected] of [
+    for (const [what, responses, expected] of [
       ["a 409 of the API's own is a refusal", [() => error(409, "invalid_request_error")], ["refused", 409, 1]],
       ["so it is with the error in a member", [() => nested(409, "invalid_request_error")], ["refused", 409, 1]],
       ["an empty success is one", [204], ["succeeded", 204, 1]],
@@ -89,9 +89,9 @@ describe("answers", () => {
       ["a 400 that the server is to blame for is asked again", [() => error(400, "api_error"), paid], ["succeeded", 201, 2]],
       ["a key that is in use is asked again", [() => nested(409, "idempotency_key_in_use"), paid], ["succeeded", 201, 2]],
       ["an outcome that the server does not know", [() => error(409, "idempotency_outcome_unknown")], ["unknown", "OutcomeUnknownError", 1]],
-      ["an answer that the server cannot give again", [() => error(409, "idempotency_not_replayable")], ["unknown", "OutcomeUnknownError", 1]],
+      ["a response that the server cannot send again", [() => error(409, "idempotency_not_replayable")], ["unknown", "OutcomeUnknownError", 1]],
     ]) {
-      const path = site.route(inTurn(...answers));
+      const path = site.route(inTurn(...responses));
       const end = await shop.send(what, path, body);
       assert.deepEqual([await state(what), end.error ?? end.status, site.hits(path)], expected, what);
       assert.equal(site.keys(path).length, 1);
@@ -121,19 +121,19 @@ describe("answers", () => {
     assert.equal(site.keys(path).length, 2);
   });
 
-  test("a new key that counts as expired gives way to one that tells no time", async () => {
+  test("a new key that counts as expired is replaced by a key without a time", async () => {
     const path = site.route(inTurn(() => error(400, "idempotency_key_expired"), paid));
     assert.equal((await shop.send("order:1", path, body)).status, 201);
     const [first, second] = site.keys(path);
     assert.deepEqual([first[14], second[14]], ["7", "4"]);
-    assert.equal((await shop.told("keyrotated"))[0].key, second);
+    assert.equal((await shop.events("keyrotated"))[0].key, second);
   });
 
-  test("a success is the end: the same payload gets its answer again, another one is not sent", async () => {
+  test("a success is the end: the same payload gets its response again, another one is not sent", async () => {
     const path = site.route(inTurn(paid, () => json(201, {}, { "Idempotent-Replayed": "true" })));
     assert.equal((await shop.send("order:1", path, body)).status, 201);
     assert.equal((await shop.send("order:1", path, body)).replayed, true);
-    assert.equal((await shop.told("replayed")).length, 1);
+    assert.equal((await shop.events("replayed")).length, 1);
     const end = await shop.send("order:1", path, other);
     assert.deepEqual([end.error, end.outcome, end.httpStatus, end.key], ["PayloadChangedError", "succeeded", 201, site.keys(path)[0]]);
     assert.deepEqual([site.hits(path), site.keys(path).length], [2, 1]);
@@ -142,7 +142,7 @@ describe("answers", () => {
     assert.equal(site.keys(path).length, 2);
   });
 
-  test("fault 55: what was changed while the outcome is unknown goes when the old request has its answer", async () => {
+  test("fault 55: what was changed while the outcome is unknown goes when the old request has its response", async () => {
     const path = site.route(inTurn(500, 500, () => error(402, "card_error", { "Idempotent-Replayed": "true" }), paid));
     assert.equal((await shop.send("order:1", path, body)).error, "OutcomeUnknownError");
     assert.equal((await shop.send("order:1", path, other)).status, 201);

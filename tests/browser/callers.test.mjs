@@ -89,7 +89,7 @@ describe("a page's own code", () => {
       assert.deepEqual(seen, ["not yet", 201, "succeeded", "not yet"]);
     });
 
-    test("what it found of one key is not said of the next one", async () => {
+    test("a result for one key is not reported for the next key", async () => {
       const refuse = () => error(402, "card_error", { "Idempotency-State": "completed" });
       const path = site.route(inTurn(500, 500, refuse, reset, reset, paid));
       const known = await run(`const intent = create().intent("order:1");
@@ -106,7 +106,7 @@ describe("a page's own code", () => {
     });
   });
 
-  test("what is said under another credential of a key says nothing of this one", async () => {
+  test("a key's state under another credential says nothing about this key", async () => {
     const key = site.route(() => json(200, { state: "completed", http_status: 402 }));
     const path = site.route(inTurn(500, 500, proven));
     const ended = (own, headers) =>
@@ -162,7 +162,7 @@ describe("a page's own code", () => {
       });
       const end = await shop.send("order:1", site.route(), body);
       assert.deepEqual([end.error, end.reason], ["OutcomeUnknownError", "time_used_up"]);
-      assert.deepEqual((await shop.told()).map(({ type }) => type), ["inprogress", "unknown"]);
+      assert.deepEqual((await shop.events()).map(({ type }) => type), ["inprogress", "unknown"]);
     });
   });
 
@@ -175,11 +175,11 @@ describe("a page's own code", () => {
     assert.deepEqual([site.hits(key), site.hits(`${key}/void`), await state()], [0, 0, "unknown"]);
   });
 
-  test("who aborts the question for an answer is told that it had succeeded", async () => {
+  test("a caller that aborts while the body of a success is read learns that the request succeeded", async () => {
     const path = site.route(inTurn(paid, (_, response) => void setTimeout(() => response.end(), 1000)));
     await shop.send("order:1", path, body);
     const again = await shop.start("order:1", path, body);
-    await shop.heard("attempt", 2);
+    await shop.waitForEvent("attempt", 2);
     const end = await again.abort();
     assert.deepEqual([end.error, end.outcome, await state()], ["AbortError", "succeeded", "succeeded"]);
   });
@@ -244,7 +244,7 @@ describe("a page's own code", () => {
     assert.equal(status, 201);
   });
 
-  describe("what ended an attempt is told by own signals, whatever an error says", () => {
+  describe("the client's own signals decide what ended an attempt, whatever the error says", () => {
     /** As engines and wrappers of `fetch` word it, and as somebody might. */
     const errors = {
       Chromium: 'new TypeError("Failed to fetch")',
@@ -311,7 +311,7 @@ describe("a page's own code", () => {
       });
       await shop.click("#pay", 2);
       assert.deepEqual(await shop.page.evaluate(() => window.blocked), [{ intent: "order:1" }]);
-      assert.deepEqual(await shop.told("blocked"), [{ type: "blocked", intent: "order:1" }]);
+      assert.deepEqual(await shop.events("blocked"), [{ type: "blocked", intent: "order:1" }]);
     });
 
     test("line breaks are sent as a browser sends them", async () => {

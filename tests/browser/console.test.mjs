@@ -92,7 +92,7 @@ describe("the console", () => {
     const done = await completed();
     const { key } = await unknown(cut);
     const flying = newKey();
-    const answer = gateway.post(gateway.route(slow), flying);
+    const response = gateway.post(gateway.route(slow), flying);
     await slow.reached;
     const last = await completed();
     await desk();
@@ -114,13 +114,13 @@ describe("the console", () => {
     assert.ok(await page.locator("#acts").isHidden());
     assert.match((await operator.words()).at(-1), /its lease ends at \d\d:\d\d:\d\d unless it is renewed/);
     slow.open();
-    await answer;
+    await response;
     await operator.stands("completed");
     assert.equal(await page.locator("#picture .lease").count(), 0);
     for (const secret of [key, flying, "kuko_test_gateway"]) assert.ok(!(await page.content()).includes(secret), "only hashes");
   });
 
-  test("what was never executed can be sent again", async () => {
+  test("a request that was never executed can be sent again", async () => {
     const { key, path } = await unknown();
     assert.equal((await gateway.post(path, key)).status, 409);
     await desk();
@@ -157,7 +157,7 @@ describe("the console", () => {
     assert.match(said[4], /gets this answer again until/);
   });
 
-  test("what was executed is answered as the operator says", async () => {
+  test("an executed request gets the response that the operator chose", async () => {
     const { key, path } = await unknown();
     await desk();
     const { page } = operator;
@@ -181,9 +181,9 @@ describe("the console", () => {
     assert.match(await operator.text("#result"), /is settled: it was executed.*201/);
     assert.ok(await page.locator("#acts").isHidden());
     assert.match(await operator.text("#untouchable"), /An answer never changes/);
-    const answer = await gateway.post(path, key);
+    const response = await gateway.post(path, key);
     assert.deepEqual(
-      [answer.status, answer.replayed, answer.get("Content-Type"), answer.all("X-Seen"), answer.text],
+      [response.status, response.replayed, response.get("Content-Type"), response.all("X-Seen"), response.text],
       [201, true, "text/plain", ["a", "b"], "paid – by hand"],
     );
     assert.equal(gateway.hits(path), 1, "the origin was not asked again");
@@ -206,7 +206,7 @@ describe("the console", () => {
     }
   });
 
-  test("a decision about what has changed meanwhile is none", async () => {
+  test("a decision about a key that has changed meanwhile is not sent", async () => {
     const { key, path } = await unknown(inTurn(500, 503));
     await desk();
     const { page } = operator;
@@ -228,7 +228,7 @@ describe("the console", () => {
     await page.waitForFunction(() => document.activeElement.id === "life-title");
   });
 
-  test("a decision whose answer is lost is not called taken or not taken", async () => {
+  test("when the response to a decision is lost, the console says that the key may be settled or not", async () => {
     const { key } = await unknown();
     await desk();
     const { page } = operator;
@@ -245,7 +245,7 @@ describe("the console", () => {
     await operator.stands("free again");
   });
 
-  test("a key and its business number are decided one by one, and lead to each other", async () => {
+  test("a key and its business key are decided one by one, and lead to each other", async () => {
     const [key, path] = [newKey(), "/v1/orders"];
     gateway.origin.route(inTurn(500, created), path);
     await gateway.post(path, key, { out_trade_no: "A-1" });
@@ -261,7 +261,7 @@ describe("the console", () => {
     await free();
     await page.waitForSelector("#kin:not([hidden])");
     assert.match(await operator.text("#kin"), /another outcome unknown, .*: business number [0-9a-f]{8}…\.$/);
-    assert.equal((await gateway.post(path, key, { out_trade_no: "A-1" })).status, 409, "the number is held");
+    assert.equal((await gateway.post(path, key, { out_trade_no: "A-1" })).status, 409, "the business key is on hold");
     await page.click("#kin button");
     await page.waitForFunction(() => document.querySelector("#life-title").textContent.startsWith("Business number"));
     await operator.stands("unknown");
@@ -312,7 +312,7 @@ describe("the console", () => {
   test("keys are found by state, by hash and by request", async () => {
     const { key } = await unknown();
     const other = newKey();
-    const answer = await gateway.post(gateway.route(), other);
+    const response = await gateway.post(gateway.route(), other);
     await desk();
     const { page } = operator;
     const shown = () => page.locator("[role=option]").evaluateAll((rows) => rows.map(({ dataset }) => dataset.hash));
@@ -328,7 +328,7 @@ describe("the console", () => {
     await isAlone(key);
     await page.fill("#words", recordName(other));
     await isAlone(other);
-    await page.fill("#words", answer.get("X-Request-Id"));
+    await page.fill("#words", response.get("X-Request-Id"));
     await isAlone(other);
     await page.fill("#words", "req_none");
     await page.waitForFunction(() => /No key has this hash/.test(document.querySelector("#loading").textContent));

@@ -29,7 +29,7 @@ describe("the credential of key calls", () => {
   const amounts = (path) => site.at(path).map(({ body }) => JSON.parse(String(body)).amount);
 
   /**
-   * A request whose answer is lost, then a page that was loaded anew: what it finds out, and what becomes of another
+   * A request whose response is lost, then a page that was loaded anew: what it resolves, and what becomes of another
    * amount. `init` is of both requests, `headers` and `credentials` are the client's on the second page.
    */
   async function lost({ gateway, keyUrl = `${gateway.url}/_oncekey/key`, from = site.url, init = {}, later = init, headers, credentials }) {
@@ -43,7 +43,7 @@ describe("the credential of key calls", () => {
           async ([stage, target, keyUrl, init, headers, credentials]) => {
             const lossy = async (...all) => {
               await (await fetch(...all)).text();
-              throw new TypeError("The answer is lost.");
+              throw new TypeError("The response is lost.");
             };
             const client = window.shop.oncekey.createClient({
               keyUrl,
@@ -110,7 +110,7 @@ describe("the credential of key calls", () => {
     });
   }
 
-  test("a header that is no usual credential counts too", async () => {
+  test("an unusual credential header counts too", async () => {
     const shop = { headers: { "X-Shop": "north" } };
     refuses(await lost({ gateway: byHeader, init: shop, later: {}, headers: {} }), /"x-shop"/);
   });
@@ -149,7 +149,7 @@ describe("the credential of key calls", () => {
           for (const credentials of ["include", "omit"]) {
             const lossy = async (...all) => {
               await (await fetch(...all)).text();
-              throw new TypeError("The answer is lost.");
+              throw new TypeError("The response is lost.");
             };
             const client = window.shop.oncekey.createClient({ keyUrl, retry: { limit: 0 }, fetch: lossy });
             await client.fetch("order:1", target, { credentials, body: "{}" }).catch(() => {});

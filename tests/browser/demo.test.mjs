@@ -56,9 +56,9 @@ describe("the demo's checkout", () => {
   /** Asked of the sandbox itself, as the page's merchant. */
   async function shop(path) {
     const apiKey = await page.evaluate(() => JSON.parse(localStorage.getItem("shop:api-key")));
-    const answer = await worker.fetch(path, { headers: { "X-Api-Key": apiKey } });
-    assert.equal(answer.status, 200, path);
-    return (await answer.json()).data;
+    const response = await worker.fetch(path, { headers: { "X-Api-Key": apiKey } });
+    assert.equal(response.status, 200, path);
+    return (await response.json()).data;
   }
   const key = () => page.getAttribute("#fact-key", "title");
   const executions = async () => (await shop(`/v1/sandbox/executions/${await key()}`)).count;
@@ -88,7 +88,7 @@ describe("the demo's checkout", () => {
     assert.equal(await executions(), 1);
     await said(/Another press was swallowed/);
     assert.equal(await page.textContent("#fact-sent"), "1 time");
-    // Once more: the same answer.
+    // Once more: the same response.
     await pay();
     await shows("[data-receipt=answer]", /once more/);
     await status(/^Paid\./);
@@ -98,7 +98,7 @@ describe("the demo's checkout", () => {
     await chargedOnce();
   });
 
-  test("a lost answer is asked for again, and it is one charge", async () => {
+  test("a lost response is asked for again, and it is one charge", async () => {
     await choose("lost-answer");
     await pay();
     await said(/Attempt 1 got no answer/);
@@ -109,7 +109,7 @@ describe("the demo's checkout", () => {
     assert.equal(await executions(), 1);
   });
 
-  test("after a reload in mid-payment the event makes it paid, whatever became of the answer", async () => {
+  test("after a reload in mid-payment the event makes it paid, whatever became of the response", async () => {
     const events = await withoutEvents();
     await choose("slow-answer");
     await pay();

@@ -51,7 +51,7 @@ describe("a guarded form", () => {
     }
 
     for (const target of ["_blank", "frame"]) {
-      test(`an answer in another window: ${target}`, async () => {
+      test(`a response in another window: ${target}`, async () => {
         const { shop, path } = await shown(() => ({ headers: { "Content-Type": "text/html" }, body: "<p>Thanks" }), {
           ...navigate,
           form: { attributes: `target="${target}"` },
@@ -96,7 +96,7 @@ describe("a guarded form", () => {
     });
   });
 
-  test("a Location that is no page is not followed", async () => {
+  test("a Location that is not a page is not followed", async () => {
     for (const target of ["javascript:window.taken=1", "data:text/html,taken", "blob:taken", "about:blank#taken"]) {
       const path = site.route(() => json(201, {}, { Location: target }));
       const body = FORM(path, { attributes: 'data-oncekey="order:1"' });
@@ -187,7 +187,7 @@ describe("a guarded form", () => {
     }, path);
     assert.deepEqual(calls, [false, true, true, false, true, false]);
     await shop.click("#pay");
-    await shop.heard("blocked");
+    await shop.waitForEvent("blocked");
     assert.deepEqual([site.hits(path), (await shop.look()).busy, await state(shop)], [0, null, "idle"]);
   });
 
@@ -217,7 +217,7 @@ describe("a guarded form", () => {
       }
     }
 
-    test("keeps that of the first page after a lost answer and a reload, and takes the next one after a refusal", async () => {
+    test("keeps that of the first page after a lost response and a reload, and takes the next one after a refusal", async () => {
       let made = 0;
       const path = site.route(inTurn(reset, reset, () => error(402, "card_error", { "Idempotency-State": "completed" }), paid));
       const go = async () => {
@@ -238,7 +238,7 @@ describe("a guarded form", () => {
       assert.deepEqual(site.keys(path), ["theirs-1", "theirs-2"]);
     });
 
-    test("that is no key is refused", async () => {
+    test("that is not a valid key is refused", async () => {
       const { shop, path } = await shown(paid, { form: { more: field("a b") } });
       await shop.click("#pay");
       assert.equal((await shop.end()).error, "RangeError");
@@ -265,8 +265,8 @@ describe("a guarded form", () => {
       data.append("none", new File([], ""));
       data.append("blob", new Blob([new Uint8Array([0, 255])]));
       data.append("ü", "€😀");
-      const answer = await window.shop.client.fetch("order:2", path, { body: data });
-      return answer.status;
+      const response = await window.shop.client.fetch("order:2", path, { body: data });
+      return response.status;
     }, path);
     assert.equal(end, 201);
     const [{ headers, body }] = site.at(path);
@@ -287,13 +287,13 @@ describe("a guarded form", () => {
     const { shop, path } = await shown(paid, {
       from: "slim",
       ready: false,
-      first: `window.heard = []; addEventListener("oncekey:guard-failed", ({ detail }) => heard.push(detail));
+      first: `window.heardEvents = []; addEventListener("oncekey:guard-failed", ({ detail }) => heardEvents.push(detail));
         window.wasm = "/no-such.wasm";`,
     });
-    await shop.page.waitForFunction(() => window.heard.length > 0);
+    await shop.page.waitForFunction(() => window.heardEvents.length > 0);
     await shop.click("#pay");
-    await shop.page.waitForFunction(() => window.heard.some(({ held }) => held));
-    assert.deepEqual(await shop.page.evaluate(() => [...new Set(window.heard.map(({ intent }) => intent))]), ["order:1"]);
+    await shop.page.waitForFunction(() => window.heardEvents.some(({ held }) => held));
+    assert.deepEqual(await shop.page.evaluate(() => [...new Set(window.heardEvents.map(({ intent }) => intent))]), ["order:1"]);
     assert.equal((await shop.end(2)).error, "Error");
     assert.match(await shop.page.locator("output").textContent(), /nothing was done/);
     assert.equal(site.hits(path), 0);

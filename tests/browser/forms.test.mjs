@@ -80,9 +80,9 @@ describe("a guarded form", () => {
         assert.deepEqual(bodies(), ["amount=2990&note=&how=card"]);
         assert.equal(site.keys(path).length, 1);
         assert.equal(await shop.page.evaluate(() => window.shop.guard.locked), true);
-        const told = (await shop.told()).map(({ type }) => type);
-        assert.deepEqual(told.filter((type) => type !== "blocked"), ["attempt", "settled"]);
-        if (disable === "aria") assert.ok(told.includes("blocked"));
+        const events = (await shop.events()).map(({ type }) => type);
+        assert.deepEqual(events.filter((type) => type !== "blocked"), ["attempt", "settled"]);
+        if (disable === "aria") assert.ok(events.includes("blocked"));
       });
     }
   }
@@ -116,7 +116,7 @@ describe("a guarded form", () => {
     await shop.click("#card");
     assert.equal((await shop.end(2)).status, 201);
     assert.equal(site.keys(path).length, 2);
-    assert.equal((await shop.told("keyrotated")).length, 1);
+    assert.equal((await shop.events("keyrotated")).length, 1);
   });
 
   test("faults 52, 60: when nobody knows, the form is free and the next submit carries the same key", async () => {
@@ -171,22 +171,22 @@ describe("a guarded form", () => {
 
   test("events bubble from the form, without what was filled in", async () => {
     const { shop } = await shown(inTurn(500, () => error(409, "idempotency_in_progress"), () => error(402, "card_error", { "Idempotency-State": "completed" })), {
-      first: `window.heard = [];
+      first: `window.heardEvents = [];
         for (const type of ["attempt", "retry", "inprogress", "settled", "blocked"]) {
-          addEventListener("oncekey:" + type, (event) => heard.push([type, event.target.localName, JSON.stringify(event.detail)]));
+          addEventListener("oncekey:" + type, (event) => heardEvents.push([type, event.target.localName, JSON.stringify(event.detail)]));
         }`,
     });
     await shop.page.fill("#note", "4242424242424242");
     await shop.click("#card", 2);
     assert.equal((await shop.end()).status, 402);
-    const heard = await shop.page.evaluate(() => window.heard);
+    const heardEvents = await shop.page.evaluate(() => window.heardEvents);
     assert.deepEqual(
-      heard.map(([type]) => type).filter((type) => type !== "blocked"),
+      heardEvents.map(([type]) => type).filter((type) => type !== "blocked"),
       ["attempt", "retry", "attempt", "inprogress", "attempt", "settled"],
     );
-    assert.ok(heard.some(([type]) => type === "blocked"));
-    assert.ok(heard.every(([, target, detail]) => target === "form" && !/4242|2990/.test(detail)));
-    // What is told to people who do not see it.
+    assert.ok(heardEvents.some(([type]) => type === "blocked"));
+    assert.ok(heardEvents.every(([, target, detail]) => target === "form" && !/4242|2990/.test(detail)));
+    // What screen readers announce.
     const said = await shop.page.evaluate(() => window.shop.looks.map(({ said }) => said));
     assert.deepEqual(
       said.filter((text, at) => text !== said[at - 1]).map((text) => text.split(" ")[0]),
@@ -232,7 +232,7 @@ describe("a guarded form", () => {
     assert.equal(site.hits(path), 2);
   });
 
-  test("what the page makes of its form is sent, and when that fails nothing is, and the form is free", async () => {
+  test("a body that the page builds from its form is sent; if that fails, nothing is sent and the form is free", async () => {
     const { shop, path } = await shown(paid, { guard: null });
     await shop.page.evaluate((path) => {
       let fails = true;
@@ -292,7 +292,7 @@ describe("a guarded form", () => {
     await click(1);
     await failed(2);
     assert.deepEqual(await counted(4), [4, 2]);
-    assert.ok((await shop.told("blocked")).length >= 2);
+    assert.ok((await shop.events("blocked")).length >= 2);
   });
 
   for (const [where, field] of [["a button", "#card"], ["a field", "#note"]]) {
@@ -330,7 +330,7 @@ describe("a guarded form", () => {
     assert.deepEqual(await counted(3), [3, 2]);
   });
 
-  test("the end of a submit that was released does not unlock the one that came after it", async () => {
+  test("the end of a released submit does not unlock the submit after it", async () => {
     const [first, second] = [gated(() => error(402, "card_error")), gated(paid)];
     const { shop, path } = await shown(inTurn(first, second));
     await shop.click("#card");
@@ -356,7 +356,7 @@ describe("a guarded form", () => {
     assert.equal((await shop.end()).status, 201);
     assert.deepEqual(bodies(), ["amount=2990&note=&how=bank"]);
     assert.equal(site.keys(path).length, 1);
-    assert.equal((await shop.told("wasm-fallback")).length, 1);
+    assert.equal((await shop.events("wasm-fallback")).length, 1);
     assert.deepEqual(shop.errors, []);
   });
 });

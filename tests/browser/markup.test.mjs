@@ -23,7 +23,7 @@ describe("markup", () => {
   const thanks = () => site.route(() => ({ headers: { "Content-Type": "text/html" }, body: "<p>Thanks" }));
   const paths = [
     ["data-oncekey-next", (next) => [`data-oncekey-next="${next}"`, `next="${next}"`, {}]],
-    ["the answer's Location", (next) => ["", "", { Location: next }]],
+    ["the response's Location", (next) => ["", "", { Location: next }]],
   ];
 
   for (const [what, going] of paths) {
@@ -74,7 +74,7 @@ describe("markup", () => {
     assert.deepEqual(rest, { amount: "2990" });
   });
 
-  test("an element that leaves the page takes its guard along, and one that comes back brings it", async () => {
+  test("an element that leaves the page takes its guard along, and an element that comes back brings it", async () => {
     const path = site.route(() => json(201));
     const shop = await shown("element", `<once-form intent="order:1">${form(path)}</once-form>`);
     await shop.page.evaluate(() => {

@@ -159,7 +159,7 @@ describe("a form that the browser posts", () => {
       assert.deepEqual([end.error, end.outcome, hits, site.hits(keyUrl)], ["PayloadChangedError", "unknown", 1, 1]);
     });
 
-    test("what turns out to have succeeded is done", async () => {
+    test("a request that turns out to have succeeded is done", async () => {
       const keyUrl = site.route(() => json(200, { state: "completed", http_status: 201 }));
       const { end, look } = await left({}, { aged: DAYS, client: { keyUrl } });
       assert.deepEqual([end.error, look.said], ["ResponseGoneError", "Done."]);
@@ -185,18 +185,18 @@ describe("a form that the browser posts", () => {
       assert.match(sent.headers["idempotency-key"], /^[0-9a-f-]{36}$/);
     });
 
-    test("faults 41, 70: Back and again, and a reload of the answer, give the first answer again", async () => {
+    test("faults 41, 70: Back and again, and a reload of the response, give the first response again", async () => {
       const { shop, path, arrived } = await through(thanks);
       await shop.click("#card");
       await arrived();
-      const answer = await textOf(shop);
+      const response = await textOf(shop);
       await back(shop);
       await shop.click("#card", 2);
       await arrived();
-      assert.equal(await textOf(shop), answer);
+      assert.equal(await textOf(shop), response);
       // The browser posts the form once more.
       await shop.page.reload();
-      assert.equal(await textOf(shop), answer);
+      assert.equal(await textOf(shop), response);
       assert.equal(site.hits(path), 1);
     });
 

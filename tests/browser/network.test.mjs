@@ -1,4 +1,4 @@
-// What stands between a page and its server: no network, CORS, no TLS, CSP, files that do not come.
+// What can come between a page and its server: no network, CORS, no TLS, CSP, files that do not come.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { Site, gated, inTurn, json, open, paid, startBrowser } from "./support.mjs";
@@ -28,11 +28,11 @@ describe("between a page and its server", () => {
     const path = site.route();
     await context.setOffline(true);
     const call = await shop.start("order:1", path, body);
-    await shop.heard("retry");
+    await shop.waitForEvent("retry");
     assert.equal(site.hits(path), 0);
     await context.setOffline(false);
     assert.equal((await call.result()).status, 201);
-    assert.deepEqual((await shop.told("attempt")).map(({ attempt }) => attempt), [1, 2]);
+    assert.deepEqual((await shop.events("attempt")).map(({ attempt }) => attempt), [1, 2]);
     assert.equal(site.hits(path), 1);
   });
 
@@ -40,7 +40,7 @@ describe("between a page and its server", () => {
     const shop = await shown();
     await context.setOffline(true);
     const call = await shop.start("order:1", site.route(), body);
-    await shop.heard("retry");
+    await shop.waitForEvent("retry");
     assert.equal((await call.abort()).error, "AbortError");
   });
 
@@ -49,11 +49,11 @@ describe("between a page and its server", () => {
     before(async () => (api = await Site.start()));
     after(() => api.close());
     /** A path that allows this; `answers` are given to what is no preflight. */
-    const allowing = (headers, ...answers) => {
-      const next = inTurn(...answers, paid);
+    const allowing = (headers, ...responses) => {
+      const next = inTurn(...responses, paid);
       return api.route((request) => {
-        const answer = request.method === "OPTIONS" ? { status: 204 } : next(request);
-        return { ...answer, headers: { ...answer.headers, ...headers } };
+        const response = request.method === "OPTIONS" ? { status: 204 } : next(request);
+        return { ...response, headers: { ...response.headers, ...headers } };
       });
     };
 
@@ -89,7 +89,7 @@ describe("between a page and its server", () => {
       assert.equal((await shop.send("order:1", api.url + allowing(allow, busy), body)).status, 201);
       const exposing = { ...allow, "Access-Control-Expose-Headers": "Retry-After" };
       assert.equal((await shop.send("order:2", api.url + allowing(exposing, busy), body)).status, 201);
-      assert.deepEqual((await shop.told("retry")).map(({ after }) => after), [20, 1000]);
+      assert.deepEqual((await shop.events("retry")).map(({ after }) => after), [20, 1000]);
     });
   });
 
@@ -102,7 +102,7 @@ describe("between a page and its server", () => {
     assert.equal((await shop.end()).status, 201);
     assert.deepEqual([site.hits(path), site.keys(path).length], [2, 1]);
     assert.match(await shop.page.evaluate(() => window.shop.oncekey.mintKey()), /^[0-9a-f-]{36}$/);
-    assert.deepEqual(await shop.told("storage-degraded"), []);
+    assert.deepEqual(await shop.events("storage-degraded"), []);
   });
 
   const nonce = "c2hvcA==";
@@ -124,7 +124,7 @@ describe("between a page and its server", () => {
       slow.open();
       assert.equal((await shop.end()).status, 201);
       assert.deepEqual(site.at(path).map(({ body }) => String(body)), ["amount=2990&how=bank"]);
-      assert.equal((await shop.told("wasm-fallback")).length, isForbidden ? 1 : 0);
+      assert.equal((await shop.events("wasm-fallback")).length, isForbidden ? 1 : 0);
       assert.equal((await shop.send("order:2", site.route(), body)).status, 201);
       assert.deepEqual(shop.errors, []);
     });
@@ -149,7 +149,7 @@ describe("between a page and its server", () => {
         await coming.reached;
         await shop.click("#bank", 2);
         assert.equal(await shop.page.evaluate(() => window.shop.guard.locked), true);
-        assert.equal((await shop.told("blocked")).length, 1);
+        assert.equal((await shop.events("blocked")).length, 1);
         coming.open();
         assert.equal((await shop.end()).status, 201);
         await shop.click("#card", 2);

@@ -24,7 +24,7 @@ export class Operator {
     page.on("request", (request) => this.requests.push({ url: request.url(), headers: request.headers() }));
   }
 
-  /** The browser will tell by itself of answers such as these. */
+  /** The browser itself logs responses such as these. */
   expect(...expected) {
     this.#expected.push(...expected);
   }
@@ -48,7 +48,7 @@ export class Operator {
   }
   /** Waits for another look. */
   seen() {
-    return this.page.waitForResponse((answer) => answer.url().includes("/keys?limit="), { timeout: 180_000 });
+    return this.page.waitForResponse((response) => response.url().includes("/keys?limit="), { timeout: 180_000 });
   }
 
   row(key) {
@@ -62,7 +62,7 @@ export class Operator {
       recordName(key).slice(0, 8),
     );
   }
-  /** How the key that is shown stands. */
+  /** The state of the key that is shown. */
   state() {
     return this.page.locator("#life-title .pill");
   }

@@ -71,7 +71,7 @@ describe("an option", () => {
     ['guardForm(form, { intent: "order:1" })', /guardForm needs a client/],
   ];
 
-  test("fault 77: that there is none of, or of a wrong type, is an error that names the right one, and nothing is sent", async () => {
+  test("fault 77: an option with an unknown name or a wrong type is an error that names the right one, and nothing is sent", async () => {
     const shop = await open(context, site.url + site.page({ body: FORM }));
     const before = site.seen.length;
     for (const [script, expected] of CASES) assert.match(await thrown(shop, script), expected, script);
@@ -80,7 +80,7 @@ describe("an option", () => {
     assert.equal(await thrown(shop, 'guardForm(form, { client, intent: "order:1", onResponse() {} })'), "nothing");
   });
 
-  test("that is spelt right passes, and so do those of fetch", async () => {
+  test("with a correct name passes, and so do the options of fetch", async () => {
     const shop = await open(context, site.url + site.page());
     const path = site.route();
     const init = '{ method: "POST", headers: [["X-Api-Key", "k"]], mode: "cors", cache: "no-store", priority: "high", referrerPolicy: "origin", redirect: "follow", integrity: "" }';
@@ -97,8 +97,8 @@ describe("an option", () => {
 
 describe("an attribute", () => {
   /** The errors that a page of markup reports, and the events at its elements. */
-  async function told(html, attributes = "") {
-    const listen = site.script('window.told = []; addEventListener("oncekey:error", ({ target, detail }) => told.push([target.localName, detail.error.message]))');
+  async function reports(html, attributes = "") {
+    const listen = site.script('window.errors = []; addEventListener("oncekey:error", ({ target, detail }) => errors.push([target.localName, detail.error.message]))');
     const path = site.route(() => ({
       headers: { "Content-Type": "text/html; charset=utf-8" },
       body: `<!doctype html><html ${attributes}><script src="${listen}"></script><body>${html}<script type="module">
@@ -110,12 +110,12 @@ describe("an attribute", () => {
     await page.goto(site.url + path);
     await page.waitForFunction(() => window.done);
     await page.waitForFunction(() => document.querySelector("form"));
-    return { errors, events: await page.evaluate(() => window.told), page };
+    return { errors, events: await page.evaluate(() => window.errors), page };
   }
 
-  test("of a form that there is none of is told by an event and an error, and the form is guarded", async () => {
+  test("of a form with an unknown name is reported by an event and an error, and the form is guarded", async () => {
     const path = site.route();
-    const { errors, events, page } = await told(
+    const { errors, events, page } = await reports(
       `<form method="post" action="${path}" data-oncekey="order:1" data-oncekey-keyfield="k" data-oncekey-sent="x">
         <button data-oncekey-bussy="Wait">Pay</button></form>`,
       'data-oncekey-keyurl="/k"',
@@ -136,8 +136,8 @@ describe("an attribute", () => {
     await eventually(async () => assert.equal(site.keys(path).length, 1));
   });
 
-  test("of the element is told where it looks like one of its own", async () => {
-    const { events } = await told(
+  test("of the element is reported where it resembles a known one", async () => {
+    const { events } = await reports(
       '<once-form intent="order:1" keyurl="/k" class="big" v-if="x" data-x="1" sned="fetch"><form method="post" action="/x"><button>Pay</button></form></once-form>',
     );
     assert.equal(events.length, 2);
@@ -145,13 +145,13 @@ describe("an attribute", () => {
     assert.match(events[1][1], /"sned".*"send"/);
   });
 
-  test("with a value that means nothing is told", async () => {
-    const { events } = await told('<form method="post" action="/x" data-oncekey="order:1" data-oncekey-send="navigat"><button>Pay</button></form>');
+  test("with a value that means nothing is reported", async () => {
+    const { events } = await reports('<form method="post" action="/x" data-oncekey="order:1" data-oncekey-send="navigat"><button>Pay</button></form>');
     assert.match(events[0][1], /must be "fetch" or "navigate"/);
   });
 
-  test("that is right tells nothing", async () => {
-    const { errors, events } = await told(
+  test("with a correct name and value reports nothing", async () => {
+    const { errors, events } = await reports(
       `<form method="post" action="/x" data-oncekey="order:1" data-oncekey-send="fetch" data-oncekey-key-field="k" data-oncekey-expects="text/html" data-oncekey-next="/t">
         <button data-oncekey-busy="Wait" data-oncekey-done="Paid">Pay</button><output data-oncekey-status></output></form>`,
       'data-oncekey-key-url="/k"',
@@ -176,7 +176,7 @@ test("fault 78: a namespace with a colon and an intent with one do not wait for 
   for (const at of [1, 2, 3]) {
     const end = await shops[at].send(pages[at][1], fast);
     assert.equal(end.status, 201, pages[at].join());
-    assert.deepEqual(await shops[at].told("inprogress"), []);
+    assert.deepEqual(await shops[at].events("inprogress"), []);
   }
   gate.open();
   assert.equal((await first.result()).status, 201);

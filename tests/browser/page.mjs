@@ -14,7 +14,7 @@ const EVENTS = [
 ];
 const { client: settings, guard, from } = JSON.parse(document.querySelector("meta[name=settings]").content);
 
-/** What is left of an error where it is told to others. */
+/** The part of an error that others get. */
 function described(error) {
   const { name, message, intent, key, attempts, reason, unknownReason, hint, outcome, httpStatus, response } = error;
   return { error: name, message, intent, key, attempts, reason, unknownReason, hint, outcome, httpStatus, status: response?.status };

@@ -1,4 +1,4 @@
-// What settles an outcome: the key's own answer, with proof where that is needed, and nobody else's.
+// What settles an outcome: the key's own response, with proof where that is needed, and nobody else's.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, beforeEach, describe, test } from "node:test";
@@ -39,7 +39,7 @@ describe("what settles an outcome", () => {
       [431, undefined],
       [451, undefined],
     ];
-    const answers = ([status, type], headers) => () => (type ? error(status, type, headers) : json(status, {}, headers));
+    const responses = ([status, type], headers) => () => (type ? error(status, type, headers) : json(status, {}, headers));
     for (const [what, headers, client] of [
       ["", {}, {}],
       [", with key calls", {}, { keyUrl: "/nowhere" }],
@@ -49,7 +49,7 @@ describe("what settles an outcome", () => {
         await shown(client);
         for (const refusal of refusals) {
           const proven = () => json(201, {}, { "Idempotency-State": "completed" });
-          const path = site.route(inTurn(500, answers(refusal, headers), answers(refusal, headers), proven));
+          const path = site.route(inTurn(500, responses(refusal, headers), responses(refusal, headers), proven));
           const intent = `order:${randomUUID()}`;
           assert.equal((await shop.send(intent, path, body)).error, "OutcomeUnknownError");
           const end = await shop.send(intent, path, body);
@@ -68,7 +68,7 @@ describe("what settles an outcome", () => {
     test("settles it with proof", async () => {
       await shown();
       for (const proof of [{ "Idempotency-State": "completed" }, { "Idempotent-Replayed": "true" }]) {
-        const path = site.route(inTurn(500, answers([402, "card_error"], proof), paid));
+        const path = site.route(inTurn(500, responses([402, "card_error"], proof), paid));
         const intent = `order:${randomUUID()}`;
         await shop.send(intent, path, body);
         assert.equal((await shop.send(intent, path, body)).status, 402);
@@ -77,23 +77,23 @@ describe("what settles an outcome", () => {
       }
     });
 
-    test("settles it where the page says that this server answers so for the key itself", async () => {
+    test("settles it where the page says that this server uses the status for the key itself", async () => {
       await shown({ finalStatuses: [402] });
-      const named = site.route(inTurn(500, answers([402, "card_error"]), paid));
+      const named = site.route(inTurn(500, responses([402, "card_error"]), paid));
       await shop.send("order:1", named, body);
       assert.equal((await shop.send("order:1", named, body)).status, 402);
       assert.equal((await shop.send("order:1", named, body)).status, 201);
       assert.equal(site.keys(named).length, 2);
-      const another = site.route(inTurn(500, answers([422, "card_error"]), paid));
+      const another = site.route(inTurn(500, responses([422, "card_error"]), paid));
       await shop.send("order:2", another, body);
       assert.equal((await shop.send("order:2", another, body)).error, "OutcomeUnknownError");
       // A server that sends proof would have sent it with this one too.
-      const proving = site.route(inTurn(() => json(500, {}, { "Idempotency-State": "unknown" }), answers([402, "card_error"])));
+      const proving = site.route(inTurn(() => json(500, {}, { "Idempotency-State": "unknown" }), responses([402, "card_error"])));
       await shop.send("order:3", proving, body);
       assert.equal((await shop.send("order:3", proving, body)).error, "OutcomeUnknownError");
     });
 
-    test("may be named only by statuses that are a key's answer", async () => {
+    test("may be named only by statuses that are a key's response", async () => {
       await shown();
       for (const wrong of [200, 302, 401, 403, 408, 409, 417, 425, 429, 500, 402.5, Number.NaN, "abc", -402, 65_938]) {
         const name = await shop.page.evaluate((status) => {
@@ -108,7 +108,7 @@ describe("what settles an outcome", () => {
     });
   });
 
-  test("an answer that a redirect led to is no success, unless it carries proof", async () => {
+  test("a response that a redirect led to is no success, unless it carries proof", async () => {
     await shown();
     const login = site.route(() => json(200, { signIn: true }));
     const thanks = site.route(() => json(200, { paid: true }, { "Idempotency-State": "completed" }));
@@ -124,10 +124,10 @@ describe("what settles an outcome", () => {
     }
   });
 
-  test("a page that a redirect led to is a success when the key's state says that the redirect was its answer", async () => {
+  test("a page that a redirect led to is a success when the key's state says that the redirect was its response", async () => {
     const states = [[200, { state: "completed", http_status: 303 }], [200, { state: "completed", http_status: 201 }], [200, { state: "in_progress" }], [404, {}]];
-    for (const [at, [status, told]] of states.entries()) {
-      const keyUrl = site.route(() => json(status, told));
+    for (const [at, [status, record]] of states.entries()) {
+      const keyUrl = site.route(() => json(status, record));
       const page = site.route(() => ({ headers: { "Content-Type": "text/html" }, body: "<p>Thanks" }));
       const path = site.route(() => ({ status: 303, headers: { Location: page } }));
       await shown({ keyUrl });
@@ -139,7 +139,7 @@ describe("what settles an outcome", () => {
     }
   });
 
-  test("that a server sends proof is known for good once an answer said so", async () => {
+  test("a response with proof is remembered: this server sends proof", async () => {
     await shown();
     const busy = () => error(429, "rate_limit_error", { "Idempotency-State": "absent" });
     const queued = () => json(202, { queued: true });
@@ -154,7 +154,7 @@ describe("what settles an outcome", () => {
     assert.deepEqual([site.keys(path).length, await state()], [1, "succeeded"]);
   });
 
-  test("a service worker's own answer is no success: resolve() says what became of it", async () => {
+  test("a service worker's own response is no success: resolve() says what became of it", async () => {
     const credential = `kuko_test_${randomUUID()}`;
     const call = merchant(worker, credential);
     const content = order();
@@ -198,14 +198,14 @@ describe("what settles an outcome", () => {
     };
     const patient = { limit: 2, delays: [20] };
 
-    test("is not believed after an answer, which proves that there is one", async () => {
+    test("is ignored after a response, which proves that there is a network", async () => {
       await shown({ retry: patient }, { first });
       const path = site.route(inTurn(503, () => error(409, "conflict"), paid));
       assert.ok((await begun(shop.send("order:1", path, body))) < 4000);
       assert.equal(site.hits(path), 3);
     });
 
-    test("is believed for a few seconds after a connection that failed", async () => {
+    test("counts for a few seconds after a connection that failed", async () => {
       await shown({ retry: patient }, { first });
       const path = site.route(inTurn((_, response) => void response.socket.destroy(), paid));
       const took = await begun(shop.send("order:1", path, body));
@@ -214,7 +214,7 @@ describe("what settles an outcome", () => {
     });
   });
 
-  test("what fetch would refuse is a TypeError before a key is stored", async () => {
+  test("a request that fetch would refuse is a TypeError before a key is stored", async () => {
     await shown();
     const path = site.route();
     const ends = await shop.page.evaluate(async (path) => {
@@ -272,7 +272,7 @@ describe("what settles an outcome", () => {
   describe("the lock of an intent", () => {
     const held = () => shop.page.evaluate(async () => (await navigator.locks.query()).held.map(({ name }) => name));
 
-    test("is free when a success is told, so that the page may be kept for Back", async () => {
+    test("is free when a success is reported, so that the page may be kept for Back", async () => {
       await shown();
       const path = site.route();
       const seen = await shop.page.evaluate(async (path) => {
@@ -287,7 +287,7 @@ describe("what settles an outcome", () => {
       assert.deepEqual(seen, Array(5).fill([201, 0, 0]));
     });
 
-    test("is free when any answer is told that took its time, and soon after any other", async () => {
+    test("is free when a slow response is reported, and soon after a fast one", async () => {
       await shown();
       const path = site.route(async () => {
         await new Promise((go) => setTimeout(go, 200));

@@ -35,14 +35,14 @@ describe("a page that is loaded anew", () => {
   /** Sends an order and loads the page anew while the gateway works on it. Gives its key. */
   async function left(content, fault = "delay=1000") {
     await shop.start("order:1", target, request(content, fault));
-    await shop.heard("attempt");
-    const [{ key }] = await shop.told("attempt");
+    await shop.waitForEvent("attempt");
+    const [{ key }] = await shop.events("attempt");
     await eventually(async () => assert.equal(await keyState(key), "in_progress"));
     await shop.reload();
     return key;
   }
 
-  test("faults 54, 70: in the middle of a request finds it pending, and gets its answer under the same key", async () => {
+  test("faults 54, 70: in the middle of a request finds it pending, and gets its response under the same key", async () => {
     const content = order();
     const key = await left(content);
     const [{ intent, state, attempts, ...found }] = await shop.call("pending");
@@ -50,17 +50,17 @@ describe("a page that is loaded anew", () => {
     const end = await shop.send("order:1", target, request(content));
     assert.equal(end.status, 201, end.message);
     assert.deepEqual(JSON.parse(end.text).data, await stored(content));
-    assert.ok((await shop.told("attempt")).every((told) => told.key === key));
+    assert.ok((await shop.events("attempt")).every((event) => event.key === key));
     assert.deepEqual([await executions(call, key), await shop.call("pending")], [1, []]);
   });
 
-  test("finds out what became of it, without sending it again", async () => {
+  test("resolves it without sending it again", async () => {
     const key = await left(order());
     const { state, httpStatus, ...found } = await shop.call("resolve", "order:1");
     assert.deepEqual([state, httpStatus, found.key], ["succeeded", 201, key]);
     assert.equal(await executions(call, key), 1);
-    const told = await shop.told();
-    assert.deepEqual([told.at(-1).type, told.filter(({ type }) => type === "attempt")], ["settled", []]);
+    const events = await shop.events();
+    assert.deepEqual([events.at(-1).type, events.filter(({ type }) => type === "attempt")], ["settled", []]);
   });
 
   test("fault 55: a changed amount finds the old outcome first, and is not sent", async () => {
@@ -79,9 +79,9 @@ describe("a page that is loaded anew", () => {
     await context.unroute(target);
     await shop.reload();
     assert.equal((await shop.send("order:1", target, request({ ...content, amount: 1 }))).status, 201);
-    const [sent] = await shop.told("attempt");
+    const [sent] = await shop.events("attempt");
     assert.notEqual(sent.key, key);
-    assert.equal((await shop.told("keyrotated"))[0].key, sent.key);
+    assert.equal((await shop.events("keyrotated"))[0].key, sent.key);
     assert.deepEqual([await keyState(key), await executions(call, key)], ["voided", 0]);
     assert.deepEqual([await keyState(sent.key), await executions(call, sent.key)], ["completed", 1]);
     // The old request, arriving after all, does nothing.
@@ -95,7 +95,7 @@ describe("a page that is loaded anew", () => {
     await left(content);
     const end = await shop.send("order:1", target, request({ ...content, amount: 1 }));
     assert.deepEqual([end.error, end.outcome], ["PayloadChangedError", "unknown"]);
-    assert.deepEqual(await shop.told("attempt"), []);
+    assert.deepEqual(await shop.events("attempt"), []);
     // The same amount still is.
     assert.equal((await shop.send("order:1", target, request(content))).status, 201);
     assert.equal((await stored(content)).amount, content.amount);
@@ -111,7 +111,7 @@ describe("a page that is loaded anew", () => {
       assert.equal((await shop.call("resolve", "order:1")).state, "unknown");
       assert.equal((await shop.send("order:1", target, request(content))).status, 201);
       assert.equal(await executions(call, end.key), 1);
-      assert.ok((await shop.told("attempt")).every(({ key }) => key === end.key));
+      assert.ok((await shop.events("attempt")).every(({ key }) => key === end.key));
     });
   }
 

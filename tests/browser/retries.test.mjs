@@ -6,10 +6,10 @@ import { Site, begun, error, gated, inTurn, open, paid, reset, startBrowser } fr
 const cutOff = (socket) => socket.destroy();
 const resetNow = (socket) => socket.resetAndDestroy();
 
-/** Ways to lose an answer. */
+/** Ways to lose a response. */
 const losses = {
-  "a reset before any answer": reset,
-  "a close before any answer": (_, response) => void response.socket.destroy(),
+  "a reset before any response": reset,
+  "a close before any response": (_, response) => void response.socket.destroy(),
   "a reset after the head": begun({ "Content-Length": 40 }, "", resetNow),
   "a close after the head": begun({ "Content-Length": 40 }, "", cutOff),
   "a body shorter than its length": begun({ "Content-Length": 40 }, '{"id":"1"}', cutOff),
@@ -35,7 +35,7 @@ describe("retries", () => {
   });
 
   const body = { json: { amount: 2990, card: "4242424242424242" } };
-  const types = async () => (await shop.told()).map(({ type }) => type);
+  const types = async () => (await shop.events()).map(({ type }) => type);
   /** Fails unless every request had this one key and the same bytes. */
   function same(path, hits) {
     const seen = site.at(path);
@@ -92,24 +92,24 @@ describe("retries", () => {
   });
 
   test("fault 61: Chromium's own resend, and the 409 that it gets, is no end", async () => {
-    // The first copy is lost after it was executed; the one that Chromium sends by itself finds it in progress.
+    // The first copy is lost after it was executed; the copy that Chromium sends by itself finds it in progress.
     const kept = await Site.start({ keepAlive: true });
     try {
       await shop.go(kept.url + kept.page({ client: { retry } }));
       const path = kept.route(inTurn(paid, reset, () => error(409, "idempotency_in_progress"), paid));
       assert.equal((await shop.send("order:0", path, body)).status, 201);
       assert.equal((await shop.send("order:1", path, body)).status, 201);
-      const attempts = (await shop.told("attempt")).filter(({ intent }) => intent === "order:1");
+      const attempts = (await shop.events("attempt")).filter(({ intent }) => intent === "order:1");
       assert.deepEqual(attempts.map(({ attempt }) => attempt), [1, 2]);
       assert.equal(kept.hits(path), 4);
       assert.equal(kept.keys(path).length, 2);
-      assert.equal((await shop.told("inprogress")).length, 1);
+      assert.equal((await shop.events("inprogress")).length, 1);
     } finally {
       await kept.close();
     }
   });
 
-  test("faults 60, 68: errors of the server keep the key, until there is an answer or no retry left", async () => {
+  test("faults 60, 68: errors of the server keep the key, until there is a response or no retry left", async () => {
     const path = site.route(inTurn(500, 502, 503, 504, 408, paid));
     const end = await shop.send("order:1", path, body);
     assert.deepEqual(
@@ -135,7 +135,7 @@ describe("retries", () => {
       const slow = () => error(after === 1000 ? 429 : 503, "rate_limit_error", typeof headers === "function" ? headers() : headers);
       const path = site.route(inTurn(slow, paid));
       assert.equal((await shop.send("order:1", path, body)).status, 201);
-      assert.deepEqual((await shop.told("retry")).map((told) => told.after), [after]);
+      assert.deepEqual((await shop.events("retry")).map((event) => event.after), [after]);
       same(path, 2);
     });
   }
@@ -177,7 +177,7 @@ describe("retries", () => {
     await shop.go(site.url + site.page({ client: { retry: { ...retry, delays: [60_000] } } }));
     const path = site.route(inTurn(500, paid));
     const call = await shop.start("order:1", path, body);
-    await shop.heard("retry");
+    await shop.waitForEvent("retry");
     assert.deepEqual(await call.abort().then(({ error, outcome }) => [error, outcome]), ["AbortError", "unknown"]);
     assert.equal((await shop.send("order:1", path, body)).status, 201);
     same(path, 2);

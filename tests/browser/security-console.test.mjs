@@ -27,14 +27,14 @@ describe("the console under attack", () => {
 
   const newContext = () => browser.newContext({ viewport: { width: 1280, height: 800 } });
 
-  test("what origins and callers have left there is text and runs nowhere", async () => {
+  test("text from origins and callers is shown as text and never runs", async () => {
     const keys = [];
     for (const markup of MARKUP) {
       const key = newKey();
       const tenant = `tenant-${keys.length}`;
       // An id as an origin may choose it (these are visible ASCII), a business key as a caller may.
-      const answer = (status) => ({ status, headers: { "X-Request-Id": markup, "Content-Type": "application/json" }, body: "{}" });
-      await gateway.post(gateway.route(inTurn(() => answer(500), created)), key, { no: `${markup}${newKey()}` }, { as: tenant });
+      const response = (status) => ({ status, headers: { "X-Request-Id": markup, "Content-Type": "application/json" }, body: "{}" });
+      await gateway.post(gateway.route(inTurn(() => response(500), created)), key, { no: `${markup}${newKey()}` }, { as: tenant });
       keys.push(recordName(key, tenant));
     }
     const context = await newContext();
@@ -109,7 +109,7 @@ describe("the console under attack", () => {
           frame.src = `${url}/_oncekey/console`;
           document.body.append(frame);
           await new Promise((resolve) => (frame.onload = frame.onerror = resolve));
-          const attempt = async (init) => fetch(`${url}/_oncekey/key/settle`, { method: "POST", body: '{"outcome":"not_executed"}', credentials: "include", ...init }).then((answer) => answer.status, () => "refused");
+          const attempt = async (init) => fetch(`${url}/_oncekey/key/settle`, { method: "POST", body: '{"outcome":"not_executed"}', credentials: "include", ...init }).then((response) => response.status, () => "refused");
           return {
             plain: await attempt({ mode: "no-cors" }),
             named: await attempt({ headers: { "X-Oncekey-Name": name } }),
@@ -119,11 +119,11 @@ describe("the console under attack", () => {
         { url: gateway.url, name: recordName(key), token: TOKEN },
       );
       assert.deepEqual(page.frames().map((frame) => new URL(frame.url()).protocol).toSorted(), ["chrome-error:", "http:"], "the frame stays empty");
-      // A request without the headers goes out, and its answer, a 401, is not shown.
+      // A request without the headers goes out, and its response, a 401, is not shown.
       assert.deepEqual(reached, { plain: 0, named: "refused", withToken: "refused" });
       const opened = await Promise.all([context.waitForEvent("page"), page.evaluate((url) => void (globalThis.child = open(url)), `${gateway.url}/_oncekey/console`)]);
       await opened[0].waitForLoadState();
-      assert.equal(await page.evaluate(() => child.closed), true, "its window is cut from the one that opened it");
+      assert.equal(await page.evaluate(() => child.closed), true, "its window is cut off from the window that opened it");
       assert.equal((await gateway.status(key)).state, "unknown");
     } finally {
       await context.close();

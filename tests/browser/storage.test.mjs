@@ -36,18 +36,18 @@ describe("storage", () => {
   const store = (name, text) => shop.page.evaluate(([name, text]) => localStorage.setItem(name, text), [name, text]);
   const state = async () => (await shop.call("status", "order:1")).state;
 
-  test("fault 74: what is full is told once, and the key is kept in memory", async () => {
+  test("fault 74: full storage is reported once, and the key is kept in memory", async () => {
     await shop.page.evaluate(fill);
     const path = site.route(inTurn(500, 500, paid));
     assert.equal((await shop.send("order:1", path, body)).error, "OutcomeUnknownError");
     assert.equal((await shop.send("order:1", path, body)).status, 201);
     assert.deepEqual([site.hits(path), site.keys(path).length, await state()], [3, 1, "succeeded"]);
     await shop.send("order:2", path, body);
-    assert.deepEqual((await shop.told("storage-degraded")).map(({ reason }) => reason), ["quota"]);
-    assert.equal((await shop.told())[0].type, "storage-degraded");
+    assert.deepEqual((await shop.events("storage-degraded")).map(({ reason }) => reason), ["quota"]);
+    assert.equal((await shop.events())[0].type, "storage-degraded");
   });
 
-  test("what leads to nothing but a new start makes room", async () => {
+  test("entries that only lead to a new start are removed to make room", async () => {
     const path = site.route(inTurn(() => error(402, "card_error"), 500));
     await shop.send("order:0", path, body);
     const entry = await shop.page.evaluate(() => localStorage["oncekey:i:order:0"]);
@@ -60,7 +60,7 @@ describe("storage", () => {
     await shop.send("order:1", path, body);
     await shop.reload();
     assert.deepEqual((await shop.call("pending")).map(({ intent }) => intent), ["order:1"]);
-    assert.deepEqual(await shop.told("storage-degraded"), []);
+    assert.deepEqual(await shop.events("storage-degraded"), []);
   });
 
   for (const [what, headers] of [
@@ -69,8 +69,8 @@ describe("storage", () => {
   ]) {
     test(`fault 74: ${what} has no storage and no locks, and still sends once`, async () => {
       const allow = { "Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "*" };
-      const answers = inTurn(() => json(500, {}, allow), () => json(201, {}, allow));
-      const path = site.route((request) => (request.method === "OPTIONS" ? { status: 204, headers: allow } : answers()));
+      const responses = inTurn(() => json(500, {}, allow), () => json(201, {}, allow));
+      const path = site.route((request) => (request.method === "OPTIONS" ? { status: 204, headers: allow } : responses()));
       const form = `<form method="post" action="${path}"><input name="card" value="${CARD}"><button id="pay">Pay</button></form>`;
       await shop.go(site.url + site.page({ client, guard: {}, body: form, headers }));
       assert.equal(await shop.page.evaluate(() => origin), "null");
@@ -79,7 +79,7 @@ describe("storage", () => {
       const posts = site.at(path).filter(({ method }) => method === "POST");
       assert.equal(posts.length, 2);
       assert.equal(new Set(posts.map(({ headers }) => headers["idempotency-key"])).size, 1);
-      assert.deepEqual((await shop.told("storage-degraded")).map(({ reason }) => reason), ["denied"]);
+      assert.deepEqual((await shop.events("storage-degraded")).map(({ reason }) => reason), ["denied"]);
     });
   }
 
@@ -89,7 +89,7 @@ describe("storage", () => {
     await shop.send("order:1", path, body);
     assert.equal((await shop.call("pending")).length, 1);
     await shop.reload();
-    assert.deepEqual([await shop.call("pending"), await shop.told("storage-degraded")], [[], []]);
+    assert.deepEqual([await shop.call("pending"), await shop.events("storage-degraded")], [[], []]);
   });
 
   const key = randomUUID();
@@ -114,7 +114,7 @@ describe("storage", () => {
     });
   }
 
-  test("what others keep there is left alone", async () => {
+  test("entries of other programs are left alone", async () => {
     await store("cart", "1");
     await store("oncekey-cart", "2");
     await shop.send("order:1", site.route(), body);

@@ -49,7 +49,7 @@ export async function startBrowser({ hosts = [] } = {}) {
   return browser;
 }
 
-/** An answer in JSON. */
+/** A response in JSON. */
 export const json = (status, body = {}, headers = {}) => ({
   status,
   headers: { "Content-Type": "application/json", ...headers },
@@ -60,7 +60,7 @@ export const paid = () => json(201, { id: randomUUID() });
 /** An error as the gateway and APIs like it write one. */
 export const error = (status, type, headers) => json(status, { type, code: type, message: "In words." }, headers);
 
-/** A handler that resets the connection before any answer. */
+/** A handler that resets the connection before any response. */
 export const reset = (_, response) => void response.socket.resetAndDestroy();
 
 /** A handler that sends this head and this start of a body, and then lets `end` go on with the socket. */
@@ -73,7 +73,7 @@ export const begun = (head, start, end) => (_, response) => {
 };
 
 /**
- * Serves the package, pages, and what tests script, on one origin. Each answer closes its connection, so that
+ * Serves the package, pages, and what tests script, on one origin. Each response closes its connection, so that
  * Chromium does not send a request again by itself; `keepAlive` leaves that to it.
  */
 export class Site {
@@ -94,7 +94,7 @@ export class Site {
     return site;
   }
 
-  /** A new path that `handler(request, response)` answers; one that returns nothing has answered by itself. */
+  /** A new path that `handler(request, response)` answers; a handler that returns nothing has sent its response itself. */
   route(handler = paid) {
     const path = `/r/${randomUUID()}`;
     this.#routes.set(path, handler);
@@ -153,14 +153,14 @@ export class Site {
     const seen = { method, path, target, headers, body: Buffer.concat(chunks) };
     this.seen.push(seen);
     const handler = this.#routes.get(path) ?? (() => ({ status: 404, body: "no such path" }));
-    const answer = await handler(seen, response);
-    if (!answer) return;
-    response.writeHead(answer.status ?? 200, { ...answer.headers, "Content-Length": Buffer.byteLength(answer.body ?? "") });
-    response.end(answer.body);
+    const reply = await handler(seen, response);
+    if (!reply) return;
+    response.writeHead(reply.status ?? 200, { ...reply.headers, "Content-Length": Buffer.byteLength(reply.body ?? "") });
+    response.end(reply.body);
   }
 }
 
-/** Opens a page and waits until its client is there. `ready: false` for one that is not to come up. */
+/** Opens a page and waits until its client is there. `ready: false` for a client that must not start. */
 export async function open(context, url, { ready = true } = {}) {
   const page = await context.newPage();
   const shop = new Shop(page);
@@ -210,13 +210,13 @@ export class Shop {
   call(name, ...values) {
     return this.page.evaluate(([name, values]) => window.shop[name](...values), [name, values]);
   }
-  /** What the client told so far, of one type or of all. */
-  async told(type) {
+  /** The events of the client so far, of one type or of all. */
+  async events(type) {
     const events = await this.page.evaluate(() => window.shop.events);
     return type === undefined ? events : events.filter((event) => event.type === type);
   }
-  /** Waits until the client has told this so often. */
-  async heard(type, times = 1) {
+  /** Waits until the client has sent this event so often. */
+  async waitForEvent(type, times = 1) {
     await this.page.waitForFunction(
       ([type, times]) => window.shop.events.filter((event) => event.type === type).length >= times,
       [type, times],

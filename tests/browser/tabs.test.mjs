@@ -1,4 +1,4 @@
-// Several pages that send for one intent: one sends, the others wait for its answer.
+// Several pages that send for one intent: one sends, the others wait for its response.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, beforeEach, describe, test } from "node:test";
@@ -34,10 +34,10 @@ for (const locks of [true, false]) {
     after(() => context?.close());
 
     const request = (json, fault) => ({ headers: { "x-api-key": credential, ...(fault && { "sandbox-fault": fault }) }, json });
-    const told = async (type) => (await Promise.all(tabs.map((tab) => tab.told(type)))).flat();
-    const keys = async () => [...new Set((await told("attempt")).map(({ key }) => key))];
+    const events = async (type) => (await Promise.all(tabs.map((tab) => tab.events(type)))).flat();
+    const keys = async () => [...new Set((await events("attempt")).map(({ key }) => key))];
 
-    test("faults 52, 70, 71: all get one answer, of one execution", async () => {
+    test("faults 52, 70, 71: all get one response, of one execution", async () => {
       const content = order();
       const send = (tab) => tab.send("order:1", `${worker.url}/v1/orders`, request(content, "delay=300"));
       const ends = await Promise.all([...tabs, ...tabs].map(send));
@@ -45,12 +45,12 @@ for (const locks of [true, false]) {
       const [key, ...others] = await keys();
       assert.deepEqual(others, []);
       assert.equal(await executions(call, key), 1);
-      assert.ok((await told("inprogress")).some(({ elsewhere }) => elsewhere));
-      // Those who waited were told nothing else than the one who sent.
+      assert.ok((await events("inprogress")).some(({ elsewhere }) => elsewhere));
+      // The tabs that waited got the same as the tab that sent.
       assert.equal(ends.filter(({ replayed }) => !replayed).length, 1);
     });
 
-    test("who waited gets the same refusal, and pays no second time", async () => {
+    test("a tab that waited gets the same refusal, and pays no second time", async () => {
       const declined = () => ({ ...error(402, "card_error"), body: JSON.stringify({ type: "card_error", charge: randomUUID() }) });
       const slow = gated(declined);
       const path = site.route(inTurn(slow, declined));
@@ -59,12 +59,12 @@ for (const locks of [true, false]) {
       const first = send(tabs[0]);
       await slow.reached;
       const second = send(tabs[1]);
-      await tabs[1].heard("inprogress");
+      await tabs[1].waitForEvent("inprogress");
       slow.open();
       const ends = await Promise.all([first, second]);
       for (const { status, text, message } of ends) assert.deepEqual([status, text], [402, ends[0].text], message);
       assert.deepEqual(ends.map(({ replayed }) => replayed), [false, true]);
-      assert.deepEqual([site.hits(path), (await keys()).length, await told("keyrotated")], [1, 1, []]);
+      assert.deepEqual([site.hits(path), (await keys()).length, await events("keyrotated")], [1, 1, []]);
       // Who comes later tries again.
       assert.notEqual((await send(tabs[1])).text, ends[0].text);
       assert.deepEqual([site.hits(path), (await keys()).length], [2, 2]);
@@ -76,15 +76,15 @@ for (const locks of [true, false]) {
         const [first, second] = tabs;
         const send = (tab, fault) => tab.start("order:1", `${worker.url}/v1/orders`, request(content, fault));
         await send(first, "delay=700");
-        await first.heard("attempt");
-        const [{ key }] = await first.told("attempt");
+        await first.waitForEvent("attempt");
+        const [{ key }] = await first.events("attempt");
         const waiting = await send(second);
-        await second.heard("inprogress");
+        await second.waitForEvent("inprogress");
         await eventually(async () => assert.equal((await call("GET", "/_oncekey/key", { key })).json?.state, "in_progress"));
         await (leave === "closed" ? first.page.close() : first.reload());
         const end = await waiting.result();
         assert.equal(end.status, 201, end.message);
-        assert.ok((await second.told("attempt")).every((attempt) => attempt.key === key));
+        assert.ok((await second.events("attempt")).every((attempt) => attempt.key === key));
         assert.equal(await executions(call, key), 1);
       });
     }
@@ -95,7 +95,7 @@ for (const locks of [true, false]) {
       const first = await tabs[0].start("order:1", path, { json: 1 });
       await slow.reached;
       const second = await tabs[1].start("order:1", path, { json: 1 });
-      await tabs[1].heard("inprogress");
+      await tabs[1].waitForEvent("inprogress");
       const end = await second.abort();
       assert.equal(end.error, "AbortError");
       slow.open();

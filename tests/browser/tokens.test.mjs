@@ -25,7 +25,7 @@ function page(path, { name, token, enctype = "", amount = 10, guard = {} }) {
   return site.url + site.page({ body, client, guard });
 }
 
-describe("after a lost answer and a reload, without key calls,", () => {
+describe("after a lost response and a reload, without key calls,", () => {
   for (const name of ["authenticity_token", "csrfmiddlewaretoken", "_token", "__RequestVerificationToken", "payment[_token]"]) {
     for (const enctype of ["", "multipart/form-data"]) {
       test(`fault 76: a form with a new ${name} is sent under the same key (${enctype || "urlencoded"})`, async () => {

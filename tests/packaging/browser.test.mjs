@@ -125,7 +125,7 @@ for (const [react, entry] of [[18, "oncekey"], [19, "oncekey"], [19, "oncekey/sl
       import { useFormGuard, useIntentStatus } from "oncekey/react";
       ${entry === "oncekey" ? "" : `import { init } from "${entry}"; init("${DIST}/oncekey.wasm");`}
       const client = createClient();
-      window.answers = [];
+      window.responses = [];
       window.version = version;
       // What listens to the window, and is not taken off.
       window.listeners = new Set();
@@ -139,7 +139,7 @@ for (const [react, entry] of [[18, "oncekey"], [19, "oncekey"], [19, "oncekey/sl
       function Checkout() {
         const [count, setCount] = useState(0);
         const { state } = useIntentStatus(client, "${intent}");
-        const guard = useFormGuard({ client, intent: "${intent}", onResponse: ({ status }) => answers.push([status, count]) });
+        const guard = useFormGuard({ client, intent: "${intent}", onResponse: ({ status }) => responses.push([status, count]) });
         return h("div", null,
           h("form", { ref: guard, method: "post", action: "/held", className: "c" + count },
             h("input", { name: "card", defaultValue: "4242" }),
@@ -173,9 +173,9 @@ for (const [react, entry] of [[18, "oncekey"], [19, "oncekey"], [19, "oncekey/sl
     assert.ok(await isLocked());
     shop.let();
     await state("succeeded");
-    await page.waitForFunction(() => window.answers.length > 0);
+    await page.waitForFunction(() => window.responses.length > 0);
     // The options of the latest render count.
-    assert.deepEqual(await page.evaluate(() => window.answers), [[201, 3]]);
+    assert.deepEqual(await page.evaluate(() => window.responses), [[201, 3]]);
     const sent = shop.orders.slice(before);
     assert.equal(sent.length, 1, JSON.stringify(sent));
     assert.equal(sent[0].body, "card=4242&how=pay");
@@ -247,12 +247,12 @@ test("fault 71: an effect that React runs twice has one key, and its second run 
     import { createRoot } from "react-dom/client";
     import { createClient } from "oncekey";
     const client = createClient();
-    window.answers = [];
+    window.responses = [];
     window.runs = 0;
     function Buy() {
       useEffect(() => {
         window.runs++;
-        client.fetch("order:71", "/held", { body: "{}" }).then(async (answer) => answers.push([answer.status, await answer.text()]));
+        client.fetch("order:71", "/held", { body: "{}" }).then(async (response) => responses.push([response.status, await response.text()]));
       }, []);
       return null;
     }
@@ -267,10 +267,10 @@ test("fault 71: an effect that React runs twice has one key, and its second run 
   await page.waitForTimeout(200);
   assert.equal(shop.orders.length, before + 1);
   shop.let();
-  await page.waitForFunction(() => window.answers.length === 2);
-  const answers = await page.evaluate(() => window.answers);
-  assert.deepEqual(answers, [[201, '{"id":"order"}'], [201, '{"id":"order"}']]);
-  // It asks for its answer under the same key, which a server with keys replays; this one has none.
+  await page.waitForFunction(() => window.responses.length === 2);
+  const responses = await page.evaluate(() => window.responses);
+  assert.deepEqual(responses, [[201, '{"id":"order"}'], [201, '{"id":"order"}']]);
+  // It asks for its response under the same key, which a server with keys replays; this one has none.
   assert.equal(new Set(shop.orders.slice(before).map(({ key }) => key)).size, 1);
   assert.deepEqual(page.errors, []);
   await page.close();

@@ -16,9 +16,9 @@ after(() => shop.close());
 const buy = () => `
 const client = createClient({ storage: null });
 const body = JSON.stringify({ amount: 1 });
-client.fetch("order:1", "${shop.url}/orders", { body, headers: { "content-type": "application/json" } }).then(async (answer) => {
+client.fetch("order:1", "${shop.url}/orders", { body, headers: { "content-type": "application/json" } }).then(async (response) => {
   const { state, key } = client.intent("order:1").status();
-  console.log(JSON.stringify({ status: answer.status, body: await answer.json(), state, key, minted: await mintKey() }));
+  console.log(JSON.stringify({ status: response.status, body: await response.json(), state, key, minted: await mintKey() }));
 });`;
 
 for (const [how, name, load] of [
@@ -184,7 +184,7 @@ test("it loads where nobody may change what is built in", async () => {
   assert.equal(report.status, 201);
 });
 
-test("who takes only an error class does not bundle the wasm", async () => {
+test("importing only an error class does not bundle the wasm", async () => {
   const size = async (name, content) => {
     const { outputFiles } = await build({
       stdin: { contents: content, resolveDir: consumer.path },

@@ -79,12 +79,12 @@ function check(name, how) {
     ...how,
   };
   const program = ts.createProgram([consumer.at(name)], options, hostFor(options));
-  const told = ts.formatDiagnostics(ts.getPreEmitDiagnostics(program), {
+  const diagnostics = ts.formatDiagnostics(ts.getPreEmitDiagnostics(program), {
     getCurrentDirectory: () => root,
     getCanonicalFileName: (file) => file,
     getNewLine: () => "\n",
   });
-  assert.equal(told, "");
+  assert.equal(diagnostics, "");
   const files = program.getSourceFiles().map(({ fileName }) => fileName);
   return files.filter((file) => dirname(file).endsWith("node_modules/oncekey/dist")).map((file) => file.split("/").at(-1));
 }

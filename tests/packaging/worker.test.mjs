@@ -47,9 +47,9 @@ async function run(name, script, compatibilityDate) {
     }),
   );
   try {
-    const answer = await fetch(await worker.ready);
-    const text = await answer.text();
-    assert.equal(answer.status, 200, text);
+    const response = await fetch(await worker.ready);
+    const text = await response.text();
+    assert.equal(response.status, 200, text);
     return JSON.parse(text);
   } finally {
     await worker.dispose();
