@@ -7,7 +7,7 @@ use oncekey::{ExpiredKey, Millis, Policy, UnknownOutcome};
 
 /// How long a lease is, in every world unless its policy says otherwise.
 pub const LEASE: Millis = Millis::from_seconds(10);
-/// How long answers are kept.
+/// How long responses are kept.
 pub const RETENTION: Millis = Millis::from_days(1);
 
 /// A bounded world.
@@ -25,7 +25,7 @@ pub struct Config {
     pub secrets: &'static [Secrets],
     /// What the origin recognises a repeated request by.
     pub recognises: Recognises,
-    /// What the origin may answer besides 201.
+    /// What the origin may respond with besides 201.
     pub fates: &'static [Fate],
     /// Whether what is unknown is looked up at the origin.
     pub looks_up: bool,
@@ -44,14 +44,14 @@ pub struct Config {
 pub struct Caller {
     /// Whose it is.
     pub tenant: u8,
-    /// Which key; of events, which event. `None` for a request with a number alone.
+    /// Which key; of events, which event. `None` for a request with only a business key.
     pub key: Option<u8>,
     /// Whether the key tells when it was made.
     pub timed: bool,
     /// What is in it.
     pub content: u8,
-    /// The business number in it.
-    pub number: Option<u8>,
+    /// The business key in it.
+    pub business_key: Option<u8>,
     /// What names it.
     pub identity: Identity,
     /// How often it is sent.
@@ -71,7 +71,7 @@ pub struct Page {
     pub proof: bool,
     /// Whether a tab may give the intent up.
     pub gives_up: bool,
-    /// What somebody before the gateway may answer in its place.
+    /// What an intermediary may respond in place of the gateway.
     pub between: &'static [Between],
     /// Whether a page that was loaded anew has another credential for its key calls than its requests had.
     pub strays: bool,
@@ -117,8 +117,8 @@ pub enum Recognises {
     Nothing,
     /// By the forwarded key.
     Key,
-    /// By the business number.
-    Number,
+    /// By the business key.
+    BusinessKey,
 }
 
 /// What becomes of a request at the origin.
@@ -126,9 +126,9 @@ pub enum Recognises {
 pub enum Fate {
     /// It is executed: 201.
     Done,
-    /// It is executed, and answered with 500.
+    /// It is executed, and the response is 500.
     ErrorAfter,
-    /// It is not executed, and answered with 500.
+    /// It is not executed, and the response is 500.
     ErrorBefore,
     /// It is refused for good: 402.
     Refused,
@@ -177,7 +177,7 @@ pub struct Bounds {
     pub crashes: u8,
     /// An object is evicted.
     pub evictions: u8,
-    /// The origin answers otherwise than with 201.
+    /// The origin responds otherwise than with 201.
     pub fates: u8,
     /// Half a lease passes.
     pub half_leases: u8,
@@ -201,7 +201,7 @@ pub struct Bounds {
     pub stale_reads: u8,
     /// A page is reloaded.
     pub reloads: u8,
-    /// Somebody before the gateway answers.
+    /// An intermediary responds.
     pub gates: u8,
 }
 
@@ -229,12 +229,12 @@ impl Caller {
     /// A request with a key.
     pub const fn with_key(tenant: u8, key: u8, content: u8, asks: u8) -> Self {
         let identity = Identity::Key;
-        Self { tenant, key: Some(key), timed: false, content, number: None, identity, asks }
+        Self { tenant, key: Some(key), timed: false, content, business_key: None, identity, asks }
     }
 
-    /// The same with a business number.
-    pub const fn numbered(self, number: u8) -> Self {
-        Self { number: Some(number), ..self }
+    /// The same with a business key.
+    pub const fn with_business_key(self, business_key: u8) -> Self {
+        Self { business_key: Some(business_key), ..self }
     }
 
     /// The same with a key that tells when it was made.
@@ -242,16 +242,32 @@ impl Caller {
         Self { timed: true, ..self }
     }
 
-    /// A request with a business number alone.
-    pub const fn number_alone(number: u8, content: u8, asks: u8) -> Self {
+    /// A request with only a business key.
+    pub const fn business_key_alone(business_key: u8, content: u8, asks: u8) -> Self {
         let (key, identity) = (None, Identity::BusinessKey);
-        Self { tenant: 0, key, timed: false, content, number: Some(number), identity, asks }
+        Self {
+            tenant: 0,
+            key,
+            timed: false,
+            content,
+            business_key: Some(business_key),
+            identity,
+            asks,
+        }
     }
 
     /// An event.
     pub const fn event(event: u8, asks: u8) -> Self {
         let identity = Identity::Event;
-        Self { tenant: 0, key: Some(event), timed: false, content: 0, number: None, identity, asks }
+        Self {
+            tenant: 0,
+            key: Some(event),
+            timed: false,
+            content: 0,
+            business_key: None,
+            identity,
+            asks,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The bounded worlds that are searched.
 
-mod numbers;
+mod business_keys;
 mod pages;
 
 pub use pages::limits;
@@ -26,11 +26,11 @@ pub fn all(large: bool) -> Vec<Config> {
         secrets(large),
         tenants(large),
         voids(large),
-        numbers::numbers_held(large),
-        numbers::numbers_retried(large),
-        numbers::numbers_looked_up(large),
-        numbers::number_alone(large),
-        numbers::events(large),
+        business_keys::business_keys_held(large),
+        business_keys::business_keys_retried(large),
+        business_keys::business_keys_looked_up(large),
+        business_keys::business_key_alone(large),
+        business_keys::events(large),
         pages::page(large),
         pages::page_without_proof(large),
         pages::page_and_others(large),
@@ -179,7 +179,7 @@ fn replica(_: u8) -> Config {
     }
 }
 
-/// The replica when answers expire, and keys have more than one life.
+/// The replica when responses expire, and keys have more than one life.
 fn replica_over_time(_: u8) -> Config {
     Config {
         name: "replica, over time",
@@ -233,7 +233,7 @@ fn two_requests(large: u8) -> Config {
     }
 }
 
-/// Answers expire, and the key begins anew.
+/// Responses expire, and the key begins anew.
 fn lives(large: u8) -> Config {
     Config {
         name: "several lives",

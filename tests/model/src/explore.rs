@@ -96,7 +96,7 @@ impl Model for Search {
         let mut next = world.clone();
         next.apply(&self.0, action);
         // A copy that does not count changes nothing: the object is still waited for.
-        if matches!(action, Action::HearReplica { .. }) && next == *world {
+        if matches!(action, Action::ReplicaReplies { .. }) && next == *world {
             return None;
         }
         self.0.reached.count();

@@ -51,7 +51,7 @@ mutants! {
     LateBeginOwnsAgain,
     /// A renewal that comes from an attempt that was overtaken gives the key back to it.
     RenewalTakesOver,
-    /// A later answer takes the place of the first.
+    /// A later response takes the place of the first.
     CompletedIsOverwritten,
     /// A 5xx counts as proof that nothing was executed.
     ReleaseOn5xx,
@@ -59,7 +59,7 @@ mutants! {
     ReleaseForgetsFingerprint,
     /// A time-out counts as proof that nothing was executed.
     TimeOutReleases,
-    /// Another request is told that the key is in progress, not that the key is another's.
+    /// Another request gets "in progress" instead of the error that the key belongs to another request.
     FingerprintAfterInProgress,
     /// Requests are not compared.
     FingerprintNotCompared,
@@ -73,7 +73,7 @@ mutants! {
     TimeGoesBack,
     /// The scope has no part in a record's name.
     ScopeLeftOut,
-    /// A replay is not byte-equal to the first answer.
+    /// A replay is not byte-equal to the first response.
     ReplayLosesBody,
     /// A key that the replica does not have counts as new: the request is executed.
     ReplicaMissCountsAsNew,
@@ -85,20 +85,20 @@ mutants! {
     ReplicaFingerprintIgnored,
     /// The origin is called however long the wait for it was.
     DispatchAfterHalfLease,
-    /// The answer leaves before it is stored.
-    AnswerBeforeStored,
-    /// An attempt that was overtaken gives its caller its own answer.
+    /// The response leaves before it is stored.
+    ResponseBeforeStored,
+    /// An overtaken attempt gives its own response to its caller.
     OvertakenGivesItsOwn,
-    /// An answer that could not be stored goes out as if it were.
+    /// A response that could not be stored is sent as if it were stored.
     NotStoredGoesUnmarked,
-    /// The key is completed before its business number.
-    KeyBeforeNumber,
+    /// The key is completed before its business key.
+    KeyBeforeBusinessKey,
     /// The platform sends a write to the origin again when the connection breaks: two executions of one attempt.
     PlatformRepeatsWrites,
-    /// The business number is not asked.
-    NumberNotAsked,
-    /// A business number is forgotten after the retention, as a key is.
-    NumberForgotten,
+    /// The business key is not asked.
+    BusinessKeyNotAsked,
+    /// A business key is forgotten after the retention, as a key is.
+    BusinessKeyForgotten,
     /// An event is forgotten after the retention, as a key is.
     EventForgotten,
     /// The page sends first and stores the key then.
@@ -113,7 +113,7 @@ mutants! {
     UnprovenRefusalSettles,
     /// A success counts, though it has no proof and the server would have sent it.
     UnprovenSuccessSettles,
-    /// What a redirect led to counts as the answer.
+    /// What a redirect led to counts as the response.
     RedirectSettles,
     /// The key calls are made under whatever credential there is.
     KeyCallsUnderAnyCredential,

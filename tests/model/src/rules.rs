@@ -56,7 +56,7 @@ impl Rules {
 
     /// [`Policy::of_business_keys`].
     pub fn of_business_keys(self, policy: Policy) -> Policy {
-        if self.has(M::NumberForgotten) { policy } else { policy.of_business_keys() }
+        if self.has(M::BusinessKeyForgotten) { policy } else { policy.of_business_keys() }
     }
 
     /// [`Policy::of_events`].
@@ -286,7 +286,7 @@ impl Rules {
 impl Rules {
     /// [`WriteFlow::begin`].
     pub fn set_out(self, write: Write, now: UnixMillis) -> (WriteFlow, FlowAction) {
-        let business_key = write.business_key.clone().filter(|_| !self.has(M::NumberNotAsked));
+        let business_key = write.business_key.clone().filter(|_| !self.has(M::BusinessKeyNotAsked));
         WriteFlow::begin(Write { business_key, ..write }, now)
     }
 
@@ -329,11 +329,11 @@ impl Rules {
         }
     }
 
-    /// The answer that leaves before the step is carried out: none, without a fault. The one that comes after it
+    /// The response that leaves before the step is carried out: none, without a fault. The response that comes after it
     /// then goes nowhere.
     pub fn leaves_early(self, step: &FlowAction) -> Option<WriteOutcome> {
         match step {
-            FlowAction::Complete(..) if self.has(M::AnswerBeforeStored) => Some(WriteOutcome {
+            FlowAction::Complete(..) if self.has(M::ResponseBeforeStored) => Some(WriteOutcome {
                 response: CallerResponse::Own,
                 status: None,
                 follow_ups: Vec::new(),
@@ -354,7 +354,7 @@ impl Rules {
 
     fn swaps(self, write: &Write) -> bool {
         let has_both = write.identity == Identity::Key && write.business_key.is_some();
-        self.has(M::KeyBeforeNumber) && has_both
+        self.has(M::KeyBeforeBusinessKey) && has_both
     }
 }
 

@@ -36,7 +36,7 @@ pub const fn suspected(mutant: Mutant) -> &'static str {
         | M::HoldTreatedAsRetry
         | M::ReleaseOn5xx
         | M::ReplayLosesBody
-        | M::AnswerBeforeStored
+        | M::ResponseBeforeStored
         | M::NotStoredGoesUnmarked
         | M::PlatformRepeatsWrites => "hold",
         M::TimeOutReleases => "hold, and time",
@@ -58,9 +58,9 @@ pub const fn suspected(mutant: Mutant) -> &'static str {
         M::ScopeLeftOut => "two tenants",
         M::ReplicaMissCountsAsNew | M::ReplicaFingerprintIgnored => "replica",
         M::ReplicaExpiryIgnored => "replica, over time",
-        M::KeyBeforeNumber => "numbers, retried",
-        M::NumberNotAsked => "numbers, held",
-        M::NumberForgotten | M::PoliteNoneProves => "numbers, looked up",
+        M::KeyBeforeBusinessKey => "business keys, retried",
+        M::BusinessKeyNotAsked => "business keys, held",
+        M::BusinessKeyForgotten | M::PoliteNoneProves => "business keys, looked up",
         M::EventForgotten => "events",
         M::KeyStoredAfterSending
         | M::NewKeyOnReload

@@ -49,7 +49,7 @@ pub struct World {
     left: Bounds,
     broken: Option<Property>,
     /// What goes out while the world is brought to rest, to be judged; otherwise nothing is kept.
-    heard: Option<Vec<CallerResponse>>,
+    responses: Option<Vec<CallerResponse>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -78,7 +78,7 @@ pub enum Action {
         /// What the origin makes of it, where it is for the origin.
         fate: Fate,
     },
-    /// Somebody before the gateway answers a page's request with 401.
+    /// An intermediary responds to a page's request with 401.
     Gate(u8, Between),
     /// A message is lost.
     Lose(u8),
@@ -86,14 +86,14 @@ pub enum Action {
     Double(u8),
     /// A gateway waits no longer for the reply of an object or of the origin.
     GiveUp(u8),
-    /// A gateway hears from the replica: one of the copies there, or nothing.
-    HearReplica {
+    /// A gateway gets the replica's reply: one of the copies there, or nothing.
+    ReplicaReplies {
         /// Whose write.
         running: u8,
         /// Which copy.
         copy: Option<u8>,
     },
-    /// The origin answers a look-up.
+    /// The origin responds to a look-up.
     LookUp {
         /// Whose write.
         running: u8,
@@ -122,7 +122,7 @@ pub enum Action {
     GoOn(u8),
     /// A tab stores what it should have stored before.
     StoreLate(u8),
-    /// A tab has no answer in time.
+    /// A tab gets no response in time.
     TimeOut(u8),
     /// A tab is reloaded.
     Reload(u8),
@@ -147,7 +147,7 @@ impl World {
             browser: config.page.as_ref().map(Browser::new),
             left: config.bounds,
             broken: None,
-            heard: None,
+            responses: None,
         }
     }
 
@@ -175,7 +175,7 @@ impl World {
             Action::Lose(message) => self.lose(scene, message),
             Action::Double(message) => self.double(scene, message),
             Action::GiveUp(at) => self.give_up(scene, at),
-            Action::HearReplica { running, copy } => self.hear_replica(scene, running, copy),
+            Action::ReplicaReplies { running, copy } => self.replica_replies(scene, running, copy),
             Action::LookUp { running, finds } => self.look_up(scene, running, finds),
             Action::Crash(at) => self.crash(scene, at),
             Action::Evict(shelf) => self.evict(scene, shelf),

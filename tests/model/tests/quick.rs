@@ -28,7 +28,7 @@ fn the_first_steps_of_every_world_hold() {
 #[test]
 fn a_whole_world_holds() {
     let how = How { threads: 2, transitions: None };
-    let explored = explore(named("a number alone"), Rules::PLAIN, how);
+    let explored = explore(named("a business key alone"), Rules::PLAIN, how);
     assert_eq!(explored.broken.map(|broken| broken.story), None);
 }
 
@@ -44,8 +44,8 @@ fn mutants_are_caught() {
         Mutant::ScopeLeftOut,
         Mutant::ReplicaMissCountsAsNew,
         Mutant::DispatchAfterHalfLease,
-        Mutant::AnswerBeforeStored,
-        Mutant::NumberNotAsked,
+        Mutant::ResponseBeforeStored,
+        Mutant::BusinessKeyNotAsked,
         Mutant::PlatformRepeatsWrites,
         Mutant::KeyStoredAfterSending,
         Mutant::UnprovenRefusalSettles,
@@ -84,7 +84,7 @@ fn the_stated_limits_are_where_they_are_said_to_be() {
 /// to where it was, and one that is not at rest can always go on without a fault.
 #[test]
 fn every_run_comes_to_rest() {
-    for name in ["two requests", "a number alone"] {
+    for name in ["two requests", "a business key alone"] {
         let mut config = named(name);
         config.bounds.losses = 0;
         config.bounds.fates = 0;
@@ -117,7 +117,7 @@ fn walk(scene: &Scene) -> usize {
         };
         let mut next = world.clone();
         next.apply(scene, action);
-        if next == *world && matches!(action, Action::HearReplica { .. }) {
+        if next == *world && matches!(action, Action::ReplicaReplies { .. }) {
             continue;
         }
         match done.get(&next) {

@@ -1,15 +1,15 @@
-//! Worlds with business numbers, and with events.
+//! Worlds with business keys, and with events.
 
 use super::{NOTHING_WRONG, PLAIN};
 use crate::config::{Bounds, Caller, Config, Fate, Gateway, Recognises};
 
-/// Two keys and one business number, with `hold` and an origin that charges each time.
-pub(super) fn numbers_held(large: u8) -> Config {
+/// Two keys and one business key, with `hold` and an origin that charges each time.
+pub(super) fn business_keys_held(large: u8) -> Config {
     Config {
-        name: "numbers, held",
+        name: "business keys, held",
         callers: vec![
-            Caller::with_key(0, 1, 0, 1).numbered(0),
-            Caller::with_key(0, 2, 0, 1).numbered(0),
+            Caller::with_key(0, 1, 0, 1).with_business_key(0),
+            Caller::with_key(0, 2, 0, 1).with_business_key(0),
         ],
         gateways: vec![Gateway::HOLD],
         fates: &[Fate::ErrorAfter, Fate::Refused, Fate::Busy],
@@ -26,30 +26,30 @@ pub(super) fn numbers_held(large: u8) -> Config {
     }
 }
 
-/// The same with `retry`, and an origin that recognises the number.
-pub(super) fn numbers_retried(large: u8) -> Config {
+/// The same with `retry`, and an origin that recognises the business key.
+pub(super) fn business_keys_retried(large: u8) -> Config {
     Config {
-        name: "numbers, retried",
+        name: "business keys, retried",
         callers: vec![
-            Caller::with_key(0, 1, 0, 1 + large).numbered(0),
-            Caller::with_key(0, 2, 0, 1).numbered(0),
+            Caller::with_key(0, 1, 0, 1 + large).with_business_key(0),
+            Caller::with_key(0, 2, 0, 1).with_business_key(0),
         ],
         gateways: vec![Gateway::RETRY],
-        recognises: Recognises::Number,
+        recognises: Recognises::BusinessKey,
         fates: &[Fate::ErrorAfter, Fate::Refused],
         bounds: Bounds { losses: large, crashes: 1, fates: 1, leases: 1, ..NOTHING_WRONG },
         ..PLAIN
     }
 }
 
-/// Numbers that are looked up, also after the retention; other content under the same number.
-pub(super) fn numbers_looked_up(large: u8) -> Config {
+/// Business keys that are looked up, also after the retention; other content under the same business key.
+pub(super) fn business_keys_looked_up(large: u8) -> Config {
     Config {
-        name: "numbers, looked up",
+        name: "business keys, looked up",
         callers: vec![
-            Caller::with_key(0, 1, 0, 1 + large).numbered(0),
-            Caller::with_key(0, 2, 0, 1).numbered(0),
-            Caller::with_key(0, 3, 1, large).numbered(0),
+            Caller::with_key(0, 1, 0, 1 + large).with_business_key(0),
+            Caller::with_key(0, 2, 0, 1).with_business_key(0),
+            Caller::with_key(0, 3, 1, large).with_business_key(0),
         ],
         gateways: vec![Gateway::HOLD],
         fates: &[Fate::ErrorAfter],
@@ -67,13 +67,13 @@ pub(super) fn numbers_looked_up(large: u8) -> Config {
     }
 }
 
-/// A number without a key beside one with a key.
-pub(super) fn number_alone(large: u8) -> Config {
+/// A request with only a business key beside a request with both keys.
+pub(super) fn business_key_alone(large: u8) -> Config {
     Config {
-        name: "a number alone",
+        name: "a business key alone",
         callers: vec![
-            Caller::number_alone(0, 0, 1 + large),
-            Caller::with_key(0, 1, 0, 1).numbered(0),
+            Caller::business_key_alone(0, 0, 1 + large),
+            Caller::with_key(0, 1, 0, 1).with_business_key(0),
         ],
         gateways: vec![Gateway::HOLD],
         fates: &[Fate::ErrorAfter, Fate::Refused],

@@ -24,31 +24,31 @@ pub struct Ordered {
 /// A client's call.
 impl Rules {
     /// [`Call::begin`].
-    pub fn begin_call(self, call: &mut Call, moment: &CallInput) -> Ordered {
-        let mut moment = self.moment(moment);
-        if let (Some(M::NewKeyOnReload), Stored::Entry(entry)) = (self.mutant, &moment.stored)
+    pub fn begin_call(self, call: &mut Call, input: &CallInput) -> Ordered {
+        let mut input = self.input(input);
+        if let (Some(M::NewKeyOnReload), Stored::Entry(entry)) = (self.mutant, &input.stored)
             && matches!(entry.state, IntentState::Sending | IntentState::Unknown)
         {
-            moment.stored = Stored::Nothing;
+            input.stored = Stored::Nothing;
         }
-        let step = call.clone().begin(&moment);
+        let step = call.clone().begin(&input);
         if self.has(M::NewKeyForChangedPayload) && makes_room(&step.command) {
-            moment.stored = Stored::Nothing;
+            input.stored = Stored::Nothing;
         }
-        self.ordered(call.begin(&moment))
+        self.ordered(call.begin(&input))
     }
 
     /// [`Call::attempt_ended`].
     pub fn attempt_ended(
         self,
         call: &mut Call,
-        heard: &AttemptResult<'_>,
-        said: &Hints<'_>,
-        moment: &CallInput,
+        result: &AttemptResult<'_>,
+        hints: &Hints<'_>,
+        input: &CallInput,
     ) -> Ordered {
-        let mut moment = self.moment(moment);
+        let mut input = self.input(input);
         if let (Some(M::RefusalAfterUnknownSettles), Stored::Entry(entry)) =
-            (self.mutant, &mut moment.stored)
+            (self.mutant, &mut input.stored)
         {
             entry.maybe_executed = false;
         }
@@ -57,35 +57,35 @@ impl Rules {
             content_type: JSON,
             ..retry::ResponseSummary::default()
         };
-        let seen = match heard {
-            AttemptResult::Response(answer) => self.seen(**answer, &moment.stored),
+        let seen = match result {
+            AttemptResult::Response(response) => self.seen(**response, &input.stored),
             _ => paid,
         };
-        match heard {
+        match result {
             AttemptResult::Response(_) => {
-                self.ordered(call.attempt_ended(&AttemptResult::Response(&seen), said, &moment))
+                self.ordered(call.attempt_ended(&AttemptResult::Response(&seen), hints, &input))
             }
             AttemptResult::TimedOut if self.has(M::TimeOutCountsAsSuccess) => {
-                self.ordered(call.attempt_ended(&AttemptResult::Response(&paid), said, &moment))
+                self.ordered(call.attempt_ended(&AttemptResult::Response(&paid), hints, &input))
             }
-            heard => self.ordered(call.attempt_ended(heard, said, &moment)),
+            result => self.ordered(call.attempt_ended(result, hints, &input)),
         }
     }
 
     fn seen<'a>(
         self,
-        answer: retry::ResponseSummary<'a>,
+        response: retry::ResponseSummary<'a>,
         stored: &Stored,
     ) -> retry::ResponseSummary<'a> {
-        let is_unproven = answer.state.is_none() && answer.replayed.is_none();
-        let (is_success, is_refusal) = (answer.status < 300, answer.status / 100 == 4);
+        let is_unproven = response.state.is_none() && response.replayed.is_none();
+        let (is_success, is_refusal) = (response.status < 300, response.status / 100 == 4);
         let may_be_executed = matches!(stored, Stored::Entry(entry) if entry.maybe_executed);
         let settles = self.has(M::UnprovenSuccessSettles) && is_success
             || self.has(M::UnprovenRefusalSettles) && is_refusal && may_be_executed;
         retry::ResponseSummary {
-            replayed: if settles && is_unproven { Some("true") } else { answer.replayed },
-            redirected: answer.redirected && !self.has(M::RedirectSettles),
-            ..answer
+            replayed: if settles && is_unproven { Some("true") } else { response.replayed },
+            redirected: response.redirected && !self.has(M::RedirectSettles),
+            ..response
         }
     }
 
@@ -98,27 +98,26 @@ impl Rules {
     }
 
     /// [`Call::waited`].
-    pub fn waited(self, call: &mut Call, moment: &CallInput) -> Ordered {
-        self.ordered(call.waited(&self.moment(moment)))
+    pub fn waited(self, call: &mut Call, input: &CallInput) -> Ordered {
+        self.ordered(call.waited(&self.input(input)))
     }
 
     /// [`Call::report`].
-    pub fn report(self, call: &mut Call, report: Report, moment: &CallInput) -> Ordered {
+    pub fn report(self, call: &mut Call, report: Report, input: &CallInput) -> Ordered {
         let report = match report {
             Report::Absent if self.has(M::AbsentProvesNotExecuted) => Report::Voided,
             report => report,
         };
-        self.ordered(call.report(report, &self.moment(moment)))
+        self.ordered(call.report(report, &self.input(input)))
     }
 
-    fn moment(self, moment: &CallInput) -> CallInput {
-        let mut moment = moment.clone();
-        if let (Some(M::OldKeyIsSentAgain), Stored::Entry(entry)) =
-            (self.mutant, &mut moment.stored)
+    fn input(self, input: &CallInput) -> CallInput {
+        let mut input = input.clone();
+        if let (Some(M::OldKeyIsSentAgain), Stored::Entry(entry)) = (self.mutant, &mut input.stored)
         {
-            entry.safe_until = moment.now.plus(Millis::from_days(1));
+            entry.safe_until = input.now.plus(Millis::from_days(1));
         }
-        moment
+        input
     }
 
     fn ordered(self, step: CallStep) -> Ordered {

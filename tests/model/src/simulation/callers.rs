@@ -1,16 +1,16 @@
-//! Those who send by themselves: programs with a key, with a business number alone, and senders of webhooks.
+//! Those who send by themselves: programs with a key, with only a business key, and senders of webhooks.
 
-use super::answers::shown;
 use super::coverage::Met;
-use super::message::{Event, Kind, Request, Said, To};
+use super::message::{Event, Kind, Request, SeenResponse, To};
 use super::requests::{self, EVENT, SOURCE};
+use super::responses::shown;
 use super::settings::PAUSES;
 use super::world::{START, World};
 use oncekey::write_flow::Identity;
 use oncekey::{IdempotencyKey, KeyState, UnixMillis};
 use std::rc::Rc;
 
-/// How long they wait for an answer.
+/// How long they wait for a response.
 const PATIENCE: u64 = 40_000;
 
 pub(super) struct Caller {
@@ -24,8 +24,8 @@ pub(super) struct Caller {
     waits: bool,
     /// How often it asks again by itself, in a round of rest.
     pub(super) more: u8,
-    /// What it heard last.
-    pub(super) heard: Option<Rc<Said>>,
+    /// The response that it got last.
+    pub(super) last_response: Option<Rc<SeenResponse>>,
 }
 
 impl World<'_> {
@@ -51,12 +51,12 @@ impl World<'_> {
             let content = self.choices.pick(&[0, 0, 0, 1, 4]);
             let key = keys[usize::from(self.choices.below(keys.len() as u16))].clone();
             let (tenant, key, content, identity) = match kind {
-                1 if self.settings.numbers => (tenant, None, content, Identity::BusinessKey),
+                1 if self.settings.business_keys => (tenant, None, content, Identity::BusinessKey),
                 2 => (SOURCE, Some(requests::key("msg-1")), EVENT, Identity::Event),
                 _ => (tenant, Some(key), content, Identity::Key),
             };
             let asks_left = self.choices.below(4);
-            let (number_of_ask, waits, heard) = (0, false, None);
+            let (number_of_ask, waits, last_response) = (0, false, None);
             self.callers.push(Caller {
                 tenant,
                 key,
@@ -66,7 +66,7 @@ impl World<'_> {
                 number: number_of_ask,
                 waits,
                 more: 0,
-                heard,
+                last_response,
             });
             let caller = usize::from(number);
             let after = self.pause();
@@ -167,28 +167,28 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn caller_hears(&mut self, caller: usize, number: u32, said: &Said) {
-        if said.report.is_some() {
+    pub(super) fn caller_gets(&mut self, caller: usize, number: u32, seen: &SeenResponse) {
+        if seen.report.is_some() {
             self.note(Met::Inspected);
             return;
         }
         let Some(asking) = self.callers.get(caller) else { return };
         if asking.waits && asking.number == number {
-            self.tell(|_| format!("caller {caller} hears {}", shown(said)));
-            self.ends_asking(caller, Some(Rc::new(said.clone())));
+            self.tell(|_| format!("caller {caller} gets {}", shown(seen)));
+            self.ends_asking(caller, Some(Rc::new(seen.clone())));
         }
     }
 
-    fn ends_asking(&mut self, caller: usize, heard: Option<Rc<Said>>) {
+    fn ends_asking(&mut self, caller: usize, last_response: Option<Rc<SeenResponse>>) {
         let asking = &mut self.callers[caller];
         asking.waits = false;
-        asking.heard = heard;
+        asking.last_response = last_response;
         if asking.asks_left > 0 && !self.calm {
             asking.asks_left -= 1;
             let after = self.pause();
             self.later(after, Event::Ask(caller));
         } else if self.calm && !self.callers[caller].is_served() {
-            // Whoever asks at the same time may be in the way for a moment.
+            // Another caller that asks at the same time may be in the way for a short time.
             let more = self.callers[caller].more;
             if more > 0 {
                 self.callers[caller].more -= 1;
@@ -199,15 +199,15 @@ impl World<'_> {
 }
 
 impl Caller {
-    /// Whether what it heard is an answer that asking again would not change.
+    /// Whether its last response would not change if it asked again.
     pub(super) fn is_served(&self) -> bool {
-        let Some(said) = &self.heard else { return false };
-        if said.cut || said.failed {
+        let Some(seen) = &self.last_response else { return false };
+        if seen.cut || seen.failed {
             return false;
         }
-        match said.code {
-            None => match said.status {
-                401 | 409 | 429 | 307 | 500.. => said.state == Some(KeyState::Completed),
+        match seen.code {
+            None => match seen.status {
+                401 | 409 | 429 | 307 | 500.. => seen.state == Some(KeyState::Completed),
                 _ => true,
             },
             Some("idempotency_in_progress" | "api_connection_error" | "api_error") => false,
@@ -215,13 +215,13 @@ impl Caller {
         }
     }
 
-    /// Whether it was told that nobody knows.
+    /// Whether its last response reports an unknown outcome.
     pub(super) fn is_unknown(&self) -> bool {
-        let code = self.heard.as_ref().and_then(|said| said.code);
+        let code = self.last_response.as_ref().and_then(|seen| seen.code);
         code == Some("idempotency_outcome_unknown")
     }
 
-    pub(super) fn heard(&self) -> String {
-        self.heard.as_ref().map_or("nothing".to_owned(), |said| shown(said))
+    pub(super) fn last_response(&self) -> String {
+        self.last_response.as_ref().map_or("nothing".to_owned(), |seen| shown(seen))
     }
 }

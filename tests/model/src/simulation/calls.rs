@@ -7,7 +7,7 @@ use super::shard::{Letter, Operation, Reply};
 use super::world::World;
 use std::rc::Rc;
 
-/// A call that somebody makes until it is answered.
+/// A call that is repeated until it gets a reply.
 pub(super) struct Call {
     pub(super) gateway: usize,
     name: usize,
@@ -109,7 +109,7 @@ impl World<'_> {
             return;
         }
         if attempt < call.patience.tries {
-            // What still comes of this try is not heard any more.
+            // A late reply to this try is ignored.
             call.attempt += 1;
             let pause = call.patience.pause * u64::from(attempt);
             let attempt = call.attempt;

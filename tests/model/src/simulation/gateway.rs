@@ -1,8 +1,8 @@
-//! The gateways: each write is an exchange of the core, carried out as `worker/src/gateway/run.rs` does.
+//! The gateways: each write is a write flow of the core, carried out as `worker/src/gateway/run.rs` does.
 
 use super::calls::Patience;
 use super::coverage::Met;
-use super::message::{Came, Event, Kind, Request, Said, To};
+use super::message::{Came, Event, Kind, Request, SeenResponse, To};
 use super::requests::{self, EVENT};
 use super::shard::{Operation, Reply};
 use super::world::{Clock, World};
@@ -21,7 +21,7 @@ const OUTLIVES: u64 = 30_000;
 
 /// An attempt at one record.
 #[derive(Clone, Copy)]
-pub(super) struct Claim {
+pub(super) struct RecordHandle {
     pub(super) name: usize,
     pub(super) token: Token,
     minted_at: Option<UnixMillis>,
@@ -36,14 +36,14 @@ pub(super) struct Running {
     /// The number of the step that it waits for.
     step: u8,
     doing: Doing,
-    pub(super) first: Claim,
-    pub(super) number: Option<Claim>,
+    pub(super) first: RecordHandle,
+    pub(super) business_key: Option<RecordHandle>,
     pub(super) prints: &'static Fingerprints,
     /// How often its leases are renewed, once the origin was called.
     renews: Option<u64>,
     pub(super) own: Option<Came>,
-    pub(super) numbered: bool,
-    pub(super) is_answered: bool,
+    pub(super) has_business_key: bool,
+    pub(super) has_response: bool,
     since: u64,
 }
 
@@ -58,17 +58,17 @@ enum Doing {
     Else,
 }
 
-/// Whom a call's end is told.
+/// Who gets the end of a call.
 #[derive(Clone, Copy)]
 pub(super) enum Purpose {
     Step {
-        exchange: u32,
+        flow: u32,
         step: u8,
         is_end: bool,
     },
     /// A key call of a client.
     KeyCall(To),
-    /// What is left to do after an answer, and then the rest of it.
+    /// What is left to do after a response, and then the rest of it.
     Nobody,
 }
 
@@ -98,42 +98,48 @@ impl World<'_> {
         let (settings, policy) =
             (self.settings.gateways[gateway], self.settings.gateways[gateway].policy);
         let prints = requests::fingerprints(content, settings.secrets);
-        let numbered = self.settings.numbers && content != EVENT;
+        let has_business_key = self.settings.business_keys && content != EVENT;
         let minted_at = request.key.as_ref().and_then(|key| key.minted_at());
         let of_key = request.key.clone().map(|key| self.name_of_key(tenant, &key));
-        let of_number = numbered.then(|| self.name_of_number(tenant, content));
-        let number_policy = self.rules.of_business_keys(policy);
-        let claim = |world: &mut Self, name, minted_at, policy| Claim {
+        let of_business_key = has_business_key.then(|| self.name_of_business_key(tenant, content));
+        let business_key_policy = self.rules.of_business_keys(policy);
+        let handle = |world: &mut Self, name, minted_at, policy| RecordHandle {
             name,
             token: world.token(),
             minted_at,
             policy,
         };
-        let (first, number) = match (of_key, of_number, identity) {
+        let (first, business_key) = match (of_key, of_business_key, identity) {
             (Some(key), _, Identity::Event) => {
                 let policy = self.rules.of_events(policy);
-                (claim(self, key, None, policy), None)
+                (handle(self, key, None, policy), None)
             }
-            (Some(key), number, _) => {
-                let first = claim(self, key, minted_at, policy);
-                (first, number.map(|number| claim(self, number, None, number_policy)))
+            (Some(key), business_key, _) => {
+                let first = handle(self, key, minted_at, policy);
+                (
+                    first,
+                    business_key
+                        .map(|business_key| handle(self, business_key, None, business_key_policy)),
+                )
             }
-            (None, Some(number), _) => (claim(self, number, None, number_policy), None),
+            (None, Some(business_key), _) => {
+                (handle(self, business_key, None, business_key_policy), None)
+            }
             (None, None, _) => return,
         };
         let write = Write {
             identity,
-            business_key: numbered.then(|| requests::number(content).clone()),
+            business_key: has_business_key.then(|| requests::business_key(content).clone()),
             lease: policy.lease,
             unreachable: settings.unreachable,
             unknown_outcome: policy.unknown_outcome,
         };
         let now = self.time(Clock::Gateway(gateway));
         let (machine, step) = self.rules.set_out(write.clone(), now);
-        let exchange = self.exchanges.len() as u32;
+        let flow = self.flows.len() as u32;
         self.tell(|world| {
             let name = &world.ledger.names[first.name].label;
-            format!("gateway {gateway}: exchange {exchange} sets out, {name}, content {content}")
+            format!("gateway {gateway}: write flow {flow} sets out, {name}, content {content}")
         });
         let running = Running {
             request,
@@ -142,38 +148,38 @@ impl World<'_> {
             step: 0,
             doing: Doing::Else,
             first,
-            number,
+            business_key,
             prints,
             renews: None,
             own: None,
-            numbered,
-            is_answered: false,
+            has_business_key,
+            has_response: false,
             since: self.now,
         };
-        self.exchanges.push(Some(Box::new(running)));
-        self.follow(exchange, step);
+        self.flows.push(Some(Box::new(running)));
+        self.follow(flow, step);
     }
 
-    pub(super) fn running(&mut self, exchange: u32) -> Option<&mut Running> {
-        self.exchanges[exchange as usize].as_deref_mut()
+    pub(super) fn running(&mut self, flow: u32) -> Option<&mut Running> {
+        self.flows[flow as usize].as_deref_mut()
     }
 
-    fn told(&mut self, exchange: u32, told: FlowEvent) {
-        let Some(running) = self.exchanges[exchange as usize].as_deref() else { return };
+    fn advance_flow(&mut self, flow: u32, event: FlowEvent) {
+        let Some(running) = self.flows[flow as usize].as_deref() else { return };
         let now = self.time(Clock::Gateway(running.request.gateway));
         let rules = self.rules;
-        let Some(running) = self.running(exchange) else { return };
+        let Some(running) = self.running(flow) else { return };
         let Running { machine, write, .. } = running;
-        let step = rules.advance(machine, write, told, now);
-        self.follow(exchange, step);
+        let step = rules.advance(machine, write, event, now);
+        self.follow(flow, step);
     }
 
-    fn follow(&mut self, exchange: u32, step: FlowAction) {
+    fn follow(&mut self, flow: u32, step: FlowAction) {
         let early = self.rules.leaves_early(&step);
-        if let Some(answered) = early {
-            self.answer(exchange, answered);
+        if let Some(outcome) = early {
+            self.respond(flow, outcome);
         }
-        let Some(running) = self.running(exchange) else { return };
+        let Some(running) = self.running(flow) else { return };
         running.step += 1;
         running.doing = match &step {
             FlowAction::Begin(Target::First) => Doing::BeginFirst,
@@ -184,26 +190,30 @@ impl World<'_> {
             _ => Doing::Else,
         };
         let (number, gateway, first) = (running.step, running.request.gateway, running.first);
-        let beside = running.number.unwrap_or(first);
-        let claim = |of| if of == Target::First { first } else { beside };
+        let beside = running.business_key.unwrap_or(first);
+        let handle = |of| if of == Target::First { first } else { beside };
         let (prints, content) = (running.prints, running.request.content);
         let is_event = running.write.identity == Identity::Event;
         let within = Patience::within(first.policy.lease.as_u64() / 2);
         let in_hand = Patience::after_execution();
-        let purpose = |is_end| Purpose::Step { exchange, step: number, is_end };
+        let purpose = |is_end| Purpose::Step { flow, step: number, is_end };
         match step {
             FlowAction::Begin(of) => {
-                self.note(if of == Target::First { Met::StepBegin } else { Met::StepBeginNumber });
-                let Claim { name, token, minted_at, policy } = claim(of);
+                self.note(if of == Target::First {
+                    Met::StepBegin
+                } else {
+                    Met::StepBeginBusinessKey
+                });
+                let RecordHandle { name, token, minted_at, policy } = handle(of);
                 let begin = Operation::Begin { content, prints, token, minted_at, policy };
                 self.call(gateway, name, begin, within, purpose(false));
                 if of == Target::First && !is_event && self.settings.replica {
-                    self.later(SLOW, Event::Slow { exchange, step: number });
+                    self.later(SLOW, Event::Slow { flow, step: number });
                 }
             }
             FlowAction::AskReplica => {
                 self.note(Met::StepAskReplica);
-                self.ask_replica(exchange, number, first.name);
+                self.ask_replica(flow, number, first.name);
             }
             FlowAction::PeekBusinessKey => {
                 self.note(Met::StepPeekBusinessKey);
@@ -212,46 +222,50 @@ impl World<'_> {
             }
             FlowAction::CallOrigin(execution) => {
                 self.note(Met::StepCallOrigin);
-                self.check_dispatch(exchange);
+                self.check_dispatch(flow);
                 let after = execution.renew_after().as_u64();
-                if let Some(running) = self.running(exchange) {
+                if let Some(running) = self.running(flow) {
                     running.renews = Some(after);
                 }
-                self.later(after, Event::Renew { exchange });
-                self.call_origin(exchange, number);
+                self.later(after, Event::Renew { flow });
+                self.call_origin(flow, number);
             }
             FlowAction::LookUp(_) => {
                 self.note(Met::StepLookUp);
-                self.look_up(exchange, number);
+                self.look_up(flow, number);
             }
             FlowAction::Complete(of, response) => {
                 self.note(if of == Target::First {
                     Met::StepComplete
                 } else {
-                    Met::StepCompleteNumber
+                    Met::StepCompleteBusinessKey
                 });
-                self.check_order(exchange, of);
-                let Claim { name, token, .. } = claim(of);
+                self.check_order(flow, of);
+                let RecordHandle { name, token, .. } = handle(of);
                 let complete = Operation::Complete { token, response };
                 self.call(gateway, name, complete, in_hand, purpose(true));
             }
             FlowAction::Fail(of, cause) => {
-                self.note(if of == Target::First { Met::StepFail } else { Met::StepFailNumber });
-                let Claim { name, token, .. } = claim(of);
+                self.note(if of == Target::First {
+                    Met::StepFail
+                } else {
+                    Met::StepFailBusinessKey
+                });
+                let RecordHandle { name, token, .. } = handle(of);
                 self.call(gateway, name, Operation::Fail { token, cause }, in_hand, purpose(true));
             }
             FlowAction::Settle(of, settlement) => {
                 self.note(if of == Target::First {
                     Met::StepSettle
                 } else {
-                    Met::StepSettleNumber
+                    Met::StepSettleBusinessKey
                 });
                 let settle = Operation::Settle { settlement, by_operator: false };
-                self.call(gateway, claim(of).name, settle, within, purpose(false));
+                self.call(gateway, handle(of).name, settle, within, purpose(false));
             }
-            FlowAction::Respond(answered) => {
-                self.answer(exchange, answered);
-                self.exchanges[exchange as usize] = None;
+            FlowAction::Respond(outcome) => {
+                self.respond(flow, outcome);
+                self.flows[flow as usize] = None;
             }
         }
     }
@@ -261,15 +275,15 @@ impl World<'_> {
         match purpose {
             Purpose::Nobody => {}
             Purpose::KeyCall(to) => self.key_call_ends(to, reply.as_deref()),
-            Purpose::Step { exchange, step, is_end } => {
-                if self.running(exchange).is_none_or(|running| running.step != step) {
+            Purpose::Step { flow, step, is_end } => {
+                if self.running(flow).is_none_or(|running| running.step != step) {
                     return;
                 }
                 let down = || match reply.as_deref() {
                     Some(Reply::Unreadable) => Rejection::RecordUnreadable,
                     _ => Rejection::StoreUnavailable,
                 };
-                let told = match reply.as_deref() {
+                let event = match reply.as_deref() {
                     Some(Reply::Ended(completion, status)) => {
                         FlowEvent::Ended(Some((completion.clone(), status.clone())))
                     }
@@ -281,16 +295,16 @@ impl World<'_> {
                         FlowEvent::Settled(Ok((*settling, status.clone())))
                     }
                     _ if is_end => FlowEvent::Ended(None),
-                    _ => self.no_word(exchange, down()),
+                    _ => self.no_word(flow, down()),
                 };
-                self.told(exchange, told);
+                self.advance_flow(flow, event);
             }
         }
     }
 
     /// Nobody could say.
-    fn no_word(&mut self, exchange: u32, why: Rejection) -> FlowEvent {
-        match self.running(exchange).map(|running| running.doing) {
+    fn no_word(&mut self, flow: u32, why: Rejection) -> FlowEvent {
+        match self.running(flow).map(|running| running.doing) {
             Some(Doing::Peek) => FlowEvent::Peeked(Err(why)),
             Some(Doing::Settle) => FlowEvent::Settled(Err(why)),
             _ => FlowEvent::Begun(Err(why)),
@@ -298,97 +312,99 @@ impl World<'_> {
     }
 
     fn key_call_ends(&mut self, to: To, reply: Option<&Reply>) {
-        let said = match reply {
-            Some(Reply::Stands(status)) => {
+        let seen = match reply {
+            Some(Reply::Status(status)) => {
                 let status = status.as_ref();
                 let report = (status.map(|s| s.state), status.and_then(|s| s.http_status));
-                Said {
+                SeenResponse {
                     status: if status.is_some() { 200 } else { 404 },
                     report: Some(report),
-                    ..Said::default()
+                    ..SeenResponse::default()
                 }
             }
-            _ => Said { status: 503, code: Some("api_connection_error"), ..Said::default() },
+            _ => SeenResponse {
+                status: 503,
+                code: Some("api_connection_error"),
+                ..SeenResponse::default()
+            },
         };
-        self.answer_leaves(to, said);
+        self.response_leaves(to, seen);
     }
 
-    pub(super) fn slow(&mut self, exchange: u32, step: u8) {
-        let Some(running) = self.running(exchange) else { return };
+    pub(super) fn slow(&mut self, flow: u32, step: u8) {
+        let Some(running) = self.running(flow) else { return };
         if running.step == step && running.doing == Doing::BeginFirst {
             let name = running.first.name;
             self.note(Met::ReplicaRaced);
-            self.ask_replica(exchange, step, name);
+            self.ask_replica(flow, step, name);
         }
     }
 
     /// What the replica gave. Nothing, while the shard is asked too, means to wait for the shard.
-    pub(super) fn copied(&mut self, exchange: u32, step: u8, bytes: Option<Rc<[u8]>>) {
-        let Some(running) = self.exchanges[exchange as usize].as_deref() else { return };
+    pub(super) fn copied(&mut self, flow: u32, step: u8, bytes: Option<Rc<[u8]>>) {
+        let Some(running) = self.flows[flow as usize].as_deref() else { return };
         if running.step != step {
             return;
         }
-        let (claim, prints, doing) = (running.first, running.prints, running.doing);
+        let (handle, prints, doing) = (running.first, running.prints, running.doing);
         let now = self.time(Clock::Gateway(running.request.gateway));
         let copy = bytes.as_deref().and_then(|bytes| Record::decode(bytes).ok());
         let had_one = copy.is_some();
         let verified = copy.and_then(|copy| {
-            let Claim { token, minted_at, policy, .. } = claim;
+            let RecordHandle { token, minted_at, policy, .. } = handle;
             let attempt = Attempt { fingerprints: prints, token, minted_at, policy: &policy };
             self.rules.verify(copy, &attempt, now)
         });
         match verified {
             Some(step) => {
                 self.note(Met::ReplicaGave);
-                self.check_copy(claim.name, &step.decision, now);
-                self.tell(|_| format!("exchange {exchange}: the replica knows"));
-                self.drop_calls(exchange);
-                self.told(exchange, FlowEvent::Copied(Some((step.decision, step.status))));
+                self.check_copy(handle.name, &step.decision, now);
+                self.tell(|_| format!("write flow {flow}: the replica knows"));
+                self.drop_calls(flow);
+                self.advance_flow(flow, FlowEvent::Copied(Some((step.decision, step.status))));
             }
             None => {
                 self.note(if had_one { Met::CopyNotVerified } else { Met::ReplicaNothing });
                 if doing == Doing::Replica {
-                    self.told(exchange, FlowEvent::Copied(None));
+                    self.advance_flow(flow, FlowEvent::Copied(None));
                 }
             }
         }
     }
 
-    pub(super) fn called(&mut self, exchange: u32, step: u8, called: Result<Came, OriginFailure>) {
-        let Some(running) = self.running(exchange) else { return };
+    pub(super) fn called(&mut self, flow: u32, step: u8, called: Result<Came, OriginFailure>) {
+        let Some(running) = self.running(flow) else { return };
         if running.step != step {
             return;
         }
         running.own = called.as_ref().ok().cloned();
         self.tell(|_| match &called {
-            Ok(came) => format!("exchange {exchange}: the origin answers {}", came.stored.status),
-            Err(failure) => format!("exchange {exchange}: the origin: {failure:?}"),
+            Ok(came) => {
+                format!("write flow {flow}: the origin responds with {}", came.stored.status)
+            }
+            Err(failure) => format!("write flow {flow}: the origin: {failure:?}"),
         });
-        self.told(exchange, FlowEvent::Called(called.map(|came| came.stored)));
+        self.advance_flow(flow, FlowEvent::Called(called.map(|came| came.stored)));
     }
 
-    pub(super) fn found_out(
-        &mut self,
-        exchange: u32,
-        step: u8,
-        found: Option<Box<StoredResponse>>,
-    ) {
-        if self.running(exchange).is_some_and(|running| running.step == step) {
-            self.note(if found.is_some() { Met::FoundAnswer } else { Met::FoundNothing });
-            self.told(exchange, FlowEvent::LookedUp(found.map(|found| *found)));
+    pub(super) fn looked_up(&mut self, flow: u32, step: u8, found: Option<Box<StoredResponse>>) {
+        if self.running(flow).is_some_and(|running| running.step == step) {
+            self.note(if found.is_some() { Met::FoundResponse } else { Met::FoundNothing });
+            self.advance_flow(flow, FlowEvent::LookedUp(found.map(|found| *found)));
         }
     }
 
-    /// The leases are kept until the exchange is over.
-    pub(super) fn renew(&mut self, exchange: u32) {
-        let Some(running) = self.running(exchange) else { return };
+    /// The leases are kept until the write flow is over.
+    pub(super) fn renew(&mut self, flow: u32) {
+        let Some(running) = self.running(flow) else { return };
         let Some(after) = running.renews else { return };
-        let (gateway, claims) = (running.request.gateway, [Some(running.first), running.number]);
-        for Claim { name, token, .. } in claims.into_iter().flatten() {
+        let (gateway, handles) =
+            (running.request.gateway, [Some(running.first), running.business_key]);
+        for RecordHandle { name, token, .. } in handles.into_iter().flatten() {
             let renew = Operation::Renew { token };
             self.call(gateway, name, renew, Patience::within(after), Purpose::Nobody);
         }
-        self.later(after, Event::Renew { exchange });
+        self.later(after, Event::Renew { flow });
     }
 
     /// All that a gateway did is gone; what it has sent is still on its way.
@@ -396,8 +412,8 @@ impl World<'_> {
         self.note(Met::Crashed);
         self.tell(|_| format!("gateway {gateway} dies"));
         let mut executing = false;
-        for exchange in &mut self.exchanges {
-            if let Some(running) = exchange.take_if(|running| running.request.gateway == gateway) {
+        for flow in &mut self.flows {
+            if let Some(running) = flow.take_if(|running| running.request.gateway == gateway) {
                 executing |= running.doing == Doing::Origin;
             }
         }
@@ -409,36 +425,39 @@ impl World<'_> {
         }
     }
 
-    /// The caller hangs up: the exchange goes on for as long as the platform lets it.
+    /// The caller hangs up: the write flow goes on for as long as the platform lets it.
     pub(super) fn reset(&mut self, pick: u16) {
-        let alive = self.exchanges.iter().enumerate().filter(|(_, exchange)| exchange.is_some());
+        let alive = self.flows.iter().enumerate().filter(|(_, flow)| flow.is_some());
         let alive: Vec<_> = alive.map(|(number, _)| number as u32).collect();
         if alive.is_empty() {
             return;
         }
-        let exchange = alive[usize::from(pick) % alive.len()];
-        let Some(running) = self.running(exchange) else { return };
+        let flow = alive[usize::from(pick) % alive.len()];
+        let Some(running) = self.running(flow) else { return };
         let to = running.request.to;
         running.request.to = To::Caller { caller: usize::MAX, number: 0 };
         self.note(Met::Reset);
-        self.tell(|_| format!("the caller of exchange {exchange} hangs up"));
-        self.later(0, Event::Hear(to, Rc::new(Said { failed: true, ..Said::default() })));
-        self.later(OUTLIVES, Event::Outlived { exchange });
+        self.tell(|_| format!("the caller of write flow {flow} hangs up"));
+        self.later(
+            0,
+            Event::Response(to, Rc::new(SeenResponse { failed: true, ..SeenResponse::default() })),
+        );
+        self.later(OUTLIVES, Event::Outlived { flow });
     }
 
-    pub(super) fn outlived(&mut self, exchange: u32) {
-        if self.exchanges[exchange as usize].take().is_some() {
+    pub(super) fn outlived(&mut self, flow: u32) {
+        if self.flows[flow as usize].take().is_some() {
             self.note(Met::OutlivedReset);
-            self.tell(|_| format!("exchange {exchange} is ended by the platform"));
-            self.drop_calls(exchange);
+            self.tell(|_| format!("write flow {flow} is ended by the platform"));
+            self.drop_calls(flow);
         }
     }
 
     /// Nobody waits for them any more; what was sent is still on its way.
-    fn drop_calls(&mut self, exchange: u32) {
+    fn drop_calls(&mut self, flow: u32) {
         for call in &mut self.calls {
             call.take_if(
-                |call| matches!(call.purpose, Purpose::Step { exchange: of, .. } if of == exchange),
+                |call| matches!(call.purpose, Purpose::Step { flow: of, .. } if of == flow),
             );
         }
     }
@@ -449,7 +468,7 @@ impl Running {
         self.since
     }
 
-    /// Whether it has an answer of the origin in its hands.
+    /// Whether it has a response of the origin in its hands.
     pub(super) fn has_own(&self) -> bool {
         self.own.is_some()
     }

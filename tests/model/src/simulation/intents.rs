@@ -1,8 +1,8 @@
-//! What is checked of intents: one open key, a success that was paid once, and that whoever goes on asking is told.
+//! What is checked of intents: one open key, a success that was paid once, and a result for every caller that keeps asking.
 
 use super::coverage::Met;
 use super::message::Event;
-use super::page::{PageMoment, What};
+use super::page::{PageInput, What};
 use super::requests::FIRST_OF_PAGES;
 use super::world::World;
 use crate::rules::Ordered;
@@ -11,9 +11,9 @@ use oncekey::client::retry::{Outcome, UnknownReason};
 use oncekey::{ExpiredKey, IdempotencyKey, Policy};
 
 impl World<'_> {
-    /// The limit that `src/client/intent.rs` states: a key whose attempts were all told "not executed" gives way without a
+    /// The limit that `src/client/intent.rs` states: a key whose attempts all got "not executed" gives way without a
     /// word of the server, while what the browser sent twice is under way.
-    pub(super) fn note_limit(&mut self, at: PageMoment, before: &Stored, ordered: &Ordered) {
+    pub(super) fn note_limit(&mut self, at: PageInput, before: &Stored, ordered: &Ordered) {
         let (Stored::Entry(before), Some(after)) = (before, &ordered.write) else { return };
         let gives_way = after.key != before.key || after.state == IntentState::Voided;
         // Whether a key counts as too old, servers with other settings see in another way.
@@ -27,7 +27,7 @@ impl World<'_> {
     }
 
     /// No second key goes out while something was, or may be, executed under the first.
-    pub(super) fn check_one_key(&mut self, at: PageMoment, key: &IdempotencyKey, content: u8) {
+    pub(super) fn check_one_key(&mut self, at: PageInput, key: &IdempotencyKey, content: u8) {
         if self.intent(at).beyond || !self.settings.charges_once() {
             return;
         }
@@ -35,7 +35,7 @@ impl World<'_> {
             |of: Option<&IdempotencyKey>, what: u8| what / 4 == content / 4 && of != Some(key);
         let charged = self
             .origin
-            .answers
+            .responses
             .iter()
             .any(|given| given.charged && is_other(given.key.as_ref(), given.content));
         // What comes to an origin that has refused its key is refused once more.
@@ -48,7 +48,7 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn check_end_of_call(&mut self, at: PageMoment, end: &End) {
+    pub(super) fn check_end_of_call(&mut self, at: PageInput, end: &End) {
         let (content, beyond) = (self.intent(at).content, self.intent(at).beyond);
         let charged = self.charges_of(content);
         let is_success = matches!(
@@ -75,7 +75,7 @@ impl World<'_> {
                 && given.content / 4 == content / 4
                 && given.content < super::requests::CONTENTS
         };
-        self.origin.answers.iter().filter(is_its).count()
+        self.origin.responses.iter().filter(is_its).count()
     }
 
     /// Whether more may be charged for this than is promised.
@@ -99,15 +99,15 @@ impl World<'_> {
                 };
                 self.note(Met::RestAsked);
                 let (tab, life, number, what) = (0, 0, 0, What::Submit(version));
-                let moment = PageMoment { device, tab, life, intent, number, what };
+                let input = PageInput { device, tab, life, intent, number, what };
                 if round == 1 {
-                    self.page(moment);
+                    self.page(input);
                 } else {
                     // First it finds out, by the key calls and by its own means.
                     let what =
-                        if round == 2 { What::GiveUp } else { What::FindOut { looks_up: true } };
-                    self.page(PageMoment { what, ..moment });
-                    self.later(100_000, Event::Page(moment));
+                        if round == 2 { What::GiveUp } else { What::Resolve { looks_up: true } };
+                    self.page(PageInput { what, ..input });
+                    self.later(100_000, Event::Page(input));
                 }
             }
         }
@@ -161,7 +161,7 @@ fn is_honest(end: &End, may_ask: bool) -> bool {
     use UnknownReason::{Expired, Mismatch, NoProof, NotReplayable, Voided};
     match end {
         End::Unknown { reason: Some(NotReplayable | Expired), .. } | End::KeyReused => true,
-        // The answer cannot show that it is the key's, and nobody can be asked.
+        // The response cannot show that it is the key's, and nobody can be asked.
         End::Unknown { reason: Some(NoProof), .. } => !may_ask,
         End::Unknown { reason: Some(Voided | Mismatch), .. } | End::NotResolved => !may_ask,
         _ => false,

@@ -2,8 +2,8 @@
 //! and by what is stored, and never asks the core what should be.
 
 use super::coverage::Met;
-use super::gateway::Claim;
-use super::message::Said;
+use super::gateway::RecordHandle;
+use super::message::SeenResponse;
 use super::requests::{self, EVENT, FIRST_OF_PAGES, SOURCE};
 use super::settings::{Recognises, SHARDS};
 use super::shard::{Operation, Reply};
@@ -33,12 +33,12 @@ pub(super) struct Name {
     pub(super) shard: usize,
     pub(super) tenant: u8,
     pub(super) key: Option<IdempotencyKey>,
-    pub(super) number: Option<u8>,
+    pub(super) business_key: Option<u8>,
     pub(super) rows: Vec<JournalEntry>,
     /// Who owns it, and until when.
     lease: Option<(Token, UnixMillis)>,
     granted: Vec<Token>,
-    /// Whose answers were stored.
+    /// Whose responses were stored.
     recorded: Vec<Token>,
     /// Who has ended.
     ended: Vec<Token>,
@@ -46,11 +46,11 @@ pub(super) struct Name {
     pub(super) content: Option<u8>,
     /// When that began.
     content_at: u64,
-    /// The answers that it had, the last one last.
+    /// The responses that it had, the last one last.
     kept: Vec<Kept>,
 }
 
-/// An answer that was stored.
+/// A response that was stored.
 #[derive(Clone, Debug)]
 struct Kept {
     response: StoredResponse,
@@ -61,8 +61,8 @@ struct Kept {
 }
 
 impl Name {
-    /// The answer that has to stand at this time.
-    fn stands(&self, now: UnixMillis) -> Option<&Kept> {
+    /// The response that has to be kept at this time.
+    fn kept_at(&self, now: UnixMillis) -> Option<&Kept> {
         self.kept.last().filter(|kept| kept.until.is_none_or(|until| now < until))
     }
 }
@@ -77,11 +77,11 @@ impl World<'_> {
         self.name(scoped, label, tenant, Some(key), None)
     }
 
-    pub(super) fn name_of_number(&mut self, tenant: u8, content: u8) -> usize {
-        let number = requests::number(content);
-        let scoped = ScopedKey::of_business_key(requests::scope(tenant), number);
-        let label = || format!("number {} of {tenant}", requests::number_of(content));
-        self.name(scoped, label, tenant, None, Some(requests::number_of(content)))
+    pub(super) fn name_of_business_key(&mut self, tenant: u8, content: u8) -> usize {
+        let business_key = requests::business_key(content);
+        let scoped = ScopedKey::of_business_key(requests::scope(tenant), business_key);
+        let label = || format!("business key {} of {tenant}", requests::business_key_of(content));
+        self.name(scoped, label, tenant, None, Some(requests::business_key_of(content)))
     }
 
     fn name(
@@ -90,7 +90,7 @@ impl World<'_> {
         label: impl FnOnce() -> String,
         tenant: u8,
         key: Option<&IdempotencyKey>,
-        number: Option<u8>,
+        business_key: Option<u8>,
     ) -> usize {
         let names = &mut self.ledger.names;
         *self.ledger.by_name.entry(*scoped.as_bytes()).or_insert_with(|| {
@@ -99,7 +99,7 @@ impl World<'_> {
                 shard: usize::from(scoped.shard()) % SHARDS,
                 tenant,
                 key: key.cloned(),
-                number,
+                business_key,
                 rows: Vec::new(),
                 lease: None,
                 granted: Vec::new(),
@@ -157,7 +157,7 @@ impl World<'_> {
                     of_name.ended.clear();
                 }
             }
-            (Operation::Void { .. }, Reply::Stands(status)) => {
+            (Operation::Void { .. }, Reply::Status(status)) => {
                 self.check_void(name, status.as_ref(), now)
             }
             (Operation::Settle { .. }, Reply::Settled(settling, _)) => {
@@ -202,14 +202,14 @@ impl World<'_> {
         let of_name = &mut self.ledger.names[name];
         let is_other = of_name.content.is_some_and(|known| known != content);
         let alive = of_name.lease.is_some_and(|(owner, until)| owner != token && now < until);
-        let has_answer = of_name.stands(now).is_some();
+        let has_response = of_name.kept_at(now).is_some();
         if let Decision::Execute(_) = decision {
             if alive {
                 let what = format!("{}: another attempt's lease lives", of_name.label);
                 return self.breaks("1: one attempt at a time", what);
             }
-            if has_answer {
-                let what = format!("{}: executes though it has its answer", of_name.label);
+            if has_response {
+                let what = format!("{}: executes though it has its response", of_name.label);
                 return self.breaks("3: a completed record never changes", what);
             }
             let until = match after.map(|record| &record.state) {
@@ -244,7 +244,7 @@ impl World<'_> {
                 Decision::Replay(_) | Decision::InProgress | Decision::OutcomeUnknown
             )
         {
-            let what = format!("{}: another request is told {decision:?}", of_name.label);
+            let what = format!("{}: another request gets {decision:?}", of_name.label);
             self.breaks("begin: a key belongs to one request", what);
         }
     }
@@ -300,7 +300,7 @@ impl World<'_> {
                 .breaks("void: only what was not executed is voided", "it is in flight".into());
         }
         let recent = self.settings.shortest().saturating_sub(2 * SLACK);
-        let charged = self.origin.answers.iter().any(|given| {
+        let charged = self.origin.responses.iter().any(|given| {
             given.charged
                 && given.tenant == tenant
                 && given.key.as_ref() == Some(&key)
@@ -313,7 +313,7 @@ impl World<'_> {
         self.ledger.voided.push((tenant, key, self.now));
     }
 
-    /// What has its answer keeps it.
+    /// A record that has its response keeps it.
     pub(super) fn check_kept(&mut self, name: usize, after: Option<&Record>, now: UnixMillis) {
         let of_name = &mut self.ledger.names[name];
         let found = match after.map(|record| (&record.state, record.policy)) {
@@ -322,7 +322,7 @@ impl World<'_> {
             }
             _ => None,
         };
-        match (of_name.stands(now), found) {
+        match (of_name.kept_at(now), found) {
             (None, None) => {}
             (None, Some((response, at, policy))) => {
                 let forever = policy.expired_key == ExpiredKey::Remember;
@@ -356,40 +356,40 @@ impl World<'_> {
     }
 
     /// A gateway is about to call the origin.
-    pub(super) fn check_dispatch(&mut self, exchange: u32) {
-        let Some(running) = &self.exchanges[exchange as usize] else { return };
-        let (claims, since) = ([Some(running.first), running.number], running.since());
+    pub(super) fn check_dispatch(&mut self, flow: u32) {
+        let Some(running) = &self.flows[flow as usize] else { return };
+        let (handles, since) = ([Some(running.first), running.business_key], running.since());
         let named_by_key = running.request.identity == Identity::Key;
-        for Claim { name, token, .. } in claims.into_iter().flatten() {
+        for RecordHandle { name, token, .. } in handles.into_iter().flatten() {
             let of_name = &self.ledger.names[name];
             let label = of_name.label.clone();
             if !of_name.granted.contains(&token) {
-                return self.breaks("6: nobody executes without the authority's word", label);
+                return self.breaks("6: nothing executes unless the authority allows it", label);
             }
             let jumped = self.jumped_at >= since;
             let now = self.time(Clock::Shard(of_name.shard));
-            // Without one, an answer was brought or settled since: what is dispatched now changes nothing of it.
+            // Without one, a response was brought or settled since: what is dispatched now changes nothing of it.
             let is_alive = of_name.lease.is_none_or(|(owner, until)| owner == token && now < until);
             if !jumped && !is_alive {
                 return self.breaks("1: who calls the origin holds its leases", label);
             }
         }
-        let Some(running) = &self.exchanges[exchange as usize] else { return };
-        if named_by_key && self.settings.numbers && running.number.is_none() {
-            self.breaks("number: it is asked", format!("exchange {exchange}"));
+        let Some(running) = &self.flows[flow as usize] else { return };
+        if named_by_key && self.settings.business_keys && running.business_key.is_none() {
+            self.breaks("business key: it is asked", format!("write flow {flow}"));
         }
     }
 
-    /// The number's record gets the answer before its key's.
-    pub(super) fn check_order(&mut self, exchange: u32, of: Target) {
-        let Some(running) = &self.exchanges[exchange as usize] else { return };
+    /// The record of the business key gets the response before the record of the key.
+    pub(super) fn check_order(&mut self, flow: u32, of: Target) {
+        let Some(running) = &self.flows[flow as usize] else { return };
         let is_own = running.has_own();
-        if of == Target::BusinessKey && running.number.is_some() {
+        if of == Target::BusinessKey && running.business_key.is_some() {
             let first = running.first;
             if is_own && self.ledger.names[first.name].recorded.contains(&first.token) {
                 self.breaks(
-                    "number: it is completed before its key",
-                    format!("exchange {exchange}"),
+                    "business key: it is completed before its key",
+                    format!("write flow {flow}"),
                 );
             }
         }
@@ -403,7 +403,7 @@ impl World<'_> {
             of_name.kept.iter().rev().find(|kept| kept.response.request_id == response.request_id);
         let label = of_name.label.clone();
         match kept {
-            None => self.breaks("6: what the replica gives is the authority's answer", label),
+            None => self.breaks("6: what the replica gives is the authority's response", label),
             Some(kept) if self.jumped_at == 0 && kept.until.is_some_and(|until| until <= now) => {
                 self.breaks("6: what the replica gives has not expired", label);
             }
@@ -411,81 +411,89 @@ impl World<'_> {
         }
     }
 
-    /// An answer leaves.
-    pub(super) fn check_answer(
+    /// A response leaves.
+    pub(super) fn check_response(
         &mut self,
-        exchange: u32,
-        answer: &CallerResponse,
-        said: &Said,
+        flow: u32,
+        response: &CallerResponse,
+        seen: &SeenResponse,
         status: Option<&KeyStatus>,
     ) {
-        let Some(running) = &self.exchanges[exchange as usize] else { return };
+        let Some(running) = &self.flows[flow as usize] else { return };
         let (request, first) = (&running.request, running.first);
         let (tenant, content) = (request.tenant, request.content);
-        if let Some(given) = said.answer.map(|number| &self.origin.answers[number])
+        if let Some(given) = seen.from_origin.map(|number| &self.origin.responses[number])
             && (given.tenant, given.content) != (tenant, content)
         {
             let what = format!(
-                "exchange {exchange}: an answer of tenant {}, content {}",
+                "write flow {flow}: a response of tenant {}, content {}",
                 given.tenant, given.content
             );
-            return self.breaks("4: nobody sees another's answer", what);
+            return self.breaks("4: no caller sees another's response", what);
         }
         let has_recorded =
-            |claim: Claim| self.ledger.names[claim.name].recorded.contains(&claim.token);
-        match answer {
+            |handle: RecordHandle| self.ledger.names[handle.name].recorded.contains(&handle.token);
+        match response {
             CallerResponse::Own => {
-                let is_stored = has_recorded(first) || running.number.is_some_and(has_recorded);
+                let is_stored =
+                    has_recorded(first) || running.business_key.is_some_and(has_recorded);
                 if !is_stored {
                     let what =
-                        format!("exchange {exchange}: its answer goes out, and is not stored");
-                    return self.breaks("answer: what is not stored is marked", what);
+                        format!("write flow {flow}: its response goes out, and is not stored");
+                    return self.breaks("response: what is not stored is marked", what);
                 }
-                self.check_first_answer(first.name, said, status);
+                self.check_first_response(first.name, seen, status);
             }
             CallerResponse::Replay(response) => {
-                // A number may give its answer while its key's record takes none.
-                let of = [Some(first), running.number].into_iter().flatten();
-                let has_it = |claim: Claim| {
-                    let kept = &self.ledger.names[claim.name].kept;
+                // A business key may give its response while its key's record takes none.
+                let of = [Some(first), running.business_key].into_iter().flatten();
+                let has_it = |handle: RecordHandle| {
+                    let kept = &self.ledger.names[handle.name].kept;
                     kept.iter().any(|kept| kept.response.request_id == response.request_id)
                 };
                 if !of.into_iter().any(has_it) {
-                    let what = format!("exchange {exchange}: {}", response.status);
-                    return self.breaks("2: every replay is the stored answer", what);
+                    let what = format!("write flow {flow}: {}", response.status);
+                    return self.breaks("2: every replay is the stored response", what);
                 }
-                self.check_first_answer(first.name, said, status);
+                self.check_first_response(first.name, seen, status);
             }
             CallerResponse::Duplicate => {
                 let key = request.key.clone();
                 let done = |given: &super::origin::Given| given.charged && given.key == key;
-                if !self.origin.answers.iter().any(done) {
-                    self.breaks("event: a duplicate was done", format!("exchange {exchange}"));
+                if !self.origin.responses.iter().any(done) {
+                    self.breaks("event: a duplicate was done", format!("write flow {flow}"));
                 }
             }
             CallerResponse::Rejected(Rejection::Internal) => {
-                self.breaks("gateway: no fault of its own", format!("exchange {exchange}"));
+                self.breaks("gateway: no fault of its own", format!("write flow {flow}"));
             }
             CallerResponse::NotStored | CallerResponse::Rejected(_) => {}
         }
     }
 
-    /// What goes out as the key's answer is the one that was stored.
-    fn check_first_answer(&mut self, name: usize, said: &Said, status: Option<&KeyStatus>) {
+    /// What goes out as the key's response is the one that was stored.
+    fn check_first_response(
+        &mut self,
+        name: usize,
+        seen: &SeenResponse,
+        status: Option<&KeyStatus>,
+    ) {
         let is_kept = status.is_some_and(|status| status.state == KeyState::Completed);
         let of_name = &self.ledger.names[name];
-        let Some(number) = said.answer.filter(|_| is_kept) else { return };
+        let Some(number) = seen.from_origin.filter(|_| is_kept) else { return };
         let is_it = |kept: &Kept| kept.response.request_id == format!("r{number}");
         if !of_name.kept.iter().any(is_it) {
-            let what =
-                format!("{}: the origin's answer {number} goes out as the kept one", of_name.label);
-            self.breaks("2: one kept answer", what);
+            let what = format!(
+                "{}: the origin's response {number} goes out as the kept one",
+                of_name.label
+            );
+            self.breaks("2: one kept response", what);
         }
     }
 
     /// The origin has charged.
     pub(super) fn check_charge(&mut self, number: usize) {
-        let given = &self.origin.answers[number];
+        let given = &self.origin.responses[number];
         let (tenant, content, key) = (given.tenant, given.content, given.key.clone());
         let of_key = |(whose, voided, _): &&(u8, IdempotencyKey, u64)| {
             *whose == tenant && Some(voided) == key.as_ref()
@@ -494,33 +502,33 @@ impl World<'_> {
         let month = Policy::LONG_RETENTION.as_u64() - SLACK;
         if voided.is_some_and(|(_, _, at)| self.now - at < month) {
             return self
-                .breaks("void: what is voided is never executed", format!("answer {number}"));
+                .breaks("void: what is voided is never executed", format!("response {number}"));
         }
         if content == EVENT || !self.settings.charges_once() {
             return;
         }
         let refuses =
             |gateway: &super::settings::Gateway| gateway.policy.expired_key == ExpiredKey::Refuse;
-        let recognises = self.settings.recognises == Recognises::KeyAndNumber;
+        let recognises = self.settings.recognises == Recognises::KeyAndBusinessKey;
         let month = if self.settings.gateways.iter().all(refuses) { month } else { 0 };
         let known_for = self.settings.shortest() + month - SLACK;
-        let others = self.origin.answers[..number]
+        let others = self.origin.responses[..number]
             .iter()
             .filter(|other| other.charged && other.tenant == tenant);
         for other in others {
             let same_key = other.key.is_some() && other.key == key;
-            let same_number = self.settings.numbers
+            let same_business_key = self.settings.business_keys
                 && other.content != EVENT
-                && requests::number_of(other.content) == requests::number_of(content);
+                && requests::business_key_of(other.content) == requests::business_key_of(content);
             let again =
-                same_number || (same_key && (recognises || self.now - other.at < known_for));
+                same_business_key || (same_key && (recognises || self.now - other.at < known_for));
             let intent =
                 |content: u8| content.checked_sub(FIRST_OF_PAGES).map(|content| content / 4);
             let same_intent = intent(content).is_some() && intent(other.content) == intent(content);
             let beyond = same_intent && self.is_beyond_the_limit(content);
             if (again || same_intent) && !beyond {
                 let what = format!(
-                    "key {key:?}, content {content}: answer {number} takes money once more"
+                    "key {key:?}, content {content}: response {number} takes money once more"
                 );
                 return self.breaks("nothing is charged twice", what);
             }

@@ -1,7 +1,7 @@
 //! What goes from one to another, and what is about to happen.
 
 use super::origin::AtOrigin;
-use super::page::PageMoment;
+use super::page::PageInput;
 use super::shard::{Letter, Reply};
 use oncekey::write_flow::{Identity, OriginFailure};
 use oncekey::{IdempotencyKey, KeyState, StoredResponse, UnixMillis};
@@ -13,31 +13,31 @@ pub(super) enum Event {
     GivesUp { caller: usize, number: u32 },
     KeyCall { caller: usize, kind: Kind },
     Arrive(Box<Request>),
-    Hear(To, Rc<Said>),
+    Response(To, Rc<SeenResponse>),
     AtShard(Box<Letter>),
     Reply { call: u32, attempt: u8, reply: Option<Rc<Reply>> },
     TryIsOver { call: u32, attempt: u8 },
     TryAgain { call: u32, attempt: u8 },
-    Slow { exchange: u32, step: u8 },
-    Copied { exchange: u32, step: u8, bytes: Option<Rc<[u8]>> },
+    Slow { flow: u32, step: u8 },
+    Copied { flow: u32, step: u8, bytes: Option<Rc<[u8]>> },
     CopyArrives { name: usize, bytes: Rc<[u8]>, left: u64 },
     AtOrigin(Box<AtOrigin>),
-    Called { exchange: u32, step: u8, called: Box<Result<Came, OriginFailure>> },
-    FoundOut { exchange: u32, step: u8, found: Option<Box<StoredResponse>> },
-    Renew { exchange: u32 },
-    Outlived { exchange: u32 },
+    Called { flow: u32, step: u8, called: Box<Result<Came, OriginFailure>> },
+    LookedUp { flow: u32, step: u8, found: Option<Box<StoredResponse>> },
+    Renew { flow: u32 },
+    Outlived { flow: u32 },
     Alarm { shard: usize, number: u32 },
     Mischief,
     Mend { name: usize, bytes: Rc<[u8]> },
-    Page(PageMoment),
+    Page(PageInput),
     Rest(u8),
 }
 
-/// Who waits for an answer.
+/// Who waits for a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum To {
     Caller { caller: usize, number: u32 },
-    Page(PageMoment),
+    Page(PageInput),
 }
 
 /// What a request is for.
@@ -60,18 +60,18 @@ pub(super) struct Request {
     pub(super) gateway: usize,
 }
 
-/// An answer of the origin, as it reached a gateway.
+/// A response of the origin, as it reached a gateway.
 #[derive(Clone, Debug)]
 pub(super) struct Came {
     /// Which of all that the origin ever gave.
-    pub(super) answer: usize,
+    pub(super) response: usize,
     /// As it is kept.
     pub(super) stored: StoredResponse,
 }
 
-/// What a caller sees of an answer.
+/// What a caller sees of a response.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Said {
+pub(super) struct SeenResponse {
     pub(super) status: u16,
     pub(super) code: Option<&'static str>,
     pub(super) state: Option<KeyState>,
@@ -83,8 +83,8 @@ pub(super) struct Said {
     /// It is what a redirect led to.
     pub(super) redirected: bool,
     pub(super) cut: bool,
-    /// Which of the origin's answers it is.
-    pub(super) answer: Option<usize>,
+    /// Which of the origin's responses it is.
+    pub(super) from_origin: Option<usize>,
     /// What a key call tells.
     pub(super) report: Option<(Option<KeyState>, Option<u16>)>,
     /// There was none: the connection failed.

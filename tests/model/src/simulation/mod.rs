@@ -3,7 +3,6 @@
 //!
 //! `docs/proof/simulation.md` says what is simulated and what is checked.
 
-mod answers;
 mod callers;
 mod calls;
 mod choices;
@@ -17,6 +16,7 @@ mod origin;
 mod page;
 mod replica;
 mod requests;
+mod responses;
 mod rest;
 mod settings;
 mod shard;

@@ -10,13 +10,13 @@ use oncekey::{IdempotencyKey, StoredResponse};
 
 #[derive(Default)]
 pub(super) struct Origin {
-    /// Every answer that it ever gave.
-    pub(super) answers: Vec<Given>,
+    /// Every response that it ever gave.
+    pub(super) responses: Vec<Given>,
     /// The requests that are on their way to it.
     pub(super) coming: Vec<Coming>,
 }
 
-/// An answer.
+/// A response.
 pub(super) struct Given {
     pub(super) tenant: u8,
     pub(super) key: Option<IdempotencyKey>,
@@ -32,7 +32,7 @@ pub(super) struct Given {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Coming {
-    pub(super) exchange: u32,
+    pub(super) flow: u32,
     pub(super) tenant: u8,
     pub(super) key: Option<IdempotencyKey>,
     pub(super) content: u8,
@@ -82,44 +82,45 @@ const FATES: [(Fate, Met); 14] = [
 ];
 
 impl Origin {
-    /// Which answer it is, byte for byte.
-    pub(super) fn answer_of(&self, response: &StoredResponse) -> Option<usize> {
+    /// Which response it is, byte for byte.
+    pub(super) fn response_of(&self, response: &StoredResponse) -> Option<usize> {
         let number = response.request_id.strip_prefix('r')?.parse::<usize>().ok()?;
-        let given = self.answers.get(number)?;
+        let given = self.responses.get(number)?;
         let is_same = given.status == response.status && response.body() == Some(&body(number)[..]);
         is_same.then_some(number)
     }
 
     /// What an operator brings who has looked into the origin's book.
     pub(super) fn in_the_book(&self, number: usize) -> StoredResponse {
-        let given = &self.answers[number];
+        let given = &self.responses[number];
         stored(given.status, number, &given.request_id, true)
     }
 
-    fn known(&self, coming: &Coming, numbers: bool) -> Option<usize> {
+    fn known(&self, coming: &Coming, business_keys: bool) -> Option<usize> {
         let is_known = |given: &&Given| {
-            let is_number =
-                numbers && given.charged && given.content != EVENT && coming.content != EVENT;
-            let same_number =
-                requests::number_of(given.content) == requests::number_of(coming.content);
+            let is_business_key =
+                business_keys && given.charged && given.content != EVENT && coming.content != EVENT;
+            let same_business_key = requests::business_key_of(given.content)
+                == requests::business_key_of(coming.content);
             given.sticks
                 && given.tenant == coming.tenant
-                && ((given.key.is_some() && given.key == coming.key) || (is_number && same_number))
+                && ((given.key.is_some() && given.key == coming.key)
+                    || (is_business_key && same_business_key))
         };
         let known: Vec<_> =
-            self.answers.iter().enumerate().filter(|(_, given)| is_known(given)).collect();
+            self.responses.iter().enumerate().filter(|(_, given)| is_known(given)).collect();
         let charged = known.iter().find(|(_, given)| given.charged);
         charged.or(known.first()).map(|(number, _)| *number)
     }
 }
 
 impl World<'_> {
-    pub(super) fn call_origin(&mut self, exchange: u32, step: u8) {
-        let Some(running) = &self.exchanges[exchange as usize] else { return };
+    pub(super) fn call_origin(&mut self, flow: u32, step: u8) {
+        let Some(running) = &self.flows[flow as usize] else { return };
         let request = &running.request;
         let (tenant, key, content) = (request.tenant, request.key.clone(), request.content);
         let timeout = self.settings.gateways[request.gateway].origin_timeout;
-        let fail = |failure| Event::Called { exchange, step, called: Box::new(Err(failure)) };
+        let fail = |failure| Event::Called { flow, step, called: Box::new(Err(failure)) };
         self.later(timeout, fail(OriginFailure::TimedOut));
         let fate = if self.goes_wrong(self.settings.weather.origin) {
             let (fate, met) = self.choices.pick(&FATES);
@@ -132,7 +133,7 @@ impl World<'_> {
             return self.later(5, fail(OriginFailure::Unreachable));
         }
         let after = if fate == Fate::Late { self.lateness() } else { self.transit() };
-        let coming = Coming { exchange, tenant, key, content };
+        let coming = Coming { flow, tenant, key, content };
         self.origin.coming.push(coming.clone());
         self.later(after, Event::AtOrigin(Box::new(AtOrigin { coming, step, fate })));
     }
@@ -142,15 +143,15 @@ impl World<'_> {
         if let Some(at) = self.origin.coming.iter().position(|other| *other == coming) {
             self.origin.coming.swap_remove(at);
         }
-        let answer = self.decide(&coming, fate);
-        let exchange = coming.exchange;
-        let given = &self.origin.answers[answer];
+        let response = self.decide(&coming, fate);
+        let flow = coming.flow;
+        let given = &self.origin.responses[response];
         let (status, charged) = (given.status, given.charged);
         self.tell(|_| {
             let Coming { tenant, key, content, .. } = &coming;
             let key = key.as_ref().map_or("none", IdempotencyKey::as_str);
             let what = if charged { "charged" } else { "not charged" };
-            format!("origin: tenant {tenant}, key {key}, content {content}: {fate:?}: {what}, answer {answer}: {status}")
+            format!("origin: tenant {tenant}, key {key}, content {content}: {fate:?}: {what}, response {response}: {status}")
         });
         let after = match fate {
             Fate::Hangs | Fate::HangsIdle => return,
@@ -162,24 +163,24 @@ impl World<'_> {
         let called = Box::new(if fate == Fate::Cut {
             Err(OriginFailure::CutOff)
         } else {
-            let given = &self.origin.answers[answer];
+            let given = &self.origin.responses[response];
             let id = &given.request_id;
             let keeps = fate != Fate::Large && coming.content != EVENT;
-            Ok(Came { answer, stored: stored(status, answer, id, keeps) })
+            Ok(Came { response, stored: stored(status, response, id, keeps) })
         });
-        self.later(after, Event::Called { exchange, step, called });
+        self.later(after, Event::Called { flow, step, called });
     }
 
     /// Whether the origin will recognise it.
     pub(super) fn is_decided(&self, coming: &Coming) -> bool {
-        let recognises = self.settings.recognises == Recognises::KeyAndNumber;
-        recognises && self.origin.known(coming, self.settings.numbers).is_some()
+        let recognises = self.settings.recognises == Recognises::KeyAndBusinessKey;
+        recognises && self.origin.known(coming, self.settings.business_keys).is_some()
     }
 
     fn decide(&mut self, coming: &Coming, fate: Fate) -> usize {
-        let recognises = self.settings.recognises == Recognises::KeyAndNumber;
-        let numbers = self.settings.numbers;
-        let known = self.origin.known(coming, numbers).filter(|_| recognises);
+        let recognises = self.settings.recognises == Recognises::KeyAndBusinessKey;
+        let business_keys = self.settings.business_keys;
+        let known = self.origin.known(coming, business_keys).filter(|_| recognises);
         let (status, charges) = match (fate, known) {
             (Fate::ErrorBefore, _) => (500, false),
             (Fate::Busy, _) => (429, false),
@@ -189,7 +190,7 @@ impl World<'_> {
             (Fate::HangsIdle, _) => (503, false),
             (_, Some(known)) => {
                 self.note(Met::Recognised);
-                if self.origin.answers[known].content != coming.content {
+                if self.origin.responses[known].content != coming.content {
                     (400, false)
                 } else if fate == Fate::ErrorAfter {
                     (500, false)
@@ -198,7 +199,7 @@ impl World<'_> {
                 }
             }
             (Fate::ErrorAfter, None) => {
-                // What it did is what a repeated request is told; this one is told 500.
+                // A repeated request gets what was executed; this request gets 500.
                 self.give(coming, 201, true);
                 (500, false)
             }
@@ -209,8 +210,8 @@ impl World<'_> {
     }
 
     fn give(&mut self, coming: &Coming, status: u16, charged: bool) -> usize {
-        let number = self.origin.answers.len();
-        self.origin.answers.push(Given {
+        let number = self.origin.responses.len();
+        self.origin.responses.push(Given {
             tenant: coming.tenant,
             key: coming.key.clone(),
             content: coming.content,
@@ -228,19 +229,19 @@ impl World<'_> {
     }
 
     /// Asks the origin what became of a request.
-    pub(super) fn look_up(&mut self, exchange: u32, step: u8) {
-        let Some(running) = &self.exchanges[exchange as usize] else { return };
+    pub(super) fn look_up(&mut self, flow: u32, step: u8) {
+        let Some(running) = &self.flows[flow as usize] else { return };
         let (tenant, content) = (running.request.tenant, running.request.content);
-        let is_asked = self.settings.looks_up && self.settings.numbers;
+        let is_asked = self.settings.looks_up && self.settings.business_keys;
         let is_asked = is_asked && running.request.identity != Identity::Event;
         let fails = is_asked && self.goes_wrong(self.settings.weather.origin);
-        let of_number = |given: &&Given| {
+        let of_business_key = |given: &&Given| {
             given.charged
                 && given.tenant == tenant
                 && given.content != EVENT
-                && requests::number_of(given.content) == requests::number_of(content)
+                && requests::business_key_of(given.content) == requests::business_key_of(content)
         };
-        let mut found = self.origin.answers.iter().filter(of_number);
+        let mut found = self.origin.responses.iter().filter(of_business_key);
         let found = match (found.next(), found.next()) {
             (Some(given), None) if is_asked && !fails => {
                 let number = given.request_id[1..].parse().unwrap_or(0);
@@ -252,7 +253,7 @@ impl World<'_> {
         };
         let found = found.filter(|found| self.rules.is_proved_by(found));
         let after = if is_asked { self.transit() } else { 0 };
-        self.later(after, Event::FoundOut { exchange, step, found });
+        self.later(after, Event::LookedUp { flow, step, found });
     }
 }
 

@@ -1,7 +1,7 @@
 //! Pages: devices with two tabs each, which carry out what the core's [`Call`] says, as `www/src` does.
 
 use super::coverage::Met;
-use super::message::{Event, Kind, Request, Said, To};
+use super::message::{Event, Kind, Request, SeenResponse, To};
 use super::requests::{self, FIRST_OF_PAGES};
 use super::storage::Slot;
 use super::world::{Clock, World};
@@ -33,7 +33,7 @@ pub(super) struct Intent {
     /// The first of its contents.
     pub(super) content: u8,
     pub(super) entry: Slot,
-    pub(super) claim: Slot,
+    pub(super) lease: Slot,
     /// Who has the lock, and who waits for it.
     pub(super) lock: Option<usize>,
     pub(super) waiting: Option<usize>,
@@ -50,7 +50,7 @@ pub(super) struct Intent {
 #[derive(Default)]
 pub(super) struct Tab {
     pub(super) life: u32,
-    /// The calls that it ever made, so that none hears what another one waited for.
+    /// The calls that it ever made, so that no call gets the event that another call waited for.
     made: u32,
     pub(super) frozen_until: u64,
     pub(super) calls: [Option<Box<Running>>; 2],
@@ -66,7 +66,7 @@ pub(super) struct Running {
     pub(super) call: Option<Call>,
     wanted: What,
     pub(super) waited_since: Option<UnixMillis>,
-    /// What it waits for; what comes of anything earlier is not heard.
+    /// What it waits for; events of anything earlier are ignored.
     pub(super) number: u32,
     is_asking: bool,
     late: Option<Entry>,
@@ -74,7 +74,7 @@ pub(super) struct Running {
 
 /// Something that happens to a tab's call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PageMoment {
+pub(super) struct PageInput {
     pub(super) device: usize,
     pub(super) tab: usize,
     pub(super) life: u32,
@@ -87,12 +87,12 @@ pub(super) struct PageMoment {
 pub(super) enum What {
     /// Somebody wants something of the page.
     Submit(u8),
-    FindOut {
+    Resolve {
         looks_up: bool,
     },
     GiveUp,
     /// What the call waited for.
-    Answer,
+    Response,
     TimedOut,
     Waited,
     Late,
@@ -118,7 +118,7 @@ impl World<'_> {
             let intents = (0..1 + self.choices.below(2) as u8).map(|number| Intent {
                 content: FIRST_OF_PAGES + 4 * (2 * device as u8 + number),
                 entry: Slot::default(),
-                claim: Slot::default(),
+                lease: Slot::default(),
                 lock: None,
                 waiting: None,
                 keyed_at: 0,
@@ -142,7 +142,7 @@ impl World<'_> {
             });
             for _ in 0..1 + self.choices.below(4) {
                 let what = match self.choices.below(10) {
-                    7 => What::FindOut { looks_up: self.choices.below(2) == 1 },
+                    7 => What::Resolve { looks_up: self.choices.below(2) == 1 },
                     8 => What::GiveUp,
                     9 => What::Submit(1),
                     _ => What::Submit(0),
@@ -153,59 +153,59 @@ impl World<'_> {
                 let life = u32::MAX;
                 self.later(
                     after,
-                    Event::Page(PageMoment { device, tab, life, intent, number: 0, what }),
+                    Event::Page(PageInput { device, tab, life, intent, number: 0, what }),
                 );
             }
         }
     }
 
-    pub(super) fn page(&mut self, moment: PageMoment) {
-        if self.is_asleep(moment) {
-            let wakes = self.devices[moment.device].tabs[moment.tab].frozen_until;
-            return self.later(wakes - self.now, Event::Page(moment));
+    pub(super) fn page(&mut self, input: PageInput) {
+        if self.is_asleep(input) {
+            let wakes = self.devices[input.device].tabs[input.tab].frozen_until;
+            return self.later(wakes - self.now, Event::Page(input));
         }
-        match moment.what {
-            What::Submit(_) | What::FindOut { .. } | What::GiveUp => self.want(moment),
-            What::LockIsFree => self.lock_is_free(moment),
-            _ if !self.is_awaited(moment) => {}
-            What::TimedOut => self.end_of_attempt(moment, None),
-            What::Waited => self.keep_turn(moment),
-            What::Seen => self.go(moment),
-            What::Confirm => self.confirm_claim(moment),
-            What::LookAgain => self.claim(moment),
-            What::Renew => self.renew_claim(moment),
+        match input.what {
+            What::Submit(_) | What::Resolve { .. } | What::GiveUp => self.want(input),
+            What::LockIsFree => self.lock_is_free(input),
+            _ if !self.is_awaited(input) => {}
+            What::TimedOut => self.end_of_attempt(input, None),
+            What::Waited => self.keep_turn(input),
+            What::Seen => self.go(input),
+            What::Confirm => self.confirm_lease(input),
+            What::LookAgain => self.acquire_lease(input),
+            What::Renew => self.renew_lease(input),
             What::Late => {
-                let late = self.call_of(moment).and_then(|running| running.late.take());
+                let late = self.call_of(input).and_then(|running| running.late.take());
                 if let Some(entry) = late {
-                    self.store(moment, &entry);
+                    self.store(input, &entry);
                 }
             }
-            What::Answer => {}
+            What::Response => {}
         }
     }
 
-    fn is_asleep(&self, moment: PageMoment) -> bool {
-        self.devices[moment.device].tabs[moment.tab].frozen_until > self.now
+    fn is_asleep(&self, input: PageInput) -> bool {
+        self.devices[input.device].tabs[input.tab].frozen_until > self.now
     }
 
     /// Whether the call still waits for this.
-    pub(super) fn is_awaited(&mut self, moment: PageMoment) -> bool {
-        let life = self.devices[moment.device].tabs[moment.tab].life;
-        let is_renewal = matches!(moment.what, What::Renew | What::Late);
-        let number = self.call_of(moment).map(|running| running.number);
-        life == moment.life && number.is_some_and(|number| is_renewal || number == moment.number)
+    pub(super) fn is_awaited(&mut self, input: PageInput) -> bool {
+        let life = self.devices[input.device].tabs[input.tab].life;
+        let is_renewal = matches!(input.what, What::Renew | What::Late);
+        let number = self.call_of(input).map(|running| running.number);
+        life == input.life && number.is_some_and(|number| is_renewal || number == input.number)
     }
 
-    pub(super) fn call_of(&mut self, at: PageMoment) -> Option<&mut Running> {
+    pub(super) fn call_of(&mut self, at: PageInput) -> Option<&mut Running> {
         self.devices[at.device].tabs[at.tab].calls[at.intent].as_deref_mut()
     }
 
-    pub(super) fn intent(&mut self, at: PageMoment) -> &mut Intent {
+    pub(super) fn intent(&mut self, at: PageInput) -> &mut Intent {
         &mut self.devices[at.device].intents[at.intent]
     }
 
     /// Somebody submits, or wants to know.
-    fn want(&mut self, mut at: PageMoment) {
+    fn want(&mut self, mut at: PageInput) {
         let tab = &mut self.devices[at.device].tabs[at.tab];
         at.life = tab.life;
         if tab.calls[at.intent].is_some() {
@@ -229,8 +229,8 @@ impl World<'_> {
     }
 
     /// It is the call's turn: it begins, or goes on.
-    pub(super) fn go(&mut self, at: PageMoment) {
-        let moment = self.moment(at);
+    pub(super) fn go(&mut self, at: PageInput) {
+        let input = self.input(at);
         let rules = self.rules;
         let settings = CallSettings {
             retry: RetryPolicy::default(),
@@ -245,10 +245,10 @@ impl World<'_> {
         self.intent(at).beyond |= others;
         let Some(running) = self.call_of(at) else { return };
         let ordered = match &mut running.call {
-            Some(call) => rules.waited(call, &moment),
+            Some(call) => rules.waited(call, &input),
             None => {
                 let goal = match running.wanted {
-                    What::FindOut { looks_up } => Goal::Resolve { look_up: looks_up },
+                    What::Resolve { looks_up } => Goal::Resolve { look_up: looks_up },
                     What::GiveUp => Goal::Abandon,
                     What::Submit(version) => Goal::Submit {
                         payload: requests::payload(content + version).clone(),
@@ -258,15 +258,15 @@ impl World<'_> {
                     _ => return,
                 };
                 let mut call = Call::new(goal, settings);
-                let ordered = rules.begin_call(&mut call, &moment);
+                let ordered = rules.begin_call(&mut call, &input);
                 running.call = Some(call);
                 ordered
             }
         };
-        self.follow_page(at, &moment.stored, ordered);
+        self.follow_page(at, &input.stored, ordered);
     }
 
-    fn follow_page(&mut self, at: PageMoment, before: &Stored, ordered: Ordered) {
+    fn follow_page(&mut self, at: PageInput, before: &Stored, ordered: Ordered) {
         self.note_limit(at, before, &ordered);
         if let Some(entry) = &ordered.write {
             self.store(at, entry);
@@ -279,9 +279,9 @@ impl World<'_> {
             matches!(ordered.command, Command::AskState { .. } | Command::Void { .. });
         if let Some(entry) = ordered.write_after {
             running.late = Some(entry);
-            self.later(50, Event::Page(PageMoment { life, number, what: What::Late, ..at }));
+            self.later(50, Event::Page(PageInput { life, number, what: What::Late, ..at }));
         }
-        let next = |what| PageMoment { life, number, what, ..at };
+        let next = |what| PageInput { life, number, what, ..at };
         match ordered.command {
             Command::Send { key, attempt, timeout, request, rotated } => {
                 self.note(match request {
@@ -301,22 +301,22 @@ impl World<'_> {
                     return self.reload(at.device, at.tab);
                 }
                 self.later(timeout.as_u64(), Event::Page(next(What::TimedOut)));
-                self.send_of_page(next(What::Answer), key, attempt, request);
+                self.send_of_page(next(What::Response), key, attempt, request);
             }
             Command::Wait { after, why } => {
                 self.note(match why {
                     WaitReason::Retry => Met::WaitsToRetry,
-                    WaitReason::InProgress => Met::WaitsForAnswer,
+                    WaitReason::InProgress => Met::WaitsForResponse,
                 });
                 self.later(after.as_u64(), Event::Page(next(What::Waited)));
             }
             Command::AskState { key } => {
                 self.note(Met::AsksState);
-                self.ask_key(next(What::Answer), key, Kind::State);
+                self.ask_key(next(What::Response), key, Kind::State);
             }
             Command::Void { key } => {
                 self.note(Met::AsksVoid);
-                self.ask_key(next(What::Answer), key, Kind::Void);
+                self.ask_key(next(What::Response), key, Kind::Void);
             }
             Command::LookUp => {
                 self.note(Met::LooksUp);
@@ -324,7 +324,7 @@ impl World<'_> {
                 let of_intent = |given: &&super::origin::Given| {
                     given.charged && given.content / 4 == content / 4
                 };
-                let found = self.origin.answers.iter().find(of_intent);
+                let found = self.origin.responses.iter().find(of_intent);
                 let report =
                     found.and_then(|given| Report::looked_up("succeeded", Some(given.status)));
                 self.report(at, report.unwrap_or(Report::NoResponse));
@@ -335,7 +335,7 @@ impl World<'_> {
 
     fn send_of_page(
         &mut self,
-        to: PageMoment,
+        to: PageInput,
         key: IdempotencyKey,
         attempt: u32,
         which: SentRequest,
@@ -370,15 +370,16 @@ impl World<'_> {
         self.send(Request { to, kind, tenant, key: Some(key), content, identity, gateway }, true);
     }
 
-    /// Somebody before the gateway answers.
-    fn gate(&mut self, to: PageMoment) {
+    /// An intermediary responds.
+    fn gate(&mut self, to: PageInput) {
         self.note(Met::Gated);
-        let blank = |status, code| Said { status, code: Some(code), ..Said::default() };
-        // Of a first attempt, where no answer has proof, a made-up 400 or 202 cannot be told from the key's answer.
+        let blank =
+            |status, code| SeenResponse { status, code: Some(code), ..SeenResponse::default() };
+        // Without proof, the page cannot distinguish a made-up 400 or 202 from the response of the key.
         let knows = self.settings.key_calls && self.settings.proof;
         let may_be_executed =
             matches!(self.stored(to), Stored::Entry(entry) if entry.maybe_executed);
-        let said = match self.choices.below(if knows {
+        let seen = match self.choices.below(if knows {
             6
         } else if may_be_executed {
             5
@@ -387,18 +388,18 @@ impl World<'_> {
         }) {
             0 => blank(503, "api_connection_error"),
             1 => blank(401, "authentication_error"),
-            2 => Said { status: 200, html: true, ..Said::default() },
-            3 => Said { status: 200, redirected: true, ..Said::default() },
+            2 => SeenResponse { status: 200, html: true, ..SeenResponse::default() },
+            3 => SeenResponse { status: 200, redirected: true, ..SeenResponse::default() },
             4 => blank(400, "invalid_request_error"),
-            _ => Said { status: 202, ..Said::default() },
+            _ => SeenResponse { status: 202, ..SeenResponse::default() },
         };
-        self.tell(|_| format!("  somebody before the gateway answers {}", said.status));
-        self.later(20, Event::Hear(To::Page(to), said.into()));
+        self.tell(|_| format!("  an intermediary responds with {}", seen.status));
+        self.later(20, Event::Response(To::Page(to), seen.into()));
     }
 
-    fn ask_key(&mut self, to: PageMoment, key: IdempotencyKey, kind: Kind) {
+    fn ask_key(&mut self, to: PageInput, key: IdempotencyKey, kind: Kind) {
         let tenant = self.devices[to.device].tenant;
-        self.later(KEY_CALL, Event::Page(PageMoment { what: What::TimedOut, ..to }));
+        self.later(KEY_CALL, Event::Page(PageInput { what: What::TimedOut, ..to }));
         let identity = Identity::Key;
         let request = Request {
             to: To::Page(to),
@@ -412,73 +413,73 @@ impl World<'_> {
         self.send(request, false);
     }
 
-    pub(super) fn page_hears(&mut self, moment: PageMoment, said: &Said) {
-        if self.is_asleep(moment) {
-            let wakes = self.devices[moment.device].tabs[moment.tab].frozen_until;
+    pub(super) fn page_gets(&mut self, input: PageInput, seen: &SeenResponse) {
+        if self.is_asleep(input) {
+            let wakes = self.devices[input.device].tabs[input.tab].frozen_until;
             return self
-                .later(wakes - self.now, Event::Hear(To::Page(moment), said.clone().into()));
+                .later(wakes - self.now, Event::Response(To::Page(input), seen.clone().into()));
         }
-        if self.is_awaited(moment) {
-            self.end_of_attempt(moment, Some(said));
+        if self.is_awaited(input) {
+            self.end_of_attempt(input, Some(seen));
         }
     }
 
-    /// An attempt or a key call has ended; without an answer, its time was over.
-    fn end_of_attempt(&mut self, at: PageMoment, said: Option<&Said>) {
+    /// An attempt or a key call has ended; without a response, its time was over.
+    fn end_of_attempt(&mut self, at: PageInput, seen: Option<&SeenResponse>) {
         if self.call_of(at).is_some_and(|running| running.is_asking) {
             let report =
-                said.filter(|said| !said.cut && !said.failed).map_or(Report::NoResponse, report);
+                seen.filter(|seen| !seen.cut && !seen.failed).map_or(Report::NoResponse, report);
             self.tell(|_| format!("page {}, tab {}: the key call: {report:?}", at.device, at.tab));
             return self.report(at, report);
         }
-        let moment = self.moment(at);
+        let input = self.input(at);
         let proof = self.settings.proof;
-        let none = Said::default();
-        let seen = said.unwrap_or(&none);
-        let answer = ResponseSummary {
-            status: seen.status,
-            body: if seen.cut { Body::Cut } else { Body::Whole },
-            content_type: Some(if seen.html { "text/html" } else { "application/json" }),
-            error_code: seen.code.filter(|_| !seen.cut),
-            state: seen.state.filter(|_| proof).map(KeyState::as_str),
-            replayed: (seen.replayed && proof).then_some("true"),
-            stored: (seen.not_stored && proof).then_some("false"),
-            redirected: seen.redirected,
+        let none = SeenResponse::default();
+        let shown = seen.unwrap_or(&none);
+        let response = ResponseSummary {
+            status: shown.status,
+            body: if shown.cut { Body::Cut } else { Body::Whole },
+            content_type: Some(if shown.html { "text/html" } else { "application/json" }),
+            error_code: shown.code.filter(|_| !shown.cut),
+            state: shown.state.filter(|_| proof).map(KeyState::as_str),
+            replayed: (shown.replayed && proof).then_some("true"),
+            stored: (shown.not_stored && proof).then_some("false"),
+            redirected: shown.redirected,
             ..ResponseSummary::default()
         };
-        let heard = match said {
+        let result = match seen {
             None => AttemptResult::TimedOut,
-            Some(said) if said.failed => AttemptResult::NetworkError,
-            Some(_) => AttemptResult::Response(&answer),
+            Some(seen) if seen.failed => AttemptResult::NetworkError,
+            Some(_) => AttemptResult::Response(&response),
         };
         self.tell(|_| {
-            let what = said.map_or("no answer in time".to_owned(), super::answers::shown);
-            format!("page {}, tab {}, intent {}: hears {what}", at.device, at.tab, at.intent)
+            let what = seen.map_or("no response in time".to_owned(), super::responses::shown);
+            format!("page {}, tab {}, intent {}: gets {what}", at.device, at.tab, at.intent)
         });
-        let expires = seen.expires.filter(|_| proof).map(super::date::imf_fixdate);
+        let expires = shown.expires.filter(|_| proof).map(super::date::imf_fixdate);
         let date = super::date::imf_fixdate(UnixMillis::new(self.now));
-        let retry_after = seen.retry_after.map(|seconds| seconds.to_string());
+        let retry_after = shown.retry_after.map(|seconds| seconds.to_string());
         let head = intent::Hints {
-            state: answer.state,
+            state: response.state,
             expires: expires.as_deref(),
             date: Some(&date),
             retry_after: retry_after.as_deref(),
         };
         let rules = self.rules;
         let Some(call) = self.call_of(at).and_then(|running| running.call.as_mut()) else { return };
-        let ordered = rules.attempt_ended(call, &heard, &head, &moment);
-        self.follow_page(at, &moment.stored, ordered);
+        let ordered = rules.attempt_ended(call, &result, &head, &input);
+        self.follow_page(at, &input.stored, ordered);
     }
 
-    fn report(&mut self, at: PageMoment, report: Report) {
-        let moment = self.moment(at);
+    fn report(&mut self, at: PageInput, report: Report) {
+        let input = self.input(at);
         let rules = self.rules;
         let Some(call) = self.call_of(at).and_then(|running| running.call.as_mut()) else { return };
-        let ordered = rules.report(call, report, &moment);
-        self.follow_page(at, &moment.stored, ordered);
+        let ordered = rules.report(call, report, &input);
+        self.follow_page(at, &input.stored, ordered);
     }
 
-    fn end_call(&mut self, at: PageMoment, end: End) {
+    fn end_call(&mut self, at: PageInput, end: End) {
         self.tell(|_| {
             format!("page {}, tab {}, intent {}: ends: {end:?}", at.device, at.tab, at.intent)
         });
@@ -497,13 +498,13 @@ impl World<'_> {
     }
 
     /// What the tab finds in storage.
-    pub(super) fn stored(&self, at: PageMoment) -> Stored {
+    pub(super) fn stored(&self, at: PageInput) -> Stored {
         let device = &self.devices[at.device];
         let memory = device.tabs[at.tab].memory[at.intent].as_deref();
         Stored::read(memory.or(device.intents[at.intent].entry.read(at.tab, self.now)))
     }
 
-    fn store(&mut self, at: PageMoment, entry: &Entry) {
+    fn store(&mut self, at: PageInput, entry: &Entry) {
         let now = self.now;
         let device = &mut self.devices[at.device];
         let text = entry.encode();
@@ -515,7 +516,7 @@ impl World<'_> {
         }
     }
 
-    fn moment(&mut self, at: PageMoment) -> CallInput {
+    fn input(&mut self, at: PageInput) -> CallInput {
         let random = self.random();
         let in_memory = &self.devices[at.device].tabs[at.tab].body[at.intent];
         CallInput {
@@ -528,10 +529,10 @@ impl World<'_> {
     }
 }
 
-fn report(said: &Said) -> Report {
-    match said.report {
+fn report(seen: &SeenResponse) -> Report {
+    match seen.report {
         Some((state, http_status)) => {
-            Report::read(said.status, state.map(KeyState::as_str), http_status)
+            Report::read(seen.status, state.map(KeyState::as_str), http_status)
         }
         None => Report::NoResponse,
     }
@@ -548,7 +549,7 @@ fn met_end(end: &End) -> Met {
         End::Unknown { .. } => Met::EndStopped,
         End::PayloadChanged { .. } => Met::EndPayloadChanged,
         End::NotResolved => Met::EndNotResolved,
-        End::ResponseGone { .. } => Met::EndAnswerGone,
+        End::ResponseGone { .. } => Met::EndResponseGone,
         End::KeyReused => Met::EndKeyReused,
         End::KeyVoided => Met::EndKeyVoided,
         End::Status(Some(_)) => Met::EndFound,
@@ -573,6 +574,6 @@ fn met_reason(reason: UnknownReason) -> Met {
 }
 
 /// The tab's own number among all that there ever were.
-pub(super) fn tab_token(at: PageMoment) -> TabToken {
+pub(super) fn tab_token(at: PageInput) -> TabToken {
     TabToken::new((at.device as u64) << 40 | (at.tab as u64) << 32 | u64::from(at.life))
 }

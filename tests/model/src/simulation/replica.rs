@@ -44,25 +44,25 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn ask_replica(&mut self, exchange: u32, step: u8, name: usize) {
+    pub(super) fn ask_replica(&mut self, flow: u32, step: u8, name: usize) {
         let (mut after, mut is_stale) = (self.transit(), false);
         if !self.settings.replica {
-            return self.later(0, Event::Copied { exchange, step, bytes: None });
+            return self.later(0, Event::Copied { flow, step, bytes: None });
         }
         if self.goes_wrong(self.settings.weather.replica) {
             match self.choices.below(4) {
                 0 => {
                     self.note(Met::KvNegative);
-                    return self.later(after, Event::Copied { exchange, step, bytes: None });
+                    return self.later(after, Event::Copied { flow, step, bytes: None });
                 }
                 1 => {
                     self.note(Met::KvSlow);
-                    return self.later(PATIENCE, Event::Copied { exchange, step, bytes: None });
+                    return self.later(PATIENCE, Event::Copied { flow, step, bytes: None });
                 }
                 2 => {
                     self.note(Met::KvDown);
                     after = 1;
-                    return self.later(after, Event::Copied { exchange, step, bytes: None });
+                    return self.later(after, Event::Copied { flow, step, bytes: None });
                 }
                 _ => is_stale = true,
             }
@@ -75,6 +75,6 @@ impl World<'_> {
         if has_expired {
             self.note(Met::KvStale);
         }
-        self.later(after, Event::Copied { exchange, step, bytes });
+        self.later(after, Event::Copied { flow, step, bytes });
     }
 }

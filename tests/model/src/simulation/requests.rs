@@ -10,7 +10,7 @@ pub(super) const METHOD: &str = "POST";
 pub(super) const PATH: &str = "/v1/orders";
 
 /// Contents of requests. The first ones are of programs, the others of pages; four in a row are versions of one
-/// thing, and have one business number.
+/// thing, and have one business key.
 pub(super) const CONTENTS: u8 = 40;
 pub(super) const FIRST_OF_PAGES: u8 = 16;
 /// The content of an event: whatever.
@@ -20,7 +20,7 @@ struct Made {
     fingerprints: Vec<[Fingerprints; 3]>,
     event: Fingerprints,
     payloads: Vec<Payload>,
-    numbers: Vec<BusinessKey>,
+    business_keys: Vec<BusinessKey>,
     scopes: [Scope; 2],
     source: Scope,
 }
@@ -28,9 +28,9 @@ struct Made {
 static MADE: LazyLock<Made> = LazyLock::new(|| {
     let keys = BusinessKeys::parse("POST:/v1/orders:/no").unwrap_or_else(|why| panic!("{why}"));
     let bodies: Vec<_> = (0..CONTENTS).map(|content| body(content).into_bytes()).collect();
-    let number = |body: &Vec<u8>| {
+    let business_key = |body: &Vec<u8>| {
         let found = keys.read(METHOD, PATH, Some("application/json"), body);
-        found.ok().flatten().expect("there is a number in each body")
+        found.ok().flatten().expect("there is a business key in each body")
     };
     let secrets = &*super::settings::SECRETS;
     let prints = |body: &Vec<u8>| {
@@ -40,7 +40,7 @@ static MADE: LazyLock<Made> = LazyLock::new(|| {
         fingerprints: bodies.iter().map(prints).collect(),
         event: webhook::fingerprints(),
         payloads: bodies.iter().map(|b| Payload::of("https://api.example", &parts(b))).collect(),
-        numbers: bodies.iter().map(number).collect(),
+        business_keys: bodies.iter().map(business_key).collect(),
         scopes: [Scope::of_tenant("one"), Scope::of_tenant("two")],
         source: Scope::of_source("mail"),
     }
@@ -65,13 +65,13 @@ fn body(content: u8) -> String {
     format!("{{\"no\":\"A{}\",\"amount\":{}}}", content / 4, 100 + content)
 }
 
-/// The business number of a content, as the origin sees it.
-pub(super) fn number_of(content: u8) -> u8 {
+/// The business key of a content, as the origin sees it.
+pub(super) fn business_key_of(content: u8) -> u8 {
     content / 4
 }
 
-pub(super) fn number(content: u8) -> &'static BusinessKey {
-    &MADE.numbers[usize::from(content)]
+pub(super) fn business_key(content: u8) -> &'static BusinessKey {
+    &MADE.business_keys[usize::from(content)]
 }
 
 pub(super) fn payload(content: u8) -> &'static Payload {
@@ -91,7 +91,7 @@ pub(super) fn key(text: &str) -> IdempotencyKey {
 }
 
 /// Status and code of a rejection, as callers see them.
-pub(super) fn told(rejection: &Rejection) -> (u16, &'static str, Option<u32>) {
+pub(super) fn error_of(rejection: &Rejection) -> (u16, &'static str, Option<u32>) {
     let response = rejection.to_response(oncekey::Dialect::Kukopay, None, "");
     (response.status, response.code, response.retry_after)
 }

@@ -1,9 +1,9 @@
-//! What leaves a gateway: the answer of an exchange, and the work that is left to do after it.
+//! What leaves a gateway: the response of a write flow, and the work that is left to do after it.
 
 use super::calls::Patience;
 use super::coverage::Met;
-use super::gateway::{Claim, Purpose};
-use super::message::{Event, Said, To};
+use super::gateway::{Purpose, RecordHandle};
+use super::message::{Event, SeenResponse, To};
 use super::requests;
 use super::shard::Operation;
 use super::world::{Clock, World};
@@ -15,24 +15,24 @@ use std::rc::Rc;
 const SHORTEST: Millis = Millis::from_seconds(60);
 
 impl World<'_> {
-    pub(super) fn answer(&mut self, exchange: u32, answered: WriteOutcome) {
-        let Some(running) = self.running(exchange) else { return };
-        if std::mem::replace(&mut running.is_answered, true) {
+    pub(super) fn respond(&mut self, flow: u32, outcome: WriteOutcome) {
+        let Some(running) = self.running(flow) else { return };
+        if std::mem::replace(&mut running.has_response, true) {
             return;
         }
         let (to, gateway) = (running.request.to, running.request.gateway);
-        let adopted = running.numbered && running.number.is_some();
-        let WriteOutcome { response, status, follow_ups } = answered;
-        let said = self.said(exchange, &response, status.as_ref());
+        let adopted = running.has_business_key && running.business_key.is_some();
+        let WriteOutcome { response, status, follow_ups } = outcome;
+        let seen = self.seen(flow, &response, status.as_ref());
         if adopted && matches!(response, CallerResponse::Replay(_)) {
-            self.note(Met::AdoptedAnswer);
+            self.note(Met::AdoptedResponse);
         }
-        self.check_answer(exchange, &response, &said, status.as_ref());
-        self.tell(|_| format!("exchange {exchange}: answers {}", shown(&said)));
-        self.answer_leaves(to, said);
-        let Some(running) = self.running(exchange) else { return };
+        self.check_response(flow, &response, &seen, status.as_ref());
+        self.tell(|_| format!("write flow {flow}: responds with {}", shown(&seen)));
+        self.response_leaves(to, seen);
+        let Some(running) = self.running(flow) else { return };
         let (first, prints) = (running.first, running.prints);
-        let number = running.number.unwrap_or(first);
+        let business_key = running.business_key.unwrap_or(first);
         for follow_up in follow_ups {
             match follow_up {
                 FollowUp::Fail(of, cause) => {
@@ -41,8 +41,8 @@ impl World<'_> {
                     } else {
                         Met::AfterFail
                     });
-                    let Claim { name, token, .. } =
-                        if of == Target::First { first } else { number };
+                    let RecordHandle { name, token, .. } =
+                        if of == Target::First { first } else { business_key };
                     let fail = Operation::Fail { token, cause };
                     self.call(gateway, name, fail, Patience::in_background(), Purpose::Nobody);
                 }
@@ -60,97 +60,107 @@ impl World<'_> {
     }
 
     /// What the caller sees.
-    fn said(&mut self, exchange: u32, answer: &CallerResponse, status: Option<&KeyStatus>) -> Said {
+    fn seen(
+        &mut self,
+        flow: u32,
+        response: &CallerResponse,
+        status: Option<&KeyStatus>,
+    ) -> SeenResponse {
         let own =
-            self.running(exchange).and_then(|running| running.own.as_ref().map(|own| own.answer));
-        let head = Said {
+            self.running(flow).and_then(|running| running.own.as_ref().map(|own| own.response));
+        let head = SeenResponse {
             state: status.map(|status| status.state),
             expires: status.and_then(|status| status.expires_at),
-            ..Said::default()
+            ..SeenResponse::default()
         };
-        let status_of = |world: &Self, own: usize| world.origin.answers[own].status;
-        match (answer, own) {
+        let status_of = |world: &Self, own: usize| world.origin.responses[own].status;
+        match (response, own) {
             (CallerResponse::Own, Some(own)) => {
-                self.note(Met::OwnAnswer);
-                Said { status: status_of(self, own), answer: Some(own), ..head }
+                self.note(Met::OwnResponse);
+                SeenResponse { status: status_of(self, own), from_origin: Some(own), ..head }
             }
             (CallerResponse::NotStored, Some(own)) => {
-                self.note(Met::NotStoredAnswer);
-                Said { status: status_of(self, own), answer: Some(own), not_stored: true, ..head }
+                self.note(Met::NotStoredResponse);
+                SeenResponse {
+                    status: status_of(self, own),
+                    from_origin: Some(own),
+                    not_stored: true,
+                    ..head
+                }
             }
             (CallerResponse::Replay(response), _) => {
-                self.note(Met::ReplayAnswer);
-                let answer = self.origin.answer_of(response);
-                if answer.is_none() {
+                self.note(Met::ReplayResponse);
+                let from_origin = self.origin.response_of(response);
+                if from_origin.is_none() {
                     let what =
-                        format!("a replay of {} is no answer of the origin", response.status);
+                        format!("a replay of {} is no response of the origin", response.status);
                     self.breaks("2: every replay is byte-equal", what);
                 }
-                Said { status: response.status, answer, replayed: true, ..head }
+                SeenResponse { status: response.status, from_origin, replayed: true, ..head }
             }
             (CallerResponse::Duplicate, _) => {
-                self.note(Met::DuplicateAnswer);
-                Said { status: 200, replayed: true, ..head }
+                self.note(Met::DuplicateResponse);
+                SeenResponse { status: 200, replayed: true, ..head }
             }
             (CallerResponse::Rejected(why), _) => {
                 self.note(match why {
-                    Rejection::StoreUnavailable => Met::StoreDownAnswer,
-                    Rejection::TooLateToDispatch => Met::TooLateAnswer,
-                    Rejection::OriginTimedOut(_) => Met::TimedOutAnswer,
-                    Rejection::OriginUnreachable(_) => Met::UnreachableAnswer,
-                    Rejection::RecordUnreadable => Met::UnreadableAnswer,
-                    Rejection::OfBusinessKey { .. } => Met::NumberAnswer,
-                    _ => Met::RejectedAnswer,
+                    Rejection::StoreUnavailable => Met::StoreDownResponse,
+                    Rejection::TooLateToDispatch => Met::TooLateResponse,
+                    Rejection::OriginTimedOut(_) => Met::TimedOutResponse,
+                    Rejection::OriginUnreachable(_) => Met::UnreachableResponse,
+                    Rejection::RecordUnreadable => Met::UnreadableResponse,
+                    Rejection::OfBusinessKey { .. } => Met::BusinessKeyResponse,
+                    _ => Met::RejectedResponse,
                 });
-                let (status, code, retry_after) = requests::told(why);
-                Said { status, code: Some(code), retry_after, ..head }
+                let (status, code, retry_after) = requests::error_of(why);
+                SeenResponse { status, code: Some(code), retry_after, ..head }
             }
             (CallerResponse::Own | CallerResponse::NotStored, None) => {
                 self.breaks(
-                    "answer: an own answer is the origin's",
-                    format!("exchange {exchange}"),
+                    "response: an own response is the origin's",
+                    format!("write flow {flow}"),
                 );
-                Said { status: 500, code: Some("api_error"), ..head }
+                SeenResponse { status: 500, code: Some("api_error"), ..head }
             }
         }
     }
 
-    pub(super) fn answer_leaves(&mut self, to: To, mut said: Said) {
+    pub(super) fn response_leaves(&mut self, to: To, mut seen: SeenResponse) {
         let after = self.transit();
         if !self.goes_wrong(self.settings.weather.front) {
-            return self.later(after, Event::Hear(to, Rc::new(said)));
+            return self.later(after, Event::Response(to, Rc::new(seen)));
         }
         match self.choices.below(3) {
             0 => {
-                self.note(Met::AnswerLost);
-                self.tell(|_| "  this answer is lost".to_owned());
+                self.note(Met::ResponseLost);
+                self.tell(|_| "  this response is lost".to_owned());
             }
             1 => {
-                self.note(Met::AnswerLate);
+                self.note(Met::ResponseLate);
                 let after = self.lateness();
-                self.later(after, Event::Hear(to, Rc::new(said)));
+                self.later(after, Event::Response(to, Rc::new(seen)));
             }
             _ => {
-                self.note(Met::AnswerCut);
-                self.tell(|_| "  this answer breaks off".to_owned());
-                said.cut = true;
-                self.later(after, Event::Hear(to, Rc::new(said)));
+                self.note(Met::ResponseCut);
+                self.tell(|_| "  this response breaks off".to_owned());
+                seen.cut = true;
+                self.later(after, Event::Response(to, Rc::new(seen)));
             }
         }
     }
 }
 
-pub(super) fn shown(said: &Said) -> String {
-    let mut text = said.status.to_string();
-    if let Some(code) = said.code {
+pub(super) fn shown(seen: &SeenResponse) -> String {
+    let mut text = seen.status.to_string();
+    if let Some(code) = seen.code {
         text += &format!(" {code}");
     }
-    if let Some(state) = said.state {
+    if let Some(state) = seen.state {
         text += &format!(", state {}", state.as_str());
     }
-    if let Some(answer) = said.answer {
-        text += &format!(", the origin's answer {answer}");
+    if let Some(from_origin) = seen.from_origin {
+        text += &format!(", the origin's response {from_origin}");
     }
-    text += if said.replayed { ", a replay" } else { "" };
-    text + if said.not_stored { ", not stored" } else { "" }
+    text += if seen.replayed { ", a replay" } else { "" };
+    text + if seen.not_stored { ", not stored" } else { "" }
 }

@@ -127,14 +127,15 @@ impl World<'_> {
             }
             let of_name = &self.ledger.names[name];
             let is_its = |given: &super::origin::Given| {
-                let same_number = given.content != EVENT
-                    && of_name.number == Some(super::requests::number_of(given.content));
+                let same_business_key = given.content != EVENT
+                    && of_name.business_key
+                        == Some(super::requests::business_key_of(given.content));
                 let same_key = of_name.key.is_some() && given.key == of_name.key;
                 let is_same =
                     Some(given.content) == of_name.content && given.tenant == of_name.tenant;
-                given.charged && is_same && begun <= given.at && (same_key || same_number)
+                given.charged && is_same && begun <= given.at && (same_key || same_business_key)
             };
-            let found = self.origin.answers.iter().position(is_its);
+            let found = self.origin.responses.iter().position(is_its);
             let settlement = match found {
                 Some(number) => Settlement::Executed(self.origin.in_the_book(number)),
                 None => Settlement::NotExecuted,
@@ -152,25 +153,27 @@ impl World<'_> {
     /// Whether something under way may still execute for this record.
     fn is_busy(&self, name: usize) -> bool {
         let of_name = &self.ledger.names[name];
-        let runs = self.exchanges.iter().flatten().any(|running| {
-            let claims = [Some(running.first), running.number];
-            claims.into_iter().flatten().any(|claim| claim.name == name)
+        let runs = self.flows.iter().flatten().any(|running| {
+            let handles = [Some(running.first), running.business_key];
+            handles.into_iter().flatten().any(|handle| handle.name == name)
         });
         let comes = self.origin.coming.iter().any(|coming| {
-            let same_number = coming.content != EVENT
-                && of_name.number == Some(super::requests::number_of(coming.content));
-            coming.tenant == of_name.tenant && (coming.key == of_name.key || same_number)
+            let same_business_key = coming.content != EVENT
+                && of_name.business_key == Some(super::requests::business_key_of(coming.content));
+            coming.tenant == of_name.tenant && (coming.key == of_name.key || same_business_key)
         });
         runs || comes
     }
 
-    /// Everybody was served, or told honestly that nobody knows.
+    /// Every caller was served, or got the honest error that the outcome is unknown.
     fn check_known(&mut self, after_settling: bool) {
         for caller in 0..self.callers.len() {
             let asking = &self.callers[caller];
             if !asking.is_served() || (after_settling && asking.is_unknown()) {
-                let what =
-                    format!("caller {caller} asks for long, and last heard {}", asking.heard());
+                let what = format!(
+                    "caller {caller} asks for long, and last got {}",
+                    asking.last_response()
+                );
                 return self.breaks("5: no key is stuck", what);
             }
         }
@@ -183,7 +186,7 @@ impl World<'_> {
         for name in 0..self.ledger.names.len() {
             self.check_account(name);
         }
-        for number in 0..self.origin.answers.len() {
+        for number in 0..self.origin.responses.len() {
             self.check_booked(number);
         }
     }
@@ -192,40 +195,40 @@ impl World<'_> {
     fn check_account(&mut self, name: usize) {
         let of_name = &self.ledger.names[name];
         let label = of_name.label.clone();
-        let is_answer = |row: &&oncekey::journal::JournalEntry| {
+        let is_response = |row: &&oncekey::journal::JournalEntry| {
             matches!(row.kind, ChangeKind::Completed | ChangeKind::LateSuccess)
                 || (row.kind == ChangeKind::Settled && row.state == Some(KeyState::Completed))
         };
-        let answers: Vec<_> = of_name.rows.iter().filter(is_answer).collect();
-        for (at, row) in answers.iter().enumerate() {
-            if answers[..at].iter().any(|other| other.created_at == row.created_at) {
-                return self.breaks("journal: one answer in a life", label);
+        let responses: Vec<_> = of_name.rows.iter().filter(is_response).collect();
+        for (at, row) in responses.iter().enumerate() {
+            if responses[..at].iter().any(|other| other.created_at == row.created_at) {
+                return self.breaks("journal: one response in a life", label);
             }
         }
         let Ok(Some(record)) = self.read(name) else { return };
         let State::Completed { response, .. } = &record.state else { return };
-        let is_booked = answers.iter().any(|row| {
+        let is_booked = responses.iter().any(|row| {
             row.created_at == Some(record.created_at)
                 && row.http_status == Some(response.status)
                 && row.request_id.as_ref() == Some(&response.request_id)
         });
         if !is_booked {
-            self.breaks("journal: each answer has its row", label);
+            self.breaks("journal: each response has its row", label);
         }
     }
 
     /// What the origin has charged is on record, for as long as it has to be.
     fn check_booked(&mut self, number: usize) {
-        let given = &self.origin.answers[number];
+        let given = &self.origin.responses[number];
         let known_for = self.settings.shortest().saturating_sub(3_600_000);
         if !given.charged || self.now - given.at > known_for {
             return;
         }
         let is_its = |name: &&super::ledger::Name| {
-            let same_number = given.content != EVENT
-                && name.number == Some(super::requests::number_of(given.content));
+            let same_business_key = given.content != EVENT
+                && name.business_key == Some(super::requests::business_key_of(given.content));
             let same_key = name.key.is_some() && name.key == given.key;
-            name.tenant == given.tenant && (same_key || same_number)
+            name.tenant == given.tenant && (same_key || same_business_key)
         };
         let names = 0..self.ledger.names.len();
         let booked =
@@ -240,7 +243,7 @@ impl World<'_> {
                 }
             });
         if !booked {
-            let what = format!("answer {number} took money, and no record knows of it");
+            let what = format!("response {number} took money, and no record knows of it");
             self.breaks("journal: what was charged is on record", what);
         }
     }

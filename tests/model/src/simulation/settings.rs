@@ -10,8 +10,8 @@ use std::sync::LazyLock;
 pub(super) enum Recognises {
     /// Nothing: it charges each time.
     Nothing,
-    /// The forwarded key, and the business number where there is one.
-    KeyAndNumber,
+    /// The forwarded key, and the business key where there is one.
+    KeyAndBusinessKey,
 }
 
 /// The settings of one gateway.
@@ -42,8 +42,8 @@ pub(super) struct Weather {
 pub(super) struct Settings {
     pub(super) gateways: Vec<Gateway>,
     pub(super) recognises: Recognises,
-    /// Requests carry business numbers.
-    pub(super) numbers: bool,
+    /// Requests carry business keys.
+    pub(super) business_keys: bool,
     pub(super) looks_up: bool,
     pub(super) replica: bool,
     /// What pages know of the server.
@@ -79,8 +79,8 @@ impl Settings {
     pub(super) fn draw(choices: &mut Choices, coverage: &mut Coverage) -> Self {
         let (recognises, first, second) = match choices.pick(&[0, 1, 0, 1, 2, 3]) {
             0 => (Recognises::Nothing, UnknownOutcome::Hold, UnknownOutcome::Hold),
-            1 => (Recognises::KeyAndNumber, UnknownOutcome::Retry, UnknownOutcome::Retry),
-            2 => (Recognises::KeyAndNumber, UnknownOutcome::Hold, UnknownOutcome::Retry),
+            1 => (Recognises::KeyAndBusinessKey, UnknownOutcome::Retry, UnknownOutcome::Retry),
+            2 => (Recognises::KeyAndBusinessKey, UnknownOutcome::Hold, UnknownOutcome::Retry),
             _ => (Recognises::Nothing, UnknownOutcome::Retry, UnknownOutcome::Retry),
         };
         coverage.note(match (recognises, first) {
@@ -121,7 +121,7 @@ impl Settings {
         Self {
             gateways,
             recognises,
-            numbers: choices.chance(500),
+            business_keys: choices.chance(500),
             looks_up: choices.chance(400),
             replica: choices.chance(700),
             key_calls: !choices.chance(400),
@@ -134,7 +134,7 @@ impl Settings {
 
     /// Whether nothing may be charged twice, events apart.
     pub(super) fn charges_once(&self) -> bool {
-        self.recognises == Recognises::KeyAndNumber || self.holds()
+        self.recognises == Recognises::KeyAndBusinessKey || self.holds()
     }
 
     pub(super) fn holds(&self) -> bool {

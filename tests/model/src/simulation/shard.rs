@@ -72,7 +72,7 @@ pub(super) enum Reply {
     Begun(Decision, Option<KeyStatus>),
     Renewed,
     Ended(Completion, Option<KeyStatus>),
-    Stands(Option<KeyStatus>),
+    Status(Option<KeyStatus>),
     Settled(Settling, Option<KeyStatus>),
     Peeked(Option<Decision>),
     Unreadable,
@@ -163,7 +163,7 @@ impl World<'_> {
             }
             Operation::Void { minted_at, policy } => {
                 let step = rules.void(record, *minted_at, policy, now);
-                (Reply::Stands(step.status), step.next, step.change)
+                (Reply::Status(step.status), step.next, step.change)
             }
             Operation::Settle { settlement, .. } => {
                 let step = rules.settle(record, settlement.clone(), now);
@@ -174,7 +174,7 @@ impl World<'_> {
                 (Reply::Peeked(step.decision), step.next, step.change)
             }
             Operation::Inspect => {
-                (Reply::Stands(record.and_then(|record| record.status(now))), Next::Keep, None)
+                (Reply::Status(record.and_then(|record| record.status(now))), Next::Keep, None)
             }
         };
         let operator = matches!(operation, Operation::Settle { by_operator: true, .. });
@@ -373,15 +373,15 @@ fn shown(operation: &Operation) -> String {
 }
 
 fn replied(reply: &Reply) -> String {
-    let stands = |status: &Option<KeyStatus>| status.as_ref().map(|status| status.state);
+    let state_of = |status: &Option<KeyStatus>| status.as_ref().map(|status| status.state);
     match reply {
-        Reply::Begun(decision, status) => format!("{} ({:?})", decided(decision), stands(status)),
+        Reply::Begun(decision, status) => format!("{} ({:?})", decided(decision), state_of(status)),
         Reply::Ended(Completion::LeaseLost(what), status) => {
-            format!("lease lost: {} ({:?})", decided(what), stands(status))
+            format!("lease lost: {} ({:?})", decided(what), state_of(status))
         }
-        Reply::Ended(completion, status) => format!("{completion:?} ({:?})", stands(status)),
-        Reply::Stands(status) => format!("{:?}", stands(status)),
-        Reply::Settled(settling, status) => format!("{settling:?} ({:?})", stands(status)),
+        Reply::Ended(completion, status) => format!("{completion:?} ({:?})", state_of(status)),
+        Reply::Status(status) => format!("{:?}", state_of(status)),
+        Reply::Settled(settling, status) => format!("{settling:?} ({:?})", state_of(status)),
         Reply::Peeked(decision) => decision.as_ref().map_or("it would execute".to_owned(), decided),
         Reply::Renewed => "done".to_owned(),
         Reply::Unreadable => "the record cannot be read".to_owned(),

@@ -85,11 +85,11 @@ pub fn soak(plan: &Plan) -> Report {
         if let Some(every) = plan.tells {
             let (done, events, is_over) = (&done, &events, &is_over);
             scope.spawn(move || {
-                let mut told = Instant::now();
+                let mut reported = Instant::now();
                 while !is_over.load(Ordering::Relaxed) {
                     std::thread::sleep(Duration::from_millis(50));
-                    if told.elapsed() >= every {
-                        told = Instant::now();
+                    if reported.elapsed() >= every {
+                        reported = Instant::now();
                         let (done, events) =
                             (done.load(Ordering::Relaxed), events.load(Ordering::Relaxed));
                         let rate = done as f64 / begun.elapsed().as_secs_f64();

@@ -1,7 +1,7 @@
 //! What befalls pages: reloads, frozen tabs, storage that is full, cleared or damaged, clocks.
 
 use super::coverage::Met;
-use super::page::{PageMoment, What};
+use super::page::{PageInput, What};
 use super::world::World;
 
 impl World<'_> {
@@ -11,7 +11,7 @@ impl World<'_> {
         self.tell(|_| format!("page {device}, tab {tab}: is loaded anew"));
         let mut sends = false;
         for intent in 0..self.devices[device].intents.len() {
-            let at = PageMoment { device, tab, life: 0, intent, number: 0, what: What::LockIsFree };
+            let at = PageInput { device, tab, life: 0, intent, number: 0, what: What::LockIsFree };
             let of_tab = &mut self.devices[device].tabs[tab];
             let running = of_tab.calls[intent].take();
             let lost = of_tab.memory[intent].take();
@@ -64,7 +64,7 @@ impl World<'_> {
                 let now = self.now;
                 for intent in &mut self.devices[device].intents {
                     intent.entry.write(tab, is_damaged.then(|| "1 damaged".to_owned()), now);
-                    intent.claim.write(tab, None, now);
+                    intent.lease.write(tab, None, now);
                     intent.beyond |= !is_damaged;
                 }
             }

@@ -2,7 +2,7 @@
 
 use super::coverage::Met;
 use super::message::Event;
-use super::page::{PageMoment, What, tab_token};
+use super::page::{PageInput, What, tab_token};
 use super::world::{Clock, World};
 use oncekey::client::intent::{Acquisition, TabLease};
 
@@ -11,9 +11,9 @@ use oncekey::client::intent::{Acquisition, TabLease};
 const SEEN_AFTER: u64 = 100;
 
 impl World<'_> {
-    pub(super) fn take_turn(&mut self, at: PageMoment) {
+    pub(super) fn take_turn(&mut self, at: PageInput) {
         if !self.devices[at.device].web_locks {
-            return self.claim(at);
+            return self.acquire_lease(at);
         }
         let is_open = self.stored(at).is_pending();
         let intent = self.intent(at);
@@ -34,27 +34,27 @@ impl World<'_> {
     }
 
     /// Before each attempt but the first: whether it is still this call's turn.
-    pub(super) fn keep_turn(&mut self, at: PageMoment) {
-        if self.devices[at.device].web_locks || self.holds_claim(at) || !self.is_submit(at) {
+    pub(super) fn keep_turn(&mut self, at: PageInput) {
+        if self.devices[at.device].web_locks || self.holds_lease(at) || !self.is_submit(at) {
             self.go(at);
         } else {
-            self.claim(at);
+            self.acquire_lease(at);
         }
     }
 
-    pub(super) fn leave_turn(&mut self, at: PageMoment) {
+    pub(super) fn leave_turn(&mut self, at: PageInput) {
         if self.devices[at.device].web_locks {
             let seen_at = self.intent(at).keyed_at + SEEN_AFTER;
             let what = What::LockIsFree;
-            self.later(seen_at.saturating_sub(self.now), Event::Page(PageMoment { what, ..at }));
+            self.later(seen_at.saturating_sub(self.now), Event::Page(PageInput { what, ..at }));
         } else if TabLease::is_of(self.found(at).as_ref(), tab_token(self.with_life(at))) {
             let now = self.now;
-            self.intent(at).claim.write(at.tab, None, now);
+            self.intent(at).lease.write(at.tab, None, now);
         }
     }
 
     /// The lock goes to who waits for it, unless its owner has taken it again.
-    pub(super) fn lock_is_free(&mut self, at: PageMoment) {
+    pub(super) fn lock_is_free(&mut self, at: PageInput) {
         if self.is_submit(at) {
             return;
         }
@@ -64,27 +64,27 @@ impl World<'_> {
         }
         intent.lock = intent.waiting.take();
         let Some(tab) = intent.lock else { return };
-        let next = self.with_life(PageMoment { tab, ..at });
+        let next = self.with_life(PageInput { tab, ..at });
         self.goes_when_seen(next);
     }
 
-    fn goes_when_seen(&mut self, at: PageMoment) {
+    fn goes_when_seen(&mut self, at: PageInput) {
         let at = self.with_life(at);
         let Some(number) = self.call_of(at).map(|running| running.number) else { return };
-        self.later(SEEN_AFTER, Event::Page(PageMoment { number, what: What::Seen, ..at }));
+        self.later(SEEN_AFTER, Event::Page(PageInput { number, what: What::Seen, ..at }));
     }
 
-    pub(super) fn claim(&mut self, at: PageMoment) {
+    pub(super) fn acquire_lease(&mut self, at: PageInput) {
         let at = self.with_life(at);
         let now = self.time(Clock::Device(at.device));
-        let claiming = TabLease::acquire(self.found(at).as_ref(), tab_token(at), now);
-        let (after, what) = match claiming {
+        let leasing = TabLease::acquire(self.found(at).as_ref(), tab_token(at), now);
+        let (after, what) = match leasing {
             Acquisition::Held => {
                 return self.go(at);
             }
-            Acquisition::Write(claim) => {
+            Acquisition::Write(lease) => {
                 let now = self.now;
-                self.intent(at).claim.write(at.tab, Some(claim.encode()), now);
+                self.intent(at).lease.write(at.tab, Some(lease.encode()), now);
                 (TabLease::CONFIRM_AFTER, What::Confirm)
             }
             Acquisition::Wait(after) => {
@@ -95,31 +95,31 @@ impl World<'_> {
         let Some(running) = self.call_of(at) else { return };
         running.number += 1;
         let number = running.number;
-        self.later(after.as_u64(), Event::Page(PageMoment { number, what, ..at }));
+        self.later(after.as_u64(), Event::Page(PageInput { number, what, ..at }));
     }
 
-    pub(super) fn confirm_claim(&mut self, at: PageMoment) {
-        if !self.holds_claim(at) {
-            return self.claim(at);
+    pub(super) fn confirm_lease(&mut self, at: PageInput) {
+        if !self.holds_lease(at) {
+            return self.acquire_lease(at);
         }
         self.later(
             TabLease::RENEW_AFTER.as_u64(),
-            Event::Page(PageMoment { what: What::Renew, ..at }),
+            Event::Page(PageInput { what: What::Renew, ..at }),
         );
         self.go(at);
     }
 
-    pub(super) fn renew_claim(&mut self, at: PageMoment) {
+    pub(super) fn renew_lease(&mut self, at: PageInput) {
         let now = self.time(Clock::Device(at.device));
         let renewed = TabLease::renew(self.found(at).as_ref(), tab_token(at), now);
-        if let Some(claim) = renewed {
+        if let Some(lease) = renewed {
             let now = self.now;
-            self.intent(at).claim.write(at.tab, Some(claim.encode()), now);
+            self.intent(at).lease.write(at.tab, Some(lease.encode()), now);
             self.later(TabLease::RENEW_AFTER.as_u64(), Event::Page(at));
         }
     }
 
-    fn waits(&mut self, at: PageMoment) {
+    fn waits(&mut self, at: PageInput) {
         let since = self.time(Clock::Device(at.device));
         self.note(Met::WaitsForTurn);
         if let Some(running) = self.call_of(at) {
@@ -127,21 +127,21 @@ impl World<'_> {
         }
     }
 
-    fn holds_claim(&self, at: PageMoment) -> bool {
+    fn holds_lease(&self, at: PageInput) -> bool {
         let now = self.time(Clock::Device(at.device));
         TabLease::is_held(self.found(at).as_ref(), tab_token(self.with_life(at)), now)
     }
 
-    fn is_submit(&mut self, at: PageMoment) -> bool {
+    fn is_submit(&mut self, at: PageInput) -> bool {
         self.call_of(at).is_some_and(|running| running.submits())
     }
 
-    fn found(&self, at: PageMoment) -> Option<TabLease> {
-        let text = self.devices[at.device].intents[at.intent].claim.read(at.tab, self.now);
+    fn found(&self, at: PageInput) -> Option<TabLease> {
+        let text = self.devices[at.device].intents[at.intent].lease.read(at.tab, self.now);
         text.and_then(TabLease::decode)
     }
 
-    fn with_life(&self, at: PageMoment) -> PageMoment {
-        PageMoment { life: self.devices[at.device].tabs[at.tab].life, ..at }
+    fn with_life(&self, at: PageInput) -> PageInput {
+        PageInput { life: self.devices[at.device].tabs[at.tab].life, ..at }
     }
 }

@@ -6,7 +6,7 @@ use super::choices::Choices;
 use super::coverage::{Coverage, Met};
 use super::gateway::Running;
 use super::ledger::Ledger;
-use super::message::{Event, Said};
+use super::message::{Event, SeenResponse};
 use super::origin::Origin;
 use super::page::Device;
 use super::replica::Replica;
@@ -45,7 +45,7 @@ pub(super) struct World<'a> {
     pub(super) jumped_at: u64,
     pub(super) shards: [Shard; SHARDS],
     pub(super) clocks: [i64; 2],
-    pub(super) exchanges: Vec<Option<Box<Running>>>,
+    pub(super) flows: Vec<Option<Box<Running>>>,
     pub(super) calls: Vec<Option<Box<Call>>>,
     pub(super) replica: Replica,
     pub(super) origin: Origin,
@@ -115,7 +115,7 @@ impl<'a> World<'a> {
             jumped_at: 0,
             shards: Default::default(),
             clocks: [0; 2],
-            exchanges: Vec::new(),
+            flows: Vec::new(),
             calls: Vec::new(),
             replica: Replica::default(),
             origin: Origin::default(),
@@ -157,23 +157,23 @@ impl<'a> World<'a> {
             Event::GivesUp { caller, number } => self.gives_up(caller, number),
             Event::KeyCall { caller, kind } => self.key_call(caller, kind),
             Event::Arrive(request) => self.arrive(*request),
-            Event::Hear(to, said) => self.attempt_ended(to, &said),
+            Event::Response(to, seen) => self.attempt_ended(to, &seen),
             Event::AtShard(letter) => self.at_shard(*letter),
             Event::Reply { call, attempt, reply } => self.replied(call, attempt, reply),
             Event::TryIsOver { call, attempt } => self.try_is_over(call, attempt),
             Event::TryAgain { call, attempt } => self.try_again(call, attempt),
-            Event::Slow { exchange, step } => self.slow(exchange, step),
-            Event::Copied { exchange, step, bytes } => self.copied(exchange, step, bytes),
+            Event::Slow { flow, step } => self.slow(flow, step),
+            Event::Copied { flow, step, bytes } => self.copied(flow, step, bytes),
             Event::CopyArrives { name, bytes, left } => self.copy_arrives(name, bytes, left),
             Event::AtOrigin(at_origin) => self.at_origin(*at_origin),
-            Event::Called { exchange, step, called } => self.called(exchange, step, *called),
-            Event::FoundOut { exchange, step, found } => self.found_out(exchange, step, found),
-            Event::Renew { exchange } => self.renew(exchange),
-            Event::Outlived { exchange } => self.outlived(exchange),
+            Event::Called { flow, step, called } => self.called(flow, step, *called),
+            Event::LookedUp { flow, step, found } => self.looked_up(flow, step, found),
+            Event::Renew { flow } => self.renew(flow),
+            Event::Outlived { flow } => self.outlived(flow),
             Event::Alarm { shard, number } => self.alarm(shard, number),
             Event::Mischief => self.mischief(),
             Event::Mend { name, bytes } => self.mend(name, &bytes),
-            Event::Page(moment) => self.page(moment),
+            Event::Page(input) => self.page(input),
             Event::Rest(round) => self.rest(round),
         }
     }
@@ -241,12 +241,10 @@ impl<'a> World<'a> {
         mixed.to_be_bytes()
     }
 
-    pub(super) fn attempt_ended(&mut self, to: super::message::To, said: &Said) {
+    pub(super) fn attempt_ended(&mut self, to: super::message::To, seen: &SeenResponse) {
         match to {
-            super::message::To::Caller { caller, number } => {
-                self.caller_hears(caller, number, said)
-            }
-            super::message::To::Page(moment) => self.page_hears(moment, said),
+            super::message::To::Caller { caller, number } => self.caller_gets(caller, number, seen),
+            super::message::To::Page(input) => self.page_gets(input, seen),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The gateways: each write is an exchange, which dies when its gateway dies.
+//! The gateways: each write is a write flow, which ends when its gateway dies.
 
 use super::network::Message;
 use super::object::{Call, What, silence};
-use super::page::{Said, To};
+use super::page::{SeenResponse, To};
 use super::requests::{self, Asked};
 use super::{Action, World};
 use crate::config::{Clock, Scene, Secrets};
@@ -22,10 +22,10 @@ const SHORTEST: Millis = Millis::from_seconds(60);
 pub(super) struct Running {
     /// Which write of all that ever set out.
     pub(super) number: u8,
-    /// Who waits for its answer; `None` for a caller who is not a page.
+    /// Who waits for its response; `None` for a caller who is not a page.
     to: Option<To>,
     pub(super) asked: Asked,
-    business_number: Option<u8>,
+    business_key: Option<u8>,
     /// Where its records are.
     pub(super) first: u8,
     pub(super) beside: Option<u8>,
@@ -35,12 +35,12 @@ pub(super) struct Running {
     pub(super) step: u8,
     /// Whether the origin has been called, so that its leases are to be kept.
     executes: bool,
-    /// What the origin answered.
+    /// The response of the origin.
     own: Option<StoredResponse>,
     /// What a look-up has found.
     pub(super) found: Option<StoredResponse>,
-    /// Whether its caller has an answer already.
-    answered: bool,
+    /// Whether its caller has a response already.
+    outcome: bool,
     /// When it set out, by the objects' clock.
     pub(super) since: UnixMillis,
 }
@@ -51,7 +51,7 @@ pub(super) struct Sent<'a> {
     pub(super) tenant: u8,
     pub(super) key: Option<&'a IdempotencyKey>,
     pub(super) content: u8,
-    pub(super) number: Option<u8>,
+    pub(super) business_key: Option<u8>,
     pub(super) identity: Identity,
     pub(super) gateway: u8,
 }
@@ -111,9 +111,12 @@ impl World {
         let caller = &scene.config.callers[usize::from(caller)];
         let minted_at = caller.timed.then_some(super::START);
         let key = caller.key.map(|key| requests::key(key, minted_at));
-        let &crate::config::Caller { tenant, content, number, identity, .. } = caller;
+        let &crate::config::Caller { tenant, content, business_key, identity, .. } = caller;
         let key = key.as_ref();
-        self.set_out(scene, Sent { to: None, tenant, key, content, number, identity, gateway });
+        self.set_out(
+            scene,
+            Sent { to: None, tenant, key, content, business_key, identity, gateway },
+        );
     }
 
     /// The record that decides first for a caller.
@@ -122,15 +125,15 @@ impl World {
         let minted_at = caller.timed.then_some(super::START);
         let key = caller.key.map(|key| requests::key(key, minted_at));
         let scope = requests::scope(caller.tenant);
-        let name = match (&key, caller.number) {
+        let name = match (&key, caller.business_key) {
             (Some(key), _) => scene.rules.name(scope, key),
-            (None, number) => requests::number_name(scope, number.unwrap_or(0)),
+            (None, business_key) => requests::business_key_name(scope, business_key.unwrap_or(0)),
         };
         self.shelf(name, caller.key.is_none())
     }
 
     pub(super) fn set_out(&mut self, scene: &Scene, sent: Sent<'_>) {
-        let Sent { to, tenant, key, content, number, identity, gateway } = sent;
+        let Sent { to, tenant, key, content, business_key, identity, gateway } = sent;
         let list = self.secrets[usize::from(gateway)];
         let secrets = scene.config.secrets.get(usize::from(list)).copied();
         let asked = Asked {
@@ -141,19 +144,21 @@ impl World {
             identity,
             minted_at: key.and_then(IdempotencyKey::minted_at),
         };
-        let of_number = number.map(|number| {
-            let name = requests::number_name(asked.scope(), number);
+        let of_business_key = business_key.map(|business_key| {
+            let name = requests::business_key_name(asked.scope(), business_key);
             self.shelf(name, true)
         });
         let of_key = key.map(|key| {
             let name = scene.rules.name(asked.scope(), key);
             self.shelf(name, identity == Identity::Event)
         });
-        let (first, beside) = match (of_key, of_number) {
-            (Some(key), number) => (key, number),
-            (None, number) => (number.expect("what has no key has a number"), None),
+        let (first, beside) = match (of_key, of_business_key) {
+            (Some(key), business_key) => (key, business_key),
+            (None, business_key) => {
+                (business_key.expect("a write without a key has a business key"), None)
+            }
         };
-        let write = write(scene, &asked, number);
+        let write = write(scene, &asked, business_key);
         let now = self.time_at(Clock::Gateway(gateway));
         let (machine, doing) = scene.rules.set_out(write, now);
         let number_of_write = self.begun;
@@ -163,7 +168,7 @@ impl World {
             number: number_of_write,
             to,
             asked,
-            business_number: number,
+            business_key: business_key,
             first,
             beside,
             machine,
@@ -172,7 +177,7 @@ impl World {
             executes: false,
             own: None,
             found: None,
-            answered: false,
+            outcome: false,
             since,
         });
         self.carry_out(scene, self.running.len() - 1, doing);
@@ -183,12 +188,12 @@ impl World {
         self.running.iter().any(|running| (running.number, running.step) == (number, step))
     }
 
-    pub(super) fn tell(&mut self, scene: &Scene, number: u8, told: FlowEvent) {
+    pub(super) fn on_event(&mut self, scene: &Scene, number: u8, event: FlowEvent) {
         let Some(at) = self.running.iter().position(|running| running.number == number) else {
             return;
         };
         if let (FlowAction::LookUp(_), FlowEvent::LookedUp(found)) =
-            (&self.running[at].doing, &told)
+            (&self.running[at].doing, &event)
         {
             let is_found = found.is_some();
             scene.reached.note(if is_found { Event::LookedUp } else { Event::LookedUpNothing });
@@ -196,28 +201,28 @@ impl World {
         if let (
             FlowAction::Begin(Target::BusinessKey),
             FlowEvent::Begun(Ok((Decision::Replay(_), _))),
-        ) = (&self.running[at].doing, &told)
+        ) = (&self.running[at].doing, &event)
         {
-            scene.reached.note(Event::AdoptedNumber);
+            scene.reached.note(Event::AdoptedBusinessKey);
         }
         let now = self.time_at(Clock::Gateway(self.running[at].asked.gateway));
         let running = &mut self.running[at];
-        if let FlowEvent::Called(Ok(own)) = &told {
+        if let FlowEvent::Called(Ok(own)) = &event {
             running.own = Some(own.clone());
         }
-        if let FlowEvent::LookedUp(found) = &told {
+        if let FlowEvent::LookedUp(found) = &event {
             running.found.clone_from(found);
         }
         running.step += 1;
-        let write = write(scene, &running.asked, running.business_number);
-        let step = scene.rules.advance(&mut running.machine, &write, told, now);
+        let write = write(scene, &running.asked, running.business_key);
+        let step = scene.rules.advance(&mut running.machine, &write, event, now);
         running.doing = step.clone();
         self.carry_out(scene, at, step);
     }
 
     fn carry_out(&mut self, scene: &Scene, at: usize, step: FlowAction) {
-        if let Some(answered) = scene.rules.leaves_early(&step) {
-            self.goes_out(scene, at, &answered);
+        if let Some(outcome) = scene.rules.leaves_early(&step) {
+            self.goes_out(scene, at, &outcome);
         }
         match step {
             FlowAction::Begin(of) => self.call(at, of, What::Begin),
@@ -229,29 +234,29 @@ impl World {
                 self.running[at].executes = true;
                 let Running { number, step, asked, first, beside, .. } = self.running[at];
                 self.witness_dispatch(scene, number, first, beside);
-                let number_beside = beside.or_else(|| {
-                    let is_number = asked.identity == Identity::BusinessKey;
-                    is_number.then_some(first)
+                let business_key_beside = beside.or_else(|| {
+                    let is_business_key = asked.identity == Identity::BusinessKey;
+                    is_business_key.then_some(first)
                 });
                 self.net.push(Message::ToOrigin {
                     running: number,
                     step,
                     asked,
                     first,
-                    number: number_beside,
+                    business_key: business_key_beside,
                 });
             }
-            // Answered by actions of their own.
+            // These replies come as actions of their own.
             FlowAction::AskReplica | FlowAction::LookUp(_) => {
                 if matches!(step, FlowAction::AskReplica) && !scene.config.replica {
-                    self.tell(scene, self.running[at].number, FlowEvent::Copied(None));
+                    self.on_event(scene, self.running[at].number, FlowEvent::Copied(None));
                 } else if matches!(step, FlowAction::LookUp(_)) && !scene.config.looks_up {
-                    self.tell(scene, self.running[at].number, FlowEvent::LookedUp(None));
+                    self.on_event(scene, self.running[at].number, FlowEvent::LookedUp(None));
                 }
             }
-            FlowAction::Respond(answered) => {
-                self.goes_out(scene, at, &answered);
-                self.work_on(scene, at, answered);
+            FlowAction::Respond(outcome) => {
+                self.goes_out(scene, at, &outcome);
+                self.work_on(scene, at, outcome);
                 self.running.remove(at);
             }
         }
@@ -289,36 +294,36 @@ impl World {
         }
     }
 
-    fn goes_out(&mut self, scene: &Scene, at: usize, answered: &WriteOutcome) {
-        if self.running[at].answered {
+    fn goes_out(&mut self, scene: &Scene, at: usize, outcome: &WriteOutcome) {
+        if self.running[at].outcome {
             return;
         }
-        self.running[at].answered = true;
-        scene.reached.note(match &answered.response {
-            CallerResponse::Own => Event::OwnAnswer,
-            CallerResponse::NotStored => Event::NotStoredAnswer,
-            CallerResponse::Replay(_) => Event::ReplayAnswer,
-            CallerResponse::Duplicate => Event::DuplicateAnswer,
-            CallerResponse::Rejected(Rejection::OfBusinessKey { .. }) => Event::RejectedNumber,
+        self.running[at].outcome = true;
+        scene.reached.note(match &outcome.response {
+            CallerResponse::Own => Event::OwnResponse,
+            CallerResponse::NotStored => Event::NotStoredResponse,
+            CallerResponse::Replay(_) => Event::ReplayResponse,
+            CallerResponse::Duplicate => Event::DuplicateResponse,
+            CallerResponse::Rejected(Rejection::OfBusinessKey { .. }) => Event::RejectedBusinessKey,
             CallerResponse::Rejected(Rejection::StoreUnavailable) => Event::StoreDown,
             CallerResponse::Rejected(Rejection::TooLateToDispatch) => Event::TooLate,
             CallerResponse::Rejected(_) => Event::Rejected,
         });
         let running = &self.running[at];
         let (to, own) = (running.to, running.own.clone());
-        self.witness_answer(scene, at, &answered.response, own.as_ref());
+        self.witness_response(scene, at, &outcome.response, own.as_ref());
         if let Some(to) = to {
-            let said = Said::of(answered, own.as_ref());
-            self.net.push(Message::Answer { to, said });
+            let seen = SeenResponse::of(outcome, own.as_ref());
+            self.net.push(Message::Response { to, seen });
         }
-        if let Some(heard) = &mut self.heard {
-            heard.push(answered.response.clone());
+        if let Some(responses) = &mut self.responses {
+            responses.push(outcome.response.clone());
         }
     }
 
-    /// What is left to do when the answer is out.
-    fn work_on(&mut self, scene: &Scene, at: usize, answered: WriteOutcome) {
-        for follow_up in answered.follow_ups {
+    /// What is left to do when the response is out.
+    fn work_on(&mut self, scene: &Scene, at: usize, outcome: WriteOutcome) {
+        for follow_up in outcome.follow_ups {
             match follow_up {
                 FollowUp::Fail(of, cause) => {
                     self.call(at, of, What::Fail(cause));
@@ -331,7 +336,7 @@ impl World {
                     let now = self.time_at(Clock::Gateway(running.asked.gateway));
                     let fingerprint = running.asked.fingerprints().signing();
                     let shelf = running.first;
-                    let Some(status) = answered.status.as_ref().filter(|_| scene.config.replica)
+                    let Some(status) = outcome.status.as_ref().filter(|_| scene.config.replica)
                     else {
                         continue;
                     };
@@ -362,7 +367,7 @@ impl World {
                     {
                         self.readings(scene, at, false, actions);
                     }
-                    if self.left.lates > 0 || !self.is_answered_for(running) {
+                    if self.left.lates > 0 || !self.has_response_for(running) {
                         actions.push(Action::GiveUp(at));
                     }
                 }
@@ -374,18 +379,18 @@ impl World {
     }
 
     /// Whether something is under way that a write waits for.
-    pub(super) fn is_answered_for(&self, running: &Running) -> bool {
+    pub(super) fn has_response_for(&self, running: &Running) -> bool {
         self.net.iter().any(|message| message.is_of(running.number, running.step))
     }
 
     pub(super) fn give_up(&mut self, scene: &Scene, at: u8) {
         let running = &self.running[usize::from(at)];
-        let may_still_arrive = self.is_answered_for(running);
+        let may_still_arrive = self.has_response_for(running);
         if may_still_arrive {
             self.left.lates -= 1;
             scene.reached.note(Event::GivenUp);
         }
-        let told = match &running.doing {
+        let event = match &running.doing {
             FlowAction::Begin(_) => silence(&What::Begin),
             FlowAction::PeekBusinessKey => silence(&What::Peek),
             FlowAction::CallOrigin(_) if may_still_arrive => {
@@ -400,7 +405,7 @@ impl World {
         self.net.retain(|message| {
             !(matches!(message, Message::Reply { .. }) && message.is_of(number, step))
         });
-        self.tell(scene, number, told);
+        self.on_event(scene, number, event);
     }
 
     pub(super) fn crash(&mut self, scene: &Scene, at: u8) {
@@ -414,11 +419,11 @@ impl World {
     }
 }
 
-fn write(scene: &Scene, asked: &Asked, number: Option<u8>) -> Write {
+fn write(scene: &Scene, asked: &Asked, business_key: Option<u8>) -> Write {
     let policy = scene.config.gateways[usize::from(asked.gateway)].policy;
     Write {
         identity: asked.identity,
-        business_key: number.map(|of| requests::number(of).clone()),
+        business_key: business_key.map(|of| requests::business_key(of).clone()),
         lease: policy.lease,
         unreachable: FailCause::ConnectionLost,
         unknown_outcome: policy.unknown_outcome,

@@ -1,7 +1,7 @@
 //! What is under way: it may be lost, late, doubled, and overtaken by what was sent after it.
 
 use super::object::{Call, What};
-use super::page::{Said, To};
+use super::page::{SeenResponse, To};
 use super::requests::Asked;
 use super::{Action, World};
 use crate::config::{Config, Fate, Recognises, Scene};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub(super) enum Message {
     /// A page's request.
     Request {
-        /// Who waits for its answer.
+        /// Who waits for its response.
         to: To,
         /// Its key.
         key: IdempotencyKey,
@@ -46,7 +46,7 @@ pub(super) enum Message {
         /// Of which step.
         step: u8,
         /// What came of it.
-        told: FlowEvent,
+        event: FlowEvent,
     },
     /// A request to the origin.
     ToOrigin {
@@ -56,10 +56,10 @@ pub(super) enum Message {
         step: u8,
         /// What is in it.
         asked: Asked,
-        /// The record of its key, or what stands first.
+        /// The record of its key, or the first record.
         first: u8,
-        /// The record of its number beside it.
-        number: Option<u8>,
+        /// The record of its business key beside it.
+        business_key: Option<u8>,
     },
     /// A copy on its way to the replica.
     Copy {
@@ -68,14 +68,14 @@ pub(super) enum Message {
         /// The copy.
         copy: Arc<Record>,
     },
-    /// An answer on its way to a page.
-    Answer {
+    /// A response on its way to a page.
+    Response {
         /// Who waits for it.
         to: To,
         /// What it says.
-        said: Said,
+        seen: SeenResponse,
     },
-    /// The answer to a key call.
+    /// The response to a key call.
     KeyReply {
         /// Which tab.
         tab: u8,
@@ -96,7 +96,7 @@ impl Message {
             Self::Reply { running, step, .. } => (3, *running, *step, 0),
             Self::ToOrigin { running, step, .. } => (4, *running, *step, 0),
             Self::Copy { shelf, .. } => (5, *shelf, 0, 0),
-            Self::Answer { to, .. } => (6, to.tab, to.life, to.key * 16 + to.attempt),
+            Self::Response { to, .. } => (6, to.tab, to.life, to.key * 16 + to.attempt),
             Self::KeyReply { tab, life, .. } => (7, *tab, *life, 0),
         }
     }
@@ -183,21 +183,21 @@ impl World {
                 if !self.awaits(call.running, call.step) && !call.is_unasked() {
                     scene.reached.note(Event::ArrivedLate);
                 }
-                let told = self.at_object(scene, &call);
+                let event = self.at_object(scene, &call);
                 let (running, step) = (call.running, call.step);
-                if let Some(told) = told.filter(|_| self.awaits(running, step)) {
-                    self.net.push(Message::Reply { running, step, told });
+                if let Some(event) = event.filter(|_| self.awaits(running, step)) {
+                    self.net.push(Message::Reply { running, step, event });
                 }
             }
-            Message::Reply { running, step, told } => {
+            Message::Reply { running, step, event } => {
                 if self.awaits(running, step) {
-                    self.tell(scene, running, told);
+                    self.on_event(scene, running, event);
                 }
             }
-            Message::ToOrigin { running, step, asked, first, number } => {
-                let told = self.at_origin(scene, running, &asked, (first, number), fate);
+            Message::ToOrigin { running, step, asked, first, business_key } => {
+                let event = self.at_origin(scene, running, &asked, (first, business_key), fate);
                 if self.awaits(running, step) {
-                    self.net.push(Message::Reply { running, step, told });
+                    self.net.push(Message::Reply { running, step, event });
                 }
             }
             Message::Copy { shelf, copy } => {
@@ -207,7 +207,7 @@ impl World {
                     copies.push(copy);
                 }
             }
-            Message::Answer { to, said } => self.attempt_ended(scene, to, &said),
+            Message::Response { to, seen } => self.attempt_ended(scene, to, &seen),
             Message::KeyReply { tab, life, report } => self.report(scene, tab, life, report),
         }
     }

@@ -19,7 +19,7 @@ pub(super) struct Shelf {
     pub(super) name: ScopedKey,
     pub(super) record: Option<Arc<Record>>,
     pub(super) last_seen: UnixMillis,
-    /// Whether it is a number's or an event's, which are never forgotten.
+    /// Whether it is the record of a business key or of an event, which are never forgotten.
     pub(super) for_good: bool,
     /// Every copy that was ever written: a stale place may still have any of them.
     pub(super) copies: Vec<Arc<Record>>,
@@ -119,7 +119,7 @@ impl World {
             }
             What::Complete(response) => {
                 let step = rules.complete(record, token, response.clone(), now);
-                let change = Change::ByAttempt(call.running, token, Brought::Answer(response));
+                let change = Change::ByAttempt(call.running, token, Brought::Response(response));
                 self.change(scene, call.shelf, step.next, change, now);
                 Some(ended(scene, step.decision, step.status))
             }
@@ -142,7 +142,7 @@ impl World {
         }
     }
 
-    /// A caller, or a page, gives a key up: how it stands then.
+    /// A caller, or a page, gives a key up: its status after that.
     pub(super) fn void_key(
         &mut self,
         scene: &Scene,
@@ -159,7 +159,7 @@ impl World {
         step.status
     }
 
-    /// How a key stands.
+    /// The status of a key.
     pub(super) fn inspect(&mut self, scene: &Scene, shelf: u8) -> Option<KeyStatus> {
         let now = self.object_time(scene, shelf);
         self.record(shelf).and_then(|record| record.status(now))
@@ -264,7 +264,7 @@ fn ended(scene: &Scene, completion: Completion, status: Option<KeyStatus>) -> Fl
     scene.reached.note(match &completion {
         Completion::Recorded => Event::Recorded,
         Completion::RecordGone => Event::RecordGone,
-        Completion::LeaseLost(stands) if matches!(**stands, Decision::Replay(_)) => {
+        Completion::LeaseLost(decision) if matches!(**decision, Decision::Replay(_)) => {
             Event::LeaseLostReplay
         }
         Completion::LeaseLost(_) => Event::LeaseLost,
@@ -286,7 +286,7 @@ fn decided(decision: &Decision) -> Event {
     }
 }
 
-/// What a call is told that nobody answers.
+/// The event of a call that gets no reply.
 pub(super) fn silence(what: &What) -> FlowEvent {
     match what {
         What::Begin | What::Renew => FlowEvent::Begun(Err(Rejection::StoreUnavailable)),

@@ -43,7 +43,9 @@ impl World {
     pub(super) fn may_execute(&self, shelf: u8) -> bool {
         let runs = self.running.iter().any(|r| r.is_of(shelf) && r.may_execute());
         let travels = self.net.iter().any(|message| match message {
-            Message::ToOrigin { first, number, .. } => *first == shelf || *number == Some(shelf),
+            Message::ToOrigin { first, business_key, .. } => {
+                *first == shelf || *business_key == Some(shelf)
+            }
             _ => false,
         });
         runs || travels

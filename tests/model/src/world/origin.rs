@@ -1,6 +1,6 @@
 //! The origin: it executes, may fail before or after, and may recognise what it has done before.
 
-use super::requests::{self, Asked, answer};
+use super::requests::{self, Asked, response};
 use super::{Action, World};
 use crate::config::{Fate, Recognises, Scene};
 use crate::reached::Event;
@@ -11,7 +11,7 @@ use oncekey::write_flow::Event as FlowEvent;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Charge {
     pub(super) first: u8,
-    pub(super) number: Option<u8>,
+    pub(super) business_key: Option<u8>,
     pub(super) asked: Asked,
 }
 
@@ -21,21 +21,21 @@ impl World {
         scene: &Scene,
         running: u8,
         asked: &Asked,
-        (first, number): (u8, Option<u8>),
+        (first, business_key): (u8, Option<u8>),
         fate: Fate,
     ) -> FlowEvent {
         if fate != Fate::Done {
             self.left.fates -= 1;
         }
-        let refuses = |status| answer(asked, status, 0, running);
+        let refuses = |status| response(asked, status, 0, running);
         let response = match fate {
             Fate::Done => {
-                let made_by = self.execute(scene, asked, first, number);
-                answer(asked, 201, made_by, running)
+                let made_by = self.execute(scene, asked, first, business_key);
+                response(asked, 201, made_by, running)
             }
             Fate::ErrorAfter => {
                 scene.reached.note(Event::ErrorAfter);
-                self.execute(scene, asked, first, number);
+                self.execute(scene, asked, first, business_key);
                 refuses(500)
             }
             Fate::ErrorBefore => {
@@ -44,9 +44,9 @@ impl World {
             }
             Fate::Refused => {
                 scene.reached.note(Event::Refused);
-                // What was done is not refused: an origin that recognises a request knows its answer.
-                match self.recognised(scene, asked, first, number) {
-                    Some(made_by) => answer(asked, 201, made_by, running),
+                // What was done is not refused: an origin that recognises a request knows its response.
+                match self.recognised(scene, asked, first, business_key) {
+                    Some(made_by) => response(asked, 201, made_by, running),
                     None => {
                         self.witness_refusal(first);
                         refuses(402)
@@ -70,16 +70,16 @@ impl World {
     }
 
     /// Executes, unless it is recognised: which execution it is.
-    fn execute(&mut self, scene: &Scene, asked: &Asked, first: u8, number: Option<u8>) -> u8 {
-        if let Some(made_by) = self.recognised(scene, asked, first, number) {
+    fn execute(&mut self, scene: &Scene, asked: &Asked, first: u8, business_key: Option<u8>) -> u8 {
+        if let Some(made_by) = self.recognised(scene, asked, first, business_key) {
             scene.reached.note(Event::Deduplicated);
-            self.witness_execution(first, number, made_by);
+            self.witness_execution(first, business_key, made_by);
             return made_by;
         }
-        self.charges.push(Charge { first, number, asked: *asked });
-        self.witness_charge(scene, first, number);
+        self.charges.push(Charge { first, business_key, asked: *asked });
+        self.witness_charge(scene, first, business_key);
         let made_by = self.charges.len() as u8;
-        self.witness_execution(first, number, made_by);
+        self.witness_execution(first, business_key, made_by);
         made_by
     }
 
@@ -88,12 +88,14 @@ impl World {
         scene: &Scene,
         asked: &Asked,
         first: u8,
-        number: Option<u8>,
+        business_key: Option<u8>,
     ) -> Option<u8> {
         let known = |charge: &Charge| match scene.config.recognises {
             Recognises::Nothing => false,
-            Recognises::Number if number.is_some() => charge.number == number,
-            Recognises::Key | Recognises::Number => charge.first == first,
+            Recognises::BusinessKey if business_key.is_some() => {
+                charge.business_key == business_key
+            }
+            Recognises::Key | Recognises::BusinessKey => charge.first == first,
         };
         let at = self
             .charges
@@ -106,7 +108,7 @@ impl World {
     pub(super) fn found(&self, shelf: u8) -> Option<StoredResponse> {
         let made_by = self.executed(shelf)?;
         let asked = &self.charges[usize::from(made_by) - 1].asked;
-        Some(requests::answer(asked, 200, made_by, u8::MAX))
+        Some(requests::response(asked, 200, made_by, u8::MAX))
     }
 
     pub(super) fn look_up(&mut self, scene: &Scene, at: u8, finds: bool) {
@@ -122,7 +124,7 @@ impl World {
         let found = found.filter(|_| finds);
         let says = requests::looked_up(found.as_ref());
         let proved = scene.rules.is_proved_by(&says).then(|| found.unwrap_or(says));
-        self.tell(scene, number, FlowEvent::LookedUp(proved));
+        self.on_event(scene, number, FlowEvent::LookedUp(proved));
     }
 
     pub(super) fn by_operators(&self, scene: &Scene, actions: &mut Vec<Action>) {

@@ -3,9 +3,9 @@
 //! Nothing is locked between the tabs: one may start while the other is sending, as when a lease was taken over.
 
 mod judged;
-mod said;
+mod seen_response;
 
-pub(super) use said::Said;
+pub(super) use seen_response::SeenResponse;
 
 use super::gateway::Sent;
 use super::network::Message;
@@ -56,15 +56,15 @@ struct Tab {
 enum Does {
     #[default]
     Nothing,
-    /// It waits for the answer to this attempt with this key.
+    /// It waits for the response to this attempt with this key.
     Sends { key: u8, attempt: u8 },
     /// It waits before it sends or asks again.
     Waits,
-    /// It waits for the answer to a key call.
+    /// It waits for the response to a key call.
     Asks,
 }
 
-/// Who waits for an answer.
+/// Who waits for a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct To {
     pub(super) tab: u8,
@@ -163,7 +163,7 @@ impl World {
             let number = at as u8;
             match tab.does {
                 Does::Waits if browser.sends > 0 => actions.push(Action::GoOn(number)),
-                Does::Sends { .. } if self.left.lates > 0 || !self.tab_may_be_answered(number) => {
+                Does::Sends { .. } if self.left.lates > 0 || !self.tab_may_get_response(number) => {
                     actions.push(Action::TimeOut(number));
                 }
                 _ => {}
@@ -180,21 +180,21 @@ impl World {
         }
     }
 
-    /// Whether an answer that a tab waits for may still come.
-    pub(super) fn tab_may_be_answered(&self, tab: u8) -> bool {
+    /// Whether a response that a tab waits for may still come.
+    pub(super) fn tab_may_get_response(&self, tab: u8) -> bool {
         let its = self.browser.as_ref().map(|browser| &browser.tabs[usize::from(tab)]);
         match its {
             Some(&Tab { life, does: Does::Sends { key, attempt }, .. }) => {
-                self.may_answer(To { tab, life, key, attempt })
+                self.may_respond(To { tab, life, key, attempt })
             }
             _ => false,
         }
     }
 
-    /// Whether an answer may still come.
-    fn may_answer(&self, to: To) -> bool {
+    /// Whether a response may still come.
+    fn may_respond(&self, to: To) -> bool {
         let is_for = |message: &Message| match message {
-            Message::Request { to: its, .. } | Message::Answer { to: its, .. } => *its == to,
+            Message::Request { to: its, .. } | Message::Response { to: its, .. } => *its == to,
             _ => false,
         };
         self.net.iter().any(is_for) || self.running.iter().any(|running| running.to() == Some(to))
@@ -237,8 +237,8 @@ impl World {
             expects: "application/json".to_owned(),
         };
         let mut call = Call::new(goal, settings).under(CREDENTIALS[0].clone());
-        let moment = self.moment(tab);
-        let step = scene.rules.begin_call(&mut call, &moment);
+        let input = self.input(tab);
+        let step = scene.rules.begin_call(&mut call, &input);
         if let Some(browser) = &mut self.browser {
             let its = &mut browser.tabs[usize::from(tab)];
             (its.call, its.payload) = (Some(call), payload);
@@ -249,7 +249,7 @@ impl World {
         self.follow(scene, tab, step);
     }
 
-    fn moment(&mut self, tab: u8) -> CallInput {
+    fn input(&mut self, tab: u8) -> CallInput {
         let now = self.time_at(Clock::Page);
         let ticks = self.now.since(super::START);
         let browser = self.browser.as_mut().expect("there is a page");
@@ -353,15 +353,15 @@ impl World {
         gateway: u8,
     ) {
         let (to, tenant, key, content) = (Some(to), 0, Some(key), payload);
-        let (number, identity) = (None, Identity::Key);
-        self.set_out(scene, Sent { to, tenant, key, content, number, identity, gateway });
+        let (business_key, identity) = (None, Identity::Key);
+        self.set_out(scene, Sent { to, tenant, key, content, business_key, identity, gateway });
     }
 
     pub(super) fn gate(&mut self, scene: &Scene, message: u8, between: Between) {
         self.left.gates -= 1;
         scene.reached.note(Event::Gated);
         if let Message::Request { to, .. } = self.net.remove(usize::from(message)) {
-            self.net.push(Message::Answer { to, said: Said::of_somebody(between) });
+            self.net.push(Message::Response { to, seen: SeenResponse::of_somebody(between) });
         }
     }
 
@@ -394,56 +394,56 @@ impl World {
         })
     }
 
-    pub(super) fn attempt_ended(&mut self, scene: &Scene, to: To, said: &Said) {
+    pub(super) fn attempt_ended(&mut self, scene: &Scene, to: To, seen: &SeenResponse) {
         if !self.awaited(to) {
             return;
         }
         let shows = scene.config.page.as_ref().is_some_and(|page| page.proof);
-        let state = said.state.filter(|_| shows);
-        let answer = retry::ResponseSummary {
-            status: said.status,
+        let state = seen.state.filter(|_| shows);
+        let response = retry::ResponseSummary {
+            status: seen.status,
             content_type: Some("application/json"),
-            error_code: said.code,
+            error_code: seen.code,
             state,
-            replayed: (said.is_replay && shows).then_some("true"),
-            stored: (said.is_not_stored && shows).then_some("false"),
-            redirected: said.is_redirected,
+            replayed: (seen.is_replay && shows).then_some("true"),
+            stored: (seen.is_not_stored && shows).then_some("false"),
+            redirected: seen.is_redirected,
             ..retry::ResponseSummary::default()
         };
         let head = oncekey::client::intent::Hints { state, ..Default::default() };
-        self.told(scene, to.tab, |rules, call, moment| {
-            rules.attempt_ended(call, &AttemptResult::Response(&answer), &head, moment)
+        self.advance_call(scene, to.tab, |rules, call, input| {
+            rules.attempt_ended(call, &AttemptResult::Response(&response), &head, input)
         });
     }
 
     pub(super) fn time_out(&mut self, scene: &Scene, tab: u8) {
-        if self.tab_may_be_answered(tab) {
+        if self.tab_may_get_response(tab) {
             self.left.lates -= 1;
         }
         let head = oncekey::client::intent::Hints::default();
-        self.told(scene, tab, |rules, call, moment| {
-            rules.attempt_ended(call, &AttemptResult::TimedOut, &head, moment)
+        self.advance_call(scene, tab, |rules, call, input| {
+            rules.attempt_ended(call, &AttemptResult::TimedOut, &head, input)
         });
     }
 
     pub(super) fn report(&mut self, scene: &Scene, tab: u8, life: u8, report: Report) {
         let its = self.browser.as_ref().map(|browser| &browser.tabs[usize::from(tab)]);
         if its.is_some_and(|its| its.life == life && its.does == Does::Asks) {
-            self.told(scene, tab, |rules, call, moment| rules.report(call, report, moment));
+            self.advance_call(scene, tab, |rules, call, input| rules.report(call, report, input));
         }
     }
 
     pub(super) fn go_on(&mut self, scene: &Scene, tab: u8) {
-        self.told(scene, tab, |rules, call, moment| rules.waited(call, moment));
+        self.advance_call(scene, tab, |rules, call, input| rules.waited(call, input));
     }
 
-    fn told(
+    fn advance_call(
         &mut self,
         scene: &Scene,
         tab: u8,
         tell: impl FnOnce(crate::rules::Rules, &mut Call, &CallInput) -> Ordered,
     ) {
-        let moment = self.moment(tab);
+        let input = self.input(tab);
         let Some(browser) = &mut self.browser else { return };
         let its = &mut browser.tabs[usize::from(tab)];
         // What should have been stored is, before anything else is.
@@ -451,7 +451,7 @@ impl World {
             browser.store = Some(entry.encode());
         }
         if let Some(call) = &mut its.call {
-            let step = tell(scene.rules, call, &moment);
+            let step = tell(scene.rules, call, &input);
             self.follow(scene, tab, step);
         }
     }
@@ -483,7 +483,7 @@ fn ending(end: &End) -> Event {
         End::Unknown { .. } => Event::ClientUnknown,
         End::PayloadChanged { .. } => Event::ClientPayloadChanged,
         End::NotResolved => Event::ClientNotResolved,
-        End::ResponseGone { .. } => Event::ClientAnswerGone,
+        End::ResponseGone { .. } => Event::ClientResponseGone,
         End::Status(_) => Event::ClientFound,
     }
 }

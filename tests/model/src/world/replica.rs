@@ -15,16 +15,16 @@ impl World {
         let copies = self.shelves[usize::from(self.running[usize::from(at)].first)].copies.len();
         let newest = copies.checked_sub(1).map(|newest| newest as u8);
         if nothing && (newest.is_none() || self.left.stale_reads > 0) {
-            actions.push(Action::HearReplica { running: at, copy: None });
+            actions.push(Action::ReplicaReplies { running: at, copy: None });
         }
         for copy in 0..copies as u8 {
             if Some(copy) == newest || self.left.stale_reads > 0 {
-                actions.push(Action::HearReplica { running: at, copy: Some(copy) });
+                actions.push(Action::ReplicaReplies { running: at, copy: Some(copy) });
             }
         }
     }
 
-    pub(super) fn hear_replica(&mut self, scene: &Scene, at: u8, copy: Option<u8>) {
+    pub(super) fn replica_replies(&mut self, scene: &Scene, at: u8, copy: Option<u8>) {
         let running = &self.running[usize::from(at)];
         let shelf = &self.shelves[usize::from(running.first)];
         let is_stale = copy.map_or(0, |copy| usize::from(copy) + 1) < shelf.copies.len();
@@ -40,8 +40,8 @@ impl World {
             policy: &policy,
         };
         let now = self.time_at(Clock::Gateway(running.asked.gateway));
-        let heard = copy.map(|copy| (*shelf.copies[usize::from(copy)]).clone());
-        let step = heard.and_then(|copy| scene.rules.verify(copy, &attempt, now));
+        let read = copy.map(|copy| (*shelf.copies[usize::from(copy)]).clone());
+        let step = read.and_then(|copy| scene.rules.verify(copy, &attempt, now));
         scene.reached.note(match (&step, copy) {
             (Some(_), _) => Event::ReplicaGave,
             (None, Some(_)) => Event::CopyNotVerified,
@@ -54,11 +54,11 @@ impl World {
         self.left.stale_reads -= u8::from(is_stale && self.left.stale_reads > 0);
         match step {
             Some(step) => {
-                self.tell(scene, number, FlowEvent::Copied(Some((step.decision, step.status))));
+                self.on_event(scene, number, FlowEvent::Copied(Some((step.decision, step.status))));
             }
             // The object is still waited for.
             None if waits => {}
-            None => self.tell(scene, number, FlowEvent::Copied(None)),
+            None => self.on_event(scene, number, FlowEvent::Copied(None)),
         }
     }
 }

@@ -35,10 +35,11 @@ static FINGERPRINTS: LazyLock<Vec<[Fingerprints; 4]>> = LazyLock::new(|| {
 
 static OF_EVENTS: LazyLock<Fingerprints> = LazyLock::new(webhook::fingerprints);
 
-static NUMBERS: LazyLock<Vec<BusinessKey>> = LazyLock::new(|| {
+static BUSINESS_KEYS: LazyLock<Vec<BusinessKey>> = LazyLock::new(|| {
     let keys = BusinessKeys::parse("POST:/v1/orders:/out_trade_no").expect("a list");
-    let number = |value: u8| keys.with_value("POST", PATH, &value.to_string()).expect("a number");
-    (0..3).map(number).collect()
+    let business_key =
+        |value: u8| keys.with_value("POST", PATH, &value.to_string()).expect("a business key");
+    (0..3).map(business_key).collect()
 });
 
 static SCOPES: LazyLock<[Scope; 2]> =
@@ -80,12 +81,12 @@ pub(super) fn parts(body: &str) -> RequestParts<'_> {
     }
 }
 
-pub(super) fn number(number: u8) -> &'static BusinessKey {
-    &NUMBERS[usize::from(number)]
+pub(super) fn business_key(of: u8) -> &'static BusinessKey {
+    &BUSINESS_KEYS[usize::from(of)]
 }
 
-pub(super) fn number_name(scope: &Scope, of: u8) -> oncekey::ScopedKey {
-    oncekey::ScopedKey::of_business_key(scope, number(of))
+pub(super) fn business_key_name(scope: &Scope, of: u8) -> oncekey::ScopedKey {
+    oncekey::ScopedKey::of_business_key(scope, business_key(of))
 }
 
 /// The key with this number.
@@ -105,8 +106,8 @@ pub(super) const fn token(running: u8, of: Target) -> Token {
 /// The request id of what a look-up finds.
 pub(super) const FOUND: &str = "r255";
 
-/// An answer of the origin. Its body tells whose request it was made for, and which execution made it.
-pub(super) fn answer(asked: &Asked, status: u16, made_by: u8, request: u8) -> StoredResponse {
+/// A response of the origin. Its body tells whose request it was made for, and which execution made it.
+pub(super) fn response(asked: &Asked, status: u16, made_by: u8, request: u8) -> StoredResponse {
     let id = format!("r{request}");
     if asked.identity == Identity::Event {
         return StoredResponse::without_body(status, [], &id);
@@ -126,12 +127,12 @@ pub(super) fn looked_up(found: Option<&StoredResponse>) -> StoredResponse {
     StoredResponse::keep(200, headers, body, FOUND, 1000).0
 }
 
-/// How the body of an answer to this request begins.
+/// How the body of a response to this request begins.
 pub(super) fn made_for(asked: &Asked) -> String {
     format!("t{}c{}", asked.tenant, asked.content)
 }
 
-/// Whether two answers are the same to whoever sees them.
+/// Whether two responses are the same to whoever sees them.
 pub(super) fn is_same(one: &StoredResponse, other: &StoredResponse) -> bool {
     one.status == other.status
         && one.headers == other.headers

@@ -1,4 +1,4 @@
-//! At rest: nothing is under way any more. Then nothing may be stuck, and who asks is answered.
+//! At rest: nothing is under way any more. Then nothing may be stuck, and every caller gets a response.
 //!
 //! Every action uses something up that is bounded: a message, a step of a write, an ask, a fault, a tick. So the
 //! worlds of a bounded configuration form a finite graph without a cycle, and every run without faults, in whatever
@@ -20,9 +20,9 @@ impl World {
     pub fn is_quiet(&self, action: Action) -> bool {
         match action {
             Action::Deliver { fate, .. } => fate == Fate::Done,
-            Action::GiveUp(at) => !self.is_answered_for(&self.running[usize::from(at)]),
-            Action::TimeOut(tab) => !self.tab_may_be_answered(tab),
-            Action::HearReplica { running, .. } => !self.waits_for_object(running),
+            Action::GiveUp(at) => !self.has_response_for(&self.running[usize::from(at)]),
+            Action::TimeOut(tab) => !self.tab_may_get_response(tab),
+            Action::ReplicaReplies { running, .. } => !self.waits_for_object(running),
             Action::LookUp { finds, .. } => finds,
             Action::GoOn(_) | Action::StoreLate(_) => true,
             _ => false,
@@ -75,9 +75,9 @@ impl World {
         (world, stuck)
     }
 
-    /// A caller asks until it is answered.
+    /// A caller asks until it gets a final response.
     fn asks_on(&mut self, scene: &Scene, caller: u8) -> Option<String> {
-        let is_settled = |answer: &CallerResponse| match answer {
+        let is_settled = |response: &CallerResponse| match response {
             CallerResponse::Own
             | CallerResponse::NotStored
             | CallerResponse::Replay(_)
@@ -85,33 +85,35 @@ impl World {
             CallerResponse::Rejected(rejection) => is_last_word(rejection),
         };
         for _ in 0..4 {
-            let answer = self.asks_once(scene, caller);
-            match answer {
-                Some(answer) if is_settled(&answer) => return None,
+            let response = self.asks_once(scene, caller);
+            match response {
+                Some(response) if is_settled(&response) => return None,
                 Some(CallerResponse::Rejected(rejection)) if is_unknown(&rejection) => {
                     return self.is_settled_by_operator(scene, caller);
                 }
                 Some(_) => self.go_forward(scene, Tick::Lease),
-                None => return Some(format!("caller {caller} gets no answer")),
+                None => return Some(format!("caller {caller} gets no response")),
             }
         }
-        Some(format!("caller {caller} asks on and on, and is told to come again"))
+        Some(format!("caller {caller} asks on and on, and must retry each time"))
     }
 
-    /// What is held says so; an operator finds out, and then there is an answer.
+    /// A caller of a record on hold gets an unknown outcome, and after an operator has settled it, a response.
     fn is_settled_by_operator(&mut self, scene: &Scene, caller: u8) -> Option<String> {
         scene.reached.note(Event::SettledAtRest);
         let identity = scene.config.callers[usize::from(caller)].identity;
         if !self.settle_all(scene) && identity != Identity::Event {
-            return Some(format!("caller {caller} is told unknown, and nothing can be settled"));
+            return Some(format!(
+                "caller {caller} gets an unknown outcome, and nothing can be settled"
+            ));
         }
-        let answer = self.asks_once(scene, caller);
-        match answer {
+        let response = self.asks_once(scene, caller);
+        match response {
             Some(CallerResponse::Rejected(rejection)) if is_unknown(&rejection) => {
-                Some(format!("caller {caller} is told unknown of what is settled"))
+                Some(format!("caller {caller} gets an unknown outcome after it was settled"))
             }
             Some(_) => None,
-            None => Some(format!("caller {caller} gets no answer after it is settled")),
+            None => Some(format!("caller {caller} gets no response after it is settled")),
         }
     }
 
@@ -127,11 +129,11 @@ impl World {
     }
 
     fn asks_once(&mut self, scene: &Scene, caller: u8) -> Option<CallerResponse> {
-        self.heard = Some(Vec::new());
+        self.responses = Some(Vec::new());
         self.asked[usize::from(caller)] = 0;
         self.ask(scene, caller, 0);
         self.runs(scene);
-        self.heard.take().unwrap_or_default().pop()
+        self.responses.take().unwrap_or_default().pop()
     }
 
     /// All that is under way goes on to its end.
@@ -145,7 +147,7 @@ impl World {
             let wanted = actions.iter().copied().find(|action| match action {
                 Action::Deliver { gateway, fate, .. } => *gateway == 0 && *fate == Fate::Done,
                 Action::GiveUp(_) | Action::LookUp { .. } | Action::GoOn(_) => true,
-                Action::HearReplica { running, .. } => !self.waits_for_object(*running),
+                Action::ReplicaReplies { running, .. } => !self.waits_for_object(*running),
                 Action::StoreLate(_) | Action::TimeOut(_) => true,
                 _ => false,
             });

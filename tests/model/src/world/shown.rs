@@ -14,8 +14,8 @@ impl World {
             Action::Ask { caller, gateway } => {
                 let c = &scene.config.callers[usize::from(caller)];
                 format!(
-                    "caller {caller} (tenant {}, key {:?}, number {:?}, content {}) asks gateway {gateway}",
-                    c.tenant, c.key, c.number, c.content
+                    "caller {caller} (tenant {}, key {:?}, business key {:?}, content {}) asks gateway {gateway}",
+                    c.tenant, c.key, c.business_key, c.content
                 )
             }
             Action::Deliver { message, gateway, fate } => match self.message(message) {
@@ -29,13 +29,13 @@ impl World {
                 None => "nothing arrives".to_owned(),
             },
             Action::Gate(message, between) => {
-                format!("somebody before the gateway answers {}: {between:?}", self.shown(message))
+                format!("an intermediary responds to {}: {between:?}", self.shown(message))
             }
             Action::Lose(message) => format!("lost: {}", self.shown(message)),
             Action::Double(message) => format!("doubled: {}", self.shown(message)),
             Action::GiveUp(at) => format!("{} waits no longer", self.write(at)),
-            Action::HearReplica { running, copy } => {
-                format!("{} hears from the replica: copy {copy:?}", self.write(running))
+            Action::ReplicaReplies { running, copy } => {
+                format!("{} gets from the replica: copy {copy:?}", self.write(running))
             }
             Action::LookUp { running, finds } => {
                 format!(
@@ -64,13 +64,13 @@ impl World {
             },
             Action::GoOn(tab) => format!("tab {tab} has waited"),
             Action::StoreLate(tab) => format!("tab {tab} stores, late"),
-            Action::TimeOut(tab) => format!("tab {tab} has no answer in time"),
+            Action::TimeOut(tab) => format!("tab {tab} gets no response in time"),
             Action::Reload(tab) => format!("tab {tab} is reloaded"),
             Action::GiveUpIntent(tab) => format!("tab {tab} gives the intent up"),
         }
     }
 
-    /// What stands in each record, in the storage, and what each write waits for.
+    /// What each record contains, in the storage, and what each write waits for.
     pub fn records(&self, scene: &Scene) -> Vec<String> {
         let mut lines = Vec::new();
         for (at, shelf) in self.shelves.iter().enumerate() {
@@ -123,23 +123,23 @@ fn show(message: &Message) -> String {
             };
             format!("write {} at record {}: {what}", call.running, call.shelf)
         }
-        Message::Reply { running, told, .. } => {
-            format!("write {running} is told {}", show_told(told))
+        Message::Reply { running, event, .. } => {
+            format!("write {running} gets {}", show_event(event))
         }
         Message::ToOrigin { running, .. } => format!("write {running}'s request"),
         Message::Copy { shelf, .. } => format!("a copy of record {shelf} at the replica"),
-        Message::Answer { to, said } => {
-            format!("tab {}'s answer to attempt {}: {said:?}", to.tab, to.attempt)
+        Message::Response { to, seen } => {
+            format!("tab {}'s response to attempt {}: {seen:?}", to.tab, to.attempt)
         }
-        Message::KeyReply { tab, report, .. } => format!("tab {tab} is told {report:?}"),
+        Message::KeyReply { tab, report, .. } => format!("tab {tab} gets {report:?}"),
     }
 }
 
-fn show_told(told: &FlowEvent) -> String {
-    match told {
+fn show_event(event: &FlowEvent) -> String {
+    match event {
         FlowEvent::Begun(Ok((decision, _))) => format!("{decision:?}"),
         FlowEvent::Ended(Some((completion, _))) => format!("{completion:?}"),
-        told => format!("{told:?}"),
+        event => format!("{event:?}"),
     }
 }
 

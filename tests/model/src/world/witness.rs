@@ -22,12 +22,12 @@ pub(super) struct Witness {
     belongs_to: Option<(u8, u8)>,
     /// From when on it may be as if it had never been.
     forgotten_from: Option<UnixMillis>,
-    /// Its kept answers, one after the other.
-    answers: Vec<Kept>,
+    /// Its kept responses, one after the other.
+    responses: Vec<Kept>,
     /// How often something was executed under it, and which execution came first.
     charges: u8,
     executed: Option<u8>,
-    /// Of a number: the first success that anybody saw, and until when everybody sees the same.
+    /// Of a business key: the first success that a caller saw, and until when every caller sees the same success.
     seen: Option<(StoredResponse, UnixMillis)>,
     /// The origin itself has refused it for good.
     is_refused: bool,
@@ -37,7 +37,7 @@ pub(super) struct Witness {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Attempt {
     running: u8,
-    /// It was told to execute.
+    /// A record returned `Execute` to it.
     is_granted: bool,
     /// Its request left for the origin.
     is_dispatched: bool,
@@ -49,7 +49,7 @@ struct Attempt {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Kept {
-    answer: StoredResponse,
+    response: StoredResponse,
     /// `None`: for good.
     until: Option<UnixMillis>,
     /// Until when its content is kept.
@@ -66,20 +66,20 @@ pub(super) enum Change<'a> {
 }
 
 pub(super) enum Brought<'a> {
-    Answer(&'a StoredResponse),
+    Response(&'a StoredResponse),
     Failure(FailCause),
     Renewal,
 }
 
 impl Brought<'_> {
     fn is_success(&self) -> bool {
-        matches!(self, Self::Answer(response) if response.is_success())
+        matches!(self, Self::Response(response) if response.is_success())
     }
 
     /// Whether it says that nothing was executed.
     fn clears(&self, policy: &Policy) -> bool {
         match self {
-            Self::Answer(response) => matches!(
+            Self::Response(response) => matches!(
                 policy.class_of(response.status),
                 ResponseClass::NotExecuted | ResponseClass::RepeatElsewhere
             ),
@@ -137,8 +137,8 @@ impl World {
 impl Witness {
     /// It is as if it had never been.
     fn forget(&mut self) {
-        let answers = core::mem::take(&mut self.answers);
-        *self = Self { answers, ..Self::default() };
+        let responses = core::mem::take(&mut self.responses);
+        *self = Self { responses, ..Self::default() };
     }
 
     fn attempt(&mut self, running: u8) -> &mut Attempt {
@@ -181,7 +181,7 @@ impl Witness {
         }
     }
 
-    /// A first answer may be kept, and another one when that has expired.
+    /// A first response may be kept, and another one when that has expired.
     fn takes(
         &mut self,
         before: Option<&Record>,
@@ -189,20 +189,20 @@ impl Witness {
         for_good: bool,
         now: UnixMillis,
     ) -> Option<Property> {
-        let answer = |record: Option<&Record>| match record.map(|record| &record.state) {
+        let response = |record: Option<&Record>| match record.map(|record| &record.state) {
             Some(State::Completed { response, .. }) => Some(response.clone()),
             _ => None,
         };
-        let kept = answer(after)?;
-        if answer(before).is_some() {
+        let kept = response(after)?;
+        if response(before).is_some() {
             return None;
         }
         let has_expired = |last: &Kept| last.until.is_some_and(|until| until <= now);
-        let is_first = self.answers.last().is_none_or(has_expired);
+        let is_first = self.responses.last().is_none_or(has_expired);
         let content_until = after.and_then(Record::expires_at);
         let until = content_until.filter(|_| !for_good);
-        self.answers.push(Kept { answer: kept, until, content_until });
-        (!is_first).then_some(Property::OneAnswer)
+        self.responses.push(Kept { response: kept, until, content_until });
+        (!is_first).then_some(Property::OneResponse)
     }
 
     /// Who need not be waited for any more.
@@ -231,8 +231,8 @@ impl Witness {
             return;
         };
         let goes_on = matches!(after.map(|r| &r.state), Some(State::InFlight { token: owner, .. }) if owner == token);
-        let has_answer = matches!(after.map(|r| &r.state), Some(State::Completed { .. }));
-        if !goes_on && (*lease_until <= now || has_answer) {
+        let has_response = matches!(after.map(|r| &r.state), Some(State::Completed { .. }));
+        if !goes_on && (*lease_until <= now || has_response) {
             for attempt in &mut self.attempts {
                 let is_owner = [Target::First, Target::BusinessKey]
                     .map(|of| requests::token(attempt.running, of))
@@ -242,7 +242,7 @@ impl Witness {
         }
     }
 
-    /// What is to be remembered of what stands now, and for how long.
+    /// What is to be remembered of the current state, and for how long.
     fn remember(
         &mut self,
         before: Option<&Record>,
@@ -254,7 +254,7 @@ impl Witness {
             // What is to be repeated elsewhere leaves nothing. The sweep takes what may be forgotten.
             let leaves_nothing = matches!(
                 change,
-                Change::ByAttempt(_, _, Brought::Answer(response))
+                Change::ByAttempt(_, _, Brought::Response(response))
                     if ResponseClass::of_status(response.status) == ResponseClass::RepeatElsewhere
             );
             if leaves_nothing && before.is_some_and(|record| !record.maybe_executed) {
@@ -316,9 +316,9 @@ fn stale_changes(
     if matches!(state, Some(State::InFlight { token: owner, .. }) if owner == token) {
         return None;
     }
-    let has_answer = matches!(state, Some(State::Completed { .. } | State::Voided { .. }) | None);
+    let has_response = matches!(state, Some(State::Completed { .. } | State::Voided { .. }) | None);
     let adds = matches!(after.map(|record| &record.state), Some(State::Completed { .. }));
-    let is_first_success = !has_answer && brought.is_success() && adds;
+    let is_first_success = !has_response && brought.is_success() && adds;
     if is_first_success {
         scene.reached.note(Event::LateSuccess);
     }

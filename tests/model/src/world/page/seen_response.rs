@@ -1,12 +1,12 @@
-//! What of an answer a page gets.
+//! The parts of a response that a page sees.
 
 use crate::config::Between;
 use oncekey::write_flow::{CallerResponse, WriteOutcome};
 use oncekey::{Dialect, KeyState, StoredResponse};
 
-/// What of an answer counts.
+/// The parts of a response that count.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(in crate::world) struct Said {
+pub(in crate::world) struct SeenResponse {
     pub(super) status: u16,
     pub(super) code: Option<&'static str>,
     /// `Idempotency-State`; none from somebody who is no gateway.
@@ -16,9 +16,9 @@ pub(in crate::world) struct Said {
     pub(super) is_redirected: bool,
 }
 
-impl Said {
-    pub(in crate::world) fn of(answered: &WriteOutcome, own: Option<&StoredResponse>) -> Self {
-        let state = match (&answered.status, &answered.response) {
+impl SeenResponse {
+    pub(in crate::world) fn of(outcome: &WriteOutcome, own: Option<&StoredResponse>) -> Self {
+        let state = match (&outcome.status, &outcome.response) {
             (Some(status), _) => status.state.as_str(),
             (None, CallerResponse::Rejected(rejection)) => rejection.state_without_record(),
             (None, _) => KeyState::NOTHING_KNOWN,
@@ -32,7 +32,7 @@ impl Said {
             is_not_stored,
             is_redirected: false,
         };
-        match &answered.response {
+        match &outcome.response {
             CallerResponse::Own => of(own.map_or(500, |own| own.status), false, false),
             CallerResponse::NotStored => of(own.map_or(500, |own| own.status), false, true),
             CallerResponse::Replay(response) => of(response.status, true, false),

@@ -60,10 +60,10 @@ impl World {
     pub(in crate::world) fn witness_execution(
         &mut self,
         first: u8,
-        number: Option<u8>,
+        business_key: Option<u8>,
         made_by: u8,
     ) {
-        for shelf in [Some(first), number].into_iter().flatten() {
+        for shelf in [Some(first), business_key].into_iter().flatten() {
             self.shelves[usize::from(shelf)].witness.executed.get_or_insert(made_by);
         }
     }
@@ -78,10 +78,10 @@ impl World {
         &mut self,
         scene: &Scene,
         first: u8,
-        number: Option<u8>,
+        business_key: Option<u8>,
     ) {
-        let number = number.filter(|number| *number != first);
-        for shelf in [Some(first), number].into_iter().flatten() {
+        let business_key = business_key.filter(|business_key| *business_key != first);
+        for shelf in [Some(first), business_key].into_iter().flatten() {
             let witness = &mut self.shelves[usize::from(shelf)].witness;
             witness.charges += 1;
             let (charges, is_voided) = (witness.charges, witness.is_voided);
@@ -97,12 +97,12 @@ impl World {
         }
     }
 
-    /// An answer goes out.
-    pub(in crate::world) fn witness_answer(
+    /// A response goes out.
+    pub(in crate::world) fn witness_response(
         &mut self,
         scene: &Scene,
         at: usize,
-        answer: &CallerResponse,
+        response: &CallerResponse,
         own: Option<&StoredResponse>,
     ) {
         let running = &self.running[at];
@@ -112,7 +112,7 @@ impl World {
             Identity::BusinessKey => policy.of_business_keys(),
             Identity::Event => policy.of_events(),
         };
-        let kept = match answer {
+        let kept = match response {
             CallerResponse::Replay(response) => Some(response),
             CallerResponse::Own => {
                 own.filter(|own| policy.class_of(own.status) == ResponseClass::Final)
@@ -123,26 +123,28 @@ impl World {
         };
         let Some(kept) = kept else { return };
         let (since, asked) = (running.since, running.asked);
-        let number = match asked.identity {
+        let business_key = match asked.identity {
             Identity::BusinessKey => Some(running.first),
             _ => running.beside,
         };
         let is_known = [Some(running.first), running.beside].into_iter().flatten().any(|shelf| {
-            let answers = &self.shelves[usize::from(shelf)].witness.answers;
+            let responses = &self.shelves[usize::from(shelf)].witness.responses;
             let counts = |known: &&Kept| known.until.is_none_or(|until| since < until);
-            answers.iter().filter(counts).any(|known| is_same(&known.answer, kept))
+            responses.iter().filter(counts).any(|known| is_same(&known.response, kept))
         });
-        // What a look-up has found, and could not be stored, is no kept answer.
+        // What a look-up has found, and could not be stored, is no kept response.
         let is_found = running.found.as_ref().is_some_and(|found| is_same(found, kept));
         if !is_known && !is_found {
-            self.breaks(Property::OneAnswer);
+            self.breaks(Property::OneResponse);
         }
-        if let Some(number) = number.filter(|_| kept.is_success() && kept.request_id != FOUND) {
-            let seen = &mut self.shelves[usize::from(number)].witness.seen;
+        if let Some(business_key) =
+            business_key.filter(|_| kept.is_success() && kept.request_id != FOUND)
+        {
+            let seen = &mut self.shelves[usize::from(business_key)].witness.seen;
             let (first, until) =
                 seen.get_or_insert_with(|| (kept.clone(), since.plus(policy.retention)));
             if since < *until && !is_same(first, kept) {
-                self.breaks(Property::OneAnswer);
+                self.breaks(Property::OneResponse);
             }
         }
         let Some(body) = kept.body().filter(|body| !body.is_empty()) else { return };
@@ -153,7 +155,7 @@ impl World {
         }
     }
 
-    /// The replica gives an answer.
+    /// The replica gives a response.
     pub(in crate::world) fn witness_copy(
         &mut self,
         scene: &Scene,
@@ -167,9 +169,9 @@ impl World {
         let is_alive =
             |until: UnixMillis| !no_clock_was_set || now.plus(replica::HEAD_START) < until;
         let is_its = |known: &Kept| {
-            is_same(&known.answer, response) && known.content_until.is_some_and(is_alive)
+            is_same(&known.response, response) && known.content_until.is_some_and(is_alive)
         };
-        if !shelf.witness.answers.iter().any(is_its) {
+        if !shelf.witness.responses.iter().any(is_its) {
             self.breaks(Property::ReplicaIsFinal);
         }
     }
