@@ -1,4 +1,4 @@
-//! A [`Call`] as JavaScript drives it, with its storage, clock and random numbers.
+//! Exposes a [`Call`] to JavaScript, with its storage, clock and random numbers.
 
 use crate::convert::{Members, command, credential, range_error};
 use crate::host;
@@ -15,7 +15,7 @@ use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
 extern "C" {
-    /// A response: its status and headers, and what was found in its body.
+    /// A response: its status and headers, and the parts of its body that matter.
     pub type JsResponse;
     #[wasm_bindgen(method, getter)]
     fn status(this: &JsResponse) -> u16;
@@ -114,11 +114,11 @@ impl CallHandle {
         self.step(Call::waited)
     }
 
-    /// Continues after the caller's look-up. Throws a `RangeError` for a result that it may not
-    /// return.
+    /// Continues after the caller's look-up. Throws a `RangeError` if the result of the look-up is
+    /// wrong.
     #[wasm_bindgen(js_name = lookedUp)]
     pub fn looked_up(&mut self, state: &str, http_status: Option<f64>) -> Result<JsValue, JsValue> {
-        // A status that is no integer of 16 bits fits nothing.
+        // A status that is not a 16-bit integer is wrong for every state.
         let http_status = http_status.map(|status| status as u16);
         let Some(report) = Report::looked_up(state, http_status) else {
             return Err(range_error(
@@ -195,7 +195,7 @@ impl CallHandle {
         Self { call: self.call.under(credential), ..self }
     }
 
-    /// Read, decide, write: with nothing in between.
+    /// Reads the entry, lets the core decide, and writes the entry. Nothing runs in between.
     fn step(
         &mut self,
         step: impl FnOnce(&mut Call, &CallInput) -> CallStep,

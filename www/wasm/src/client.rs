@@ -13,7 +13,7 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 use wasm_bindgen::prelude::*;
 
-/// An entry is stored under this and the name of its intent.
+/// The start of the name that an entry is stored under. The name of its intent follows.
 const ENTRY: &str = "i:";
 
 /// How many names of the storage are checked, and how many entries are removed at most, after a
@@ -84,7 +84,8 @@ extern "C" {
 #[wasm_bindgen]
 pub struct Client {
     shared: Rc<Shared>,
-    /// Made when it is needed: a Worker has no random numbers before its first request.
+    /// The token of this page. It is made when it is needed, because a Worker has no random numbers
+    /// before its first request.
     tab: OnceCell<TabToken>,
 }
 
@@ -178,8 +179,8 @@ impl Client {
     }
 
     /// Returns settled intents that are older than the retention: all of them, or those among the
-    /// next few names of the storage. A call whose turn it is may [`remove`](Self::remove_over)
-    /// one.
+    /// next few names of the storage. [`remove_over`](Self::remove_over) removes them, each in its
+    /// own turn.
     pub fn over(&self, all: bool) -> Vec<String> {
         let count = (!all).then_some(LOOKED_AT);
         let Shared { store, settings, .. } = &*self.shared;

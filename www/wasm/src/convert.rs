@@ -1,4 +1,4 @@
-//! Values that cross the boundary.
+//! Converts values between Rust and JavaScript.
 
 use oncekey::canonical::JsonPointer;
 use oncekey::client::intent::{Cookies, Credential};
@@ -13,7 +13,7 @@ impl Members {
         Self(js_sys::Object::new())
     }
 
-    /// The object with this member.
+    /// Returns the object with this member.
     pub(crate) fn with(self, name: &str, value: JsValue) -> Self {
         // Setting a member of a fresh object does not fail.
         let _ = js_sys::Reflect::set(&self.0, &JsValue::from_str(name), &value);
@@ -37,7 +37,7 @@ impl Members {
     }
 }
 
-/// Begins a command for JavaScript.
+/// Returns a new command for JavaScript, without its members.
 pub(crate) fn command(name: &str) -> Members {
     Members::new().with_text("do", name)
 }
@@ -61,7 +61,7 @@ pub(crate) fn pointers(list: Option<js_sys::Array>) -> Result<Vec<JsonPointer>, 
     pointers.collect()
 }
 
-/// Returns the credential. `headers`: name, value, name, value …
+/// Returns the credential of a request. `headers` lists name, value, name, value …
 pub(crate) fn credential(cookies: Cookies, headers: &js_sys::Array) -> Credential {
     let texts: Vec<_> = headers.iter().map(|text| text.as_string().unwrap_or_default()).collect();
     let pairs = texts.chunks_exact(2).map(|pair| (pair[0].as_str(), pair[1].as_str()));

@@ -2,25 +2,26 @@
 //!
 //! # A submit
 //!
-//! Everything that locks is synchronous: after an `await` it would be too late for a double click.
+//! Locking is synchronous, because after an `await` a double click would already be sent.
 //!
 //! 1. A capturing listener on the form gets every submit before other handlers. It swallows the
 //!    submit, or locks the form.
 //! 2. The last listener of the form decides. If another handler has prevented the submit, the guard
 //!    cancels it, and nothing is sent. Otherwise the browser's own POST is prevented (`fetch`),
 //!    or gets the key in a hidden field (`navigate`).
-//! 3. After the event, in a task of its own: a handler further up (the root of a framework) may have
-//!    prevented it after all, which cancels it. Then the busy look is complete (before that it would
-//!    change what the form sends), and with `fetch` the callback is called.
+//! 3. A separate task runs after the event. A handler further up (the root of a framework) may have
+//!    prevented the event, which cancels the submit. Otherwise the form gets its full busy look (an
+//!    earlier change would affect the values that the form sends), and with `fetch` the callback is
+//!    called.
 //!
 //! # Which submits the guard gets
 //!
 //! | case | what happens |
 //! |---|---|
-//! | a handler stops the event before step 2 | step 2 is taken at that moment: no POST without a key. The values are those of then (`navigate`), or of step 3 (`fetch`) |
+//! | a handler stops the event before step 2 | step 2 runs at that moment, so there is no POST without a key. The form's values are read at that moment (`navigate`) or in step 3 (`fetch`) |
 //! | a handler that captures on an ancestor prevents it | nothing is sent, and nothing is locked |
-//! | a handler that captures on an ancestor stops it, or one on the form that captures, is older than the guard and stops it at once | the event does not reach the guard, so the form is not guarded |
-//! | the submitter has a `formmethod` other than POST (`get`, or `dialog`: a Cancel button) | free: it passes, unguarded and without a key. Locked: swallowed |
+//! | a capturing handler on an ancestor stops it, or a capturing handler on the form that is older than the guard calls `stopImmediatePropagation` | the event does not reach the guard, so the submit is not guarded |
+//! | the submitter has a `formmethod` other than POST (`get`, or `dialog`: a Cancel button) | if the form is free, the submit passes, unguarded and without a key. If it is locked, the submit is swallowed |
 //! | a required field is empty | there is no event, and nothing is locked |
 //! | `form.submit()` | there is no event: not guarded. Use `requestSubmit()` |
 //! | a script's own `dispatchEvent` | `fetch`: like any submit. `navigate`: the browser posts nothing, so the event passes when the form is free |
@@ -28,10 +29,10 @@
 //! | the form posts to another window, or the response is a download | the page stays, and the form locked, until it is released |
 //!
 //! A double click or a held key sends only the first submit, even if that has ended before the
-//! second one comes. Capturing listeners on the window note clicks and keys.
+//! second one comes. For this, capturing listeners on the window note clicks and keys.
 //!
-//! The form's values are read by `new FormData(form, submitter)`, so its `formdata` event is seen
-//! once more than without a guard.
+//! The guard reads the form's values by `new FormData(form, submitter)`, so the page gets one more
+//! `formdata` event than without a guard.
 
 mod dom;
 mod flight;
@@ -90,7 +91,7 @@ impl FormGuard {
         Ok(Self { guarded: Guarded::new(form, options, on_submit.unchecked_into()) })
     }
 
-    /// Whether submits are swallowed now.
+    /// Returns whether the form is locked: further submits are swallowed.
     #[wasm_bindgen(getter)]
     pub fn locked(&self) -> bool {
         self.guarded.is_locked()
@@ -118,16 +119,16 @@ impl FormGuard {
         Ok(())
     }
 
-    /// What the form is for is done: it stays locked, and is not busy. What has not been sent yet
-    /// is not sent any more.
+    /// Marks the form as done: it stays locked and is no longer busy. A submit that was not sent yet is
+    /// not sent.
     pub fn done(&self) {
         if self.guarded.listeners().is_some() {
             self.guarded.apply(FormEvent::Done);
         }
     }
 
-    /// Submits the form again after it waited for its key, by the same button unless another is
-    /// given. Nothing happens when nothing waits.
+    /// Submits the form again after it waited for its key, by the same button or by `submitter`. Does
+    /// nothing if no submit waits.
     pub fn resubmit(&self, submitter: Option<HtmlElement>) -> Result<(), JsValue> {
         self.guarded.resubmit(submitter)
     }

@@ -17,7 +17,7 @@ pub(crate) fn now() -> UnixMillis {
     UnixMillis::new(js_sys::Date::now() as u64)
 }
 
-/// Returns the time of a clock that cannot be set.
+/// Returns the time of a monotonic clock.
 pub(crate) fn ticks() -> Millis {
     Millis::new(performance_now() as u64)
 }

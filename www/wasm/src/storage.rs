@@ -1,10 +1,10 @@
 //! The storage of a page: `localStorage`, or any object with its methods.
 //!
-//! Storage fails in many ways: a sandboxed frame may not use it, full storage takes nothing, and
-//! the storage of a private window forgets. The page keeps in memory what storage does not take.
-//! The text in memory is newer, so it counts more than the stored text of the same name.
-//! [`Store::take_loss`] reports once that the page may lose it. If storage works, but not for this
-//! name at this time, the name counts as an entry that cannot be read.
+//! Storage fails in many ways: a sandboxed frame may not use it, full storage accepts nothing, and
+//! the storage of a private window forgets. The page keeps in memory each text that storage does not
+//! accept. The text in memory is newer, so it takes precedence over the stored text of the same name.
+//! [`Store::take_loss`] reports once that the page may lose texts. If storage works, but cannot read
+//! one name, that name counts as an entry that cannot be read.
 //!
 //! The entry of an intent is removed when it [is over](Stored::is_over): see [`Store::over`].
 
@@ -19,15 +19,15 @@ use web_sys::Storage;
 pub(crate) struct Store {
     prefix: String,
     storage: Option<Storage>,
-    /// The texts that storage did not take; null for a text that it did not remove. The map of the
-    /// host adds no code.
+    /// The texts that storage did not accept; null for a text that it did not remove. This is a
+    /// JavaScript map, because it adds no code to the wasm.
     memory: js_sys::Map,
-    /// The texts that storage took from this page. They still count if storage breaks later.
+    /// The texts of this page that storage accepted. They still count if storage breaks later.
     taken: js_sys::Map,
     loss: Cell<Option<Loss>>,
     reported: Cell<bool>,
-    /// Where [`Store::over`] continues. It starts at a random place, because many pages make one
-    /// call only.
+    /// Where [`Store::over`] continues. It starts at a random place, because many pages make only one
+    /// call.
     looked_up_to: Cell<Option<u32>>,
     /// Texts of entries whose outcome is known, by their full names: see [`Store::open_ones`].
     settled: js_sys::Map,
@@ -35,7 +35,7 @@ pub(crate) struct Store {
 
 #[wasm_bindgen]
 extern "C" {
-    /// A storage whose texts stay on the side of the host.
+    /// A storage whose texts stay JavaScript strings, without a copy into wasm.
     type Texts;
     #[wasm_bindgen(method, catch, js_name = key)]
     fn name_at(this: &Texts, index: u32) -> Result<JsValue, JsValue>;
@@ -57,7 +57,8 @@ pub(crate) enum Loss {
 impl Store {
     /// Opens a store. `given` is undefined for `localStorage`, or null for memory only.
     ///
-    /// Colons of the namespace are doubled: `a` with the intent `b:i:c` is not `a:i:b` with `c`.
+    /// Colons in the namespace are doubled, so that the namespace `a` with the intent `b:i:c` has
+    /// other names than the namespace `a:i:b` with the intent `c`.
     pub(crate) fn open(given: &JsValue, namespace: &str) -> Self {
         let prefix = namespace.replace(':', "::");
         let (storage, loss) = match given {
@@ -103,7 +104,7 @@ impl Store {
         taken.as_string()
     }
 
-    /// Returns whether storage takes and returns anything at all.
+    /// Returns whether storage accepts a text at all.
     fn is_usable(&self) -> bool {
         let name = self.full("probe");
         let is_usable = self.try_write(&name, "probe").is_ok();
@@ -180,7 +181,7 @@ impl Store {
         }
         let Some(storage) = &self.storage else { return open };
         let texts: &Texts = storage.unchecked_ref();
-        // Before any is read, since a look may write.
+        // The names are collected before any text is read, because reading may write to the storage.
         let length = storage.length().unwrap_or(0);
         let names: Vec<_> = (0..length).filter_map(|index| texts.name_at(index).ok()).collect();
         for full in names {
@@ -240,7 +241,7 @@ impl Store {
     fn try_write(&self, name: &str, text: &str) -> Result<(), Loss> {
         let storage = self.storage.as_ref().ok_or(Loss::Unavailable)?;
         storage.set_item(name, text).map_err(|error| loss_of(&error))?;
-        // Some storages take everything and keep nothing.
+        // Some storages accept every text and keep nothing.
         match storage.get_item(name) {
             Ok(Some(kept)) if kept == text => Ok(()),
             _ => Err(Loss::Unavailable),

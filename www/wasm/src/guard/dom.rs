@@ -1,9 +1,9 @@
-//! The page as the guard touches it.
+//! The guard's access to the page.
 //!
 //! A control named `method`, `elements` or `addEventListener` hides the form's own property of that
-//! name, so nothing is ever read from, or called on, a form itself: these are the functions of the
-//! prototypes. Names are looked up when they are called, so loading the package outside of a page
-//! does no harm; and nothing here asks for `instanceof`, which fails on the form of another frame.
+//! name. So these functions call the methods of the prototypes, never those of the form itself. They
+//! look the names up at each call, so that the package can be loaded without a page. They do not use
+//! `instanceof`, which fails for the form of another frame.
 
 use js_sys::{Array, Function, Reflect};
 use wasm_bindgen::prelude::{JsCast, JsValue, wasm_bindgen};
@@ -102,51 +102,51 @@ pub(super) fn submitters(form: &HtmlFormElement) -> Vec<Control> {
     found
 }
 
-/// The form's controls of this name.
+/// Returns the form's controls of this name.
 pub(super) fn fields(form: &HtmlFormElement, name: &str) -> Vec<Control> {
     let mut found = controls(form).unwrap_or_default();
     found.retain(|control| attribute(control, "name").as_deref() == Some(name));
     found
 }
 
-/// Whether it is a hidden field.
+/// Returns whether the control is a hidden field.
 pub(super) fn is_hidden(control: &Control) -> bool {
     control.kind().as_string().as_deref() == Some("hidden")
 }
 
-/// A copy of the node, with all that is in it.
+/// Returns a copy of the node, with its descendants.
 pub(super) fn copy_of(node: &Node) -> Option<Node> {
     node.clone_node_with_deep(true).ok()
 }
 
-/// What a `<template>` holds.
+/// Returns the content of a `<template>`.
 pub(super) fn content_of(template: &Element) -> Option<Node> {
     let content = Reflect::get(template, &JsValue::from_str("content")).ok();
     content.filter(is_there).map(JsCast::unchecked_into)
 }
 
-/// Every element of the form that this selector finds.
+/// Returns every element of the form that the selector finds.
 pub(super) fn all(form: &HtmlFormElement, selector: &str) -> Vec<Control> {
     list(&find_all(form, selector))
 }
 
-/// The node's document.
+/// Returns the node's document.
 pub(super) fn document_of(node: &Node) -> Option<Document> {
     property(node, "ownerDocument").map(JsCast::unchecked_into)
 }
 
-/// The node's parent.
+/// Returns the node's parent.
 pub(super) fn parent_of(node: &Node) -> Option<Node> {
     property(node, "parentNode").map(JsCast::unchecked_into)
 }
 
-/// The element right after the form.
+/// Returns the element right after the form.
 pub(super) fn next_of(form: &HtmlFormElement) -> Option<Element> {
     let next = ELEMENT.with(|prototype| get_of(prototype, "nextElementSibling", form)).ok()?;
     is_there(&next).then(|| next.unchecked_into())
 }
 
-/// What has the focus, in the form's own tree.
+/// Returns the focused element in the form's own tree.
 pub(super) fn focused(form: &HtmlFormElement) -> Option<HtmlElement> {
     let (form, root): (&Node, _) = (form, root_of(form));
     if root == *form {
@@ -156,7 +156,7 @@ pub(super) fn focused(form: &HtmlFormElement) -> Option<HtmlElement> {
     is_there(&focused).then(|| focused.unchecked_into())
 }
 
-/// What the form would send now.
+/// Returns the values that the form would send now.
 pub(super) fn entries(
     form: &HtmlFormElement,
     submitter: Option<&HtmlElement>,
@@ -187,13 +187,14 @@ fn knows_submitters(form: &HtmlFormElement) -> bool {
     probe.is_some_and(|probe| Entries::new(probe.unchecked_ref(), probe.unchecked_ref()).is_err())
 }
 
-/// Shadows a method of the event.
+/// Replaces a method of the event until [`unshadow`].
 pub(super) fn shadow_method(event: &Event, name: &str, function: &Function) {
     // An event that cannot be changed keeps its method. The guard then notices less.
     let _ = Reflect::set(event, &JsValue::from_str(name), function);
 }
 
-/// Shadows a property of the event. It is false, and reports what is assigned to it.
+/// Replaces a property of the event until [`unshadow`]. It reads as false, and an assignment calls
+/// `setter`.
 pub(super) fn shadow_flag(event: &Event, name: &str, setter: &Function) {
     let descriptor = js_sys::Object::new();
     let set = |name, value: &JsValue| {
@@ -206,14 +207,14 @@ pub(super) fn shadow_flag(event: &Event, name: &str, setter: &Function) {
     let _ = Reflect::define_property(event, &JsValue::from_str(name), &descriptor);
 }
 
-/// Removes the shadows of an event.
+/// Restores methods and properties of the event.
 pub(super) fn unshadow(event: &Event, names: &[&str]) {
     for name in names {
         let _ = Reflect::delete_property(event, &JsValue::from_str(name));
     }
 }
 
-/// Whether it is neither null nor undefined.
+/// Returns whether the value is neither null nor undefined.
 pub(super) fn is_there(value: &JsValue) -> bool {
     !value.is_null() && !value.is_undefined()
 }

@@ -1,10 +1,10 @@
-//! A submit in progress: its event, and how far it has come.
+//! A submit in progress (a *flight*): its event and its stage.
 
 use super::dom;
 use js_sys::Function;
 use web_sys::{Event, FormData, HtmlElement};
 
-/// The last submit, until the form is free again.
+/// The last submit. It is kept until the form is free again.
 pub(super) struct Flight {
     pub(super) number: u32,
     pub(super) event: Event,
@@ -13,24 +13,24 @@ pub(super) struct Flight {
     pub(super) entries: Option<FormData>,
 }
 
-/// How far a submit has come.
+/// The stage of a submit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Other handlers are still looking at it.
+    /// Step 2 has not run yet: other handlers may still prevent the submit.
     Undecided,
-    /// The browser's own POST is prevented, by the guard.
+    /// The guard has prevented the browser's own POST.
     Ours,
-    /// The browser posts it, with the key in a field.
+    /// The browser posts the form, with the key in a field.
     Native,
-    /// As `Ours`, and the key that the submit waits for has come already.
+    /// Like `Ours`, and the key that the submit waits for has arrived.
     KeyReady,
-    /// Prevented by the guard, and then by another handler.
+    /// Another handler prevented the submit after the guard had prevented it.
     Cancelled,
     /// The event is over.
     Over,
 }
 
-/// Where step 2 is taken.
+/// Where step 2 runs: in the last listener, or when a handler stops the event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Last,
@@ -38,7 +38,7 @@ pub(super) enum Place {
 }
 
 impl Flight {
-    /// Ends the event. Returns how far the submit had come.
+    /// Ends the event. Returns the stage of the submit before that.
     pub(super) fn end(&mut self) -> Stage {
         std::mem::replace(&mut self.stage, Stage::Over)
     }
@@ -47,14 +47,14 @@ impl Flight {
 const STOPS: &[&str] = &["stopPropagation", "stopImmediatePropagation", "cancelBubble"];
 const PREVENTS: &[&str] = &["preventDefault", "returnValue"];
 
-/// Reports when a handler keeps the event from the guard's last listener.
+/// Calls back when a handler stops the event, so that it may not reach the guard's last listener.
 pub(super) fn hear_stops(event: &Event, stopped: &Function, stopped_now: &Function) {
     dom::shadow_method(event, STOPS[0], stopped);
     dom::shadow_method(event, STOPS[1], stopped_now);
     dom::shadow_flag(event, STOPS[2], stopped);
 }
 
-/// Reports when a handler prevents an event that the guard has already prevented.
+/// Calls back when a handler prevents an event that the guard has already prevented.
 pub(super) fn hear_prevents(event: &Event, prevented: &Function) {
     dom::shadow_method(event, PREVENTS[0], prevented);
     dom::shadow_flag(event, PREVENTS[1], prevented);

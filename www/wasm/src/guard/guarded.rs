@@ -15,16 +15,16 @@ use web_sys::{Event, EventTarget, HtmlElement, HtmlFormElement};
 /// The events that a submit may follow.
 const PRESSES: [&str; 4] = ["click", "keydown", "keypress", "keyup"];
 
-/// A form, and how far its submits have come.
+/// A form, its state and its last submit.
 pub(super) struct Guarded {
     pub(super) form: HtmlFormElement,
     pub(super) window: EventTarget,
     pub(super) options: Options,
     pub(super) on_submit: Function,
     pub(super) state: Cell<FormState>,
-    /// How many submits were sent.
+    /// How many submits the guard let through. The number of a submit is its place, from 1.
     pub(super) submissions: Cell<u32>,
-    /// The last submit that the callback was called for.
+    /// The number of the last submit for which the callback was called.
     pub(super) called_for: Cell<u32>,
     pub(super) flight: RefCell<Option<Flight>>,
     pub(super) lock: RefCell<Lock>,
@@ -34,7 +34,7 @@ pub(super) struct Guarded {
     pub(super) tapped: RefCell<Option<(EventTarget, f64)>>,
     /// The timer that ends the task of a press.
     pub(super) press_timer: Cell<i32>,
-    /// An error of the callback, until it can be thrown where no other handler is disturbed.
+    /// An error of the callback. It is thrown in step 3, where it disturbs no other handler.
     pub(super) failure: RefCell<Option<JsValue>>,
     pub(super) region: Region,
     pub(super) listeners: RefCell<Option<Rc<Listeners>>>,
@@ -43,7 +43,7 @@ pub(super) struct Guarded {
 /// A listener that the browser calls.
 pub(super) type Listener = Closure<dyn Fn(JsValue) -> Result<(), JsValue>>;
 
-/// All listeners of a guard. Each holds the guard.
+/// All listeners of a guard. Each keeps the guard alive.
 pub(super) struct Listeners {
     pub(super) first: Listener,
     pub(super) last: Listener,
@@ -57,7 +57,7 @@ pub(super) struct Listeners {
 }
 
 impl Guarded {
-    /// Returns a guard that listens from now on.
+    /// Creates a guard and adds its listeners.
     pub(super) fn new(form: HtmlFormElement, options: Options, on_submit: Function) -> Rc<Self> {
         let document = dom::document_of(&form);
         let window = document.and_then(|document| document.default_view());
@@ -92,7 +92,7 @@ impl Guarded {
 
     pub(super) fn settle(&self, event: FormEvent, submission: Option<u32>) {
         let last = self.submissions.get();
-        // A submit that the callback was not called for yet cannot have ended.
+        // If the callback was not called for a submit yet, the submit cannot have ended.
         if self.called_for.get() == last && submission.is_none_or(|number| number == last) {
             self.apply(event);
         }
@@ -150,7 +150,7 @@ impl Guarded {
         self.listeners.replace(Some(Rc::new(listeners)));
     }
 
-    /// Returns nothing after the guard was detached.
+    /// Returns the listeners; `None` after the guard was detached.
     pub(super) fn listeners(&self) -> Option<Rc<Listeners>> {
         self.listeners.borrow().clone()
     }
@@ -167,7 +167,7 @@ impl Guarded {
         decision
     }
 
-    /// Locked, and not busy.
+    /// Shows the form as locked and no longer busy.
     fn finish(&self) {
         let mut lock = self.lock.take();
         lock.finish(&self.form, self.submitter().as_ref(), &self.options);
@@ -178,8 +178,8 @@ impl Guarded {
         }
     }
 
-    /// Takes the cells first: any change to the page may run code of the page, which may change
-    /// them.
+    /// Unlocks the form and restores its look. Empties the cells first, because a change to the page
+    /// may run code of the page, which may call the guard.
     fn restore(&self) {
         let flight = self.flight.take();
         let lock = self.lock.take();
@@ -201,7 +201,7 @@ impl Guarded {
         Ok(())
     }
 
-    /// Returns whether this is the last submit, and the form was not freed since.
+    /// Returns whether this is the last submit and the form has not been freed since.
     pub(super) fn is_current(&self, number: u32) -> bool {
         self.flight.borrow().as_ref().is_some_and(|flight| flight.number == number)
     }

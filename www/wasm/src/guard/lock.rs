@@ -1,8 +1,8 @@
 //! The look of a locked form, and how it is restored.
 //!
-//! The lock itself is the state in the guard. This is only its look, so a framework that renders
-//! the form again may remove the look without unlocking the form. The guard restores only what is
-//! still as the lock left it; everything else was changed by the framework.
+//! The lock itself is the state of the guard. If a framework renders the form again and so removes
+//! the look, the form stays locked. The guard restores only attributes and labels that are still as
+//! the lock left them, because the framework has changed all others.
 
 use super::dom::{self, Control};
 use super::options::{Disable, Options};
@@ -15,7 +15,7 @@ pub(super) const KEY: &str = "data-oncekeyed-field";
 const LABEL: &str = "data-oncekeyed-label";
 /// The prefix of attributes that hold earlier values of other attributes.
 const WAS: &str = "data-oncekeyed-was-";
-/// What a lock may change.
+/// The attributes that a lock may change.
 const CHANGED: [&str; 4] = ["aria-busy", "aria-disabled", "value", "disabled"];
 
 /// The changes, in the order in which they are undone.
@@ -40,13 +40,13 @@ struct Attribute {
 struct Label {
     button: Element,
     ours: Node,
-    /// A copy of what was there, for whoever copies the page.
+    /// A copy of the earlier label in the page, for scripts that copy the page.
     copy: Option<Element>,
     before: Vec<Node>,
 }
 
 impl Lock {
-    /// What may be changed at once: nothing that decides which values the form sends.
+    /// Makes the changes that are possible at once. They do not affect the values that the form sends.
     pub(super) fn new(form: &HtmlFormElement, options: &Options) -> Self {
         let mut lock = Self::default();
         lock.set(form, "aria-busy", "true");
@@ -58,8 +58,8 @@ impl Lock {
         lock
     }
 
-    /// What must wait until the browser has taken the form's values: a disabled button is not sent,
-    /// and the label of an `<input type=submit>` is its value.
+    /// Makes the changes that must wait until the browser has read the form's values: a disabled button
+    /// is not sent, and the label of an `<input type=submit>` is its value.
     pub(super) fn show(
         &mut self,
         form: &HtmlFormElement,
@@ -89,8 +89,8 @@ impl Lock {
         }
     }
 
-    /// The form stays locked and is busy no more. The button that was clicked says what its
-    /// `data-oncekey-done` holds, or what it said before.
+    /// Shows the form as locked and no longer busy. The clicked button gets the label in its
+    /// `data-oncekey-done`, or the label that it had before.
     pub(super) fn finish(
         &mut self,
         form: &HtmlFormElement,
@@ -124,7 +124,7 @@ impl Lock {
         self.filled = Some((field, before));
     }
 
-    /// The hidden field is taken out again with the rest.
+    /// Notes the hidden field that the guard added. It is removed with the other changes.
     pub(super) fn keep_field(&mut self, field: Element) {
         self.field = Some(field);
     }
@@ -143,7 +143,7 @@ impl Lock {
             control.set_disabled(false);
             unmark(control, "disabled");
         }
-        // Disabling what has the focus has moved the focus to the body.
+        // Disabling the focused button moved the focus to the body.
         if let Some(focused) = self.focused
             && self.disabled.iter().any(|control| **control == focused)
         {
@@ -151,7 +151,7 @@ impl Lock {
         }
     }
 
-    /// What had the focus when the form was locked.
+    /// Returns the element that had the focus when the form was locked.
     pub(super) fn focused(&self) -> Option<HtmlElement> {
         self.focused.clone()
     }
@@ -168,7 +168,8 @@ impl Lock {
         });
     }
 
-    /// The nodes of a label are kept and come back themselves, with their listeners.
+    /// Replaces the label of a button. The nodes of the old label are kept, so that they come back with
+    /// their listeners.
     fn label(&mut self, submitter: &HtmlElement, text: &str) {
         match submitter.local_name().as_str() {
             "button" => {
@@ -194,8 +195,8 @@ impl Lock {
     }
 }
 
-/// Puts back what a lock had changed in the form that this one is a copy of: a snapshot of a page
-/// is taken while a form is busy, and shown on Back.
+/// Undoes the changes of a lock in a copy of a form. A script may copy the page while the form is busy,
+/// and show the copy on Back.
 pub(super) fn restore_copy(form: &HtmlFormElement) {
     let submitters = dom::submitters(form);
     let elements = submitters.iter().map(|control| control.unchecked_ref::<Element>());
@@ -232,7 +233,7 @@ fn undo_label(label: Option<Label>) {
     if dom::parent_of(&label.ours).as_ref() == Some(&*label.button) {
         label.button.set_text_content(None);
         for node in label.before {
-            // A node that cannot go back is one that the page has put elsewhere.
+            // If a node cannot go back, the page has put it elsewhere.
             let _ = dom::append(&label.button, &node);
         }
     } else if let Some(copy) = label.copy {
@@ -240,7 +241,7 @@ fn undo_label(label: Option<Label>) {
     }
 }
 
-/// A copy of the label, in a place where nobody sees it.
+/// Puts a copy of the label into the button, in a `<template>`, which is not shown.
 fn copy_of_label(button: &Element, before: &[Node]) -> Option<Element> {
     let template = dom::document_of(button)?.create_element("template").ok()?;
     dom::set_attribute(&template, LABEL, "");
@@ -272,7 +273,7 @@ fn put_back(element: &Element, name: &str, before: Option<&str>) {
 /// Restores the focus, unless it has moved.
 pub(super) fn refocus(form: &HtmlFormElement, focused: &HtmlElement) {
     if dom::focused(form).is_none_or(|now| now.local_name() == "body") {
-        // What has left the page cannot take the focus.
+        // An element that has left the page cannot get the focus.
         let _ = focused.focus();
     }
 }

@@ -11,18 +11,18 @@ const TYPES: &str = r#"
 export interface FormGuardOptions {
   /** `fetch`: the callback sends the form. `navigate`: the browser posts it, with the key in a hidden field. */
   send?: "fetch" | "navigate";
-  /** Name of the hidden field. */
+  /** The name of the hidden field. */
   keyField?: string;
-  /** How the buttons of a busy form are disabled: for assistive technology only, or really. */
+  /** How the buttons of a busy form are disabled: by `aria-disabled`, or by `disabled`. */
   disable?: "aria" | "native";
-  /** Label of the clicked button while the form is busy; its attribute `data-oncekey-busy` wins. */
+  /** The label of the clicked button while the form is busy. Its `data-oncekey-busy` takes precedence. */
   busyLabel?: string;
-  /** What the event `oncekey:blocked` is to have as its `detail`. */
+  /** Returns the `detail` of the event `oncekey:blocked`. */
   detail?: () => unknown;
 }
 /**
- * Called for the submit that goes. With `send: "navigate"` it returns the key, or nothing when the key is to come.
- * `submission` is a number to hand to `settle`.
+ * Called for a submit that the guard lets through. With `send: "navigate"` it returns the key, or nothing if the key
+ * comes later. `submission` is the number to pass to `settle`.
  */
 export type OnSubmit = (submitter: HTMLElement | null, formData: FormData, submission: number) => string | null | undefined | void;
 /** How a submit ended. */
@@ -123,8 +123,8 @@ pub(super) fn require_post(method: Option<&str>) -> Result<(), JsValue> {
     }
 }
 
-/// Returns the form's own field for the key, where it has one. Throws when it has several, or one
-/// that is no hidden field: then the name is somebody else's.
+/// Returns the form's own field for the key, if it has one. Returns an error if there are several such
+/// fields, or one that is not hidden, because then the page uses the name for something else.
 pub(super) fn key_field(form: &HtmlFormElement, name: &str) -> Result<Option<Control>, JsValue> {
     let mut fields = dom::fields(form, name);
     let field = fields.pop();

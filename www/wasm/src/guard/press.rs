@@ -1,4 +1,4 @@
-//! Clicks and keys, as [`Presses`](oncekey::client::form_guard::Presses) has to know them.
+//! Reports clicks and keys to [`Presses`](oncekey::client::form_guard::Presses).
 
 use super::dom;
 use super::guarded::{Guarded, function};

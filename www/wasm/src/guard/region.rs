@@ -11,11 +11,11 @@ pub(super) struct Region {
     made: RefCell<Option<HtmlElement>>,
 }
 
-/// Out of sight, but not out of hearing.
+/// The style that hides the region from sight, but not from screen readers.
 const HIDDEN: &str = "position:absolute;width:1px;height:1px;margin:-1px;padding:0;border:0;\
     overflow:hidden;clip-path:inset(50%);white-space:nowrap";
 
-/// Marks a region of ours.
+/// Marks a region that the guard made.
 const OURS: &str = "data-oncekeyed-region";
 
 impl Region {
@@ -30,7 +30,7 @@ impl Region {
             Some(region) => region,
             None => self.make(form)?,
         };
-        // New, or lost when the page was rendered anew.
+        // The region is new, or was lost when the page was rendered again.
         if dom::parent_of(&region).is_none() {
             let _ = match dom::parent_of(form) {
                 Some(_) => dom::insert_after(form, &region),
@@ -59,7 +59,7 @@ impl Region {
         dom::set_attribute(&region, "role", "status");
         dom::set_attribute(&region, "aria-live", "polite");
         let region: HtmlElement = region.unchecked_into();
-        // Set by script: an attribute would be refused by a strict policy.
+        // A strict content security policy would refuse a `style` attribute.
         region.style().set_css_text(HIDDEN);
         self.made.replace(Some(region.clone()));
         Some(region)

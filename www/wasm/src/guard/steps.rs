@@ -10,15 +10,15 @@ use wasm_bindgen::prelude::{JsCast, JsValue};
 use web_sys::{CustomEvent, CustomEventInit, Event, FormData, HtmlElement, SubmitEvent};
 
 impl Guarded {
-    /// Step 1.
+    /// Takes step 1: swallows the submit, or locks the form.
     pub(super) fn first(&self, event: JsValue) -> Result<(), JsValue> {
         let event: SubmitEvent = event.unchecked_into();
-        // A form in a shadow tree or, by a script, in this one.
+        // The event is that of another form, in a shadow tree or (by a script) inside of this form.
         if event.target().as_ref() != Some(&*self.form) {
             return Ok(());
         }
         if self.state.get() == FormState::Free && self.passes(&event) {
-            // It is left from a submit that did not reach it.
+            // The last listener may be left from an earlier submit whose event did not reach it.
             if let Some(listeners) = self.listeners() {
                 dom::unlisten(&self.form, "submit", function(&listeners.last), false);
             }
@@ -53,7 +53,7 @@ impl Guarded {
         self.submissions.set(number);
         let submitter = event.submitter();
         let event = Event::from(event);
-        // Set by a listener that was here before the guard.
+        // A listener that is older than the guard may have stopped the event.
         let is_stopped = event.cancel_bubble();
         flight::hear_stops(&event, function(&listeners.stopped), function(&listeners.stopped_now));
         self.flight.replace(Some(Flight {
@@ -73,7 +73,7 @@ impl Guarded {
         }
     }
 
-    /// Step 2.
+    /// Takes step 2: cancels the submit, holds the browser's POST back, or adds the key to it.
     pub(super) fn decide(&self, event: &Event, place: Place) {
         let Some((number, stage)) = self.flight_of(event) else {
             // The form was released during the event. It must not be sent without a key.
@@ -173,7 +173,7 @@ impl Guarded {
         Ok(())
     }
 
-    /// Step 3.
+    /// Takes step 3, in a task after the event. Throws an error of the callback, if there was one.
     pub(super) fn afterwards(&self, number: JsValue) -> Result<(), JsValue> {
         let after = self.after(number);
         self.failure.take().map_or(after, Err)
@@ -279,7 +279,7 @@ impl Guarded {
         }
     }
 
-    /// Notes that a handler prevents an event that the guard has prevented already.
+    /// Notes that a handler prevents an event that the guard has already prevented.
     pub(super) fn prevented(&self, value: JsValue) -> Result<(), JsValue> {
         // `returnValue = true` prevents nothing.
         if value != JsValue::TRUE
