@@ -1,6 +1,6 @@
 //! Business keys: a member of a request's body as a second, permanent key.
 //!
-//! A merchant's order number names one order for ever, whichever idempotency key its request carries.
+//! A merchant's order number names one order permanently, whichever idempotency key its request has.
 //! On the routes that [`BusinessKeys`] lists, the order number therefore has a record of its own, with
 //! the same lifecycle under [`Policy::of_business_keys`](crate::Policy::of_business_keys).
 //!

@@ -10,7 +10,7 @@
 //!
 //! | call | effect | row |
 //! |---|---|---|
-//! | `begin` | took the key from an attempt whose lease had died | [`Overtook`](ChangeKind::Overtook) |
+//! | `begin` | took the key from an attempt whose lease had expired | [`Overtook`](ChangeKind::Overtook) |
 //! | `begin` | began a new record after an unknown outcome was forgotten | [`Expired`](ChangeKind::Expired), for the earlier record |
 //! | `begin` | anything else | none |
 //! | `renew`, `peek` | | none |
@@ -55,11 +55,12 @@ pub struct JournalEntry {
     pub cause: Option<&'static str>,
     /// The state of the key after the call; `None` if it has no record.
     pub state: Option<KeyState>,
-    /// When the record was begun, if there is one. This distinguishes the records that a key has had.
+    /// When the record was created; `None` if the key has no record. It distinguishes the records that
+    /// a key has had over time.
     pub created_at: Option<UnixMillis>,
 }
 
-/// The caller of a call, as far as it is known.
+/// Who made a call, as far as it is known.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RequestedBy<'a> {
     /// The number of the attempt.

@@ -1,4 +1,4 @@
-//! What a replica may hold, and when its copies count.
+//! A replica: which responses are copied to it, and when a copy counts.
 //!
 //! A replica is eventually consistent: for a while it may lack a record that the shard has. A missing
 //! copy therefore never counts as a new key. A copy is final, because only responses are copied and

@@ -44,8 +44,8 @@ pub enum Acquisition {
     Write(TabLease),
     /// Send: the tab holds the lease already.
     Held,
-    /// Another tab holds the lease. Read again when the storage changes, or after this long: not
-    /// every storage reports changes, and none reports them to its own page.
+    /// Another tab holds the lease. Read again when the storage changes, or after this time, because
+    /// not every storage reports changes, and a page gets no report of its own changes.
     Wait(Millis),
 }
 

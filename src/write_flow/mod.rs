@@ -14,8 +14,8 @@
 //! 3. If an attempt does not execute, the gateway ends the attempt (`fail`) in every record that its
 //!    `begin` may have reached, either before or after the response.
 //! 4. A caller gets the attempt's own response if it was recorded, and otherwise the current
-//!    decision. A response that could not be recorded anywhere goes out marked as not stored, and
-//!    the key goes on hold, because a retry must not execute. A 503 or a 429 is not a final response
+//!    decision. If a response could not be recorded anywhere, the caller gets it marked as not stored,
+//!    and the key goes on hold, because a retry must not execute. A 503 or a 429 is not a final response
 //!    and puts nothing on hold. Neither does an event, because its sender does not use the response.
 //! 5. The gateway reads the replica when the shard is slow or does not reply. A missing copy proves
 //!    nothing.

@@ -1,4 +1,4 @@
-//! What the gateway and its sandbox share: the platform's clock, randomness, tasks and Durable
+//! The code that the gateway and its sandbox share: the platform's clock, randomness, tasks and Durable
 //! Objects, and JSON.
 //!
 //! Each module is a thin layer over workers-rs or the JavaScript API, and knows nothing about

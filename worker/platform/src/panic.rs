@@ -1,12 +1,12 @@
 //! Confines a panic to the task in which it happened.
 //!
-//! A panic aborts the wasm call that it happens in and drops nothing. [`contain`] therefore runs a future
-//! as a task of its own: every poll of it is one call from JavaScript, and `worker/entry.mjs` guards that
-//! call. When it traps (a panic, a stack overflow, no more memory), only this task is lost. Its awaiting
-//! caller gets [`Panicked`] at once; other tasks continue.
+//! A panic aborts the wasm call in which it happens, and no Rust value is dropped. [`contain`] therefore
+//! runs a future as a task of its own: every poll of the task is one call from JavaScript, and
+//! `worker/entry.mjs` guards that call. If it traps (a panic, a stack overflow, no more memory), only this
+//! task is lost. The caller that awaits the task gets [`Panicked`] at once, and other tasks continue.
 //!
-//! What the lost future held is leaked, not dropped. A guard that has to be given back, such as a share of
-//! a budget, belongs to the caller's side of [`contain`].
+//! The values of the lost future are leaked, not dropped. So a value that must be dropped, such as a
+//! reservation of memory, belongs to the caller of [`contain`] and not into the future.
 
 use futures_channel::oneshot;
 use std::cell::{Cell, RefCell};
@@ -60,7 +60,8 @@ impl Drop for Running {
 }
 
 struct Task {
-    /// Absent while it is polled; so a task whose poll trapped has none, and later wakes find nothing to do.
+    /// The future; `None` while it is polled. So a task whose poll trapped has no future, and later wakes
+    /// do nothing.
     future: Option<Pin<Box<dyn Future<Output = ()>>>>,
     /// Tells the caller that the task is lost.
     lost: Box<dyn FnOnce()>,
@@ -100,7 +101,7 @@ thread_local! {
     static PANICKED: Cell<bool> = const { Cell::new(false) };
 }
 
-// No other code runs while TASKS is borrowed: what leaves it is dropped, polled and called afterwards.
+// No other code runs while TASKS is borrowed: tasks are taken out of it first, and then polled or dropped.
 
 fn remove(id: u32) -> Option<Task> {
     TASKS.with_borrow_mut(|tasks| tasks.remove(id))

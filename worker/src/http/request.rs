@@ -1,4 +1,4 @@
-//! A request as it came in, with its head parsed and its body unread.
+//! The caller's request, with its head parsed and its body unread.
 
 use crate::config::Config;
 use crate::http::body_budget::Reservation;
