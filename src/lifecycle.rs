@@ -32,6 +32,13 @@
 //! Released, or Unknown when `maybe_executed`; unknown → Unknown; repeat elsewhere → absent, or Unknown
 //! when `maybe_executed`.
 //!
+//! Another request with the same key gets Mismatch, also while an attempt is alive, or NotReplayable if
+//! the fingerprints cannot be compared. Only KeyVoided and KeyExpired come before that.
+//!
+//! The table leaves out three calls. [`renew`] extends the lease of the owner, alive or dead.
+//! [`settle`] turns Unknown, and InFlight with a dead lease, into Completed or Released, and leaves
+//! every other state unchanged (NotUnknown). [`expire`] is for the sweep.
+//!
 //! An attempt that has ended or was overtaken gets the current decision when its `begin`, `complete` or
 //! `fail` arrives late. An attempt whose token the record does not know gets `InProgress` and must
 //! retry, because the record may now belong to another request.

@@ -24,7 +24,7 @@ async function compile(bytes: BufferSource, from: string): Promise<WebAssembly.M
   const view = ArrayBuffer.isView(bytes) ? bytes : new Uint8Array(bytes);
   const start = new Uint8Array(view.buffer, view.byteOffset, Math.min(4, view.byteLength));
   // Without this check, the compile error would look like that of a page that forbids wasm.
-  if (start.join() !== MAGIC) throw new TypeError(`oncekey/slim: what init() was given is no wasm (${from}).`);
+  if (start.join() !== MAGIC) throw new TypeError(`oncekey/slim: init() got no wasm (${from}). Pass oncekey/wasm.`);
   return WebAssembly.compile(bytes);
 }
 
@@ -34,7 +34,7 @@ const slim: EntryPoint = /* @__PURE__ */ entryPoint({
     if (typeof WebAssembly !== "undefined" && wasm instanceof WebAssembly.Module) return wasm;
     if (wasm instanceof ArrayBuffer || ArrayBuffer.isView(wasm)) return compile(wasm as BufferSource, "bytes");
     const response = await (typeof wasm === "string" || wasm instanceof URL ? fetch(wasm) : (wasm as Response | PromiseLike<Response>));
-    if (typeof response?.arrayBuffer !== "function") throw new TypeError("oncekey/slim: what init() was given is no wasm.");
+    if (typeof response?.arrayBuffer !== "function") throw new TypeError("oncekey/slim: init() got no wasm. Pass oncekey/wasm.");
     if (!response.ok) throw new Error(`oncekey/slim: the wasm could not be loaded (${response.status}).`);
     return compile(await response.arrayBuffer(), response.headers.get("content-type") ?? "of no media type");
   },
