@@ -2,6 +2,10 @@
 //!
 //! This crate is a shell. It reads requests, calls the shard that stores a key's record, calls the
 //! origin and writes responses. The `oncekey` crate holds the rules. Start reading at `gateway/mod.rs`.
+//!
+//! Some words are used only here. *Room* is memory for bodies, which a `Reservation` counts. *Patience*
+//! is how often and how long a call to a shard is tried. *Odd* headers have values that are not UTF-8,
+//! and stay in the platform's own objects. An *isolate* is one running copy of this Worker.
 
 mod admin;
 mod config;
