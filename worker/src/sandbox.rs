@@ -1,4 +1,4 @@
-//! The sandbox, if the Worker is built with it. No other file depends on whether it is.
+//! The sandbox, if the Worker is built with it. Only this file checks the feature `sandbox`.
 
 /// Whether the Worker has the sandbox, so that it needs no `UPSTREAM`.
 pub(crate) const IS_INCLUDED: bool = cfg!(feature = "sandbox");
