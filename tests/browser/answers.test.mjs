@@ -142,7 +142,7 @@ describe("responses", () => {
     assert.equal(site.keys(path).length, 2);
   });
 
-  test("fault 55: what was changed while the outcome is unknown goes when the old request has its response", async () => {
+  test("fault 55: a payload that was changed while the outcome is unknown is sent once the old request has its response", async () => {
     const path = site.route(inTurn(500, 500, () => error(402, "card_error", { "Idempotent-Replayed": "true" }), paid));
     assert.equal((await shop.send("order:1", path, body)).error, "OutcomeUnknownError");
     assert.equal((await shop.send("order:1", path, other)).status, 201);
@@ -152,7 +152,7 @@ describe("responses", () => {
     assert.deepEqual(keys, [...Array(3).fill(site.keys(path)[0]), site.keys(path)[1]]);
   });
 
-  test("fault 55: and it does not go when the old request has succeeded", async () => {
+  test("fault 55: a changed payload is not sent when the old request has succeeded", async () => {
     const path = site.route(inTurn(500, 500, paid));
     assert.equal((await shop.send("order:1", path, body)).error, "OutcomeUnknownError");
     const end = await shop.send("order:1", path, other);

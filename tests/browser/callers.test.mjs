@@ -289,7 +289,7 @@ describe("a page's own code", () => {
     const guarded = async (path, guard = {}) => {
       shop = await open(context, site.url + site.page({ client, body: FORM(path), guard }));
     };
-    const said = async () => (await shop.look()).said;
+    const statusText = async () => (await shop.look()).statusText;
 
     for (const send of ["fetch", "navigate"]) {
       test(`an intent without a name is an error, and nothing is sent (${send})`, async () => {
@@ -298,7 +298,7 @@ describe("a page's own code", () => {
         await shop.page.evaluate((send) => (window.shop.guard = window.shop.guardForm({ send, intent: () => "" })), send);
         await shop.click("#pay");
         assert.equal((await shop.end()).error, "TypeError");
-        assert.deepEqual([site.hits(path), await said()], [0, "This could not be sent, and nothing was done. You can try again."]);
+        assert.deepEqual([site.hits(path), await statusText()], [0, "This could not be sent, and nothing was done. You can try again."]);
         assert.equal((await shop.look()).busy, null);
       });
     }

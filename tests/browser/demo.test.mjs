@@ -32,7 +32,7 @@ describe("the demo's checkout", () => {
       timeout: 180_000,
     });
   const status = (words) => shows("[data-oncekey-status]", words);
-  const said = (words) => shows("#log", words);
+  const logShows = (words) => shows("#log", words);
   const pay = (options) => page.locator(".sheet .pay").click(options);
   const choose = (trouble) => page.locator(`[name=trouble][value=${trouble}]`).check();
   const take = (card) => page.locator(`[name=card][value="${card}"]`).check();
@@ -40,7 +40,7 @@ describe("the demo's checkout", () => {
   const isPaid = async () => {
     await shows("[data-receipt=event]", /^evt_/);
     assert.ok(await thanks());
-    await said(/The event payment\.succeeded arrived: only now the order counts as paid/);
+    await logShows(/The event payment\.succeeded arrived: only now the order counts as paid/);
   };
 
   /** The page cannot see events until it is let to. */
@@ -86,7 +86,7 @@ describe("the demo's checkout", () => {
     await page.waitForSelector("#timeline .letter", { state: "attached" });
     await chargedOnce();
     assert.equal(await executions(), 1);
-    await said(/Another press was swallowed/);
+    await logShows(/Another press was swallowed/);
     assert.equal(await page.textContent("#fact-sent"), "1 time");
     // Once more: the same response.
     await pay();
@@ -101,8 +101,8 @@ describe("the demo's checkout", () => {
   test("a lost response is asked for again, and it is one charge", async () => {
     await choose("lost-answer");
     await pay();
-    await said(/Attempt 1 got no answer/);
-    await said(/Attempt 2 got the first answer once more: 201/);
+    await logShows(/Attempt 1 got no answer/);
+    await logShows(/Attempt 2 got the first answer once more: 201/);
     await status(/^Paid\./);
     await isPaid();
     await chargedOnce();
@@ -132,13 +132,13 @@ describe("the demo's checkout", () => {
   test("Find out asks for the order's payments where the key does not tell", async () => {
     await choose("always-error");
     await pay();
-    await said(/Attempt 1 ended in an error: 500/);
+    await logShows(/Attempt 1 ended in an error: 500/);
     await page.reload();
     await status(/^The event says that it is paid/);
     await choose("none");
     await page.click("#find-out");
     await status(/^We found out: you have paid, once/);
-    await said(/The shop was asked for the order's payments: it has 1/);
+    await logShows(/The shop was asked for the order's payments: it has 1/);
     await chargedOnce();
   });
 
@@ -167,7 +167,7 @@ describe("the demo's checkout", () => {
     await take(VISA);
     await choose("always-error");
     await pay();
-    await said(/Attempt 1 ended in an error: 500/);
+    await logShows(/Attempt 1 ended in an error: 500/);
     await page.reload();
     await status(/^The event says that it is paid/);
     await choose("none");

@@ -87,7 +87,7 @@ describe("a guarded form", () => {
       await clicked;
       await free(shop);
       assert.deepEqual([await state(shop), site.hits(path)], ["prepared", 0]);
-      assert.match((await shop.look()).said, /nothing was done/);
+      assert.match((await shop.look()).statusText, /nothing was done/);
       await shop.page.evaluate(() => (window.leaves = true));
       await shop.page.fill("#amount", "1");
       await shop.click("#pay");

@@ -98,13 +98,13 @@ describe("a guarded form", () => {
       await looks(shop, {
         busy: "true",
         buttons: [`Pay by card,${off}`, `Asking your bank,${off}`, `Pay by cheque,${old}`],
-        said: "Sending…",
+        statusText: "Sending…",
         ...(disable === "aria" && { focus: "bank" }),
       });
       slow.open();
       assert.equal((await shop.end()).status, 402);
       await looks(shop, { ...FREE, focus: "bank" });
-      assert.match((await shop.look()).said, /not accepted/);
+      assert.match((await shop.look()).statusText, /not accepted/);
       assert.deepEqual(bodies(), ["amount=2990&note=&how=bank"]);
     });
   }
@@ -124,10 +124,10 @@ describe("a guarded form", () => {
     await shop.click("#card");
     assert.equal((await shop.end()).error, "OutcomeUnknownError");
     await looks(shop, { ...FREE, focus: "card" });
-    assert.match((await shop.look()).said, /don't know yet/);
+    assert.match((await shop.look()).statusText, /don't know yet/);
     await shop.click("#card");
     assert.equal((await shop.end(2)).status, 201);
-    assert.equal((await shop.look()).said, "Done.");
+    assert.equal((await shop.look()).statusText, "Done.");
     assert.deepEqual([site.hits(path), site.keys(path).length], [3, 1]);
   });
 
@@ -187,9 +187,9 @@ describe("a guarded form", () => {
     assert.ok(heardEvents.some(([type]) => type === "blocked"));
     assert.ok(heardEvents.every(([, target, detail]) => target === "form" && !/4242|2990/.test(detail)));
     // What screen readers announce.
-    const said = await shop.page.evaluate(() => window.shop.looks.map(({ said }) => said));
+    const statusText = await shop.page.evaluate(() => window.shop.looks.map(({ statusText }) => statusText));
     assert.deepEqual(
-      said.filter((text, at) => text !== said[at - 1]).map((text) => text.split(" ")[0]),
+      statusText.filter((text, at) => text !== statusText[at - 1]).map((text) => text.split(" ")[0]),
       ["", "Sending…", "No", "Still", "This"],
     );
   });
@@ -203,7 +203,7 @@ describe("a guarded form", () => {
     const caught = shop.page.waitForEvent("pageerror");
     await shop.click("#card");
     assert.match(String(await caught), /the page's own/);
-    assert.equal((await shop.look()).said, "Done.");
+    assert.equal((await shop.look()).statusText, "Done.");
     await shop.click("#card");
     assert.equal(await shop.page.evaluate(() => window.shop.guard.locked), true);
     assert.equal(site.hits(path), 1);
@@ -221,7 +221,7 @@ describe("a guarded form", () => {
       await shop.page.waitForURL(`**${thanks}`);
       await shop.page.goBack({ waitUntil: "commit" });
       await shop.page.waitForFunction((time) => window.returned === time, time);
-      await looks(shop, { ...FREE, said: "" });
+      await looks(shop, { ...FREE, statusText: "" });
     }
     assert.deepEqual([site.hits(path), site.keys(path).length], [2, 1]);
     await shop.page.evaluate(() => (window.stays = true));
@@ -276,7 +276,7 @@ describe("a guarded form", () => {
     return { shop, path, counted, failed, at: await shop.page.locator("#card").boundingBox() };
   }
 
-  test("fault 42: the second click of a double click is no submit of its own when the first one has failed", async () => {
+  test("fault 42: the second click of a double click does not submit again when the first submit has failed", async () => {
     const { shop, counted, failed, at } = await failing();
     const { mouse } = shop.page;
     const click = async (clickCount) => {

@@ -140,12 +140,12 @@ describe("a form that the browser posts", () => {
 
     test("a success that is too old to be asked for is done, not done with other details", async () => {
       const { end, look, hits } = await left({ 3: "+201" }, { aged: DAYS });
-      assert.deepEqual([end.error, end.httpStatus, look.said, look.busy, hits], ["ResponseGoneError", 201, "Done.", null, 1]);
+      assert.deepEqual([end.error, end.httpStatus, look.statusText, look.busy, hits], ["ResponseGoneError", 201, "Done.", null, 1]);
     });
 
     test("an outcome that is unknown for too long is not called a changed payload", async () => {
       const { end, look, hits } = await left({}, { aged: DAYS });
-      assert.deepEqual([end.error, end.reason, look.said, look.busy, hits], ["OutcomeUnknownError", "too_old", unknown, null, 1]);
+      assert.deepEqual([end.error, end.reason, look.statusText, look.busy, hits], ["OutcomeUnknownError", "too_old", unknown, null, 1]);
     });
 
     test("a changed payload is not sent where nobody can be asked", async () => {
@@ -162,7 +162,7 @@ describe("a form that the browser posts", () => {
     test("a request that turns out to have succeeded is done", async () => {
       const keyUrl = site.route(() => json(200, { state: "completed", http_status: 201 }));
       const { end, look } = await left({}, { aged: DAYS, client: { keyUrl } });
-      assert.deepEqual([end.error, look.said], ["ResponseGoneError", "Done."]);
+      assert.deepEqual([end.error, look.statusText], ["ResponseGoneError", "Done."]);
     });
   });
 

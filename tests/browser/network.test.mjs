@@ -163,7 +163,7 @@ describe("between a page and its server", () => {
         assert.equal((await shop.send("order:1", site.route(), body)).status, 201);
       });
 
-      test(`fault 75: a form that was submitted while ${what} fails to load tells it, and sends at the next submit`, async () => {
+      test(`fault 75: a form that was submitted while ${what} fails to load reports it, and sends at the next submit`, async () => {
         const coming = gated();
         await context.route(file, async (route) => {
           await coming();

@@ -1,4 +1,4 @@
-// Runs in the pages of the tests: a client, what it tells, and calls whose results can leave the page.
+// Runs in the pages of the tests: a client, its events, and calls whose results can leave the page.
 
 const EVENTS = [
   "attempt",
@@ -40,7 +40,7 @@ class Shop {
   events = [];
   /** What the guard of the form called back. */
   ends = [];
-  /** How the form looked, and what was said, at each change. */
+  /** How the form looked, and its status text, at each change. */
   looks = [];
   isReady = false;
   /** Whether the core could not be loaded at first. */
@@ -85,7 +85,7 @@ class Shop {
         [button.textContent || button.value, button.getAttribute("aria-disabled") ?? "-", button.disabled ? "off" : "on"].join(),
       ),
       focus: document.activeElement.id,
-      said: document.querySelector("[data-oncekey-status], output")?.textContent,
+      statusText: document.querySelector("[data-oncekey-status], output")?.textContent,
       fields: [...form.elements].map((field) => field.name).filter(Boolean).join(),
     };
   }

@@ -154,7 +154,7 @@ describe("what settles an outcome", () => {
     assert.deepEqual([site.keys(path).length, await state()], [1, "succeeded"]);
   });
 
-  test("a service worker's own response is no success: resolve() says what became of it", async () => {
+  test("a service worker's own response is no success: resolve() says what became of the request", async () => {
     const credential = `kuko_test_${randomUUID()}`;
     const call = merchant(worker, credential);
     const content = order();

@@ -91,7 +91,7 @@ describe("retries", () => {
     same(path, 3);
   });
 
-  test("fault 61: Chromium's own resend, and the 409 that it gets, is no end", async () => {
+  test("fault 61: Chromium's own resend, and the 409 that it gets, do not end the call", async () => {
     // The first copy is lost after it was executed; the copy that Chromium sends by itself finds it in progress.
     const kept = await Site.start({ keepAlive: true });
     try {

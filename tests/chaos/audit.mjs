@@ -100,8 +100,8 @@ async function ask(run, intent) {
 }
 
 /**
- * An operator looks at the origin's books, and tells what became of a payment. He waits before: a request that is still
- * on its way to the origin would be executed after he has said that it was not.
+ * An operator looks at the origin's books, and says what became of a payment. He waits first: a request that is still
+ * on its way to the origin would be executed after he had recorded that it was not.
  */
 async function settle(run, intent) {
   do await sleep(500);

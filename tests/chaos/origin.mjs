@@ -2,7 +2,7 @@
 import { createServer } from "node:http";
 import { freePort } from "./port.mjs";
 
-/** What may go wrong with a call, and how often in a hundred. `charges` first, or never, is said by the name. */
+/** What may go wrong with a call, and how often in a hundred. The name says whether it `charges` first, or never. */
 const FAULTS = {
   /** With `hold` every unknown outcome ends a key's life until somebody settles it, so most calls go well. */
   naive: {

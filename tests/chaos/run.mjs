@@ -155,7 +155,7 @@ class Run {
           const isWhole = wish.value.state === "done" && wish.value.result?.status === 201;
           response = isWhole ? wish.value.result : undefined;
         }
-        await this.#recall(random.of("recall"));
+        await this.#replayOld(random.of("recall"));
       } catch (error) {
         this.problem(`buyer ${number}: ${error.stack}`);
       }
@@ -163,7 +163,7 @@ class Run {
   }
 
   /** Asks once more for a response of long ago. */
-  async #recall(random) {
+  async #replayOld(random) {
     const done = this.intents.filter((intent) => intent.kept.length > 0);
     if (!this.calm && done.length > 0 && random.chance(30)) await this.send(random.one(done)).catch(() => {});
   }

@@ -52,7 +52,7 @@ const atOrigin = (kind) => ({
 });
 
 export const SETUPS = {
-  /** Charges with every call. The default with an upstream: what is not known is held. */
+  /** Charges with every call. The default with an upstream: an unknown outcome is on hold. */
   naive: { ...atOrigin("naive"), hold: true, vars, replica: false },
   /** Knows the forwarded key, so that an unknown outcome may be tried again. */
   deduplicating: { ...atOrigin("deduplicating"), hold: false, vars: { ...vars, UNKNOWN_OUTCOME: "retry" }, replica: true },

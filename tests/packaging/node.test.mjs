@@ -61,7 +61,7 @@ test("fault 75: slim: the wasm of another version does not link, and the right o
   assert.deepEqual(report, ["TypeError", "ready"]);
 });
 
-test("slim: without init, or with what is no wasm, it is an error, and no translation is loaded in its place", async () => {
+test("slim: without init, or with bytes that are not wasm, it is an error, and no translation is loaded in its place", async () => {
   const report = await consumer.run(
     "no-init.mjs",
     `import { createClient, init, mintKey } from "oncekey/slim";

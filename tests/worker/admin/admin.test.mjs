@@ -172,7 +172,7 @@ describe("with an ADMIN_TOKEN", () => {
       "the hash counts",
     );
     assert.equal((await by([["X-Oncekey-Scope", scopeName("another_tenant")]])).status, 404);
-    assert.equal((await by([], { as: null })).status, 400, "the admin's own token is nobody's scope");
+    assert.equal((await by([], { as: null })).status, 400, "the admin's own token is never a scope");
     assert.equal((await by([["X-Oncekey-Scope", "xyz"]])).status, 400);
     // To everybody else that header means nothing.
     const stranger = await gateway.get("/_oncekey/key", {

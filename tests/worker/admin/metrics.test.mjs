@@ -82,7 +82,7 @@ describe("metrics", () => {
         await gateway.get("/_oncekey/health");
       }),
       {},
-      "what has no key, and what only asks, is no keyed write",
+      "a request without a key, and a read, are not keyed writes",
     );
   });
 
@@ -109,7 +109,7 @@ describe("metrics", () => {
     assert.ok(object >= 55 && origin >= 115 && total >= object + origin - 5, `${object}, ${origin}, ${total}`);
   });
 
-  test("Server-Timing tells the caller, beside what the origin says of itself, and is never replayed", async () => {
+  test("Server-Timing reaches the caller beside the origin's own, and is never replayed", async () => {
     const path = gateway.route(async () => {
       await sleep(80);
       const response = created();

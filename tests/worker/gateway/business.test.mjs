@@ -15,7 +15,7 @@ describe("a business key", () => {
   before(async () => (gateway = await startBusinessKeys({ vars: { LEASE_SECONDS: "60" } })));
   after(() => gateway.dispose());
 
-  test("with the same content is the same object under any key, and under none", async () => {
+  test("with the same content is the same object under any key, and without a key", async () => {
     const [path, no] = [gateway.route(), newBusinessKey()];
     const first = await gateway.order(path, no);
     assert.deepEqual([first.status, first.replayed, first.state], [201, false, "completed"]);
@@ -97,7 +97,7 @@ describe("a business key", () => {
     assert.equal(gateway.hits(path), 1);
   });
 
-  test("the origin gets the key that was sent, and none that was not", async () => {
+  test("the origin gets the key that was sent, and no key if none was sent", async () => {
     const [path, key] = [gateway.route(), newKey()];
     await gateway.order(path, newBusinessKey(), { key });
     assert.equal(gateway.origin.last(path).headers["idempotency-key"], key);

@@ -254,7 +254,7 @@ for (const dialect of ["kukopay", "ietf"]) {
         assert.match(response.get("X-Request-Id"), /^req_[0-9a-f]{24}$/);
         assert.equal(response.get("Cache-Control"), "no-store");
         assert.equal(response.replayed, false);
-        // Two of the broken calls are under a key that is held; a read may be repeated.
+        // Two of the broken calls are under a key that is on hold; a read may be repeated.
         const again = what.startsWith("a read") || code === "idempotency_in_progress" || status === 503;
         for (const name of ["X-Should-Retry", "Stripe-Should-Retry"]) assert.equal(response.get(name), String(again), name);
         if (dialect === "ietf") {

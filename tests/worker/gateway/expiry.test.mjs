@@ -201,7 +201,7 @@ describe("with EXPIRED_KEY=refuse and a retention of an hour", () => {
     assert.deepEqual([response.status, response.json.type, response.state], [400, "idempotency_key_expired", "expired"]);
   }
 
-  test("an expired key is refused, before the sweep and after it, until its tombstone goes", async () => {
+  test("an expired key is refused, before the sweep and after it, until its tombstone is removed", async () => {
     const path = gateway.route();
     const key = newKey();
     await gateway.post(path, key);

@@ -46,7 +46,7 @@ describe("an origin's response", () => {
     }
   });
 
-  test("values that are no UTF-8 come back byte for byte, also when the object was away", async () => {
+  test("values that are not UTF-8 come back byte for byte, also after the object was evicted", async () => {
     const odd = ['Content-Disposition: attachment; filename="M\xfcller.pdf"', "X-Odd: \xff\xfe\x80", "X-Utf8: M\xc3\xbcller"];
     const path = gateway.route((_, response) => {
       const lines = ["HTTP/1.1 201 Created", ...odd, "Content-Length: 2", "Connection: close", "", "ok"];
@@ -65,7 +65,7 @@ describe("an origin's response", () => {
     assert.equal(gateway.hits(path), 1);
   });
 
-  test("a request's values that are no UTF-8 reach the origin byte for byte", async () => {
+  test("a request's values that are not UTF-8 reach the origin byte for byte", async () => {
     const path = gateway.route();
     const headers = [
       ["X-Api-Key", "a"],
@@ -89,13 +89,13 @@ describe("an origin's response", () => {
   });
 
   test("no shared cache may keep a keyed write's response, whatever the origin says", async () => {
-    const said = { "CDN-Cache-Control": "max-age=60", "Surrogate-Control": "max-age=60", Vary: "Accept-Language" };
+    const cacheHeaders = { "CDN-Cache-Control": "max-age=60", "Surrogate-Control": "max-age=60", Vary: "Accept-Language" };
     for (const [control, becomes] of [
       ["public, max-age=60, s-maxage=600", "private, max-age=60"],
       ["no-store", "no-store"],
       [undefined, "private"],
     ]) {
-      const headers = { ...said, ...(control && { "Cache-Control": control }) };
+      const headers = { ...cacheHeaders, ...(control && { "Cache-Control": control }) };
       for (const response of await twice(() => ({ status: 201, headers, body: "ok" }))) {
         assert.deepEqual(response.all("Cache-Control"), [becomes]);
         assert.deepEqual([response.get("CDN-Cache-Control"), response.get("Surrogate-Control")], [undefined, undefined]);
@@ -219,7 +219,7 @@ describe("an origin's response", () => {
     }
   });
 
-  test("no bytes are no bytes, whatever coding they are marked with", async () => {
+  test("an empty body stays empty, whatever its coding", async () => {
     const framings = [{}, { "Transfer-Encoding": "chunked" }, { Connection: "close" }];
     for (const coding of ["gzip", "br", "deflate", "zstd", "GZIP", "gzip, br"]) {
       for (const framing of framings) {

@@ -310,7 +310,7 @@ describe("FINGERPRINT_IGNORE", () => {
   });
 });
 
-test("a rotated FINGERPRINT_SECRET keeps old keys as long as it is listed, and then none of them is executed again", async () => {
+test("a rotated FINGERPRINT_SECRET keeps old keys usable while it is listed, and afterwards none of them is executed again", async () => {
   const state = mkdtempSync(join(tmpdir(), "oncekey-test-"));
   const keys = { plain: newKey(), old: newKey(), fresh: newKey() };
   const path = "/o/rotated";

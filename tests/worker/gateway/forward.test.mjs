@@ -100,14 +100,14 @@ describe("a link in a response", () => {
         ...(base ? [[`${origin.url}/other/x`], [`${origin.url}${base}2/x`], ["/other"]] : []),
       ];
       try {
-        for (const [said, wanted = said] of links) {
+        for (const [link, wanted = link] of links) {
           for (const status of [201, 202, 301, 302, 303, 307, 308]) {
             const path = `/v1/${newKey()}/x`;
-            origin.route(() => ({ status, headers: { Location: said, "Content-Location": said } }), base + path);
+            origin.route(() => ({ status, headers: { Location: link, "Content-Location": link } }), base + path);
             const key = newKey();
             for (const [method, headers] of [["POST", [["Idempotency-Key", key]]], ["POST", [["Idempotency-Key", key]]], ["POST", []], ["GET", []]]) {
               const response = await exchange(url, { method, path, headers: [["X-Api-Key", apiKey], ...headers] });
-              assert.deepEqual([response.status, response.get("Location"), response.get("Content-Location")], [status, wanted, wanted], said);
+              assert.deepEqual([response.status, response.get("Location"), response.get("Content-Location")], [status, wanted, wanted], link);
             }
           }
         }

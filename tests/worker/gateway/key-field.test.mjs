@@ -206,7 +206,7 @@ describe("a key in a form's field", () => {
     assert.equal(gateway.hits(path), 0);
   });
 
-  test("fault 22: what is no key is refused, and so is an empty one", async () => {
+  test("fault 22: an invalid key is refused, and so is an empty key", async () => {
     const path = gateway.route();
     for (const [key, message] of [
       ["", /empty/],

@@ -97,7 +97,7 @@ describe("the Idempotency-Key header", () => {
     assert.equal(gateway.hits(path), 0);
   });
 
-  test("parameters behind a key are no part of it", async () => {
+  test("parameters after a key are not part of it", async () => {
     const path = gateway.route();
     const key = newKey();
     for (const spelling of [key, `"${key}"`, `"${key}";a=1`, `"${key}"; a; b="x;y"`, `"${key}";a=:aGk=:;b=?0;c=tok/en;d=-1.5`])
@@ -155,7 +155,7 @@ describe("KEY_REQUIRED", () => {
     assert.equal((await gateway.call("DELETE", "/strict/x/now")).status, 400);
   });
 
-  test("other methods and other routes need none", async () => {
+  test("other methods and other routes need no key", async () => {
     const path = gateway.route();
     assert.equal((await gateway.get(path)).status, 201);
     assert.equal((await gateway.call("PUT", path, { body: { a: 1 } })).status, 201);

@@ -32,7 +32,7 @@ describe("a body that does not come to its end", () => {
   });
   after(() => gateway.dispose());
 
-  /** Starts a request whose body stops after `sent`, and waits for what is said of it. */
+  /** Starts a request whose body stops after `sent`, and waits for its response. */
   async function late(path, headers, sent = '{"a":') {
     const bytes = Buffer.concat([head("POST", path, [...headers, ["Content-Length", "100"]]), Buffer.from(sent)]);
     const socket = await startRaw(gateway.url, bytes);

@@ -164,7 +164,7 @@ describe("with UNKNOWN_OUTCOME=hold and a lease of four seconds", () => {
     assert.equal(holding.hits(path), 1);
   });
 
-  test("an attempt that meets its own dead lease has executed nothing, and its key is not held", async () => {
+  test("an attempt that finds its own lease ended has executed nothing, and its key is free", async () => {
     const path = holding.route();
     const key = newKey();
     await holding.faults(key, { op: "begin", fault: "jump", ms: 4500, lost: true });

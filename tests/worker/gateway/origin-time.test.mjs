@@ -52,7 +52,7 @@ describe("the origin's time", () => {
     assert.equal(gateway.origin.last(path).body.toString(), "12345");
   });
 
-  test("is limited for a write with a key, which is then held", async () => {
+  test("is limited for a write with a key, which is then on hold", async () => {
     const path = gateway.route(gated());
     for (const more of [{ key: newKey() }, { key: newKey(), body: "x".repeat(200_000) }]) {
       const response = await gateway.call("POST", path, more);

@@ -144,7 +144,7 @@ describe("a keyed write behind an upstream", () => {
     assert.equal(gateway.hits(path), 50);
   });
 
-  test("the state of a key tells of its first attempt, and never its body", async () => {
+  test("the state of a key describes its first attempt, without the body", async () => {
     const path = gateway.route(() => ({ ...created(), body: "a secret body" }));
     const key = newKey();
     assert.equal(await gateway.status(key), undefined);

@@ -153,7 +153,7 @@ for (const withBusinessKeys of [true, false]) {
   });
 }
 
-test("a look-up takes ten seconds at most, and is nobody's attempt", async () => {
+test("a look-up takes ten seconds at most, and does not count as an attempt", async () => {
   const gateway = await startBusinessKeys({ vars: { RESOLVE, LEASE_SECONDS: "6" } });
   try {
     const never = () => new Promise(() => {});
@@ -292,7 +292,7 @@ test("with the sandbox's own settings an unknown outcome is not looked up", asyn
   }
 });
 
-test("a look-up asks no cache, and what it finds goes into none", async () => {
+test("a look-up reads no cache, and its result enters no cache", async () => {
   const gateway = await startBusinessKeys({ vars: { RESOLVE, BUSINESS_KEYS: "none" } });
   try {
     // workerd tells an origin so when a request is made past all caches.

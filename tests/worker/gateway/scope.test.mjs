@@ -38,7 +38,7 @@ describe("the scope", () => {
     assert.equal(gateway.hits(path), 3);
     assert.equal(await gateway.status(key, { as: "tenant_c" }), undefined, "and the key calls tell nobody else");
     const other = await gateway.post(path, key, { b: 2 }, { as: "tenant_d" });
-    assert.equal(other.status, 201, "another tenant's other request is no mismatch");
+    assert.equal(other.status, 201, "another tenant's other request does not count as a mismatch");
   });
 
   test("a request that carries two of the sources is refused with the reason", async () => {
@@ -177,7 +177,7 @@ describe("the scope", () => {
     assert.equal(
       (await gateway.post(path, key, { a: 1 }, { as: "acme" })).replayed,
       false,
-      "a tenant's name is no credential",
+      "a tenant's name does not work as a credential",
     );
   });
 });
@@ -236,7 +236,7 @@ describe("SCOPE of joined sources", () => {
       assert.deepEqual([response.status, response.json.type], [401, "authentication_error"], "ANONYMOUS is for who says nothing");
       assert.match(response.json.message, /Authorization together with the header X-Api-Key/);
     }
-    assert.equal((await by("app", "Bearer  an-operators")).status, 401, "an operator's token is nobody's credential");
+    assert.equal((await by("app", "Bearer  an-operators")).status, 401, "an operator's token does not work as a credential");
     assert.equal((await gateway.post(path, key, { a: 1 }, { as: null })).replayed, false);
     assert.equal(gateway.hits(path), 4);
   });

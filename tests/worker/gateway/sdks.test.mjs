@@ -71,7 +71,7 @@ for (const [name, connect] of Object.entries(SDKS)) {
       assert.match(error.requestId, /^req_/);
     });
 
-    test("an outcome that is held is an error, and is not hammered", async () => {
+    test("an outcome on hold is an error, and is not retried quickly", async () => {
       const path = gateway.route(cut);
       const key = newKey();
       const first = await refused(path, key);

@@ -1,4 +1,4 @@
-// When nobody knows whether a request was executed: what is held, what is tried again, what is released.
+// When nobody knows whether a request was executed: which keys are on hold, which are tried again, which are released.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { created, cut, gated, inTurn, newKey, startGateway } from "../fixtures/support.mjs";
@@ -11,12 +11,12 @@ const cutOff = (_, response) => {
   response.write("abc", () => response.socket.destroy());
 };
 
-describe("behind an upstream an unknown outcome is held", () => {
+describe("with an upstream an unknown outcome is on hold", () => {
   let gateway;
   before(async () => (gateway = await startGateway({ vars: { ORIGIN_TIMEOUT_SECONDS: "3" } })));
   after(() => gateway.dispose());
 
-  /** The key is held: the origin is not called again, whatever comes. */
+  /** Fails unless the key is on hold: no later request calls the origin. */
   async function isHeld(path, key) {
     const held = await gateway.post(path, key);
     assert.deepEqual([held.status, held.json.type, held.state], [409, "idempotency_outcome_unknown", "unknown"]);
@@ -27,7 +27,7 @@ describe("behind an upstream an unknown outcome is held", () => {
     assert.equal((await gateway.post(path, key, { a: 2 })).json.type, "idempotency_error");
   }
 
-  test("fault 34: a response that is not final goes to its caller and is held, not kept", async () => {
+  test("fault 34: a response that is not final reaches its caller and is not kept, and the key is on hold", async () => {
     for (const status of UNKNOWN) {
       const path = gateway.route(inTurn({ status, headers: { "X-A": "1" }, body: "why" }, created));
       const key = newKey();
@@ -75,7 +75,7 @@ describe("behind an upstream an unknown outcome is held", () => {
     }
   });
 
-  test("fault 12: a call that took too long is a 504 and held, and its late response changes nothing", async () => {
+  test("fault 12: a call that took too long is a 504, its key is on hold, and its late response changes nothing", async () => {
     const slow = gated();
     const path = gateway.route(slow);
     const key = newKey();

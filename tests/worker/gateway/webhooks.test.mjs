@@ -57,7 +57,7 @@ describe("behind an upstream", () => {
     assert.equal(hits(name), 1, "also when a response would have expired");
   });
 
-  test("ten at once are forwarded once: the others come again", async () => {
+  test("ten deliveries at once are forwarded once: the others must retry", async () => {
     const slow = gated(inTurn(200));
     const name = source(slow);
     const id = newId();
@@ -74,7 +74,7 @@ describe("behind an upstream", () => {
     assert.equal(hits(name), 1);
   });
 
-  test("fault 38: an event is done only when the origin has said 2xx, and is forwarded until then", async () => {
+  test("fault 38: an event is done only when the origin has returned a 2xx, and is forwarded until then", async () => {
     const failures = [500, 503, 408, 409, 400, 401, 404, 410, 429, 302, 307];
     const name = source(inTurn(...failures, cut, gated(), 201));
     const id = newId();
@@ -247,7 +247,7 @@ test("in the draft's dialect the errors are of its form, with the same statuses"
   }
 });
 
-test("fault 36: while the store is down nothing is forwarded, and the sender is to come again", async () => {
+test("fault 36: while the store is down nothing is forwarded, and the sender must retry", async () => {
   const gateway = await startGateway({ faults: true, vars: { WEBHOOK_SECRETS, LEASE_SECONDS: "6" } });
   try {
     gateway.origin.route(inTurn(200), "/webhooks/s0");

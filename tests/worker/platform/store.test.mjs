@@ -1,4 +1,4 @@
-// The store of records when it fails: calls and replies that are lost, an object that goes, a database that
+// The store of records when it fails: calls and replies that are lost, an object that is evicted, a database that
 // takes nothing, a record that is damaged.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -41,7 +41,7 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
       await asUsual(key, gateway.route());
     });
 
-    test(`a ${op} that nobody answers is sent again`, async () => {
+    test(`a ${op} without a response is sent again`, async () => {
       const key = newKey();
       await gateway.faults(key, { op, fault: "hang" });
       await asUsual(key, gateway.route());
@@ -76,7 +76,7 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
     assert.equal(await gateway.status(key), undefined);
   });
 
-  test("an object that goes while the origin works has lost nothing", async () => {
+  test("an object that is evicted while the origin works loses nothing", async () => {
     const slow = gated();
     const path = gateway.route(slow);
     const key = newKey();
@@ -137,7 +137,7 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
     assert.deepEqual([gateway.hits(path), (await gateway.status(key)).attempts], [1, 1]);
   });
 
-  test("a response that cannot be stored reaches its caller all the same, and the key is held", async () => {
+  test("a response that cannot be stored still reaches its caller, and the key is on hold", async () => {
     const path = gateway.route(
       inTurn({ status: 201, headers: { "X-Request-Id": "req_o", "X-A": "1" }, body: "charged" }, created),
     );

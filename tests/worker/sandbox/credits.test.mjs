@@ -108,7 +108,7 @@ describe("into the sandbox", () => {
     }
   });
 
-  test("effects are asked for with a sandbox key, and are no executions of any merchant", async () => {
+  test("effects are read with a sandbox key, and do not count as executions of a merchant", async () => {
     const id = newId();
     await deliver(worker, "s0", { id, headers: [["X-Api-Key", "kuko_test_anybody"]] });
     assert.equal((await effects(id, null)).status, 401);

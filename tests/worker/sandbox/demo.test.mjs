@@ -161,7 +161,7 @@ describe("with the sandbox", () => {
     }
   });
 
-  test("a write is no business of the pages", async () => {
+  test("the pages do not handle writes", async () => {
     for (const method of ["POST", "PUT", "DELETE"]) {
       for (const path of ["/", "/_oncekey/demo/", "/_oncekey/demo/index.html"]) {
         const response = await worker.fetch(path, { method, headers: { "X-Api-Key": "kuko_test_demo" } });

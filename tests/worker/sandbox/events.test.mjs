@@ -49,7 +49,7 @@ describe("events", () => {
     await call.alarm();
   };
 
-  test("each operation tells what it did, signed, with the object as it is", async () => {
+  test("each operation sends a signed event with the current object", async () => {
     const call = newMerchant();
     const { path, secret } = await listen(call, ok);
     const bought = await paid(call);
@@ -65,11 +65,11 @@ describe("events", () => {
       assert.deepEqual([method, headers["content-type"]], ["POST", "application/json"]);
       assert.equal(headers["webhook-signature"], signatures(message, secret));
       assert.ok(Math.abs(Number(headers["webhook-timestamp"]) * 1000 - Date.now()) < 60_000);
-      const said = JSON.parse(body);
-      assert.deepEqual(Object.keys(said), ["id", "type", "created_at", "data"]);
-      assert.equal(said.id, headers["webhook-id"]);
-      const data = { "refund.succeeded": given, "subscription.created": subscription, "subscription.cancelled": cancelled }[said.type];
-      if (data) assert.deepEqual(said.data, data);
+      const sent = JSON.parse(body);
+      assert.deepEqual(Object.keys(sent), ["id", "type", "created_at", "data"]);
+      assert.equal(sent.id, headers["webhook-id"]);
+      const data = { "refund.succeeded": given, "subscription.created": subscription, "subscription.cancelled": cancelled }[sent.type];
+      if (data) assert.deepEqual(sent.data, data);
     }
     const order = (type) => kinds(path).indexOf(type);
     assert.ok(order("payment.succeeded") < order("refund.succeeded") && order("subscription.created") < order("subscription.cancelled"));
@@ -180,7 +180,7 @@ describe("events", () => {
     const [first, , third] = origin.at(path);
     assert.deepEqual([third.body, third.headers["webhook-id"]], [first.body, id]);
     const late = await listen(call, ok);
-    assert.equal(origin.hits(late.path), 0, "an endpoint hears of what happens from now on");
+    assert.equal(origin.hits(late.path), 0, "an endpoint gets the events from now on");
     found(await call("POST", `/v1/events/${id}/resend`));
     await eventually(() => assert.deepEqual(kinds(late.path), ["order.created"]));
     refused(await call("POST", `/v1/events/evt_${"0".repeat(32)}/resend`), 404);
@@ -225,7 +225,7 @@ describe("events", () => {
     });
   });
 
-  test("nothing is lost when the object goes", async () => {
+  test("nothing is lost when the object is evicted", async () => {
     const call = newMerchant();
     const { path } = await listen(call, async () => (await sleep(300), ok()));
     const ids = [];
@@ -294,7 +294,7 @@ describe("events", () => {
     refused(await call("POST", `/v1/webhook_endpoints/${endpoint.id}`, { body: { secret } }), 404);
   });
 
-  test("a deleted endpoint hears nothing more", async () => {
+  test("a deleted endpoint gets no more events", async () => {
     const call = newMerchant();
     const { id, path } = await listen(call, fails);
     await ordered(call);

@@ -310,7 +310,7 @@ describe("the sandbox", () => {
     }
   });
 
-  test("two values of the API key are none", async () => {
+  test("two values of the API key count as no key", async () => {
     const status = await new Promise((resolve, reject) => {
       const headers = ["X-Api-Key", "sandbox_a", "X-Api-Key", "sandbox_b", "Host", "localhost"];
       send(`${worker.url}/v1/orders?out_trade_no=a`, { headers }, (response) => resolve(response.resume().statusCode))

@@ -155,14 +155,14 @@ for (const kind of ["workerd", "wrangler"]) {
       assert.deepEqual([health.status, health.text.includes(mark)], [200, false], "and the gateway still works");
       const rows = await exchange(server.url, { path: "/_oncekey/journal?limit=5000", headers: admin });
       assert.ok(rows.text.split("\n").length > 20, "and it has left records");
-      assert.ok(!rows.text.includes(mark), "of which the journal tells by hashes");
+      assert.ok(!rows.text.includes(mark), "which the journal names by hashes");
       const keys = await exchange(server.url, { path: "/_oncekey/keys?limit=200", headers: admin });
       assert.ok(!keys.text.includes(mark));
       await server.kill();
 
-      const said = readFileSync(join(folder, "server.log"), "utf8");
-      for (const spelling of spellings) assert.ok(!said.includes(spelling), `it said ${said.split("\n").find((line) => line.includes(spelling))}`);
-      for (const nasty of ["\x1b[2J", "\u2028", "\u202e", "jndi"]) assert.ok(!said.includes(nasty), JSON.stringify(nasty));
+      const log = readFileSync(join(folder, "server.log"), "utf8");
+      for (const spelling of spellings) assert.ok(!log.includes(spelling), `it said ${log.split("\n").find((line) => line.includes(spelling))}`);
+      for (const nasty of ["\x1b[2J", "\u2028", "\u202e", "jndi"]) assert.ok(!log.includes(nasty), JSON.stringify(nasty));
       let bytes = 0;
       for (const [name, content] of files(join(folder, "state"))) {
         bytes += content.length;
