@@ -2,7 +2,7 @@
 // key, however its path is spelt.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { isError, isReplayOf, newBusinessKey, startBusinessKeys } from "../fixtures/numbers.mjs";
+import { isError, isReplayOf, newBusinessKey, startBusinessKeys } from "../fixtures/business-keys.mjs";
 import { created, inTurn, newKey } from "../fixtures/support.mjs";
 
 const PATH = "/v1/orders";

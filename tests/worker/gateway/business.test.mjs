@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
 import { executions, made, merchant, order } from "../fixtures/merchant.mjs";
-import { isError, isReplayOf, newBusinessKey, startBusinessKeys } from "../fixtures/numbers.mjs";
+import { isError, isReplayOf, newBusinessKey, startBusinessKeys } from "../fixtures/business-keys.mjs";
 import { created, cut, eventually, gated, inTurn, newKey, startWorker } from "../fixtures/support.mjs";
 
 const DAY = 86_400_000;

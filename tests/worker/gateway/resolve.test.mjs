@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { merchant, order } from "../fixtures/merchant.mjs";
-import { isError, isReplayOf, newBusinessKey, startBusinessKeys } from "../fixtures/numbers.mjs";
+import { isError, isReplayOf, newBusinessKey, startBusinessKeys } from "../fixtures/business-keys.mjs";
 import { apiKey, created, cut, eventually, inTurn, newKey, startWorker } from "../fixtures/support.mjs";
 
 const DAY = 86_400_000;

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, before, describe, test } from "node:test";
-import { newBusinessKey } from "../fixtures/numbers.mjs";
+import { newBusinessKey } from "../fixtures/business-keys.mjs";
 import { deliver, newId, WEBHOOK_SECRETS } from "../fixtures/sender.mjs";
 import { created, inTurn, newKey, recordName, scopeName, startGateway, startWorker } from "../fixtures/support.mjs";
 
