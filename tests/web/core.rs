@@ -1,4 +1,4 @@
-//! The core as wasm gives the answers it gives on a native machine. `make test-wasm` runs this file
+//! The core as wasm gives the same results as on a native machine. `make test-wasm` runs this file
 //! under Node and in a browser.
 #![cfg(target_arch = "wasm32")]
 

@@ -112,7 +112,7 @@ async fn a_label_comes_back_with_its_own_nodes() {
 }
 
 #[wasm_bindgen_test]
-async fn without_a_label_nothing_is_said_on_the_button() {
+async fn without_a_label_the_button_keeps_its_text() {
     let page = Page::new(FORM);
     let _guard = page.guard("{}");
     page.click("button");

@@ -116,8 +116,8 @@ impl Page {
 #[wasm_bindgen_test]
 async fn a_key_that_takes_no_time_at_all() {
     let page = Page::new(FORM);
-    page.js("root.answer = () => { Promise.resolve().then(() => root.again()); return null }");
-    let guard = page.guard_with(NAVIGATE, "number > 1 ? 'key' : root.answer()");
+    page.js("root.result = () => { Promise.resolve().then(() => root.again()); return null }");
+    let guard = page.guard_with(NAVIGATE, "number > 1 ? 'key' : root.result()");
     page.js_with("root.again = it", &again(&guard));
     page.click("[value=later]");
     settle().await;
@@ -250,14 +250,14 @@ async fn the_key_goes_in_the_field_that_the_server_has_put_there() {
 #[wasm_bindgen_test]
 async fn what_is_no_key_is_an_error() {
     let message = "TypeError: oncekey: the callback must return a key or nothing.";
-    for answer in ["''", "7", "Promise.resolve('key')", "false"] {
+    for result in ["''", "7", "Promise.resolve('key')", "false"] {
         let page = Page::new(FORM);
-        let guard = page.guard_with(NAVIGATE, answer);
+        let guard = page.guard_with(NAVIGATE, result);
         let stop = catch_errors(&page);
         page.click("button");
         settle().await;
         page.js_with("it()", &stop);
-        assert_eq!(page.events(), [ENTRIES, SENT, message], "{answer}");
+        assert_eq!(page.events(), [ENTRIES, SENT, message], "{result}");
         assert!(!guard.locked());
     }
 }

@@ -85,13 +85,13 @@ impl Page {
         events
     }
 
-    /// A callback that notes what it gets and answers with the value of an expression, which may
+    /// A callback that notes what it gets and returns the value of an expression, which may
     /// use `it`.
-    pub(crate) fn callback(&self, answer: &str, it: &JsValue) -> Function {
+    pub(crate) fn callback(&self, result: &str, it: &JsValue) -> Function {
         let make = format!(
             "return (submitter, data, number) => {{
                 log.push(`sent ${{number}} ${{submitter?.value}} ${{new URLSearchParams(data)}}`);
-                return {answer};
+                return {result};
             }}"
         );
         self.js_with(&make, it).unchecked_into()
@@ -114,8 +114,8 @@ impl Page {
         self.guard_with(options, "undefined")
     }
 
-    pub(crate) fn guard_with(&self, options: &str, answer: &str) -> Rc<FormGuard> {
-        let callback = self.callback(answer, &JsValue::UNDEFINED);
+    pub(crate) fn guard_with(&self, options: &str, result: &str) -> Rc<FormGuard> {
+        let callback = self.callback(result, &JsValue::UNDEFINED);
         self.try_guard(options, &callback).expect("the form can be guarded")
     }
 
@@ -173,8 +173,8 @@ pub(crate) fn thrown<T>(result: Result<T, JsValue>) -> String {
 /// Catches what is thrown where nobody can catch it, as the log's lines.
 pub(crate) fn catch_errors(page: &Page) -> JsValue {
     page.js(
-        "const heard = e => { e.preventDefault(); e.stopImmediatePropagation(); log.push(String(e.error)) };
-         window.addEventListener('error', heard, true);
-         return () => window.removeEventListener('error', heard, true)",
+        "const listener = e => { e.preventDefault(); e.stopImmediatePropagation(); log.push(String(e.error)) };
+         window.addEventListener('error', listener, true);
+         return () => window.removeEventListener('error', listener, true)",
     )
 }

@@ -27,12 +27,12 @@ async fn a_double_click_sends_once() {
     let guard = page.guard("{}");
     // Nobody else hears of the second one, whenever they began to listen.
     page.js("for (const capture of [true, false])
-             form.addEventListener('submit', () => log.push('heard'), capture)");
+             form.addEventListener('submit', () => log.push('submitted'), capture)");
     page.click("button");
     page.click("button");
     settle().await;
     page.click("button");
-    assert_eq!(page.events(), ["heard", "heard", ENTRIES, "blocked", SENT, "blocked"]);
+    assert_eq!(page.events(), ["submitted", "submitted", ENTRIES, "blocked", SENT, "blocked"]);
     guard.settle("refused", None).expect("a word that it knows");
     assert!(!guard.locked());
     page.click("button");
@@ -57,7 +57,7 @@ async fn a_held_enter_and_other_buttons_are_swallowed() {
 }
 
 #[wasm_bindgen_test]
-async fn what_is_blocked_is_told_to_the_page_without_its_values() {
+async fn a_blocked_submit_is_reported_to_the_page_without_its_values() {
     let page = Page::new(FORM);
     let _guard = page.guard("{}");
     page.js("root.addEventListener('oncekey:blocked', e =>
@@ -68,7 +68,7 @@ async fn what_is_blocked_is_told_to_the_page_without_its_values() {
 }
 
 #[wasm_bindgen_test]
-async fn what_is_blocked_is_told_with_the_detail_that_the_page_wants() {
+async fn a_blocked_submit_is_reported_with_the_detail_that_the_page_wants() {
     let page = Page::new(FORM);
     let _guard = page.guard("{detail: () => ({intent: 'order:1'})}");
     page.js("form.addEventListener('oncekey:blocked', e => log.push(e.detail.intent))");

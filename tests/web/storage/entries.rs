@@ -46,10 +46,10 @@ fn every_attempt_is_stored_before_it_is_sent() {
 }
 
 #[wasm_bindgen_test]
-fn an_answer_is_stored_for_all_tabs() {
+fn a_response_is_stored_for_all_tabs() {
     let page = Page::new();
     let mut sent = send(&page.client(), "order:1", "{}");
-    let end = sent.answered(201);
+    let end = sent.gets(201);
     assert_eq!(text(&end, "end"), "response");
     let other = page.client();
     let known = other.status("order:1");
@@ -58,7 +58,7 @@ fn an_answer_is_stored_for_all_tabs() {
         ("succeeded".into(), sent.key.clone())
     );
     assert_eq!(get(&known, "httpStatus"), JsValue::from(201));
-    // The first answer comes again; another payload is refused.
+    // The first response arrives again; another payload is refused.
     assert_eq!(send(&other, "order:1", "{}").key, sent.key);
     assert_eq!(refused(&other, "order:1", r#"{"a":2}"#).0, "payload_changed");
 }
@@ -73,7 +73,7 @@ fn nothing_of_a_body_is_stored() {
     sent.failed();
     sent.call.waited().expect("a command");
     let between = page.all();
-    sent.answered(402);
+    sent.gets(402);
     for all in [before, between, page.all()] {
         for part in ["4242", "Ada", "card", "shop.example", "/v1/orders"] {
             assert!(!all.contains(part), "{all}");
@@ -105,10 +105,10 @@ fn what_another_tab_forgets_is_not_sent_again() {
     page.client().forget("order:1");
     let end = sent.call.waited().expect("a command");
     assert_eq!((text(&end, "end"), text(&end, "why")), ("unknown".into(), "overtaken".into()));
-    // An answer that comes after all is handed over, and brings nothing back.
+    // A late response is returned to the page, and stores nothing.
     let mut sent = send(&page.client(), "order:2", "{}");
     local_storage().clear().expect("storage");
-    assert_eq!(text(&sent.answered(201), "end"), "response");
+    assert_eq!(text(&sent.gets(201), "end"), "response");
     assert_eq!(page.all(), "");
 }
 
@@ -119,8 +119,8 @@ fn open_intents_are_listed() {
     let lost = send(&client, "order:lost", "{}");
     let mut unknown = send(&client, "order:unknown", "{}");
     unknown.failed();
-    send(&client, "order:done", "{}").answered(201);
-    send(&client, "order:refused", "{}").answered(402);
+    send(&client, "order:done", "{}").gets(201);
+    send(&client, "order:refused", "{}").gets(402);
     page.store("order:damaged", "?");
     // Neither an entry of other clients, nor something of the page's own.
     let neighbour = Page::new();
@@ -183,7 +183,7 @@ fn without_storage_all_is_in_memory() {
     let mut sent = send(&client, "order:1", "{}");
     assert_eq!(send(&client, "order:1", "{}").key, sent.key);
     assert_eq!(client.pending().length(), 1);
-    sent.answered(201);
+    sent.gets(201);
     assert_eq!(state(&client, "order:1"), "succeeded");
     assert!(!client.is_shared());
     // That is what was asked for: nothing to tell.

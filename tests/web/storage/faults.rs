@@ -32,7 +32,7 @@ fn works_in_memory(client: &Client, loss: &str) {
     assert_eq!(text(&sent.failed(), "do"), "wait");
     assert_eq!(text(&sent.call.waited().expect("a command"), "key"), sent.key);
     assert_eq!(client.pending().length(), 1);
-    sent.answered(201);
+    sent.gets(201);
     assert_eq!(state(client, "order:1"), "succeeded");
     assert_eq!(send(client, "order:1", "{}").key, sent.key);
     assert_eq!(refused(client, "order:1", "[]").0, "payload_changed");
@@ -165,7 +165,7 @@ fn one_that_removes_nothing() {
     let page = storage("removeItem: denied");
     let client = page.client();
     let mut sent = send(&client, "order:1", "{}");
-    sent.answered(201);
+    sent.gets(201);
     client.forget("order:1");
     // This page has forgotten it, and says that another would not have.
     assert_eq!(state(&client, "order:1"), "idle");
@@ -184,7 +184,7 @@ fn what_is_newer_in_memory_counts() {
     let client = page.client();
     let mut sent = send(&client, "order:1", "{}");
     assert_eq!(client.take_loss(), None);
-    sent.answered(201);
+    sent.gets(201);
     assert_eq!(client.take_loss().as_deref(), Some("quota"));
     assert_eq!(state(&client, "order:1"), "succeeded");
     assert_eq!(refused(&client, "order:1", "[]").0, "payload_changed");
@@ -196,7 +196,7 @@ fn what_is_newer_in_memory_counts() {
 }
 
 #[wasm_bindgen_test]
-fn one_that_answers_with_garbage() {
+fn storage_that_returns_garbage() {
     for garbage in ["'garbage'", "''", "'1 '", "String(Math.random())"] {
         let page = storage(&format!("getItem: () => {garbage}"));
         let client = page.client();
@@ -222,7 +222,7 @@ fn one_that_is_no_storage() {
 }
 
 #[wasm_bindgen_test]
-fn one_whose_answers_are_no_texts() {
+fn storage_that_returns_no_texts() {
     for value in ["undefined", "42", "true", "({})", "[]", "new Date(0)", "Symbol()"] {
         works_in_memory(&storage(&format!("getItem: () => {value}")).client(), "unavailable");
     }
@@ -243,6 +243,6 @@ fn fault_74_one_that_breaks_later() {
     assert_eq!(send(&client, "order:1", "{}").key, sent.key);
     assert_eq!(client.take_loss().as_deref(), Some("denied"));
     let mut last = send(&client, "order:1", "{}");
-    assert_eq!(text(&last.answered(201), "end"), "response");
+    assert_eq!(text(&last.gets(201), "end"), "response");
     assert_eq!(state(&client, "order:1"), "succeeded");
 }

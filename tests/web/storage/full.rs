@@ -23,7 +23,7 @@ fn empty() {
 }
 
 #[wasm_bindgen_test]
-fn fault_74_memory_has_to_do_and_that_is_told_once() {
+fn fault_74_memory_replaces_storage_and_the_page_is_warned_once() {
     let page = Page::new();
     let client = page.client();
     fill();
@@ -37,7 +37,7 @@ fn fault_74_memory_has_to_do_and_that_is_told_once() {
     assert_eq!(client.pending().length(), 1);
     send(&client, "order:2", "{}");
     assert_eq!(client.take_loss(), None);
-    // A reload knows nothing: that was told.
+    // A reload knows nothing: the page was warned of that.
     assert_eq!(state(&page.client(), "order:1"), "idle");
 }
 
@@ -51,7 +51,7 @@ fn what_has_room_later_is_stored_later() {
     sent.failed();
     assert_eq!(text(&page.client().status("order:1"), "key"), sent.key);
     // From then on what is stored counts, whoever stores it.
-    send(&page.client(), "order:1", "{}").answered(201);
+    send(&page.client(), "order:1", "{}").gets(201);
     assert_eq!(state(&client, "order:1"), "succeeded");
 }
 
@@ -61,8 +61,8 @@ fn what_is_spent_makes_room() {
     let client = page.client();
     let mut kept = Vec::new();
     for number in 0..4 {
-        send(&client, &format!("refused:{number}"), "{}").answered(402);
-        send(&client, &format!("done:{number}"), "{}").answered(201);
+        send(&client, &format!("refused:{number}"), "{}").gets(402);
+        send(&client, &format!("done:{number}"), "{}").gets(201);
         kept.push(format!("done:{number}"));
         send(&client, &format!("open:{number}"), "{}").failed();
         kept.push(format!("open:{number}"));
@@ -72,7 +72,7 @@ fn what_is_spent_makes_room() {
     kept.push("damaged".to_owned());
     // Another namespace's is not ours to remove, nor is anything of the page.
     let neighbour = Page::new();
-    send(&neighbour.client(), "refused", "{}").answered(402);
+    send(&neighbour.client(), "refused", "{}").gets(402);
     local_storage().set_item("cart", "2 apples").expect("storage");
     fill();
     let sent = send(&client, "order:new", "{}");

@@ -25,7 +25,7 @@ fn a_settled_intent_goes_after_the_retention_and_an_open_one_stays() {
     let page = Page::new();
     let client = page.client();
     for (intent, status) in [("done", 201), ("refused", 402), ("young", 201)] {
-        send(&client, intent, "{}").answered(status);
+        send(&client, intent, "{}").gets(status);
     }
     send(&client, "voided", "{}");
     send(&client, "lost", "{}");
@@ -53,7 +53,7 @@ fn a_settled_intent_goes_after_the_retention_and_an_open_one_stays() {
 fn what_was_sent_again_meanwhile_is_not_removed() {
     let page = Page::new();
     let client = page.client();
-    send(&client, "order:1", "{}").answered(402);
+    send(&client, "order:1", "{}").gets(402);
     age(&page, "order:1", 2, None);
     assert_eq!(client.over(true), ["order:1"]);
     let again = send(&page.client(), "order:1", "{}");
@@ -65,7 +65,7 @@ fn what_was_sent_again_meanwhile_is_not_removed() {
 fn a_call_looks_at_a_few_and_in_time_at_all() {
     let page = Page::new();
     let client = page.client();
-    send(&client, "order:0", "{}").answered(201);
+    send(&client, "order:0", "{}").gets(201);
     age(&page, "order:0", 2, None);
     let old = page.stored("order:0").expect("an entry");
     for number in 1..200 {
@@ -91,11 +91,11 @@ fn a_call_looks_at_a_few_and_in_time_at_all() {
 fn what_is_settled_is_seen_when_it_opens_again() {
     let page = Page::new();
     let client = page.client();
-    send(&client, "order:1", "{}").answered(402);
+    send(&client, "order:1", "{}").gets(402);
     for _ in 0..3 {
         assert_eq!(client.pending().length(), 0);
     }
-    // Another tab tries again, and gets no answer.
+    // Another tab tries again, and gets no response.
     let again = send(&page.client(), "order:1", "{}");
     let list = client.pending();
     assert_eq!(list.length(), 1);
@@ -118,7 +118,7 @@ fn storage_that_breaks_does_not_hide_what_is_open() {
         }",
     );
     let client = page.client();
-    send(&client, "order:1", "{}").answered(201);
+    send(&client, "order:1", "{}").gets(201);
     send(&client, "order:2", "{}");
     assert_eq!(client.pending().length(), 1);
     run(&[("storage", &page.storage)], "storage.broken = ':i:order:2'");

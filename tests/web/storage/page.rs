@@ -13,7 +13,7 @@ thread_local! {
 /// A part of the browser's storage that no other test has, and what may be asked there.
 pub(crate) struct Page {
     pub(crate) namespace: String,
-    /// What clients are given: undefined stands for `localStorage`.
+    /// What clients are given: undefined means `localStorage`.
     pub(crate) storage: JsValue,
 }
 
@@ -121,16 +121,16 @@ fn begin(client: &Client, intent: &str, body: &str) -> (CallHandle, JsValue) {
 }
 
 impl Sent {
-    /// The answer comes. Gives the next command.
-    pub(crate) fn answered(&mut self, status: u16) -> JsValue {
-        let answer = run(
+    /// The response arrives. Returns the next command.
+    pub(crate) fn gets(&mut self, status: u16) -> JsValue {
+        let response = run(
             &[("status", &status.into())],
             "return {
                 status, body: 'whole', redirected: false,
                 headers: new Headers({ 'content-type': 'application/json' }),
             }",
         );
-        self.call.responded(answer.unchecked_ref()).expect("a command")
+        self.call.responded(response.unchecked_ref()).expect("a command")
     }
 
     /// None comes.

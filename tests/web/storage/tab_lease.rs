@@ -42,7 +42,7 @@ fn who_is_done_makes_room() {
 }
 
 #[wasm_bindgen_test]
-fn of_two_that_wrote_at_once_one_stands() {
+fn of_two_leases_written_at_once_the_last_counts() {
     let page = Page::new();
     let (one, other) = (page.client(), page.client());
     one.acquire_lease("order:1").expect("a lease");
@@ -67,13 +67,13 @@ fn a_page_that_is_gone_blocks_nobody_for_good() {
     assert_eq!(command(client.acquire_lease("order:1")).0, "wait");
     let later = run(&[], "const now = Date.now; Date.now = () => now() + 15001; return now");
     let acquired = command(client.acquire_lease("order:1")).0;
-    let is_claimed = client.holds_lease("order:1");
+    let is_held = client.holds_lease("order:1");
     run(&[("now", &later)], "Date.now = now");
-    assert_eq!((acquired.as_str(), is_claimed), ("confirm", true));
+    assert_eq!((acquired.as_str(), is_held), ("confirm", true));
 }
 
 #[wasm_bindgen_test]
-fn garbage_is_no_claim() {
+fn garbage_is_no_lease() {
     let page = Page::new();
     let client = page.client();
     for garbage in ["", "?", "c1 0 0", "c1 0123456789abcdef 99999999999999 00000000"] {
@@ -86,7 +86,7 @@ fn garbage_is_no_claim() {
 }
 
 #[wasm_bindgen_test]
-fn where_storage_fails_each_page_claims_for_itself() {
+fn where_storage_fails_each_page_has_a_lease_of_its_own() {
     let page = Page::with_storage(
         "return { setItem() { throw new DOMException('no', 'SecurityError') }, getItem: () => null }",
     );
