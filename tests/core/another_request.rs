@@ -1,5 +1,5 @@
-//! An attempt whose end is told once more, because the reply was lost, after its record went to another request.
-//! What that one was answered is not this one's to tell. Found by the simulation (`docs/proof/simulation.md`).
+//! An attempt that sends its end again because the reply was lost, after its record went to another request.
+//! It must not get the response of the other request. Found by the simulation (`docs/proof/simulation.md`).
 
 use oncekey::fingerprint::RequestParts;
 use oncekey::{
@@ -34,7 +34,7 @@ fn request(amount: u32) -> Fingerprints {
     Fingerprints::compute(&parts, &FingerprintSecrets::none())
 }
 
-fn answer(status: u16, id: &str) -> StoredResponse {
+fn response(status: u16, id: &str) -> StoredResponse {
     StoredResponse::keep(status, [], b"{}".to_vec(), id, 1000).0
 }
 
@@ -66,24 +66,24 @@ fn complete(
 /// The first request ends like this, its reply is lost, and another request gets the record and succeeds.
 fn given_to_another(policy: Policy, status: u16) -> Option<Record> {
     let record = begin(None, FIRST, 100, policy);
-    let (ended, record) = complete(record, FIRST, answer(status, "first"));
+    let (ended, record) = complete(record, FIRST, response(status, "first"));
     assert_eq!(ended, Completion::Recorded);
     let record = begin(record, OTHER, 101, policy);
-    let (ended, record) = complete(record, OTHER, answer(201, "other"));
+    let (ended, record) = complete(record, OTHER, response(201, "other"));
     assert_eq!(ended, Completion::Recorded);
     record
 }
 
-fn tells_another_s_answer(completion: &Completion) -> bool {
-    let Completion::LeaseLost(stands) = completion else { return false };
-    matches!(&**stands, Decision::Replay(response) if response.request_id == "other")
+fn gives_another_response(completion: &Completion) -> bool {
+    let Completion::LeaseLost(decision) = completion else { return false };
+    matches!(&**decision, Decision::Replay(response) if response.request_id == "other")
 }
 
 #[test]
-fn a_number_that_went_to_another_order_does_not_tell_its_answer() {
+fn a_business_key_of_another_order_does_not_show_the_response_of_that_order() {
     let record = given_to_another(policy().of_business_keys(), 402);
-    let (again, _) = complete(record, FIRST, answer(402, "first"));
-    assert!(!tells_another_s_answer(&again), "{again:?}");
+    let (again, _) = complete(record, FIRST, response(402, "first"));
+    assert!(!gives_another_response(&again), "{again:?}");
 }
 
 #[test]
@@ -94,20 +94,20 @@ fn neither_when_the_first_attempt_had_failed() {
     };
     let (_, record) = fail(record);
     let record = begin(record, OTHER, 101, policy().of_business_keys());
-    let (_, record) = complete(record, OTHER, answer(201, "other"));
+    let (_, record) = complete(record, OTHER, response(201, "other"));
     let (again, _) = fail(record);
-    assert!(!tells_another_s_answer(&again), "{again:?}");
+    assert!(!gives_another_response(&again), "{again:?}");
 }
 
 #[test]
-fn a_key_whose_record_was_removed_does_not_tell_the_next_one_s_answer() {
+fn a_key_whose_record_was_removed_does_not_show_the_next_response() {
     let record = given_to_another(policy(), 307);
-    let (again, _) = complete(record, FIRST, answer(307, "first"));
-    assert!(!tells_another_s_answer(&again), "{again:?}");
+    let (again, _) = complete(record, FIRST, response(307, "first"));
+    assert!(!gives_another_response(&again), "{again:?}");
 }
 
 #[test]
-fn an_owner_that_a_late_success_comes_before_is_told_that_success() {
+fn an_owner_gets_a_late_success_that_came_before_its_own_end() {
     let policy = Policy { unknown_outcome: UnknownOutcome::Retry, ..policy() };
     let later = NOW.plus(policy.lease);
     let record = begin(None, FIRST, 100, policy);
@@ -115,11 +115,11 @@ fn an_owner_that_a_late_success_comes_before_is_told_that_success() {
     let attempt =
         Attempt { fingerprints: &request, token: OTHER, minted_at: None, policy: &policy };
     let (_, record) = stored(record.clone(), lifecycle::begin(record, &attempt, later));
-    let (ended, record) = complete(record, FIRST, answer(201, "first"));
+    let (ended, record) = complete(record, FIRST, response(201, "first"));
     assert_eq!(ended, Completion::Recorded);
     for status in [201, 402, 503] {
-        let (ended, _) = complete(record.clone(), OTHER, answer(status, "other"));
-        let Completion::LeaseLost(stands) = ended else { panic!("{ended:?}") };
-        assert_eq!(*stands, Decision::Replay(answer(201, "first")));
+        let (ended, _) = complete(record.clone(), OTHER, response(status, "other"));
+        let Completion::LeaseLost(decision) = ended else { panic!("{ended:?}") };
+        assert_eq!(*decision, Decision::Replay(response(201, "first")));
     }
 }

@@ -57,7 +57,7 @@ fn what_is_closed_is_free_again() {
 }
 
 #[test]
-fn a_large_body_takes_the_room_of_one_that_stands_still() {
+fn a_large_body_takes_the_room_of_a_stalled_body() {
     let mut budget = Budget::new(PATIENCE);
     let first = unfinished(&mut budget, LARGE / 2, 0).unwrap();
     let second = unfinished(&mut budget, LARGE / 2, 100).unwrap();
@@ -125,13 +125,13 @@ fn a_trickle_is_no_progress() {
 fn what_is_whole_keeps_its_place_until_it_is_forgotten() {
     let mut budget = Budget::new(PATIENCE);
     let taken = whole(&mut budget, LARGE / 2, 0).unwrap();
-    let told = unfinished(&mut budget, LARGE / 2, 0).unwrap();
-    budget.is_whole(told);
+    let whole = unfinished(&mut budget, LARGE / 2, 0).unwrap();
+    budget.is_whole(whole);
     let almost = FORGOTTEN.as_u64() - 1;
     assert_eq!(unfinished(&mut budget, 1 << 20, almost), Err(NoRoom));
     unfinished(&mut budget, 1 << 20, almost + 1).unwrap();
-    assert!(!budget.has(taken) && budget.has(told));
-    assert_eq!(budget.take(told).map(|bytes| bytes.len() as u64), Some(LARGE / 2));
+    assert!(!budget.has(taken) && budget.has(whole));
+    assert_eq!(budget.take(whole).map(|bytes| bytes.len() as u64), Some(LARGE / 2));
 }
 
 #[test]

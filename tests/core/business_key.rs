@@ -1,7 +1,7 @@
-//! Business numbers: what is one, what becomes of key and number together, and what a look-up
+//! Business keys: which values count, what becomes of both keys together, and what a look-up
 //! proves.
 
-use crate::support::lifecycle::requests::answer;
+use crate::support::lifecycle::requests::response;
 use oncekey::business_key::{
     BusinessKeyError, BusinessKeyUnreadable, KeyEnd, Pairing, alone, end_of_key, on_hold, pair,
 };
@@ -20,17 +20,17 @@ fn keys() -> BusinessKeys {
     BusinessKeys::parse("POST:/v1/orders:/no, POST:/v1/*:/a/b~1c").expect("a list")
 }
 
-/// The number of a body, `-` for none, `!` where it cannot be told.
-fn number(path: &str, content_type: Option<&str>, body: &str) -> String {
+/// The business key of a body, `-` without one, `!` where it cannot be read.
+fn business_key(path: &str, content_type: Option<&str>, body: &str) -> String {
     match keys().read("POST", path, content_type, body.as_bytes()) {
-        Ok(Some(number)) => number.value().to_owned(),
+        Ok(Some(business_key)) => business_key.value().to_owned(),
         Ok(None) => "-".to_owned(),
         Err(_) => "!".to_owned(),
     }
 }
 
 #[test]
-fn a_number_is_a_text_or_a_number_at_its_place() {
+fn a_business_key_is_a_text_or_a_number_at_its_place() {
     let long = "x".repeat(255);
     for (body, expected) in [
         (r#"{"no":"ORDER_1"}"#, "ORDER_1"),
@@ -78,20 +78,23 @@ fn a_number_is_a_text_or_a_number_at_its_place() {
         (r#"{"no":"1"} "#, "1"),
         (r#"{"no":"1"}}"#, "!"),
     ] {
-        assert_eq!(number("/v1/orders", JSON, body), expected, "{body}");
+        assert_eq!(business_key("/v1/orders", JSON, body), expected, "{body}");
     }
-    assert_eq!(number("/v1/x", JSON, r#"{"a":{"b/c":"deep"},"no":"x"}"#), "deep");
-    assert_eq!(number("/v1/x", JSON, r#"{"a":[{"b/c":"deep"}]}"#), "-");
+    assert_eq!(business_key("/v1/x", JSON, r#"{"a":{"b/c":"deep"},"no":"x"}"#), "deep");
+    assert_eq!(business_key("/v1/x", JSON, r#"{"a":[{"b/c":"deep"}]}"#), "-");
     for body in [
         r#"{"A":{"b/c":"deep"}}"#,
         r#"{"a":{"b/c":"deep"},"A":{}}"#,
         r#"{"a":{"b/c":"deep","B/c":"other"}}"#,
         r#"{"a":{"b/C":"other"}}"#,
     ] {
-        assert_eq!(number("/v1/x", JSON, body), "!", "at each step: {body}");
+        assert_eq!(business_key("/v1/x", JSON, body), "!", "at each step: {body}");
     }
-    assert_eq!(number("/v2/x", JSON, "{"), "-", "another route");
-    assert_eq!(number("/v1/orders", Some("Application/vnd.x+JSON;v=1"), r#"{"no":"1"}"#), "1");
+    assert_eq!(business_key("/v2/x", JSON, "{"), "-", "another route");
+    assert_eq!(
+        business_key("/v1/orders", Some("Application/vnd.x+JSON;v=1"), r#"{"no":"1"}"#),
+        "1"
+    );
     assert!(keys().may_name("POST", "/v1/orders") && keys().may_name("POST", "/V1//Orders.json"));
     assert!(!keys().may_name("PUT", "/v1/orders") && !keys().may_name("POST", "/v2/orders"));
 }
@@ -103,7 +106,9 @@ fn in_form(path: &str, content_type: &str, body: &[u8]) -> String {
     let list = "POST:/one:/out_trade_no,POST:/two:/buyer/no,POST:/list:/items/0/id";
     let list = BusinessKeys::parse(list).expect("a list");
     match list.read("POST", path, Some(content_type), body) {
-        Ok(number) => number.map_or("-".to_owned(), |number| number.value().to_owned()),
+        Ok(business_key) => {
+            business_key.map_or("-".to_owned(), |business_key| business_key.value().to_owned())
+        }
         Err(BusinessKeyUnreadable::Field(_)) => "!".to_owned(),
         Err(other) => format!("{other:?}"),
     }
@@ -243,11 +248,19 @@ fn json_by_another_type_is_refused() {
                 "{" => "-",
                 _ => "!",
             };
-            assert_eq!(number("/v1/orders", content_type, body), found, "{content_type:?} {body}");
-            assert_eq!(number("/v2/orders", content_type, body), "-");
+            assert_eq!(
+                business_key("/v1/orders", content_type, body),
+                found,
+                "{content_type:?} {body}"
+            );
+            assert_eq!(business_key("/v2/orders", content_type, body), "-");
         }
         for body in ["", " ", "hello", "7", "\"x\"", "null", "<no>1</no>", "--b", "a{}", "/nope"] {
-            assert_eq!(number("/v1/orders", content_type, body), "-", "{content_type:?} {body}");
+            assert_eq!(
+                business_key("/v1/orders", content_type, body),
+                "-",
+                "{content_type:?} {body}"
+            );
         }
     }
     // As brotli begins.
@@ -273,10 +286,10 @@ fn another_charset_is_refused() {
             let found = keys().read("POST", "/v1/orders", Some(content_type), body.as_bytes());
             assert_eq!(found, Err(BusinessKeyUnreadable::Charset), "{content_type}");
         }
-        assert_eq!(number("/v2/orders", Some(content_type), "{}"), "-");
+        assert_eq!(business_key("/v2/orders", Some(content_type), "{}"), "-");
     }
     for content_type in ["application/json;charset=UTF-8", "application/json; charset=\"utf8\";"] {
-        assert_eq!(number("/v1/orders", Some(content_type), r#"{"no":"1"}"#), "1");
+        assert_eq!(business_key("/v1/orders", Some(content_type), r#"{"no":"1"}"#), "1");
     }
 }
 
@@ -372,12 +385,12 @@ fn decision_word(decision: &Decision) -> &'static str {
     }
 }
 
-/// Every decision about a number, and what becomes of: an attempt that owns its key, a request
-/// without a key, a key that is held, and a key whose attempt has a final answer.
+/// Every decision about a business key, and what becomes of: an attempt that owns its key, a request
+/// without a key, a key on hold, and a key whose attempt has a final response.
 #[test]
-fn every_decision_about_a_number_has_its_consequence() {
-    let replay = || Decision::Replay(answer(201, "number's"));
-    for (number, paired, without_key, held_key, end) in [
+fn every_decision_about_a_business_key_has_its_consequence() {
+    let replay = || Decision::Replay(response(201, "business key's"));
+    for (decision, paired, without_key, held_key, end) in [
         (
             Decision::Execute(execution(7, 3)),
             "dispatch 2 3",
@@ -400,32 +413,36 @@ fn every_decision_about_a_number_has_its_consequence() {
         (Decision::KeyVoided, "end voided", "end voided", "end unknown", "unknown"),
         (Decision::KeyExpired, "end expired", "end expired", "end unknown", "unknown"),
     ] {
-        assert_eq!(words(pair(execution(2, 5), number.clone())), paired);
-        assert_eq!(words(alone(number.clone())), without_key);
-        assert_eq!(words(on_hold(Some(number.clone()))), held_key);
+        assert_eq!(words(pair(execution(2, 5), decision.clone())), paired);
+        assert_eq!(words(alone(decision.clone())), without_key);
+        assert_eq!(words(on_hold(Some(decision.clone()))), held_key);
         for (status, is_final) in
             [(201, true), (402, true), (429, false), (503, false), (307, false)]
         {
-            let lost = Completion::LeaseLost(Box::new(number.clone()));
+            let lost = Completion::LeaseLost(Box::new(decision.clone()));
             let expected = match end {
-                "adopt" => KeyEnd::Adopt(answer(201, "number's")),
-                _ if is_final => KeyEnd::Unknown(number.clone()),
+                "adopt" => KeyEnd::Adopt(response(201, "business key's")),
+                _ if is_final => KeyEnd::Unknown(decision.clone()),
                 _ => KeyEnd::Own,
             };
-            assert_eq!(end_of_key(lost, &answer(status, "own")), expected, "{number:?} {status}");
+            assert_eq!(
+                end_of_key(lost, &response(status, "own")),
+                expected,
+                "{decision:?} {status}"
+            );
         }
     }
     assert_eq!(words(on_hold(None)), "look up unknown");
     assert_eq!(words(pair(execution(2, 2), Decision::Execute(execution(1, 9)))), "dispatch 2 2");
     for completion in [Completion::Recorded, Completion::RecordGone] {
-        assert_eq!(end_of_key(completion, &answer(402, "own")), KeyEnd::Own);
+        assert_eq!(end_of_key(completion, &response(402, "own")), KeyEnd::Own);
     }
 }
 
 #[test]
-fn an_error_names_the_number() {
+fn an_error_names_the_business_key() {
     let list = BusinessKeys::parse("POST:/v1/*:/order/no").unwrap();
-    let number = list.with_value("POST", "/v1/x", "A\"1").unwrap();
+    let business_key = list.with_value("POST", "/v1/x", "A\"1").unwrap();
     for (why, code, status) in [
         (Rejection::Mismatch, "idempotency_error", [400, 422]),
         (Rejection::InProgress, "idempotency_in_progress", [409, 409]),
@@ -433,8 +450,10 @@ fn an_error_names_the_number() {
         (gone(Some(201)).rejection().unwrap(), "idempotency_not_replayable", [409, 409]),
         (gone(None).rejection().unwrap(), "idempotency_not_replayable", [409, 409]),
     ] {
-        let rejection =
-            Rejection::OfBusinessKey { why: Box::new(why.clone()), business_key: number.clone() };
+        let rejection = Rejection::OfBusinessKey {
+            why: Box::new(why.clone()),
+            business_key: business_key.clone(),
+        };
         for (dialect, status) in [Dialect::Kukopay, Dialect::Ietf].into_iter().zip(status) {
             let [error, plain] =
                 [&rejection, &why].map(|rejection| rejection.to_response(dialect, None, "req_1"));
@@ -447,7 +466,7 @@ fn an_error_names_the_number() {
             assert_eq!(error.body.contains("resource_id"), code == "idempotency_not_replayable");
         }
     }
-    assert!(!format!("{number:?}").contains("A\""), "no log shows the number");
+    assert!(!format!("{business_key:?}").contains("A\""), "no log shows the business key");
     assert!(list.with_value("PUT", "/v1/x", "1").is_none());
     assert!(list.with_value("POST", "/v1/x", "").is_none());
 }
@@ -457,8 +476,8 @@ fn names_differ_in_every_part() {
     let list = BusinessKeys::parse("*:/*:/no").unwrap();
     let other_list = BusinessKeys::parse("*:/*:/number").unwrap();
     let name = |list: &BusinessKeys, tenant: &str, method: &str, path: &str, value: &str| {
-        let number = list.with_value(method, path, value).unwrap();
-        ScopedKey::of_business_key(&Scope::of_tenant(tenant), &number)
+        let business_key = list.with_value(method, path, value).unwrap();
+        ScopedKey::of_business_key(&Scope::of_tenant(tenant), &business_key)
     };
     let one = name(&list, "a", "POST", "/x", "1");
     assert_eq!(one, name(&list, "a", "POST", "/x", "1"));
@@ -718,7 +737,7 @@ proptest! {
         }
     }
 
-    /// A look-up asks for one place and no other, whatever stands in the body.
+    /// A look-up asks for one place and no other, whatever the body contains.
     #[test]
     fn a_value_leads_nowhere_else(value in "\\PC{1,12}") {
         let escaped = value.replace('\\', "\\\\").replace('"', "\\\"");

@@ -1,14 +1,14 @@
-//! Two keys, or none, and one number: what always holds, checked in random histories in which
+//! Two keys, or none, and one business key: what always holds, checked in random histories in which
 //! gateways die between any two steps.
 //!
-//! 1. With `hold`, the work of a number is done once at most, under whatever keys it comes.
-//! 2. Within the retention all callers of a number who see a success see the same one.
+//! 1. With `hold`, the work of a business key is done once at most, under whatever keys it comes.
+//! 2. Within the retention all callers of a business key who see a success see the same one.
 //! 3. A success is seen by those alone who sent its content.
 //! 4. No attempt calls the origin without both leases.
 //! 5. Nothing is stuck in progress.
 
 use crate::support::histories::{play_all, reached};
-use crate::support::lifecycle::requests::{answer, request, token};
+use crate::support::lifecycle::requests::{request, response, token};
 use oncekey::business_key::{KeyEnd, Pairing, alone, end_of_key, on_hold, pair};
 use oncekey::{
     Attempt, Completion, Decision, Execution, ExpiredKey, FailCause, Fingerprints, Millis, Next,
@@ -23,7 +23,7 @@ static REQUESTS: LazyLock<[Fingerprints; 2]> =
     LazyLock::new(|| [request("content 0", ""), request("content 1", "")]);
 
 /// The names of records: keys 0 and 1 belong to a content each, key 2 to the first one too.
-const NUMBER: usize = 9;
+const BUSINESS_KEY: usize = 9;
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
@@ -40,17 +40,17 @@ enum Op {
 #[derive(Clone, Debug)]
 enum Phase {
     AskKey,
-    AskNumber(Execution),
+    AskBusinessKey(Execution),
     Dispatch(Execution),
     AtOrigin,
-    EndNumber(Brought),
+    EndBusinessKey(Brought),
     EndKey(KeyEnd, Brought),
     Over,
 }
 
 #[derive(Clone, Debug)]
 enum Brought {
-    Answer(StoredResponse),
+    Response(StoredResponse),
     Failure(FailCause),
 }
 
@@ -115,10 +115,10 @@ impl World {
 
     fn go(&mut self, of: usize, fate: usize) {
         let (key, content) = (self.gateways[of].key, self.gateways[of].content);
-        let first = key.unwrap_or(NUMBER);
+        let first = key.unwrap_or(BUSINESS_KEY);
         self.gateways[of].phase = match self.gateways[of].phase.clone() {
             Phase::AskKey => match (self.begin(first, of), key) {
-                (Decision::Execute(execution), Some(_)) => Phase::AskNumber(execution),
+                (Decision::Execute(execution), Some(_)) => Phase::AskBusinessKey(execution),
                 (Decision::OutcomeUnknown, Some(_)) => {
                     self.found_held(of, first);
                     Phase::Over
@@ -131,11 +131,12 @@ impl World {
                 (Decision::Replay(response), _) => self.saw(of, &response),
                 _ => Phase::Over,
             },
-            Phase::AskNumber(execution) => match pair(execution, self.begin(NUMBER, of)) {
+            Phase::AskBusinessKey(execution) => match pair(execution, self.begin(BUSINESS_KEY, of))
+            {
                 Pairing::Dispatch(execution) => Phase::Dispatch(execution),
                 Pairing::Adopt(response) => {
-                    self.milestones.insert("a key takes the number's answer");
-                    Phase::EndKey(KeyEnd::Adopt(response.clone()), Brought::Answer(response))
+                    self.milestones.insert("a key takes the business key's response");
+                    Phase::EndKey(KeyEnd::Adopt(response.clone()), Brought::Response(response))
                 }
                 Pairing::LookUp(_) | Pairing::End(_) => {
                     let failure = Brought::Failure(FailCause::NotDispatched);
@@ -144,7 +145,7 @@ impl World {
             },
             Phase::Dispatch(execution) => {
                 if execution.may_dispatch(self.gateways[of].sent_at, self.now) {
-                    for name in [first, NUMBER] {
+                    for name in [first, BUSINESS_KEY] {
                         let status = self.records[&name].status(self.now);
                         let state = status.map_or("gone", |status| status.state.as_str());
                         // An overtaken attempt may have brought its success meanwhile.
@@ -155,7 +156,7 @@ impl World {
                     }
                     Phase::AtOrigin
                 } else {
-                    Phase::EndNumber(Brought::Failure(FailCause::NotDispatched))
+                    Phase::EndBusinessKey(Brought::Failure(FailCause::NotDispatched))
                 }
             }
             Phase::AtOrigin => {
@@ -176,16 +177,17 @@ impl World {
                     let holds = self.policy.unknown_outcome == UnknownOutcome::Hold;
                     assert!(self.works == 1 || !holds, "the work is done twice");
                 }
-                Phase::EndNumber(match status {
+                Phase::EndBusinessKey(match status {
                     0 => Brought::Failure(FailCause::TimedOut),
-                    status => {
-                        Brought::Answer(answer(status, &format!("content {content}, from {of}")))
-                    }
+                    status => Brought::Response(response(
+                        status,
+                        &format!("content {content}, from {of}"),
+                    )),
                 })
             }
             // A request without a key has one record, and the caller sees what became of it.
-            Phase::EndNumber(brought) if key.is_none() => {
-                match self.end(NUMBER, of, brought.clone()) {
+            Phase::EndBusinessKey(brought) if key.is_none() => {
+                match self.end(BUSINESS_KEY, of, brought.clone()) {
                     Completion::Recorded => self.saw_own(of, &brought),
                     Completion::LeaseLost(decision) => match *decision {
                         Decision::Replay(response) => self.saw(of, &response),
@@ -194,10 +196,10 @@ impl World {
                     Completion::RecordGone => Phase::Over,
                 }
             }
-            Phase::EndNumber(brought) => {
-                let completion = self.end(NUMBER, of, brought.clone());
+            Phase::EndBusinessKey(brought) => {
+                let completion = self.end(BUSINESS_KEY, of, brought.clone());
                 match &brought {
-                    Brought::Answer(own) => Phase::EndKey(end_of_key(completion, own), brought),
+                    Brought::Response(own) => Phase::EndKey(end_of_key(completion, own), brought),
                     Brought::Failure(_) => Phase::EndKey(KeyEnd::Own, brought),
                 }
             }
@@ -205,13 +207,14 @@ impl World {
                 let brought = match end {
                     KeyEnd::Own => brought,
                     KeyEnd::Adopt(response) => {
-                        if !matches!(&brought, Brought::Answer(own) if *own == response) {
-                            self.milestones.insert("an overtaken key takes the number's answer");
+                        if !matches!(&brought, Brought::Response(own) if *own == response) {
+                            self.milestones
+                                .insert("an overtaken key takes the business key's response");
                         }
-                        Brought::Answer(response)
+                        Brought::Response(response)
                     }
                     KeyEnd::Unknown(_) => {
-                        self.milestones.insert("an overtaken number leaves its key unknown");
+                        self.milestones.insert("an overtaken business key leaves its key unknown");
                         Brought::Failure(FailCause::ConnectionLost)
                     }
                 };
@@ -228,22 +231,23 @@ impl World {
         };
     }
 
-    /// The key is held: does its number know?
+    /// The key is on hold: does its business key have the response?
     fn found_held(&mut self, of: usize, first: usize) {
         let (fingerprints, now) = (&REQUESTS[self.gateways[of].content], self.now);
         let peeked =
-            self.call(NUMBER, |record| lifecycle::peek(record, fingerprints, now)).decision;
+            self.call(BUSINESS_KEY, |record| lifecycle::peek(record, fingerprints, now)).decision;
         if let Pairing::Adopt(response) = on_hold(peeked) {
             let settlement = Settlement::Executed(response.clone());
             self.call(first, |record| lifecycle::settle(record, settlement, now));
-            self.milestones.insert("a key that is held takes the number's answer");
+            self.milestones.insert("a key on hold takes the business key's response");
             self.saw(of, &response);
         }
     }
 
     fn begin(&mut self, name: usize, of: usize) -> Decision {
         let now = self.now;
-        let policy = if name == NUMBER { self.policy.of_business_keys() } else { self.policy };
+        let policy =
+            if name == BUSINESS_KEY { self.policy.of_business_keys() } else { self.policy };
         let attempt = Attempt {
             fingerprints: &REQUESTS[self.gateways[of].content],
             token: token(of as u8),
@@ -256,7 +260,7 @@ impl World {
     fn end(&mut self, name: usize, of: usize, brought: Brought) -> Completion {
         let (token, now) = (token(of as u8), self.now);
         self.call(name, |record| match brought {
-            Brought::Answer(response) => lifecycle::complete(record, token, response, now),
+            Brought::Response(response) => lifecycle::complete(record, token, response, now),
             Brought::Failure(cause) => lifecycle::fail(record, token, cause, now),
         })
         .decision
@@ -274,17 +278,17 @@ impl World {
 
     fn saw_own(&mut self, of: usize, brought: &Brought) -> Phase {
         match brought {
-            Brought::Answer(response) => self.saw(of, response),
+            Brought::Response(response) => self.saw(of, response),
             Brought::Failure(_) => Phase::Over,
         }
     }
 
-    /// A caller sees an answer.
+    /// A caller sees a response.
     fn saw(&mut self, of: usize, response: &StoredResponse) -> Phase {
         if response.is_success() {
             let own = format!("content {}", self.gateways[of].content);
             let body = String::from_utf8_lossy(response.body().expect("kept")).into_owned();
-            assert!(body.starts_with(&own), "{own} is answered with {body}");
+            assert!(body.starts_with(&own), "{own} gets {body}");
             let first = self.seen.get_or_insert_with(|| response.clone());
             assert_eq!((first.body(), first.status), (response.body(), response.status));
             self.milestones.insert("a success is seen");
@@ -332,7 +336,7 @@ fn run((unknown, ops): (UnknownOutcome, Vec<Op>)) -> World {
 }
 
 #[test]
-fn one_number_is_one_object_whatever_its_keys() {
+fn one_business_key_is_one_object_whatever_its_keys() {
     play_all(&history(), 6000, |history| drop(run(history)));
 }
 
@@ -342,10 +346,10 @@ fn the_histories_reach_all_that_matters() {
     let reached = reached(&history(), 12_000, |history| run(history).milestones);
     for milestone in [
         "a success is seen",
-        "a key takes the number's answer",
-        "an overtaken key takes the number's answer",
-        "an overtaken number leaves its key unknown",
-        "a key that is held takes the number's answer",
+        "a key takes the business key's response",
+        "an overtaken key takes the business key's response",
+        "an overtaken business key leaves its key unknown",
+        "a key on hold takes the business key's response",
     ] {
         assert!(
             reached.get(milestone).is_some_and(|times| *times >= 3),

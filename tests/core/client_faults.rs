@@ -41,15 +41,15 @@ impl Page {
         Entry::decode(self.text.as_ref().expect("something is stored")).expect("an entry")
     }
 
-    fn attempt_ended(&mut self, heard: &AttemptResult<'_>) -> Outcome {
+    fn attempt_ended(&mut self, result: &AttemptResult<'_>) -> Outcome {
         let entry = self.entry();
-        let outcome = classify(heard, &entry.context(false, "application/json"));
+        let outcome = classify(result, &entry.context(false, "application/json"));
         let after = note_outcome(&self.stored(), &entry.key, entry.attempts, &outcome, NOW);
         self.text = Some(after.unwrap_or(entry).encode());
         outcome
     }
 
-    fn hear_status(&mut self, status: u16) -> Outcome {
+    fn response_with(&mut self, status: u16) -> Outcome {
         self.attempt_ended(&AttemptResult::Response(&json(status)))
     }
 }
@@ -77,7 +77,7 @@ fn fault_53_a_retry_after_a_slow_success_uses_the_same_key() {
     let first = page.send("a");
     page.attempt_ended(&AttemptResult::TimedOut);
     assert_eq!(page.send("a"), first);
-    page.hear_status(201);
+    page.response_with(201);
     assert_eq!(page.send("a"), first, "and so does a submit after the success");
 }
 
@@ -114,7 +114,7 @@ fn fault_56_volatile_fields_do_not_change_the_payload() {
 fn fault_57_a_refusal_rotates_the_key() {
     let mut page = Page::default();
     page.send("card 1");
-    assert_eq!(page.hear_status(402), Outcome::Refused { http_status: 402 });
+    assert_eq!(page.response_with(402), Outcome::Refused { http_status: 402 });
     for body in ["card 1", "card 2"] {
         assert!(matches!(page.start(body), Start::Send { fresh: true, .. }), "{body}");
     }
@@ -144,23 +144,23 @@ fn fault_59_a_key_belongs_to_one_operation() {
 fn fault_60_the_key_stays_after_a_500() {
     let mut page = Page::default();
     let first = page.send("a");
-    assert_eq!(page.hear_status(500), Outcome::Ambiguous(UnknownReason::Status(500)));
+    assert_eq!(page.response_with(500), Outcome::Ambiguous(UnknownReason::Status(500)));
     assert_eq!(page.send("a"), first);
 }
 
 #[test]
-fn fault_61_a_409_after_a_lost_answer_waits_and_asks_again() {
+fn fault_61_a_409_after_a_lost_response_waits_and_asks_again() {
     let mut page = Page::default();
     page.send("a");
     page.attempt_ended(&AttemptResult::NetworkError);
     page.send("a");
-    let answer = ResponseSummary { error_type: Some("idempotency_in_progress"), ..json(409) };
-    let outcome = page.attempt_ended(&AttemptResult::Response(&answer));
+    let response = ResponseSummary { error_type: Some("idempotency_in_progress"), ..json(409) };
+    let outcome = page.attempt_ended(&AttemptResult::Response(&response));
     assert_eq!(outcome, Outcome::InProgress);
     let after = Millis::new(1500);
     assert_eq!(again(&outcome, 4, None), RetryDecision::Again { after, counts: false });
     page.send("a");
-    assert_eq!(page.hear_status(201), Outcome::Succeeded { http_status: 201 });
+    assert_eq!(page.response_with(201), Outcome::Succeeded { http_status: 201 });
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn fault_64_a_time_out_is_retried_with_a_fresh_one_within_the_total() {
 
 /// An error's message has no way in: what counts is which of the shell's own signals fired.
 #[test]
-fn fault_65_a_network_error_and_a_time_out_are_told_apart_by_own_signals() {
+fn fault_65_a_network_error_and_a_time_out_are_distinguished_by_own_signals() {
     let mut page = Page::default();
     page.send("a");
     assert_eq!(
@@ -233,10 +233,10 @@ fn fault_68_a_5xx_on_resend_does_not_lose_the_request() {
     let mut page = Page::default();
     let first = page.send("a");
     for _ in 0..5 {
-        page.hear_status(503);
+        page.response_with(503);
         assert_eq!(page.send("a"), first);
     }
-    page.hear_status(503);
+    page.response_with(503);
     assert!(page.stored().is_pending(), "and neither does giving up");
 }
 
@@ -249,7 +249,7 @@ fn fault_69_a_captive_portal_is_not_success() {
         page.attempt_ended(&AttemptResult::Response(&portal)),
         Outcome::Ambiguous(UnknownReason::NotTheApi)
     );
-    // One that speaks JSON, where the server would have shown that the answer is the key's.
+    // A JSON response without proof, from a server that would have sent proof.
     let context =
         Context { maybe_executed: true, ..page.entry().context(true, "application/json") };
     assert_eq!(
@@ -267,13 +267,13 @@ fn fault_69_a_captive_portal_is_not_success() {
 #[test]
 fn fault_70_one_tab_sends_and_the_others_wait() {
     let (one, two) = (TabToken::new(1), TabToken::new(2));
-    let Acquisition::Write(claim) = TabLease::acquire(None, one, NOW) else { panic!() };
+    let Acquisition::Write(lease) = TabLease::acquire(None, one, NOW) else { panic!() };
     assert_eq!(
-        TabLease::acquire(Some(&claim), two, NOW),
+        TabLease::acquire(Some(&lease), two, NOW),
         Acquisition::Wait(TabLease::LOOK_AGAIN_AFTER)
     );
     let death = NOW.plus(TabLease::LEASE);
-    assert!(matches!(TabLease::acquire(Some(&claim), two, death), Acquisition::Write(_)));
+    assert!(matches!(TabLease::acquire(Some(&lease), two, death), Acquisition::Write(_)));
 }
 
 #[test]
@@ -282,8 +282,8 @@ fn fault_71_an_action_that_fires_twice_uses_one_key() {
     let first = page.send("a");
     let second = page.send("a");
     assert_eq!(first, second);
-    page.hear_status(201);
-    // The first attempt's answer, which comes after the second one's.
+    page.response_with(201);
+    // The first attempt's response, which comes after the second one's.
     let late =
         note_outcome(&page.stored(), &first, 1, &Outcome::Ambiguous(UnknownReason::Network), NOW);
     assert_eq!(late, None);

@@ -64,7 +64,7 @@ fn a_pair_is_cut_with_one_ampersand() {
 }
 
 #[test]
-fn a_name_is_compared_whole_and_as_it_stands() {
+fn a_name_is_compared_whole_and_unchanged() {
     for body in [
         "",
         "&",

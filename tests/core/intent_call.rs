@@ -1,4 +1,4 @@
-//! A call from its first command to its end, told as scripts: what happens, and what the call says.
+//! A call from its first command to its end, written as scripts: what happens, and what the call says.
 //! That nobody pays twice by it is in `intent_properties.rs`.
 
 use crate::support::client::names::{end_name, state_name};
@@ -12,7 +12,7 @@ use oncekey::client::retry::{
 };
 use oncekey::{IdempotencyKey, Millis, UnixMillis};
 
-/// A page with its storage; it does what a shell does, and shows what it was told.
+/// A page with its storage; it does what a shell does, and records each command.
 struct Page {
     text: Option<String>,
     now: UnixMillis,
@@ -54,29 +54,29 @@ impl Page {
 
     fn begin(&mut self, goal: Goal) -> (Call, Command) {
         let mut call = Call::new(goal, self.settings.clone());
-        let step = call.begin(&self.moment());
+        let step = call.begin(&self.input());
         (call, self.take(step))
     }
 
-    fn attempt_ended(&mut self, call: &mut Call, answer: &ResponseSummary<'_>) -> Command {
-        let said = Hints { state: answer.state, ..Hints::default() };
-        let step = call.attempt_ended(&AttemptResult::Response(answer), &said, &self.moment());
+    fn attempt_ended(&mut self, call: &mut Call, response: &ResponseSummary<'_>) -> Command {
+        let hints = Hints { state: response.state, ..Hints::default() };
+        let step = call.attempt_ended(&AttemptResult::Response(response), &hints, &self.input());
         self.take(step)
     }
 
     fn lose(&mut self, call: &mut Call) -> Command {
         let step =
-            call.attempt_ended(&AttemptResult::NetworkError, &Hints::default(), &self.moment());
+            call.attempt_ended(&AttemptResult::NetworkError, &Hints::default(), &self.input());
         self.take(step)
     }
 
     fn wait(&mut self, call: &mut Call) -> Command {
-        let step = call.waited(&self.moment());
+        let step = call.waited(&self.input());
         self.take(step)
     }
 
     fn report(&mut self, call: &mut Call, report: Report) -> Command {
-        let step = call.report(report, &self.moment());
+        let step = call.report(report, &self.input());
         self.take(step)
     }
 
@@ -87,7 +87,7 @@ impl Page {
         step.command
     }
 
-    fn moment(&mut self) -> CallInput {
+    fn input(&mut self) -> CallInput {
         self.random += 1;
         CallInput {
             stored: self.stored(),
@@ -109,7 +109,7 @@ impl Page {
         }
     }
 
-    /// An earlier page sent this and never heard of it.
+    /// An earlier page sent this and got no response.
     fn leave_unknown(&mut self, body: &str) -> IdempotencyKey {
         let (mut call, command) = self.submit(body);
         self.lose(&mut call);
@@ -160,31 +160,31 @@ fn asks(command: &Command) -> &IdempotencyKey {
     }
 }
 
-fn answered(http_status: u16) -> End {
+fn response_end(http_status: u16) -> End {
     End::Response(Outcome::Succeeded { http_status })
 }
 
 #[test]
-fn a_request_is_stored_sent_and_answered() {
+fn a_request_is_stored_sent_and_gets_its_response() {
     let mut page = Page::new();
     let (mut call, command) = page.submit("a");
     let (key, attempt, request, rotated) = sent(&command);
     assert_eq!((attempt, request, rotated), (1, SentRequest::Own, false));
     let stored = page.entry();
     assert_eq!((stored.key, stored.state, stored.attempts), (key, IntentState::Sending, 1));
-    assert_eq!(*ended(&page.attempt_ended(&mut call, &json(201))), answered(201));
+    assert_eq!(*ended(&page.attempt_ended(&mut call, &json(201))), response_end(201));
     assert_eq!(page.entry().state, IntentState::Succeeded { http_status: 201 });
 }
 
 #[test]
-fn a_lost_answer_is_asked_for_again_with_the_same_key() {
+fn a_lost_response_is_asked_for_again_with_the_same_key() {
     let mut page = Page::new();
     let (mut call, command) = page.submit("a");
     assert_eq!(waits(&page.lose(&mut call)).1, WaitReason::Retry);
     assert_eq!(state_name(&page.stored()), "unknown");
     let again = page.wait(&mut call);
     assert_eq!(sent(&again), (sent(&command).0, 2, SentRequest::Own, false));
-    assert_eq!(*ended(&page.attempt_ended(&mut call, &json(201))), answered(201));
+    assert_eq!(*ended(&page.attempt_ended(&mut call, &json(201))), response_end(201));
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn in_progress_uses_up_no_retries() {
         assert!((1000..=2000).contains(&after) && why == WaitReason::InProgress);
         sent(&page.wait(&mut call));
     }
-    assert_eq!(*ended(&page.attempt_ended(&mut call, &json(201))), answered(201));
+    assert_eq!(*ended(&page.attempt_ended(&mut call, &json(201))), response_end(201));
 }
 
 #[test]
@@ -236,8 +236,8 @@ fn the_wait_is_drawn_from_the_random_bytes() {
     for (bytes, wait) in [(0, 0), (0xc0, 753), (0xff, 1000)] {
         let mut page = Page::new();
         let (mut call, _) = page.submit("a");
-        let moment = CallInput { random: [bytes; 16], ..page.moment() };
-        let step = call.attempt_ended(&AttemptResult::NetworkError, &Hints::default(), &moment);
+        let input = CallInput { random: [bytes; 16], ..page.input() };
+        let step = call.attempt_ended(&AttemptResult::NetworkError, &Hints::default(), &input);
         assert_eq!(waits(&page.take(step)), (wait, WaitReason::Retry));
     }
 }
@@ -246,8 +246,8 @@ fn the_wait_is_drawn_from_the_random_bytes() {
 fn retry_after_wins() {
     let mut page = Page::new();
     let (mut call, _) = page.submit("a");
-    let said = Hints { retry_after: Some("7"), ..Hints::default() };
-    let step = call.attempt_ended(&AttemptResult::Response(&json(429)), &said, &page.moment());
+    let hints = Hints { retry_after: Some("7"), ..Hints::default() };
+    let step = call.attempt_ended(&AttemptResult::Response(&json(429)), &hints, &page.input());
     assert_eq!(waits(&page.take(step)), (7000, WaitReason::Retry));
 }
 
@@ -255,14 +255,14 @@ fn retry_after_wins() {
 fn what_the_server_says_of_its_memory_is_kept() {
     let mut page = Page::new();
     let (mut call, _) = page.submit("a");
-    let said = Hints {
+    let hints = Hints {
         state: Some("completed"),
         expires: Some("Mon, 24 Nov 2025 18:00:00 GMT"),
         date: Some("Mon, 24 Nov 2025 16:00:00 GMT"),
         retry_after: None,
     };
-    let step = call.attempt_ended(&AttemptResult::Response(&proven(201)), &said, &page.moment());
-    assert_eq!(*ended(&page.take(step)), answered(201));
+    let step = call.attempt_ended(&AttemptResult::Response(&proven(201)), &hints, &page.input());
+    assert_eq!(*ended(&page.take(step)), response_end(201));
     // Two hours of memory, less the hour for clocks.
     assert_eq!(page.entry().safe_until, NOW.plus(Millis::from_seconds(3600)));
 }
@@ -271,7 +271,7 @@ fn what_the_server_says_of_its_memory_is_kept() {
 fn an_abort_leaves_the_outcome_unknown() {
     let mut page = Page::new();
     let (mut call, _) = page.submit("a");
-    let step = call.attempt_ended(&AttemptResult::Aborted, &Hints::default(), &page.moment());
+    let step = call.attempt_ended(&AttemptResult::Aborted, &Hints::default(), &page.input());
     let why = EndReason::Stopped(Stop::Outcome);
     assert_eq!(
         *ended(&page.take(step)),
@@ -281,7 +281,7 @@ fn an_abort_leaves_the_outcome_unknown() {
 }
 
 #[test]
-fn what_was_surely_not_executed_is_an_answer() {
+fn a_response_that_proves_nothing_was_executed_is_final() {
     let mut page = Page::new();
     let (mut call, command) = page.submit("a");
     let outcome = Outcome::NotExecuted { http_status: 401, again: false };
@@ -291,7 +291,7 @@ fn what_was_surely_not_executed_is_an_answer() {
 }
 
 #[test]
-fn after_an_unknown_attempt_a_429_is_no_answer() {
+fn after_an_unknown_attempt_a_429_is_not_final() {
     let mut page = Page::with_retries(1);
     let (mut call, _) = page.submit("a");
     page.lose(&mut call);
@@ -302,7 +302,7 @@ fn after_an_unknown_attempt_a_429_is_no_answer() {
 }
 
 #[test]
-fn a_refusal_is_an_answer_and_the_next_try_takes_a_new_key() {
+fn a_refusal_is_final_and_the_next_try_takes_a_new_key() {
     let mut page = Page::new();
     let (mut call, command) = page.submit("a");
     let refused = Outcome::Refused { http_status: 402 };
@@ -319,7 +319,7 @@ fn who_waited_for_another_tab_gets_its_refusal() {
     page.attempt_ended(&mut call, &json(402));
     let goal = |waited_since| Goal::Submit { payload: payload("a"), own_key: None, waited_since };
     let (mut second, asked) = page.begin(goal(Some(NOW.plus(Millis::new(100)))));
-    assert_eq!(sent(&asked).0, sent(&command).0, "the same key gives the same answer");
+    assert_eq!(sent(&asked).0, sent(&command).0, "the same key gives the same response");
     let refused = Outcome::Refused { http_status: 402 };
     assert_eq!(*ended(&page.attempt_ended(&mut second, &json(402))), End::Response(refused));
     let (_, later) = page.begin(goal(Some(NOW.plus(Millis::new(900)))));
@@ -367,18 +367,18 @@ fn a_success_that_comes_again_needs_no_proof() {
     let (mut call, again) = page.submit("a");
     assert_eq!((sent(&again).0, sent(&again).3), (sent(&command).0, false));
     // CORS may hide the headers that would prove it.
-    assert_eq!(*ended(&page.attempt_ended(&mut call, &json(201))), answered(201));
+    assert_eq!(*ended(&page.attempt_ended(&mut call, &json(201))), response_end(201));
 }
 
 #[test]
-fn a_success_stays_one_when_its_answer_is_gone() {
-    for answer in [json(404), error(409, "idempotency_not_replayable"), json(401)] {
+fn a_success_stays_one_when_its_response_is_gone() {
+    for response in [json(404), error(409, "idempotency_not_replayable"), json(401)] {
         let mut page = Page::new();
         let (mut call, _) = page.submit("a");
         page.attempt_ended(&mut call, &json(201));
         let (mut call, _) = page.submit("a");
-        let end = page.attempt_ended(&mut call, &answer);
-        assert_eq!(*ended(&end), End::ResponseGone { http_status: 201 }, "{answer:?}");
+        let end = page.attempt_ended(&mut call, &response);
+        assert_eq!(*ended(&end), End::ResponseGone { http_status: 201 }, "{response:?}");
         assert_eq!(state_name(&page.stored()), "succeeded");
     }
 }
@@ -449,8 +449,8 @@ fn the_old_payload_goes_again_while_it_is_in_memory() {
         page.lose(&mut call);
         assert_eq!(sent(&page.wait(&mut call)), (old.clone(), 3, SentRequest::Earlier, false));
         // By itself a refusal would not settle an unknown outcome.
-        let answer = if succeeds { json(status) } else { proven(status) };
-        let next = page.attempt_ended(&mut call, &answer);
+        let response = if succeeds { json(status) } else { proven(status) };
+        let next = page.attempt_ended(&mut call, &response);
         if succeeds {
             assert_eq!(*ended(&next), End::PayloadChanged { http_status: 201 });
         } else {
@@ -511,7 +511,7 @@ fn what_other_tabs_did_while_this_one_waited_counts() {
         page.lose(&mut call);
         page.text = Some(Entry { state, ..page.entry() }.encode());
         let again = page.wait(&mut call);
-        assert_eq!(sent(&again).0, sent(&command).0, "the answer is had by the same key");
+        assert_eq!(sent(&again).0, sent(&command).0, "the response is had by the same key");
     }
 }
 
@@ -550,7 +550,7 @@ fn a_look_up_is_asked_last_and_proves_only_what_was_executed() {
 }
 
 #[test]
-fn what_was_looked_up_is_not_told_of_what_was_sent_since() {
+fn a_look_up_result_does_not_count_for_a_key_sent_since() {
     let refused = Report::Completed { http_status: 402 };
     let succeeded = Report::Completed { http_status: 201 };
     let looking = |page: &mut Page| {
@@ -612,7 +612,7 @@ fn that_a_server_sends_proof_is_kept_with_the_key() {
     let absent = ResponseSummary { state: Some("absent"), ..error(429, "rate_limit_error") };
     waits(&page.attempt_ended(&mut call, &absent));
     assert!(page.entry().sends_proof);
-    // Another page, with other settings: a service worker answers in the server's place.
+    // Another page, with other settings: a service worker responds in the server's place.
     let (mut call, again) = page.submit("a");
     assert_eq!(sent(&again).0, sent(&command).0);
     let why = EndReason::Stopped(Stop::Outcome);
@@ -620,7 +620,7 @@ fn that_a_server_sends_proof_is_kept_with_the_key() {
     assert_eq!(*ended(&page.attempt_ended(&mut call, &json(202))), end);
     assert_eq!(page.entry().state, IntentState::Unknown);
     let (mut call, _) = page.submit("a");
-    assert_eq!(*ended(&page.attempt_ended(&mut call, &proven(201))), answered(201));
+    assert_eq!(*ended(&page.attempt_ended(&mut call, &proven(201))), response_end(201));
 }
 
 #[test]
@@ -643,7 +643,7 @@ fn a_success_after_a_redirect_needs_proof() {
     assert_eq!(*ended(&page.attempt_ended(&mut call, &login)), end);
     let (mut call, _) = page.submit("a");
     let proven = ResponseSummary { redirected: true, ..proven(200) };
-    assert_eq!(*ended(&page.attempt_ended(&mut call, &proven)), answered(200));
+    assert_eq!(*ended(&page.attempt_ended(&mut call, &proven)), response_end(200));
 }
 
 #[test]
@@ -652,7 +652,7 @@ fn a_page_after_a_redirect_is_a_success_when_the_keys_state_says_so() {
     let why = EndReason::Stopped(Stop::Outcome);
     let unknown = End::Unknown { reason: Some(UnknownReason::Redirected), why };
     for (report, expected, state) in [
-        (Report::Completed { http_status: 303 }, answered(303), "succeeded"),
+        (Report::Completed { http_status: 303 }, response_end(303), "succeeded"),
         // Its response was no redirect, so the page is another one: a log-in page, say.
         (Report::Completed { http_status: 201 }, unknown.clone(), "unknown"),
         (Report::Completed { http_status: 402 }, unknown.clone(), "unknown"),
@@ -756,7 +756,7 @@ fn offered(page: &mut Page, body: &str, key: &str) -> (Call, Command) {
     let goal = Goal::Submit { payload: payload(body), own_key: None, waited_since: None };
     let key = IdempotencyKey::parse_bare(key).expect("a key");
     let mut call = Call::new(goal, page.settings.clone()).offering(key);
-    let step = call.begin(&page.moment());
+    let step = call.begin(&page.input());
     (call, page.take(step))
 }
 
@@ -787,18 +787,18 @@ fn what_was_not_sent_leaves_no_unknown_outcome() {
     let mut page = Page::with_retries(0);
     let (mut call, first) = page.submit("a");
     let key = sent_key(&first).to_owned();
-    let step = call.not_sent(&page.moment());
+    let step = call.not_sent(&page.input());
     assert_eq!(page.take(step), Command::End(End::Status(Some(IntentState::Prepared))));
     let (mut call, again) = page.submit("a");
     assert_eq!(sent_key(&again), key);
-    let step = call.not_sent(&page.moment());
+    let step = call.not_sent(&page.input());
     page.take(step);
     let (mut call, changed) = page.submit("b");
     assert_ne!(sent_key(&changed), key);
     // An outcome that an earlier attempt left unknown stays unknown.
     page.lose(&mut call);
     let (mut call, _) = page.submit("b");
-    let step = call.not_sent(&page.moment());
+    let step = call.not_sent(&page.input());
     assert_eq!(page.take(step), Command::End(End::Status(Some(IntentState::Unknown))));
     let (_, other) = page.submit("c");
     assert_eq!(other, Command::End(End::NotResolved));

@@ -74,7 +74,7 @@ fn what_says_nothing_of_the_caller_does_not_count() {
 }
 
 #[test]
-fn of_a_token_its_claims_count() {
+fn a_token_is_identified_by_its_claims() {
     // {"alg":"none"}, and {"sub":"ann","exp":1}, {"sub":"ann","exp":2,"jti":"x"}, {"sub":"bob","exp":2}.
     let token = |claims: &str| format!("Bearer eyJhbGciOiJub25lIn0.{claims}.c2ln");
     let ann = token("eyJzdWIiOiJhbm4iLCJleHAiOjF9");
@@ -120,7 +120,7 @@ struct Page {
 }
 
 impl Page {
-    fn moment(&mut self) -> CallInput {
+    fn input(&mut self) -> CallInput {
         self.random += 1;
         CallInput {
             stored: Stored::read(self.text.as_deref()),
@@ -148,7 +148,7 @@ impl Page {
             expects: "application/json".into(),
         };
         let mut call = Call::new(goal, settings).under(credential.clone());
-        let step = call.begin(&self.moment());
+        let step = call.begin(&self.input());
         (call, self.take(step))
     }
 
@@ -157,8 +157,8 @@ impl Page {
         self.begin(goal, credential)
     }
 
-    fn attempt_ended(&mut self, call: &mut Call, heard: &AttemptResult<'_>) {
-        let step = call.attempt_ended(heard, &Hints::default(), &self.moment());
+    fn attempt_ended(&mut self, call: &mut Call, result: &AttemptResult<'_>) {
+        let step = call.attempt_ended(result, &Hints::default(), &self.input());
         self.take(step);
     }
 
@@ -233,7 +233,7 @@ fn a_key_call_that_is_not_made_settles_nothing() {
     page.lose("a", &one);
     let before = page.text.clone();
     let (mut call, _) = page.begin(Goal::Abandon, &of(&[]));
-    let step = call.report(Report::NoResponse, &page.moment());
+    let step = call.report(Report::NoResponse, &page.input());
     assert!(matches!(page.take(step), Command::End(_)));
     assert_eq!(page.text, before);
     let (_, command) = page.submit("b", &one);

@@ -1,5 +1,5 @@
 //! What always holds of an intent, checked in random histories: reloads at any step, two tabs,
-//! requests and answers lost and doubled, clocks that are wrong, days that pass, and a server made of
+//! requests and responses lost and doubled, clocks that are wrong, days that pass, and a server made of
 //! the real lifecycle. `support/client/world.rs` is the world; `support/client/reference.rs` is the
 //! slow model that every key that is sent is checked against.
 
@@ -25,8 +25,8 @@ fn op() -> impl Strategy<Value = Op> {
         38..56 => Op::Arrive { pick, gate: gate(choice) },
         56..58 => Op::LoseRequest { pick },
         58..72 => Op::Finish { pick, fate: fate(choice) },
-        72..84 => Op::Answer { pick, keep: choice % 4 == 0, cut: choice % 9 == 0 },
-        84..87 => Op::LoseAnswer { pick },
+        72..84 => Op::Deliver { pick, keep: choice % 4 == 0, cut: choice % 9 == 0 },
+        84..87 => Op::LoseResponse { pick },
         87..90 => Op::Double { pick },
         90..93 => Op::FindOut { tab: pick % 2, gives_up: choice % 3 == 0, lost: choice % 4 == 0 },
         93..95 => Op::Wait { seconds: (choice % 20) as u64 },
@@ -97,7 +97,7 @@ fn the_histories_reach_all_that_matters() {
         "send_same",
         "resolve_first",
         "payload_changed",
-        "answer_gone",
+        "response_gone",
         "too_old",
         "succeeded",
         "refused",
@@ -106,12 +106,12 @@ fn the_histories_reach_all_that_matters() {
         "ambiguous",
         "unsettled",
         "waits to retry",
-        "waits for an answer",
-        "ends: answered",
+        "waits for a response",
+        "ends: response",
         "ends: unknown",
         "ends: payload changed",
         "ends: not resolved",
-        "ends: answer gone",
+        "ends: response gone",
         "ends: key voided",
         "ends: found",
         "key expired",

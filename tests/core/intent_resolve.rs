@@ -20,7 +20,7 @@ const RESOLVE: &str = "
     * | * | * | * | state/void | completed_402 => settled | refused
     * | in_time | * | * | state/void | voided => settled | voided
     * | * | * | * | state/void | in_progress => ask_again | unknown
-    * | * | * | * | state/void | no_answer => still_unknown | same
+    * | * | * | * | state/void | no_response => still_unknown | same
     * | in_time | make_room | * | state | unknown => void | unknown
     * | in_time | make_room | * | state | * => void | same
     * | in_time | make_room | body/both | state/void | unknown => send_again | unknown
@@ -43,7 +43,7 @@ fn resolving() {
         ("voided", Report::read(200, Some("voided"), None)),
         ("expired", Report::read(200, Some("expired"), None)),
         ("absent", Report::read(404, None, None)),
-        ("no_answer", Report::read(200, None, None)),
+        ("no_response", Report::read(200, None, None)),
     ];
     let names = reports.map(|(name, _)| name);
     for words in product(&[

@@ -1,6 +1,6 @@
 //! What each call does with an intent in each state, as tables; every cell is checked. The first
 //! line that fits counts.
-//! The words for states and ages stand in `support/client/situations.rs`.
+//! The words for states and ages are in `support/client/situations.rs`.
 
 use crate::support::client::names::{start_name, state_name};
 use crate::support::client::requests::{
@@ -27,7 +27,7 @@ const START: &str = "
     sending/unknown | old/back | * | * | * => too_old
     succeeded | * | changed | * | * => payload_changed
     succeeded | * | * | other | * => payload_changed
-    succeeded | old/back | * | * | * => answer_gone
+    succeeded | old/back | * | * | * => response_gone
     prepared | * | changed | * | * => send_fresh
     prepared | * | * | other | * => send_fresh
     not_executed/sending/unknown | * | changed | * | * => resolve_first
@@ -158,7 +158,7 @@ fn the_end_of_an_attempt() {
         assert_eq!(state_name(&Stored::Entry(found.clone())), state, "{words:?}");
         assert_eq!(found.maybe_executed, maybe == "yes", "{words:?}");
         if state == state_name(&before) {
-            assert_eq!(found.state, entry.state, "the answer that is there stays: {words:?}");
+            assert_eq!(found.state, entry.state, "the response that is there stays: {words:?}");
         }
         let unchanged = Entry {
             state: entry.state,
@@ -285,7 +285,7 @@ fn how_long_a_key_is_safe() {
     let (hour, later) = (Millis::from_seconds(3600), after(1_000_000));
     for state in ["in_progress", "unknown", "released"] {
         assert_eq!(noted(Some(state), None, later), later.plus(SAFE), "{state}");
-        // 30 days of an unknown outcome say nothing about the answer that may still come.
+        // 30 days of an unknown outcome say nothing about the response that may still come.
         let month = Some(later.plus(Millis::from_days(30)));
         assert_eq!(noted(Some(state), month, later), later.plus(SAFE), "{state}");
     }

@@ -1,4 +1,4 @@
-//! What is stored for an intent and for a claim, and what is not taken for one.
+//! What is stored for an intent and for a tab lease, and which texts count as neither.
 
 use crate::support::client::requests::{NOW, RETENTION, entry_in, key, parts, payload};
 use oncekey::client::intent::{
@@ -78,9 +78,9 @@ proptest! {
     }
 
     #[test]
-    fn every_claim_comes_back(tab in any::<u64>(), until in any::<u64>()) {
-        let claim = TabLease { tab: TabToken::new(tab), until: UnixMillis::new(until) };
-        prop_assert_eq!(TabLease::decode(&claim.encode()), Some(claim));
+    fn every_tab_lease_comes_back(tab in any::<u64>(), until in any::<u64>()) {
+        let lease = TabLease { tab: TabToken::new(tab), until: UnixMillis::new(until) };
+        prop_assert_eq!(TabLease::decode(&lease.encode()), Some(lease));
     }
 }
 
@@ -93,8 +93,8 @@ fn the_texts_of_version_1() {
         text,
         "1 019ab697-e800-7707-8707-070707070707 8b9ae2a7 u m 1 1764000000000 1764000000000 1764082800000 9591f7c5"
     );
-    let claim = TabLease { tab: TabToken::new(0xabc), until: NOW };
-    assert_eq!(claim.encode(), "c1 0000000000000abc 1764000000000 a53885d6");
+    let lease = TabLease { tab: TabToken::new(0xabc), until: NOW };
+    assert_eq!(lease.encode(), "c1 0000000000000abc 1764000000000 a53885d6");
 }
 
 /// With a right sum, too.
@@ -177,7 +177,7 @@ fn what_is_settled_and_old_is_over_and_nothing_else_is() {
         assert!(!of(state, NOW, NOW).is_over(RETENTION, just_before));
         assert!(of(state, NOW, NOW).is_over(RETENTION, end));
         assert!(of(state, NOW, NOW).is_over(RETENTION, years_later));
-        // The server knows it for longer than the client was told: an older setting.
+        // The server knows it for longer than the client assumes: an older setting.
         assert!(!of(state, NOW, years_later).is_over(RETENTION, end));
         // The clock went back: nobody can say how old it is.
         assert!(!of(state, years_later, NOW).is_over(RETENTION, end));

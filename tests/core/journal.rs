@@ -1,7 +1,7 @@
 //! Which calls leave a row in the journal, and what it says: each line of the table in
-//! `src/journal.rs`, and random histories in which no life of a key has two answers.
+//! `src/journal.rs`, and random histories in which no life of a key has two responses.
 
-use crate::support::lifecycle::requests::{answer, request, token};
+use crate::support::lifecycle::requests::{request, response, token};
 use oncekey::journal::{JournalEntry, RequestedBy};
 use oncekey::{
     Attempt, ChangeKind, ExpiredKey, FailCause, Fingerprints, KeyState, Millis, Next, Policy,
@@ -66,7 +66,7 @@ impl Key {
     }
 
     fn complete(&mut self, number: u8, status: u16) -> Option<String> {
-        let response = answer(status, &number.to_string());
+        let response = response(status, &number.to_string());
         self.call(by(Some(number), "req ours"), |record, now| {
             lifecycle::complete(record, token(number), response, now)
         })
@@ -123,7 +123,7 @@ fn says(row: &Option<String>, expected: &str) {
 }
 
 #[test]
-fn an_answer_has_one_row_and_what_only_asks_has_none() {
+fn a_response_has_one_row_and_reads_have_none() {
     let mut key = Key::retried();
     assert_eq!(key.begin(1), None);
     assert_eq!(key.begin(1), None, "a repeated call");
@@ -137,7 +137,7 @@ fn an_answer_has_one_row_and_what_only_asks_has_none() {
     assert_eq!(key.void(), None);
     assert_eq!(key.settle(None, false), None);
     key.wait(DAY);
-    assert_eq!(key.expire(), None, "that an answer goes is told by its age");
+    assert_eq!(key.expire(), None, "the age of a response shows that it has expired");
     assert_eq!(key.record, None);
     assert_eq!(key.rows.len(), 1);
 }
@@ -196,7 +196,7 @@ fn an_attempt_that_was_overtaken_shows() {
 }
 
 #[test]
-fn an_answer_whose_record_is_gone_shows() {
+fn a_response_whose_record_is_gone_shows() {
     let mut key = Key::retried();
     says(&key.complete(7, 201), "complete late_ignored 7, req 7, 201, -, -");
     assert_eq!(key.rows[0].created_at, None);
@@ -215,7 +215,7 @@ fn decisions_about_a_key_say_whose_they_were() {
     assert_eq!(key.settle(None, false), None);
     key.begin(2);
     key.complete(2, 500);
-    let found = Some(answer(201, "found"));
+    let found = Some(response(201, "found"));
     says(&key.settle(found, true), "look_up settled 2, req found, 201, -, completed");
     let mut given_up = Key::retried();
     says(&given_up.void(), "void voided 0, req void, -, -, voided");
@@ -228,7 +228,7 @@ fn decisions_about_a_key_say_whose_they_were() {
 }
 
 #[test]
-fn an_outcome_that_nobody_found_out_shows_when_it_is_forgotten() {
+fn an_unresolved_outcome_has_a_row_when_it_is_forgotten() {
     let days_30 = Millis::from_days(30);
     let unknown = |expired_key| {
         let mut key = Key::new(policy(UnknownOutcome::Hold, expired_key));
@@ -258,19 +258,20 @@ fn an_outcome_that_nobody_found_out_shows_when_it_is_forgotten() {
 }
 
 #[test]
-fn a_business_number_has_rows_of_its_own() {
-    let mut number = Key::new(policy(UnknownOutcome::Hold, ExpiredKey::Forget).of_business_keys());
-    number.begin(1);
-    says(&number.complete(1, 400), "complete released 1, req 1, 400, status, released");
-    number.begin(2);
-    says(&number.complete(2, 201), "complete completed 2, req 2, 201, -, completed");
-    number.wait(DAY);
-    assert_eq!(number.expire(), None, "its content goes, and the number stays");
-    assert!(number.record.is_some());
+fn a_business_key_has_rows_of_its_own() {
+    let mut business_key =
+        Key::new(policy(UnknownOutcome::Hold, ExpiredKey::Forget).of_business_keys());
+    business_key.begin(1);
+    says(&business_key.complete(1, 400), "complete released 1, req 1, 400, status, released");
+    business_key.begin(2);
+    says(&business_key.complete(2, 201), "complete completed 2, req 2, 201, -, completed");
+    business_key.wait(DAY);
+    assert_eq!(business_key.expire(), None, "its content expires, and the business key stays");
+    assert!(business_key.record.is_some());
 }
 
 #[test]
-fn a_list_tells_why_a_key_stands_where_it_does_and_since_when() {
+fn a_list_shows_the_state_of_each_key_its_reason_and_its_age() {
     let mut key = Key::retried();
     key.begin(1);
     let of = |key: &Key| {
@@ -310,7 +311,7 @@ fn happen(key: &mut Key, what: u8, who: u8, choice: u8) {
         }
         70..74 => drop(key.void()),
         74..80 => {
-            let found = choice.is_multiple_of(2).then(|| answer(201, "found"));
+            let found = choice.is_multiple_of(2).then(|| response(201, "found"));
             drop(key.settle(found, choice.is_multiple_of(3)));
         }
         80..86 => drop(key.expire()),
@@ -318,7 +319,7 @@ fn happen(key: &mut Key, what: u8, who: u8, choice: u8) {
     }
 }
 
-fn is_answer(row: &JournalEntry) -> bool {
+fn is_response(row: &JournalEntry) -> bool {
     matches!(row.kind, ChangeKind::Completed | ChangeKind::LateSuccess)
         || (row.kind == ChangeKind::Settled && row.state == Some(KeyState::Completed))
 }
@@ -357,8 +358,8 @@ proptest! {
             }
         }
         for (at, row) in key.rows.iter().enumerate() {
-            let life = |other: &&JournalEntry| other.created_at == row.created_at && is_answer(other);
-            prop_assert!(!is_answer(row) || key.rows[..at].iter().filter(life).count() == 0);
+            let life = |other: &&JournalEntry| other.created_at == row.created_at && is_response(other);
+            prop_assert!(!is_response(row) || key.rows[..at].iter().filter(life).count() == 0);
         }
     }
 }

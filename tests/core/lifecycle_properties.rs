@@ -1,6 +1,6 @@
 //! What always holds, checked in random histories of a world where everything goes wrong.
 //!
-//! The properties stand in `docs/protocol.md`; `support/lifecycle/witness.rs` checks them, and
+//! The properties are in `docs/protocol.md`; `support/lifecycle/witness.rs` checks them, and
 //! `support/lifecycle/world.rs` is the world.
 
 use crate::support::histories::{play_all, reached};
@@ -17,7 +17,7 @@ fn expired_key() -> impl Strategy<Value = ExpiredKey> {
     prop_oneof![Just(ExpiredKey::Forget), Just(ExpiredKey::Refuse), Just(ExpiredKey::Remember)]
 }
 
-/// One of a hundred things, told apart by `what`: a union of strategies takes much longer.
+/// One of a hundred things, distinguished by `what`: a union of strategies takes much longer.
 fn op() -> impl Strategy<Value = Op> {
     (0..100_u8, 0..1000_usize, 0..1000_usize).prop_map(|(what, pick, choice)| match what {
         0..48 => Op::Deliver { pick, fate: choice },
@@ -64,7 +64,7 @@ fn run(
 }
 
 #[test]
-fn whatever_happens_an_intent_is_executed_as_promised_and_gets_one_answer() {
+fn whatever_happens_an_intent_is_executed_as_promised_and_gets_one_response() {
     play_all(&history(), 2500, |history| drop(run(history)));
 }
 
@@ -73,18 +73,18 @@ fn whatever_happens_an_intent_is_executed_as_promised_and_gets_one_answer() {
 fn the_histories_reach_all_that_matters() {
     let reached = reached(&history(), 1000, |history| run(history).witness.milestones().clone());
     for milestone in [
-        "a key is answered",
-        "a number outlives its answer",
-        "a number that was not bound is begun anew",
-        "an answer cannot be given again",
+        "a key gets its response",
+        "a business key outlives its response",
+        "a business key that was not bound is begun anew",
+        "a response cannot be given again",
         "a key is in progress",
         "a key is released",
         "a key is voided",
         "a replay",
-        "a replica answers",
+        "a replica responds",
         "a voided key is refused",
-        "an answer expires",
-        "an answer is not stored",
+        "a response expires",
+        "a response is not stored",
         "an attempt is overtaken",
         "an end is unknown",
         "an expired key is refused",
@@ -119,15 +119,15 @@ proptest! {
     }
 
     #[test]
-    fn a_number_never_meets_a_key_or_another_number(
+    fn a_business_key_never_meets_a_key_or_another_business_key(
         one in ("[!#-+\\--~]{1,6}", "[ -~]{0,6}", "[ab]{0,2}"),
         other in ("[!#-+\\--~]{1,6}", "[ -~]{0,6}", "[ab]{0,2}"),
     ) {
-        let numbers = BusinessKeys::parse("POST:/*:/no").expect("a list");
+        let business_keys = BusinessKeys::parse("POST:/*:/no").expect("a list");
         let name = |(value, tenant, path): &(String, String, String)| {
             let path = format!("/v1/{path}x");
-            let number = numbers.with_value("POST", &path, value).expect("a number");
-            ScopedKey::of_business_key(&Scope::of_tenant(tenant), &number)
+            let business_key = business_keys.with_value("POST", &path, value).expect("a business key");
+            ScopedKey::of_business_key(&Scope::of_tenant(tenant), &business_key)
         };
         prop_assert_eq!(one == other, name(&one) == name(&other));
         let key = IdempotencyKey::parse_bare(&one.0).expect("visible ASCII");

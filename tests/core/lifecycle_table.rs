@@ -5,24 +5,24 @@
 //! The record has seen two attempts; its owner, where it has one, is the attempt `owner`. `finished`
 //! is an attempt whose end is recorded, `overtaken` one that lost the key to a later one, `new` one
 //! that the record does not know. `dead` is a key in flight whose lease died, `bodiless` one that
-//! has an answer without a body, `tombstone` what the sweep left of an expired key.
+//! has a response without a body, `tombstone` what the sweep left of an expired key.
 //!
 //! `in_time` is the last millisecond in which a record counts, `after` the first in which it does
 //! not, `long_after` the first in which it is as if it had never been. A key is `untimed` unless it
 //! is a UUIDv7; `young` is the oldest that cannot have been forgotten, `old` the youngest that has
 //! outlived the retention and an hour, `ageing` in between.
 //!
-//! `remember` is a business number. What it has in time it has for good, so that `as in_time` stands
-//! for what comes after; only a released one goes, and of an answer all but the status.
+//! `remember` is a business key. What it has in time it has for good, so that `as in_time` is
+//! what comes after; only a released one goes, and of a response all but the status.
 //!
 //! Outputs: the decision, what is stored then, its `maybe_executed` and number of attempts (`same`
-//! as before), and the state that callers are told (`stands`: that of the table [`TOLD`]). What the
+//! as before), and the state that callers see (`as_now`: that of the table [`SEEN`]). What the
 //! journal says has a table of its own for each call, by what is stored.
 
 use crate::support::lifecycle::outcome::{
     Outcome, check, check_change, completion_words, decision_words, written_words,
 };
-use crate::support::lifecycle::requests::answer;
+use crate::support::lifecycle::requests::response;
 use crate::support::lifecycle::situations::{
     ATTEMPTS, NOW, Situation, product, request_of, token_of,
 };
@@ -33,9 +33,9 @@ use oncekey::{
     Step, lifecycle,
 };
 
-/// What is told about a key as it stands.
-const TOLD: &str = "
-    state              | when             | expired_key     => told        | http_status
+/// What callers see of the current state of a key.
+const SEEN: &str = "
+    state              | when             | expired_key     => seen        | http_status
     absent             | *                | *               => nothing     | -
     dead/unknown/completed/bodiless/voided/tombstone | after/long_after | remember        => as in_time
     *                  | long_after       | *               => as absent
@@ -51,7 +51,7 @@ const TOLD: &str = "
 ";
 
 const BEGIN: &str = "
-    state              | when             | expired_key     | unknown | maybe | key | request        | token              => decision           | stored    | maybe | attempts | told
+    state              | when             | expired_key     | unknown | maybe | key | request        | token              => decision           | stored    | maybe | attempts | seen
     absent             | *                | refuse          | *       | *     | old | *              | *                  => key_expired        | kept      | same  | same     | expired
     absent             | *                | *               | *       | *     | *   | *              | *                  => execute 1          | in_flight | no    | 1        | in_progress
     completed          | after/long_after | remember        | *       | *     | *   | *              | *                  => as bodiless
@@ -63,17 +63,17 @@ const BEGIN: &str = "
     tombstone          | in_time          | *               | *       | *     | *   | *              | *                  => key_expired        | kept      | same  | same     | expired
     voided             | in_time          | *               | *       | *     | *   | *              | *                  => key_voided         | kept      | same  | same     | voided
     released           | in_time          | remember        | *       | no    | *   | other/unlisted | new                => execute 1          | in_flight | no    | 1        | in_progress
-    *                  | in_time          | *               | *       | *     | *   | other          | *                  => mismatch           | kept      | same  | same     | stands
+    *                  | in_time          | *               | *       | *     | *   | other          | *                  => mismatch           | kept      | same  | same     | as_now
     completed/bodiless | in_time          | remember        | *       | *     | *   | unlisted       | *                  => not_replayable     | kept      | same  | same     | completed
     completed/bodiless | in_time          | *               | *       | *     | *   | unlisted       | *                  => not_replayable 201 | kept      | same  | same     | completed
-    *                  | in_time          | *               | *       | *     | *   | unlisted       | *                  => not_replayable     | kept      | same  | same     | stands
+    *                  | in_time          | *               | *       | *     | *   | unlisted       | *                  => not_replayable     | kept      | same  | same     | as_now
     completed          | in_time          | *               | *       | *     | *   | same           | *                  => replay             | kept      | same  | same     | completed
     bodiless           | in_time          | *               | *       | *     | *   | same           | *                  => not_replayable 201 | kept      | same  | same     | completed
     in_flight          | in_time          | *               | *       | *     | *   | same           | owner              => execute 2          | kept      | same  | same     | in_progress
     in_flight          | in_time          | *               | *       | *     | *   | same           | *                  => in_progress        | kept      | same  | same     | in_progress
     dead               | in_time          | *               | *       | *     | *   | same           | *                  => as unknown
     unknown            | in_time          | *               | hold    | *     | *   | same           | *                  => outcome_unknown    | kept      | same  | same     | unknown
-    *                  | in_time          | *               | *       | *     | *   | same           | finished/overtaken => in_progress        | kept      | same  | same     | stands
+    *                  | in_time          | *               | *       | *     | *   | same           | finished/overtaken => in_progress        | kept      | same  | same     | as_now
     unknown            | in_time          | *               | retry   | *     | *   | same           | *                  => execute 3          | in_flight | yes   | 3        | in_progress
     released           | in_time          | *               | *       | *     | *   | same           | *                  => execute 3          | in_flight | same  | 3        | in_progress
 ";
@@ -88,10 +88,10 @@ const BEGIN_CHANGE: &str = "
 ";
 
 const RENEW: &str = "
-    state          | when             | expired_key | token => decision | stored    | maybe | attempts | told
+    state          | when             | expired_key | token => decision | stored    | maybe | attempts | seen
     dead           | after/long_after | remember    | owner => as in_time
     in_flight/dead | in_time          | *           | owner => renewed  | in_flight | same  | same     | in_progress
-    *              | *                | *           | *     => lost     | kept      | same  | same     | stands
+    *              | *                | *           | *     => lost     | kept      | same  | same     | as_now
 ";
 
 /// No renewal has a row in the journal.
@@ -103,7 +103,7 @@ const RENEW_CHANGE: &str = "
 /// `complete`: 200 and 402 are final, 429 was not executed, 409 and 503 are unknown, 307 is to be
 /// repeated elsewhere.
 const COMPLETE: &str = "
-    state        | when             | expired_key     | unknown | maybe | token     | status => decision               | stored          | maybe | attempts | told
+    state        | when             | expired_key     | unknown | maybe | token     | status => decision               | stored          | maybe | attempts | seen
     absent       | *                | *               | *       | *     | *         | *      => record_gone            | kept            | same  | same     | nothing
     completed    | after/long_after | remember        | *       | *     | *         | *      => as bodiless
     dead/unknown/bodiless/voided/tombstone | after/long_after | remember        | *       | *     | *         | *      => as in_time
@@ -112,7 +112,7 @@ const COMPLETE: &str = "
     *            | after            | forget/remember | *       | *     | *         | *      => as absent
     *            | after            | refuse          | *       | *     | *         | *      => lease_lost key_expired | kept            | same  | same     | expired
     tombstone    | in_time          | *               | *       | *     | *         | *      => lease_lost key_expired | kept            | same  | same     | expired
-    in_flight/dead/unknown/released/voided | in_time          | *               | *       | *     | finished  | *      => recorded               | kept            | same  | same     | stands
+    in_flight/dead/unknown/released/voided | in_time          | *               | *       | *     | finished  | *      => recorded               | kept            | same  | same     | as_now
     in_flight/dead/unknown/released/completed/bodiless | in_time | *            | *       | *     | new       | *      => lease_lost in_progress | kept            | same  | same     | nothing
     *            | in_time          | *               | *       | *     | owner     | 200    => recorded               | completed       | same  | same     | completed
     *            | in_time          | remember        | *       | no    | owner     | 402    => recorded               | released 402    | no    | same     | released
@@ -149,7 +149,7 @@ const COMPLETE_CHANGE: &str = "
 ";
 
 const FAIL: &str = "
-    state        | when             | expired_key     | unknown | maybe | token    | cause           => decision               | stored            | maybe | attempts | told
+    state        | when             | expired_key     | unknown | maybe | token    | cause           => decision               | stored            | maybe | attempts | seen
     absent       | *                | *               | *       | *     | *        | *               => record_gone            | kept              | same  | same     | nothing
     completed    | after/long_after | remember        | *       | *     | *        | *               => as bodiless
     dead/unknown/bodiless/voided/tombstone | after/long_after | remember        | *       | *     | *        | *               => as in_time
@@ -158,7 +158,7 @@ const FAIL: &str = "
     *            | after            | forget/remember | *       | *     | *        | *               => as absent
     *            | after            | refuse          | *       | *     | *        | *               => lease_lost key_expired | kept              | same  | same     | expired
     tombstone    | in_time          | *               | *       | *     | *        | *               => lease_lost key_expired | kept              | same  | same     | expired
-    in_flight/dead/unknown/released/voided | in_time          | *               | *       | *     | finished | *               => recorded               | kept              | same  | same     | stands
+    in_flight/dead/unknown/released/voided | in_time          | *               | *       | *     | finished | *               => recorded               | kept              | same  | same     | as_now
     in_flight/dead/unknown/released/completed/bodiless | in_time | *            | *       | *     | new      | *               => lease_lost in_progress | kept              | same  | same     | nothing
     *            | in_time          | *               | *       | no    | owner    | not_dispatched  => recorded               | released not_dispatched | no    | same     | released
     *            | in_time          | *               | *       | yes   | owner    | not_dispatched  => recorded               | unknown earlier   | yes   | same     | unknown
@@ -183,7 +183,7 @@ const FAIL_CHANGE: &str = "
 ";
 
 const VOID: &str = "
-    state    | when             | expired_key     | maybe | key        => decision | stored | maybe | attempts | told
+    state    | when             | expired_key     | maybe | key        => decision | stored | maybe | attempts | seen
     absent   | *                | *               | *     | ageing/old => -        | kept   | same  | same     | expired
     absent   | *                | *               | *     | *          => -        | voided | no    | 0        | voided
     dead/unknown/completed/bodiless/voided/tombstone | after/long_after | remember        | *     | *          => as in_time
@@ -191,7 +191,7 @@ const VOID: &str = "
     voided   | after            | *               | *     | *          => as absent
     *        | after            | forget/remember | *     | *          => as absent
     released | in_time          | *               | no    | *          => -        | voided | no    | same     | voided
-    *        | *                | *               | *     | *          => -        | kept   | same  | same     | stands
+    *        | *                | *               | *     | *          => -        | kept   | same  | same     | as_now
 ";
 
 const VOID_CHANGE: &str = "
@@ -201,11 +201,11 @@ const VOID_CHANGE: &str = "
 ";
 
 const SETTLE: &str = "
-    state        | when             | expired_key | outcome      => decision    | stored           | maybe | attempts | told
+    state        | when             | expired_key | outcome      => decision    | stored           | maybe | attempts | seen
     dead/unknown | after/long_after | remember    | *            => as in_time
     dead/unknown | in_time          | *           | not_executed => settled     | released settled | no    | same     | released
     dead/unknown | in_time          | *           | executed     => settled     | completed        | same  | same     | completed
-    *            | *                | *           | *            => not_unknown | kept             | same  | same     | stands
+    *            | *                | *           | *            => not_unknown | kept             | same  | same     | as_now
 ";
 
 const SETTLE_CHANGE: &str = "
@@ -239,7 +239,7 @@ fn check_all(
     call: &[(&'static str, &[&'static str])],
     make: impl Fn(&Situation, &dyn Fn(&str) -> &'static str) -> Outcome,
 ) {
-    let [table, told, changes] = [text, TOLD, changes].map(Table::parse);
+    let [table, seen, changes] = [text, SEEN, changes].map(Table::parse);
     for situation in Situation::all() {
         for words in product(call) {
             let word = |column: &str| {
@@ -250,7 +250,7 @@ fn check_all(
                 continue;
             }
             let outcome = make(&situation, &word);
-            check([&table, &told, &changes], &situation, words.clone(), outcome);
+            check([&table, &seen, &changes], &situation, words.clone(), outcome);
         }
     }
     table.assert_every_line_counted();
@@ -302,12 +302,12 @@ fn begin_does_what_its_table_says() {
             assert_eq!(execution.lease, record.policy.lease);
             let known = situation.record().filter(|known| known.status(NOW).is_some());
             if known.is_some() && execution.attempt == 1 {
-                // A number begun anew: what has ended stays known, and what was overtaken would
-                // bring the answer of another request.
+                // A business key begun anew: what has ended stays known, and what was overtaken would
+                // bring the response of another request.
                 assert!(record.earlier.has_ended(token_of("finished")));
-                let late = answer(200, "of the request before");
-                let number = Some((**record).clone());
-                let step = lifecycle::complete(number, token_of("overtaken"), late, NOW);
+                let late = response(200, "of the request before");
+                let record_of_key = Some((**record).clone());
+                let step = lifecycle::complete(record_of_key, token_of("overtaken"), late, NOW);
                 assert!(matches!(step.decision, Completion::LeaseLost(_)));
             }
         }
@@ -331,7 +331,7 @@ fn complete_does_what_its_table_says() {
     let statuses = ("status", &["200", "402", "429", "409", "503", "307"][..]);
     check_all([COMPLETE, COMPLETE_CHANGE], &[TOKENS, statuses], |situation, word| {
         let (token, status) = (token_of(word("token")), word("status").parse().unwrap());
-        let brought = answer(status, "brought");
+        let brought = response(status, "brought");
         let step = lifecycle::complete(situation.record(), token, brought.clone(), NOW);
         if let Next::Write(record) = &step.next {
             if let State::Completed { response, .. } = &record.state {
@@ -381,7 +381,7 @@ fn settle_does_what_its_table_says() {
     let outcomes = ("outcome", &["not_executed", "executed"][..]);
     check_all([SETTLE, SETTLE_CHANGE], &[outcomes], |situation, word| {
         let settlement = match word("outcome") {
-            "executed" => Settlement::Executed(answer(201, "found out")),
+            "executed" => Settlement::Executed(response(201, "found out")),
             _ => Settlement::NotExecuted,
         };
         let step = lifecycle::settle(situation.record(), settlement, NOW);
@@ -433,7 +433,7 @@ fn the_sweep_does_what_its_table_says_and_nobody_can_tell_that_it_came() {
         let (swept, unswept) = (|| after.clone(), || Some(record.clone()));
         let begin = |record| lifecycle::begin(record, &attempt, NOW);
         assert_eq!(begin(swept()).decision, begin(unswept()).decision);
-        let complete = |record| lifecycle::complete(record, token, answer(200, ""), NOW);
+        let complete = |record| lifecycle::complete(record, token, response(200, ""), NOW);
         assert_eq!(complete(swept()).decision, complete(unswept()).decision);
         let fail = |record| lifecycle::fail(record, token, FailCause::TimedOut, NOW);
         assert_eq!(fail(swept()).decision, fail(unswept()).decision);
@@ -448,7 +448,7 @@ fn the_sweep_does_what_its_table_says_and_nobody_can_tell_that_it_came() {
 
 #[test]
 fn a_status_tells_what_its_table_says() {
-    let table = Table::parse(TOLD);
+    let table = Table::parse(SEEN);
     for situation in Situation::all() {
         let Some(record) = situation.record() else {
             table.expect(&situation.0);
@@ -456,17 +456,17 @@ fn a_status_tells_what_its_table_says() {
         };
         let status = record.status(NOW);
         let expected = table.expect(&situation.0);
-        let told = status.as_ref().map_or("nothing", |status| status.state.as_str());
+        let seen = status.as_ref().map_or("nothing", |status| status.state.as_str());
         let http_status = status.as_ref().and_then(|status| status.http_status);
         let http_status = http_status.map_or("-".to_owned(), |status| status.to_string());
-        assert_eq!([told, &http_status], [expected[0].1, expected[1].1], "{:?}", situation.0);
+        assert_eq!([seen, &http_status], [expected[0].1, expected[1].1], "{:?}", situation.0);
         if let Some(status) = status {
             assert_eq!(status.attempts, ATTEMPTS);
             assert_eq!(status.created_at, record.created_at);
-            assert_eq!(status.completed_at.is_some(), told == "completed");
-            assert_eq!(status.request_id.is_some(), told == "completed");
-            let for_good = situation.word("expired_key") == "remember" && told != "released";
-            assert!(for_good || status.expires_at.is_none() == (told == "in_progress"));
+            assert_eq!(status.completed_at.is_some(), seen == "completed");
+            assert_eq!(status.request_id.is_some(), seen == "completed");
+            let for_good = situation.word("expired_key") == "remember" && seen != "released";
+            assert!(for_good || status.expires_at.is_none() == (seen == "in_progress"));
             assert!(status.expires_at.is_none_or(|end| end > NOW), "{:?}", situation.0);
         }
     }

@@ -4,7 +4,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test reads a file; the core reads none")]
 
-use crate::support::lifecycle::requests::answer;
+use crate::support::lifecycle::requests::response;
 use crate::support::lifecycle::situations::{NOW, Situation, request_of, token_of};
 use oncekey::webhook::WebhookError;
 use oncekey::{
@@ -46,7 +46,7 @@ type Call = Box<dyn Fn(&Situation) -> Option<Record>>;
 fn calls(by_owner: bool) -> Vec<(&'static str, Call)> {
     let complete = |token: &'static str, status: u16| -> Call {
         Box::new(move |of| {
-            let step = lifecycle::complete(of.record(), token_of(token), answer(status, ""), NOW);
+            let step = lifecycle::complete(of.record(), token_of(token), response(status, ""), NOW);
             after(of.record(), step)
         })
     };
@@ -93,7 +93,7 @@ fn calls(by_owner: bool) -> Vec<(&'static str, Call)> {
                 after(of.record(), step)
             }),
         ),
-        ("settle, executed", settle(Settlement::Executed(answer(201, "")))),
+        ("settle, executed", settle(Settlement::Executed(response(201, "")))),
         ("settle, not executed", settle(Settlement::NotExecuted)),
     ];
     if by_owner { owner.into_iter().chain(anybody).collect() } else { anybody }

@@ -112,7 +112,7 @@ fn record() -> impl Strategy<Value = Record> {
 
 /// What a store does not take is tried once more, smaller.
 #[test]
-fn an_answer_can_leave_its_body_out_once() {
+fn a_response_can_leave_its_body_out_once() {
     let at = UnixMillis::new(1_764_000_000_000);
     let of = |state| Record {
         fingerprint: None,
@@ -129,7 +129,7 @@ fn an_answer_can_leave_its_body_out_once() {
         created_at: at,
     };
     let completed = |response| of(State::Completed { response, completed_at: at });
-    let response = answer(201, "what was bought");
+    let response = response_of(201, "what was bought");
     let smaller = completed(response.clone()).without_response_body().expect("it has a body");
     assert_eq!(smaller, completed(response.into_status_only()));
     assert_eq!(smaller.without_response_body(), None, "there is nothing left to leave out");
@@ -211,7 +211,7 @@ proptest! {
 }
 
 #[test]
-fn another_version_is_told_by_its_number() {
+fn an_unknown_version_is_reported_with_its_number() {
     for version in (0..=u8::MAX).filter(|version| *version != Record::WIRE_VERSION) {
         let mut bytes = golden_records()[0].1.encode();
         bytes[2] = version;
@@ -253,7 +253,7 @@ fn a_field_that_a_later_build_adds_is_passed_over() {
     }
 }
 
-fn answer(status: u16, body: &str) -> StoredResponse {
+fn response_of(status: u16, body: &str) -> StoredResponse {
     let headers = [("content-type".to_owned(), "text/plain".to_owned())];
     StoredResponse::keep(status, headers, body.as_bytes().to_vec(), "req_1", 10_000).0
 }
@@ -291,7 +291,7 @@ fn golden_records() -> Vec<(&'static str, Record)> {
         let response = if with_content { response } else { response.into_status_only() };
         Record { policy: hold.of_business_keys(), ..completed(response) }
     };
-    let mut bodiless = answer(201, "").into_status_only();
+    let mut bodiless = response_of(201, "").into_status_only();
     bodiless.request_id = String::new();
     vec![
         ("in_flight", base.clone()),
@@ -299,8 +299,8 @@ fn golden_records() -> Vec<(&'static str, Record)> {
             "in_flight_plain_fingerprint",
             Record { fingerprint: plain, policy: retry, ..base.clone() },
         ),
-        ("completed", completed(answer(201, "{\"id\":\"ord_1\"}"))),
-        ("completed_empty_body", completed(answer(204, ""))),
+        ("completed", completed(response_of(201, "{\"id\":\"ord_1\"}"))),
+        ("completed_empty_body", completed(response_of(204, ""))),
         ("completed_status_only", completed(bodiless)),
         ("number_completed", number(true)),
         ("number_status_only", number(false)),

@@ -1,6 +1,6 @@
 //! What a replica may hold and when its copies count.
 
-use crate::support::lifecycle::requests::{answer, request, token};
+use crate::support::lifecycle::requests::{request, response, token};
 use oncekey::replica::{HEAD_START, copy, verify};
 use oncekey::{
     Attempt, Decision, ExpiredKey, Fingerprints, KeyStatus, Millis, Next, Policy, Record, Step,
@@ -20,7 +20,7 @@ fn attempt(fingerprints: &Fingerprints) -> Attempt<'_> {
     Attempt { fingerprints, token: token(1), minted_at: None, policy: &POLICY }
 }
 
-/// The record and status after an answer of this attempt.
+/// The record and status after a response of this attempt.
 fn after(fingerprints: &Fingerprints, response: StoredResponse) -> (Record, KeyStatus) {
     let written = |step: Next| match step {
         Next::Write(record) => *record,
@@ -31,29 +31,29 @@ fn after(fingerprints: &Fingerprints, response: StoredResponse) -> (Record, KeyS
     (written(next), status.expect("a status"))
 }
 
-/// A copy of an answer to the request `this`, fingerprinted with these secrets.
+/// A copy of a response to the request `this`, fingerprinted with these secrets.
 fn copied(secrets: &str) -> (Record, Millis) {
-    let (fingerprints, response) = (request("this", secrets), answer(201, "stored"));
+    let (fingerprints, response) = (request("this", secrets), response(201, "stored"));
     let (_, status) = after(&fingerprints, response.clone());
     copy(fingerprints.signing(), &response, &status, SHORTEST, NOW).expect("a copy")
 }
 
-fn told(request: &Fingerprints, now: UnixMillis) -> Option<Decision> {
+fn decision(request: &Fingerprints, now: UnixMillis) -> Option<Decision> {
     verify(copied("a:1").0, &attempt(request), now).map(|step| step.decision)
 }
 
 #[test]
-fn a_copy_goes_a_minute_before_the_answer_does() {
+fn a_copy_expires_a_minute_before_the_response() {
     let (_, left) = copied("");
     assert_eq!(left.plus(HEAD_START), POLICY.retention);
     let last = NOW.plus(left).minus(Millis::new(1));
-    assert!(matches!(told(&request("this", "a:1"), last), Some(Decision::Replay(_))));
-    assert_eq!(told(&request("this", "a:1"), NOW.plus(left)), None);
+    assert!(matches!(decision(&request("this", "a:1"), last), Some(Decision::Replay(_))));
+    assert_eq!(decision(&request("this", "a:1"), NOW.plus(left)), None);
 }
 
 #[test]
 fn what_expires_before_a_replica_could_forget_it_is_not_copied() {
-    let (fingerprints, response) = (request("this", ""), answer(201, ""));
+    let (fingerprints, response) = (request("this", ""), response(201, ""));
     let (_, status) = after(&fingerprints, response.clone());
     let end = status.expires_at.expect("an end").minus(HEAD_START).minus(SHORTEST);
     let copy = |now| copy(fingerprints.signing(), &response, &status, SHORTEST, now);
@@ -62,26 +62,26 @@ fn what_expires_before_a_replica_could_forget_it_is_not_copied() {
 }
 
 #[test]
-fn only_answers_that_can_be_given_again_are_copied() {
+fn only_responses_that_can_be_replayed_are_copied() {
     let fingerprints = request("this", "");
-    for response in [answer(503, ""), answer(429, ""), answer(201, "").into_status_only()] {
+    for response in [response(503, ""), response(429, ""), response(201, "").into_status_only()] {
         let (_, status) = after(&fingerprints, response.clone());
         assert_eq!(copy(fingerprints.signing(), &response, &status, SHORTEST, NOW), None);
     }
 }
 
 #[test]
-fn what_is_not_the_answer_of_the_key_is_not_copied() {
+fn a_record_without_a_response_is_not_copied() {
     let fingerprints = request("this", "");
-    let (_, status) = after(&fingerprints, answer(201, "stored"));
-    for other in [answer(429, "stored"), answer(201, "other")] {
+    let (_, status) = after(&fingerprints, response(201, "stored"));
+    for other in [response(429, "stored"), response(201, "other")] {
         assert_eq!(copy(fingerprints.signing(), &other, &status, SHORTEST, NOW), None);
     }
 }
 
 #[test]
 fn a_copy_says_what_the_authority_says() {
-    let response = answer(201, "stored");
+    let response = response(201, "stored");
     for (asked, recorded) in [("this", "this"), ("this", "that")] {
         let (asked, recorded) = (request(asked, ""), request(recorded, ""));
         let (record, status) = after(&recorded, response.clone());
@@ -93,14 +93,14 @@ fn a_copy_says_what_the_authority_says() {
 
 #[test]
 fn a_copy_that_cannot_be_compared_says_nothing() {
-    assert_eq!(told(&request("this", "b:2"), NOW), None);
-    assert_eq!(told(&request("this", ""), NOW), None);
-    assert!(told(&request("this", "b:2,a:1"), NOW).is_some());
+    assert_eq!(decision(&request("this", "b:2"), NOW), None);
+    assert_eq!(decision(&request("this", ""), NOW), None);
+    assert!(decision(&request("this", "b:2,a:1"), NOW).is_some());
 }
 
 #[test]
-fn a_copy_of_anything_but_an_answer_says_nothing() {
+fn a_copy_without_a_response_does_not_count() {
     let fingerprints = request("this", "");
-    let (record, _) = after(&fingerprints, answer(429, ""));
+    let (record, _) = after(&fingerprints, response(429, ""));
     assert_eq!(verify(record, &attempt(&fingerprints), NOW), None);
 }

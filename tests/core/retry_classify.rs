@@ -1,9 +1,9 @@
 //! What the end of an attempt means, as a table; every cell is checked.
 //!
 //! Inputs: the status; the error's name (as `code`, then as `type`); `Idempotency-State`; what else
-//! the answer tells: `replayed`, `not_stored`, `html` (not the API's media type), `redirected` (it is
-//! the answer of the page that a redirect led to), `cut`, `empty`; whether an earlier attempt is `unknown`; whether the server is known to send `proof`, or 402 is `named` as a
-//! status by which it answers for the key itself (without effect where it sends proof); whether the key may be minted anew. The first line that fits counts.
+//! the response tells: `replayed`, `not_stored`, `html` (not the API's media type), `redirected` (it is
+//! the response of the page that a redirect led to), `cut`, `empty`; whether an earlier attempt is `unknown`; whether the server is known to send `proof`, or 402 is `named` as a
+//! status by which it responds for the key itself (without effect where it sends proof); whether the key may be minted anew. The first line that fits counts.
 
 use crate::support::client::names::outcome_name;
 use crate::support::lifecycle::situations::product;
@@ -111,7 +111,7 @@ fn classify_words(word: &dyn Fn(&'static str) -> &'static str, as_type: bool) ->
     let status: u16 = word("status").parse().expect("a status");
     let some = |text: &'static str, holds: bool| holds.then_some(text);
     let other = word("other");
-    let answer = ResponseSummary {
+    let response = ResponseSummary {
         status,
         body: match other {
             "cut" => Body::Cut,
@@ -134,7 +134,7 @@ fn classify_words(word: &dyn Fn(&'static str) -> &'static str, as_type: bool) ->
         final_statuses: if word("server") == "none" { &[] } else { &[402] },
         expects: "application/json",
     };
-    outcome_name(&classify(&AttemptResult::Response(&answer), &context))
+    outcome_name(&classify(&AttemptResult::Response(&response), &context))
 }
 
 const CLEAN: Context<'static> = Context {
@@ -149,8 +149,8 @@ fn json(status: u16) -> ResponseSummary<'static> {
     ResponseSummary { status, content_type: Some("application/json"), ..ResponseSummary::default() }
 }
 
-fn outcome(answer: ResponseSummary<'_>) -> Outcome {
-    classify(&AttemptResult::Response(&answer), &CLEAN)
+fn outcome(response: ResponseSummary<'_>) -> Outcome {
+    classify(&AttemptResult::Response(&response), &CLEAN)
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn which_statuses_may_be_named_as_final() {
 }
 
 #[test]
-fn what_is_no_answer_at_all() {
+fn a_failure_without_a_response_is_ambiguous_or_unsettled() {
     for maybe_executed in [false, true] {
         let context = Context { maybe_executed, ..CLEAN };
         assert_eq!(
@@ -229,9 +229,9 @@ fn an_empty_body_is_whole_only_where_it_says_so() {
 #[test]
 fn the_media_types_that_are_expected() {
     let of = |content_type, expects| {
-        let answer = ResponseSummary { content_type, ..json(200) };
+        let response = ResponseSummary { content_type, ..json(200) };
         let context = Context { expects, ..CLEAN };
-        classify(&AttemptResult::Response(&answer), &context)
+        classify(&AttemptResult::Response(&response), &context)
             == Outcome::Succeeded { http_status: 200 }
     };
     for (content_type, expects, is_expected) in [
@@ -254,7 +254,7 @@ fn the_media_types_that_are_expected() {
 
 /// Stripe says "in progress" with a type that means a mismatch elsewhere.
 #[test]
-fn a_409_is_told_apart_by_its_body() {
+fn a_409_is_classified_by_its_body() {
     let of =
         |error_type, error_code| outcome(ResponseSummary { error_type, error_code, ..json(409) });
     assert_eq!(of(Some("idempotency_error"), Some("idempotency_key_in_use")), Outcome::InProgress);

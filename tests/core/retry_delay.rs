@@ -164,7 +164,7 @@ fn what_retry_after_may_be() {
     ] {
         assert_eq!(of(value, None), expected, "{value:?}");
     }
-    // A date is read on the server's clock, where the answer tells it.
+    // A date is read on the server's clock, if the response has its date.
     assert_eq!(of(date, Some("Mon, 24 Nov 2025 16:00:20 GMT")), Some(10_000));
     assert_eq!(
         of("Wed, 03 Jun 2020 10:00:05 GMT", Some("Wed, 03 Jun 2020 10:00:00 GMT")),

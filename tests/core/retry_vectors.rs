@@ -43,10 +43,10 @@ fn waits() {
 #[test]
 fn outcomes() {
     for vector in vectors("classify") {
-        let (answer, context) = (&vector["answer"], &vector["context"]);
-        let text = |name: &str| answer[name].as_str();
-        let of_answer = ResponseSummary {
-            status: answer["status"].as_u64().unwrap_or(0) as u16,
+        let (of_response, context) = (&vector["answer"], &vector["context"]);
+        let text = |name: &str| of_response[name].as_str();
+        let response = ResponseSummary {
+            status: of_response["status"].as_u64().unwrap_or(0) as u16,
             body: match text("body") {
                 Some("empty") => Body::Empty,
                 Some("cut") => Body::Cut,
@@ -59,13 +59,13 @@ fn outcomes() {
             state: text("state"),
             replayed: text("replayed"),
             stored: text("stored"),
-            redirected: answer["redirected"].as_bool().unwrap_or(false),
+            redirected: of_response["redirected"].as_bool().unwrap_or(false),
         };
-        let heard = match vector["heard"].as_str() {
+        let result = match vector["heard"].as_str() {
             Some("network_error") => AttemptResult::NetworkError,
             Some("timed_out") => AttemptResult::TimedOut,
             Some("aborted") => AttemptResult::Aborted,
-            _ => AttemptResult::Response(&of_answer),
+            _ => AttemptResult::Response(&response),
         };
         let is = |name: &str| context[name].as_bool().unwrap_or(false);
         let named = context["final_statuses"].as_array();
@@ -78,7 +78,7 @@ fn outcomes() {
             final_statuses: &final_statuses,
             expects: context["expects"].as_str().unwrap_or(""),
         };
-        let found = outcome_name(&classify(&heard, &context));
+        let found = outcome_name(&classify(&result, &context));
         assert_eq!(found, vector["outcome"].as_str().unwrap(), "{vector}");
     }
 }
@@ -188,7 +188,7 @@ fn tags() {
 }
 
 #[test]
-fn claims() {
+fn tab_leases() {
     for vector in vectors("claims") {
         let text = vector["text"].as_str().unwrap();
         let tab = u64::from_str_radix(vector["tab"].as_str().unwrap(), 16).unwrap();

@@ -1,6 +1,6 @@
 //! What servers were reported to get wrong, fault by fault, as far as it is a matter of rules.
 
-use crate::support::lifecycle::requests::{answer, request, token};
+use crate::support::lifecycle::requests::{request, response, token};
 use oncekey::fingerprint::RequestParts;
 use oncekey::{
     Attempt, Completion, Decision, Execution, ExpiredKey, FailCause, Fingerprint, IdempotencyKey,
@@ -39,7 +39,7 @@ impl Key {
     fn in_every_state() -> Vec<(&'static str, Self)> {
         let ended = |status| {
             let mut key = Self::in_flight();
-            key.complete(token(1), answer(status, "first"), NOW);
+            key.complete(token(1), response(status, "first"), NOW);
             key
         };
         vec![
@@ -99,7 +99,7 @@ impl Key {
 }
 
 #[test]
-fn faults_1_2_one_of_many_first_requests_runs_and_the_others_are_told_to_wait() {
+fn faults_1_2_one_of_many_first_requests_runs_and_the_others_must_retry() {
     let mut key = Key::default();
     assert_eq!(key.runs(token(1), NOW), Some(1));
     for other in 2..=100 {
@@ -117,7 +117,7 @@ fn fault_3_another_body_is_a_mismatch_in_every_state() {
 }
 
 #[test]
-fn fault_5_an_attempt_changes_no_claim_but_its_own() {
+fn fault_5_an_attempt_changes_no_record_but_its_own() {
     let strange = token(9);
     for (state, key) in Key::in_every_state() {
         let mut key = key;
@@ -125,7 +125,7 @@ fn fault_5_an_attempt_changes_no_claim_but_its_own() {
         for status in [200, 201, 402, 422, 429, 500, 307] {
             assert!(
                 matches!(
-                    key.complete(strange, answer(status, "late"), NOW),
+                    key.complete(strange, response(status, "late"), NOW),
                     Completion::LeaseLost(_)
                 ),
                 "{state}, {status}"
@@ -154,7 +154,7 @@ fn faults_7_13_however_an_attempt_ends_the_next_one_may_run_with_a_higher_number
     let statuses = (500..600).chain([401, 403, 407, 408, 409, 417, 421, 423, 425, 429]);
     for status in statuses {
         let mut key = Key::in_flight();
-        key.complete(token(1), answer(status, ""), NOW);
+        key.complete(token(1), response(status, ""), NOW);
         assert_eq!(key.runs(token(2), NOW), Some(2), "{status}");
     }
     for cause in [FailCause::NotDispatched, FailCause::TimedOut, FailCause::ConnectionLost] {
@@ -197,12 +197,12 @@ fn faults_10_15_an_expired_key_is_absent_whether_it_was_swept_or_not() {
 }
 
 #[test]
-fn fault_14_a_call_that_is_made_again_gets_its_first_answer() {
+fn fault_14_a_call_that_is_made_again_gets_its_first_response() {
     let mut key = Key::default();
     let first = key.begin("a", token(1), NOW);
     assert_eq!(key.begin("a", token(1), NOW), first);
-    assert_eq!(key.complete(token(1), answer(500, "x"), NOW), Completion::Recorded);
-    assert_eq!(key.complete(token(1), answer(500, "x"), NOW), Completion::Recorded);
+    assert_eq!(key.complete(token(1), response(500, "x"), NOW), Completion::Recorded);
+    assert_eq!(key.complete(token(1), response(500, "x"), NOW), Completion::Recorded);
     let second = key.begin("a", token(2), NOW);
     assert_eq!(key.begin("a", token(2), NOW), second);
     assert_ne!(second, first);
@@ -214,7 +214,7 @@ fn fault_14_a_call_that_is_made_again_gets_its_first_answer() {
 fn fault_34_no_5xx_is_ever_kept() {
     for status in 500..600 {
         let mut key = Key::in_flight();
-        key.complete(token(1), answer(status, "oops"), NOW);
+        key.complete(token(1), response(status, "oops"), NOW);
         assert_eq!(key.state(NOW), Some(KeyState::Unknown), "{status}");
     }
 }
@@ -241,7 +241,7 @@ fn fault_21_up_to_255_characters_are_a_key_and_each_counts_in_its_stored_name() 
 }
 
 #[test]
-fn fault_22_whatever_is_not_visible_ascii_is_no_key_wherever_it_stands() {
+fn fault_22_whatever_is_not_visible_ascii_is_no_key_at_any_place() {
     let all = (0..=0x20).chain(0x7f..=0x2fff).chain([0xfeff, 0xff4b, 0xfffd, 0xfffe, 0x1f511]);
     for odd in all.filter_map(char::from_u32) {
         for text in [format!("{odd}k"), format!("k{odd}k"), format!("k{odd}")] {

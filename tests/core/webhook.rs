@@ -69,7 +69,7 @@ fn the_published_example_is_taken() {
 }
 
 #[test]
-fn one_signature_of_several_is_enough_wherever_it_stands() {
+fn one_valid_signature_of_several_is_enough_in_any_order() {
     for signatures in [
         format!("{FOREIGN} {} {SIGNATURE} {FOREIGN}", FOREIGN.replace("v1", "v2")),
         format!("{SIGNATURE} {FOREIGN}"),

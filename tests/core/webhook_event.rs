@@ -71,7 +71,7 @@ impl Event {
 }
 
 #[test]
-fn an_event_is_done_once_the_origin_has_said_2xx_and_stays_so() {
+fn an_event_is_done_after_a_2xx_and_stays_done() {
     for status in [200, 201, 202, 204, 299] {
         let mut event = Event::default();
         let (_, token) = event.begin(now());

@@ -1,7 +1,7 @@
-//! What holds of a write flow whatever it is told, in whatever order.
+//! What holds of a write flow with any events, in any order.
 
 use crate::support::write_flow::{
-    LEASE, START, Walk, answer, begun, ended, execute, number, recorded, settled, status,
+    LEASE, START, Walk, begun, business_key, ended, execute, recorded, response, settled, status,
 };
 use oncekey::write_flow::{
     Action, CallerResponse, Event, FollowUp, Identity, OriginFailure, Target,
@@ -10,19 +10,19 @@ use oncekey::{Completion, Decision, FailCause, KeyState, Millis, Rejection, Sett
 use proptest::prelude::*;
 
 #[test]
-fn whatever_is_told_each_record_that_said_execute_gets_an_end() {
+fn every_record_that_returned_execute_gets_an_end_after_any_events() {
     let replies = proptest::collection::vec((any::<u8>(), 0u64..12_000), 1..24);
     let writes = (0usize..4, any::<bool>());
     proptest!(ProptestConfig::with_cases(4000), |((kind, releases) in writes, replies in replies)| {
-        let (identity, number) = [
+        let (identity, business_key) = [
             (Identity::Key, None),
-            (Identity::Key, Some(number())),
-            (Identity::BusinessKey, Some(number())),
+            (Identity::Key, Some(business_key())),
+            (Identity::BusinessKey, Some(business_key())),
             (Identity::Event, None),
         ][kind].clone();
         let unreachable =
             if releases { FailCause::NotDispatched } else { FailCause::ConnectionLost };
-        let mut walk = Walk::begin_with(identity, number.clone(), unreachable);
+        let mut walk = Walk::begin_with(identity, business_key.clone(), unreachable);
         let mut owned: Vec<Target> = vec![];
         let mut calls = 0;
         for (pick, wait) in replies {
@@ -30,24 +30,24 @@ fn whatever_is_told_each_record_that_said_execute_gets_an_end() {
             match &step {
                 Action::CallOrigin(_) => {
                     calls += 1;
-                    let of_number = identity == Identity::Key && number.is_some();
-                    prop_assert_eq!(owned.len(), 1 + usize::from(of_number));
+                    let of_business_key = identity == Identity::Key && business_key.is_some();
+                    prop_assert_eq!(owned.len(), 1 + usize::from(of_business_key));
                     prop_assert!(walk.now.since(START) < LEASE.half());
                 }
                 Action::Respond(_) => break,
                 _ => {}
             }
-            let told = reply(&step, pick);
-            if let (Action::Begin(of), Event::Begun(Ok((Decision::Execute(_), _)))) = (&step, &told) {
+            let event = reply(&step, pick);
+            if let (Action::Begin(of), Event::Begun(Ok((Decision::Execute(_), _)))) = (&step, &event) {
                 owned.push(*of);
             }
             if let (Action::Complete(of, _) | Action::Fail(of, _), Event::Ended(Some(_))) =
-                (&step, &told)
+                (&step, &event)
             {
                 owned.retain(|owned| owned != of);
             }
             walk.waits(Millis::new(if pick % 3 == 0 { wait } else { wait / 100 }));
-            walk.hears(told);
+            walk.gets(event);
         }
         prop_assert!(calls <= 1);
         let Action::Respond(outcome) = &walk.action else {
@@ -68,7 +68,7 @@ fn reply(step: &Action, pick: u8) -> Event {
         execute(),
         execute(),
         execute(),
-        Decision::Replay(answer(201)),
+        Decision::Replay(response(201)),
         Decision::NotReplayable { http_status: Some(201), resource: None },
         Decision::InProgress,
         Decision::OutcomeUnknown,
@@ -81,7 +81,7 @@ fn reply(step: &Action, pick: u8) -> Event {
         Action::Begin(_) => begun(decision),
         Action::AskReplica => Event::Copied(
             pick.is_multiple_of(2)
-                .then(|| (Decision::Replay(answer(201)), status(KeyState::Completed))),
+                .then(|| (Decision::Replay(response(201)), status(KeyState::Completed))),
         ),
         Action::PeekBusinessKey if is_silent => Event::Peeked(Err(Rejection::StoreUnavailable)),
         Action::PeekBusinessKey => {
@@ -91,11 +91,11 @@ fn reply(step: &Action, pick: u8) -> Event {
             0 => Err(OriginFailure::TimedOut),
             1 => Err(OriginFailure::Unreachable),
             2 => Err(OriginFailure::CutOff),
-            3 => Ok(answer(500)),
-            4 => Ok(answer(402)),
-            _ => Ok(answer(201)),
+            3 => Ok(response(500)),
+            4 => Ok(response(402)),
+            _ => Ok(response(201)),
         }),
-        Action::LookUp(_) => Event::LookedUp(pick.is_multiple_of(2).then(|| answer(200))),
+        Action::LookUp(_) => Event::LookedUp(pick.is_multiple_of(2).then(|| response(200))),
         Action::Complete(..) | Action::Fail(..) => match pick % 4 {
             0 => ended(Completion::LeaseLost(Box::new(
                 Some(decision).filter(|d| *d != execute()).unwrap_or(Decision::InProgress),

@@ -144,7 +144,7 @@ fn a_record_of_an_earlier_release_stays_comparable() {
             fingerprints("application/x-www-form-urlencoded", body, &[], secrets).compare(&stored)
         };
         assert_eq!(compare(form), Comparison::Same);
-        // Refused: that the token alone has changed cannot be told from it.
+        // Refused: that the token alone has changed does not show in it.
         assert_eq!(compare(retried), Comparison::Different);
         assert_eq!(compare("_token=1&amount=11"), Comparison::Different);
         assert_eq!(compare("amount=10"), Comparison::Different);

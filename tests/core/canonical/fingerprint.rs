@@ -274,7 +274,7 @@ fn a_gzip_header_has_no_part_in_it_where_gzip_is_the_coding() {
         assert_ne!(of(&first, None), of(&same, None), "as content, each byte counts");
         assert_ne!(of(&first, Some("br")), of(&same, Some("br")));
     }
-    // What is cut, or says what it should not, is compared as it stands.
+    // A body that is cut or invalid is compared byte by byte.
     for broken in [0x20, 0x04, 0x08].map(|flags| header(flags, 1)) {
         let other = [&broken[..4], &[9], &broken[5..]].concat();
         assert_ne!(of(&broken, gzip), of(&other, gzip));
@@ -282,7 +282,7 @@ fn a_gzip_header_has_no_part_in_it_where_gzip_is_the_coding() {
     for end in 0..first.len() {
         assert_ne!(of(&first[..end], gzip), of(&first, gzip));
     }
-    // A body that is not compressed, whatever is said of it, has the form of its type.
+    // A body that is not compressed, whatever its headers say, has the form of its type.
     assert_eq!(of(br#"{"amount":10}"#, gzip), of(br#"{ "amount":1e1}"#, None));
     // The data is no other body's raw bytes.
     assert_ne!(of(&first, gzip), of(&data, None));

@@ -109,7 +109,7 @@ pub(crate) fn without_one(
     Some(value)
 }
 
-/// Changes one part, one of its header fields, or what stands around the parts.
+/// Changes one part, one of its header fields, or the text around the parts.
 pub(crate) fn change_form(form: &mut Form, choices: &mut Choices) {
     let count = form.parts.len();
     let pick = choices.below(count.max(1));

@@ -48,7 +48,7 @@ impl Walk {
     pub(crate) fn at_origin(identity: Identity, business_key: Option<BusinessKey>) -> Self {
         let mut walk = Self::begin(identity, business_key);
         while matches!(walk.action, Action::Begin(_)) {
-            walk.hears(begun(execute()));
+            walk.gets(begun(execute()));
         }
         assert_eq!(walk.action, Action::CallOrigin(EXECUTION));
         walk
@@ -58,7 +58,7 @@ impl Walk {
         self.now = self.now.plus(time);
     }
 
-    pub(crate) fn hears(&mut self, event: Event) {
+    pub(crate) fn gets(&mut self, event: Event) {
         self.action = self.flow.advance(event, self.now);
     }
 
@@ -104,14 +104,14 @@ pub(crate) fn recorded(state: KeyState) -> Event {
 }
 
 pub(crate) fn settle(target: Target) -> Action {
-    Action::Settle(target, Settlement::Executed(answer(200)))
+    Action::Settle(target, Settlement::Executed(response(200)))
 }
 
 pub(crate) fn settled(settling: Settling) -> Event {
     Event::Settled(Ok((settling, status(KeyState::Completed))))
 }
 
-pub(crate) fn answer(status: u16) -> StoredResponse {
+pub(crate) fn response(status: u16) -> StoredResponse {
     StoredResponse::keep(status, [], vec![], "", 1000).0
 }
 
@@ -119,13 +119,13 @@ pub(crate) fn rejected(why: Rejection) -> CallerResponse {
     CallerResponse::Rejected(why)
 }
 
-pub(crate) fn of_number(why: Rejection) -> Rejection {
-    Rejection::OfBusinessKey { why: Box::new(why), business_key: number() }
+pub(crate) fn of_business_key(why: Rejection) -> Rejection {
+    Rejection::OfBusinessKey { why: Box::new(why), business_key: business_key() }
 }
 
-pub(crate) fn number() -> BusinessKey {
+pub(crate) fn business_key() -> BusinessKey {
     let keys = BusinessKeys::parse("POST:/v1/orders:/no").expect("a list");
-    keys.with_value("POST", "/v1/orders", "A1").expect("a number")
+    keys.with_value("POST", "/v1/orders", "A1").expect("a business key")
 }
 
 pub(crate) fn status(state: KeyState) -> Option<KeyStatus> {

@@ -53,7 +53,7 @@ pub(crate) fn start_name(start: &Start) -> &'static str {
         Start::Send { fresh: false, .. } => "send_same",
         Start::ResolveFirst => "resolve_first",
         Start::PayloadChanged { .. } => "payload_changed",
-        Start::ResponseGone { .. } => "answer_gone",
+        Start::ResponseGone { .. } => "response_gone",
         Start::TooOld => "too_old",
         Start::Unreadable(_) => "unreadable",
     }
@@ -61,11 +61,11 @@ pub(crate) fn start_name(start: &Start) -> &'static str {
 
 pub(crate) fn end_name(end: &End) -> &'static str {
     match end {
-        End::Response(_) => "ends: answered",
+        End::Response(_) => "ends: response",
         End::Unknown { .. } => "ends: unknown",
         End::PayloadChanged { .. } => "ends: payload changed",
         End::NotResolved => "ends: not resolved",
-        End::ResponseGone { .. } => "ends: answer gone",
+        End::ResponseGone { .. } => "ends: response gone",
         End::KeyReused => "ends: key reused",
         End::KeyVoided => "ends: key voided",
         End::Status(_) => "ends: found",

@@ -1,5 +1,5 @@
 //! The reference that the table is checked against: it keeps everything that was ever sent and
-//! heard, forgets nothing at a reload, and works out from that, slowly, what may be sent.
+//! got, forgets nothing at a reload, and works out from that, slowly, what may be sent.
 
 use oncekey::client::intent::IntentState;
 use oncekey::client::retry::Outcome;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 struct KeyHistory {
     payload: u8,
     sent: u32,
-    heard: Vec<(u32, Outcome)>,
+    results: Vec<(u32, Outcome)>,
     proven_dead: bool,
     proven_done: bool,
 }
@@ -39,9 +39,9 @@ impl History {
         (history.payload, history.sent) = (payload, attempt);
     }
 
-    pub(crate) fn note_heard(&mut self, key: &str, attempt: u32, outcome: Outcome) {
-        let history = self.keys.get_mut(key).expect("heard of a key that was sent");
-        history.heard.push((attempt, outcome));
+    pub(crate) fn note_result(&mut self, key: &str, attempt: u32, outcome: Outcome) {
+        let history = self.keys.get_mut(key).expect("a result of a key that was sent");
+        history.results.push((attempt, outcome));
         if let Outcome::Succeeded { .. } = outcome {
             self.note_success(key);
         }
@@ -53,7 +53,7 @@ impl History {
             IntentState::Succeeded { .. } => self.note_success(key),
             IntentState::Refused { http_status } => {
                 let history = self.keys.entry(key.to_owned()).or_default();
-                history.heard.push((history.sent, Outcome::Refused { http_status }));
+                history.results.push((history.sent, Outcome::Refused { http_status }));
             }
             _ => self.keys.entry(key.to_owned()).or_default().proven_dead = true,
         }
@@ -81,15 +81,16 @@ impl KeyHistory {
             )
         };
         let untouched = |attempt: u32| {
-            let mut heard = self.heard.iter().filter(|(number, _)| *number == attempt).peekable();
-            heard.peek().is_some()
-                && heard.all(|(_, outcome)| {
+            let mut results =
+                self.results.iter().filter(|(number, _)| *number == attempt).peekable();
+            results.peek().is_some()
+                && results.all(|(_, outcome)| {
                     matches!(outcome, Outcome::NotExecuted { .. } | Outcome::KeyExpired)
                 })
         };
         self.sent > 0
             && !self.proven_dead
-            && !self.heard.iter().any(|(_, outcome)| is_refusal(outcome))
+            && !self.results.iter().any(|(_, outcome)| is_refusal(outcome))
             && !(1..=self.sent).all(untouched)
     }
 }

@@ -8,9 +8,9 @@ use oncekey::{
 };
 use std::collections::BTreeMap;
 
-/// What the client sees of an answer.
+/// What the client sees of a response.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct SeenResponse {
     pub(crate) status: u16,
     pub(crate) code: Option<&'static str>,
     pub(crate) state: Option<&'static str>,
@@ -73,7 +73,7 @@ impl Server {
         request: &Fingerprints,
         to: (usize, u32, u32),
         now: UnixMillis,
-    ) -> Option<Said> {
+    ) -> Option<SeenResponse> {
         self.tokens = self.tokens.wrapping_add(1);
         let token = Token::new([self.tokens; 16]);
         let attempt = Attempt {
@@ -89,11 +89,16 @@ impl Server {
             self.executions.push(Execution { key: key.clone(), token, to, since: now });
             return None;
         }
-        Some(said(&step.decision, step.status.as_ref()))
+        Some(seen(&step.decision, step.status.as_ref()))
     }
 
-    /// An execution ends. `None`: nobody is answered.
-    pub(crate) fn finish(&mut self, index: usize, fate: Fate, now: UnixMillis) -> Option<Said> {
+    /// An execution ends. `None`: nobody gets a response.
+    pub(crate) fn finish(
+        &mut self,
+        index: usize,
+        fate: Fate,
+        now: UnixMillis,
+    ) -> Option<SeenResponse> {
         let Execution { key, token, .. } = self.executions.swap_remove(index);
         let charges = match fate {
             Fate::Charge | Fate::FailAfter | Fate::TimeOutAfter => true,
@@ -130,11 +135,11 @@ impl Server {
             lifecycle::complete(record, token, response, now)
         };
         self.store(&key, &step);
-        let own = Said { status, ..head(step.status.as_ref()) };
+        let own = SeenResponse { status, ..head(step.status.as_ref()) };
         Some(match &step.decision {
             Completion::Recorded => own,
-            Completion::LeaseLost(decision) => said(decision, step.status.as_ref()),
-            Completion::RecordGone => Said { not_stored: true, ..own },
+            Completion::LeaseLost(decision) => seen(decision, step.status.as_ref()),
+            Completion::RecordGone => SeenResponse { not_stored: true, ..own },
         })
     }
 
@@ -168,24 +173,24 @@ impl Server {
     }
 }
 
-fn said(decision: &Decision, status: Option<&KeyStatus>) -> Said {
+fn seen(decision: &Decision, status: Option<&KeyStatus>) -> SeenResponse {
     match (decision.rejection(), decision) {
         (Some(rejection), _) => {
             let error = rejection.to_response(Dialect::Kukopay, None, "");
-            Said { status: error.status, code: Some(error.code), ..head(status) }
+            SeenResponse { status: error.status, code: Some(error.code), ..head(status) }
         }
         (None, Decision::Replay(response)) => {
-            Said { status: response.status, replayed: true, ..head(status) }
+            SeenResponse { status: response.status, replayed: true, ..head(status) }
         }
-        (None, _) => panic!("no answer to {decision:?}"),
+        (None, _) => panic!("no response to {decision:?}"),
     }
 }
 
-fn head(status: Option<&KeyStatus>) -> Said {
-    Said {
+fn head(status: Option<&KeyStatus>) -> SeenResponse {
+    SeenResponse {
         state: status.map(|status| status.state.as_str()),
         expires_at: status.and_then(|status| status.expires_at),
-        ..Said::default()
+        ..SeenResponse::default()
     }
 }
 

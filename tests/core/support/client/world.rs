@@ -5,7 +5,7 @@ mod page;
 
 use super::reference::History;
 use super::requests::{parts, payload};
-use super::server::{Fate, Said, Server};
+use super::server::{Fate, SeenResponse, Server};
 use oncekey::client::intent::{Call, IntentState, Payload, Stored, Submit};
 use oncekey::client::retry::{AttemptResult, Body, Outcome, ResponseSummary, RetryPolicy};
 use oncekey::{FingerprintSecrets, Fingerprints, IdempotencyKey, Millis, Policy, UnixMillis};
@@ -30,7 +30,7 @@ pub(crate) enum Op {
     TimeOut {
         tab: usize,
     },
-    /// `gate`: somebody before the lifecycle answers.
+    /// `gate`: an intermediary responds before the lifecycle.
     Arrive {
         pick: usize,
         gate: Option<Gate>,
@@ -43,18 +43,18 @@ pub(crate) enum Op {
         fate: Fate,
     },
     /// `keep`: it comes once more.
-    Answer {
+    Deliver {
         pick: usize,
         keep: bool,
         cut: bool,
     },
-    LoseAnswer {
+    LoseResponse {
         pick: usize,
     },
     Double {
         pick: usize,
     },
-    /// `lost`: the key calls get no answer.
+    /// `lost`: the key calls get no response.
     FindOut {
         tab: usize,
         gives_up: bool,
@@ -115,7 +115,7 @@ pub(crate) struct World {
     store: Option<String>,
     tabs: [Tab; 2],
     requests: Vec<Request>,
-    answers: Vec<((usize, u32, u32), IdempotencyKey, Said)>,
+    responses: Vec<((usize, u32, u32), IdempotencyKey, SeenResponse)>,
     pub(crate) history: History,
     limit: bool,
     random: u8,
@@ -135,7 +135,7 @@ impl World {
             store: None,
             tabs: Default::default(),
             requests: vec![],
-            answers: vec![],
+            responses: vec![],
             history: History::default(),
             limit: false,
             random: 0,
@@ -156,8 +156,8 @@ impl World {
             Op::Arrive { pick, gate } => self.arrive(pick, gate),
             Op::LoseRequest { pick } => drop(take(&mut self.requests, pick)),
             Op::Finish { pick, fate } => self.finish(pick, fate),
-            Op::Answer { pick, keep, cut } => self.answer(pick, keep, cut),
-            Op::LoseAnswer { pick } => drop(take(&mut self.answers, pick)),
+            Op::Deliver { pick, keep, cut } => self.deliver(pick, keep, cut),
+            Op::LoseResponse { pick } => drop(take(&mut self.responses, pick)),
             Op::Double { pick } => self.double(pick),
             Op::FindOut { tab, gives_up, lost } => self.find_out(tab, gives_up, lost),
             Op::Wait { seconds } => self.wait(seconds),
@@ -167,7 +167,7 @@ impl World {
         self.check();
     }
 
-    /// The limit that `intent.rs` states: the browser sent an attempt twice, one copy was answered
+    /// The limit that `intent.rs` states: the browser sent an attempt twice, one copy was responded to
     /// with "not executed", the other was executed, and nobody asked for as long as the server
     /// remembered, or could ask.
     fn is_beyond_the_limit(&self) -> bool {
@@ -196,21 +196,21 @@ impl World {
 
     fn arrive(&mut self, pick: usize, gate: Option<Gate>) {
         let Some(request) = take(&mut self.requests, pick) else { return };
-        let blank = |status, code| Said { status, code, ..Said::default() };
-        let said = match gate {
+        let blank = |status, code| SeenResponse { status, code, ..SeenResponse::default() };
+        let seen = match gate {
             None => {
                 let prints = fingerprints_of(request.payload);
                 self.server.receive(&request.key, &prints, request.to, self.real)
             }
             Some(Gate::SignIn) => Some(blank(401, Some("authentication_error"))),
             Some(Gate::Down) => Some(blank(503, Some("api_connection_error"))),
-            // Without proof this cannot be told from the key's answer: a stated limit.
+            // Without proof this cannot be distinguished from the key's response: a stated limit.
             Some(Gate::Malformed) if !self.sends_proof => return,
             Some(Gate::Malformed) => Some(blank(400, Some("invalid_request_error"))),
-            Some(Gate::Portal) => Some(Said { html: true, ..blank(200, None) }),
+            Some(Gate::Portal) => Some(SeenResponse { html: true, ..blank(200, None) }),
         };
-        if let Some(said) = said {
-            self.answers.push((request.to, request.key, said));
+        if let Some(seen) = seen {
+            self.responses.push((request.to, request.key, seen));
         }
     }
 
@@ -221,30 +221,32 @@ impl World {
         let index = pick % self.server.executions.len();
         let execution = &self.server.executions[index];
         let (to, key) = (execution.to, execution.key.clone());
-        if let Some(said) = self.server.finish(index, fate, self.real) {
-            self.answers.push((to, key, said));
+        if let Some(seen) = self.server.finish(index, fate, self.real) {
+            self.responses.push((to, key, seen));
         }
     }
 
-    fn answer(&mut self, pick: usize, keep: bool, cut: bool) {
-        let Some(((tab, life, attempt), key, said)) = take(&mut self.answers, pick) else { return };
+    fn deliver(&mut self, pick: usize, keep: bool, cut: bool) {
+        let Some(((tab, life, attempt), key, seen)) = take(&mut self.responses, pick) else {
+            return;
+        };
         if keep {
-            self.answers.push(((tab, life, attempt), key.clone(), said.clone()));
+            self.responses.push(((tab, life, attempt), key.clone(), seen.clone()));
         }
         if self.tabs[tab].life != life {
             return;
         }
-        let answer = ResponseSummary {
-            status: said.status,
+        let response = ResponseSummary {
+            status: seen.status,
             body: if cut { Body::Cut } else { Body::Whole },
-            content_type: Some(if said.html { "text/html" } else { "application/json" }),
-            error_code: said.code.filter(|_| !cut),
-            state: said.state.filter(|_| self.sends_proof),
-            replayed: (said.replayed && self.sends_proof).then_some("true"),
-            stored: (said.not_stored && self.sends_proof).then_some("false"),
+            content_type: Some(if seen.html { "text/html" } else { "application/json" }),
+            error_code: seen.code.filter(|_| !cut),
+            state: seen.state.filter(|_| self.sends_proof),
+            replayed: (seen.replayed && self.sends_proof).then_some("true"),
+            stored: (seen.not_stored && self.sends_proof).then_some("false"),
             ..ResponseSummary::default()
         };
-        self.attempt_ended(tab, &key, attempt, &AttemptResult::Response(&answer), &said);
+        self.attempt_ended(tab, &key, attempt, &AttemptResult::Response(&response), &seen);
     }
 
     /// Something was, or may yet be, executed under the key.
@@ -266,7 +268,7 @@ impl World {
         let now = self.real;
         self.requests.retain(|request| now.since(request.sent_at).as_u64() < 300_000);
         if seconds > 300 {
-            self.answers.clear();
+            self.responses.clear();
             self.tabs =
                 std::array::from_fn(|tab| Tab { life: self.tabs[tab].life + 1, ..Tab::default() });
         }

@@ -1,7 +1,7 @@
-//! What a page's storage holds: any text is an entry, a claim or nothing that can be read, and never
+//! What a page's storage holds: any text is an entry, a tab lease or nothing that can be read, and never
 //! "nothing". What is read is written as itself, and what the intent's calls make of it can be read.
 //!
-//! The sum would stop all that is made up. So an input is read as it stands, and also sealed.
+//! The sum would stop all that is made up. So an input is read unchanged, and also sealed.
 
 use oncekey::client::intent::{
     Entry, EntryError, IntentState, Payload, Start, Stored, Submit, TabLease, note_outcome,
@@ -32,8 +32,8 @@ pub(crate) fn check(bytes: &[u8]) {
             }
             Err(_) => assert!(!is_sealed || !is_entry(&fields), "{text:?}"),
         }
-        if let Some(claim) = TabLease::decode(text) {
-            assert!(is_sealed && entry.is_err() && claim.encode() == text);
+        if let Some(lease) = TabLease::decode(text) {
+            assert!(is_sealed && entry.is_err() && lease.encode() == text);
         }
         let stored = Stored::read(Some(text));
         check_stored(&stored);

@@ -83,7 +83,7 @@ fn check_left_out(body: &[u8], value: &Value, choices: &mut Choices) {
     assert_eq!(canonicalize(replaced.as_bytes(), &ignore), expected, "{pointer} of {replaced}");
 }
 
-/// The business number in the body is the member that the reference finds.
+/// The business key in the body is the member that the reference finds.
 fn check_number(body: &[u8], value: Option<&Value>) {
     static KEYS: LazyLock<BusinessKeys> =
         LazyLock::new(|| BusinessKeys::parse("POST:/o:/no").expect("a list"));

@@ -20,14 +20,14 @@ pub(crate) fn check(bytes: &[u8]) {
     let mut choices = choices(bytes);
     let mut changed = read.clone();
     change_form(&mut changed, &mut choices);
-    for (said, is_same) in [(&read, true), (&changed, changed == read)] {
-        let (content_type, spelling) = spell(said, &mut choices);
+    for (parts, is_same) in [(&read, true), (&changed, changed == read)] {
+        let (content_type, spelling) = spell(parts, &mut choices);
         let boundary = boundary(&content_type).expect("a boundary");
         let delimiter = format!("--{boundary}").into_bytes();
         // Not where the content happens to hold the new delimiter.
         if !body.windows(delimiter.len()).any(|window| window == delimiter) {
             let spelt = canonicalize(&content_type, &spelling);
-            assert_eq!(spelt == canonical, is_same, "{content_type} {said:?}");
+            assert_eq!(spelt == canonical, is_same, "{content_type} {parts:?}");
         }
     }
 }

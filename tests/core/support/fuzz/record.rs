@@ -1,7 +1,7 @@
 //! A stored record: whatever the bytes, they are no panic; what is read is written and read as itself,
 //! and every call of the lifecycle makes of it a record that can be stored again.
 //!
-//! The checksum would stop all that is made up. So an input is read as it stands, and also under a
+//! The checksum would stop all that is made up. So an input is read unchanged, and also under a
 //! head that fits: `ok`, the version, the checksum.
 
 use super::input::choices;
@@ -81,12 +81,12 @@ pub(super) fn check_life(record: &Record, now: u64, which: usize) {
     }
     check_next(begun.next, begun.change, now);
 
-    let answer = StoredResponse::keep(201, [], b"{}".to_vec(), "req", 100).0;
+    let response = StoredResponse::keep(201, [], b"{}".to_vec(), "req", 100).0;
     let (next, change) = match which {
-        0 => parts(lifecycle::complete(some(), TOKEN, answer, now)),
+        0 => parts(lifecycle::complete(some(), TOKEN, response, now)),
         1 => parts(lifecycle::fail(some(), TOKEN, FailCause::TimedOut, now)),
         2 => parts(lifecycle::void(some(), Some(NOW), &POLICY, now)),
-        3 => parts(lifecycle::settle(some(), Settlement::Executed(answer), now)),
+        3 => parts(lifecycle::settle(some(), Settlement::Executed(response), now)),
         4 => parts(lifecycle::settle(some(), Settlement::NotExecuted, now)),
         5 => parts(lifecycle::renew(some(), TOKEN, now)),
         6 => parts(lifecycle::peek(some(), &FINGERPRINTS, now)),

@@ -1,4 +1,4 @@
-//! `Retry-After` and `Idempotency-Expires`. The lines of an input are the value, the answer's `Date`,
+//! `Retry-After` and `Idempotency-Expires`. The lines of an input are the value, the response's `Date`,
 //! and the clock here in milliseconds.
 
 use super::input::line;

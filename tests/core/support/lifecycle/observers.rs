@@ -1,7 +1,7 @@
 //! Those who look at a key from outside: the operator who settles, the replica, and whoever asks at
-//! the end, or at any moment, what would be.
+//! the end, or at any time, what would be.
 
-use super::requests::{answer, token};
+use super::requests::{response, token};
 use super::world::{Message, Phase, REQUESTS, World};
 use oncekey::{
     Attempt, Decision, KeyState, KeyStatus, Millis, Next, Settlement, Settling, StoredResponse,
@@ -39,7 +39,7 @@ impl World {
         }
         let executed = self.witness.executed_in_this_generation();
         let settlement = if executed {
-            Settlement::Executed(answer(201, "found out"))
+            Settlement::Executed(response(201, "resolved"))
         } else {
             Settlement::NotExecuted
         };
@@ -54,7 +54,7 @@ impl World {
         }
     }
 
-    /// A gateway hands the answer that it stored to the replica.
+    /// A gateway hands the response that it stored to the replica.
     pub(crate) fn copy(&mut self, of: usize, own: &StoredResponse, status: Option<&KeyStatus>) {
         let Some(status) = status else { return };
         let fingerprint = REQUESTS[self.gateways[of].request].signing();
@@ -63,7 +63,7 @@ impl World {
         self.copies.extend(copy.map(|(copy, _)| copy));
     }
 
-    /// What a replica says is what the authority says at this moment; its copies stay for ever here.
+    /// What a replica says is what the authority says at this time; its copies stay for ever here.
     pub(crate) fn ask_replica(&mut self, pick: usize, other: bool) {
         if self.copies.is_empty() {
             return;
@@ -82,8 +82,8 @@ impl World {
         let authority = lifecycle::begin(self.record(), &attempt, self.shard_now());
         assert_eq!(verified.decision, authority.decision);
         assert_eq!(verified.status, authority.status);
-        self.witness.told(&verified.decision, self.witness.generation());
-        self.witness.milestone("a replica answers");
+        self.witness.decided(&verified.decision, self.witness.generation());
+        self.witness.milestone("a replica responds");
     }
 
     /// In the end nobody does anything any more: whatever the key waits for, it says so.
@@ -91,7 +91,7 @@ impl World {
         self.now = self.now.plus(Millis::from_seconds(70));
         let record = self.record();
         let (now, policy) = (self.shard_now(), self.today);
-        let told = [0, 1].map(|of| {
+        let decisions = [0, 1].map(|of| {
             let attempt = Attempt {
                 fingerprints: &REQUESTS[of],
                 token: token(255),
@@ -100,9 +100,12 @@ impl World {
             };
             lifecycle::begin(record.clone(), &attempt, now).decision
         });
-        assert!(!told.contains(&Decision::InProgress), "a key is stuck: {told:?}");
-        assert!(told.iter().any(|told| *told != Decision::Mismatch), "it belongs to one of them");
-        if told.contains(&Decision::OutcomeUnknown) {
+        assert!(!decisions.contains(&Decision::InProgress), "a key is stuck: {decisions:?}");
+        assert!(
+            decisions.iter().any(|decision| *decision != Decision::Mismatch),
+            "it belongs to one of them"
+        );
+        if decisions.contains(&Decision::OutcomeUnknown) {
             let policy = record.as_ref().map(|record| record.policy.unknown_outcome);
             assert_eq!(policy, Some(UnknownOutcome::Hold), "only `hold` waits");
             let step = lifecycle::settle(record, Settlement::NotExecuted, now);

@@ -27,7 +27,7 @@ pub(crate) fn decision_words(decision: &Decision) -> String {
     match decision {
         Decision::Execute(execution) => format!("execute {}", execution.attempt),
         Decision::Replay(response) => {
-            assert_eq!(response, &stored(), "a replay is the stored answer");
+            assert_eq!(response, &stored(), "a replay is the stored response");
             "replay".to_owned()
         }
         Decision::NotReplayable { http_status: Some(status), resource: None } => {
@@ -36,7 +36,7 @@ pub(crate) fn decision_words(decision: &Decision) -> String {
         Decision::NotReplayable { http_status: None, resource: None } => {
             "not_replayable".to_owned()
         }
-        Decision::NotReplayable { resource: Some(id), .. } => panic!("no answer here names {id}"),
+        Decision::NotReplayable { resource: Some(id), .. } => panic!("no response here names {id}"),
         Decision::InProgress => "in_progress".to_owned(),
         Decision::OutcomeUnknown => "outcome_unknown".to_owned(),
         Decision::Mismatch => "mismatch".to_owned(),
@@ -68,7 +68,7 @@ pub(crate) fn written_words(record: &Record, before: Option<&Record>) -> String 
             ("in_flight".to_owned(), NOW)
         }
         State::Completed { response, completed_at } => match before.map(|before| &before.state) {
-            // An answer does not change; in time, all of it but its status goes.
+            // A response does not change; in time, all of it but its status goes.
             Some(State::Completed { response: was, completed_at: at }) => {
                 assert_eq!((response, completed_at), (&was.clone().into_status_only(), at));
                 ("status_only".to_owned(), NOW)
@@ -97,7 +97,7 @@ pub(crate) fn written_words(record: &Record, before: Option<&Record>) -> String 
 
 /// Compares what a call did with its line, and what no line speaks of with what holds for all.
 pub(crate) fn check(
-    [table, told, changes]: [&Table; 3],
+    [table, seen, changes]: [&Table; 3],
     situation: &Situation,
     call: Words,
     outcome: Outcome,
@@ -128,17 +128,16 @@ pub(crate) fn check(
         ),
         "decision, stored, maybe, attempts of {words:?}"
     );
-    let told_as_it_stands = told.expect(&words)[0].1;
-    let expected_told =
-        cell("told").map(|word| if word == "stands" { told_as_it_stands } else { word });
-    let told_now = outcome.status.as_ref().map_or("nothing", |status| status.state.as_str());
-    assert_eq!(Some(told_now), expected_told, "told after {words:?}");
+    let seen_as_now = seen.expect(&words)[0].1;
+    let expected_seen = cell("seen").map(|word| if word == "as_now" { seen_as_now } else { word });
+    let seen_now = outcome.status.as_ref().map_or("nothing", |status| status.state.as_str());
+    assert_eq!(Some(seen_now), expected_seen, "seen after {words:?}");
     check_change(changes, words.clone(), &stored, outcome.change, [&before, &after]);
     if let Next::Write(record) = &outcome.next {
         assert_eq!(outcome.status, record.status(NOW), "{words:?}");
         assert_eq!(Record::decode(&record.encode()).as_ref(), Ok(&**record));
         // A first attempt begins a record anew, whatever was there.
-        let is_new = told_as_it_stands == "nothing" || outcome.decision == "execute 1";
+        let is_new = seen_as_now == "nothing" || outcome.decision == "execute 1";
         let known = before.filter(|_| !is_new);
         let mut policy = known.as_ref().map_or(situation.policy_of_today(), |known| known.policy);
         if stored.ends_with(", hold") {
@@ -166,14 +165,14 @@ pub(crate) fn check_change(
         ["in_flight", "completed", "released", "unknown", "voided", "tombstone", "nothing", "kept"];
     let known = STORED.iter().find(|word| stored.split(' ').next() == Some(word));
     words.push(("stored", known.copied().unwrap_or("status_only")));
-    let said = change.as_ref().map_or("-", |change| change.kind.as_str());
-    assert_eq!(said, changes.expect(&words)[0].1, "the change of {words:?}");
+    let kind = change.as_ref().map_or("-", |change| change.kind.as_str());
+    assert_eq!(kind, changes.expect(&words)[0].1, "the change of {words:?}");
     let Some(change) = change else { return };
     // A change that ends a life tells of that, and every other one of what is there now.
-    let told_of = if change.kind == ChangeKind::Expired { before } else { after };
-    let told_of = told_of.as_ref().or(before.as_ref());
-    assert_eq!(change.attempts, told_of.map_or(0, |record| record.attempts), "{words:?}");
-    assert_eq!(change.created_at, told_of.map(|record| record.created_at), "{words:?}");
+    let record_of = if change.kind == ChangeKind::Expired { before } else { after };
+    let record_of = record_of.as_ref().or(before.as_ref());
+    assert_eq!(change.attempts, record_of.map_or(0, |record| record.attempts), "{words:?}");
+    assert_eq!(change.created_at, record_of.map(|record| record.created_at), "{words:?}");
     let cause = match change.kind {
         ChangeKind::Expired | ChangeKind::Overtook => before.as_ref(),
         ChangeKind::LateIgnored | ChangeKind::Elsewhere => None,

@@ -1,4 +1,4 @@
-//! Requests, tokens and answers to test with.
+//! Requests, tokens and responses to test with.
 
 use oncekey::fingerprint::RequestParts;
 use oncekey::{FingerprintSecrets, Fingerprints, StoredResponse, Token};
@@ -26,8 +26,8 @@ pub(crate) fn token(number: u8) -> Token {
     Token::new([number; 16])
 }
 
-/// An answer with this status whose body, and request id, tell it from every other.
-pub(crate) fn answer(status: u16, body: &str) -> StoredResponse {
+/// A response with this status whose body, and request id, tell it from every other.
+pub(crate) fn response(status: u16, body: &str) -> StoredResponse {
     let headers = [("content-type".to_owned(), "text/plain".to_owned())];
     let request_id = format!("req {body}");
     StoredResponse::keep(status, headers, body.as_bytes().to_vec(), &request_id, 10_000).0

@@ -3,7 +3,7 @@
 //! Points in time lie on the edge: what is in time ends a millisecond from now, what is over has
 //! ended this very millisecond.
 
-use super::requests::{answer, request, token};
+use super::requests::{request, response, token};
 use oncekey::record::{EarlierAttempts, ReleaseCause, UnknownCause};
 use oncekey::{
     Attempt, ExpiredKey, FailCause, Fingerprints, Millis, Next, Policy, Record, State, Step,
@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 
 /// The time of every call.
 pub(crate) const NOW: UnixMillis = UnixMillis::new(1_764_000_000_000);
-/// How long answers live.
+/// How long responses live.
 pub(crate) const RETENTION: Millis = Millis::from_days(1);
 /// How many attempts every record has seen.
 pub(crate) const ATTEMPTS: u32 = 2;
@@ -26,7 +26,7 @@ static UNLISTED: LazyLock<Fingerprints> = LazyLock::new(|| request("this", "new:
 /// One attempt that ended and one that was overtaken.
 static EARLIER: LazyLock<EarlierAttempts> = LazyLock::new(earlier);
 
-/// Columns of the tables and what stands in them.
+/// Columns of the tables and their words.
 pub(crate) type Words = Vec<(&'static str, &'static str)>;
 
 /// A situation, by its words in the columns `state`, `when`, `expired_key`, `unknown`, `maybe` and
@@ -121,7 +121,7 @@ impl Situation {
             "long_after" => NOW.minus(tombstone),
             _ => return None,
         };
-        let (days_30, answered) = (end.minus(Millis::from_days(30)), end.minus(RETENTION));
+        let (days_30, completed_at) = (end.minus(Millis::from_days(30)), end.minus(RETENTION));
         let state = match self.word("state") {
             "in_flight" => State::InFlight { token: OWNER, lease_until: end },
             // In time it has just died.
@@ -130,11 +130,11 @@ impl Situation {
             }
             "dead" => State::InFlight { token: OWNER, lease_until: days_30 },
             "unknown" => State::Unknown { cause: UnknownCause::TimedOut, since: days_30 },
-            "released" => State::Released { cause: ReleaseCause::Status(429), since: answered },
-            "completed" => State::Completed { response: stored(), completed_at: answered },
+            "released" => State::Released { cause: ReleaseCause::Status(429), since: completed_at },
+            "completed" => State::Completed { response: stored(), completed_at },
             "bodiless" => {
                 let response = StoredResponse::without_body(201, [], "req_1");
-                State::Completed { response, completed_at: answered }
+                State::Completed { response, completed_at }
             }
             "voided" => State::Voided { since: days_30 },
             "tombstone" if self.word("when") == "in_time" => State::Expired { since: days_30 },
@@ -154,14 +154,14 @@ impl Situation {
     }
 }
 
-/// The answer of completed keys.
+/// The response of completed keys.
 pub(crate) fn stored() -> StoredResponse {
-    answer(201, "stored")
+    response(201, "stored")
 }
 
 const OWNER: Token = Token::new([1; 16]);
 
-/// The token of an attempt that stands in this relation to the key.
+/// The token of an attempt that has this relation to the key.
 pub(crate) fn token_of(relation: &str) -> Token {
     match relation {
         "owner" => OWNER,

@@ -1,7 +1,7 @@
 //! Decision tables as text: what a cell holds is looked up by words.
 //!
 //! A table begins with a line of column names, inputs and outputs parted by `=>`. In an input column
-//! `*` stands for every word and `a/b` for either. The first line that fits counts. A first output
+//! `*` is every word and `a/b` for either. The first line that fits counts. A first output
 //! `as WORD` means: the same as in the state `WORD`; `as in_time`: the same as before its time is over.
 
 use super::situations::Words;
@@ -44,7 +44,7 @@ impl Table {
         Self { inputs, outputs, rows, used }
     }
 
-    /// What is expected where these words stand.
+    /// What is expected for these words.
     pub(crate) fn expect(&self, words: &Words) -> Vec<(&'static str, &'static str)> {
         let fits = |row: &Row| {
             self.inputs.iter().zip(&row.inputs).all(|(column, cell)| {

@@ -10,21 +10,21 @@ use std::collections::BTreeSet;
 /// What the end of an attempt says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    Answered,
+    Response,
     Unknown,
     NotExecuted,
     NotStored,
 }
 
 impl End {
-    /// Of a number only a success counts as its answer.
-    pub(crate) fn of_status(status: u16, is_number: bool) -> Self {
+    /// Of a business key only a success counts as its response.
+    pub(crate) fn of_status(status: u16, is_business_key: bool) -> Self {
         match status {
-            300..=399 | 400..=407 | 410..=499 if is_number => Self::NotExecuted,
+            300..=399 | 400..=407 | 410..=499 if is_business_key => Self::NotExecuted,
             401 | 403 | 407 | 417 | 421 | 423 | 425 | 429 | 307 | 308 => Self::NotExecuted,
             408 | 409 => Self::Unknown,
             status if status >= 500 => Self::Unknown,
-            _ => Self::Answered,
+            _ => Self::Response,
         }
     }
 
@@ -44,7 +44,7 @@ struct Known {
     generation: u32,
     lease_until: UnixMillis,
     end: Option<End>,
-    /// An operator found out that neither it nor an earlier one was executed.
+    /// An operator resolved that neither it nor an earlier one was executed.
     cleared: bool,
     executed: bool,
 }
@@ -63,7 +63,7 @@ impl Known {
 pub(crate) struct Witness {
     /// The policy of the generation: a key that was forgotten begins a new one.
     policy: Policy,
-    /// Whether it was begun with `hold`; an answer that is not stored makes it hold later.
+    /// Whether it was begun with `hold`; a response that is not stored makes it hold later.
     begun_with_hold: bool,
     policy_is_constant: bool,
     key_tells_its_time: bool,
@@ -71,7 +71,7 @@ pub(crate) struct Witness {
     /// In the order in which they were let through, the latest last.
     known: Vec<Known>,
     owner: Option<usize>,
-    answers_seen: Vec<(u32, StoredResponse)>,
+    responses_seen: Vec<(u32, StoredResponse)>,
     voided: Option<(u32, UnixMillis)>,
     executions: u32,
     milestones: BTreeSet<&'static str>,
@@ -87,7 +87,7 @@ impl Witness {
             generation: 0,
             known: Vec::new(),
             owner: None,
-            answers_seen: Vec::new(),
+            responses_seen: Vec::new(),
             voided: None,
             executions: 0,
             milestones: BTreeSet::new(),
@@ -106,7 +106,7 @@ impl Witness {
         self.generation
     }
 
-    fn is_number(&self) -> bool {
+    fn is_business_key(&self) -> bool {
         self.policy.expired_key == ExpiredKey::Remember
     }
 
@@ -123,8 +123,8 @@ impl Witness {
         now: UnixMillis,
     ) {
         if execution.attempt == 1 {
-            if self.is_number() && self.known.iter().any(|known| known.end.is_some()) {
-                self.milestone("a number that was not bound is begun anew");
+            if self.is_business_key() && self.known.iter().any(|known| known.end.is_some()) {
+                self.milestone("a business key that was not bound is begun anew");
             }
             self.generation += 1;
             self.policy = policy;
@@ -182,7 +182,7 @@ impl Witness {
         self.find(attempt).executed = true;
         let generation = self.find(attempt).generation;
         if let Some((voided, since)) = self.voided
-            && (self.is_number() || now < since.plus(Millis::from_days(30)))
+            && (self.is_business_key() || now < since.plus(Millis::from_days(30)))
         {
             assert!(
                 generation < voided && !self.key_tells_its_time,
@@ -194,8 +194,8 @@ impl Witness {
         if holds && generation == self.generation {
             assert_eq!(executed.count(), 1, "with hold the work is done once");
         }
-        if holds && self.is_number() && self.policy_is_constant {
-            assert_eq!(self.executions, 1, "with hold a number's work is done once for ever");
+        if holds && self.is_business_key() && self.policy_is_constant {
+            assert_eq!(self.executions, 1, "with hold a business key's work is done once for ever");
         }
         let refuses = self.policy.expired_key == ExpiredKey::Refuse;
         if holds && refuses && self.key_tells_its_time && self.policy_is_constant {
@@ -210,18 +210,18 @@ impl Witness {
     /// An attempt's end is recorded.
     pub(crate) fn ended(&mut self, attempt: usize, end: End) {
         if self.owner != Some(attempt) {
-            assert_eq!(end, End::Answered, "an overtaken attempt adds a success only");
+            assert_eq!(end, End::Response, "an overtaken attempt adds a success only");
             self.milestone("an overtaken attempt brings the first success");
         }
         self.find(attempt).end = Some(end);
         self.owner = None;
         match end {
-            End::Answered => self.milestone("a key is answered"),
+            End::Response => self.milestone("a key gets its response"),
             End::Unknown => self.milestone("an end is unknown"),
             End::NotExecuted => self.milestone("a key is released"),
             End::NotStored => {
                 self.policy.unknown_outcome = UnknownOutcome::Hold;
-                self.milestone("an answer is not stored");
+                self.milestone("a response is not stored");
             }
         }
     }
@@ -234,26 +234,29 @@ impl Witness {
         }
     }
 
-    /// A caller sees a kept answer. Property 2.
-    pub(crate) fn saw(&mut self, answer: &StoredResponse, generation: u32) {
-        for (other, seen) in &self.answers_seen {
-            assert!(*other != generation || seen == answer, "two answers: {seen:?}, {answer:?}");
+    /// A caller sees a kept response. Property 2.
+    pub(crate) fn saw(&mut self, response: &StoredResponse, generation: u32) {
+        for (other, seen) in &self.responses_seen {
+            assert!(
+                *other != generation || seen == response,
+                "two responses: {seen:?}, {response:?}"
+            );
         }
-        self.answers_seen.push((generation, answer.clone()));
+        self.responses_seen.push((generation, response.clone()));
     }
 
-    pub(crate) fn told(&mut self, decision: &Decision, generation: u32) {
+    pub(crate) fn decided(&mut self, decision: &Decision, generation: u32) {
         match decision {
-            Decision::Replay(answer) => {
+            Decision::Replay(response) => {
                 self.milestone("a replay");
-                self.saw(answer, generation);
+                self.saw(response, generation);
             }
             Decision::OutcomeUnknown => self.milestone("an unknown outcome is held"),
             Decision::KeyExpired => self.milestone("an expired key is refused"),
             Decision::KeyVoided => self.milestone("a voided key is refused"),
             Decision::Mismatch => self.milestone("another request is refused"),
             Decision::InProgress => self.milestone("a key is in progress"),
-            Decision::NotReplayable { .. } => self.milestone("an answer cannot be given again"),
+            Decision::NotReplayable { .. } => self.milestone("a response cannot be given again"),
             Decision::Execute(_) => {}
         }
     }
@@ -274,18 +277,18 @@ impl Witness {
             return;
         }
         if let Some(Record { state: State::Completed { completed_at, .. }, policy, .. }) = before {
-            assert!(now >= completed_at.plus(policy.retention), "an answer changes: {after:?}");
-            if self.is_number() {
+            assert!(now >= completed_at.plus(policy.retention), "a response changes: {after:?}");
+            if self.is_business_key() {
                 let stripped = before.cloned().map(|mut record| {
                     if let State::Completed { response, .. } = &mut record.state {
                         *response = response.clone().into_status_only();
                     }
                     record
                 });
-                assert_eq!(after, stripped.as_ref(), "a number is never forgotten");
-                self.milestone("a number outlives its answer");
+                assert_eq!(after, stripped.as_ref(), "a business key is never forgotten");
+                self.milestone("a business key outlives its response");
             }
-            self.milestone("an answer expires");
+            self.milestone("a response expires");
         }
         // A new record, or one that has expired, knows nothing of earlier attempts.
         let counts = before.is_some_and(|before| before.status(now).is_some());
@@ -295,8 +298,8 @@ impl Witness {
             && self.known[at].generation == self.generation
             && self.owner != Some(who)
         {
-            let is_answered = after.is_some_and(|r| matches!(r.state, State::Completed { .. }));
-            let is_first_success = brings_success && is_answered && self.known[at].end.is_none();
+            let is_responseed = after.is_some_and(|r| matches!(r.state, State::Completed { .. }));
+            let is_first_success = brings_success && is_responseed && self.known[at].end.is_none();
             // Which attempts are known is limited: four of those that own the key no more.
             let is_remembered = self.known.len() - at <= 4;
             assert!(
@@ -323,7 +326,7 @@ impl Witness {
     pub(crate) fn assert_voidable(&self, record_counts: bool) {
         let promised = |known: &&Known| {
             self.key_tells_its_time
-                || self.is_number()
+                || self.is_business_key()
                 || record_counts && known.generation == self.generation
         };
         let executed = self.known.iter().filter(promised).find(|known| known.executed);

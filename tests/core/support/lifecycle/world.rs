@@ -2,7 +2,7 @@
 //! loses, an origin that may work before it fails, clocks that step, a store, a replica, and an
 //! operator who finds out what happened before settling. All of it is about one key.
 
-use super::requests::{answer, request, token};
+use super::requests::{request, response, token};
 use super::witness::{End, Witness};
 use oncekey::{
     Attempt, Completion, Decision, ExpiredKey, FailCause, Fingerprints, KeyState, KeyStatus,
@@ -63,7 +63,7 @@ pub(crate) enum Message {
     Fail(usize, FailCause),
     Ended(usize, Completion, Option<KeyStatus>, u32),
     Request(usize),
-    Answer(usize, StoredResponse),
+    Response(usize, StoredResponse),
 }
 
 #[derive(Clone, PartialEq)]
@@ -77,7 +77,7 @@ pub(crate) enum Phase {
 /// What a gateway stores at the end.
 #[derive(Clone, PartialEq)]
 pub(crate) enum Brought {
-    Answer(StoredResponse),
+    Response(StoredResponse),
     Failure(FailCause),
 }
 
@@ -110,7 +110,7 @@ impl World {
             unknown_outcome: unknown,
             expired_key: expired,
         };
-        // A number does not tell its time.
+        // A business key does not tell its time.
         let minted = minted.filter(|_| expired != ExpiredKey::Remember);
         let minted_at = minted.map(|minutes| shifted(START, minutes * 60_000));
         Self {
@@ -128,7 +128,7 @@ impl World {
         }
     }
 
-    fn is_number(&self) -> bool {
+    fn is_business_key(&self) -> bool {
         self.today.expired_key == ExpiredKey::Remember
     }
 
@@ -165,7 +165,7 @@ impl World {
                 self.network.extend(waiting.map(Message::Begin));
                 let storing = self.gateway(pick, |phase| matches!(phase, Phase::Storing(_)));
                 let message = storing.map(|of| match self.gateways[of].phase.clone() {
-                    Phase::Storing(Brought::Answer(answer)) => Message::Complete(of, answer),
+                    Phase::Storing(Brought::Response(response)) => Message::Complete(of, response),
                     Phase::Storing(Brought::Failure(cause)) => Message::Fail(of, cause),
                     _ => unreachable!(),
                 });
@@ -217,8 +217,8 @@ impl World {
             }
             Op::Redeploy { unknown, expired } => {
                 self.today.unknown_outcome = unknown;
-                // No setting makes a key of a number, or a number of a key.
-                if !self.is_number() {
+                // No setting makes a key of a business key, or a business key of a key.
+                if !self.is_business_key() {
                     self.today.expired_key = expired;
                 }
                 self.witness.policy_changed();
@@ -261,7 +261,7 @@ impl World {
                         self.end(of, Brought::Failure(FailCause::NotDispatched));
                     }
                 } else {
-                    self.witness.told(&decision, generation);
+                    self.witness.decided(&decision, generation);
                     self.gateways[of].phase = Phase::Over;
                 }
             }
@@ -273,12 +273,12 @@ impl World {
                     self.witness.renewed(of, self.last_seen);
                 }
             }
-            Message::Complete(of, answer) => {
-                let (brought, success) = (answer.clone(), answer.is_success());
+            Message::Complete(of, response) => {
+                let (brought, success) = (response.clone(), response.is_success());
                 let step = self.call(Some(of), success, |record, now| {
                     lifecycle::complete(record, token(of as u8), brought, now)
                 });
-                self.ended(of, step, End::of_status(answer.status, self.is_number()));
+                self.ended(of, step, End::of_status(response.status, self.is_business_key()));
             }
             Message::Fail(of, cause) => {
                 let step = self.call(Some(of), false, |record, now| {
@@ -289,9 +289,9 @@ impl World {
             Message::Ended(of, completion, status, generation) => {
                 if let Phase::Storing(brought) = self.gateways[of].phase.clone() {
                     match (completion, brought) {
-                        (Completion::Recorded, Brought::Answer(own)) => {
+                        (Completion::Recorded, Brought::Response(own)) => {
                             let state = status.as_ref().map(|status| status.state);
-                            if End::of_status(own.status, self.is_number()) == End::Answered
+                            if End::of_status(own.status, self.is_business_key()) == End::Response
                                 || state == Some(KeyState::Completed)
                             {
                                 self.witness.saw(&own, generation);
@@ -299,7 +299,7 @@ impl World {
                             self.copy(of, &own, status.as_ref());
                         }
                         (Completion::LeaseLost(decision), _) => {
-                            self.witness.told(&decision, generation);
+                            self.witness.decided(&decision, generation);
                         }
                         _ => {}
                     }
@@ -315,24 +315,25 @@ impl World {
                     let now = self.shard_now();
                     self.witness.executed(of, now);
                 }
-                self.network.push(Message::Answer(of, answer(status, &format!("from {of}"))));
+                self.network.push(Message::Response(of, response(status, &format!("from {of}"))));
             }
-            Message::Answer(of, answer) if self.gateways[of].phase == Phase::Waiting => {
-                let is_final = End::of_status(answer.status, self.is_number()) == End::Answered;
+            Message::Response(of, response) if self.gateways[of].phase == Phase::Waiting => {
+                let is_final =
+                    End::of_status(response.status, self.is_business_key()) == End::Response;
                 if is_final && fate % 16 == 15 {
                     // It goes out marked as not stored.
                     self.end(of, Brought::Failure(FailCause::NotStored));
                 } else {
-                    self.end(of, Brought::Answer(answer));
+                    self.end(of, Brought::Response(response));
                 }
             }
-            Message::Begun(..) | Message::Answer(..) => {}
+            Message::Begun(..) | Message::Response(..) => {}
         }
     }
 
     fn end(&mut self, of: usize, brought: Brought) {
         self.network.push(match brought.clone() {
-            Brought::Answer(answer) => Message::Complete(of, answer),
+            Brought::Response(response) => Message::Complete(of, response),
             Brought::Failure(cause) => Message::Fail(of, cause),
         });
         self.gateways[of].phase = Phase::Storing(brought);

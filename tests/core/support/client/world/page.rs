@@ -2,7 +2,7 @@
 
 use super::super::names;
 use super::super::requests::RETENTION;
-use super::{Request, Running, Said, World, milestone, payload_of};
+use super::{Request, Running, SeenResponse, World, milestone, payload_of};
 use oncekey::client::intent::{
     Call, CallInput, CallSettings, CallStep, Command, EndReason, Entry, Goal, IntentState, Report,
     SentRequest, Stored, WaitReason, note_outcome, start,
@@ -23,7 +23,7 @@ impl World {
         self.begin(tab, goal, payload, crash, false);
     }
 
-    /// `lost`: no key call gets an answer.
+    /// `lost`: no key call gets a response.
     pub(super) fn find_out(&mut self, tab: usize, gives_up: bool, lost: bool) {
         if self.tabs[tab].running.is_some() {
             return;
@@ -42,28 +42,34 @@ impl World {
             expects: "application/json".into(),
         };
         let mut call = Call::new(goal, settings);
-        let moment = self.moment(tab);
-        let step = call.begin(&moment);
+        let input = self.input(tab);
+        let step = call.begin(&input);
         self.tabs[tab].running = Some(Running { call, payload, sent: None, waits: false });
-        self.settle_unproven(&moment.stored, &step);
+        self.settle_unproven(&input.stored, &step);
         self.follow(tab, step, crash, lost);
     }
 
     /// The time that the call of this tab was to wait is over.
     pub(super) fn go_on(&mut self, tab: usize) {
-        let moment = self.moment(tab);
+        let input = self.input(tab);
         let Some(running) = self.tabs[tab].running.as_mut().filter(|running| running.waits) else {
             return;
         };
         running.waits = false;
-        let step = running.call.waited(&moment);
+        let step = running.call.waited(&input);
         self.follow(tab, step, false, false);
     }
 
     pub(super) fn time_out(&mut self, tab: usize) {
         let sent = self.tabs[tab].running.as_ref().and_then(|running| running.sent.clone());
         if let Some((key, attempt)) = sent {
-            self.attempt_ended(tab, &key, attempt, &AttemptResult::TimedOut, &Said::default());
+            self.attempt_ended(
+                tab,
+                &key,
+                attempt,
+                &AttemptResult::TimedOut,
+                &SeenResponse::default(),
+            );
         }
     }
 
@@ -73,43 +79,43 @@ impl World {
         tab: usize,
         key: &IdempotencyKey,
         attempt: u32,
-        heard: &AttemptResult<'_>,
-        said: &Said,
+        result: &AttemptResult<'_>,
+        seen: &SeenResponse,
     ) {
-        let moment = self.moment(tab);
+        let input = self.input(tab);
         let sent = Some((key.clone(), attempt));
         let is_awaited =
             self.tabs[tab].running.as_ref().is_some_and(|running| running.sent == sent);
-        let outcome = match &moment.stored {
+        let outcome = match &input.stored {
             Stored::Entry(entry) if entry.key == *key => {
-                let outcome = classify(heard, &entry.context(self.sends_proof, "application/json"));
-                self.history.note_heard(key.as_str(), attempt, outcome);
+                let outcome =
+                    classify(result, &entry.context(self.sends_proof, "application/json"));
+                self.history.note_result(key.as_str(), attempt, outcome);
                 self.reach(milestone(&outcome));
                 Some(outcome)
             }
             _ => None,
         };
         if !is_awaited {
-            // No browser tells a page of an answer twice; should one do it, nothing is to break.
-            let noted = outcome.and_then(|outcome| {
-                note_outcome(&moment.stored, key, attempt, &outcome, moment.now)
-            });
+            // No browser delivers a response twice. If one does, nothing must break.
+            let noted = outcome
+                .and_then(|outcome| note_outcome(&input.stored, key, attempt, &outcome, input.now));
             if let Some(entry) = noted {
                 self.write(&entry);
             }
             return;
         }
-        let expires = said.expires_at.filter(|_| self.sends_proof).map(http_date);
+        let expires = seen.expires_at.filter(|_| self.sends_proof).map(http_date);
         let date = http_date(self.real);
         let head = oncekey::client::intent::Hints {
-            state: said.state.filter(|_| self.sends_proof),
+            state: seen.state.filter(|_| self.sends_proof),
             expires: expires.as_deref(),
             date: Some(&date),
             retry_after: None,
         };
         let Some(running) = self.tabs[tab].running.as_mut() else { return };
         running.sent = None;
-        let step = running.call.attempt_ended(heard, &head, &moment);
+        let step = running.call.attempt_ended(result, &head, &input);
         if outcome == Some(Outcome::KeyExpired) && matches!(step.command, Command::Send { .. }) {
             self.reach("a key without time");
         }
@@ -132,7 +138,7 @@ impl World {
                     }
                     return self.reach(match why {
                         WaitReason::Retry => "waits to retry",
-                        WaitReason::InProgress => "waits for an answer",
+                        WaitReason::InProgress => "waits for a response",
                     });
                 }
                 Command::End(end) => {
@@ -151,13 +157,13 @@ impl World {
                 Command::Void { key } => (self.server.void(&key, self.real), Some(key)),
                 Command::LookUp => (Report::NoResponse, None),
             };
-            let moment = self.moment(tab);
+            let input = self.input(tab);
             if let Some(key) = key {
-                self.note_report(&moment.stored, &key, report);
+                self.note_report(&input.stored, &key, report);
             }
             let Some(running) = &mut self.tabs[tab].running else { return };
-            step = running.call.report(report, &moment);
-            self.settle_unproven(&moment.stored, &step);
+            step = running.call.report(report, &input);
+            self.settle_unproven(&input.stored, &step);
         }
     }
 
@@ -219,7 +225,7 @@ impl World {
         self.reach("resolved");
     }
 
-    /// A key that counts as given up though no server said so: the limit that `intent.rs` states.
+    /// A key that counts as given up though no server confirmed it: the limit that `intent.rs` states.
     fn settle_unproven(&mut self, before: &Stored, step: &CallStep) {
         let (Stored::Entry(before), Some(after)) = (before, &step.write) else { return };
         let is_given_up = after.key != before.key || after.state == IntentState::Voided;
@@ -229,7 +235,7 @@ impl World {
         }
     }
 
-    fn moment(&mut self, tab: usize) -> CallInput {
+    fn input(&mut self, tab: usize) -> CallInput {
         self.random = self.random.wrapping_add(1);
         CallInput {
             stored: self.stored(),
