@@ -16,7 +16,7 @@ const KEY_FIELD = "idempotency_key";
 
 const MESSAGES: GuardMessages = {
   busy: "Sending…",
-  retry: "No answer yet; trying again. Nothing will be done twice.",
+  retry: "No response yet; trying again. Nothing will be done twice.",
   inprogress: "Still being processed. Nothing will be done twice.",
   succeeded: "Done.",
   refused: "This was not accepted. You can change it and try again.",

@@ -15,7 +15,7 @@ export type Read = (name: string) => string | null;
  * | `intent` | the intent's name |
  * | `send` | `fetch` or `navigate` |
  * | `key-field` | see {@link GuardOptions.keyField} |
- * | `expects` | see {@link IntentOptions.expects}: `text/html` for a server that answers with pages |
+ * | `expects` | see {@link IntentOptions.expects}: `text/html` for a server that responds with pages |
  * | `next` | with `fetch`: the URL to go to after a success. Without it, the page goes to the `Location` of the response, if there is one |
  */
 export function guardByMarkup(form: HTMLFormElement, client: Client, read: Read): FormGuard {

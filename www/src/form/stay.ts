@@ -35,7 +35,7 @@ export function watchStay(form: HTMLFormElement, submitter: HTMLElement | null, 
   }
   stops.push(timer(PATIENCE, () => end("stayed")));
   on(window, "pagehide", stop);
-  // A dialog asks the buyer during the event. Nothing is sent before the buyer answers.
+  // A dialog may ask the buyer during the event. Nothing is sent before the buyer has chosen.
   let asked: BeforeUnloadEvent | undefined;
   on(window, "beforeunload", (event: BeforeUnloadEvent) => {
     asked = event;
