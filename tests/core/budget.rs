@@ -45,7 +45,7 @@ fn large_bodies_leave_room_for_small_ones_and_those_for_tiny_ones() {
 }
 
 #[test]
-fn what_is_closed_is_free_again() {
+fn a_closed_body_frees_its_room() {
     let mut budget = Budget::new(PATIENCE);
     let slot = whole(&mut budget, LARGE, 0).unwrap();
     assert_eq!(unfinished(&mut budget, 1 << 20, 0), Err(NoRoom));
@@ -122,7 +122,7 @@ fn a_trickle_is_no_progress() {
 }
 
 #[test]
-fn what_is_whole_keeps_its_place_until_it_is_forgotten() {
+fn a_whole_body_keeps_its_room_until_it_is_forgotten() {
     let mut budget = Budget::new(PATIENCE);
     let taken = whole(&mut budget, LARGE / 2, 0).unwrap();
     let whole = unfinished(&mut budget, LARGE / 2, 0).unwrap();

@@ -692,7 +692,7 @@ fn a_look_up_s_response_is_json_by_its_type_too() {
 }
 
 #[test]
-fn the_id_of_what_was_made_is_where_apis_have_it() {
+fn the_id_of_the_created_object_is_found_where_apis_put_it() {
     let resource = |status: u16, headers: &[(&str, &str)], body: &str| {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let body = body.as_bytes().to_vec();

@@ -80,7 +80,7 @@ fn the_table_of_the_documentation() {
 }
 
 #[test]
-fn of_two_submits_only_one_goes_whatever_happened_before() {
+fn of_two_submits_only_one_is_sent_after_any_events() {
     for state in STATES {
         let (after, _) = next(state, FormEvent::Submit);
         assert_eq!(next(after, FormEvent::Submit), (after, FormAction::Swallow));

@@ -104,7 +104,7 @@ fn a_pair_that_some_readers_see_is_refused() {
 }
 
 #[test]
-fn what_is_in_the_field_must_be_a_key() {
+fn the_value_of_the_field_must_be_a_key() {
     for (value, error) in [
         ("", KeyError::Empty),
         ("a+b", KeyError::NotVisibleAscii),

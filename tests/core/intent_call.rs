@@ -414,7 +414,7 @@ fn a_changed_payload_finds_that_the_old_one_succeeded() {
 }
 
 #[test]
-fn a_changed_payload_waits_for_what_is_in_progress() {
+fn a_changed_payload_waits_for_the_request_in_progress() {
     let mut page = Page::with_key_calls();
     let old = page.leave_unknown("a");
     let (mut call, _) = page.submit("b");
@@ -425,7 +425,7 @@ fn a_changed_payload_waits_for_what_is_in_progress() {
 }
 
 #[test]
-fn a_changed_payload_is_not_sent_while_nobody_knows() {
+fn a_changed_payload_is_not_sent_while_the_outcome_is_unknown() {
     let mut page = Page::with_key_calls();
     page.leave_unknown("a");
     let (mut call, _) = page.submit("b");
@@ -476,7 +476,7 @@ fn the_old_payload_goes_again_while_it_is_in_memory() {
 }
 
 #[test]
-fn what_is_too_old_or_unreadable_is_not_sent() {
+fn an_entry_that_is_too_old_or_unreadable_is_not_sent() {
     let mut page = Page::new();
     page.leave_unknown("a");
     page.now = NOW.plus(RETENTION);
@@ -783,7 +783,7 @@ fn a_key_that_the_server_offers_is_taken_where_one_would_be_minted() {
 }
 
 #[test]
-fn what_was_not_sent_leaves_no_unknown_outcome() {
+fn a_request_that_was_not_sent_leaves_no_unknown_outcome() {
     let mut page = Page::with_retries(0);
     let (mut call, first) = page.submit("a");
     let key = sent_key(&first).to_owned();

@@ -197,7 +197,7 @@ fn a_call_notes_under_which_credential_it_sends() {
 }
 
 #[test]
-fn what_was_refused_for_who_asked_leaves_room_for_another_credential() {
+fn a_refusal_of_the_caller_leaves_room_for_another_credential() {
     let (none, one) = (of(&[]), of(&[("x-api-key", "one")]));
     for (status, is_known) in [(401, false), (403, false), (429, true)] {
         let mut page = Page { text: None, random: 0 };

@@ -84,7 +84,7 @@ fn run(((retry, refuse, sends_proof, key_calls, behind), ops): (Setting, Vec<Op>
 }
 
 #[test]
-fn whatever_happens_nobody_pays_twice() {
+fn no_intent_is_paid_twice_in_random_histories() {
     play_all(&history(), 2000, |history| drop(run(history)));
 }
 

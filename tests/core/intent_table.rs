@@ -227,7 +227,7 @@ fn what_an_aborted_call_leaves_behind() {
 }
 
 #[test]
-fn what_is_pending() {
+fn which_entries_are_pending() {
     for name in ALL {
         let is_pending = ["sending", "unknown", "damaged", "newer"].contains(name);
         assert_eq!(stored(name, "in_time", "no").is_pending(), is_pending, "{name}");

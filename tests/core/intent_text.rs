@@ -159,7 +159,7 @@ fn nothing_of_a_body_is_stored_but_32_bits() {
 }
 
 #[test]
-fn what_is_settled_and_old_is_over_and_nothing_else_is() {
+fn only_settled_old_entries_are_over() {
     let of = |state, updated_at, safe_until| {
         let mut entry = entry_in(state, &payload("{}"), NOW);
         (entry.updated_at, entry.safe_until) = (updated_at, safe_until);

@@ -64,7 +64,7 @@ fn run(
 }
 
 #[test]
-fn whatever_happens_an_intent_is_executed_as_promised_and_gets_one_response() {
+fn an_intent_is_executed_as_promised_and_gets_one_response_in_random_histories() {
     play_all(&history(), 2500, |history| drop(run(history)));
 }
 

@@ -393,7 +393,7 @@ fn settle_does_what_its_table_says() {
 }
 
 #[test]
-fn the_sweep_does_what_its_table_says_and_nobody_can_tell_that_it_came() {
+fn the_sweep_follows_its_table_and_no_caller_sees_a_difference() {
     let [table, changes] = [EXPIRE, EXPIRE_CHANGE].map(Table::parse);
     for situation in Situation::all() {
         let Some(record) = situation.record() else {

@@ -20,7 +20,7 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/protocol.md");
 const NODES: [&str; 7] =
     ["[*]", "InFlight", "Unknown", "Released", "Completed", "Voided", "Expired"];
 
-/// The node that a record stands for now.
+/// Returns the node of the current state of a record.
 fn node(record: Option<&Record>) -> &'static str {
     match record.and_then(|record| record.status(NOW)).map(|status| status.state) {
         None => "[*]",

@@ -151,7 +151,7 @@ proptest! {
     #![proptest_config(config(256))]
 
     #[test]
-    fn what_is_read_is_what_was_written(record in record()) {
+    fn a_record_is_read_as_it_was_written(record in record()) {
         prop_assert_eq!(Record::decode(&record.encode()), Ok(record));
     }
 

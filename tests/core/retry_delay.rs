@@ -66,7 +66,7 @@ fn wrong_settings_say_what_is_wrong() {
 }
 
 #[test]
-fn what_is_asked_again_and_when() {
+fn which_outcomes_are_retried_and_when() {
     let policy = fixed();
     let refused = Outcome::Refused { http_status: 402 };
     let (again, not_again) = (

@@ -82,7 +82,7 @@ fn one_valid_signature_of_several_is_enough_in_any_order() {
 }
 
 #[test]
-fn what_is_no_signature_of_this_message_is_refused() {
+fn a_signature_of_another_message_is_refused() {
     let code = SIGNATURE.strip_prefix("v1,").unwrap();
     for signatures in [
         FOREIGN.to_owned(),
@@ -158,7 +158,7 @@ fn an_id_is_a_key_without_full_stops() {
 }
 
 #[test]
-fn no_two_messages_share_what_is_signed() {
+fn no_two_messages_share_their_signed_bytes() {
     // `a.1.2.b` as the id `a` at 1 with the body `2.b`, and as the id `a.1` at 2 with the body `b`.
     let secrets = [secret(SECRET)];
     let body = [SECONDS.to_string().as_bytes(), b".b"].concat();
@@ -312,7 +312,7 @@ fn no_spelling_of_the_path_goes_past_the_check() {
 
 proptest! {
     #[test]
-    fn what_is_signed_is_taken_and_any_change_of_a_byte_is_not(
+    fn a_signed_message_is_accepted_and_any_changed_byte_is_refused(
         id in "[!#-\\-/-~][!-\\-/-~]{0,253}[!-+\\-/-~]",
         random in any::<[u8; 32]>(),
         body in prop::collection::vec(any::<u8>(), 0..200),

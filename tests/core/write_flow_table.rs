@@ -130,7 +130,7 @@ fn who_is_refused_after_a_long_wait_says_that_it_does_not_execute() {
 }
 
 #[test]
-fn a_failed_origin_call_ends_with_what_is_known_of_it() {
+fn a_failed_origin_call_ends_with_its_cause() {
     use FailCause::{ConnectionLost, NotDispatched, TimedOut};
     let (again, broke) = (Recourse::RetryWithKey, Rejection::OriginUnreachable);
     for (failure, unreachable, cause, why) in [
@@ -433,7 +433,7 @@ fn a_key_on_hold_gets_the_response_of_its_business_key_or_of_a_look_up() {
 }
 
 #[test]
-fn a_held_key_that_nobody_can_tell_of_says_so() {
+fn a_key_on_hold_without_proof_stays_unknown() {
     let held = || begun_as(Decision::OutcomeUnknown, KeyState::Unknown);
     for (events, why) in [
         (

@@ -71,7 +71,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_pointed_at_does_not_matter(
+    fn the_value_at_the_pointer_does_not_matter(
         value in value(), pick: u64, with: u64, without: u64, substitute in value(),
     ) {
         let mut steps = Vec::new();

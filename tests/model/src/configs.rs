@@ -308,7 +308,7 @@ fn tenants(large: u8) -> Config {
     }
 }
 
-/// A key is voided at any moment, before and after its request arrives.
+/// A key is voided at any time, before and after its request arrives.
 fn voids(large: u8) -> Config {
     Config {
         name: "voids",

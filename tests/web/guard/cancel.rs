@@ -171,7 +171,7 @@ async fn the_guard_decides_after_a_handler_that_is_younger() {
 }
 
 #[wasm_bindgen_test]
-async fn what_is_filled_in_after_the_submit_is_too_late() {
+async fn values_filled_in_after_the_submit_are_not_sent() {
     for stop in ["", "e.stopPropagation();"] {
         let page = Page::new(FORM);
         let _guard = page.guard("{}");

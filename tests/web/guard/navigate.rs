@@ -248,7 +248,7 @@ async fn the_key_goes_in_the_field_that_the_server_has_put_there() {
 }
 
 #[wasm_bindgen_test]
-async fn what_is_no_key_is_an_error() {
+async fn a_value_that_is_no_key_is_an_error() {
     let message = "TypeError: oncekey: the callback must return a key or nothing.";
     for result in ["''", "7", "Promise.resolve('key')", "false"] {
         let page = Page::new(FORM);

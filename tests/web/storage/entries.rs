@@ -82,7 +82,7 @@ fn nothing_of_a_body_is_stored() {
 }
 
 #[wasm_bindgen_test]
-fn what_is_forgotten_is_gone() {
+fn a_forgotten_entry_is_gone() {
     let page = Page::new();
     let client = page.client();
     let first = send(&client, "order:1", "{}");

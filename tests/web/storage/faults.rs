@@ -43,7 +43,7 @@ fn works_in_memory(client: &Client, loss: &str) {
 }
 
 #[wasm_bindgen_test]
-fn one_that_works_is_used() {
+fn working_storage_is_used() {
     let page = storage("");
     let key = send(&page.client(), "order:1", "{}").key;
     assert_eq!(text(&page.client().status("order:1"), "key"), key);
@@ -111,7 +111,7 @@ fn fault_74_one_that_keeps_nothing() {
 }
 
 #[wasm_bindgen_test]
-fn one_that_changes_what_it_takes() {
+fn storage_that_changes_its_values() {
     works_in_memory(
         &storage("setItem: (name, text) => void map.set(name, text.slice(1))").client(),
         "unavailable",
@@ -119,13 +119,13 @@ fn one_that_changes_what_it_takes() {
 }
 
 #[wasm_bindgen_test]
-fn one_that_only_reads() {
+fn storage_that_only_reads() {
     let page = storage("setItem: denied, removeItem: denied");
     works_in_memory(&page.client(), "denied");
 }
 
 #[wasm_bindgen_test]
-fn one_that_does_not_list() {
+fn storage_that_does_not_list() {
     let page = storage("get length() { denied() }, key: denied");
     let client = page.client();
     send(&client, "order:1", "{}");
@@ -137,7 +137,7 @@ fn one_that_does_not_list() {
 
 /// A disk that hiccups must not make a second key out of one whose outcome is unknown.
 #[wasm_bindgen_test]
-fn one_that_does_not_read_once_or_not_this_name() {
+fn storage_that_fails_one_read_or_one_name() {
     for error in ["new Error('disk')", "new DOMException('no', 'SecurityError')"] {
         let page = storage(&format!(
             "getItem(name) {{ if (this.fails?.(name)) throw {error}; return map.get(name) ?? null }}"
@@ -161,7 +161,7 @@ fn one_that_does_not_read_once_or_not_this_name() {
 }
 
 #[wasm_bindgen_test]
-fn one_that_removes_nothing() {
+fn storage_that_removes_nothing() {
     let page = storage("removeItem: denied");
     let client = page.client();
     let mut sent = send(&client, "order:1", "{}");
@@ -178,7 +178,7 @@ fn one_that_removes_nothing() {
 }
 
 #[wasm_bindgen_test]
-fn what_is_newer_in_memory_counts() {
+fn a_newer_entry_in_memory_counts() {
     // It takes the first entry of an intent, and none after it.
     let page = storage("setItem(name, text) { map.has(name) ? full() : map.set(name, text) }");
     let client = page.client();
@@ -209,7 +209,7 @@ fn storage_that_returns_garbage() {
 }
 
 #[wasm_bindgen_test]
-fn one_that_is_no_storage() {
+fn a_value_that_is_no_storage() {
     // Nothing that can be awaited, say: neither kept, nor a crash.
     for other in ["{}", "[]", "{ getItem: async () => null, setItem: async () => {} }", "new Map()"]
     {

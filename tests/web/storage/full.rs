@@ -56,7 +56,7 @@ fn what_has_room_later_is_stored_later() {
 }
 
 #[wasm_bindgen_test]
-fn what_is_spent_makes_room() {
+fn refused_entries_make_room() {
     let page = Page::new();
     let client = page.client();
     let mut kept = Vec::new();

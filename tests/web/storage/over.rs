@@ -50,7 +50,7 @@ fn a_settled_intent_goes_after_the_retention_and_an_open_one_stays() {
 }
 
 #[wasm_bindgen_test]
-fn what_was_sent_again_meanwhile_is_not_removed() {
+fn an_entry_that_was_sent_again_meanwhile_is_not_removed() {
     let page = Page::new();
     let client = page.client();
     send(&client, "order:1", "{}").gets(402);
@@ -88,7 +88,7 @@ fn a_call_looks_at_a_few_and_in_time_at_all() {
 }
 
 #[wasm_bindgen_test]
-fn what_is_settled_is_seen_when_it_opens_again() {
+fn a_settled_entry_is_seen_when_storage_opens_again() {
     let page = Page::new();
     let client = page.client();
     send(&client, "order:1", "{}").gets(402);
@@ -105,7 +105,7 @@ fn what_is_settled_is_seen_when_it_opens_again() {
 }
 
 #[wasm_bindgen_test]
-fn storage_that_breaks_does_not_hide_what_is_open() {
+fn storage_that_breaks_does_not_hide_open_entries() {
     let page = Page::with_storage(
         "const map = new Map();
         return {

@@ -60,7 +60,7 @@ fn of_two_leases_written_at_once_the_last_counts() {
 }
 
 #[wasm_bindgen_test]
-fn a_page_that_is_gone_blocks_nobody_for_good() {
+fn the_lease_of_a_closed_page_ends() {
     let page = Page::new();
     page.client().acquire_lease("order:1").expect("a lease");
     let client = page.client();

@@ -67,7 +67,7 @@ fn an_older_version() {
 }
 
 #[wasm_bindgen_test]
-fn what_was_damaged() {
+fn a_damaged_entry_is_left_alone() {
     let page = Page::new();
     send(&page.client(), "order:1", "{}");
     let whole = page.stored("order:1").expect("an entry");

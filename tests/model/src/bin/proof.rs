@@ -115,7 +115,7 @@ fn search(wanted: &Wanted) -> bool {
     holds
 }
 
-/// The stated limits: whether each is where it is said to be.
+/// Checks that each stated limit is found in its world.
 fn limits(wanted: &Wanted) -> bool {
     let found = configs::limits().into_iter().map(|config| {
         let explored = explore(config, Rules::PLAIN, wanted.how());
