@@ -168,7 +168,7 @@ impl World {
             number: number_of_write,
             to,
             asked,
-            business_key: business_key,
+            business_key,
             first,
             beside,
             machine,
