@@ -71,6 +71,19 @@ fn only_responses_that_can_be_replayed_are_copied() {
 }
 
 #[test]
+fn headers_that_a_record_cannot_hold_are_not_copied() {
+    let fingerprints = request("this", "");
+    let mut odd = response(201, "stored");
+    odd.headers = [("x-name".to_owned(), "caf\u{fffd}".to_owned())].into_iter().collect();
+    for (response, is_odd) in [(response(201, "stored"), false), (odd, true)] {
+        let (record, status) = after(&fingerprints, response.clone());
+        assert_eq!(record.has_odd_headers(), is_odd);
+        let copied = copy(fingerprints.signing(), &response, &status, SHORTEST, NOW);
+        assert_eq!(copied.is_none(), is_odd);
+    }
+}
+
+#[test]
 fn a_record_without_a_response_is_not_copied() {
     let fingerprints = request("this", "");
     let (_, status) = after(&fingerprints, response(201, "stored"));
