@@ -103,7 +103,7 @@ describe("the console", () => {
     assert.deepEqual(places, places.toSorted((one, other) => one - other));
     assert.equal(places[0], 0);
     assert.match(await operator.row(key).getAttribute("aria-label"), /^unknown, connection lost, just now, hash [0-9a-f]{8}$/);
-    assert.match(await operator.row(done).getAttribute("aria-label"), /^completed, answered 201/);
+    assert.match(await operator.row(done).getAttribute("aria-label"), /^completed, response 201/);
     assert.match(await operator.text("#said"), /outcomes? (is|are) unknown/);
     assert.match(await page.title(), /^\(\d+\) oncekey console$/);
     assert.deepEqual([await operator.text("#count-unknown"), await operator.text("#count-in-flight")], [String(order.indexOf(recordName(flying))), "1"]);
@@ -153,8 +153,8 @@ describe("the console", () => {
     const lines = await operator.words();
     assert.match(lines[1], /^Attempt 1 ended in 500 and may have been executed\. The outcome is unknown\. req_/);
     assert.match(lines[2], /^An operator said that it was never executed/);
-    assert.match(lines[3], /^Attempt 2 was answered 201/);
-    assert.match(lines[4], /gets this answer again until/);
+    assert.match(lines[3], /^Attempt 2 got the response 201/);
+    assert.match(lines[4], /gets this response again until/);
   });
 
   test("an executed request gets the response that the operator chose", async () => {
@@ -180,7 +180,7 @@ describe("the console", () => {
     await operator.stands("completed");
     assert.match(await operator.text("#result"), /is settled: it was executed.*201/);
     assert.ok(await page.locator("#acts").isHidden());
-    assert.match(await operator.text("#untouchable"), /An answer never changes/);
+    assert.match(await operator.text("#untouchable"), /A response never changes/);
     const response = await gateway.post(path, key);
     assert.deepEqual(
       [response.status, response.replayed, response.get("Content-Type"), response.all("X-Seen"), response.text],
@@ -190,12 +190,12 @@ describe("the console", () => {
     assert.equal(await page.locator("#picture .mark.settled").count(), 1);
     // The replay has a place in the life too.
     await page.locator("#picture .mark.replayed").waitFor();
-    assert.match(await operator.text("#log"), /The answer was given again once since/);
+    assert.match(await operator.text("#log"), /The response was replayed once since/);
   });
 
   test("nothing else can be touched", async () => {
-    const keys = { completed: await completed(), "free again": await completed(inTurn(429)), "given up": newKey() };
-    await gateway.call("POST", "/_oncekey/key/void", { key: keys["given up"] });
+    const keys = { completed: await completed(), "free again": await completed(inTurn(429)), voided: newKey() };
+    await gateway.call("POST", "/_oncekey/key/void", { key: keys.voided });
     await desk();
     for (const [word, key] of Object.entries(keys)) {
       await operator.pick(key);
@@ -260,10 +260,10 @@ describe("the console", () => {
     };
     await free();
     await page.waitForSelector("#kin:not([hidden])");
-    assert.match(await operator.text("#kin"), /another outcome unknown, .*: business number [0-9a-f]{8}…\.$/);
+    assert.match(await operator.text("#kin"), /another outcome unknown, .*: business key [0-9a-f]{8}…\.$/);
     assert.equal((await gateway.post(path, key, { out_trade_no: "A-1" })).status, 409, "the business key is on hold");
     await page.click("#kin button");
-    await page.waitForFunction(() => document.querySelector("#life-title").textContent.startsWith("Business number"));
+    await page.waitForFunction(() => document.querySelector("#life-title").textContent.startsWith("Business key"));
     await operator.stands("unknown");
     assert.equal(await focused(), "life-title");
     await free();
@@ -350,12 +350,12 @@ describe("the console", () => {
     assert.match(lines[0], /Attempt 1 began/);
     assert.match(lines[1], /Attempt 1 ended in 429 and was not executed/);
     assert.match(lines[2], /Attempt 2 lost its connection to the origin and may have been executed/);
-    assert.match(lines[3], /It waits for an answer, or for a decision, until/);
+    assert.match(lines[3], /It waits for a response, or for a decision, until/);
     assert.match(await operator.text("#facts"), new RegExp(`Whose${scopeName().slice(0, 8)}…`));
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.click("#copy-key");
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), recordName(key));
-    await page.waitForFunction(() => document.querySelector("#told").textContent === "Copied.");
+    await page.waitForFunction(() => document.querySelector("#copied").textContent === "Copied.");
   });
 
   test("decisions are counted from the moment the page was opened", async () => {
@@ -407,7 +407,7 @@ describe("the console", () => {
     await hide(false);
     await operator.seen();
     await page.route("**/_oncekey/health", (route) => route.fulfill({ status: 503, json: { code: "api_connection_error", message: "The store does not answer." } }));
-    await page.waitForFunction(() => /answers 503: The store does not answer/.test(document.querySelector("#trouble").textContent), null, { timeout: 180_000 });
+    await page.waitForFunction(() => /responded with 503: The store does not answer/.test(document.querySelector("#trouble").textContent), null, { timeout: 180_000 });
     await page.unroute("**/_oncekey/health");
     await page.route("**/_oncekey/health", (route) => route.fulfill({ status: 401, json: {} }));
     await page.waitForSelector("main.door", { timeout: 180_000 });

@@ -82,7 +82,7 @@ describe("the demo's checkout", () => {
     events.open();
     await status(/^Paid\./);
     await isPaid();
-    assert.equal(await page.textContent("[data-receipt=answer]"), "the first one");
+    assert.equal(await page.textContent("[data-receipt=response]"), "the first one");
     await page.waitForSelector("#timeline .letter", { state: "attached" });
     await chargedOnce();
     assert.equal(await executions(), 1);
@@ -90,7 +90,7 @@ describe("the demo's checkout", () => {
     assert.equal(await page.textContent("#fact-sent"), "1 time");
     // Once more: the same response.
     await pay();
-    await shows("[data-receipt=answer]", /once more/);
+    await shows("[data-receipt=response]", /once more/);
     await status(/^Paid\./);
     await page.reload();
     await status(/^Paid, as the event says/);
@@ -99,10 +99,10 @@ describe("the demo's checkout", () => {
   });
 
   test("a lost response is asked for again, and it is one charge", async () => {
-    await choose("lost-answer");
+    await choose("lost-response");
     await pay();
-    await logShows(/Attempt 1 got no answer/);
-    await logShows(/Attempt 2 got the first answer once more: 201/);
+    await logShows(/Attempt 1 got no response/);
+    await logShows(/Attempt 2 got the first response once more: 201/);
     await status(/^Paid\./);
     await isPaid();
     await chargedOnce();
@@ -111,14 +111,14 @@ describe("the demo's checkout", () => {
 
   test("after a reload in mid-payment the event makes it paid, whatever became of the response", async () => {
     const events = await withoutEvents();
-    await choose("slow-answer");
+    await choose("slow-response");
     await pay();
     await shows("#charges", /^1$/);
     await page.reload();
     await status(/we do not know how it ended/);
     assert.equal(await thanks(), false);
     events.open();
-    await status(/^The event says that it is paid\. The answer is still missing; press Find out or Pay/);
+    await status(/^The event says that it is paid\. The response is still missing; press Find out or Pay/);
     await isPaid();
     assert.doesNotMatch(await page.textContent("#fact-state"), /succeeded/);
     await choose("none");

@@ -1,4 +1,4 @@
-// What a buyer is told: the truth, in words.
+// The messages for the buyer.
 
 const TWICE = "nothing will be charged twice";
 
@@ -12,7 +12,7 @@ export const MESSAGES = {
   unknown: `We do not know yet whether you were charged. Press Find out or Pay: ${TWICE}.`,
 };
 
-/** By the state that was found out. */
+/** By the state that a look-up found. */
 export const FOUND = {
   idle: "Nothing has been sent yet.",
   prepared: "Nothing was charged. You can pay.",
@@ -31,23 +31,23 @@ export const NOTICES = {
   open: `A payment for this basket was sent, and we do not know how it ended. Press Find out or Pay: ${TWICE}.`,
   paid: "Paid. Thank you, your seeds are on their way.",
   paidOnce: "We found out: you have paid, once.",
-  paidBefore: "Paid, as the event says. Press Pay to see the answer once more, or New order to begin another.",
-  paidUnderWay: "The event says that it is paid. The answer is still on its way.",
+  paidBefore: "Paid, as the event says. Press Pay to see the response once more, or New order to begin another.",
+  paidUnderWay: "The event says that it is paid. The response is still on its way.",
   paidUnchanged:
-    "You changed the basket or the card, but the event says that it is paid as it was. The answer is still missing; " +
+    "You changed the basket or the card, but the event says that it is paid as it was. The response is still missing; " +
     "press Find out.",
   paidByEvent:
-    "The event says that it is paid. The answer is still missing; press Find out or Pay: nothing is charged twice.",
+    "The event says that it is paid. The response is still missing; press Find out or Pay: nothing is charged twice.",
 };
 
-/** Of an answer that is no success. */
+/** The words for a refusal. */
 export function wordsForRefusal({ type, code, message }) {
   if (type === "card_error") return "The card was declined, and nothing was charged. You can take another one.";
   if (code === "order_already_paid") return "This order is paid already; nothing was charged again.";
   return `The payment was refused, and nothing was charged: ${message}`;
 }
 
-/** Of an error; nothing where the guard has said it already. */
+/** The words for an error, or undefined if the guard shows its own message. */
 export function wordsFor({ name, outcome, message }) {
   switch (name) {
     case "OutcomeUnknownError":
@@ -59,9 +59,9 @@ export function wordsFor({ name, outcome, message }) {
         ? "You have paid already, before you changed the basket or the card. Press New order to buy more."
         : "You changed the basket or the card, and we do not know whether you were charged before. Press Find out first.";
     case "ResponseGoneError":
-      return "Your payment was accepted. The shop has no copy of the answer any more.";
+      return "Your payment was accepted. The shop has no copy of the response any more.";
     case "KeyVoidedError":
-      return "The payment had been given up, and nothing was charged. Press Pay again.";
+      return "The payment was voided, and nothing was charged. Press Pay again.";
     default:
       return `That went wrong: ${message}`;
   }

@@ -52,8 +52,8 @@ export class Charges {
   async #count(order) {
     try {
       const headers = { "X-Api-Key": this.#apiKey };
-      const answer = await fetch(`/v1/ledger/entries?order_id=${order}`, { headers });
-      const { data: entries } = await answer.json();
+      const response = await fetch(`/v1/ledger/entries?order_id=${order}`, { headers });
+      const { data: entries } = await response.json();
       const count = entries.filter(({ account, amount }) => account === "cash" && amount > 0).length;
       if (count === (this.#counts.get(order) ?? 0) || !this.#orders.ids.includes(order)) return;
       this.#counts.set(order, count);
@@ -62,7 +62,7 @@ export class Charges {
       const known = this.#journal.events.some((event) => event.what === "charged" && event.count >= sum);
       if (!known) this.#journal.add("charged", { order, count: sum });
     } catch {
-      // The next time tells.
+      // The next count tries again.
     }
   }
 }

@@ -20,7 +20,7 @@ const payButtons = document.querySelectorAll(".pay");
 const status = find("[data-oncekey-status]");
 const receipt = find(".receipt");
 
-// A merchant of one's own, so that visitors never meet.
+// Each visitor is a merchant of their own.
 const apiKey = keptOrMade(stored("api-key"), () => `sandbox_demo_${randomHex(12)}`);
 const basket = new Basket(find(".basket"));
 const journal = new Journal(basket.id);
@@ -48,7 +48,7 @@ const paid = new PaidEvent({
   journal,
   apiKey,
   orders,
-  // What has not left, and what was refused, has no such event.
+  // A payment that was not sent or was refused has no such event.
   isAwaited: () => isOpen() || intent().status().state === "succeeded",
   arrived() {
     showReceipt();
@@ -56,8 +56,8 @@ const paid = new PaidEvent({
     else say(isOpen() ? NOTICES.paidByEvent : NOTICES.paid);
   },
 });
-/** What the thank-you box says of the answer, if there is one. */
-let answered;
+/** What the thank-you box says of the response, if there is one. */
+let receivedResponse;
 
 const guard = guardForm(form, {
   client,
@@ -80,14 +80,14 @@ const guard = guardForm(form, {
       },
     };
   },
-  async onResponse(answer) {
-    if (answer.ok) {
-      answered = answer.headers.get("Idempotent-Replayed") === "true" ? "the first one, once more" : "the first one";
+  async onResponse(response) {
+    if (response.ok) {
+      receivedResponse = response.headers.get("Idempotent-Replayed") === "true" ? "the first one, once more" : "the first one";
       // A shop would go to another page and leave the form locked. Here Pay may be pressed again.
       guard.release();
       say(paid.event ? NOTICES.paid : MESSAGES.succeeded);
     } else {
-      say(wordsForRefusal(await answer.json()));
+      say(wordsForRefusal(await response.json()));
     }
     showReceipt();
     showAll();
@@ -97,7 +97,7 @@ const guard = guardForm(form, {
     const words = wordsOf(error);
     if (words) say(words);
     noteState();
-    journal.add("said", { words: `The page was told: ${error.message}` });
+    journal.add("said", { words: `The page got an error: ${error.message}` });
     showReceipt();
     showAll();
   },
@@ -107,7 +107,7 @@ const guard = guardForm(form, {
 function wordsOf(error) {
   if (!isOpen()) return wordsFor(error);
   if (paid.event) return error.name === "PayloadChangedError" ? NOTICES.paidUnchanged : NOTICES.paidByEvent;
-  // What counts is the earlier payment, and the guard has said it.
+  // The earlier payment is still open, and the guard has already shown its message.
   return error.name === "OrderError" ? undefined : wordsFor(error);
 }
 
@@ -115,7 +115,7 @@ function say(words) {
   status.textContent = words;
 }
 
-/** The thank-you box is there when the event is, and not before. */
+/** Shows the thank-you box once the event has arrived. */
 function showReceipt() {
   const { event } = paid;
   receipt.hidden = !event;
@@ -123,7 +123,7 @@ function showReceipt() {
   find("[data-receipt=order]").textContent = event.order;
   find("[data-receipt=amount]").textContent = money(event.amount);
   find("[data-receipt=event]").textContent = event.id;
-  find("[data-receipt=answer]").textContent = answered ?? "not seen by this page yet";
+  find("[data-receipt=response]").textContent = receivedResponse ?? "not seen by this page yet";
 }
 
 /** Asks about the payment, by something that charges nothing. */
@@ -150,9 +150,9 @@ const giveUp = () => ask(() => intent().abandon());
 /** The shop's own word, where the key's state does not tell: a payment that is there and succeeded is this one. */
 async function lookUp() {
   for (const id of orders.ids) {
-    const answer = await line.fetch(`/v1/payments?order_id=${id}`, { headers: { "X-Api-Key": apiKey } });
-    if (!answer.ok) continue;
-    const { data: payments } = await answer.json();
+    const response = await line.fetch(`/v1/payments?order_id=${id}`, { headers: { "X-Api-Key": apiKey } });
+    if (!response.ok) continue;
+    const { data: payments } = await response.json();
     if (payments.some(({ status }) => status === "succeeded")) return { state: "succeeded", httpStatus: 201 };
   }
   return undefined;
@@ -184,7 +184,7 @@ function showAll() {
   find("#glance-state").className = state;
   const canAsk = ["prepared", "sending", "unknown"].includes(state);
   for (const button of ["#find-out", "#give-up"]) find(button).setAttribute("aria-disabled", !canAsk);
-  // Another tab has got the answer.
+  // Another tab has received the response.
   if (state === "succeeded" && status.textContent === NOTICES.paidByEvent) say(NOTICES.paidBefore);
   find("[data-amount]").textContent = money(basket.amount);
   if (!guard.locked) for (const button of payButtons) button.textContent = `Pay ${money(basket.amount)}`;
@@ -207,7 +207,7 @@ function showPending() {
 basket.addEventListener("change", ({ detail }) => {
   if (journal.turnTo(basket.id)) {
     charges.restart();
-    answered = undefined;
+    receivedResponse = undefined;
     showReceipt();
     noteState();
   } else if (detail.here) {

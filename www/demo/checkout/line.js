@@ -1,24 +1,24 @@
-// The line between this page and the shop: `fetch`, with what goes wrong on the way. It notes when a payment leaves
-// and how it ends, because nobody else can see both.
+// The line between this page and the shop: `fetch` with the chosen faults. It notes when a payment leaves and how it
+// ends.
 
 /**
  * What goes wrong with a payment; the order before it always gets through. `fault`: what the sandbox is asked to do
- * wrong. `cut`: where the line breaks in this page, before the request leaves or after the shop has answered. `once`:
+ * wrong. `cut`: where the line breaks in this page, before the request leaves or after the shop has responded. `once`:
  * only the first attempt after a press.
  */
 const TROUBLES = {
   none: {},
-  "lost-answer": { cut: "after", once: true },
+  "lost-response": { cut: "after", once: true },
   "lost-request": { cut: "before", once: true },
   "error-after": { fault: "error-after", once: true },
   "error-before": { fault: "error-before", once: true },
   slow: { fault: "delay=4000", once: true },
-  "slow-answer": { fault: "delay-after=4000", once: true },
+  "slow-response": { fault: "delay-after=4000", once: true },
   "always-error": { fault: "error-after" },
   "no-line": { cut: "before" },
 };
 
-/** Each way takes this long, so that eyes can follow. In milliseconds. */
+/** How long each way takes, in milliseconds, so that people can follow. */
 const WAY = 400;
 
 export class Line {
@@ -26,7 +26,7 @@ export class Line {
   #chosen;
   #sentSincePress = 0;
 
-  /** `chosen`: gives the name of the trouble that is chosen now. */
+  /** `chosen`: returns the name of the trouble that is chosen now. */
   constructor(journal, chosen) {
     this.#journal = journal;
     this.#chosen = chosen;
@@ -54,16 +54,16 @@ export class Line {
       await pause(WAY);
       if (trouble.cut === "before") throw new TypeError("the line broke before the request left");
       if (trouble.fault) request.headers.set("Sandbox-Fault", trouble.fault);
-      const answer = await fetch(request);
+      const response = await fetch(request);
       if (trouble.cut === "after") {
-        // The shop has done it. Its answer is read to the end, and nobody gets it.
-        await answer.arrayBuffer();
+        // The shop has charged. Its response is read to the end and then dropped.
+        await response.arrayBuffer();
         await pause(WAY);
-        throw new TypeError("the line broke before the answer arrived");
+        throw new TypeError("the line broke before the response arrived");
       }
       await pause(WAY);
-      this.#journal.add("ended", { id, fate: fateOf(answer), status: answer.status });
-      return answer;
+      this.#journal.add("ended", { id, fate: fateOf(response), status: response.status });
+      return response;
     } catch (error) {
       this.#journal.add("ended", { id, fate: "lost" });
       throw error;
@@ -76,11 +76,11 @@ export class Line {
     try {
       await pause(WAY);
       if (this.#chosen() === "no-line") throw new TypeError("there is no line");
-      const answer = await fetch(request);
-      const { state, data } = await answer.clone().json();
+      const response = await fetch(request);
+      const { state, data } = await response.clone().json();
       const key = request.headers.get("Idempotency-Key");
-      this.#journal.add("asked", { about, status: answer.status, key, state, found: data?.length });
-      return answer;
+      this.#journal.add("asked", { about, status: response.status, key, state, found: data?.length });
+      return response;
     } catch (error) {
       this.#journal.add("asked", { about });
       throw error;
@@ -93,11 +93,11 @@ export class Line {
   }
 }
 
-function fateOf(answer) {
-  if (answer.headers.get("Idempotent-Replayed") === "true") return "replayed";
-  if (answer.status === 409) return "waiting";
-  if (answer.status >= 500) return "error";
-  return answer.status >= 400 ? "refused" : "answered";
+function fateOf(response) {
+  if (response.headers.get("Idempotent-Replayed") === "true") return "replayed";
+  if (response.status === 409) return "waiting";
+  if (response.status >= 500) return "error";
+  return response.status >= 400 ? "refused" : "answered";
 }
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,6 +1,6 @@
 // What the picture shows, made of the journal's events. No DOM here.
 
-/** A tab that says nothing for this long while it sends is gone. In milliseconds. */
+/** A tab that notes nothing for this long while it sends counts as gone. In milliseconds. */
 const GONE = 120_000;
 
 /**
@@ -38,12 +38,12 @@ export function modelOf(events, now = Date.now()) {
       if (what === "opened") model.marks.push({ at, tab, what });
     } else {
       if (what === "settled") endWaits(model, tab, at);
-      // The package may go on to a new key at once, so the old one's end is told by the gateway's answer alone.
+      // The package may use a new key at once, so only the gateway's response shows that the old key was voided.
       if (event.state === "voided") spanOf(model, event.key).push({ state: "voided", from: at });
       model.marks.push({ at, tab, what, about: event.about });
     }
   }
-  // A key that another one has followed stays as it is; its band ends there.
+  // The state of a key ends when the next key begins.
   for (const [index, { spans }] of model.keys.entries()) {
     const next = model.keys[index + 1]?.spans[0];
     if (next) spans.at(-1).to = Math.max(next.from, spans.at(-1).from);

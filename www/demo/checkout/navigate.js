@@ -1,4 +1,4 @@
-// A plain form: the browser posts it and shows the answer. The package puts the key into a hidden field.
+// A plain form: the browser posts it and shows the response. The package puts the key into a hidden field.
 
 import { createClient, guardForm } from "oncekey";
 import { MESSAGES, NOTICES, wordsFor } from "./buyer.js";

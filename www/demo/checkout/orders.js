@@ -1,7 +1,7 @@
 // The orders of a basket. An order is made before it is paid, under an intent and a number of its own: another basket
 // is another order, and the same one is found again.
 
-/** An order that could not be made sure of. Nothing was sent to pay it. */
+/** The order could not be made or found. No payment was sent. */
 export class OrderError extends Error {
   name = "OrderError";
 }
@@ -31,7 +31,7 @@ export class Orders {
     try {
       found = await this.#made(intent, order);
     } catch (error) {
-      // An old answer may be gone; the order is not.
+      // The response may be gone although the order exists.
       found = await this.#known(order.out_trade_no).catch(() => {});
       if (!found) throw new OrderError(`The order could not be made, so nothing was sent to pay it. (${error.message})`);
     }
@@ -45,20 +45,20 @@ export class Orders {
   }
 
   async #made(intent, order) {
-    const answer = await this.#client.fetch(intent, "/v1/orders", {
+    const response = await this.#client.fetch(intent, "/v1/orders", {
       method: "POST",
       headers: { "Content-Type": "application/json", "X-Api-Key": this.#apiKey },
       body: JSON.stringify(order),
     });
-    const { data, message } = await answer.json();
-    if (!answer.ok) throw new Error(message);
+    const { data, message } = await response.json();
+    if (!response.ok) throw new Error(message);
     return data;
   }
 
   async #known(number) {
     const headers = { "X-Api-Key": this.#apiKey };
-    const answer = await fetch(`/v1/orders?out_trade_no=${encodeURIComponent(number)}`, { headers });
-    return answer.ok ? (await answer.json()).data : undefined;
+    const response = await fetch(`/v1/orders?out_trade_no=${encodeURIComponent(number)}`, { headers });
+    return response.ok ? (await response.json()).data : undefined;
   }
 }
 

@@ -1,5 +1,5 @@
-// Whether the order counts as paid: the event says so, and nothing else does. It is looked for in the sandbox's list
-// of events while a payment may have been made. (A shop's server has it sent and signed, and need not look.)
+// Whether the order counts as paid: only the event says so. This page looks for the event in the sandbox's list while a
+// payment may have been made. (A shop's server receives the event signed, and need not look.)
 
 /** In milliseconds: the first wait before a look, and the longest. */
 const SOON = 300;
@@ -11,7 +11,7 @@ export class PaidEvent {
   #orders;
   #isAwaited;
   #arrived;
-  #told;
+  #reported;
   #timer;
   #wait = SOON;
 
@@ -31,11 +31,11 @@ export class PaidEvent {
     return this.#journal.events.find(({ what }) => what === "event");
   }
 
-  /** Something has happened: what is new is told, and what is missing is looked for soon. */
+  /** Reports a new event. If the event is still missing, looks for it soon. */
   note() {
     const { event } = this;
-    if (event?.id !== this.#told) {
-      this.#told = event?.id;
+    if (event?.id !== this.#reported) {
+      this.#reported = event?.id;
       if (event) this.#arrived(event);
     }
     this.#wait = SOON;
@@ -51,8 +51,8 @@ export class PaidEvent {
 
   async #look() {
     try {
-      const answer = await fetch("/v1/events?limit=30", { headers: { "X-Api-Key": this.#apiKey } });
-      const { data: events } = await answer.json();
+      const response = await fetch("/v1/events?limit=30", { headers: { "X-Api-Key": this.#apiKey } });
+      const { data: events } = await response.json();
       const { ids } = this.#orders;
       const found = events.find(({ type, data }) => type === "payment.succeeded" && ids.includes(data.order_id));
       if (found && !this.event) {
@@ -61,7 +61,7 @@ export class PaidEvent {
         return;
       }
     } catch {
-      // The next look tells.
+      // The next look tries again.
     }
     this.#plan();
   }

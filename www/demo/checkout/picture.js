@@ -13,12 +13,12 @@ const ROW = 28;
 const BAR = 14;
 /** Below the rows: the times. */
 const FOOT = 22;
-/** As many attempts and keys are shown, the latest; the list in words has them all. */
+/** How many attempts and keys are shown, the latest ones. The list in words has all of them. */
 const ATTEMPTS = 7;
 const KEYS = 2;
 /** Room is kept for this many attempts, so that the page does not jump. */
 const FEWEST = 3;
-/** For what stands behind the last bar. */
+/** The room for the label beside the last bar. */
 const MARGIN = 76;
 
 export function draw(model, now, width, tab) {
@@ -64,7 +64,7 @@ function planOf(model, now, width) {
   };
 }
 
-/** All that has to have a place. */
+/** The times that need a place in the picture. */
 function spansOf(model, attempts, now) {
   const earliest = attempts[0]?.from ?? 0;
   const point = ({ at }) => [at, at];
@@ -158,7 +158,7 @@ function bars({ attempts, now, row, x }) {
 
 function endWord({ fate, status, to }) {
   if (to === undefined) return "…";
-  if (fate === "lost") return "no answer";
+  if (fate === "lost") return "no response";
   if (fate === "gone") return "page gone";
   return fate === "replayed" ? `${status} again` : String(status);
 }
@@ -181,7 +181,7 @@ function letters(model, { rows, row, x }) {
   ]);
 }
 
-/** How each key stood, and stands. */
+/** The states of each key. */
 function bands({ keys, rows, row, x, now, width }) {
   return keys.flatMap(({ spans }, index) => {
     const y = row(rows + 2 + index) + 4;

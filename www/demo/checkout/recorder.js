@@ -1,4 +1,4 @@
-// Notes in the journal what the package tells in events, and how the key stands after each.
+// Notes the package's events in the journal, and the state of the key after each.
 
 export function record(client, journal, intentName) {
   /** Notes the state, where no tab has noted it yet. */

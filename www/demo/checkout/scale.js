@@ -1,10 +1,10 @@
-// Where a moment stands in the picture. Times in which nothing happened are drawn short, whatever they took.
+// The place of a time in the picture. Pauses are drawn short, however long they were.
 
 /** In milliseconds of the picture: the least that is shown, the most, and what a pause is drawn as. */
 const LEAST = 7000;
 const MOST = 45_000;
 const PAUSE = 900;
-/** Around a single moment, so that its mark has room. */
+/** The margin around a single event, so that its mark has room. */
 const BEFORE = 250;
 const AFTER = 450;
 

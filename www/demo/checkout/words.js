@@ -1,4 +1,4 @@
-// What happened and how things stand, in words. The list of them is the picture's text.
+// Events and states in words. The list of them says the same as the picture.
 
 import { money } from "./basket.js";
 
@@ -26,32 +26,32 @@ const MEANINGS = {
   prepared: "it has a key, and nothing was executed",
   sending: "an attempt is under way",
   unknown: "it may have been charged, so the key stays",
-  succeeded: "it has its answer, for good",
+  succeeded: "it has its response, for good",
   refused: "it was refused, so the next try gets a new key",
   voided: "nothing was charged, and nothing will be",
 };
 
 const QUESTIONS = {
-  key: "The gateway was asked how the key stands",
-  void: "The gateway was asked to give the key up",
+  key: "The gateway was asked for the state of the key",
+  void: "The gateway was asked to void the key",
   payments: "The shop was asked for the order's payments",
 };
 
-/** What a question was answered. */
+/** The reply to a question. */
 function replyOf({ about, status, state, found }) {
-  if (status === undefined) return "no answer";
+  if (status === undefined) return "no response";
   if (state) return `“${state.replaceAll("_", " ")}”`;
   if (about === "payments" && status === 200) return found === 0 ? "none yet, which proves nothing" : `it has ${found}`;
   return status === 404 ? "it knows nothing of it, which proves nothing" : String(status);
 }
 
 const ENDS = {
-  answered: (n, status) => `Attempt ${n} was answered: ${status}.`,
-  replayed: (n, status) => `Attempt ${n} got the first answer once more: ${status}. Nothing was done again.`,
+  answered: (n, status) => `Attempt ${n} got its response: ${status}.`,
+  replayed: (n, status) => `Attempt ${n} got the first response once more: ${status}. Nothing was done again.`,
   refused: (n, status) => `Attempt ${n} was refused: ${status}.`,
-  waiting: (n, status) => `Attempt ${n} was told to wait: ${status}.`,
+  waiting: (n, status) => `Attempt ${n} must retry later: ${status}.`,
   error: (n, status) => `Attempt ${n} ended in an error: ${status}. It proves nothing.`,
-  lost: (n) => `Attempt ${n} got no answer. It may have been charged.`,
+  lost: (n) => `Attempt ${n} got no response. It may have been charged.`,
 };
 
 /** One sentence for each event that a person wants to know of. */
@@ -85,7 +85,7 @@ function sentence(event, n) {
     case "wait":
       return `The next attempt goes in ${times(event.after)}.`;
     case "elsewhere":
-      return "It is under way somewhere else; its answer is waited for.";
+      return "It is under way somewhere else; this page waits for the response.";
     case "state":
       return `Key ${shortKey(event.key)} is ${stateWord(event.state)}: ${MEANINGS[event.state] ?? ""}.`;
     case "charged":

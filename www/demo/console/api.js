@@ -1,4 +1,4 @@
-// The operator's calls. The token goes in a header, is in no URL, and is forgotten with this object.
+// The operator's calls. The token is sent in a header and never in a URL. It is kept only in this object.
 
 /** Longer than the gateway itself waits for its records. In milliseconds. */
 const PATIENCE = 15_000;
@@ -9,13 +9,13 @@ const PAGES = 3;
 /** The token is not the gateway's. */
 export class NotAllowed extends Error {}
 
-/** There was no answer: no line, or too long a wait. */
-export class NoAnswer extends Error {}
+/** There was no response: no connection, or a timeout. */
+export class NoResponse extends Error {}
 
 /** The gateway refused, in its own words. */
 export class Refused extends Error {
   constructor(status, { code, message, request_id: requestId } = {}) {
-    super(message ?? `The gateway answered ${status}.`);
+    super(message ?? `The gateway responded with ${status}.`);
     Object.assign(this, { status, code, requestId });
   }
 }
@@ -27,12 +27,12 @@ export class Api {
     this.#token = token;
   }
 
-  /** Throws unless the token is the gateway's. Of the journal it asks for as little as one shard can tell. */
+  /** Throws unless the token is the gateway's. Asks one shard for one row of the journal, which costs least. */
   async check() {
     await this.#call(`journal?limit=1&key=${"0".repeat(64)}`);
   }
 
-  /** What the isolate that answers has counted. */
+  /** The counts of the isolate that handles the request. */
   async isolate() {
     return (await (await this.#call("health")).json()).isolate;
   }
@@ -42,7 +42,7 @@ export class Api {
     return (await this.#call(`keys?limit=${limit}${state && `&state=${state}`}`)).json();
   }
 
-  /** `{key, journal}` of the key with this hash, undefined where nothing is known of it. */
+  /** `{key, journal}` of the key with this hash, or undefined if there is neither. */
   async key(hash) {
     try {
       return await (await this.#call(`keys/${hash}`)).json();
@@ -52,7 +52,7 @@ export class Api {
     }
   }
 
-  /** `{rows, isWhole}`: what changed keys, from then on or by one request. */
+  /** `{rows, isWhole}`: the changes of keys since a time, or by one request. */
   async journal({ from, requestId }) {
     const question = new URLSearchParams({ limit: ROWS });
     if (from !== undefined) question.set("from", Math.max(0, Math.floor(from)));
@@ -60,24 +60,24 @@ export class Api {
     const rows = [];
     let next = `journal?${question}`.replaceAll("+", "%20");
     for (let page = 0; next && page < PAGES; page++) {
-      const answer = await this.#call(next);
-      const lines = (await answer.text()).split("\n");
+      const response = await this.#call(next);
+      const lines = (await response.text()).split("\n");
       rows.push(...lines.filter(Boolean).map((line) => JSON.parse(line)));
-      next = answer.headers.get("link")?.match(/^<\/_oncekey\/([^>]*)>; rel="next"$/)?.[1];
+      next = response.headers.get("link")?.match(/^<\/_oncekey\/([^>]*)>; rel="next"$/)?.[1];
     }
     return { rows, isWhole: !next };
   }
 
-  /** Tells what became of an unknown outcome. Gives how the key stands now. */
+  /** Settles an unknown outcome. Returns the key's state afterwards. */
   async settle(hash, settlement) {
     const headers = { "X-Oncekey-Name": hash, "Content-Type": "application/json" };
     return (await this.#call("key/settle", { method: "POST", headers, body: JSON.stringify(settlement) })).json();
   }
 
   async #call(path, { headers, ...more } = {}) {
-    let answer;
+    let response;
     try {
-      answer = await fetch(`/_oncekey/${path}`, {
+      response = await fetch(`/_oncekey/${path}`, {
         headers: { ...headers, Authorization: `Bearer ${this.#token}`, Accept: "application/json" },
         cache: "no-store",
         credentials: "omit",
@@ -86,10 +86,10 @@ export class Api {
         ...more,
       });
     } catch (error) {
-      throw new NoAnswer(error.message);
+      throw new NoResponse(error.message);
     }
-    if (answer.ok) return answer;
-    if (answer.status === 401) throw new NotAllowed();
-    throw new Refused(answer.status, await answer.json().catch(() => undefined));
+    if (response.ok) return response;
+    if (response.status === 401) throw new NotAllowed();
+    throw new Refused(response.status, await response.json().catch(() => undefined));
   }
 }

@@ -1,4 +1,4 @@
-// The beat of the page: a look every few seconds, none while nobody can see it, fewer while nobody answers.
+// When the page loads new data: every few seconds, less often after failures, and not while the page is hidden.
 
 /** From the end of one look to the next, and the longest wait after failures. In milliseconds. */
 const PACE = 2500;

@@ -1,6 +1,6 @@
 // The console: signs an operator in, looks every few seconds, and shows what it saw.
 
-import { NoAnswer, NotAllowed } from "./api.js";
+import { NoResponse, NotAllowed } from "./api.js";
 import { Beat } from "./beat.js";
 import { Chart } from "./chart.js";
 import { letCopy } from "./copy.js";
@@ -15,7 +15,7 @@ import { List } from "./list.js";
 import { letSettle, settleAsSeen } from "./settle.js";
 import { clock, date, many, nameOf } from "./words.js";
 
-/** The journal is read with every fourth look: it says little that is new, and asks every shard. */
+/** The journal is read with every fourth look, because reading it asks every shard and it changes little. */
 const JOURNAL = 4;
 
 const TITLE = document.title;
@@ -30,7 +30,7 @@ const beat = new Beat(look);
 const decisions = new Chart(byId("decisions"), { series: DECISIONS, length: 10_000, count: 60 });
 const changes = new Chart(byId("changes"), { series: CHANGES, length: 60_000, count: 60 });
 
-/** All that belongs to one stay at the desk; undefined outside. */
+/** The state of a signed-in operator; undefined otherwise. */
 let desk;
 
 function enter(api) {
@@ -124,23 +124,25 @@ function showNumbers({ unknown, inFlight }, now) {
   say(byId("said"), unknown.count === 1 ? "1 outcome is unknown." : `${number(unknown)} outcomes are unknown.`);
 }
 
-/** Says that a look has failed; what was seen before stays. */
+/** Reports that a look has failed. The earlier data stays visible. */
 function trouble(error) {
   const bar = byId("trouble");
   document.body.classList.toggle("stale", error !== undefined);
   bar.hidden = error === undefined;
   if (error === undefined) return;
   const reason =
-    error instanceof NoAnswer
+    error instanceof NoResponse
       ? navigator.onLine
         ? "The gateway does not answer."
         : "There is no connection."
-      : `The gateway answers ${error.status ?? "something else"}: ${error.message}`;
+      : error.status
+        ? `The gateway responded with ${error.status}: ${error.message}`
+        : `The gateway's response cannot be read: ${error.message}`;
   const seen = desk?.seenAt ? ` What you see is of ${clock(desk.seenAt)}.` : "";
   say(bar, `${reason}${seen} It is tried again by itself.`);
 }
 
-/** `goes`: the reader goes along, as where what was clicked is no longer there. */
+/** `goes`: moves the focus to the key, because the clicked element has gone. */
 async function choose(hash, goes = false) {
   if (!desk) return;
   desk.chosen = hash;
@@ -148,7 +150,7 @@ async function choose(hash, goes = false) {
   if (life.hash !== hash) life.turnTo(hash);
   document.body.dataset.view = "life";
   byId("copy-key").dataset.copy = hash;
-  // Beside the list it is enough to see it; where it takes the list's place, the reader goes along.
+  // On a narrow screen the key replaces the list, so the focus moves to the key.
   if (narrow.matches) byId("back").focus();
   const at = desk;
   try {
@@ -163,7 +165,7 @@ async function choose(hash, goes = false) {
   }
 }
 
-/** Shows what else the request of the key has left unknown. */
+/** Shows other unknown outcomes of the same request. */
 async function findKin() {
   const [at, whole] = [desk, life.whole];
   if (!whole?.key) return;
@@ -171,7 +173,7 @@ async function findKin() {
   if (desk === at && life.hash === whole.hash) life.showKin(kin);
 }
 
-/** Where there is little room, charts wait until somebody wants them. */
+/** On a narrow screen the charts are closed at first. */
 function fold() {
   byId("charts").open = !narrow.matches;
 }
@@ -195,7 +197,7 @@ words.addEventListener("input", () => {
 });
 byId("filter").addEventListener("submit", (event) => event.preventDefault());
 
-letCopy((what) => say(byId("told"), what));
+letCopy((what) => say(byId("copied"), what));
 letSettle({
   current: () => life.current,
   settle: (key, settlement) => settleAsSeen(desk.api, key, settlement),
@@ -203,7 +205,7 @@ letSettle({
     if (!desk) return;
     // The next look reads the journal too: it has a row more.
     desk.looks = 0;
-    if (key.key === desk.chosen) life.said(`${nameOf(key)} ${result}`, isGood);
+    if (key.key === desk.chosen) life.showResult(`${nameOf(key)} ${result}`, isGood);
     beat.now();
     findKin().catch(() => {});
   },
@@ -214,5 +216,5 @@ letSettle({
   },
 });
 
-addEventListener("offline", () => desk && trouble(new NoAnswer()));
+addEventListener("offline", () => desk && trouble(new NoResponse()));
 door.close();

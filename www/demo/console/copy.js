@@ -1,6 +1,6 @@
 // Buttons that copy what they name: hashes are too long to be read off.
 
-/** For every button with `data-copy` in this page. `tell` says aloud that it is done. */
+/** Handles every button with `data-copy` in this page. `tell` announces the result to screen readers. */
 export function letCopy(tell) {
   document.addEventListener("click", async ({ target }) => {
     const button = target.closest("[data-copy]");

@@ -1,13 +1,13 @@
-// What the gateway decided while this page was open, from the counters of the isolates that answered it.
+// What the gateway decided while this page was open, from the counters of the isolates that handled its requests.
 //
-// An isolate counts from its own start and knows nothing of the others, so only what it has counted since this page
-// first met it is taken.
+// An isolate counts from its own start and does not know the others. So the page takes only what an isolate has counted
+// since the page first saw it.
 
-/** Series of the chart and the outcomes that each of them sums up, the lowest first. */
+/** The series of the chart from the bottom up, each with the outcomes that it sums. */
 export const DECISIONS = {
   executed: { words: "executed", of: ["executed"] },
   replayed: { words: "replayed", of: ["replayed"] },
-  waiting: { words: "told to wait", of: ["in_progress"] },
+  waiting: { words: "must retry", of: ["in_progress"] },
   held: { words: "held as unknown", of: ["unknown"] },
   refused: { words: "refused", of: ["mismatched", "not_replayable", "voided", "expired", "refused"] },
   failed: { words: "not served", of: ["store_down", "overloaded", "failed"] },
@@ -20,7 +20,7 @@ export class Counters {
   #isolates = new Map();
   #samples = [];
 
-  /** Takes what an isolate says of itself now. */
+  /** Adds the current counts of an isolate. */
   add({ id, keyed_writes: counts }, at) {
     const before = this.#isolates.get(id);
     this.#isolates.set(id, counts);

@@ -62,5 +62,5 @@ function wordsFor(error) {
   if (error instanceof NotAllowed) return WRONG;
   if (error.status === 404) return "This gateway has no ADMIN_TOKEN, so there is nothing to sign in to.";
   if (error.status) return error.message;
-  return "There was no answer. Is the gateway running, and is there a line to it?";
+  return "There was no response. Is the gateway running, and can this browser reach it?";
 }

@@ -54,7 +54,7 @@ function ordered(lists) {
   return [...keys.values()].sort((one, other) => rank(one) - rank(other) || begun(other) - begun(one));
 }
 
-/** A key whose record has gone, as its last row tells of it. */
+/** A key whose record has expired, as its last row describes it. */
 function gone({ journal }) {
   const last = journal.at(-1);
   return { ...last, state: "gone", cause: null, attempts: last.attempt, changed_at: last.at, expires_at: null };

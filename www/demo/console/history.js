@@ -1,13 +1,13 @@
 // The life of one key, made of its record and of the rows of the journal. No DOM here.
 
 /**
- * - `attempts`: {n, from, to, fate, status, cause, isSure}; `to` is undefined while it is under way; `isSure`: when it
- *   began is known, otherwise it was after `from`
- * - `spans`: {state, from, to}: how the key stood; the last has no end
+ * - `attempts`: {n, from, to, fate, status, cause, isSure}; `to` is undefined while it is under way; `isSure`: it
+ *   began at `from`, otherwise some time after
+ * - `spans`: {state, from, to}: the states of the key; the last has no end
  * - `marks`: {at, what}: what else happened
  * - `lease`: {from, to} of the attempt that is under way
- * - `end`: when what is kept goes
- * - `earlier`: how many rows are of earlier lives of the key
+ * - `end`: when the record expires
+ * - `earlier`: how many rows are about earlier records of the key
  */
 export function historyOf({ key, journal }, now) {
   const begun = key?.created_at ?? journal.at(-1)?.created_at;
@@ -22,7 +22,7 @@ export function historyOf({ key, journal }, now) {
   };
   for (const row of rows) add(history, row);
   if (key?.replays) history.marks.push({ at: Date.parse(key.replays.last_at), what: "replayed", ...key.replays });
-  if (key) endAsItStands(history, key, now);
+  if (key) endWithRecord(history, key, now);
   else turn(history, "gone", history.spans.at(-1).from);
   return history;
 }
@@ -60,7 +60,7 @@ function add(history, row) {
   else if (kind === "expired" || kind === "elsewhere") turn(history, "gone", at);
 }
 
-/** An attempt by its number. Those of which the journal has no row are there too. */
+/** Returns an attempt by its number. Attempts without a row in the journal are added. */
 function attemptOf({ attempts, spans }, n) {
   while (attempts.length < n) {
     const before = attempts.at(-1);
@@ -76,8 +76,8 @@ function turn({ spans }, state, at) {
   spans.push({ state, from: last.to });
 }
 
-/** What the record knows, and no row says. */
-function endAsItStands(history, key, now) {
+/** Adds what only the record shows. */
+function endWithRecord(history, key, now) {
   const changed = Date.parse(key.changed_at);
   if (key.attempts > 0) attemptOf(history, key.attempts);
   const last = history.attempts.at(-1);
@@ -86,7 +86,7 @@ function endAsItStands(history, key, now) {
     last.fate = "running";
     history.lease = until && { from: changed, to: Math.max(until, now) };
   } else if (last && last.to === undefined) {
-    // A lease that died leaves no row until somebody notices.
+    // A lease that expired leaves no row until the next call.
     const died = key.cause === "lease_died" ? Date.parse(key.lease_until ?? key.changed_at) : changed;
     Object.assign(last, { to: died, fate: key.cause === "lease_died" ? "gone" : "unnoted" });
   }
@@ -94,6 +94,6 @@ function endAsItStands(history, key, now) {
     attempt.to ??= attempt.from;
     attempt.fate ??= "unnoted";
   }
-  const stands = history.spans.at(-1);
-  if (stands.state !== key.state) turn(history, key.state, key.state === "in_progress" ? (last?.from ?? changed) : (last?.to ?? changed));
+  const current = history.spans.at(-1);
+  if (current.state !== key.state) turn(history, key.state, key.state === "in_progress" ? (last?.from ?? changed) : (last?.to ?? changed));
 }

@@ -1,11 +1,11 @@
-// The last hour of the journal: what changed keys, whoever asked for it.
+// The last hour of the journal: the changes of all keys.
 
 export const CHANGES = {
   completed: { words: "completed" },
   unknown: { words: "became unknown" },
   released: { words: "not executed" },
   settled: { words: "settled" },
-  ended: { words: "given up or expired" },
+  ended: { words: "voided or expired" },
 };
 
 const HOUR = 3_600_000;
@@ -28,7 +28,7 @@ export class Hour {
   #rows = new Map();
   #isWhole = true;
 
-  /** From when on the journal has to be read. */
+  /** The time from which the journal must be read. */
   since(now) {
     const latest = Math.max(...[...this.#rows.values()].map(({ at }) => at), now - HOUR);
     return Math.max(now - HOUR, Math.min(latest, now) - SLACK);
@@ -38,7 +38,7 @@ export class Hour {
     this.#isWhole &&= isWhole;
     for (const row of rows) {
       const series = SERIES[row.kind];
-      if (series) this.#rows.set(row.id, { at: Date.parse(row.at), series, isAnswer: row.state === "completed" });
+      if (series) this.#rows.set(row.id, { at: Date.parse(row.at), series, isCompleted: row.state === "completed" });
     }
     for (const [id, { at }] of this.#rows) if (at < now - HOUR) this.#rows.delete(id);
   }
@@ -48,12 +48,12 @@ export class Hour {
     return [...this.#rows.values()].map(({ at, series }) => ({ at, values: { [series]: 1 } }));
   }
 
-  /** How many keys got their answer. */
+  /** How many keys were completed. */
   get completed() {
-    return [...this.#rows.values()].filter(({ isAnswer }) => isAnswer).length;
+    return [...this.#rows.values()].filter(({ isCompleted }) => isCompleted).length;
   }
 
-  /** Whether there were not too many rows to read. */
+  /** Whether all rows could be read. */
   get isWhole() {
     return this.#isWhole;
   }

@@ -1,4 +1,4 @@
-// Records that one request has left unknown together: a key and its business number. Each waits for a decision of its
+// Records that one request has left unknown together: a key and its business key. Each waits for a decision of its
 // own, and a request that comes with the one meets the other.
 
 const OPEN = ["unknown", "overtook"];

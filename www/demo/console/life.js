@@ -1,4 +1,4 @@
-// One key: how it stands, its life as a picture and in words, and what can be decided about it.
+// One key: its state, its history as a picture and in words, and the decisions that are possible.
 
 import { byId, element, say } from "./dom.js";
 import { historyOf } from "./history.js";
@@ -43,7 +43,7 @@ export class Life {
     return this.#life?.key ?? undefined;
   }
 
-  /** Another key was picked: nothing is known of it yet. */
+  /** Another key was picked, and its data is not loaded yet. */
   turnTo(hash) {
     this.#life = undefined;
     this.#shown = undefined;
@@ -55,7 +55,7 @@ export class Life {
     this.showKin([]);
   }
 
-  /** `life`: {key, journal} as the gateway gives it, undefined where there is nothing. */
+  /** `life`: {key, journal} as the gateway returns it, or undefined if there is neither. */
   show(hash, life) {
     byId("loading-life").hidden = true;
     byId("no-life").hidden = life !== undefined;
@@ -65,12 +65,12 @@ export class Life {
     this.#life = { hash, ...life };
     if (text !== this.#shown) {
       this.#shown = text;
-      this.#tell();
+      this.#describe();
     }
     this.#draw();
   }
 
-  /** Unknown records that the same request has left; see kin.js. A click on one is a choice, as in the list. */
+  /** Shows other unknown records of the same request; see kin.js. A click on one picks it, as in the list. */
   showKin(kin) {
     const { kin: place } = this.#on;
     place.hidden = kin.length === 0;
@@ -84,19 +84,19 @@ export class Life {
     );
   }
 
-  /** All that is shown of it. */
+  /** The key, its hash and its journal. */
   get whole() {
     return this.#life;
   }
 
-  /** What became of a decision. */
-  said(words, isGood) {
+  /** Shows the result of a decision. */
+  showResult(words, isGood) {
     this.#on.result.className = isGood ? "good" : "bad";
     say(this.#on.result, words);
     this.#on.result.focus();
   }
 
-  #tell() {
+  #describe() {
     const { hash, key, journal } = this.#life;
     const { title, facts, log, acts, still } = this.#on;
     const last = journal.at(-1);
@@ -111,7 +111,7 @@ export class Life {
       fact("Whose", scope ? shortHash(scope) : "not noted", scope ?? undefined),
       fact("Begun", clock(Date.parse(begun))),
       fact("Attempts", String(key?.attempts ?? last.attempt)),
-      ...(key?.http_status ? [fact(state === "completed" ? "Answer" : "Last status", String(key.http_status))] : []),
+      ...(key?.http_status ? [fact(state === "completed" ? "Response" : "Last status", String(key.http_status))] : []),
       ...(key?.request_id ? [fact("Request", key.request_id)] : []),
     );
     log.replaceChildren(...lines(this.#life));
@@ -120,7 +120,7 @@ export class Life {
     acts.hidden = !isOpen;
     still.hidden = isOpen;
     say(still, isOpen ? "" : untouchable(state));
-    // What had the focus is gone; whoever was there is told how the key stands.
+    // The focused button has gone, so the focus moves to the title, which says the key's state.
     if (hadFocus && !isOpen) title.focus();
   }
 
@@ -159,9 +159,9 @@ function lines({ key, journal }) {
   if (key?.replays) {
     const { count, last_at: at, since } = key.replays;
     const times = count === 1 ? "once" : `${count} times`;
-    insert(all, { at, words: `The answer was given again ${times} since ${clock(Date.parse(since), now)}, here for the last time.`, kind: "replayed" });
+    insert(all, { at, words: `The response was replayed ${times} since ${clock(Date.parse(since), now)}, here for the last time.`, kind: "replayed" });
   }
-  const told = all.map(({ at, words, kind, id }) =>
+  const items = all.map(({ at, words, kind, id }) =>
     element(
       "li",
       { class: kind },
@@ -170,7 +170,7 @@ function lines({ key, journal }) {
     ),
   );
   const next = element("li", { class: "next" }, element("span", {}, "From now on"), element("span", {}, outlook(key ?? {}, now)));
-  return [...told, next];
+  return [...items, next];
 }
 
 function insert(all, one) {

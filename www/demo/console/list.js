@@ -1,5 +1,5 @@
-// The list of keys: a listbox whose rows stay what they are while they change, so that a look takes neither the focus
-// nor the place of whoever reads it.
+// The list of keys: a listbox that updates its rows in place, so that new data moves neither the focus nor the reading
+// position.
 
 import { element, say } from "./dom.js";
 import { ago, causeWord, shortHash, stateWord, thingWord } from "./words.js";
@@ -59,7 +59,7 @@ export class List {
     const { node, state, of, why, when } = row;
     const facts = [
       key.of === "key" ? undefined : thingWord(key.of),
-      key.state === "completed" ? `answered ${key.http_status}` : causeWord(key),
+      key.state === "completed" ? `response ${key.http_status}` : causeWord(key),
       key.state === "in_progress" ? `attempt ${key.attempts}` : key.attempts > 1 ? `${key.attempts} attempts` : undefined,
     ];
     const time = ago(now - Date.parse(key.changed_at));
@@ -74,7 +74,7 @@ export class List {
     return node;
   }
 
-  /** Puts the rows in order. The one that has the focus is not moved: the others are, around it. */
+  /** Puts the rows in order. The focused row is not moved: the others move around it. */
   #place(wanted) {
     const focused = document.activeElement;
     const held = wanted.includes(focused) ? focused : undefined;
@@ -94,7 +94,7 @@ export class List {
     }
   }
 
-  /** Should the row with the focus go, its neighbour gets it. */
+  /** Removes a row. If it has the focus, its neighbour gets it. */
   #drop(node, focused) {
     if (node === focused) {
       const near = neighbour(node, "nextElementSibling") ?? neighbour(node, "previousElementSibling");

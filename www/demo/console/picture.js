@@ -1,4 +1,4 @@
-// The picture of a life: a row for decisions, one for each attempt, one for how the key stood, up to its end.
+// The picture of a life: a row for decisions, one for each attempt, one for the key's states, up to its expiry.
 
 import { line, shape, text } from "../shared/svg.js";
 import { scaleOf } from "./scale.js";
@@ -10,7 +10,7 @@ const LOW_HEAD = 12;
 const ROW = 28;
 const BAR = 14;
 const FOOT = 24;
-/** As many attempts are shown, the latest; the list in words has them all. */
+/** How many attempts are shown. The list in words has all of them. */
 const MOST = 8;
 
 export function draw(history, now, width) {
@@ -35,9 +35,9 @@ function planOf(history, now, width) {
   const head = history.marks.length > 0 || rows < history.attempts.length ? HEAD : LOW_HEAD;
   const isNarrow = width < 460;
   const gutter = isNarrow ? 34 : 92;
-  /** Behind the last moment: what will be. */
+  /** The room on the right, for the time after now. */
   const future = isNarrow ? 92 : 150;
-  const scale = scaleOf(momentsOf(history, attempts, now), width - gutter - future);
+  const scale = scaleOf(timesOf(history, attempts, now), width - gutter - future);
   const row = (index) => head + ROW * index;
   return {
     now,
@@ -55,8 +55,8 @@ function planOf(history, now, width) {
   };
 }
 
-/** All that has to have a place. */
-function momentsOf({ spans, marks, lease, attempts: all }, attempts, now) {
+/** The times that need a place in the picture. */
+function timesOf({ spans, marks, lease, attempts: all }, attempts, now) {
   const earliest = attempts.length < all.length ? attempts[0].from : -Infinity;
   return [
     ...attempts.map(({ from, to, isSure }) => [isSure ? from : (to ?? from), to ?? Math.max(now, from)]),
@@ -77,7 +77,7 @@ function labels({ attempts, rows, row, isNarrow }) {
 const rails = ({ rows, row, gutter, width }) =>
   Array.from({ length: rows }, (_, index) => line("rail", `M${gutter} ${row(index) + ROW / 2}H${width}`));
 
-/** When each stretch began, since the first one, and breaks between them. */
+/** The start of each busy time, counted from the first one, and the breaks between them. */
 function times({ scale, gutter, height, head, hidden, row, rows }) {
   const { busy, pauses } = scale;
   const y = height - 6;
@@ -99,7 +99,7 @@ function bars({ attempts, now, row, x }) {
   return attempts.flatMap(({ from, to = now, fate, status, cause, isSure }, index) => {
     const y = row(index) + ROW / 2;
     const stop = x(to);
-    // When a later attempt began is in no row: it is drawn as an end with an open start.
+    // No row says when a later attempt began, so its bar has an open start.
     const start = isSure ? Math.min(x(from), stop - 4) : stop - 14;
     const opening = isSure ? [] : [line("lead", `M${Math.min(x(from) + 4, start - 22)} ${y}H${start}`)];
     return [
@@ -110,7 +110,7 @@ function bars({ attempts, now, row, x }) {
   });
 }
 
-const CAUSES = { timed_out: "no answer", connection_lost: "line lost", not_stored: "not stored" };
+const CAUSES = { timed_out: "no response", connection_lost: "line lost", not_stored: "not stored" };
 
 function endWords({ fate, status, cause }) {
   switch (fate) {
@@ -136,7 +136,7 @@ function endWords({ fate, status, cause }) {
 const LASTED = ["answered", "refused", "late", "unknown", "released"];
 const lengthWords = (fate, ms) => (LASTED.includes(fate) ? `, ${span(ms)}` : "");
 
-/** How long the attempt under way has the key to itself, unless it says that it lives. */
+/** The lease of the current attempt. */
 function leaseOf({ lease }, { attempts, row, x }) {
   if (!lease) return [];
   const y = row(attempts.length - 1) + ROW / 2 + BAR / 2 + 4;
@@ -144,15 +144,15 @@ function leaseOf({ lease }, { attempts, row, x }) {
   return [line("lease", `M${from} ${y - 3}v6m0-3H${to}m0-3v6`), text(to + 6, y + 6, "lease", "note")];
 }
 
-/** What the last state means for whoever comes next. */
+/** What the current state means for the next request. */
 const MEANINGS = {
-  completed: "completed: whoever comes gets the same answer",
+  completed: "completed: retries get the same response",
   unknown: "unknown: waits for a decision",
   released: "free again: the next one is executed",
-  voided: "given up: whatever comes is refused",
+  voided: "voided: every request is refused",
 };
 
-/** How the key stood; how it stands goes on to its end. */
+/** The states of the key. The current state is drawn up to its end. */
 function band({ spans, end }, { rows, row, x, width, now }) {
   const y = row(rows) + 4;
   const size = ROW - 8;
@@ -174,8 +174,8 @@ function band({ spans, end }, { rows, row, x, width, now }) {
 const roomFor = (words) => words.length * 6.2;
 
 const MARKS = {
-  voided: () => "given up",
-  replayed: ({ count }) => (count === 1 ? "given again" : `given again ${count} times`),
+  voided: () => "voided",
+  replayed: ({ count }) => (count === 1 ? "replayed" : `replayed ${count} times`),
   late_ignored: ({ n }) => `late: ${n}`,
   expired: () => "forgotten",
   settled: ({ operation, state }) =>

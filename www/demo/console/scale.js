@@ -1,18 +1,18 @@
-// Where a moment stands. Times in which nothing happened are drawn short, since a key's life is seconds of work and
-// hours of waiting.
+// The place of a time in the picture. Pauses are drawn short, because a key's life is seconds of work and hours of
+// waiting.
 
-/** What a pause is drawn as, at least and where there is room, and what is left around a moment, in pixels. */
+/** The least and the largest width of a pause, and the margin around a busy time, in pixels. */
 const PAUSE = 30;
 const WIDE_PAUSE = 130;
 const AROUND = 10;
-/** Nothing shorter is a pause, in milliseconds. */
+/** The shortest pause, in milliseconds. */
 const LEAST_PAUSE = 400;
-/** So much work fills the picture; less of it leaves room. */
+/** The work that fills the picture, in milliseconds. Less work leaves room. */
 const FULL = 600;
 
 /**
- * `spans`: [from, to] of all that is shown, `width`: the room for it. Gives `x(at)` in pixels; `pauses`, the middles of
- * what is drawn short, with its length; and `busy`, the rest.
+ * `spans`: [from, to] of everything that is shown; `width`: the room for it. Returns `x(at)` in pixels, the `pauses`,
+ * each with its middle and its length, and the `busy` times.
  */
 export function scaleOf(spans, width) {
   const sorted = spans.toSorted((one, other) => one[0] - other[0]);
@@ -21,7 +21,7 @@ export function scaleOf(spans, width) {
   const breaks = busy.length - 1;
   const room = Math.max(0, width - breaks * PAUSE - busy.length * 2 * AROUND);
   const pixels = room / Math.max(worked, FULL);
-  // What work leaves is for pauses: what stands beside a bar then has its place.
+  // Pauses get the room that the work leaves, so that the labels beside the bars fit.
   const left = breaks > 0 ? (room - worked * pixels) / breaks : 0;
   const pause = Math.min(PAUSE + left, WIDE_PAUSE);
   let drawn = 0;

@@ -1,19 +1,19 @@
-// The two decisions about an unknown outcome, each in a dialog that says what it leads to and asks once more.
+// The two decisions about an unknown outcome, each in a dialog that explains its effect and asks for confirmation.
 
-import { NoAnswer } from "./api.js";
+import { NoResponse } from "./api.js";
 import { byId, say } from "./dom.js";
 import { nameOf } from "./words.js";
 
-/** The key is not what the operator was looking at. */
+/** The key has changed since the operator looked at it. */
 class Changed extends Error {}
 
 /**
- * `current`: gives the key that is shown; `settle(key, settlement)`: sends a decision about it; `done(key, words,
- * isGood)`: called with what became of it; `failed(error)`: asked first about a failure, true if it has dealt with it.
+ * `current`: returns the key that is shown; `settle(key, settlement)`: sends a decision about it; `done(key, words,
+ * isGood)`: called with the result; `failed(error)`: called first with a failure, returns true if it handled it.
  */
 export function letSettle({ current, settle, done, failed }) {
   prepare("not-executed", () => ({ outcome: "not_executed" }));
-  prepare("executed", answerOf);
+  prepare("executed", executionOf);
 
   function prepare(name, settlementOf) {
     const dialog = byId(`dialog-${name}`);
@@ -30,7 +30,7 @@ export function letSettle({ current, settle, done, failed }) {
       say(dialog.querySelector(".of"), nameOf(key));
       dialog.showModal();
     });
-    // What was sent cannot be called back, so nobody is led to think so.
+    // A decision that was sent cannot be cancelled, so the dialog stays open.
     dialog.querySelector(".cancel").addEventListener("click", () => isSending || dialog.close());
     dialog.addEventListener("cancel", (event) => isSending && event.preventDefault());
     form.addEventListener("submit", async (event) => {
@@ -45,14 +45,14 @@ export function letSettle({ current, settle, done, failed }) {
         dialog.close();
         done(key, RESULTS[name](settlement), true);
       } catch (error) {
-        tell(error);
+        report(error);
       } finally {
         isSending = false;
         confirm.removeAttribute("aria-disabled");
       }
     });
 
-    function tell(error) {
+    function report(error) {
       if (failed(error)) return dialog.close();
       const words = endOf(error);
       if (!words) return say(problem, error.message);
@@ -63,8 +63,8 @@ export function letSettle({ current, settle, done, failed }) {
 }
 
 /**
- * Settles a key if it still stands as it was seen: a decision about one attempt is none about the next, which may have
- * begun and become unknown meanwhile.
+ * Settles a key unless it has changed since it was seen: a decision about one attempt must not apply to the next, which
+ * may have begun and become unknown meanwhile.
  */
 export async function settleAsSeen(api, seen, settlement) {
   const now = (await api.key(seen.key))?.key;
@@ -72,29 +72,29 @@ export async function settleAsSeen(api, seen, settlement) {
   await api.settle(seen.key, settlement);
 }
 
-/** What a failure means that ends the decision; undefined for one that can be mended in the form. */
+/** The words for a failure that ends the decision, or undefined if the operator can correct the form. */
 function endOf(error) {
   if (error instanceof Changed || error.code === "idempotency_not_unknown" || error.status === 404) {
-    return "was not settled: it has changed meanwhile. This is how it stands now.";
+    return "was not settled: it has changed meanwhile. You see its current state.";
   }
-  if (error instanceof NoAnswer || error.status >= 500) {
-    return "may be settled or not: the gateway did not say. Look at how it stands before you decide again.";
+  if (error instanceof NoResponse || error.status >= 500) {
+    return "may be settled or not: there was no response. Check its state before you decide again.";
   }
   return undefined;
 }
 
 const RESULTS = {
   "not-executed": () => "is settled: it was never executed. It is free, and the next request with it is executed.",
-  executed: ({ status }) => `is settled: it was executed. Whoever sends the same gets the answer ${status} as a replay.`,
+  executed: ({ status }) => `is settled: it was executed. A caller that sends the same request gets the response ${status} as a replay.`,
 };
 
-/** What the form says, as the gateway wants it. */
-function answerOf(form) {
+/** The settlement that the form describes. */
+function executionOf(form) {
   const [status, headers, body] = ["status", "headers", "body"].map((name) => form.querySelector(`[data-field=${name}]`).value);
   return { outcome: "executed", status: Number(status), headers: headersOf(headers), body };
 }
 
-/** One header a line; a name that comes twice has a list of values. */
+/** Reads one header a line. A repeated name gets a list of values. */
 function headersOf(text) {
   const headers = {};
   for (const line of text.split("\n").map((one) => one.trim()).filter(Boolean)) {

@@ -5,18 +5,18 @@ const STATES = {
   completed: "completed",
   unknown: "unknown",
   released: "free again",
-  voided: "given up",
+  voided: "voided",
   expired: "expired",
 };
 export const stateWord = (state) => STATES[state] ?? "gone";
 
-const THINGS = { key: "key", number: "business number", event: "event" };
+const THINGS = { key: "key", number: "business key", event: "event" };
 export const thingWord = (of) => THINGS[of] ?? of;
 
 /** The first digits tell hashes apart. */
 export const shortHash = (hash) => `${hash.slice(0, 8)}…`;
 
-/** What it is, at the start of a sentence, and which one. */
+/** The name of a record, as a sentence begins with it, without and with its hash. */
 export const titleOf = (of) => thingWord(of)[0].toUpperCase() + thingWord(of).slice(1);
 export const nameOf = ({ of, key }) => `${titleOf(of)} ${shortHash(key)}`;
 
@@ -32,20 +32,20 @@ export function span(ms) {
 /** How long ago, coarse enough not to flicker. */
 export const ago = (ms) => (ms < 10_000 ? "just now" : `${span(ms)} ago`);
 
-/** A count that has its place whatever it is: "940", "12K". */
+/** A count in at most four characters: "940", "12K". */
 const COMPACT = new Intl.NumberFormat("en", { notation: "compact" });
 export const many = (count) => (count < 10_000 ? String(count) : COMPACT.format(count));
 
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 
-/** The time of day here, with the day where it is another one. */
+/** The local time of day, with the date if it is not today. */
 export function clock(at, now = Date.now()) {
   const day = DAY.format(at);
   return day === DAY.format(now) ? CLOCK.format(at) : `${day}, ${CLOCK.format(at)}`;
 }
 
-/** The same without seconds, for what is far away. */
+/** The same without seconds. */
 export function date(at, now = Date.now()) {
   const minute = CLOCK.format(at).slice(0, 5);
   return DAY.format(at) === DAY.format(now) ? minute : `${DAY.format(at)}, ${minute}`;
@@ -53,19 +53,19 @@ export function date(at, now = Date.now()) {
 
 const WHYS = {
   status: (status) => `ended in ${status}`,
-  timed_out: () => "got no answer in time",
+  timed_out: () => "got no response in time",
   connection_lost: () => "lost its connection to the origin",
-  not_stored: () => "got an answer that could not be stored",
+  not_stored: () => "got a response that could not be stored",
   earlier_attempt: (status) => `ended in ${status ?? "nothing"}, which says nothing of the attempt before it,`,
-  lease_died: () => "gave no sign of life any more",
+  lease_died: () => "let its lease expire",
   not_dispatched: () => "never left for the origin",
 };
 const why = ({ cause, http_status: status }) => (WHYS[cause] ?? WHYS.status)(status ?? "an error");
 
 const CAUSES = {
-  timed_out: "no answer in time",
+  timed_out: "no response in time",
   connection_lost: "connection lost",
-  not_stored: "answer not stored",
+  not_stored: "response not stored",
   lease_died: "lease died",
   not_dispatched: "never sent",
   settled: "settled",
@@ -76,7 +76,7 @@ export function causeWord({ cause, http_status: status }) {
   return CAUSES[cause] ?? (status ? `ended in ${status}` : undefined);
 }
 
-/** Why an outcome is unknown or was let go, for a key that is listed. */
+/** Why a listed key is unknown or released. */
 export function causeWords(key) {
   if (key.cause === "settled") return "an operator saw that nothing was executed";
   return key.cause ? `its last attempt ${why(key).replace(/,$/, "")}` : undefined;
@@ -87,27 +87,27 @@ export function sentence(row) {
   const { kind, operation, attempt: n, http_status: status } = row;
   switch (kind) {
     case "overtook":
-      return `Attempt ${n} took over: attempt ${n - 1} gave no sign of life any more, and may have been executed.`;
+      return `Attempt ${n} took over: attempt ${n - 1} let its lease expire, and may have been executed.`;
     case "completed":
-      return `Attempt ${n} was answered ${status}. This is the answer from now on.`;
+      return `Attempt ${n} got the response ${status}. Retries get it from now on.`;
     case "unknown":
       return `Attempt ${n} ${why(row)} and may have been executed. The outcome is unknown.`;
     case "released":
       return `Attempt ${n} ${why(row)} and was not executed. The key is free again.`;
     case "elsewhere":
-      return `Attempt ${n} was told to repeat its request elsewhere (${status}). No record is left.`;
+      return `The origin redirected attempt ${n} (${status}). No record is left.`;
     case "late_success":
-      return `Attempt ${n}, overtaken before, brought a success after all: ${status}. This is the answer from now on.`;
+      return `Attempt ${n} had lost its lease, but brought a success later: ${status}. Retries get it from now on.`;
     case "late_ignored":
-      return `An answer of attempt ${n} (${status}) came too late to count.`;
+      return `The response of attempt ${n} (${status}) came too late to count.`;
     case "voided":
-      return "Its caller gave the key up. Nothing was executed, and nothing will be.";
+      return "Its caller voided the key. Nothing was executed, and nothing will be.";
     case "settled":
       return settled(row, operation === "look_up" ? "A look-up at the origin found" : "An operator said");
     case "expired":
       return row.state
-        ? "Nobody found out in time what happened. The key is refused from now on."
-        : "Nobody found out in time what happened. It was forgotten.";
+        ? "The outcome was not resolved in time. The key is refused from now on."
+        : "The outcome was not resolved in time. The record was removed.";
     default:
       return `${operation}: ${kind}.`;
   }
@@ -115,24 +115,24 @@ export function sentence(row) {
 
 function settled({ state, http_status: status }, who) {
   return state === "completed"
-    ? `${who} that it was executed, with the answer ${status}. This is the answer from now on.`
+    ? `${who} that it was executed, with the response ${status}. Retries get it from now on.`
     : `${who} that it was never executed. The key is free again.`;
 }
 
-/** What becomes of a key as it stands. */
+/** What the next request with a key will get. */
 export function outlook({ state, of, expires_at: end, lease_until: lease }, now = Date.now()) {
   const until = end ? ` until ${date(Date.parse(end), now)}` : " for good";
   switch (state) {
     case "in_progress":
-      return `An attempt is under way${lease ? `; its lease ends at ${clock(Date.parse(lease), now)} unless it is renewed` : ""}. Whoever sends the same is told to wait.`;
+      return `An attempt is under way${lease ? `; its lease ends at ${clock(Date.parse(lease), now)} unless it is renewed` : ""}. A caller that sends the same request must retry later.`;
     case "unknown":
-      return `It waits for an answer, or for a decision,${until}.`;
+      return `It waits for a response, or for a decision,${until}.`;
     case "released":
       return `The next request with this ${thingWord(of)} is executed.`;
     case "completed":
-      return `Whoever sends the same gets this answer again${until}.`;
+      return `A caller that sends the same request gets this response again${until}.`;
     case "voided":
-      return `Whatever comes with this key is refused${until}.`;
+      return `Every request with this key is refused${until}.`;
     case "expired":
       return `It is refused${until}.`;
     default:
