@@ -51,16 +51,20 @@ stage() {
     printf '== %s: ok, %s s\n' "$name" "$(seconds_since "$begun")"
 }
 
-# std_source: the folder where the source of the standard library is, if set-up could get it (scripts/wasm-std).
+# std_source: the folder for the source of the standard library. has_std_source: whether set-up could get it
+# (scripts/wasm-std).
 std_source() {
     printf '%s/lib/rustlib/src/rust/library' "$(rustc --print sysroot)"
+}
+has_std_source() {
+    [ -e "$(std_source)/Cargo.lock" ]
 }
 no_std_source="no source of the standard library: the builds use the one that came compiled, and come out larger (run 'rustup component add rust-src')"
 
 # cargo_for_size ARGUMENTS...: cargo, with the standard library compiled along for size. rustc's own release has no
 # such library, and only nightly compilers offer the switch, unless they are told to.
 cargo_for_size() {
-    if [ -e "$(std_source)/Cargo.lock" ]; then
+    if has_std_source; then
         RUSTC_BOOTSTRAP=1 cargo "$@" -Zbuild-std=std,panic_abort -Zbuild-std-features=optimize_for_size
     else
         printf 'oncekey: %s\n' "$no_std_source" >&2
