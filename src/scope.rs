@@ -1,11 +1,11 @@
 //! The owner of a key. Two tenants may choose the same key, and must never share a record.
 
 mod aliases;
-mod carried;
-mod changing;
+mod changing_credentials;
 mod credential;
 mod error;
 mod schemes;
+mod source_values;
 mod sources;
 
 pub use aliases::{AliasError, ScopeAliases};

@@ -1,6 +1,6 @@
 //! Routes: a method and a path pattern that say which requests a setting applies to.
 
-mod looser;
+mod ignored_parts;
 
 use crate::request::path;
 use core::fmt;
@@ -86,7 +86,7 @@ impl Route {
         let readings = path::lenient_readings(path);
         let found = readings.filter_map(|reading| {
             let steps: Vec<&str> = reading.split('/').filter(|step| !step.is_empty()).collect();
-            looser::readings(&steps).iter().find_map(|steps| self.match_steps(steps))
+            ignored_parts::readings(&steps).iter().find_map(|steps| self.match_steps(steps))
         });
         // The shortest reading has none of the parts that an origin may ignore.
         let loosest = found.min_by(|one, other| (one.len(), one).cmp(&(other.len(), other)));
@@ -106,7 +106,8 @@ impl Route {
             if segment == "*" {
                 matched.extend(["/", step]);
             } else if segment.eq_ignore_ascii_case(step)
-                || (is_last && looser::without_format(&segment.to_ascii_lowercase()) == *step)
+                || (is_last
+                    && ignored_parts::without_format(&segment.to_ascii_lowercase()) == *step)
             {
                 matched.extend(["/", segment]);
             } else {

@@ -8,7 +8,7 @@
 //! quote, more than one word, or base64 that an encoder would not write.
 
 use super::aliases::ScopeAliases;
-use super::changing::{changes, is_signing};
+use super::changing_credentials::{changes, is_signing};
 use super::error::ScopeError;
 use super::schemes::{KNOWN_SCHEMES, known_scheme, split_scheme, usual_scheme};
 use super::sources::ScopeSource;
