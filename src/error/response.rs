@@ -1,0 +1,193 @@
+//! Errors as responses: status, headers and body, in two dialects.
+
+use super::Rejection;
+
+/// The form of statuses and error bodies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// `{"type","code","message","request_id","error"}`, with the statuses of Stripe-like APIs.
+    Kukopay,
+    /// `application/problem+json` (RFC 9457), with the statuses of the IETF draft for the header
+    /// `Idempotency-Key`.
+    Ietf,
+}
+
+/// A rejection as a response: its status, headers and body.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ErrorResponse {
+    /// The HTTP status.
+    pub status: u16,
+    /// The error code, which programs compare.
+    pub code: &'static str,
+    /// The body's media type.
+    pub content_type: &'static str,
+    /// The body, in JSON.
+    pub body: String,
+    /// The value of `Retry-After` in seconds, where the same request may succeed later.
+    pub retry_after: Option<u32>,
+    /// The value of `Allow`, where the path accepts other methods.
+    pub allow: Option<&'static str>,
+}
+
+const PROBLEM_JSON: &str = "application/problem+json";
+
+impl Rejection {
+    /// Returns the rejection as a response in a dialect. `accept` is the request's `Accept` header: if
+    /// it names `application/problem+json`, the body is of that type in either dialect. The status
+    /// is always the dialect's.
+    pub fn to_response(
+        &self,
+        dialect: Dialect,
+        accept: Option<&str>,
+        request_id: &str,
+    ) -> ErrorResponse {
+        let ietf = dialect == Dialect::Ietf;
+        let (status, code, retry_after) = self.kind(ietf);
+        let asked = accept.is_some_and(|types| types.to_ascii_lowercase().contains(PROBLEM_JSON));
+        let message = self.message();
+        let (content_type, own) = if ietf || asked {
+            let names = [("type", format!("urn:oncekey:problem:{code}")), ("title", title(code))];
+            (PROBLEM_JSON, [&names[..], &[("detail", message.clone())]].concat())
+        } else {
+            ("application/json", vec![("type", code.to_owned()), ("message", message.clone())])
+        };
+        let mut fields: Vec<_> =
+            own.iter().map(|(name, text)| (*name, json_string(text))).collect();
+        fields.push(("code", json_string(code)));
+        if content_type == PROBLEM_JSON {
+            fields.push(("status", status.to_string()));
+        }
+        let (why, business_key) = match self {
+            Self::OfBusinessKey { why, business_key } => (&**why, Some(business_key)),
+            why => (why, None),
+        };
+        if let Self::NotReplayable { http_status, resource } = why {
+            fields.extend(http_status.map(|status| ("http_status", status.to_string())));
+            fields.extend(resource.iter().map(|id| ("resource_id", json_string(id))));
+        }
+        let mut last = Vec::from_iter(business_key.map(|key| ("param", json_string(&key.param()))));
+        last.push(("request_id", json_string(request_id)));
+        fields.extend(last.iter().cloned());
+        // SDKs for Stripe-like APIs treat a body without this member as a success.
+        let mut error = vec![("type", json_string(code)), ("code", json_string(code))];
+        error.push(("message", json_string(&message)));
+        error.append(&mut last);
+        fields.push(("error", json_object(&error)));
+        ErrorResponse {
+            status,
+            code,
+            content_type,
+            body: json_object(&fields),
+            retry_after,
+            allow: match self {
+                Self::MethodNotAllowed(allow) => Some(allow),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// Returns the summary of an error that RFC 9457 §3.1.3 requires: the same text for each use of a code.
+fn title(code: &str) -> String {
+    let words = code.replace('_', " ");
+    let (first, rest) = words.split_at(1);
+    first.to_ascii_uppercase() + rest
+}
+
+/// Writes a JSON object. The values are JSON already.
+fn json_object(members: &[(&str, String)]) -> String {
+    let members: Vec<_> =
+        members.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+    format!("{{{}}}", members.join(","))
+}
+
+/// Writes a JSON string (RFC 8259 §7).
+fn json_string(text: &str) -> String {
+    let mut json = String::with_capacity(text.len() + 2);
+    json.push('"');
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => json.extend(['\\', character]),
+            '\0'..='\u{1f}' => json.push_str(&format!("\\u{:04x}", u32::from(character))),
+            _ => json.push(character),
+        }
+    }
+    json.push('"');
+    json
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_dialect_names_type_and_code_alike() {
+        let response = Rejection::Mismatch.to_response(Dialect::Kukopay, None, "req_1");
+        assert_eq!((response.status, response.content_type), (400, "application/json"));
+        assert!(
+            response.body.starts_with(r#"{"type":"idempotency_error","message":"This"#),
+            "{}",
+            response.body
+        );
+        assert!(
+            response.body.contains(r#""code":"idempotency_error","request_id":"req_1","error":"#)
+        );
+    }
+
+    #[test]
+    fn an_error_is_also_where_sdks_look_for_it() {
+        for dialect in [Dialect::Kukopay, Dialect::Ietf] {
+            let response = Rejection::InProgress.to_response(dialect, None, "req_1");
+            let error = r#","error":{"type":"idempotency_in_progress","code":"idempotency_in_progress","message":"A request with this idempotency key is in progress. Retry later with the same key.","request_id":"req_1"}}"#;
+            assert!(response.body.ends_with(error), "{}", response.body);
+        }
+    }
+
+    #[test]
+    fn the_draft_dialect_is_rfc_9457_and_keeps_the_plain_code() {
+        let response = Rejection::Mismatch.to_response(Dialect::Ietf, None, "req_1");
+        assert_eq!((response.status, response.content_type), (422, "application/problem+json"));
+        for field in [
+            r#""type":"urn:oncekey:problem:idempotency_error""#,
+            r#""title":"Idempotency error""#,
+            r#""status":422"#,
+            r#""code":"idempotency_error""#,
+        ] {
+            assert!(response.body.contains(field), "{field} in {}", response.body);
+        }
+        let asked = Rejection::Mismatch.to_response(
+            Dialect::Kukopay,
+            Some("text/html, Application/Problem+JSON"),
+            "",
+        );
+        assert_eq!((asked.status, asked.content_type), (400, "application/problem+json"));
+        assert!(asked.body.contains(r#""status":400"#));
+    }
+
+    #[test]
+    fn a_request_id_of_the_origin_cannot_break_the_body() {
+        let response = Rejection::Internal.to_response(Dialect::Kukopay, None, "a\"b\\c\nd");
+        assert!(response.body.ends_with(r#""request_id":"a\"b\\c\u000ad"}}"#), "{}", response.body);
+    }
+
+    #[test]
+    fn a_method_that_is_not_taken_names_those_that_are() {
+        let response =
+            Rejection::MethodNotAllowed("GET, HEAD").to_response(Dialect::Kukopay, None, "");
+        assert_eq!((response.status, response.allow), (405, Some("GET, HEAD")));
+        assert_eq!(Rejection::NotFound.to_response(Dialect::Kukopay, None, "").allow, None);
+    }
+
+    #[test]
+    fn not_replayable_tells_the_first_status() {
+        let response = Rejection::NotReplayable { http_status: Some(201), resource: None }
+            .to_response(Dialect::Kukopay, None, "");
+        assert!(response.body.contains(r#""http_status":201"#));
+        let unlisted = Rejection::NotReplayable { http_status: None, resource: None }.to_response(
+            Dialect::Kukopay,
+            None,
+            "",
+        );
+        assert!(!unlisted.body.contains("http_status"));
+    }
+}
