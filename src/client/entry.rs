@@ -33,7 +33,20 @@ pub struct Entry {
     pub created_at: UnixMillis,
     /// When the entry was last changed. A change after the clock went back keeps the later time.
     pub updated_at: UnixMillis,
-    /// Until when the server certainly knows the key, if it ever received it.
+    /// Until when the server certainly knows the key, if it ever received it. Then the entry is too old.
+    ///
+    /// A server that has forgotten a key executes it as if it were new. It forgets a key at the earliest
+    /// one retention after its response, and the response cannot be older than the first byte of the
+    /// request. So this is the time of the first byte plus the retention, less an hour for clocks. A
+    /// server that returns `in_progress`, `unknown` or `released` has no response yet, which moves the
+    /// time on. `Idempotency-Expires` can only shorten it ([`Entry::note_expiry`]).
+    ///
+    /// If the clock went back by more than that hour, the age of an entry is unknown, so the entry counts
+    /// as too old. A clock that went back and was set right again before anybody looked is not noticed.
+    ///
+    /// If the server responded "not executed" to every attempt (401, 429), the intent keeps its key until
+    /// the entry is too old, because a browser may send one request twice and the second copy may still
+    /// arrive. Then it gets a fresh key.
     pub safe_until: UnixMillis,
 }
 
@@ -78,7 +91,12 @@ pub enum Stored {
     Nothing,
     /// An entry.
     Entry(Entry),
-    /// Something that cannot be read.
+    /// An entry that is damaged, or that a newer version of this project wrote (a deployment was rolled
+    /// back). It may belong to a payment, and a new key in its place could pay twice, so nothing is sent.
+    ///
+    /// The buyer is locked out of this intent in this browser until the newer version is deployed again,
+    /// or until the page has looked the result up in the merchant's API and calls `forget`. A second
+    /// payment would be harder to undo than a page that says "we are checking".
     Unreadable(EntryError),
 }
 

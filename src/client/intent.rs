@@ -9,10 +9,10 @@
 //!
 //! 1. At most one key of an intent has an unknown outcome.
 //! 2. A key is stored before the first byte that carries it is sent.
-//! 3. Once an attempt *may* have been executed (`maybe_executed`), only the response of the key, or
-//!    proof that nothing was and nothing will be executed, makes room for another key.
+//! 3. Once an attempt *may* have been executed (`maybe_executed`), the intent gets another key only
+//!    after the response of the key, or after proof that nothing was and nothing will be executed.
 //! 4. A success ends the intent. A later response, of any attempt, does not change it.
-//! 5. A key is not sent once the server may have forgotten what it did with it.
+//! 5. A key is not sent once the server may have forgotten it.
 //! 6. An entry that cannot be read counts as an unknown outcome.
 //! 7. What a server returns about a key under another credential says nothing about the key that was
 //!    sent.
@@ -49,58 +49,37 @@
 //!
 //! Nothing changes Succeeded. Only a success changes Refused and Voided.
 //!
-//! # What is too old
-//!
-//! A server that has forgotten a key executes it as if it were new. It forgets a key at the
-//! earliest one retention after its response, and the response cannot be older than the first byte
-//! of the request. So [`Entry::safe_until`] is the time of the first byte plus the retention, less
-//! an hour for clocks. A server that returns `in_progress`, `unknown` or `released` has no response
-//! yet, which moves the time on. `Idempotency-Expires` can only shorten it
-//! ([`Entry::note_expiry`]). If the clock went back by more than that hour, the age of an entry is
-//! unknown, so the entry counts as too old. (A clock that went back and has caught up by the next
-//! look cannot be noticed.)
-//!
-//! If the server responded "not executed" to every attempt (401, 429), the intent gets a fresh key
-//! once it is too old. Until then its key stays, or is voided, because a browser may send one
-//! request twice and the second copy may still arrive. Three limits remain:
-//!
-//! - The copy was executed, and the state of the key was not asked for while the server knew it.
-//!   Locking out every buyer who returns to a checkout the day after a 401 would do more harm.
-//! - The server refused a fresh key with `expired`. The clock here is wrong, so the intent gets a key
-//!   without a time. While gateways run with two settings, another gateway may execute the copy.
-//! - The server could not store a refusal (`Idempotency-Stored: false`), which makes room for a new
-//!   key. The origin may have forgotten the refusal and execute the copy.
+//! [`Entry::safe_until`] says when an entry is too old, and [`Stored::Unreadable`] what happens to one
+//! that cannot be read.
 //!
 //! # Double-charge limits
 //!
 //! In these cases a second key of an intent may be charged besides the first:
 //!
-//! - The three cases of the section before: the browser sent a request twice.
-//! - The first attempt to a server about which nothing is known. Until the key calls are configured,
-//!   or a response had `Idempotency-State`, a plain 2xx counts as a success of the server and a plain
-//!   4xx as its refusal. A service worker or a firewall may have returned it while the request goes
-//!   on. Configure the key calls, and such a response settles nothing.
-//! - The statuses that a page lists as responses for the key itself ([`Context::final_statuses`]), if
-//!   the server also returns them for a single attempt.
-//! - A credential that the client cannot see: a cookie that belongs to another user by the time of a
-//!   key call has the same mark.
-//! - A submit under another credential than the attempts before it. For the server its key is another
-//!   key, and it executes it. The client notes that ([`SentBy::Several`]) and lets no key call settle
+//! - The browser sent a request twice. One copy got "not executed" (401, 429), the other copy was
+//!   executed, and the page did not ask for the state of the key while the server knew it. After that
+//!   time the intent gets a fresh key: locking out every buyer who returns to a checkout the day after
+//!   a 401 would do more harm.
+//! - The browser sent a request twice, and the server refused one copy with `expired`. The clock of the
+//!   page is wrong, so the intent gets a key without a time. While gateways run with two settings,
+//!   another gateway may execute the other copy.
+//! - The server could not store a refusal (`Idempotency-Stored: false`), which makes room for a new key.
+//!   If the browser sent the request twice, the origin may have forgotten the refusal and execute the
+//!   other copy.
+//! - The first attempt went to a server about which nothing is known. Until the key calls are
+//!   configured, or a response had `Idempotency-State`, a plain 2xx counts as a success of the server
+//!   and a plain 4xx as its refusal. A service worker or a firewall may have returned it while the
+//!   request continues. If the key calls are configured, such a response settles nothing.
+//! - The server returns a status for a single attempt that the page lists as a response for the key
+//!   itself ([`Context::final_statuses`](crate::client::retry::Context::final_statuses)).
+//! - The credential changed where the client cannot see it: a cookie that belongs to another user by the
+//!   time of a key call looks the same.
+//! - A submit has another credential than the attempts before it. For the server its key is another key,
+//!   and it executes the request. The client notes that ([`SentBy::Several`]) and lets no key call settle
 //!   the intent, but it does not refuse the submit, because credentials are renewed.
-//! - Storage that was cleared, and [`forget`](Stored): then the client knows nothing.
+//! - The storage was cleared, or the page called `forget`. Then the client knows nothing.
 //!
-//! After an attempt whose outcome is unknown, a response without proof never makes room for another
-//! key.
-//!
-//! [`Context::final_statuses`]: crate::client::retry::Context::final_statuses
-//!
-//! # What cannot be read
-//!
-//! An entry that is damaged, or that a newer version of this project wrote (a deploy was rolled
-//! back), may belong to a payment. A new key in its place could pay twice, so nothing is sent. This
-//! locks the buyer out of one intent in one browser, until the newer version is deployed again, or
-//! until the page has looked the result up in the merchant's API and calls `forget`. A second
-//! payment would be harder to undo than a page that says "we are checking".
+//! After an attempt whose outcome is unknown, a response without proof never makes room for another key.
 
 pub use super::call::{
     Call, CallInput, CallSettings, CallStep, Command, End, EndReason, Goal, Hints, SentRequest,
