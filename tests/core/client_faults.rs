@@ -7,8 +7,8 @@ use oncekey::client::intent::{
     note_outcome, note_sending, start,
 };
 use oncekey::client::retry::{
-    AttemptResult, Body, Context, Outcome, Progress, ResponseSummary, RetryDecision, RetryPolicy,
-    UnknownReason, attempt_timeout, classify, next, retry_after,
+    AttemptResult, BodyState, Context, Outcome, Progress, ResponseSummary, RetryDecision,
+    RetryPolicy, UnknownReason, attempt_timeout, classify, next, retry_after,
 };
 use oncekey::fingerprint::RequestParts;
 use oncekey::{IdempotencyKey, Millis};
@@ -256,7 +256,7 @@ fn fault_69_a_captive_portal_is_not_success() {
         classify(&AttemptResult::Response(&json(200)), &context),
         Outcome::Unsettled(UnknownReason::NoProof)
     );
-    let cut = ResponseSummary { body: Body::Cut, ..json(200) };
+    let cut = ResponseSummary { body: BodyState::Cut, ..json(200) };
     assert_eq!(
         page.attempt_ended(&AttemptResult::Response(&cut)),
         Outcome::Ambiguous(UnknownReason::Cut)

@@ -9,7 +9,7 @@ use crate::support::client::names::outcome_name;
 use crate::support::lifecycle::situations::product;
 use crate::support::lifecycle::table::Table;
 use oncekey::client::retry::{
-    AttemptResult, Body, Context, Outcome, ResponseSummary, UnknownReason, classify,
+    AttemptResult, BodyState, Context, Outcome, ResponseSummary, UnknownReason, classify,
     is_final_status, is_json, is_success,
 };
 
@@ -114,9 +114,9 @@ fn classify_words(word: &dyn Fn(&'static str) -> &'static str, as_type: bool) ->
     let response = ResponseSummary {
         status,
         body: match other {
-            "cut" => Body::Cut,
-            "empty" => Body::Empty,
-            _ => Body::Whole,
+            "cut" => BodyState::Cut,
+            "empty" => BodyState::Empty,
+            _ => BodyState::Whole,
         },
         content_type: Some(if other == "html" { "text/html" } else { "application/json" }),
         content_length: None,
@@ -204,7 +204,7 @@ fn an_empty_body_is_whole_only_where_it_says_so() {
     let empty = |status, content_type, content_length| {
         outcome(ResponseSummary {
             status,
-            body: Body::Empty,
+            body: BodyState::Empty,
             content_type,
             content_length,
             ..json(status)

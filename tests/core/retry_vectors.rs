@@ -7,8 +7,8 @@ use oncekey::client::intent::{
     Cookies, Credential, Entry, EntryError, Payload, SentBy, Stored, TabLease, TabToken,
 };
 use oncekey::client::retry::{
-    AttemptResult, Body, Context, Outcome, Progress, ResponseSummary, RetryPolicy, UnknownReason,
-    classify, next, retry_after,
+    AttemptResult, BodyState, Context, Outcome, Progress, ResponseSummary, RetryPolicy,
+    UnknownReason, classify, next, retry_after,
 };
 use oncekey::fingerprint::RequestParts;
 use oncekey::{Millis, UnixMillis};
@@ -48,9 +48,9 @@ fn outcomes() {
         let response = ResponseSummary {
             status: of_response["status"].as_u64().unwrap_or(0) as u16,
             body: match text("body") {
-                Some("empty") => Body::Empty,
-                Some("cut") => Body::Cut,
-                _ => Body::Whole,
+                Some("empty") => BodyState::Empty,
+                Some("cut") => BodyState::Cut,
+                _ => BodyState::Whole,
             },
             content_type: text("content_type"),
             content_length: text("content_length"),

@@ -3,6 +3,55 @@
 use crate::canonical::MediaType;
 use crate::policy::ResponseClass;
 
+/// Returns what the result of an attempt means. The first row that matches counts:
+///
+/// | response | nothing unknown before | an earlier attempt may have been executed |
+/// |---|---|---|
+/// | none, cut, or a body that cannot be read | Ambiguous; Unsettled when the caller ended it | same |
+/// | `idempotency_in_progress` | InProgress | same |
+/// | `idempotency_outcome_unknown`, `idempotency_not_replayable` | Unsettled | same |
+/// | `idempotency_error` | KeyReused | Unsettled |
+/// | `idempotency_key_voided` | KeyVoided | Unsettled |
+/// | `idempotency_key_expired` | KeyExpired; Unsettled if the key is the caller's or tells no time | Unsettled |
+/// | 5xx | Ambiguous; NotExecuted when the state is `released`; Unsettled when it is a kept response or an `invalid_request_error` | same |
+/// | proof (`Idempotency-State: completed`, `Idempotent-Replayed: true`) | by status: below 400 Succeeded, else Refused | same |
+/// | a media type that the API does not return | Ambiguous | same |
+/// | 2xx after a redirect | Unsettled | same |
+/// | 4xx after a redirect | Ambiguous | same |
+/// | 2xx | Succeeded; where the server sends proof, Unsettled, unless `Idempotency-Stored: false` | same |
+/// | 4xx with the state `unknown` or `in_progress`, not `Idempotency-Stored: false` | Ambiguous; Unsettled for 401, 403, 407, 417, 421, 423 | same |
+/// | 425, 429 | NotExecuted, again | same |
+/// | `api_error`, `api_connection_error`; 408; 409 that is no `invalid_request_error` | Ambiguous | same |
+/// | 401, 403, 407, 417, 421, 423 | NotExecuted | Unsettled |
+/// | any other 4xx | Refused; where the server sends proof, NotExecuted, unless `Idempotency-Stored: false` | Unsettled; Refused for one of [`Context::final_statuses`] where the server sends no proof |
+/// | any other status | Ambiguous | same |
+///
+/// If the server sends proof, a 2xx without proof comes from another sender: a service worker that
+/// queued the request, a portal, a cache. It settles nothing. A 4xx without proof did not reach the
+/// record of the key, so the same key may still be used.
+/// After an attempt whose outcome is unknown, a 4xx without proof never settles anything: it may be
+/// about this attempt only (a body that broke off, a limit, a firewall), while the earlier attempt
+/// was executed. `Idempotency-State: absent` is no proof either. After a redirect, the response may
+/// be from another page (a log-in page with status 200), so it settles nothing: the request may
+/// have been executed, or may never have arrived. Stripe-like servers replay a kept 5xx. A retry gets
+/// the same 5xx, which does not say whether the request was executed.
+pub fn classify(result: &AttemptResult<'_>, context: &Context<'_>) -> Outcome {
+    match result {
+        AttemptResult::NetworkError => Outcome::Ambiguous(UnknownReason::Network),
+        AttemptResult::TimedOut => Outcome::Ambiguous(UnknownReason::TimedOut),
+        AttemptResult::Aborted => Outcome::Unsettled(UnknownReason::Aborted),
+        AttemptResult::Response(response) if response.is_cut() => {
+            Outcome::Ambiguous(UnknownReason::Cut)
+        }
+        AttemptResult::Response(response) => response
+            .rejection(context)
+            .or_else(|| response.server_error())
+            .or_else(|| response.kept())
+            .or_else(|| response.foreign(context.expects))
+            .unwrap_or_else(|| response.by_status(context)),
+    }
+}
+
 /// The result of an attempt.
 #[derive(Clone, Copy, Debug)]
 pub enum AttemptResult<'a> {
@@ -24,7 +73,7 @@ pub struct ResponseSummary<'a> {
     /// The status.
     pub status: u16,
     /// Whether the body could be read.
-    pub body: Body,
+    pub body: BodyState,
     /// `Content-Type`.
     pub content_type: Option<&'a str>,
     /// `Content-Length`.
@@ -45,7 +94,7 @@ pub struct ResponseSummary<'a> {
 
 /// The state of a response's body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Body {
+pub enum BodyState {
     /// It was read to its end, and is what its media type says (JSON that parses, for example).
     #[default]
     Whole,
@@ -164,63 +213,14 @@ impl UnknownReason {
     }
 }
 
-/// Returns what the result of an attempt means. The first row that matches counts:
-///
-/// | response | nothing unknown before | an earlier attempt may have been executed |
-/// |---|---|---|
-/// | none, cut, or a body that cannot be read | Ambiguous; Unsettled when the caller ended it | same |
-/// | `idempotency_in_progress` | InProgress | same |
-/// | `idempotency_outcome_unknown`, `idempotency_not_replayable` | Unsettled | same |
-/// | `idempotency_error` | KeyReused | Unsettled |
-/// | `idempotency_key_voided` | KeyVoided | Unsettled |
-/// | `idempotency_key_expired` | KeyExpired; Unsettled if the key is the caller's or tells no time | Unsettled |
-/// | 5xx | Ambiguous; NotExecuted when the state is `released`; Unsettled when it is a kept response or an `invalid_request_error` | same |
-/// | proof (`Idempotency-State: completed`, `Idempotent-Replayed: true`) | by status: below 400 Succeeded, else Refused | same |
-/// | a media type that the API does not return | Ambiguous | same |
-/// | 2xx after a redirect | Unsettled | same |
-/// | 4xx after a redirect | Ambiguous | same |
-/// | 2xx | Succeeded; where the server sends proof, Unsettled, unless `Idempotency-Stored: false` | same |
-/// | 4xx with the state `unknown` or `in_progress`, not `Idempotency-Stored: false` | Ambiguous; Unsettled for 401, 403, 407, 417, 421, 423 | same |
-/// | 425, 429 | NotExecuted, again | same |
-/// | `api_error`, `api_connection_error`; 408; 409 that is no `invalid_request_error` | Ambiguous | same |
-/// | 401, 403, 407, 417, 421, 423 | NotExecuted | Unsettled |
-/// | any other 4xx | Refused; where the server sends proof, NotExecuted, unless `Idempotency-Stored: false` | Unsettled; Refused for one of [`Context::final_statuses`] where the server sends no proof |
-/// | any other status | Ambiguous | same |
-///
-/// If the server sends proof, a 2xx without proof comes from another sender: a service worker that
-/// queued the request, a portal, a cache. It settles nothing. A 4xx without proof did not reach the
-/// record of the key, so the same key may still be used.
-/// After an attempt whose outcome is unknown, a 4xx without proof never settles anything: it may be
-/// about this attempt only (a body that broke off, a limit, a firewall), while the earlier attempt
-/// was executed. `Idempotency-State: absent` is no proof either. After a redirect, the response may
-/// be from another page (a log-in page with status 200), so it settles nothing: the request may
-/// have been executed, or may never have arrived. Stripe-like servers replay a kept 5xx. It stays,
-/// and says nothing about the execution.
-pub fn classify(result: &AttemptResult<'_>, context: &Context<'_>) -> Outcome {
-    match result {
-        AttemptResult::NetworkError => Outcome::Ambiguous(UnknownReason::Network),
-        AttemptResult::TimedOut => Outcome::Ambiguous(UnknownReason::TimedOut),
-        AttemptResult::Aborted => Outcome::Unsettled(UnknownReason::Aborted),
-        AttemptResult::Response(response) if response.is_cut() => {
-            Outcome::Ambiguous(UnknownReason::Cut)
-        }
-        AttemptResult::Response(response) => response
-            .rejection(context)
-            .or_else(|| response.server_error())
-            .or_else(|| response.kept())
-            .or_else(|| response.foreign(context.expects))
-            .unwrap_or_else(|| response.by_status(context)),
-    }
-}
-
 impl ResponseSummary<'_> {
     /// Returns whether the body was lost or broke off. A response without a body has no media type. If
     /// it has a type, but no length and no byte, its body was lost on the way.
     fn is_cut(&self) -> bool {
         match self.body {
-            Body::Whole => false,
-            Body::Cut => true,
-            Body::Empty => {
+            BodyState::Whole => false,
+            BodyState::Cut => true,
+            BodyState::Empty => {
                 self.content_type.is_some()
                     && self.content_length != Some("0")
                     && !matches!(self.status, 204 | 205)
@@ -282,7 +282,7 @@ impl ResponseSummary<'_> {
 
     /// Returns what a response of another sender means.
     fn foreign(&self, expects: &str) -> Option<Outcome> {
-        let has_no_body = self.content_type.is_none() && self.body == Body::Empty;
+        let has_no_body = self.content_type.is_none() && self.body == BodyState::Empty;
         let is_expected = has_no_body
             || matches!(self.status, 204 | 205)
             || is_expected(self.content_type, expects);

@@ -27,7 +27,7 @@ mod retry_after;
 
 pub use crate::codec::http_date::parse_http_date;
 pub use classify::{
-    AttemptResult, Body, Context, Outcome, ResponseSummary, UnknownReason, classify,
+    AttemptResult, BodyState, Context, Outcome, ResponseSummary, UnknownReason, classify,
     is_final_status, is_json, is_success,
 };
 pub use delay::{Progress, RetryDecision, Stop, attempt_timeout, next};

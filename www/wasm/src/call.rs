@@ -2,13 +2,13 @@
 
 use crate::convert::{Members, command, credential, range_error};
 use crate::host;
-use crate::storage::Store;
+use crate::storage::EntryStore;
 use oncekey::client::intent::{
     Call, CallInput, CallSettings, CallStep, Command, Cookies, Credential, End, EndReason,
     EntryError, Goal, Hints, IntentState, KeyCallCredential, Report, SentRequest, Stored,
     WaitReason,
 };
-use oncekey::client::retry::{AttemptResult, Body, Outcome, ResponseSummary, Stop};
+use oncekey::client::retry::{AttemptResult, BodyState, Outcome, ResponseSummary, Stop};
 use oncekey::key::IdempotencyKey;
 use std::rc::Rc;
 use wasm_bindgen::prelude::*;
@@ -38,7 +38,7 @@ extern "C" {
 
 /// The parts that the calls of one client share.
 pub(crate) struct Shared {
-    pub(crate) store: Store,
+    pub(crate) store: EntryStore,
     pub(crate) settings: CallSettings,
 }
 
@@ -69,9 +69,9 @@ impl CallHandle {
         let summary = ResponseSummary {
             status: response.status(),
             body: match response.body().as_str() {
-                "whole" => Body::Whole,
-                "empty" => Body::Empty,
-                _ => Body::Cut,
+                "whole" => BodyState::Whole,
+                "empty" => BodyState::Empty,
+                _ => BodyState::Cut,
             },
             content_type: content_type.as_deref(),
             content_length: content_length.as_deref(),

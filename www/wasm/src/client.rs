@@ -2,7 +2,7 @@
 
 use crate::call::{CallHandle, Shared, status_of};
 use crate::convert::{Members, credential, millis, pointers, range_error};
-use crate::storage::Store;
+use crate::storage::EntryStore;
 use crate::{host, tab_lease};
 use oncekey::client::intent::{AfterAbort, CallSettings, Cookies, Goal, Payload, Stored, TabToken};
 use oncekey::client::retry::{Jitter, RetryPolicy, RetrySettings, is_final_status};
@@ -110,7 +110,7 @@ impl Client {
         };
         Ok(Self {
             shared: Rc::new(Shared {
-                store: Store::open(&settings.storage(), &settings.namespace()),
+                store: EntryStore::open(&settings.storage(), &settings.namespace()),
                 settings: settings_of_calls,
             }),
             tab: OnceCell::new(),

@@ -3,10 +3,10 @@
 //! Storage fails in many ways: a sandboxed frame may not use it, full storage accepts nothing, and
 //! the storage of a private window forgets. The page keeps in memory each text that storage does not
 //! accept. The text in memory is newer, so it takes precedence over the stored text of the same name.
-//! [`Store::take_loss`] reports once that the page may lose texts. If storage works, but cannot read
+//! [`EntryStore::take_loss`] reports once that the page may lose texts. If storage works, but cannot read
 //! one name, that name counts as an entry that cannot be read.
 //!
-//! The entry of an intent is removed when it [is over](Stored::is_over): see [`Store::over`].
+//! The entry of an intent is removed when it [is over](Stored::is_over): see [`EntryStore::over`].
 
 use crate::host;
 use oncekey::client::intent::Stored;
@@ -16,7 +16,7 @@ use wasm_bindgen::prelude::*;
 use web_sys::Storage;
 
 /// The texts of a page, under names that begin with a prefix.
-pub(crate) struct Store {
+pub(crate) struct EntryStore {
     prefix: String,
     storage: Option<Storage>,
     /// The texts that storage did not accept; null for a text that it did not remove. This is a
@@ -26,10 +26,10 @@ pub(crate) struct Store {
     taken: js_sys::Map,
     loss: Cell<Option<Loss>>,
     reported: Cell<bool>,
-    /// Where [`Store::over`] continues. It starts at a random place, because many pages make only one
+    /// Where [`EntryStore::over`] continues. It starts at a random place, because many pages make only one
     /// call.
     looked_up_to: Cell<Option<u32>>,
-    /// Texts of entries whose outcome is known, by their full names: see [`Store::open_ones`].
+    /// Texts of entries whose outcome is known, by their full names: see [`EntryStore::open_ones`].
     settled: js_sys::Map,
 }
 
@@ -54,7 +54,7 @@ pub(crate) enum Loss {
     Unavailable,
 }
 
-impl Store {
+impl EntryStore {
     /// Opens a store. `given` is undefined for `localStorage`, or null for memory only.
     ///
     /// Colons in the namespace are doubled, so that the namespace `a` with the intent `b:i:c` has

@@ -2,14 +2,14 @@
 
 use crate::convert::command;
 use crate::host;
-use crate::storage::Store;
+use crate::storage::EntryStore;
 use oncekey::client::intent::{Acquisition, TabLease, TabToken};
 use oncekey::time::Millis;
 use wasm_bindgen::JsValue;
 
 pub(crate) const RENEWAL: Millis = TabLease::RENEW_AFTER;
 
-pub(crate) fn acquire(store: &Store, intent: &str, tab: TabToken) -> JsValue {
+pub(crate) fn acquire(store: &EntryStore, intent: &str, tab: TabToken) -> JsValue {
     match TabLease::acquire(found(store, intent).as_ref(), tab, host::now()) {
         Acquisition::Held => command("send").done(),
         Acquisition::Wait(after) => {
@@ -23,11 +23,11 @@ pub(crate) fn acquire(store: &Store, intent: &str, tab: TabToken) -> JsValue {
     }
 }
 
-pub(crate) fn is_held(store: &Store, intent: &str, tab: TabToken) -> bool {
+pub(crate) fn is_held(store: &EntryStore, intent: &str, tab: TabToken) -> bool {
     TabLease::is_held(found(store, intent).as_ref(), tab, host::now())
 }
 
-pub(crate) fn renew(store: &Store, intent: &str, tab: TabToken) -> bool {
+pub(crate) fn renew(store: &EntryStore, intent: &str, tab: TabToken) -> bool {
     let renewed = TabLease::renew(found(store, intent).as_ref(), tab, host::now());
     if let Some(lease) = &renewed {
         store.write(&name(intent), &lease.encode());
@@ -35,13 +35,13 @@ pub(crate) fn renew(store: &Store, intent: &str, tab: TabToken) -> bool {
     renewed.is_some()
 }
 
-pub(crate) fn release(store: &Store, intent: &str, tab: TabToken) {
+pub(crate) fn release(store: &EntryStore, intent: &str, tab: TabToken) {
     if TabLease::is_of(found(store, intent).as_ref(), tab) {
         store.remove(&name(intent));
     }
 }
 
-fn found(store: &Store, intent: &str) -> Option<TabLease> {
+fn found(store: &EntryStore, intent: &str) -> Option<TabLease> {
     TabLease::decode(&store.read(&name(intent))?)
 }
 

@@ -7,7 +7,7 @@ use super::reference::History;
 use super::requests::{parts, payload};
 use super::server::{Fate, SeenResponse, Server};
 use oncekey::client::intent::{Call, IntentState, Payload, Stored, Submit};
-use oncekey::client::retry::{AttemptResult, Body, Outcome, ResponseSummary, RetryPolicy};
+use oncekey::client::retry::{AttemptResult, BodyState, Outcome, ResponseSummary, RetryPolicy};
 use oncekey::{FingerprintSecrets, Fingerprints, IdempotencyKey, Millis, Policy, UnixMillis};
 use std::collections::BTreeMap;
 
@@ -238,7 +238,7 @@ impl World {
         }
         let response = ResponseSummary {
             status: seen.status,
-            body: if cut { Body::Cut } else { Body::Whole },
+            body: if cut { BodyState::Cut } else { BodyState::Whole },
             content_type: Some(if seen.html { "text/html" } else { "application/json" }),
             error_code: seen.code.filter(|_| !cut),
             state: seen.state.filter(|_| self.sends_proof),

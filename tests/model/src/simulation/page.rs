@@ -11,7 +11,7 @@ use oncekey::client::intent::{
     Stored, TabToken, WaitReason,
 };
 use oncekey::client::retry::{
-    AttemptResult, Body, Outcome, ResponseSummary, RetryPolicy, UnknownReason,
+    AttemptResult, BodyState, Outcome, ResponseSummary, RetryPolicy, UnknownReason,
 };
 use oncekey::write_flow::Identity;
 use oncekey::{IdempotencyKey, KeyState, Millis, UnixMillis};
@@ -438,7 +438,7 @@ impl World<'_> {
         let shown = seen.unwrap_or(&none);
         let response = ResponseSummary {
             status: shown.status,
-            body: if shown.cut { Body::Cut } else { Body::Whole },
+            body: if shown.cut { BodyState::Cut } else { BodyState::Whole },
             content_type: Some(if shown.html { "text/html" } else { "application/json" }),
             error_code: shown.code.filter(|_| !shown.cut),
             state: shown.state.filter(|_| proof).map(KeyState::as_str),
