@@ -131,7 +131,7 @@ impl Fingerprints {
             ours.version == recorded.version && ours.secret_id == recorded.secret_id
         };
         let ours = self.keyed.iter().chain([&self.plain]).find(is_comparable);
-        let Some(ours) = ours else { return Comparison::Unlisted };
+        let Some(ours) = ours else { return Comparison::SecretRemoved };
         let mut all = self.whole.iter().flatten().filter(is_comparable).chain([ours]);
         if all.any(|ours| ours.has_digest(&recorded.digest)) {
             Comparison::Same
@@ -150,7 +150,7 @@ pub enum Comparison {
     Different,
     /// The requests cannot be compared, because the secret of the recorded fingerprint is not
     /// configured, or its version is unknown.
-    Unlisted,
+    SecretRemoved,
 }
 
 /// The fingerprint of a request, as a record stores it.

@@ -38,7 +38,7 @@ pub(super) fn refusal(
     // request would not help.
     match record.fingerprint.as_ref().map(|stored| fingerprints.compare(stored)) {
         Some(Comparison::Same) => None,
-        Some(Comparison::Unlisted) => {
+        Some(Comparison::SecretRemoved) => {
             // The requests cannot be compared. For a business key not even the status is returned,
             // because a client would read it as "the request is the same, look up the object".
             let http_status = response_status(record).filter(|_| !record.remembers());

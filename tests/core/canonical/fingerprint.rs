@@ -165,7 +165,7 @@ fn a_record_is_compared_under_its_own_secret() {
     for unlisted in [secrets("new:alpha"), FingerprintSecrets::none()] {
         assert_eq!(
             Fingerprints::compute(&REQUEST, &unlisted).compare(&recorded),
-            Comparison::Unlisted
+            Comparison::SecretRemoved
         );
     }
 }
@@ -198,7 +198,7 @@ fn the_wire_form_holds() {
         assert_eq!((fingerprint.version(), later.version()), (1, 2));
         assert_eq!(
             Fingerprints::compute(&REQUEST, &secrets("k1:s")).compare(&later),
-            Comparison::Unlisted
+            Comparison::SecretRemoved
         );
         for end in 0..bytes.len() {
             assert!(minicbor::decode::<Fingerprint>(&bytes[..end]).is_err());

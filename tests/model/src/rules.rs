@@ -118,7 +118,7 @@ impl Rules {
             (M::UnlistedSecretIsNew, _) => {
                 let stored = record.fingerprint.as_ref();
                 let compared = stored.map(|stored| attempt.fingerprints.compare(stored));
-                if compared == Some(Comparison::Unlisted) {
+                if compared == Some(Comparison::SecretRemoved) {
                     return None;
                 }
             }
