@@ -35,6 +35,11 @@ pub const PROGRESS: u64 = 4 << 10;
 pub const FORGOTTEN: Millis = Millis::from_seconds(300);
 
 /// How many bytes of all bodies may be in memory when one body grows, by the new size of that body.
+///
+/// With ceilings of 40, 46 and 48 MiB, an upload may grow while all bodies together have at most 40 MiB.
+/// Then 6 MiB are left for bodies of up to [`SMALL`] bytes, and after them 2 MiB for bodies of up to
+/// [`TINY`] bytes. So uploads can never take the last room from payments. The ceiling of a smaller size
+/// must not be lower than that of a larger one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ceilings {
     /// For a body of more than [`SMALL`] bytes.

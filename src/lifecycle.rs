@@ -86,17 +86,26 @@ use step::{
     current, dispossess, expired_unseen, forgotten, keep, owns, unless_gone, untouched, write,
 };
 
-/// Decides whether an attempt may execute its request.
+/// Decides whether an attempt may execute its request. The first check that applies counts:
+///
+/// 1. The record has expired: it counts as absent, or the key is refused where its policy says so.
+/// 2. The key is voided: `KeyVoided`.
+/// 3. The key belongs to another request: `Mismatch`, or `NotReplayable` if the fingerprints cannot be
+///    compared. A business key under which nothing was executed belongs to no request.
+/// 4. The key has its response: `Replay`, or `NotReplayable` if the response was not kept.
+/// 5. An attempt owns the key, and its lease is alive: `Execute` for a repeated call of that attempt,
+///    `InProgress` for any other.
+/// 6. The attempt has ended or was overtaken before: it gets the current decision.
+/// 7. An earlier attempt may have been executed: `Execute` or `OutcomeUnknown`, as the policy says.
+/// 8. Nothing was executed: `Execute`.
 pub fn begin(record: Option<Record>, attempt: &Attempt<'_>, now: UnixMillis) -> Step<Decision> {
-    // 1. An expired record counts as absent, or the key is refused where its policy says so.
+    // 1.
     let change = record.as_ref().and_then(|record| forgotten(record, LifecycleCall::Begin, now));
     let Some(record) = unless_gone(record, now) else {
         return begin_absent(attempt, change, now);
     };
-    // 2. and 3. A voided key, and a key of another request, are refused: see `refusal`.
+    // 2. and 3.
     if let Some(decision) = refusal(&record, attempt.fingerprints, now) {
-        // A business key under which nothing was executed belongs to no request: another request
-        // begins anew.
         return if is_unbound(&record) && !record.earlier.contains(attempt.token) {
             begin_anew(record, attempt, now)
         } else {
@@ -104,9 +113,9 @@ pub fn begin(record: Option<Record>, attempt: &Attempt<'_>, now: UnixMillis) -> 
         };
     }
     match record.state {
-        // 4. The response is replayed.
+        // 4.
         State::Completed { .. } => current(record, now),
-        // 5. A repeated call of the owner gets the same decision; every other attempt must retry.
+        // 5.
         State::InFlight { token, lease_until } if now < lease_until => {
             if token == attempt.token {
                 let execution = execution(&record);
@@ -115,18 +124,16 @@ pub fn begin(record: Option<Record>, attempt: &Attempt<'_>, now: UnixMillis) -> 
                 current(record, now)
             }
         }
-        // An attempt that has ended or was overtaken does not begin again; otherwise its late calls
-        // would count as the owner's.
+        // 6. If the attempt began again, its late calls would count as the owner's.
         _ if record.earlier.contains(attempt.token) => current(record, now),
-        // 6. An attempt whose lease has expired may have been dispatched.
-        // 7. A request that may have been executed is executed again only where the policy says so.
+        // 7. An attempt whose lease has expired may have been dispatched.
         State::InFlight { .. } | State::Unknown { .. } => match record.policy.unknown_outcome {
             UnknownOutcome::Retry => {
                 execute(Record { maybe_executed: true, ..record }, attempt, now)
             }
             UnknownOutcome::Hold => current(record, now),
         },
-        // 8. A request that was not executed is executed.
+        // 8.
         State::Released { .. } => execute(record, attempt, now),
         State::Voided { .. } | State::Expired { .. } => current(record, now),
     }
