@@ -173,7 +173,9 @@ fn conditions(of: &[Situation], all: &[Situation]) -> String {
     if conditions.is_empty() { String::new() } else { format!(" ({})", conditions.join(", ")) }
 }
 
-fn diagram() -> String {
+/// Returns what changes a key during attempts, or what changes it otherwise: time, and calls by
+/// callers and operators.
+fn diagram(of_attempts: bool) -> String {
     let mut lines = vec!["```mermaid".to_owned(), "stateDiagram-v2".to_owned()];
     for ((from, to), whats) in edges() {
         let all: Vec<_> = live()
@@ -183,13 +185,18 @@ fn diagram() -> String {
         let mut labels = BTreeMap::<(&str, String), Vec<&str>>::new();
         for (what, of) in whats {
             let (name, kind) = what.split_once(", ").unwrap_or((what, ""));
-            labels.entry((name, conditions(&of, &all))).or_default().push(kind);
+            if of_attempts != matches!(name, "settle" | "void" | "in time") {
+                labels.entry((name, conditions(&of, &all))).or_default().push(kind);
+            }
         }
-        for ((name, conditions), kinds) in labels {
+        let labels = labels.into_iter().map(|((name, conditions), kinds)| {
             let kinds = kinds.join(" or ");
             let comma = if kinds.is_empty() { "" } else { ", " };
-            let (from, to) = (NODES[from], NODES[to]);
-            lines.push(format!("    {from} --> {to}: {name}{comma}{kinds}{conditions}"));
+            format!("{name}{comma}{kinds}{conditions}")
+        });
+        let label = labels.collect::<Vec<_>>().join("<br/>");
+        if !label.is_empty() {
+            lines.push(format!("    {} --> {}: {label}", NODES[from], NODES[to]));
         }
     }
     lines.push("```".to_owned());
@@ -335,7 +342,12 @@ fn block(page: &str, name: &str) -> std::ops::Range<usize> {
 #[test]
 fn the_page_shows_what_the_functions_do() {
     let mut page = std::fs::read_to_string(PAGE).expect("docs/protocol.md");
-    let made = [("diagram", diagram()), ("responses", responses()), ("errors", errors())];
+    let made = [
+        ("attempts", diagram(true)),
+        ("other changes", diagram(false)),
+        ("responses", responses()),
+        ("errors", errors()),
+    ];
     if std::env::var_os("UPDATE_DOCS").is_some() {
         for (name, text) in &made {
             page.replace_range(block(&page, name), text);
