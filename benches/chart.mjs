@@ -1,10 +1,10 @@
-// The chart of docs/performance.md, from the raw figures of one run: CPU time of a first request and of a replay.
+// Draws the chart of docs/performance.md from the raw figures of one run: CPU time of a first request and of a replay.
 
 const PHASES = { first: "first request", replay: "replay" };
 const [LEFT, WIDTH, ROW, GAP] = [190, 420, 22, 34];
 const escape = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 
-/** An SVG. Colours are such that they can be read on white and on black. */
+/** Returns an SVG whose colours are readable on white and on black. */
 export function chart({ gateway: { rows } }) {
   const longest = Math.max(...rows.filter(({ phase }) => phase in PHASES).map(({ cpu }) => cpu));
   const parts = [];

@@ -1,5 +1,5 @@
 // The Workers that are compared: oncekey, floors and limits that are written here, and other libraries, each in a
-// Worker of the same shape. Raw `workerd serve`, with no simulator in front.
+// Worker of the same shape. They run on `workerd serve`, without a simulator in front.
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
@@ -14,7 +14,7 @@ const PROXY = `const proxy = (request, env) => {
   return fetch(env.UPSTREAM + url.pathname + url.search, { method: request.method, headers: request.headers, body: request.body, redirect: "manual" });
 };`;
 
-/** The floor: a gateway in JavaScript with two calls to an object and one row for each, and nothing else. */
+/** The floor: a gateway in JavaScript that makes two calls to an object, each with one row, and nothing else. */
 const FLOOR = `import { DurableObject } from "cloudflare:workers";
 export class Shard extends DurableObject {
   constructor(ctx, env) {
@@ -48,7 +48,7 @@ export default { async fetch(request, env) {
   return new Response(bytes, response);
 } };`;
 
-/** The floor with the tables, indexes and statements that oncekey has: what its SQL alone costs. */
+/** The floor with oncekey's tables, indexes and statements: the cost of its SQL alone. */
 const FLOOR_SQL = FLOOR.replace(
   /this\.sql\.exec\("CREATE[^;]*;/,
   `for (const query of [
@@ -128,8 +128,8 @@ export default app;`;
 const SHARDS = ["SHARDS", "Shard"];
 
 /**
- * All that can take part, by name: how each writes its folder, or why it does not take part. `lenient`: answers to a
- * key that is under way may differ.
+ * All contestants, by name: how each writes its folder, or why it does not take part. `lenient`: responses may differ
+ * while a request with the key is in progress.
  */
 export const CONTESTANTS = {
   oncekey: { prepare: (place) => oncekey(place, false) },
@@ -141,14 +141,14 @@ export const CONTESTANTS = {
   "pass-through": { isLimit: true, prepare: (place) => script(place, PASS_THROUGH) },
 };
 
-/** A library that is on no registry: its checkout is named by a variable. */
+/** A library that is on no registry: a variable names its checkout. */
 function rival(variable, file, source, object) {
   const folder = process.env[variable];
   if (!folder || !existsSync(join(folder, file))) return { missing: `name a checkout of it in ${variable}` };
   return { prepare: (place) => script(place, source(folder), object) };
 }
 
-/** The Worker as it is built, with the config by which the tests of `make chaos` serve it. */
+/** The built Worker, with the config that the tests of `make chaos` use. */
 function oncekey({ folder, port, upstream, build }, replica) {
   mkdirSync(join(folder, "state"), { recursive: true });
   writeFileSync(join(folder, "config.capnp"), workerdConfig({ built: build, folder, port, replica, vars: { UPSTREAM: upstream } }));

@@ -1,5 +1,5 @@
-// Runs in a page and in Node: fingerprints, the package's core against canonicalize and the platform's digest, in
-// alternating rounds. `oncekey:glue` is www/build/glue.js.
+// Runs in a page and in Node. Compares fingerprints by the package's core with `canonicalize` and the platform's digest,
+// in alternating rounds. `oncekey:glue` is www/build/glue.js.
 import canonicalize from "canonicalize";
 import * as glue from "oncekey:glue";
 
@@ -18,7 +18,7 @@ function order(bytes) {
   return { out_trade_no: "ORDER_1042", amount: 2990, currency: "USD", items };
 }
 
-/** Each way of a body gets about `budget` milliseconds a round. Gives [{kind, bytes, name, micros}]. */
+/** Measures each way for about `budget` milliseconds a round. Returns [{kind, bytes, name, micros}]. */
 export async function bench({ wasm, rounds, budget = 12 }) {
   const { instance } = await WebAssembly.instantiate(wasm, { [glue.MODULE]: glue });
   glue.__wbg_set_wasm(instance.exports);
@@ -65,7 +65,7 @@ async function race(rows, kind, bytes, rounds, budget, ways) {
       times[name].push(((performance.now() - begun) / calls[name]) * 1000);
     }
   }
-  // The fastest tenth says the same on a busy machine.
+  // The fastest tenth is the same on a busy machine.
   for (const [name, all] of Object.entries(times)) {
     rows.push({ kind, bytes, name, micros: all.sort((a, b) => a - b)[Math.floor(all.length / 10)] });
   }

@@ -1,5 +1,5 @@
-// First requests, replays and large bodies through a gateway: rates, latencies, and the CPU time of workerd. All servers
-// run at once and rest while one of them is loaded; the rounds alternate, and a figure is the median of its rounds.
+// Measures first requests, replays and large bodies through a gateway: rates, latencies, and the CPU time of workerd.
+// All servers run, but only one at a time gets requests. The rounds alternate, and a figure is the median of its rounds.
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -11,14 +11,15 @@ import { load, order } from "./load.mjs";
 import { Server } from "./server.mjs";
 
 const RESPONSE = 320;
-/** Replays go through these keys in turn. */
+/** Replays use these keys in turn. */
 const KEYS = 256;
 
 export const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
 
 /**
- * `build`: the built Worker; `state`: where databases lie, which should be a disk; `connections`: so many requests at
- * once; `requests`: of one round; `bytes`: of a small body; `only`: names of contestants, or all. Gives {rows, missing}.
+ * `build`: the built Worker; `state`: the folder of the databases, which should be on a disk; `connections`: how many
+ * requests run at once; `requests`: how many a round has; `bytes`: the size of a small body; `only`: names of
+ * contestants, or all. Returns {rows, missing}.
  */
 export async function gateway({ build, state = tmpdir(), rounds, connections, requests, bytes, only }) {
   const folder = mkdtempSync(join(state, "oncekey-bench-"));
@@ -40,7 +41,7 @@ export async function gateway({ build, state = tmpdir(), rounds, connections, re
     }
     const small = order(bytes);
     const large = order(1 << 20);
-    // Every shard exists, every isolate is warm, and each server has the keys that are replayed.
+    // Now every shard exists, every isolate is warm, and each server has the keys that are replayed.
     for (const server of servers) {
       server.keys = Array.from({ length: KEYS }, () => randomUUID());
       server.largeKeys = Array.from({ length: 4 }, () => randomUUID());
@@ -81,7 +82,7 @@ export async function gateway({ build, state = tmpdir(), rounds, connections, re
   }
 }
 
-/** One round of one server; `cpu` is in microseconds a request. */
+/** Runs one round on one server; `cpu` is in microseconds for each request. */
 async function once(server, phase, { body, connections, requests, keys }) {
   const known = keys && server[keys];
   const before = server.cpu();

@@ -1,8 +1,8 @@
 //! What the lifecycle costs natively: `cargo bench --bench lifecycle`.
 //!
-//! Each figure is that of the fastest tenth of many rounds, which is steady also on a machine that does
-//! other things meanwhile. Where a line has a rival, both ran in turns in the same
-//! process, and the ratio is what counts: it holds on other machines too.
+//! Each figure is the fastest tenth of many rounds, which is stable even on a busy machine. If a line
+//! has a rival, both ran in turns in the same process. Compare the ratio, which is similar on other
+//! machines.
 
 #![allow(clippy::disallowed_methods, reason = "a bench has to look at a clock; the core has none")]
 
@@ -24,7 +24,7 @@ const POLICY: Policy = Policy {
     expired_key: ExpiredKey::Forget,
 };
 
-/// A record as many servers keep it: JSON with the body as text.
+/// A record as many servers store it: JSON with the body as text.
 #[derive(Serialize, Deserialize)]
 struct JsonRecord {
     fingerprint: String,
@@ -42,7 +42,7 @@ struct JsonRecord {
 }
 
 fn main() {
-    // `cargo test --benches` runs this too: then once is enough.
+    // `cargo test --benches` runs this too. Then once is enough.
     let is_bench = std::env::args().any(|argument| argument == "--bench");
     let bench =
         Bench { rounds: if is_bench { 401 } else { 1 }, calls: if is_bench { 500 } else { 1 } };
@@ -125,7 +125,7 @@ impl Bench {
         );
     }
 
-    /// Nanoseconds a call.
+    /// Nanoseconds for one call.
     fn round<T>(&self, call: &mut dyn FnMut() -> T) -> f64 {
         let start = Instant::now();
         for _ in 0..self.calls {

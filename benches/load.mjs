@@ -1,8 +1,9 @@
-// Loads an HTTP server over connections that stay open, with requests made by hand: the client must cost little.
+// Sends requests to an HTTP server over connections that stay open. The requests are written by hand, so that the client
+// uses little CPU time.
 import { randomUUID } from "node:crypto";
 import { connect } from "node:net";
 
-/** A JSON body of about this many bytes, of the shape of an order. */
+/** Returns a JSON body of about this many bytes, in the form of an order. */
 export function order(bytes) {
   const items = [];
   let length = 90;
@@ -15,7 +16,7 @@ export function order(bytes) {
 }
 
 /**
- * Sends `requests` requests over `connections` connections; `keyOf(n)` is the key of the nth. Gives the rate, latencies
+ * Sends `requests` requests over `connections` connections; `keyOf(n)` is the key of the nth. Returns the rate, latencies
  * in milliseconds, how often each status came, and how many responses were replays.
  */
 export function load({ port, path = "/v1/orders", connections, requests, keyOf = () => randomUUID(), body }) {

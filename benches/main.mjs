@@ -1,7 +1,7 @@
-// All that `make bench` measures in JavaScript: main.mjs [--only gateway,counts,sizes,page] [--rounds N] [--requests N]
+// Runs all measurements of `make bench` in JavaScript: main.mjs [--only gateway,counts,sizes,page] [--rounds N] [--requests N]
 // [--connections N] [--bytes N] [--contestants NAME,NAME] [--state DIR]
 //
-// The raw figures go to a file in target/bench; scripts/bench-table.mjs makes the table of docs/performance.md from it.
+// The raw figures are written to a file in target/bench; scripts/bench-table.mjs makes the table of docs/performance.md from it.
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
@@ -62,7 +62,7 @@ for (const name of options.only.split(",")) {
   console.log(`-- ${name}`);
   results[name] = await sections[name]();
   results.machine.loadAfter = loadavg();
-  // After each part, so that a failure of the next one loses nothing.
+  // Written after each part, so that no figures are lost when the next part fails.
   for (const path of [file, join(folder, "latest.json")]) writeFileSync(path, `${JSON.stringify(results, null, 1)}\n`);
 }
 console.log(`\n${table(results)}\nraw figures: ${file}`);

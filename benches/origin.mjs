@@ -1,5 +1,5 @@
-// An origin that costs little: it reads heads by hand and answers every request alike. node origin.mjs BYTES
-// It prints its port.
+// An origin that uses little CPU time: it reads heads by hand and sends the same response to every request.
+// `node origin.mjs BYTES` prints its port.
 import { createServer } from "node:net";
 
 const note = "x".repeat(Math.max(0, Number(process.argv[2] ?? 320) - 60));

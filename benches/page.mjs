@@ -1,4 +1,4 @@
-// What the package costs in Chromium: fingerprints, and the time from a click to the request that it sends.
+// Measures the package in Chromium: fingerprints, and the time from a click to the request that it sends.
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
@@ -24,12 +24,12 @@ window.ready = true;`;
 const GUARDED = `import { createClient, guardForm } from "./index.js";
 const form = document.forms[0];
 const client = createClient();
-// After a success a form stays locked, and its intent is done, unless the page says otherwise.
+// After a success the form stays locked and its intent is done, unless the page says otherwise.
 const settled = () => setTimeout(() => (client.intent("order:1042").forget(), guard.release(), window.done()));
 const guard = guardForm(form, { client, intent: "order:1042", onResponse: settled, onError: (error) => window.done(error) });
 window.ready = true;`;
 
-/** A small server of pages; each answers a post at once. */
+/** A small server of pages, which responds to each POST at once. */
 class Pages {
   static async open(files) {
     const pages = new Pages();
@@ -63,7 +63,7 @@ async function bundled(options) {
   return outputFiles[0].contents;
 }
 
-/** Gives {version, fingerprints, clicks}: see fingerprint-page.mjs; milliseconds of first and later clicks, by form. */
+/** Returns {version, fingerprints, clicks}: see fingerprint-page.mjs; milliseconds of first and later clicks, by form. */
 export async function page({ rounds }) {
   const dist = join(root, "www/dist");
   const glue = { name: "glue", setup: ({ onResolve }) => onResolve({ filter: /^oncekey:glue$/ }, () => ({ path: join(root, "www/build/glue.js") })) };
@@ -101,7 +101,7 @@ async function fingerprints(browser, { url }, rounds) {
   return rows;
 }
 
-/** Each round opens both pages anew, with nothing in the browser's caches of code. */
+/** Each round opens both pages again, with empty code caches in the browser. */
 async function clicks(browser, { url }, rounds) {
   const all = { bare: [], guarded: [] };
   for (let round = 0; round < rounds * 3; round++) {

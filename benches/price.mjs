@@ -1,5 +1,5 @@
-// What a million requests cost by Cloudflare's list prices, from counts and CPU times. What is included in the plan
-// each month is not subtracted.
+// Calculates what a million requests cost by Cloudflare's list prices, from counts and CPU times. The amounts that the
+// plan includes each month are not subtracted.
 
 /** US dollars for a million, Workers Paid plan. */
 export const PRICES = {
@@ -16,8 +16,8 @@ export const PRICES = {
 };
 
 /**
- * Dollars for a million requests that each take so many of each; `cpu` is in microseconds. The time for which objects
- * are awake is not in it: it is shared by all requests of an object (docs/scale.md).
+ * Returns dollars for a million requests, from the counts of one request; `cpu` is in microseconds. The time for which
+ * objects are awake is not included, because all requests of an object share it (docs/scale.md).
  */
 export function price({ objectCalls, rowsWritten, rowsRead, alarmsSet = 0, alarms = 0, cpu, kvWrites = 0 }) {
   return (
@@ -30,7 +30,7 @@ export function price({ objectCalls, rowsWritten, rowsRead, alarmsSet = 0, alarm
   );
 }
 
-/** What a first request costs until its record has expired. */
+/** Returns what a first request costs until its record has expired. */
 export const priceOfFirst = ({ first, expiry }, cpu, kvWrites = 0) =>
   price({
     objectCalls: first.objectCalls,

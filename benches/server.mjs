@@ -1,4 +1,4 @@
-// A workerd process, and the CPU time that it has used (from /proc, so on Linux only).
+// Runs a workerd process and reads its CPU time (from /proc, so only on Linux).
 import { spawn } from "node:child_process";
 import { createWriteStream, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -34,7 +34,7 @@ export class Server {
     const fields = readFileSync(`/proc/${this.child.pid}/stat`, "utf8").replace(/^.*\) /, "").split(" ");
     return (Number(fields[11]) + Number(fields[12])) * TICK;
   }
-  /** The most memory that it had, in MiB. */
+  /** The largest memory of the process so far, in MiB. */
   memory() {
     const status = readFileSync(`/proc/${this.child.pid}/status`, "utf8");
     return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;

@@ -1,4 +1,4 @@
-// The table of docs/performance.md, from the raw figures of one run.
+// Writes the table of docs/performance.md from the raw figures of one run.
 import { priceOfFirst, price } from "./price.mjs";
 
 const number = (value, digits) => (value === undefined || Number.isNaN(value) ? "–" : value.toFixed(digits));
@@ -7,7 +7,7 @@ const times = (value) => (value === undefined || Number.isNaN(value) ? "–" : `
 const dollars = (value) => `$${value.toFixed(2)}`;
 const rule = (...columns) => `|${columns.map((column) => ` ${column} |`).join("")}`;
 
-/** Markdown. Parts that were not measured are left out. */
+/** Returns Markdown. Parts that were not measured are left out. */
 export function table(results) {
   return [head(results), goals(results), results.gateway && gatewayTable(results.gateway)].filter(Boolean).join("\n\n");
 }

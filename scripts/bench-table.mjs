@@ -1,4 +1,4 @@
-// Writes the tables and the chart of docs/performance.md anew from the raw figures of `make bench`: bench-table.mjs [FILE]
+// Writes the tables and the chart of docs/performance.md again from the raw figures of `make bench`: bench-table.mjs [FILE]
 // (default: target/bench/latest.json)
 import { readFileSync, writeFileSync } from "node:fs";
 import { chart } from "../benches/chart.mjs";

@@ -1,5 +1,5 @@
 // Checks every crate of all lock files against deny.toml: its licence is allowed, it is not banned, it comes from
-// the crates registry. cargo-deny does this and more; it takes minutes to compile, this takes a second.
+// the crates registry. cargo-deny checks this and more, but takes minutes to compile. This script takes a second.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 

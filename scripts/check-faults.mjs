@@ -1,5 +1,5 @@
-// Compares docs/reported-faults.md with the tests: every fault has tests, and the table names those that name it.
-// `--update` writes their column anew.
+// Compares docs/reported-faults.md with the tests: every fault must have tests, and its row lists them.
+// `--update` writes the last column again.
 //
 // A test names its faults at the start of its title, `fault 7: …` or `faults 7, 13: …`, and one in Rust at the start
 // of its name, `fault_7_…` or `faults_7_13_…`.
@@ -21,7 +21,10 @@ function read(title, where) {
   return { numbers, rest };
 }
 
-/** The titles of a file's tests. What looks like a fault and is at no test's start is a problem: nobody would find it. */
+/**
+ * Returns the titles of a file's tests. A fault number elsewhere than at the start of a title is an error, because the
+ * table would not list the test.
+ */
 function titles(file, text) {
   const found = file.endsWith(".rs")
     ? text.matchAll(/#\[(?:wasm_bindgen_)?test\]\s*(?:async )?fn (\w+)/g)
@@ -37,7 +40,7 @@ const files = readdirSync("tests", { recursive: true })
   .filter((name) => /\.test\.mjs$|\.rs$/.test(name) && !/(^|\/)target\//.test(name))
   .map((name) => join("tests", name))
   .sort();
-/** For each fault the lines of its cell, one a test. */
+/** Returns, for each fault, the lines of its cell: one for each test. */
 const tests = Array.from({ length: COUNT + 1 }, () => []);
 for (const file of files) {
   for (const title of titles(file, readFileSync(file, "utf8"))) {
@@ -53,7 +56,7 @@ let next = 1;
 const lines = readFileSync(page, "utf8").split("\n").map((line) => {
   const [, number, words] = /^\| (\d+) (\| .+? \| .+? \|) .*\|$/.exec(line) ?? [];
   if (number === undefined) return line;
-  if (Number(number) !== next) problems.push(`${page}: ${number} stands where ${next} belongs`);
+  if (Number(number) !== next) problems.push(`${page}: expected fault ${next}, found ${number}`);
   next = Number(number) + 1;
   if (!tests[number]?.length) problems.push(`${page}: no test names fault ${number}`);
   const whole = `| ${number} ${words} ${tests[number]?.join("<br>")} |`;

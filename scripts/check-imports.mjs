@@ -1,8 +1,8 @@
 // Fails when source files import each other in a circle: node scripts/check-imports.mjs [FOLDER ...]
 //
-// Rust has no check for this inside a crate, and a circle of files can only be read all at once. An arrow goes from a
-// file to the file that defines the name it takes; a `pub use` only passes a name on. Tests inside a file count for
-// nothing, and neither does `mod name;`.
+// Rust has no check for this inside a crate, and nobody can read one file of a circle without the others. An import
+// counts for the file that defines the name; a `pub use` only passes a name on. Tests inside a file do not count, and
+// neither does `mod name;`.
 
 import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
@@ -36,7 +36,7 @@ function list(folder) {
     });
 }
 
-/** Adds `name`, which `from` takes from `to`. */
+/** Adds the import of `name` from `to` by `from`. */
 function add(arrows, from, to, name) {
     if (!arrows.has(from)) arrows.set(from, new Map());
     if (!to || to === from) return;
@@ -98,7 +98,7 @@ function read(file, folder, parent) {
         return "";
     });
     const body = withoutUse.replace(/\bmod\s+\w+\s*;/g, "");
-    // What a file passes on and works with itself is an arrow too.
+    // A name that a file passes on and also uses itself is an import too.
     for (const { path, name } of module.passes) {
         if (new RegExp(`\\b${name.replace("*", "\\*")}\\b`).test(body)) module.paths.push(path);
     }
@@ -152,7 +152,7 @@ function branches(text) {
     return found.map((branch) => branch.trim()).filter((branch) => branch !== "");
 }
 
-/** The module that defines what a path leads to; nothing for what is of another crate. */
+/** Returns the module that defines the name of a path; undefined for a name of another crate. */
 function look(root, from, path, depth = 0) {
     let [head, ...rest] = path;
     let module = from;
@@ -175,7 +175,7 @@ function look(root, from, path, depth = 0) {
     return module;
 }
 
-/** Groups of two and more that reach each other (Tarjan). */
+/** Returns the groups of two or more files that import each other in a circle (Tarjan's algorithm). */
 function circles(arrows) {
     const [index, low, stack, found] = [new Map(), new Map(), [], []];
     const visit = (file) => {

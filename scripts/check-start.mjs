@@ -1,4 +1,4 @@
-// Checks what `make start` was given before anything is installed or built: PORT, and the names in VARS.
+// Checks the arguments of `make start` before anything is installed or built: PORT, and the names in VARS.
 import { readFileSync } from "node:fs";
 
 function fail(message) {
@@ -15,7 +15,7 @@ const source = readFileSync(new URL("../worker/src/config/names.rs", import.meta
 const [, list] = source.match(/const NAMES: [^=]*= \[(.*?)\];/s);
 const names = [...list.matchAll(/"([A-Z_]+)"/g)].map(([, name]) => name);
 
-/** How many letters have to be added, taken away or replaced to make one name the other. */
+/** Returns how many letters must be added, removed or replaced to turn one name into the other. */
 function distance(one, other) {
   let row = Array.from({ length: other.length + 1 }, (_, at) => at);
   for (const [at, letter] of [...one].entries()) {
@@ -31,7 +31,7 @@ function distance(one, other) {
 const seen = new Set();
 for (const setting of ONCEKEY_VARS.split(/\s+/).filter(Boolean)) {
   const at = setting.indexOf("=");
-  // The value may be a secret: only names are shown.
+  // The value may be a secret, so the message contains only names.
   if (at < 1) fail(`VARS: each setting is NAME=value, separated by spaces; values hold no spaces`);
   const name = setting.slice(0, at);
   if (!names.includes(name)) {

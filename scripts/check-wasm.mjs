@@ -1,10 +1,10 @@
-// Looks into the wasm that the builds made: check-wasm.mjs core FILE | worker DIR [--test-build] | www FILE
+// Checks the wasm that the builds made: check-wasm.mjs core FILE | worker DIR [--test-build] | www FILE
 //
-// core: no imports at all: no environment, no browser, no clock.
-// worker: imports from its own glue only, nothing that belongs to a page, and (unless it is the build for tests)
-// none of the faults that tests ask for; and its size.
-// www: imports from its own glue only (scripts/www-names.mjs names it by a hash), and nothing that a translation to
-// JavaScript could not have.
+// core: has no imports: no environment, no browser, no clock.
+// worker: imports only from its own glue, and nothing that belongs to a page. Except in a build for tests, it
+// contains no faults for tests, and its size is limited.
+// www: imports only from its own glue (scripts/www-names.mjs names it by a hash), and contains nothing that cannot be
+// translated to JavaScript.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -24,11 +24,11 @@ if (kind === "core") {
   for (const { module, name } of importsOf(wasm)) {
     if (module !== "./oncekey_bg.js") problems.push(`the Worker imports ${module}.${name}`);
   }
-  // The names of imports are short; those of the functions behind them say what they are.
+  // The names of imports are shortened; the functions behind them still have their full names.
   const functions = [...glue.toString().matchAll(/^ *function (\w+)\(/gm)].map(([, name]) => name);
   if (!functions.some((name) => name.startsWith("__wbg_"))) problems.push("the Worker's glue has no function of an import");
   for (const name of functions) {
-    // js-sys looks for any of window, self and globalThis, so the name of that accessor says nothing.
+    // js-sys looks for any of window, self and globalThis, so this accessor does not show that a page is needed.
     if (/localStorage|sessionStorage|_document_|instanceof_(Window|Html|Element)|_navigator_/.test(name)) {
       problems.push(`the Worker imports a binding of a page: ${name}`);
     }

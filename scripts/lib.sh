@@ -1,14 +1,14 @@
-# Shared by the scripts of this folder: where things are, how steps are shown, how set-up work is
-# remembered. Source it; it changes into the checkout's root.
+# Functions for the scripts of this folder: paths, output of steps, and memory of set-up work that is done.
+# Source this file; it changes into the checkout's root.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
 tools=$root/target/tools
 stamps=$tools/stamps
-# Tools of this checkout come before anything on the machine, so that versions agree with the lock files.
+# Tools of this checkout come first in PATH, so that versions agree with the lock files.
 export PATH="$tools/bin:$root/node_modules/.bin:$PATH"
-# Nothing here should ask, report usage or draw progress bars.
+# No tool may ask questions, report usage or draw progress bars.
 export WRANGLER_SEND_METRICS=false CLOUDFLARE_CF_FETCH_ENABLED=false DO_NOT_TRACK=1
 export WRANGLER_LOG_PATH="$root/target/wrangler-logs"
 
@@ -41,7 +41,7 @@ step() {
     printf -- '   %s: %s s\n' "$name" "$(seconds_since "$begun")"
 }
 
-# stage NAME COMMAND...: like step, but the output is shown as it comes. For tests.
+# stage NAME COMMAND...: like step, but prints the output at once. For tests.
 stage() {
     local name=$1 begun=${EPOCHREALTIME/[.,]/} code=0
     shift
@@ -61,8 +61,8 @@ has_std_source() {
 }
 no_std_source="no source of the standard library: the builds use the one that came compiled, and come out larger (run 'rustup component add rust-src')"
 
-# cargo_for_size ARGUMENTS...: cargo, with the standard library compiled along for size. rustc's own release has no
-# such library, and only nightly compilers offer the switch, unless they are told to.
+# cargo_for_size ARGUMENTS...: cargo, with the standard library compiled for size too. rustc's release does not include
+# such a library, and only RUSTC_BOOTSTRAP makes a stable compiler accept the switch.
 cargo_for_size() {
     if has_std_source; then
         RUSTC_BOOTSTRAP=1 cargo "$@" -Zbuild-std=std,panic_abort -Zbuild-std-features=optimize_for_size
@@ -72,10 +72,10 @@ cargo_for_size() {
     fi
 }
 
-# remapped_paths: rustc flags, as a list of TOML, by which what panics tell is the same wherever the build ran, and short.
+# remapped_paths: rustc flags, as a list in TOML, that make the paths in panic messages short and independent of the machine.
 remapped_paths() {
     local registry
-    # With its source in the toolchain, panics in the standard library tell their place there.
+    # If the toolchain has the source, panics in the standard library contain its paths.
     printf "'--remap-path-prefix=%s=.', '--remap-path-prefix=%s=/std'" "$root" "$(std_source)"
     for registry in "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*; do
         printf ", '--remap-path-prefix=%s/='" "$registry"
@@ -92,7 +92,7 @@ hash() {
     sha256sum "$@" | sha256sum | cut -d' ' -f1
 }
 
-# done_before NAME HASH / mark_done NAME HASH: work that need not be repeated while HASH stands.
+# done_before NAME HASH / mark_done NAME HASH: work that is not repeated until HASH changes.
 done_before() {
     [ "$(cat "$stamps/$1" 2>/dev/null)" = "$2" ]
 }

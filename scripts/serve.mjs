@@ -1,5 +1,5 @@
-// Runs `wrangler dev` for `make start`, whose arguments check-start.mjs has checked: waits for the port, hands the settings on, waits until the Worker
-// is healthy (or says which setting is wrong), and ends with it.
+// Runs `wrangler dev` for `make start`, whose arguments check-start.mjs has checked: waits for the port, passes the
+// settings on, waits until the Worker is healthy or prints which setting is wrong, and ends when wrangler ends.
 import { spawn } from "node:child_process";
 import { connect, createServer } from "node:net";
 
@@ -17,10 +17,10 @@ const settings = vars.flatMap((setting) => {
   return ["--var", `${setting.slice(0, at)}:${setting.slice(at + 1)}`];
 });
 
-// This is local development, where webhooks may go to this machine too.
+// In local development, webhooks may also go to this machine.
 if (!vars.some((setting) => setting.startsWith("WEBHOOK_TARGETS="))) settings.push("--var", "WEBHOOK_TARGETS:local");
 
-// A server that was killed a moment ago may still hold the port: wait a little before saying so.
+// A server that was just killed may still use the port, so wait a little before reporting it.
 async function portIsFree() {
   const listens = await new Promise((resolve) => {
     const server = createServer().once("error", () => resolve(false));
@@ -56,7 +56,7 @@ function end(signal, exitCode) {
   ending = true;
   code = exitCode;
   child.kill(signal);
-  // A Worker busy with a long request must not keep the terminal.
+  // A Worker that is busy with a long request must not block the terminal.
   setTimeout(() => child.kill("SIGKILL"), 5000).unref();
 }
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => end("SIGTERM", 0));
@@ -66,7 +66,7 @@ child.once("exit", (status, signal) => {
   process.exit(code);
 });
 
-// Healthy, or the same error for a while: then it is not about to become healthy.
+// Wait until the Worker is healthy, or until it has returned the same error for a while.
 let firstError;
 while (!ending) {
   await new Promise((resolve) => setTimeout(resolve, firstError ? 700 : 100));

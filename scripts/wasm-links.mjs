@@ -1,4 +1,4 @@
-// The names by which a wasm and its glue know each other.
+// The names that a wasm shares with its glue.
 
 /**
  * `wasm` with other names: `imported(from, name)` gives an import's module and name, `exported(name)` an export's
@@ -50,7 +50,7 @@ export function relink(wasm, imported, exported) {
 const numberBytes = (value) => (value < 128 ? [value] : [(value % 128) | 128, ...numberBytes(Math.floor(value / 128))]);
 const textBytes = (text) => [...numberBytes(text.length), ...Buffer.from(text)];
 
-/** Gives short names out: the same one for the same name. */
+/** Returns a function that gives each name a short one, always the same. */
 export function shortNames(letter) {
   const names = new Map();
   return {

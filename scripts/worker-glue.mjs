@@ -1,7 +1,7 @@
 // Links the Worker's wasm and its glue by what the Worker uses, under short names: worker-glue.mjs FOLDER OUT
 //
 // FOLDER holds what wasm-bindgen made, oncekey_bg.js and oncekey_bg.wasm. A crate's classes for JavaScript are exports,
-// whether anything uses them or not. What neither worker/entry.mjs nor the wasm can reach goes, on both sides. OUT
+// whether anything uses them or not. Exports that neither worker/entry.mjs nor the wasm uses are removed from both. OUT
 // gets oncekey.wasm and glue.mjs: a function in place of a module, called once for each wasm instance.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -15,15 +15,15 @@ const glueFile = join(folder, "oncekey_bg.js");
 const outFile = join(out, "oncekey.wasm");
 const entry = readFileSync(new URL("../worker/entry.mjs", import.meta.url), "utf8");
 
-// What the Rust compiler uses, and so what wasm-opt has to accept; all of it is in every current engine.
+// The features that the Rust compiler uses, so wasm-opt must accept them. Every current engine has them.
 const FEATURES = ["bulk-memory", "mutable-globals", "nontrapping-float-to-int", "reference-types", "sign-ext", "multivalue"];
 const optimize = (from, to, ...flags) => execFileSync("wasm-opt", [from, "-o", to, ...flags, ...FEATURES.map((name) => `--enable-${name}`)]);
 
-/** What the entry module takes from the wasm, and from the glue. */
+/** The names that the entry module takes from the wasm and from the glue. */
 const used = (pattern) => [...new Set([...entry.matchAll(pattern)].map(([, name]) => name))];
 const ofWasm = used(/#exports\.(\w+)/g);
 
-// Nothing happens when the registry of a class that is not used is left out; and nothing disposes of one by `using`.
+// The registries of unused classes can be left out, and so can their support for `using`.
 const glue = readFileSync(glueFile, "utf8")
   .replaceAll("new FinalizationRegistry(", "/* @__PURE__ */ new FinalizationRegistry(")
   .replace(/^if \(Symbol\.dispose\) \w+\.prototype\[Symbol\.dispose\] = .*;$/gm, "");
@@ -31,7 +31,7 @@ writeFileSync(glueFile, glue);
 const classes = used(/\bdurable\("(\w+)"\)/g).filter((name) => glue.includes(`\nexport class ${name} `));
 const ofGlue = [...used(/\.glue\.(\w+)/g), ...classes];
 
-/** The glue with what `names` reach: the exports of it, by the name inside. */
+/** Returns the part of the glue that `names` use, with its exports by their names inside. */
 async function bundle(names, options) {
   const list = Object.entries(names).map(([outside, inside]) => `${inside} as ${outside}`);
   const { outputFiles } = await build({
@@ -62,11 +62,10 @@ const outward = shortNames("e");
 for (const name of ofWasm) outward.names.set(name, name);
 writeFileSync(outFile, relink(wasm, (from, name) => [from, inward.of(name)], outward.of));
 optimize(outFile, outFile, "-Oz", "--strip-debug", "--strip-producers");
-// What is not exported any more is behind what is left out.
+// Functions that are no longer exported belong to the parts that were removed.
 writeFileSync(glueFile, glue.replace(/\bwasm\.(\w+)/g, (all, name) => (outward.names.has(name) ? `wasm.${outward.names.get(name)}` : all)));
 const names = { ...same(ofGlue), ...Object.fromEntries([...inward.names].map(([name, short]) => [short, name])) };
-// `host` and `queueMicrotask` are names that the glue uses, the first by worker/platform/src/panic.rs, the second by
-// wasm-bindgen.
+// The glue uses the names `host` (worker/platform/src/panic.rs) and `queueMicrotask` (wasm-bindgen).
 const text = await bundle(names, {
   format: "iife",
   globalName: "glue",

@@ -6,13 +6,13 @@ import { build } from "esbuild";
 
 const root = new URL("../www/", import.meta.url).pathname;
 
-/** What `oncekey:…` in an import means (www/src/modules.d.ts). */
+/** Resolves `oncekey:…` in an import (www/src/modules.d.ts). */
 function parts(translated, oncekey) {
   return {
     name: "oncekey",
     setup({ onResolve, onLoad }) {
       onResolve({ filter: /^oncekey:wasm$/ }, () => ({ path: "wasm", namespace: "oncekey" }));
-      // A character for each byte: compressed, it is a seventh smaller than base64.
+      // One character for each byte. Compressed, this is a seventh smaller than base64.
       onLoad({ filter: /.*/, namespace: "oncekey" }, () => ({
         contents: `export default ${JSON.stringify(readFileSync(`${root}build/oncekey.wasm`, "latin1"))};`,
         loader: "js",
@@ -40,8 +40,8 @@ const entries = (...names) => names.map((name) => `src/entrypoints/${name}.ts`);
 const names = ["index", "slim", "react", "element", "auto"];
 
 await Promise.all([
-  // What the entry points share is a file of its own: a page with two of them has one class of clients, and who does
-  // not use the wasm does not bundle it.
+  // Code that entry points share is a file of its own. So a page with two entry points has one class of clients, and a
+  // page that does not use the wasm does not bundle it.
   build({
     ...shared,
     format: "esm",
@@ -60,7 +60,7 @@ await Promise.all([
   build({
     ...shared,
     format: "iife",
-    // A browser reads modules as UTF-8, but a script as the page is encoded.
+    // A browser reads modules as UTF-8, but scripts in the encoding of the page.
     charset: "ascii",
     globalName: "oncekey",
     entryPoints: [{ in: "src/entrypoints/index.ts", out: "oncekey.global" }],
@@ -72,12 +72,12 @@ await Promise.all([
     format: "cjs",
     entryPoints: ["build/translated.js"],
     outExtension: { ".js": ".cjs" },
-    // To `import()`, the default of a CommonJS module is the whole of it.
+    // For `import()`, the default export of a CommonJS module is the whole module.
     footer: { js: "module.exports=module.exports.default;" },
   }),
 ]);
-// An import whose URL is known only in the page (src/core.ts) is no business of a bundler. The comments that say so
-// are lost when esbuild minifies.
+// A bundler must ignore an import whose URL is known only in the page (src/core.ts). esbuild removes the comments that
+// say so when it minifies.
 for (const file of readdirSync(`${root}dist`).filter((name) => /\.c?js$/.test(name))) {
   const text = readFileSync(`${root}dist/${file}`, "utf8");
   const marked = text.replace(/\bimport\((?=\w+\.href\))/, "import(/* webpackIgnore: true *//* @vite-ignore */");

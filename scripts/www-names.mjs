@@ -1,7 +1,7 @@
-// Gives what a wasm imports and exports short names, in it and in its glue: www-names.mjs WASM GLUE
+// Shortens the names of a wasm's imports and exports, in the wasm and in its glue: www-names.mjs WASM GLUE
 //
-// The glue's names are long and have a hash each; none of them compresses. What they guard against stays: the module
-// that is imported from is named by a hash of the whole, so that a wasm of another build does not link.
+// The glue's names are long, and each has a hash that does not compress. The hashes prevent that a wasm is linked with
+// the glue of another build. Instead, the name of the imported module is a hash of the whole.
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { relink, shortNames } from "./wasm-links.mjs";

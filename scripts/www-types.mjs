@@ -1,19 +1,19 @@
-// What tsc wrote into www/build/types, made fit to be shipped in www/dist: only what the entry points lead to, without
-// folders, and a twin of each file for CommonJS, because a `.d.ts` of this package describes an ES module.
+// Copies the types that tsc wrote into www/build/types to www/dist: only the files that the entry points use, without
+// folders, and each file once more for CommonJS, because a `.d.ts` of this package describes an ES module.
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 
 const www = new URL("../www/", import.meta.url).pathname;
 const { exports } = JSON.parse(readFileSync(`${www}package.json`, "utf8"));
 
-/** The targets of a condition, at any depth. */
+/** Returns the targets of a condition, at any depth. */
 function* targets(conditions) {
   if (typeof conditions === "string") yield conditions;
   else for (const inner of Object.values(conditions)) yield* targets(inner);
 }
 
 const RELATIVE = /(from "|import\(")\.{1,2}\/(?:[\w.-]+\/)*([\w-]+)\.js"/g;
-/** The text of each module, by its name: no two of them share one. */
+/** The text of each module, by its name. Names are unique. */
 const texts = new Map();
 for (const file of readdirSync(`${www}build/types`, { recursive: true })) {
   const name = basename(file, ".d.ts");
@@ -22,7 +22,7 @@ for (const file of readdirSync(`${www}build/types`, { recursive: true })) {
   texts.set(name, readFileSync(`${www}build/types/${file}`, "utf8"));
 }
 
-/** The modules that the package's types with this ending lead to. */
+/** Returns the modules that the package's types with this ending use. */
 function reached(ending) {
   const modules = new Set();
   const follow = (name) => {
