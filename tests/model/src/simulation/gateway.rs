@@ -1,18 +1,18 @@
 //! The gateways: each write is a write flow of the core, carried out as `worker/src/gateway/run.rs` does.
 
+mod ends;
+mod replies;
+
 use super::calls::Patience;
 use super::coverage::Met;
-use super::message::{Came, Event, Kind, Request, SeenResponse, To};
+use super::message::{Came, Event, Kind, Request, To};
 use super::requests::{self, EVENT};
-use super::shard::{Operation, Reply};
+use super::shard::Operation;
 use super::world::{Clock, World};
 use oncekey::write_flow::{
-    Action as FlowAction, Event as FlowEvent, Identity, OriginFailure, Target, Write, WriteFlow,
+    Action as FlowAction, Event as FlowEvent, Identity, Target, Write, WriteFlow,
 };
-use oncekey::{
-    Attempt, Fingerprints, Policy, Record, Rejection, StoredResponse, Token, UnixMillis,
-};
-use std::rc::Rc;
+use oncekey::{Fingerprints, Policy, Token, UnixMillis};
 
 /// How long the shard may take before the replica is asked as well.
 const SLOW: u64 = 50;
@@ -267,198 +267,6 @@ impl World<'_> {
                 self.respond(flow, outcome);
                 self.flows[flow as usize] = None;
             }
-        }
-    }
-
-    /// What came of a call to a shard; `None` where nobody could say.
-    pub(super) fn call_ended(&mut self, purpose: Purpose, reply: Option<Rc<Reply>>) {
-        match purpose {
-            Purpose::Nobody => {}
-            Purpose::KeyCall(to) => self.key_call_ends(to, reply.as_deref()),
-            Purpose::Step { flow, step, is_end } => {
-                if self.running(flow).is_none_or(|running| running.step != step) {
-                    return;
-                }
-                let down = || match reply.as_deref() {
-                    Some(Reply::Unreadable) => Rejection::RecordUnreadable,
-                    _ => Rejection::StoreUnavailable,
-                };
-                let event = match reply.as_deref() {
-                    Some(Reply::Ended(completion, status)) => {
-                        FlowEvent::Ended(Some((completion.clone(), status.clone())))
-                    }
-                    Some(Reply::Begun(decision, status)) => {
-                        FlowEvent::Begun(Ok((decision.clone(), status.clone())))
-                    }
-                    Some(Reply::Peeked(decision)) => FlowEvent::Peeked(Ok(decision.clone())),
-                    Some(Reply::Settled(settling, status)) => {
-                        FlowEvent::Settled(Ok((*settling, status.clone())))
-                    }
-                    _ if is_end => FlowEvent::Ended(None),
-                    _ => self.no_word(flow, down()),
-                };
-                self.advance_flow(flow, event);
-            }
-        }
-    }
-
-    /// Nobody could say.
-    fn no_word(&mut self, flow: u32, why: Rejection) -> FlowEvent {
-        match self.running(flow).map(|running| running.doing) {
-            Some(Doing::Peek) => FlowEvent::Peeked(Err(why)),
-            Some(Doing::Settle) => FlowEvent::Settled(Err(why)),
-            _ => FlowEvent::Begun(Err(why)),
-        }
-    }
-
-    fn key_call_ends(&mut self, to: To, reply: Option<&Reply>) {
-        let seen = match reply {
-            Some(Reply::Status(status)) => {
-                let status = status.as_ref();
-                let report = (status.map(|s| s.state), status.and_then(|s| s.http_status));
-                SeenResponse {
-                    status: if status.is_some() { 200 } else { 404 },
-                    report: Some(report),
-                    ..SeenResponse::default()
-                }
-            }
-            _ => SeenResponse {
-                status: 503,
-                code: Some("api_connection_error"),
-                ..SeenResponse::default()
-            },
-        };
-        self.response_leaves(to, seen);
-    }
-
-    pub(super) fn slow(&mut self, flow: u32, step: u8) {
-        let Some(running) = self.running(flow) else { return };
-        if running.step == step && running.doing == Doing::BeginFirst {
-            let name = running.first.name;
-            self.note(Met::ReplicaRaced);
-            self.ask_replica(flow, step, name);
-        }
-    }
-
-    /// What the replica gave. Nothing, while the shard is asked too, means to wait for the shard.
-    pub(super) fn copied(&mut self, flow: u32, step: u8, bytes: Option<Rc<[u8]>>) {
-        let Some(running) = self.flows[flow as usize].as_deref() else { return };
-        if running.step != step {
-            return;
-        }
-        let (handle, prints, doing) = (running.first, running.prints, running.doing);
-        let now = self.time(Clock::Gateway(running.request.gateway));
-        let copy = bytes.as_deref().and_then(|bytes| Record::decode(bytes).ok());
-        let had_one = copy.is_some();
-        let verified = copy.and_then(|copy| {
-            let RecordHandle { token, minted_at, policy, .. } = handle;
-            let attempt = Attempt { fingerprints: prints, token, minted_at, policy: &policy };
-            self.rules.verify(copy, &attempt, now)
-        });
-        match verified {
-            Some(step) => {
-                self.note(Met::ReplicaGave);
-                self.check_copy(handle.name, &step.decision, now);
-                self.tell(|_| format!("write flow {flow}: the replica knows"));
-                self.drop_calls(flow);
-                self.advance_flow(flow, FlowEvent::Copied(Some((step.decision, step.status))));
-            }
-            None => {
-                self.note(if had_one { Met::CopyNotVerified } else { Met::ReplicaNothing });
-                if doing == Doing::Replica {
-                    self.advance_flow(flow, FlowEvent::Copied(None));
-                }
-            }
-        }
-    }
-
-    pub(super) fn called(&mut self, flow: u32, step: u8, called: Result<Came, OriginFailure>) {
-        let Some(running) = self.running(flow) else { return };
-        if running.step != step {
-            return;
-        }
-        running.own = called.as_ref().ok().cloned();
-        self.tell(|_| match &called {
-            Ok(came) => {
-                format!("write flow {flow}: the origin responds with {}", came.stored.status)
-            }
-            Err(failure) => format!("write flow {flow}: the origin: {failure:?}"),
-        });
-        self.advance_flow(flow, FlowEvent::Called(called.map(|came| came.stored)));
-    }
-
-    pub(super) fn looked_up(&mut self, flow: u32, step: u8, found: Option<Box<StoredResponse>>) {
-        if self.running(flow).is_some_and(|running| running.step == step) {
-            self.note(if found.is_some() { Met::FoundResponse } else { Met::FoundNothing });
-            self.advance_flow(flow, FlowEvent::LookedUp(found.map(|found| *found)));
-        }
-    }
-
-    /// The leases are kept until the write flow is over.
-    pub(super) fn renew(&mut self, flow: u32) {
-        let Some(running) = self.running(flow) else { return };
-        let Some(after) = running.renews else { return };
-        let (gateway, handles) =
-            (running.request.gateway, [Some(running.first), running.business_key]);
-        for RecordHandle { name, token, .. } in handles.into_iter().flatten() {
-            let renew = Operation::Renew { token };
-            self.call(gateway, name, renew, Patience::within(after), Purpose::Nobody);
-        }
-        self.later(after, Event::Renew { flow });
-    }
-
-    /// All that a gateway did is gone; what it has sent is still on its way.
-    pub(super) fn crash(&mut self, gateway: usize) {
-        self.note(Met::Crashed);
-        self.tell(|_| format!("gateway {gateway} dies"));
-        let mut executing = false;
-        for flow in &mut self.flows {
-            if let Some(running) = flow.take_if(|running| running.request.gateway == gateway) {
-                executing |= running.doing == Doing::Origin;
-            }
-        }
-        for call in &mut self.calls {
-            call.take_if(|call| call.gateway == gateway);
-        }
-        if executing {
-            self.note(Met::CrashedExecuting);
-        }
-    }
-
-    /// The caller hangs up: the write flow goes on for as long as the platform lets it.
-    pub(super) fn reset(&mut self, pick: u16) {
-        let alive = self.flows.iter().enumerate().filter(|(_, flow)| flow.is_some());
-        let alive: Vec<_> = alive.map(|(number, _)| number as u32).collect();
-        if alive.is_empty() {
-            return;
-        }
-        let flow = alive[usize::from(pick) % alive.len()];
-        let Some(running) = self.running(flow) else { return };
-        let to = running.request.to;
-        running.request.to = To::Caller { caller: usize::MAX, number: 0 };
-        self.note(Met::Reset);
-        self.tell(|_| format!("the caller of write flow {flow} hangs up"));
-        self.later(
-            0,
-            Event::Response(to, Rc::new(SeenResponse { failed: true, ..SeenResponse::default() })),
-        );
-        self.later(OUTLIVES, Event::Outlived { flow });
-    }
-
-    pub(super) fn outlived(&mut self, flow: u32) {
-        if self.flows[flow as usize].take().is_some() {
-            self.note(Met::OutlivedReset);
-            self.tell(|_| format!("write flow {flow} is ended by the platform"));
-            self.drop_calls(flow);
-        }
-    }
-
-    /// Nobody waits for them any more; what was sent is still on its way.
-    fn drop_calls(&mut self, flow: u32) {
-        for call in &mut self.calls {
-            call.take_if(
-                |call| matches!(call.purpose, Purpose::Step { flow: of, .. } if of == flow),
-            );
         }
     }
 }

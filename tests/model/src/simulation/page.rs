@@ -1,20 +1,17 @@
 //! Pages: devices with two tabs each, which carry out what the core's [`Call`] says, as `www/src` does.
 
-use super::coverage::Met;
-use super::message::{Event, Kind, Request, SeenResponse, To};
+mod replies;
+mod steps;
+
+use super::message::Event;
 use super::requests::{self, FIRST_OF_PAGES};
 use super::storage::Slot;
 use super::world::{Clock, World};
-use crate::rules::Ordered;
 use oncekey::client::intent::{
-    self, Call, CallInput, CallSettings, Command, End, EndReason, Entry, Goal, Report, SentRequest,
-    Stored, TabToken, WaitReason,
+    self, Call, CallInput, CallSettings, End, Entry, Goal, Stored, TabToken,
 };
-use oncekey::client::retry::{
-    AttemptResult, BodyState, Outcome, ResponseSummary, RetryPolicy, UnknownReason,
-};
-use oncekey::write_flow::Identity;
-use oncekey::{IdempotencyKey, KeyState, Millis, UnixMillis};
+use oncekey::client::retry::RetryPolicy;
+use oncekey::{IdempotencyKey, Millis, UnixMillis};
 
 /// How long a key call may take.
 const KEY_CALL: u64 = 10_000;
@@ -266,237 +263,6 @@ impl World<'_> {
         self.follow_page(at, &input.stored, ordered);
     }
 
-    fn follow_page(&mut self, at: PageInput, before: &Stored, ordered: Ordered) {
-        self.note_limit(at, before, &ordered);
-        if let Some(entry) = &ordered.write {
-            self.store(at, entry);
-        }
-        let life = self.devices[at.device].tabs[at.tab].life;
-        let Some(running) = self.call_of(at) else { return };
-        running.number += 1;
-        let number = running.number;
-        running.is_asking =
-            matches!(ordered.command, Command::AskState { .. } | Command::Void { .. });
-        if let Some(entry) = ordered.write_after {
-            running.late = Some(entry);
-            self.later(50, Event::Page(PageInput { life, number, what: What::Late, ..at }));
-        }
-        let next = |what| PageInput { life, number, what, ..at };
-        match ordered.command {
-            Command::Send { key, attempt, timeout, request, rotated } => {
-                self.note(match request {
-                    SentRequest::Earlier => Met::SendEarlier,
-                    SentRequest::Own if attempt == 1 || rotated => Met::SendFresh,
-                    SentRequest::Own => Met::SendSame,
-                });
-                let wanted = self.call_of(at).map(|running| running.wanted);
-                if let (SentRequest::Own, Some(What::Submit(version))) = (request, wanted) {
-                    self.intent(at).sent = version;
-                }
-                if attempt == 1 {
-                    self.intent(at).keyed_at = self.now;
-                }
-                if self.goes_wrong(self.settings.weather.machines / 8) {
-                    self.note(Met::DiedStoring);
-                    return self.reload(at.device, at.tab);
-                }
-                self.later(timeout.as_u64(), Event::Page(next(What::TimedOut)));
-                self.send_of_page(next(What::Response), key, attempt, request);
-            }
-            Command::Wait { after, why } => {
-                self.note(match why {
-                    WaitReason::Retry => Met::WaitsToRetry,
-                    WaitReason::InProgress => Met::WaitsForResponse,
-                });
-                self.later(after.as_u64(), Event::Page(next(What::Waited)));
-            }
-            Command::AskState { key } => {
-                self.note(Met::AsksState);
-                self.ask_key(next(What::Response), key, Kind::State);
-            }
-            Command::Void { key } => {
-                self.note(Met::AsksVoid);
-                self.ask_key(next(What::Response), key, Kind::Void);
-            }
-            Command::LookUp => {
-                self.note(Met::LooksUp);
-                let content = self.intent(at).content;
-                let of_intent = |given: &&super::origin::Given| {
-                    given.charged && given.content / 4 == content / 4
-                };
-                let found = self.origin.responses.iter().find(of_intent);
-                let report =
-                    found.and_then(|given| Report::looked_up("succeeded", Some(given.status)));
-                self.report(at, report.unwrap_or(Report::NoResponse));
-            }
-            Command::End(end) => self.end_call(at, end),
-        }
-    }
-
-    fn send_of_page(
-        &mut self,
-        to: PageInput,
-        key: IdempotencyKey,
-        attempt: u32,
-        which: SentRequest,
-    ) {
-        let wanted = self.call_of(to).map(|running| running.wanted);
-        let version = match (which, wanted) {
-            (SentRequest::Own, Some(What::Submit(version))) => version,
-            _ => self.devices[to.device].tabs[to.tab].body[to.intent]
-                .as_ref()
-                .map_or(0, |body| body.1),
-        };
-        let content = self.intent(to).content + version;
-        self.tell(|_| {
-            format!("  sends attempt {attempt} with {}, content {content}", key.as_str())
-        });
-        let stored = self.stored(to);
-        if !matches!(&stored, Stored::Entry(entry) if entry.key == key && entry.attempts == attempt)
-        {
-            return self
-                .breaks("client: a key is stored before it is sent", key.as_str().to_owned());
-        }
-        self.check_one_key(to, &key, content);
-        let device = &mut self.devices[to.device];
-        device.tabs[to.tab].body[to.intent] = Some((key.clone(), version));
-        let tenant = device.tenant;
-        let gateway = if self.calm { 0 } else { usize::from(self.choices.below(2)) };
-        if self.goes_wrong(self.settings.weather.front / 4) {
-            return self.gate(to);
-        }
-        let (kind, identity) = (Kind::Write, Identity::Key);
-        let to = To::Page(to);
-        self.send(Request { to, kind, tenant, key: Some(key), content, identity, gateway }, true);
-    }
-
-    /// An intermediary responds.
-    fn gate(&mut self, to: PageInput) {
-        self.note(Met::Gated);
-        let blank =
-            |status, code| SeenResponse { status, code: Some(code), ..SeenResponse::default() };
-        // Without proof, the page cannot distinguish a made-up 400 or 202 from the response of the key.
-        let knows = self.settings.key_calls && self.settings.proof;
-        let may_be_executed =
-            matches!(self.stored(to), Stored::Entry(entry) if entry.maybe_executed);
-        let seen = match self.choices.below(if knows {
-            6
-        } else if may_be_executed {
-            5
-        } else {
-            4
-        }) {
-            0 => blank(503, "api_connection_error"),
-            1 => blank(401, "authentication_error"),
-            2 => SeenResponse { status: 200, html: true, ..SeenResponse::default() },
-            3 => SeenResponse { status: 200, redirected: true, ..SeenResponse::default() },
-            4 => blank(400, "invalid_request_error"),
-            _ => SeenResponse { status: 202, ..SeenResponse::default() },
-        };
-        self.tell(|_| format!("  an intermediary responds with {}", seen.status));
-        self.later(20, Event::Response(To::Page(to), seen.into()));
-    }
-
-    fn ask_key(&mut self, to: PageInput, key: IdempotencyKey, kind: Kind) {
-        let tenant = self.devices[to.device].tenant;
-        self.later(KEY_CALL, Event::Page(PageInput { what: What::TimedOut, ..to }));
-        let identity = Identity::Key;
-        let request = Request {
-            to: To::Page(to),
-            kind,
-            tenant,
-            key: Some(key),
-            content: 0,
-            identity,
-            gateway: 0,
-        };
-        self.send(request, false);
-    }
-
-    pub(super) fn page_gets(&mut self, input: PageInput, seen: &SeenResponse) {
-        if self.is_asleep(input) {
-            let wakes = self.devices[input.device].tabs[input.tab].frozen_until;
-            return self
-                .later(wakes - self.now, Event::Response(To::Page(input), seen.clone().into()));
-        }
-        if self.is_awaited(input) {
-            self.end_of_attempt(input, Some(seen));
-        }
-    }
-
-    /// An attempt or a key call has ended; without a response, its time was over.
-    fn end_of_attempt(&mut self, at: PageInput, seen: Option<&SeenResponse>) {
-        if self.call_of(at).is_some_and(|running| running.is_asking) {
-            let report =
-                seen.filter(|seen| !seen.cut && !seen.failed).map_or(Report::NoResponse, report);
-            self.tell(|_| format!("page {}, tab {}: the key call: {report:?}", at.device, at.tab));
-            return self.report(at, report);
-        }
-        let input = self.input(at);
-        let proof = self.settings.proof;
-        let none = SeenResponse::default();
-        let shown = seen.unwrap_or(&none);
-        let response = ResponseSummary {
-            status: shown.status,
-            body: if shown.cut { BodyState::Cut } else { BodyState::Whole },
-            content_type: Some(if shown.html { "text/html" } else { "application/json" }),
-            error_code: shown.code.filter(|_| !shown.cut),
-            state: shown.state.filter(|_| proof).map(KeyState::as_str),
-            replayed: (shown.replayed && proof).then_some("true"),
-            stored: (shown.not_stored && proof).then_some("false"),
-            redirected: shown.redirected,
-            ..ResponseSummary::default()
-        };
-        let result = match seen {
-            None => AttemptResult::TimedOut,
-            Some(seen) if seen.failed => AttemptResult::NetworkError,
-            Some(_) => AttemptResult::Response(&response),
-        };
-        self.tell(|_| {
-            let what = seen.map_or("no response in time".to_owned(), super::responses::shown);
-            format!("page {}, tab {}, intent {}: gets {what}", at.device, at.tab, at.intent)
-        });
-        let expires = shown.expires.filter(|_| proof).map(super::date::imf_fixdate);
-        let date = super::date::imf_fixdate(UnixMillis::new(self.now));
-        let retry_after = shown.retry_after.map(|seconds| seconds.to_string());
-        let head = intent::Hints {
-            state: response.state,
-            expires: expires.as_deref(),
-            date: Some(&date),
-            retry_after: retry_after.as_deref(),
-        };
-        let rules = self.rules;
-        let Some(call) = self.call_of(at).and_then(|running| running.call.as_mut()) else { return };
-        let ordered = rules.attempt_ended(call, &result, &head, &input);
-        self.follow_page(at, &input.stored, ordered);
-    }
-
-    fn report(&mut self, at: PageInput, report: Report) {
-        let input = self.input(at);
-        let rules = self.rules;
-        let Some(call) = self.call_of(at).and_then(|running| running.call.as_mut()) else { return };
-        let ordered = rules.report(call, report, &input);
-        self.follow_page(at, &input.stored, ordered);
-    }
-
-    fn end_call(&mut self, at: PageInput, end: End) {
-        self.tell(|_| {
-            format!("page {}, tab {}, intent {}: ends: {end:?}", at.device, at.tab, at.intent)
-        });
-        self.note(met_end(&end));
-        if let End::Unknown { reason: Some(reason), .. } = &end {
-            self.note(met_reason(*reason));
-        }
-        let is_submit =
-            self.call_of(at).is_some_and(|running| matches!(running.wanted, What::Submit(_)));
-        self.check_end_of_call(at, &end);
-        self.devices[at.device].tabs[at.tab].calls[at.intent] = None;
-        if is_submit {
-            self.intent(at).end = Some(end);
-            self.leave_turn(at);
-        }
-    }
-
     /// What the tab finds in storage.
     pub(super) fn stored(&self, at: PageInput) -> Stored {
         let device = &self.devices[at.device];
@@ -526,50 +292,6 @@ impl World<'_> {
             random,
             in_memory: in_memory.as_ref().map(|(key, _)| key.clone()),
         }
-    }
-}
-
-fn report(seen: &SeenResponse) -> Report {
-    match seen.report {
-        Some((state, http_status)) => {
-            Report::read(seen.status, state.map(KeyState::as_str), http_status)
-        }
-        None => Report::NoResponse,
-    }
-}
-
-fn met_end(end: &End) -> Met {
-    match end {
-        End::Response(Outcome::Succeeded { .. }) => Met::EndSucceeded,
-        End::Response(Outcome::Refused { .. }) => Met::EndRefused,
-        End::Response(_) => Met::EndNotExecuted,
-        End::Unknown { why: EndReason::TooOld, .. } => Met::EndTooOld,
-        End::Unknown { why: EndReason::Unreadable, .. } => Met::EndUnreadable,
-        End::Unknown { why: EndReason::Overtaken, .. } => Met::EndOvertaken,
-        End::Unknown { .. } => Met::EndStopped,
-        End::PayloadChanged { .. } => Met::EndPayloadChanged,
-        End::NotResolved => Met::EndNotResolved,
-        End::ResponseGone { .. } => Met::EndResponseGone,
-        End::KeyReused => Met::EndKeyReused,
-        End::KeyVoided => Met::EndKeyVoided,
-        End::Status(Some(_)) => Met::EndFound,
-        End::Status(None) => Met::EndFoundNothing,
-    }
-}
-
-fn met_reason(reason: UnknownReason) -> Met {
-    match reason {
-        UnknownReason::Network | UnknownReason::Aborted => Met::UnknownNetwork,
-        UnknownReason::TimedOut => Met::UnknownTimedOut,
-        UnknownReason::Cut => Met::UnknownCut,
-        UnknownReason::NotTheApi => Met::UnknownNotTheApi,
-        UnknownReason::Status(_) => Met::UnknownStatus,
-        UnknownReason::Held => Met::UnknownHeld,
-        UnknownReason::NotReplayable => Met::UnknownNotReplayable,
-        UnknownReason::Mismatch => Met::UnknownMismatch,
-        UnknownReason::Voided => Met::UnknownVoided,
-        UnknownReason::Expired => Met::UnknownExpired,
-        UnknownReason::NoProof | UnknownReason::Redirected => Met::UnknownNoProof,
     }
 }
 
