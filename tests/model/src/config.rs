@@ -1,92 +1,92 @@
-//! What a bounded world is made of: who is in it, and how often what may go wrong.
+//! The parts of a bounded world: its actors, and how often each fault may happen.
 
 use crate::reached::Reached;
 use crate::rules::Rules;
 use oncekey::write_flow::Identity;
 use oncekey::{ExpiredKey, Millis, Policy, UnknownOutcome};
 
-/// How long a lease is, in every world unless its policy says otherwise.
+/// The lease in every world, unless its policy sets another.
 pub const LEASE: Millis = Millis::from_seconds(10);
-/// How long responses are kept.
+/// The retention in every world, unless its policy sets another.
 pub const RETENTION: Millis = Millis::from_days(1);
 
 /// A bounded world.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Its name.
+    /// The name of the world.
     pub name: &'static str,
-    /// Those who send requests.
+    /// The callers, which send requests by themselves.
     pub callers: Vec<Caller>,
-    /// The page that sends by the client's lifecycle, where there is one.
+    /// The page, which sends requests through the client's lifecycle.
     pub page: Option<Page>,
-    /// The settings that run at once.
+    /// The settings of each gateway. All gateways run at once.
     pub gateways: Vec<Gateway>,
-    /// Which lists of secrets a gateway gets, one after the other.
+    /// The lists of secrets that a gateway gets, one after the other.
     pub secrets: &'static [Secrets],
-    /// What the origin recognises a repeated request by.
+    /// How the origin recognizes a repeated request.
     pub recognises: Recognises,
-    /// What the origin may respond with besides 201.
+    /// The responses that the origin may give besides 201.
     pub fates: &'static [Fate],
-    /// Whether what is unknown is looked up at the origin.
+    /// Whether the gateway looks up unknown outcomes at the origin.
     pub looks_up: bool,
     /// Whether there is a replica.
     pub replica: bool,
-    /// Whether each record goes through its stored form at each step.
+    /// Whether each record is encoded and decoded at each step.
     pub wire: bool,
     /// How far a clock may jump.
     pub jumps: &'static [(Clock, i64)],
-    /// How often what may go wrong.
+    /// How often each fault may happen.
     pub bounds: Bounds,
 }
 
-/// Somebody who sends one request, again and again.
+/// A caller that sends one request again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Caller {
-    /// Whose it is.
+    /// The tenant of the caller.
     pub tenant: u8,
-    /// Which key; of events, which event. `None` for a request with only a business key.
+    /// The number of the key, or of the event. `None` for a request with only a business key.
     pub key: Option<u8>,
-    /// Whether the key tells when it was made.
+    /// Whether the key contains the time when it was minted.
     pub timed: bool,
-    /// What is in it.
+    /// The number of the request's content.
     pub content: u8,
-    /// The business key in it.
+    /// The business key in the content.
     pub business_key: Option<u8>,
-    /// What names it.
+    /// What identifies the request.
     pub identity: Identity,
-    /// How often it is sent.
+    /// How often the request is sent.
     pub asks: u8,
 }
 
 /// A checkout page in two tabs, with one intent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Page {
-    /// What is submitted: in which tab, which payload. Each once, in any order.
+    /// The submits, as pairs of tab and payload. Each happens once, in any order.
     pub submits: &'static [(u8, u8)],
     /// How many requests the tabs may send in all.
     pub sends: u8,
-    /// Whether the page asks the key calls.
+    /// Whether the page makes key calls.
     pub key_calls: bool,
-    /// Whether the page can read the headers that prove.
+    /// Whether the page can read the headers that carry the proof.
     pub proof: bool,
-    /// Whether a tab may give the intent up.
+    /// Whether a tab may give up the intent.
     pub gives_up: bool,
-    /// What an intermediary may respond in place of the gateway.
+    /// The responses that an intermediary may send in place of the gateway.
     pub between: &'static [Between],
-    /// Whether a page that was loaded anew has another credential for its key calls than its requests had.
+    /// Whether a reloaded page makes its key calls with another credential than its requests had.
     pub strays: bool,
 }
 
-/// What a page gets before its request reaches a record; the request goes no further.
+/// A response that an intermediary sends in place of the gateway. The request goes no further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Between {
-    /// 401 of the gateway itself, which says that it knows nothing.
+    /// 401 from the gateway's own check, before any record was read.
     SignIn,
-    /// 400, as of a firewall, or for a body that broke off.
+    /// 400, as from a firewall, or for a body that broke off.
     BadRequest,
-    /// 200: the page that a redirect led to.
+    /// 200, from a login page that a redirect led to.
     LogIn,
-    /// 202: a service worker that says that it has queued the request.
+    /// 202, from a service worker that has queued the request.
     Queued,
 }
 
@@ -97,23 +97,23 @@ pub struct Gateway {
     pub policy: Policy,
 }
 
-/// A list of secrets.
+/// The list of fingerprint secrets of a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Secrets {
-    /// There are none.
+    /// No secrets.
     None,
-    /// The first one alone.
+    /// Only the old secret.
     Old,
-    /// The second one signs, the first one is still listed.
+    /// The new secret signs, and the old secret is still listed.
     Both,
-    /// The second one alone.
+    /// Only the new secret.
     New,
 }
 
-/// What an origin recognises a repeated request by.
+/// How an origin recognizes a repeated request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Recognises {
-    /// By nothing: it charges each time.
+    /// It recognizes nothing, so it charges each time.
     Nothing,
     /// By the forwarded key.
     Key,
@@ -121,63 +121,63 @@ pub enum Recognises {
     BusinessKey,
 }
 
-/// What becomes of a request at the origin.
+/// What the origin does with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fate {
-    /// It is executed: 201.
+    /// Executes it and returns 201.
     Done,
-    /// It is executed, and the response is 500.
+    /// Executes it and returns 500.
     ErrorAfter,
-    /// It is not executed, and the response is 500.
+    /// Does not execute it, and returns 500.
     ErrorBefore,
-    /// It is refused for good: 402.
+    /// Refuses it finally, with 402.
     Refused,
-    /// It is refused for who asks: 401.
+    /// Refuses its credential, with 401.
     Denied,
-    /// It is refused for when it was asked: 429.
+    /// Refuses it for now, with 429.
     Busy,
-    /// It is to be sent elsewhere: 307.
+    /// Redirects it, with 307.
     Moved,
 }
 
-/// Whose clock.
+/// A clock that may jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Clock {
-    /// All objects'.
+    /// The clock of all objects.
     Objects,
-    /// A gateway's.
+    /// The clock of a gateway.
     Gateway(u8),
-    /// The page's.
+    /// The clock of the page.
     Page,
 }
 
-/// How time goes on.
+/// A step of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tick {
-    /// Half a lease: who executes renews.
+    /// Half a lease. Attempts that execute renew their leases.
     HalfLease,
-    /// A lease, in which nobody gets to renew.
+    /// A lease, in which no attempt renews.
     Lease,
-    /// A retention. Nothing that is under way outlives it.
+    /// A retention. No message in the network outlives it.
     Retention,
-    /// Thirty days, likewise.
+    /// Thirty days. No message in the network outlives them.
     Month,
 }
 
-/// How often what may happen.
+/// How often each fault and each step of time may happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Bounds {
     /// A message is lost.
     pub losses: u8,
     /// A message is doubled.
     pub doubles: u8,
-    /// A call is given up that may still arrive.
+    /// A gateway stops waiting for a call that may still arrive.
     pub lates: u8,
-    /// A gateway dies.
+    /// A gateway crashes.
     pub crashes: u8,
     /// An object is evicted.
     pub evictions: u8,
-    /// The origin responds otherwise than with 201.
+    /// The origin gives another response than 201.
     pub fates: u8,
     /// Half a lease passes.
     pub half_leases: u8,
@@ -191,33 +191,34 @@ pub struct Bounds {
     pub jumps: u8,
     /// A secret is rotated.
     pub rotations: u8,
-    /// An operator settles.
+    /// An operator settles an outcome.
     pub settlements: u8,
-    /// A caller voids.
+    /// A caller voids its key.
     pub voids: u8,
     /// The sweep runs.
     pub sweeps: u8,
-    /// A copy is read that is not what there is.
+    /// The replica returns an outdated copy, or nothing.
     pub stale_reads: u8,
     /// A page is reloaded.
     pub reloads: u8,
-    /// An intermediary responds.
+    /// An intermediary responds in place of the gateway.
     pub gates: u8,
 }
 
-/// A world's surroundings, which never change.
+/// The constant surroundings of a world.
 #[derive(Debug)]
 pub struct Scene {
-    /// What is in it.
+    /// The configuration of the world.
     pub config: Config,
-    /// The core, with or without a fault.
+    /// The calls of the core, with or without a fault.
     pub rules: Rules,
-    /// What was met.
+    /// The milestones that were reached.
     pub reached: Reached,
 }
 
 impl Config {
-    /// Whether nothing may be charged twice: nothing that is unknown is executed again, or the origin recognises it.
+    /// Returns whether no request may be charged twice: either the origin recognizes repeated requests, or unknown
+    /// outcomes are never executed again.
     pub(crate) fn charges_once(&self) -> bool {
         let holds = |gateway: &Gateway| gateway.policy.unknown_outcome == UnknownOutcome::Hold;
         let events = self.callers.iter().any(|caller| caller.identity == Identity::Event);
@@ -226,23 +227,23 @@ impl Config {
 }
 
 impl Caller {
-    /// A request with a key.
+    /// Returns a caller whose request has a key.
     pub const fn with_key(tenant: u8, key: u8, content: u8, asks: u8) -> Self {
         let identity = Identity::Key;
         Self { tenant, key: Some(key), timed: false, content, business_key: None, identity, asks }
     }
 
-    /// The same with a business key.
+    /// Adds a business key to the request.
     pub const fn with_business_key(self, business_key: u8) -> Self {
         Self { business_key: Some(business_key), ..self }
     }
 
-    /// The same with a key that tells when it was made.
+    /// Uses a key that contains the time when it was minted.
     pub const fn timed(self) -> Self {
         Self { timed: true, ..self }
     }
 
-    /// A request with only a business key.
+    /// Returns a caller whose request has only a business key.
     pub const fn business_key_alone(business_key: u8, content: u8, asks: u8) -> Self {
         let (key, identity) = (None, Identity::BusinessKey);
         Self {
@@ -256,7 +257,7 @@ impl Caller {
         }
     }
 
-    /// An event.
+    /// Returns a sender of an event.
     pub const fn event(event: u8, asks: u8) -> Self {
         let identity = Identity::Event;
         Self {
@@ -272,9 +273,9 @@ impl Caller {
 }
 
 impl Gateway {
-    /// A gateway that executes again what is unknown.
+    /// A gateway that executes unknown outcomes again.
     pub const RETRY: Self = Self::of(UnknownOutcome::Retry);
-    /// A gateway that holds what is unknown.
+    /// A gateway that holds unknown outcomes.
     pub const HOLD: Self = Self::of(UnknownOutcome::Hold);
 
     const fn of(unknown_outcome: UnknownOutcome) -> Self {
@@ -282,13 +283,13 @@ impl Gateway {
         Self { policy: Policy { retention: RETENTION, lease: LEASE, unknown_outcome, expired_key } }
     }
 
-    /// The same, that refuses expired keys.
+    /// Makes the gateway refuse expired keys.
     pub const fn refusing(mut self) -> Self {
         self.policy.expired_key = ExpiredKey::Refuse;
         self
     }
 
-    /// The same with another lease, and another retention.
+    /// Sets another lease and another retention.
     pub const fn with_times(mut self, lease: Millis, retention: Millis) -> Self {
         (self.policy.lease, self.policy.retention) = (lease, retention);
         self
@@ -296,7 +297,7 @@ impl Gateway {
 }
 
 impl Tick {
-    /// How long it is.
+    /// Returns how long the step takes.
     pub const fn length(self) -> Millis {
         match self {
             Self::HalfLease => LEASE.half(),

@@ -1,4 +1,4 @@
-//! The bounded worlds that are searched.
+//! The bounded worlds that `make proof` searches.
 
 mod business_keys;
 mod pages;
@@ -8,7 +8,7 @@ pub use pages::limits;
 use crate::config::{Bounds, Caller, Clock, Config, Fate, Gateway, LEASE, Recognises, Secrets};
 use oncekey::Millis;
 
-/// The worlds of the default run.
+/// Returns the worlds of the default run.
 pub fn all(large: bool) -> Vec<Config> {
     let large = u8::from(large);
     vec![
@@ -89,7 +89,7 @@ fn hold(large: u8) -> Config {
     }
 }
 
-/// The same with more of time, and an operator; each record goes through its stored form.
+/// The same with more time, and an operator. Each record is read and written in its stored form.
 fn hold_and_time(large: u8) -> Config {
     Config {
         name: "hold, and time",
@@ -110,7 +110,7 @@ fn hold_and_time(large: u8) -> Config {
     }
 }
 
-/// One key, an origin that recognises it, and `retry`.
+/// One key, an origin that recognizes it, and `retry`.
 fn retry(large: u8) -> Config {
     Config {
         name: "retry",
@@ -123,7 +123,7 @@ fn retry(large: u8) -> Config {
     }
 }
 
-/// Three attempts of one key, of which each may be overtaken.
+/// Three attempts of one key; each of them may be overtaken.
 fn retry_thrice(large: u8) -> Config {
     Config {
         name: "retry, three times",
@@ -142,7 +142,7 @@ fn retry_thrice(large: u8) -> Config {
     }
 }
 
-/// Two settings at once: one gateway holds and has other times, the other one executes again.
+/// Two settings at once: one gateway has `hold` and other times, the other gateway executes again.
 fn two_settings(large: u8) -> Config {
     Config {
         name: "two settings",
@@ -165,7 +165,7 @@ fn two_settings(large: u8) -> Config {
     }
 }
 
-/// A replica that is stale, has nothing, or is asked because the object is silent.
+/// A replica that is out of date, has nothing, or is asked because the object does not reply.
 fn replica(_: u8) -> Config {
     Config {
         name: "replica",
@@ -198,7 +198,7 @@ fn replica_over_time(_: u8) -> Config {
     }
 }
 
-/// Expired keys are refused: by tombstones, and by the keys' own time.
+/// Expired keys are refused: by tombstones, and by the time in the keys.
 fn refused_when_expired(large: u8) -> Config {
     Config {
         name: "refused when expired",
@@ -220,7 +220,7 @@ fn refused_when_expired(large: u8) -> Config {
     }
 }
 
-/// Two requests with one key, of which the first may be released, and be gone.
+/// Two requests with one key. The first may be released, and its record removed.
 fn two_requests(large: u8) -> Config {
     Config {
         name: "two requests",
@@ -252,7 +252,7 @@ fn lives(large: u8) -> Config {
     }
 }
 
-/// Clocks that jump: the objects', and the gateway's.
+/// The clocks of the objects and of the gateway jump.
 fn clocks(large: u8) -> Config {
     const HOURS: i64 = 2 * 3600 * 1000;
     Config {
@@ -278,7 +278,7 @@ fn clocks(large: u8) -> Config {
     }
 }
 
-/// Secrets that are rotated, on one gateway before the other.
+/// Secrets are rotated, on one gateway before the other.
 fn secrets(large: u8) -> Config {
     Config {
         name: "secrets that rotate",
@@ -291,7 +291,7 @@ fn secrets(large: u8) -> Config {
     }
 }
 
-/// Two tenants with the same key, the same and another request.
+/// Two tenants with the same key, with the same and with another request.
 fn tenants(large: u8) -> Config {
     Config {
         name: "two tenants",

@@ -1,4 +1,4 @@
-//! The search: every state of a bounded world, by breadth, with all cores.
+//! The search: visits every state of a bounded world, breadth first, on all cores.
 
 use crate::config::{Config, Scene};
 use crate::property::Property;
@@ -10,40 +10,40 @@ use stateright::{Checker, HasDiscoveries, Model};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Debug)]
 pub struct Explored {
-    /// Which world.
+    /// The name of the world.
     pub name: &'static str,
-    /// How many states there are.
+    /// The number of distinct states.
     pub states: usize,
-    /// How many transitions there are between them.
+    /// The number of transitions between them.
     pub transitions: u64,
-    /// The longest of the shortest ways to a state.
+    /// The length of the longest of the shortest paths to a state.
     pub depth: usize,
-    /// How long it took.
+    /// How long the search took.
     pub took: Duration,
-    /// What was met.
+    /// The milestones that were reached.
     pub events: BTreeSet<Event>,
-    /// What does not hold, and how that comes about.
+    /// The property that broke, with its story.
     pub broken: Option<Broken>,
 }
 
-/// A property that does not hold.
+/// A property that broke.
 #[derive(Debug)]
 pub struct Broken {
-    /// Which one.
+    /// The property.
     pub property: Property,
-    /// Who did what, in which order.
+    /// The story: the actions in their order.
     pub story: String,
 }
 
-/// How to search.
+/// The limits of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct How {
-    /// With how many threads.
+    /// The number of threads.
     pub threads: usize,
-    /// After about how many transitions to stop; `None`: when all of the world was seen.
+    /// Stops after about this many transitions. `None` searches the whole world.
     pub transitions: Option<usize>,
 }
 
@@ -51,7 +51,7 @@ struct Search(Scene);
 
 const HOLDS: &str = "everything holds";
 
-/// Searches a world. It stops at the first state in which something does not hold.
+/// Searches a world. The search stops at the first state in which a property is broken.
 pub fn explore(config: Config, rules: Rules, how: How) -> Explored {
     let name = config.name;
     let began = Instant::now();
@@ -95,7 +95,7 @@ impl Model for Search {
     fn next_state(&self, world: &World, action: Action) -> Option<World> {
         let mut next = world.clone();
         next.apply(&self.0, action);
-        // A copy that does not count changes nothing: the object is still waited for.
+        // A copy that does not count changes nothing, because the gateway still waits for the object.
         if matches!(action, Action::ReplicaReplies { .. }) && next == *world {
             return None;
         }

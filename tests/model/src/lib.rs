@@ -1,4 +1,5 @@
-//! The proof of **oncekey**: the real core in a model of its world, searched by machines that try to break it.
+//! The proof of **oncekey**: runs the real core in a model of its world, exhaustively and at random, and tries to break
+//! its properties.
 
 #[macro_use]
 mod named;

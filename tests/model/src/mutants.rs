@@ -1,7 +1,7 @@
-//! Deliberate faults, each of which a checker has to find.
+//! The mutants: deliberate faults, each of which a search has to find.
 //!
-//! A mutant lives in [`Rules`](crate::rules::Rules) alone, between the core and the world: it distorts what
-//! goes into one call of the core or what comes out of it. The core itself is never changed.
+//! A mutant is implemented only in [`Rules`](crate::rules::Rules), between the core and the world. It changes the
+//! input or the result of one call of the core. The core itself is never changed.
 
 macro_rules! mutants {
     ($($(#[doc = $what:literal])+ $name:ident,)+) => {
@@ -12,17 +12,17 @@ macro_rules! mutants {
         }
 
         impl Mutant {
-            /// All of them.
+            /// All mutants.
             pub const ALL: &[Self] = &[$(Self::$name,)+];
 
-            /// Its name, as it is written on a command line.
+            /// Returns the name, as it is written on a command line.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$name => stringify!($name),)+
                 }
             }
 
-            /// What is wrong with it.
+            /// Returns a description of the fault.
             pub fn fault(self) -> String {
                 match self {
                     $(Self::$name => [$($what,)+].concat().trim().to_owned(),)+
@@ -33,29 +33,29 @@ macro_rules! mutants {
 }
 
 mutants! {
-    /// `complete` does not ask whose attempt it is: everybody counts as the owner.
+    /// `complete` does not check which attempt calls it: every attempt counts as the owner.
     NoAttemptCheckInComplete,
-    /// A lease is taken for dead while it lives.
+    /// A live lease counts as ended.
     LeaseNotChecked,
-    /// A lease never dies.
+    /// A lease never ends.
     LeaseNeverDies,
-    /// An attempt whose lease died counts as one that was never dispatched.
+    /// An attempt whose lease ended counts as an attempt that was never dispatched.
     DeadLeaseCountsAsReleased,
-    /// What is to be held is executed again.
+    /// A request on hold is executed again.
     HoldTreatedAsRetry,
-    /// That an earlier attempt may have been executed is forgotten when a later one ends.
+    /// When a later attempt ends, the record forgets that an earlier attempt may have been executed.
     MaybeExecutedForgotten,
-    /// An attempt that was overtaken brings a refusal, and it counts.
+    /// An overtaken attempt brings a refusal, and the refusal counts.
     OvertakenMayBringFailure,
-    /// An attempt that was overtaken begins again when its call comes late.
+    /// An overtaken attempt begins again when its call comes late.
     LateBeginOwnsAgain,
-    /// A renewal that comes from an attempt that was overtaken gives the key back to it.
+    /// A renewal by an overtaken attempt gives the key back to it.
     RenewalTakesOver,
-    /// A later response takes the place of the first.
+    /// A later response replaces the first.
     CompletedIsOverwritten,
     /// A 5xx counts as proof that nothing was executed.
     ReleaseOn5xx,
-    /// What is released is forgotten, its fingerprint too.
+    /// A released key is forgotten, with its fingerprint.
     ReleaseForgetsFingerprint,
     /// A time-out counts as proof that nothing was executed.
     TimeOutReleases,
@@ -63,70 +63,70 @@ mutants! {
     FingerprintAfterInProgress,
     /// Requests are not compared.
     FingerprintNotCompared,
-    /// A record under a secret that is listed no more counts as none.
+    /// A record whose secret is no longer listed counts as no record.
     UnlistedSecretIsNew,
     /// A key in flight is voided.
     VoidOfInFlight,
-    /// The sweep removes what it finds, whether or not it still counts.
+    /// The sweep removes every record that it finds, even if the record still counts.
     SweepRemovesLiveRecord,
-    /// A shard decides by its clock as it is, also when that went back.
+    /// A shard uses its clock as it is, even if the clock was set back.
     TimeGoesBack,
-    /// The scope has no part in a record's name.
+    /// The scope is not part of a record's name.
     ScopeLeftOut,
     /// A replay is not byte-equal to the first response.
     ReplayLosesBody,
-    /// A key that the replica does not have counts as new: the request is executed.
+    /// A missing copy in the replica counts as a new key: the request is executed.
     ReplicaMissCountsAsNew,
-    /// A look-up's success counts as proof, also one that says that there is no such thing.
+    /// Every 2xx of a look-up counts as proof, even if it reports that the object does not exist.
     PoliteNoneProves,
-    /// The replica's copy counts for ever.
+    /// A copy in the replica never expires.
     ReplicaExpiryIgnored,
-    /// The replica's copy is not compared with the request.
+    /// A copy in the replica is not compared with the request.
     ReplicaFingerprintIgnored,
-    /// The origin is called however long the wait for it was.
+    /// The origin is called however long the attempt waited before.
     DispatchAfterHalfLease,
-    /// The response leaves before it is stored.
+    /// The response is sent before it is stored.
     ResponseBeforeStored,
     /// An overtaken attempt gives its own response to its caller.
     OvertakenGivesItsOwn,
-    /// A response that could not be stored is sent as if it were stored.
+    /// A response that could not be stored is sent without the mark.
     NotStoredGoesUnmarked,
-    /// The key is completed before its business key.
+    /// The idempotency key is completed before its business key.
     KeyBeforeBusinessKey,
-    /// The platform sends a write to the origin again when the connection breaks: two executions of one attempt.
+    /// The platform sends a write to the origin again when the connection breaks: one attempt is executed twice.
     PlatformRepeatsWrites,
-    /// The business key is not asked.
+    /// The record of the business key is not checked.
     BusinessKeyNotAsked,
-    /// A business key is forgotten after the retention, as a key is.
+    /// A business key is forgotten after the retention, like an idempotency key.
     BusinessKeyForgotten,
-    /// An event is forgotten after the retention, as a key is.
+    /// An event is forgotten after the retention, like an idempotency key.
     EventForgotten,
-    /// The page sends first and stores the key then.
+    /// The page sends the request before it stores the key.
     KeyStoredAfterSending,
-    /// After a reload a new key is made though the outcome of the first is unknown.
+    /// A reload makes a new key although the outcome of the first key is unknown.
     NewKeyOnReload,
-    /// A changed payload gets a new key at once, though the outcome of the first is unknown.
+    /// A changed payload gets a new key at once, although the outcome of the first key is unknown.
     NewKeyForChangedPayload,
-    /// After an unknown outcome a refusal settles the matter.
+    /// A refusal settles the intent after an unknown outcome.
     RefusalAfterUnknownSettles,
-    /// After an unknown outcome a 4xx settles the matter, though it has no proof.
+    /// A 4xx without proof settles the intent after an unknown outcome.
     UnprovenRefusalSettles,
-    /// A success counts, though it has no proof and the server would have sent it.
+    /// A success without proof counts, although the server would have sent proof.
     UnprovenSuccessSettles,
-    /// What a redirect led to counts as the response.
+    /// The page that a redirect led to counts as the response.
     RedirectSettles,
-    /// The key calls are made under whatever credential there is.
+    /// The key calls are sent with any credential, also with another one than the request had.
     KeyCallsUnderAnyCredential,
-    /// That the server knows nothing of a key counts as proof that nothing was executed.
+    /// If the server has no record of a key, that counts as proof that nothing was executed.
     AbsentProvesNotExecuted,
     /// A time-out counts as a success.
     TimeOutCountsAsSuccess,
-    /// A key is sent again though the server may have forgotten it.
+    /// A key is sent again although the server may have forgotten it.
     OldKeyIsSentAgain,
 }
 
 impl Mutant {
-    /// The one of this name.
+    /// Returns the mutant with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|mutant| mutant.name() == name)
     }

@@ -11,10 +11,10 @@ macro_rules! named {
         }
 
         impl $enum {
-            /// All of them.
+            /// All variants.
             $vis const ALL: &[Self] = &[$(Self::$variant,)+];
 
-            /// Its name in reports.
+            /// Returns the name in reports.
             $vis const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+

@@ -1,11 +1,12 @@
-//! What was met: a property that holds of a world in which nothing happens says nothing.
+//! The milestones: a property that holds in a world in which nothing happens proves nothing, so a search must reach
+//! each milestone.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 named! {
-    /// A thing worth meeting.
-    #[expect(missing_docs, reason = "each says in its name what it is")]
+    /// Something that a search must reach.
+    #[expect(missing_docs, reason = "the name of each milestone describes it")]
     pub enum Event {
         Execute = "decision: execute",
         ExecuteAgain = "decision: execute, a later attempt",
@@ -28,43 +29,43 @@ named! {
         Voided = "void: voided",
         VoidRefused = "void: refused, the state stays",
         Swept = "sweep: removed",
-        SweptToTombstone = "sweep: something is left",
+        SweptToTombstone = "sweep: a tombstone is left",
         Copied = "replica: a copy is written",
-        ReplicaGave = "replica: a response is given from a copy",
-        ReplicaHadNothing = "replica: nothing is there, or the copy is not found",
+        ReplicaGave = "replica: a copy is the response",
+        ReplicaHadNothing = "replica: the copy is missing",
         CopyNotVerified = "replica: a copy does not count",
         OwnResponse = "response: the attempt's own",
         NotStoredResponse = "response: the attempt's own, not stored",
         ReplayResponse = "response: a replay",
-        DuplicateResponse = "response: the event was done before",
+        DuplicateResponse = "response: the event was processed before",
         Rejected = "response: a rejection",
         RejectedBusinessKey = "response: a rejection for a business key",
         StoreDown = "response: the store is down",
         TooLate = "response: too late to dispatch",
-        AdoptedBusinessKey = "pair: a key takes its business key's response",
+        AdoptedBusinessKey = "business key: a key takes its response",
         LookedUp = "look-up: found",
         LookedUpNothing = "look-up: nothing found",
         Dropped = "fault: a message is lost",
         Doubled = "fault: a message is doubled",
-        GivenUp = "fault: a call is given up, and may still arrive",
-        ArrivedLate = "fault: a call arrives that was given up",
-        Crashed = "fault: a gateway dies",
+        GivenUp = "fault: a gateway stops waiting for a call that may still arrive",
+        ArrivedLate = "fault: a call arrives after its gateway stopped waiting",
+        Crashed = "fault: a gateway crashes",
         Evicted = "fault: an object is evicted",
-        LeaseDied = "fault: a lease dies",
+        LeaseDied = "fault: a lease expires",
         ClockJumped = "fault: a clock jumps",
         Rotated = "fault: a secret is rotated",
         ErrorAfter = "fault: the origin executes, then fails",
         ErrorBefore = "fault: the origin fails, nothing executed",
         Denied = "fault: the origin refuses with 401 or 429",
-        Refused = "fault: the origin refuses for good",
-        Moved = "fault: the origin sends elsewhere",
-        Deduplicated = "origin: recognises a repeated request",
+        Refused = "fault: the origin refuses finally",
+        Moved = "fault: the origin redirects",
+        Deduplicated = "origin: recognizes a repeated request",
         DayPassed = "time: a retention passes",
         MonthPassed = "time: thirty days pass",
         Reloaded = "fault: a page is reloaded",
-        SentBeforeReload = "fault: a page is reloaded with a request under way",
+        SentBeforeReload = "fault: a page is reloaded while its request is in progress",
         Gated = "fault: an intermediary responds",
-        TwoTabs = "client: two tabs are at it",
+        TwoTabs = "client: two tabs have a call at the same time",
         ClientSucceeded = "client: a success",
         ClientRefused = "client: a refusal",
         ClientUnknown = "client: unknown",
@@ -73,16 +74,16 @@ named! {
         ClientResponseGone = "client: the response is gone",
         ClientFound = "client: resolved, or given up",
         ClientTooOld = "client: too old to be sent",
-        ClientRotated = "client: a new key takes an old one's place",
-        ClientVoids = "client: asks to void a key",
+        ClientRotated = "client: a new key replaces an old key",
+        ClientVoids = "client: voids a key",
         OtherCredential = "client: no key call under another credential",
         ClientSendsEarlier = "client: sends the earlier payload again",
         AtRest = "rest: the world comes to rest",
-        SettledAtRest = "rest: an operator settles what is unknown",
+        SettledAtRest = "rest: an operator settles an unknown outcome",
     }
 }
 
-/// The events that were met, by all threads of a search.
+/// The milestones that all threads of a search have reached.
 #[derive(Debug, Default)]
 pub struct Reached {
     bits: [AtomicU64; 2],
@@ -101,12 +102,12 @@ impl Reached {
         self.transitions.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many transitions were made.
+    /// Returns how many transitions were made.
     pub fn transitions(&self) -> u64 {
         self.transitions.load(Ordering::Relaxed)
     }
 
-    /// What was met.
+    /// Returns the milestones that were reached.
     pub fn events(&self) -> BTreeSet<Event> {
         let is_met = |event: &Event| {
             let bit = 1 << (*event as usize % 64);

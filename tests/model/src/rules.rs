@@ -1,7 +1,7 @@
-//! The calls of the core, as a world makes them: each as it is, or with one deliberate fault.
+//! The calls of the core, as a world makes them: unchanged, or with one deliberate fault.
 //!
-//! Without a [`Mutant`] every function here is the core's own and nothing else. A world that makes all its calls
-//! through these can be run with any mutant, and has to notice.
+//! Without a [`Mutant`] each function calls the core and does nothing else. A world that makes all its calls
+//! through these functions can be run with any mutant, and must catch it.
 
 mod client;
 
@@ -26,16 +26,16 @@ static LOOK_UPS: LazyLock<LookUps> = LazyLock::new(|| {
     LookUps::parse(list).expect("a list")
 });
 
-/// The rules, with or without a fault.
+/// The calls of the core, with or without a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rules {
     /// The fault.
     pub mutant: Option<M>,
 }
 
-/// A record's own calls.
+/// The lifecycle of a record.
 impl Rules {
-    /// [`ScopedKey::new`].
+    /// Calls [`ScopedKey::new`].
     pub fn name(self, scope: &Scope, key: &IdempotencyKey) -> ScopedKey {
         if self.has(M::ScopeLeftOut) {
             return ScopedKey::new(&Scope::anonymous(), key);
@@ -43,13 +43,13 @@ impl Rules {
         ScopedKey::new(scope, key)
     }
 
-    /// [`UnixMillis::never_before`]: the time that a shard decides by.
+    /// Calls [`UnixMillis::never_before`], for the time of a shard.
     pub fn time(self, clock: UnixMillis, last_seen: UnixMillis) -> UnixMillis {
         if self.has(M::TimeGoesBack) { clock } else { clock.never_before(last_seen) }
     }
 
-    /// Whether something on the way sends a request to the origin again by itself. That it does not is what a gateway
-    /// has to see to: no rule of the core can.
+    /// Returns whether the platform may send a request to the origin again by itself. No rule of the core can prevent
+    /// that; the gateway must send its requests so that it cannot happen.
     pub fn repeats_on_the_way(self) -> bool {
         self.has(M::PlatformRepeatsWrites)
     }
@@ -68,7 +68,7 @@ impl Rules {
         kept
     }
 
-    /// [`lifecycle::begin`].
+    /// Calls [`lifecycle::begin`].
     pub fn begin(
         self,
         record: Option<Record>,
@@ -127,7 +127,7 @@ impl Rules {
         Some(record)
     }
 
-    /// [`lifecycle::peek`].
+    /// Calls [`lifecycle::peek`].
     pub fn peek(
         self,
         record: Option<Record>,
@@ -137,7 +137,7 @@ impl Rules {
         lifecycle::peek(record, fingerprints, now)
     }
 
-    /// [`lifecycle::renew`].
+    /// Calls [`lifecycle::renew`].
     pub fn renew(self, record: Option<Record>, token: Token, now: UnixMillis) -> Step<Renewal> {
         let record = record.map(|mut record| {
             if self.has(M::RenewalTakesOver) && matches!(record.state, State::InFlight { .. }) {
@@ -148,7 +148,7 @@ impl Rules {
         lifecycle::renew(record, token, now)
     }
 
-    /// [`lifecycle::complete`].
+    /// Calls [`lifecycle::complete`].
     pub fn complete(
         self,
         record: Option<Record>,
@@ -195,7 +195,7 @@ impl Rules {
         step
     }
 
-    /// [`lifecycle::fail`].
+    /// Calls [`lifecycle::fail`].
     pub fn fail(
         self,
         record: Option<Record>,
@@ -214,7 +214,7 @@ impl Rules {
         lifecycle::fail(record, token, cause, now)
     }
 
-    /// [`lifecycle::void`].
+    /// Calls [`lifecycle::void`].
     pub fn void(
         self,
         record: Option<Record>,
@@ -231,7 +231,7 @@ impl Rules {
         lifecycle::void(record, minted_at, policy, now)
     }
 
-    /// [`lifecycle::settle`].
+    /// Calls [`lifecycle::settle`].
     pub fn settle(
         self,
         record: Option<Record>,
@@ -241,7 +241,7 @@ impl Rules {
         lifecycle::settle(record, settlement, now)
     }
 
-    /// [`lifecycle::expire`].
+    /// Calls [`lifecycle::expire`].
     pub fn expire(self, record: Record, now: UnixMillis) -> Step<()> {
         let mut step = lifecycle::expire(record, now);
         if self.has(M::SweepRemovesLiveRecord) {
@@ -253,7 +253,7 @@ impl Rules {
 
 /// The replica.
 impl Rules {
-    /// [`replica::copy`].
+    /// Calls [`replica::copy`].
     pub fn copy(
         self,
         fingerprint: &Fingerprint,
@@ -265,7 +265,7 @@ impl Rules {
         replica::copy(fingerprint, response, status, shortest, now)
     }
 
-    /// [`replica::verify`].
+    /// Calls [`replica::verify`].
     pub fn verify(
         self,
         mut copy: Record,
@@ -284,13 +284,13 @@ impl Rules {
 
 /// The flow of a write through a gateway.
 impl Rules {
-    /// [`WriteFlow::begin`].
+    /// Calls [`WriteFlow::begin`].
     pub fn set_out(self, write: Write, now: UnixMillis) -> (WriteFlow, FlowAction) {
         let business_key = write.business_key.clone().filter(|_| !self.has(M::BusinessKeyNotAsked));
         WriteFlow::begin(Write { business_key, ..write }, now)
     }
 
-    /// [`WriteFlow::advance`]. `write` is what it set out with.
+    /// Calls [`WriteFlow::advance`]. `write` is the write that the flow began with.
     pub fn advance(
         self,
         flow: &mut WriteFlow,
@@ -329,8 +329,8 @@ impl Rules {
         }
     }
 
-    /// The response that leaves before the step is carried out: none, without a fault. The response that comes after it
-    /// then goes nowhere.
+    /// Returns the response that a mutant sends before the step is carried out. Without a fault there is none. The
+    /// response that comes after it is ignored.
     pub fn leaves_early(self, step: &FlowAction) -> Option<WriteOutcome> {
         match step {
             FlowAction::Complete(..) if self.has(M::ResponseBeforeStored) => Some(WriteOutcome {
@@ -359,10 +359,10 @@ impl Rules {
 }
 
 impl Rules {
-    /// The core as it is.
+    /// The core without a fault.
     pub const PLAIN: Self = Self { mutant: None };
 
-    /// The core with a fault.
+    /// Returns the core with this fault.
     pub const fn with(mutant: M) -> Self {
         Self { mutant: Some(mutant) }
     }

@@ -1,10 +1,10 @@
-//! How it came about: who did what, in which order, and what stood in the records then.
+//! The story of a broken property: the actions in their order, and the records after each of them.
 
 use crate::config::Scene;
 use crate::world::{Action, World};
 use std::fmt::Write;
 
-/// The story of these actions.
+/// Returns the story of these actions.
 pub fn tell(scene: &Scene, actions: &[Action]) -> String {
     let mut world = World::new(scene);
     let mut story = String::new();

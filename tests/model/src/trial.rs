@@ -1,4 +1,4 @@
-//! The trial of the mutants: a search that finds nothing proves something only if it finds a fault.
+//! Tries the mutants: a search that finds no fault proves something only if it finds a deliberate fault.
 
 use crate::config::Config;
 use crate::configs;
@@ -6,16 +6,16 @@ use crate::explore::{Explored, How, explore};
 use crate::mutants::Mutant;
 use crate::rules::Rules;
 
-/// What became of a mutant.
+/// The result of a trial.
 #[derive(Debug)]
 pub struct Verdict {
-    /// Which one.
+    /// The mutant.
     pub mutant: Mutant,
     /// The search that caught it.
     pub caught: Option<Explored>,
 }
 
-/// Searches for a mutant until it is caught: where it is suspected first, then everywhere.
+/// Searches until a mutant is caught: first in the world where it is expected to show, then in all others.
 pub fn try_mutant(mutant: Mutant, how: How) -> Verdict {
     let all = configs::all(false);
     let is_suspected = |config: &&Config| config.name == suspected(mutant);
@@ -27,7 +27,7 @@ pub fn try_mutant(mutant: Mutant, how: How) -> Verdict {
     Verdict { mutant, caught }
 }
 
-/// The world in which the fault should show.
+/// Returns the world in which the fault should show.
 pub const fn suspected(mutant: Mutant) -> &'static str {
     use Mutant as M;
     match mutant {

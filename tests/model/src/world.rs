@@ -1,6 +1,6 @@
-//! The world as a state machine: what may happen in a state, and what becomes of it then.
+//! The world as a state machine: the actions that are possible in a state, and the state after each action.
 //!
-//! It knows nothing of whoever searches it. Each actor has a file of its own.
+//! The world does not depend on the search. Each actor has its own file.
 
 mod gateway;
 mod network;
@@ -25,30 +25,30 @@ use oncekey::write_flow::CallerResponse;
 use origin::Charge;
 use page::Browser;
 
-/// When every world begins.
+/// The time at which every world begins.
 pub const START: UnixMillis = UnixMillis::new(1_764_000_000_000);
 
 /// A world.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct World {
-    /// The true time. What clocks show is beside it.
+    /// The true time. Clocks may differ from it.
     now: UnixMillis,
     clocks: Clocks,
     shelves: Vec<Shelf>,
     running: Vec<Running>,
-    /// How many writes set out so far.
+    /// How many writes have begun so far.
     begun: u8,
-    /// What is under way, in an order of its own: what was sent first tells nothing.
+    /// The messages in the network. Their order means nothing: any of them may arrive next.
     net: Vec<Message>,
     charges: Vec<Charge>,
-    /// Which list of secrets each gateway has.
+    /// The number of each gateway's current list of secrets.
     secrets: Vec<u8>,
-    /// How often each caller has asked.
+    /// How often each caller has sent its request.
     asked: Vec<u8>,
     browser: Option<Browser>,
     left: Bounds,
     broken: Option<Property>,
-    /// What goes out while the world is brought to rest, to be judged; otherwise nothing is kept.
+    /// The responses that are sent while the world is brought to rest. `None` before that.
     responses: Option<Vec<CallerResponse>>,
 }
 
@@ -62,49 +62,49 @@ struct Clocks {
 /// Something that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// A caller's request reaches a gateway.
+    /// A caller sends its request to a gateway.
     Ask {
-        /// Which caller.
+        /// The number of the caller.
         caller: u8,
-        /// Which gateway.
+        /// The number of the gateway.
         gateway: u8,
     },
     /// A message arrives.
     Deliver {
-        /// Which message.
+        /// The number of the message.
         message: u8,
-        /// At which gateway, where it is a page's request.
+        /// The gateway, if the message is a page's request.
         gateway: u8,
-        /// What the origin makes of it, where it is for the origin.
+        /// What the origin does with the request, if the message is for the origin.
         fate: Fate,
     },
-    /// An intermediary responds to a page's request with 401.
+    /// An intermediary responds to a page's request.
     Gate(u8, Between),
     /// A message is lost.
     Lose(u8),
     /// A message is doubled.
     Double(u8),
-    /// A gateway waits no longer for the reply of an object or of the origin.
+    /// A gateway stops waiting for the reply of an object or of the origin.
     GiveUp(u8),
-    /// A gateway gets the replica's reply: one of the copies there, or nothing.
+    /// A gateway gets the replica's reply: one of the copies, or nothing.
     ReplicaReplies {
-        /// Whose write.
+        /// The number of the write.
         running: u8,
-        /// Which copy.
+        /// The number of the copy.
         copy: Option<u8>,
     },
     /// The origin responds to a look-up.
     LookUp {
-        /// Whose write.
+        /// The number of the write.
         running: u8,
-        /// Whether the origin finds what there is.
+        /// Whether the origin finds the object, if there is one.
         finds: bool,
     },
-    /// A gateway dies with a write in its hands.
+    /// A gateway crashes during a write.
     Crash(u8),
-    /// An object is evicted: calls and replies that are under way are lost.
+    /// An object is evicted: its calls and replies in the network are lost.
     Evict(u8),
-    /// Time goes on.
+    /// Time passes.
     Pass(Tick),
     /// A clock jumps.
     Jump(u8),
@@ -112,26 +112,26 @@ pub enum Action {
     Rotate(u8),
     /// The alarm of a shard rings.
     Sweep(u8),
-    /// An operator settles what is unknown, truly.
+    /// An operator settles an unknown outcome, truthfully.
     Settle(u8),
-    /// A caller gives a key up.
+    /// A caller voids its key.
     Void(u8),
     /// A payload is submitted in a tab.
     Submit(u8),
-    /// A tab's wait is over.
+    /// A tab has waited long enough.
     GoOn(u8),
-    /// A tab stores what it should have stored before.
+    /// A tab stores an entry that it should have stored earlier.
     StoreLate(u8),
     /// A tab gets no response in time.
     TimeOut(u8),
     /// A tab is reloaded.
     Reload(u8),
-    /// A tab gives the intent up.
+    /// A tab gives up the intent.
     GiveUpIntent(u8),
 }
 
 impl World {
-    /// The beginning.
+    /// Returns the first state.
     pub fn new(scene: &Scene) -> Self {
         let config = &scene.config;
         Self {
@@ -151,7 +151,7 @@ impl World {
         }
     }
 
-    /// What may happen next.
+    /// Adds the actions that are possible in this state.
     pub fn actions(&self, scene: &Scene, actions: &mut Vec<Action>) {
         if self.broken.is_some() {
             return;
@@ -164,7 +164,7 @@ impl World {
         self.by_operators(scene, actions);
     }
 
-    /// The world after it.
+    /// Changes the world by this action.
     pub fn apply(&mut self, scene: &Scene, action: Action) {
         match action {
             Action::Ask { caller, gateway } => self.ask(scene, caller, gateway),
@@ -195,12 +195,12 @@ impl World {
         self.net.sort_by_key(Message::rank);
     }
 
-    /// The property that does not hold any more.
+    /// Returns the property that was broken.
     pub fn broken(&self) -> Option<Property> {
         self.broken
     }
 
-    /// The first one counts.
+    /// Records a broken property. Only the first one counts.
     fn breaks(&mut self, property: Property) {
         self.broken.get_or_insert(property);
     }

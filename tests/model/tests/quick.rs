@@ -1,4 +1,4 @@
-//! A part of the proof, for every run of the tests. `make proof` is the whole.
+//! A short part of the proof, for every run of the tests. `make proof` runs all of it.
 
 use oncekey_model::config::{Config, Scene};
 use oncekey_model::configs;
@@ -32,7 +32,7 @@ fn a_whole_world_holds() {
     assert_eq!(explored.broken.map(|broken| broken.story), None);
 }
 
-/// The trial's own trial: faults that show early are caught early. `make proof` tries all.
+/// Checks the search itself: it must catch the faults that show early. `make proof` tries all mutants.
 #[test]
 fn mutants_are_caught() {
     let how = How { threads: 2, transitions: Some(20_000) };
@@ -80,8 +80,8 @@ fn the_stated_limits_are_where_they_are_said_to_be() {
     }
 }
 
-/// What is asked of worlds at rest says something of all worlds only if every run comes to rest: no run comes back
-/// to where it was, and one that is not at rest can always go on without a fault.
+/// The checks of worlds at rest cover all runs only if every run comes to rest: no state occurs twice on one path,
+/// and a state that is not at rest can always continue without a fault.
 #[test]
 fn every_run_comes_to_rest() {
     for name in ["two requests", "a business key alone"] {
@@ -95,7 +95,7 @@ fn every_run_comes_to_rest() {
     }
 }
 
-/// Depth first, each state once; a state that is met while it is on the way is a cycle.
+/// Walks depth first through each state once. A state that occurs again on its own path is a cycle.
 fn walk(scene: &Scene) -> usize {
     let mut done = HashMap::<World, bool>::new();
     let mut way = vec![(World::new(scene), None::<Vec<Action>>)];
@@ -105,7 +105,7 @@ fn walk(scene: &Scene) -> usize {
             world.actions(scene, &mut actions);
             assert!(
                 world.is_at_rest() || actions.iter().any(|action| world.is_quiet(*action)),
-                "nothing can happen, and yet something is under way: {world:?}"
+                "no action is possible, but something is in progress: {world:?}"
             );
             done.insert(world.clone(), false);
             actions

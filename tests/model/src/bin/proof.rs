@@ -1,4 +1,4 @@
-//! `make proof`: searches every world, and then tries every mutant.
+//! `make proof`: searches every world, then tries every mutant.
 //!
 //! ```text
 //! proof [--large] [--threads N] [--transitions N] [--world NAME] [--mutant NAME] [--no-mutants] [--stories]
@@ -64,7 +64,7 @@ fn read(mut words: impl Iterator<Item = String>) -> Result<Wanted, String> {
             }
             "--no-mutants" => wanted.no_mutants = true,
             "--stories" => wanted.stories = true,
-            _ => return Err(format!("{word} is not known; see the head of bin/proof.rs")),
+            _ => return Err(format!("unknown option {word}; see the head of bin/proof.rs")),
         }
     }
     Ok(wanted)
@@ -80,7 +80,7 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from)
 }
 
-/// Searches the worlds: whether everything holds, and everything that matters was met.
+/// Searches the worlds. Returns whether no property broke and every milestone was reached.
 fn search(wanted: &Wanted) -> bool {
     println!(
         "{:<24} {:>10} {:>11} {:>6} {:>8}",
@@ -105,9 +105,9 @@ fn search(wanted: &Wanted) -> bool {
     }
     let missed: Vec<_> = Event::ALL.iter().filter(|event| !met.contains(event)).collect();
     if wanted.world.is_none() {
-        println!("met: {} of {}", met.len(), Event::ALL.len());
+        println!("reached: {} of {}", met.len(), Event::ALL.len());
         met.iter().for_each(|event| println!("  {}", event.name()));
-        missed.iter().for_each(|event| println!("  NEVER MET: {}", event.name()));
+        missed.iter().for_each(|event| println!("  NEVER REACHED: {}", event.name()));
         holds &= missed.is_empty() && limits(wanted);
     }
     println!("{seconds:.0} s");
@@ -115,14 +115,14 @@ fn search(wanted: &Wanted) -> bool {
     holds
 }
 
-/// Checks that each stated limit is found in its world.
+/// Checks that the search finds each documented limit in its world.
 fn limits(wanted: &Wanted) -> bool {
     let found = configs::limits().into_iter().map(|config| {
         let explored = explore(config, Rules::PLAIN, wanted.how());
         row(&explored);
         match &explored.broken {
-            Some(broken) => println!("  as stated: {}", broken.property.name()),
-            None => println!("  HOLDS: it is no limit any more, and the text has to say so"),
+            Some(broken) => println!("  found, as documented: {}", broken.property.name()),
+            None => println!("  NOT FOUND: this is no longer a limit, so remove it from the docs"),
         }
         explored.broken.is_some()
     });
@@ -134,7 +134,7 @@ fn row(explored: &Explored) {
     println!("{name:<24} {states:>10} {transitions:>11} {depth:>6} {:>8.1}", took.as_secs_f64());
 }
 
-/// Tries the mutants: whether each was caught.
+/// Tries the mutants. Returns whether each was caught.
 fn mutants(wanted: &Wanted) -> bool {
     println!("{:<28} {:<24} {:>8}  caught by", "mutant", "world", "states");
     let chosen = Mutant::ALL.iter().filter(|m| wanted.mutant.is_none_or(|only| only == **m));
@@ -158,7 +158,7 @@ fn mutants(wanted: &Wanted) -> bool {
     caught == all
 }
 
-/// What no search finds, random histories may.
+/// Tries a mutant that no search has caught in the simulation.
 fn is_caught_by_simulation(mutant: Mutant, threads: usize) -> bool {
     let plan = Plan {
         rules: Rules::with(mutant),
@@ -177,7 +177,7 @@ fn is_caught_by_simulation(mutant: Mutant, threads: usize) -> bool {
             true
         }
         None => {
-            println!("{name:<28} NOT CAUGHT, suspected in: {}", trial::suspected(mutant));
+            println!("{name:<28} NOT CAUGHT, expected in: {}", trial::suspected(mutant));
             false
         }
     }

@@ -1,5 +1,5 @@
-//! `make soak`: schedules by the million. `--schedules N`, `--minutes N`, `--seed N`, `--threads N`; `--whole` tells the whole
-//! story of the seed; `--mutant NAME` runs with that fault, `--mutants` with each of them.
+//! `make soak`: runs millions of schedules. `--schedules N`, `--minutes N`, `--seed N`, `--threads N`; `--whole` prints
+//! the whole story of the seed; `--mutant NAME` runs with that fault, `--mutants` with each of them.
 
 use oncekey_model::mutants::Mutant;
 use oncekey_model::rules::Rules;
@@ -7,7 +7,7 @@ use oncekey_model::simulation::{self, Plan, Report, soak};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// From this many schedules on, everything has to be met.
+/// A run of at least this many schedules fails if a milestone was never reached.
 const LONG: u64 = 200_000;
 
 struct Asked {
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
         return try_all(plan);
     }
     let report = soak(&plan);
-    // What is rare needs its time; a long run that never met it is idle.
+    // Rare milestones need many schedules, so only a long run must reach them all.
     let is_idle =
         plan.rules == Rules::PLAIN && report.schedules >= LONG && !report.missing().is_empty();
     let is_whole = report.failed.is_none() && !is_idle;
@@ -46,11 +46,11 @@ fn print(plan: &Plan, report: &Report) {
     if let Some((seed, broken)) = &report.failed {
         println!("seed {seed} fails: {}: {}", broken.property, broken.what);
         if let Some((broken, story)) = simulation::story(plan.rules, *seed) {
-            println!("its story, made as small as could be:");
+            println!("the story of the smallest schedule that fails:");
             story.iter().for_each(|line| println!("  {line}"));
             println!("{}: {}", broken.property, broken.what);
         }
-        println!("again: make soak SEED={seed} SCHEDULES=1");
+        println!("to repeat it: make soak SEED={seed} SCHEDULES=1");
     }
     if report.failed.is_none() {
         for (text, count) in report.counts() {
@@ -58,7 +58,7 @@ fn print(plan: &Plan, report: &Report) {
         }
         let missing = report.missing();
         if !missing.is_empty() {
-            println!("never met: {}", missing.join("; "));
+            println!("never reached: {}", missing.join("; "));
         }
     }
     let Report { schedules, events, took, .. } = report;
@@ -109,10 +109,11 @@ fn read(mut args: impl Iterator<Item = String>) -> Result<Asked, String> {
                     "--seed" => plan.seed = number()?,
                     "--threads" => plan.threads = number()? as usize,
                     "--mutant" => {
-                        let mutant = Mutant::named(&value).ok_or(format!("no mutant {value}"))?;
+                        let mutant =
+                            Mutant::named(&value).ok_or(format!("there is no mutant {value}"))?;
                         plan.rules = Rules::with(mutant);
                     }
-                    _ => return Err(format!("what is {name}?")),
+                    _ => return Err(format!("unknown option {name}; see the head of bin/soak.rs")),
                 }
             }
         }

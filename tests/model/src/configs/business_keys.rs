@@ -26,7 +26,7 @@ pub(super) fn business_keys_held(large: u8) -> Config {
     }
 }
 
-/// The same with `retry`, and an origin that recognises the business key.
+/// The same with `retry`, and an origin that recognizes the business key.
 pub(super) fn business_keys_retried(large: u8) -> Config {
     Config {
         name: "business keys, retried",
@@ -90,7 +90,7 @@ pub(super) fn business_key_alone(large: u8) -> Config {
     }
 }
 
-/// A webhook's event, which is kept for good.
+/// An event of a webhook, whose record is permanent.
 pub(super) fn events(large: u8) -> Config {
     Config {
         name: "events",

@@ -15,7 +15,7 @@ const TWO_TABS: Page = Page {
     strays: false,
 };
 
-/// A page in two tabs, with the key calls, before an origin that recognises the key.
+/// A page in two tabs, with the key calls, in front of an origin that recognizes the key.
 pub(super) fn page(large: u8) -> Config {
     Config {
         name: "a page",
@@ -35,7 +35,7 @@ pub(super) fn page(large: u8) -> Config {
     }
 }
 
-/// A page that cannot read what proves, without the key calls, before an origin that charges each time.
+/// A page that cannot read the proof, without the key calls, in front of an origin that charges each time.
 pub(super) fn page_without_proof(_: u8) -> Config {
     Config {
         name: "a page without proof",
@@ -53,7 +53,7 @@ pub(super) fn page_without_proof(_: u8) -> Config {
     }
 }
 
-/// A page with somebody between it and the gateway, and with another credential after a reload.
+/// A page in two tabs with an intermediary in front of the gateway. A reload brings another credential.
 pub(super) fn page_and_others(_: u8) -> Config {
     Config {
         name: "a page and others",
@@ -103,12 +103,12 @@ pub(super) fn page_comes_back(_: u8) -> Config {
     }
 }
 
-/// The stated limits of the client: worlds in which something is charged twice, or may be, and by what that takes.
-/// A search has to find it there. Should one of them hold some day, it is no limit any more.
+/// Returns the worlds of the client's documented limits, each with exactly what its limit needs. The search must
+/// find the broken property in each of them. A limit that it no longer finds is no longer a limit.
 pub fn limits() -> Vec<Config> {
     vec![
-        // A refusal that could not be stored is taken at its word. The browser's second copy of that request comes
-        // when the lease is over and before the gateway's word that the key is held: it is executed.
+        // The page accepts a refusal that could not be stored. The browser's second copy of the request arrives after
+        // the lease has expired and before the gateway puts the key on hold, so it is executed.
         Config {
             name: "limit: refused, unstored",
             page: Some(Page { submits: &[(0, 0), (0, 1)], key_calls: false, ..TWO_TABS }),
@@ -118,7 +118,8 @@ pub fn limits() -> Vec<Config> {
             bounds: Bounds { losses: 1, doubles: 1, fates: 1, leases: 1, ..NOTHING_WRONG },
             ..PLAIN
         },
-        // Without the key calls nobody can void what the browser sent twice, when one copy was refused with 401.
+        // The browser sent the request twice, and one copy was refused with 401. Without the key calls nobody can void
+        // the other copy.
         Config {
             name: "limit: two copies",
             page: Some(Page {
@@ -131,7 +132,7 @@ pub fn limits() -> Vec<Config> {
             bounds: Bounds { doubles: 1, gates: 1, ..NOTHING_WRONG },
             ..PLAIN
         },
-        // A page's clock that went back by as much as the time that has passed.
+        // The page's clock is set back by as much as the time that has passed.
         Config {
             name: "limit: a clock goes back",
             page: Some(TWO_TABS),

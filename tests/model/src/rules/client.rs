@@ -1,4 +1,4 @@
-//! The client's calls.
+//! The calls of the client.
 
 use super::{M, Rules};
 use oncekey::Millis;
@@ -13,17 +13,17 @@ const JSON: Option<&str> = Some("application/json");
 /// A step of a call, in the order in which a page carries it out.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Ordered {
-    /// What is stored first.
+    /// The entry to store first.
     pub write: Option<Entry>,
-    /// What is done then.
+    /// The command to carry out next.
     pub command: Command,
-    /// What is stored after that; nothing, without a fault.
+    /// The entry to store after that. Only a mutant has one.
     pub write_after: Option<Entry>,
 }
 
 /// A client's call.
 impl Rules {
-    /// [`Call::begin`].
+    /// Calls [`Call::begin`].
     pub fn begin_call(self, call: &mut Call, input: &CallInput) -> Ordered {
         let mut input = self.input(input);
         if let (Some(M::NewKeyOnReload), Stored::Entry(entry)) = (self.mutant, &input.stored)
@@ -89,7 +89,7 @@ impl Rules {
         }
     }
 
-    /// [`Call::key_call`]: whether a key call under this credential speaks for the key's.
+    /// Calls [`Call::key_call`]. Returns whether a key call with this credential may speak for the key.
     pub fn speaks(self, call: &Call, source: &Credential, stored: &Stored) -> bool {
         let as_whom = call.key_call(source, stored);
         let speaks =
@@ -97,12 +97,12 @@ impl Rules {
         speaks || self.has(M::KeyCallsUnderAnyCredential)
     }
 
-    /// [`Call::waited`].
+    /// Calls [`Call::waited`].
     pub fn waited(self, call: &mut Call, input: &CallInput) -> Ordered {
         self.ordered(call.waited(&self.input(input)))
     }
 
-    /// [`Call::report`].
+    /// Calls [`Call::report`].
     pub fn report(self, call: &mut Call, report: Report, input: &CallInput) -> Ordered {
         let report = match report {
             Report::Absent if self.has(M::AbsentProvesNotExecuted) => Report::Voided,
@@ -129,7 +129,7 @@ impl Rules {
     }
 }
 
-/// The step of a submit whose payload was changed while the outcome of the earlier one is unknown.
+/// Returns whether this step sends a changed payload while the outcome of the earlier payload is unknown.
 fn makes_room(command: &Command) -> bool {
     use oncekey::client::intent::{End, SentRequest};
     match command {

@@ -1,4 +1,4 @@
-//! Those who send by themselves: programs with a key, with only a business key, and senders of webhooks.
+//! The callers: programs with a key, programs with only a business key, and senders of webhooks.
 
 use super::coverage::Met;
 use super::message::{Event, Kind, Request, SeenResponse, To};
@@ -10,7 +10,7 @@ use oncekey::write_flow::Identity;
 use oncekey::{IdempotencyKey, KeyState, UnixMillis};
 use std::rc::Rc;
 
-/// How long they wait for a response.
+/// How long a caller waits for a response.
 const PATIENCE: u64 = 40_000;
 
 pub(super) struct Caller {
@@ -19,22 +19,23 @@ pub(super) struct Caller {
     content: u8,
     identity: Identity,
     asks_left: u16,
-    /// Which request it is that it waits for.
+    /// The number of the request that the caller waits for.
     number: u32,
     waits: bool,
-    /// How often it asks again by itself, in a round of rest.
+    /// How often the caller sends again by itself, in a round of rest.
     pub(super) more: u8,
-    /// The response that it got last.
+    /// The last response that the caller got.
     pub(super) last_response: Option<Rc<SeenResponse>>,
 }
 
 impl World<'_> {
-    /// Draws who is there, and what they are about to do.
+    /// Draws the callers and their first actions.
     pub(super) fn people(&mut self) {
         let mut keys = Vec::new();
         for number in 0..1 + self.choices.below(3) {
             let text = format!("k-{number}");
-            // Some keys tell when they were made; some were made a while ago, or by a clock that is ahead.
+            // Some keys contain the time when they were minted. Some were minted a while ago, or by a clock that is
+            // ahead.
             let made =
                 self.choices.pick(&[0_i64, 1, 0, -5_400_000, -86_400_000, -172_800_000, 3_600_000]);
             let at = UnixMillis::new(START.saturating_add_signed(made));
@@ -95,7 +96,7 @@ impl World<'_> {
         self.later(horizon, Event::Rest(0));
     }
 
-    /// How long somebody does nothing.
+    /// Draws a pause between two actions.
     pub(super) fn pause(&mut self) -> u64 {
         PAUSES[usize::from(self.choices.below(self.settings.pace + 1))]
     }
@@ -111,7 +112,9 @@ impl World<'_> {
         let gateway =
             if self.calm { number as usize % 2 } else { usize::from(self.choices.below(2)) };
         self.tell(|_| {
-            format!("caller {caller} asks, for the {number}. time, by gateway {gateway}")
+            format!(
+                "caller {caller} sends its request for the {number}. time, to gateway {gateway}"
+            )
         });
         let to = To::Caller { caller, number };
         let request = self.request_of(caller, to, Kind::Write, gateway);
@@ -131,7 +134,7 @@ impl World<'_> {
         Request { to, kind, tenant, key: key.clone(), content, identity, gateway }
     }
 
-    /// Sends a request to a gateway: it may be lost, late, or sent twice.
+    /// Sends a request to a gateway. The request may be lost, late, or sent twice.
     pub(super) fn send(&mut self, request: Request, may_double: bool) {
         let after = self.transit();
         if !self.goes_wrong(self.settings.weather.front) {
@@ -188,7 +191,7 @@ impl World<'_> {
             let after = self.pause();
             self.later(after, Event::Ask(caller));
         } else if self.calm && !self.callers[caller].is_served() {
-            // Another caller that asks at the same time may be in the way for a short time.
+            // Another caller that sends at the same time may hold the key for a short time.
             let more = self.callers[caller].more;
             if more > 0 {
                 self.callers[caller].more -= 1;
@@ -199,7 +202,7 @@ impl World<'_> {
 }
 
 impl Caller {
-    /// Whether its last response would not change if it asked again.
+    /// Returns whether the last response would stay the same if the caller sent its request again.
     pub(super) fn is_served(&self) -> bool {
         let Some(seen) = &self.last_response else { return false };
         if seen.cut || seen.failed {
@@ -215,7 +218,7 @@ impl Caller {
         }
     }
 
-    /// Whether its last response reports an unknown outcome.
+    /// Returns whether the last response reports an unknown outcome.
     pub(super) fn is_unknown(&self) -> bool {
         let code = self.last_response.as_ref().and_then(|seen| seen.code);
         code == Some("idempotency_outcome_unknown")

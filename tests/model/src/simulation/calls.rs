@@ -1,4 +1,4 @@
-//! The gateways' side of a shard: calls that are made again when they fail (`worker/src/shard/client.rs`).
+//! The gateways' calls to a shard, which are repeated when they fail (as in `worker/src/shard/client.rs`).
 
 use super::coverage::Met;
 use super::gateway::Purpose;
@@ -17,7 +17,7 @@ pub(super) struct Call {
     pub(super) purpose: Purpose,
 }
 
-/// How often it is made, how long each time is, and the pause before the next, growing.
+/// How often a call is made, how long each try may take, and the pause before the next try, which grows.
 #[derive(Clone, Copy)]
 pub(super) struct Patience {
     tries: u8,
@@ -86,10 +86,10 @@ impl World<'_> {
         }
     }
 
-    /// A reply has come, or an error: then it is asked again.
+    /// Handles the reply to a try. After an error, the call is made again.
     pub(super) fn replied(&mut self, number: u32, attempt: u8, reply: Option<Rc<Reply>>) {
         let Some(call) = &self.calls[number as usize] else { return };
-        // A reply to an earlier try goes to nobody: that try was given up.
+        // A reply to an earlier try is ignored, because the gateway no longer waits for that try.
         if call.attempt != attempt {
             return;
         }

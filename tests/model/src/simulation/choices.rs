@@ -1,40 +1,40 @@
-//! Where chance comes from: a run is a function of the list of choices that is drawn here.
+//! The source of chance: a run is a function of the list of choices that is drawn here.
 //!
-//! A seed draws a fresh list and writes it down; a written list is played again, which is how a failing run is
-//! made smaller. Nothing is the first choice everywhere: 0 is no fault, no delay, the plainest setting.
+//! A seed draws a new list and records it. A recorded list is played again; in this way a failing run is made
+//! smaller. The choice 0 always means the plain case: no fault, no delay, the simplest setting.
 
 /// The choices of one run.
 pub(super) struct Choices {
     state: u64,
-    /// What is played again; `None` draws anew.
+    /// The list to play again. `None` draws a new list.
     given: Option<Vec<u16>>,
     made: Vec<u16>,
 }
 
 impl Choices {
-    /// Those of a seed.
+    /// Draws the choices from a seed.
     pub(super) fn of_seed(seed: u64) -> Self {
         Self { state: seed, given: None, made: Vec::with_capacity(1024) }
     }
 
-    /// These, and nothing but the plainest ones after them.
+    /// Plays these choices, and 0 for every choice after them.
     pub(super) fn given(list: &[u16]) -> Self {
         Self { state: 0, given: Some(list.to_vec()), made: Vec::with_capacity(list.len()) }
     }
 
-    /// What was chosen.
+    /// Returns the choices that were made.
     pub(super) fn made(self) -> Vec<u16> {
         self.made
     }
 
-    /// One of `count`, from 0.
+    /// Returns one of `count` choices, from 0.
     pub(super) fn below(&mut self, count: u16) -> u16 {
         let drawn = (self.draw() >> 32) as u32;
         let fresh = ((u64::from(drawn) * u64::from(count)) >> 32) as u16;
         self.make(fresh, count)
     }
 
-    /// Whether something happens that does so `per_mille` times in a thousand. What cannot happen is no choice.
+    /// Returns true `per_mille` times in a thousand. An event that cannot happen uses up no choice.
     pub(super) fn chance(&mut self, per_mille: u16) -> bool {
         if per_mille == 0 {
             return false;
@@ -56,7 +56,7 @@ impl Choices {
         choice
     }
 
-    /// SplitMix64: small, fast, and the same everywhere.
+    /// SplitMix64: small, fast, and the same on every platform.
     fn draw(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;

@@ -9,7 +9,7 @@ const MONTHS: [&str; 12] =
 pub(super) fn imf_fixdate(point: UnixMillis) -> String {
     let seconds = point.as_u64() / 1000;
     let (days, clock) = (seconds / 86_400, seconds % 86_400);
-    // Years that begin in March: the leap day is then the last one. Day 0 is 1 March 0000.
+    // Years begin in March here, so that a leap day is the last day of its year. Day 0 is 1 March 0000.
     let day = days + 719_468;
     let (era, day_of_era) = (day / 146_097, day % 146_097);
     let year_of_era =

@@ -1,4 +1,4 @@
-//! The gateways: each write is a write flow of the core, carried out as `worker/src/gateway/run.rs` does.
+//! The gateways: each write is a write flow of the core, carried out as in `worker/src/gateway/run.rs`.
 
 mod ends;
 mod replies;
@@ -14,12 +14,12 @@ use oncekey::write_flow::{
 };
 use oncekey::{Fingerprints, Policy, Token, UnixMillis};
 
-/// How long the shard may take before the replica is asked as well.
+/// How long the shard may take before the gateway also asks the replica.
 const SLOW: u64 = 50;
-/// How long the platform lets work go on that its caller left.
+/// How long the platform lets a write flow run after its caller has hung up.
 const OUTLIVES: u64 = 30_000;
 
-/// An attempt at one record.
+/// An attempt, as one record knows it.
 #[derive(Clone, Copy)]
 pub(super) struct RecordHandle {
     pub(super) name: usize,
@@ -33,13 +33,13 @@ pub(super) struct Running {
     pub(super) request: Request,
     write: Write,
     machine: WriteFlow,
-    /// The number of the step that it waits for.
+    /// The number of the step that the write flow waits for.
     step: u8,
     doing: Doing,
     pub(super) first: RecordHandle,
     pub(super) business_key: Option<RecordHandle>,
     pub(super) prints: &'static Fingerprints,
-    /// How often its leases are renewed, once the origin was called.
+    /// The time between two renewals of its leases, once the origin was called.
     renews: Option<u64>,
     pub(super) own: Option<Came>,
     pub(super) has_business_key: bool,
@@ -47,7 +47,7 @@ pub(super) struct Running {
     since: u64,
 }
 
-/// What it waits for, as far as somebody asks.
+/// The kinds of steps that are treated differently while a write flow waits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Doing {
     BeginFirst,
@@ -58,7 +58,7 @@ enum Doing {
     Else,
 }
 
-/// Who gets the end of a call.
+/// The receiver of a call's result.
 #[derive(Clone, Copy)]
 pub(super) enum Purpose {
     Step {
@@ -68,7 +68,7 @@ pub(super) enum Purpose {
     },
     /// A key call of a client.
     KeyCall(To),
-    /// What is left to do after a response, and then the rest of it.
+    /// No receiver: work after the response, and renewals.
     Nobody,
 }
 
@@ -139,7 +139,7 @@ impl World<'_> {
         let flow = self.flows.len() as u32;
         self.tell(|world| {
             let name = &world.ledger.names[first.name].label;
-            format!("gateway {gateway}: write flow {flow} sets out, {name}, content {content}")
+            format!("gateway {gateway}: write flow {flow} begins, {name}, content {content}")
         });
         let running = Running {
             request,
@@ -276,7 +276,7 @@ impl Running {
         self.since
     }
 
-    /// Whether it has a response of the origin in its hands.
+    /// Returns whether the origin has responded to this write flow.
     pub(super) fn has_own(&self) -> bool {
         self.own.is_some()
     }

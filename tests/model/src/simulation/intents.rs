@@ -1,4 +1,5 @@
-//! What is checked of intents: one open key, a success that was paid once, and a result for every caller that keeps asking.
+//! The checks of intents: one key with an unknown outcome, a success that was paid once, and a result for every caller
+//! that keeps trying.
 
 use super::coverage::Met;
 use super::message::Event;
@@ -11,12 +12,12 @@ use oncekey::client::retry::{Outcome, UnknownReason};
 use oncekey::{ExpiredKey, IdempotencyKey, Policy};
 
 impl World<'_> {
-    /// The limit that `src/client/intent.rs` states: a key whose attempts all got "not executed" gives way without a
-    /// word of the server, while what the browser sent twice is under way.
+    /// Records the limit that `src/client/intent.rs` states: a key whose attempts all got "not executed" is replaced
+    /// without the server's confirmation, while a second copy that the browser sent may still arrive.
     pub(super) fn note_limit(&mut self, at: PageInput, before: &Stored, ordered: &Ordered) {
         let (Stored::Entry(before), Some(after)) = (before, &ordered.write) else { return };
         let gives_way = after.key != before.key || after.state == IntentState::Voided;
-        // Whether a key counts as too old, servers with other settings see in another way.
+        // Servers with other settings may disagree on whether a key is too old.
         let is_reminted = after.key != before.key && before.state == IntentState::Sending;
         if is_reminted && !self.settings.is_uniform() {
             self.intent(at).beyond = true;
@@ -26,7 +27,7 @@ impl World<'_> {
         }
     }
 
-    /// No second key goes out while something was, or may be, executed under the first.
+    /// Checks that no second key is sent while a request was, or may be, executed under the first.
     pub(super) fn check_one_key(&mut self, at: PageInput, key: &IdempotencyKey, content: u8) {
         if self.intent(at).beyond || !self.settings.charges_once() {
             return;
@@ -38,12 +39,12 @@ impl World<'_> {
             .responses
             .iter()
             .any(|given| given.charged && is_other(given.key.as_ref(), given.content));
-        // What comes to an origin that has refused its key is refused once more.
+        // An origin that refused a request finally refuses it again.
         let comes = self.origin.coming.iter().any(|coming| {
             is_other(coming.key.as_ref(), coming.content) && !self.is_decided(coming)
         });
         if charged || comes {
-            let what = format!("{} goes out after another one was executed", key.as_str());
+            let what = format!("{} is sent after another key was executed", key.as_str());
             self.breaks("client: no intent has two keys with unknown outcomes", what);
         }
     }
@@ -64,7 +65,7 @@ impl World<'_> {
         if is_success && (charged == 0 || (once && charged > 1)) {
             self.breaks("client: a success was paid, once", what);
         } else if is_refusal && once && charged > 0 {
-            self.breaks("client: what is refused was not paid", what);
+            self.breaks("client: a refused request was not paid", what);
         }
     }
 
@@ -78,13 +79,13 @@ impl World<'_> {
         self.origin.responses.iter().filter(is_its).count()
     }
 
-    /// Whether more may be charged for this than is promised.
+    /// Returns whether more may be charged for this content than is promised.
     pub(super) fn is_beyond_the_limit(&self, content: u8) -> bool {
         let mut intents = self.devices.iter().flat_map(|device| &device.intents);
         intents.any(|intent| intent.content / 4 == content / 4 && intent.beyond)
     }
 
-    /// Whoever has submitted and is not served submits again.
+    /// Lets every page submit again until its intent has a result.
     pub(super) fn pages_ask_again(&mut self, round: u8) {
         for device in 0..self.devices.len() {
             for intent in 0..self.devices[device].intents.len() {
@@ -103,7 +104,7 @@ impl World<'_> {
                 if round == 1 {
                     self.page(input);
                 } else {
-                    // First it finds out, by the key calls and by its own means.
+                    // First the page resolves the outcome, by key calls and by its own look-up.
                     let what =
                         if round == 2 { What::GiveUp } else { What::Resolve { looks_up: true } };
                     self.page(PageInput { what, ..input });
@@ -121,7 +122,7 @@ impl World<'_> {
                 if of_intent.submitted.is_none() {
                     continue;
                 }
-                // Without the key calls a page may not find out: it says so.
+                // Without the key calls a page may not be able to resolve an outcome. Then it must report that.
                 let may_ask = self.settings.key_calls;
                 let is_told = |end: &End| {
                     is_done(end)
@@ -136,8 +137,8 @@ impl World<'_> {
         }
     }
 
-    /// The clock of this page is so slow that gateways take its keys for expired from the first: once
-    /// somebody before them has left an unknown outcome, neither they nor the key calls can take it away.
+    /// Returns whether the page's clock is so slow that gateways treat its keys as expired from the start. If an
+    /// intermediary then leaves an unknown outcome, neither the gateways nor the key calls can resolve it.
     fn is_refused_as_expired(&self, device: usize) -> bool {
         self.settings.gateways.iter().any(|gateway| {
             let Policy { retention, expired_key, .. } = gateway.policy;
@@ -156,12 +157,12 @@ fn is_done(end: &End) -> bool {
     }
 }
 
-/// The outcome is not known, and the page says so.
+/// Returns whether the page reports that the outcome is unknown.
 fn is_honest(end: &End, may_ask: bool) -> bool {
     use UnknownReason::{Expired, Mismatch, NoProof, NotReplayable, Voided};
     match end {
         End::Unknown { reason: Some(NotReplayable | Expired), .. } | End::KeyReused => true,
-        // The response cannot show that it is the key's, and nobody can be asked.
+        // The response cannot prove that it belongs to the key, and the page has no key calls.
         End::Unknown { reason: Some(NoProof), .. } => !may_ask,
         End::Unknown { reason: Some(Voided | Mismatch), .. } | End::NotResolved => !may_ask,
         _ => false,

@@ -1,5 +1,5 @@
-//! The book that the simulation keeps for itself, and what it checks at each step. It is filled by what is sent
-//! and by what is stored, and never asks the core what should be.
+//! The ledger of the simulation, and its checks. It contains what was sent and what was stored, and never asks the
+//! core for the expected result.
 
 mod responses;
 mod steps;
@@ -11,18 +11,18 @@ use oncekey::journal::JournalEntry;
 use oncekey::{IdempotencyKey, ScopedKey, StoredResponse, Token, UnixMillis};
 use std::collections::BTreeMap;
 
-/// How far the clocks of servers may jump in all.
+/// How far the clocks of the servers may jump in all.
 const SLACK: u64 = 1_800_000;
 
 #[derive(Default)]
 pub(super) struct Ledger {
     pub(super) names: Vec<Name>,
     by_name: BTreeMap<[u8; 32], usize>,
-    /// What was voided: tenant, key, when.
+    /// The voided keys: tenant, key, time.
     voided: Vec<(u8, IdempotencyKey, u64)>,
 }
 
-/// What is known of a record.
+/// What the ledger knows about a record.
 pub(super) struct Name {
     pub(super) label: String,
     pub(super) shard: usize,
@@ -30,18 +30,18 @@ pub(super) struct Name {
     pub(super) key: Option<IdempotencyKey>,
     pub(super) business_key: Option<u8>,
     pub(super) rows: Vec<JournalEntry>,
-    /// Who owns it, and until when.
+    /// The attempt that owns the record, and the end of its lease.
     lease: Option<(Token, UnixMillis)>,
     granted: Vec<Token>,
-    /// Whose responses were stored.
+    /// The attempts whose responses were stored.
     recorded: Vec<Token>,
-    /// Who has ended.
+    /// The attempts that have ended.
     ended: Vec<Token>,
-    /// Which content executes, or did so last.
+    /// The content that is executed, or was executed last.
     pub(super) content: Option<u8>,
-    /// When that began.
+    /// The time when that execution began.
     content_at: u64,
-    /// The responses that it had, the last one last.
+    /// The stored responses, in their order.
     kept: Vec<Kept>,
 }
 
@@ -50,13 +50,13 @@ pub(super) struct Name {
 struct Kept {
     response: StoredResponse,
     at: UnixMillis,
-    /// When it goes; `None` for what is never forgotten.
+    /// The time when the response expires; `None` if it is permanent.
     until: Option<UnixMillis>,
     content_until: UnixMillis,
 }
 
 impl Name {
-    /// The response that has to be kept at this time.
+    /// Returns the response that must be kept at this time.
     fn kept_at(&self, now: UnixMillis) -> Option<&Kept> {
         self.kept.last().filter(|kept| kept.until.is_none_or(|until| now < until))
     }

@@ -1,4 +1,4 @@
-//! What goes from one to another, and what is about to happen.
+//! The messages between the actors, and the events in the queue.
 
 use super::origin::AtOrigin;
 use super::page::PageInput;
@@ -7,7 +7,7 @@ use oncekey::write_flow::{Identity, OriginFailure};
 use oncekey::{IdempotencyKey, KeyState, StoredResponse, UnixMillis};
 use std::rc::Rc;
 
-/// Something that is about to happen.
+/// An event that is about to happen.
 pub(super) enum Event {
     Ask(usize),
     GivesUp { caller: usize, number: u32 },
@@ -33,7 +33,7 @@ pub(super) enum Event {
     Rest(u8),
 }
 
-/// Who waits for a response.
+/// The receiver of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum To {
     Caller { caller: usize, number: u32 },
@@ -63,9 +63,9 @@ pub(super) struct Request {
 /// A response of the origin, as it reached a gateway.
 #[derive(Clone, Debug)]
 pub(super) struct Came {
-    /// Which of all that the origin ever gave.
+    /// The number of the response among all responses of the origin.
     pub(super) response: usize,
-    /// As it is kept.
+    /// The response in its stored form.
     pub(super) stored: StoredResponse,
 }
 
@@ -80,13 +80,13 @@ pub(super) struct SeenResponse {
     pub(super) replayed: bool,
     pub(super) not_stored: bool,
     pub(super) html: bool,
-    /// It is what a redirect led to.
+    /// Whether the response came from the target of a redirect.
     pub(super) redirected: bool,
     pub(super) cut: bool,
-    /// Which of the origin's responses it is.
+    /// The number of the origin's response.
     pub(super) from_origin: Option<usize>,
-    /// What a key call tells.
+    /// The state and the status that a key call reports.
     pub(super) report: Option<(Option<KeyState>, Option<u16>)>,
-    /// There was none: the connection failed.
+    /// Whether the connection failed, so that there was no response.
     pub(super) failed: bool,
 }

@@ -1,7 +1,7 @@
-//! The simulation: the real core in a world in which everything fails now and then, in virtual time, one schedule
-//! after the other. A seed is a schedule, and repeats it exactly.
+//! The simulation: runs the real core in a world in which everything fails now and then, in virtual time, one schedule
+//! after the other. A seed determines a schedule and repeats it exactly.
 //!
-//! `docs/proof/simulation.md` says what is simulated and what is checked.
+//! `docs/proof/simulation.md` describes what is simulated and what is checked.
 
 mod callers;
 mod calls;
@@ -35,7 +35,7 @@ use choices::Choices;
 use coverage::Coverage;
 use world::World;
 
-/// How one schedule ended.
+/// The result of a schedule.
 struct Outcome {
     events: u64,
     made: Vec<u16>,
@@ -56,7 +56,7 @@ fn run(rules: Rules, choices: Choices, coverage: &mut Coverage, tells: bool) -> 
     Outcome { events, made, broken, story }
 }
 
-/// The shrunk story of a seed that fails; `None` where it does not.
+/// Returns the story of a seed that fails, made as small as possible; `None` if the seed does not fail.
 pub fn story(rules: Rules, seed: u64) -> Option<(Broken, Vec<String>)> {
     let Outcome { made, broken, .. } = play_seed(rules, seed, &mut Coverage::default(), false);
     let property = broken?.property;
@@ -65,7 +65,7 @@ pub fn story(rules: Rules, seed: u64) -> Option<(Broken, Vec<String>)> {
     broken.map(|broken| (broken, story))
 }
 
-/// The whole story of a seed, and what was broken.
+/// Returns the whole story of a seed, and the property that it broke.
 pub fn whole_story(rules: Rules, seed: u64) -> (Option<Broken>, Vec<String>) {
     let Outcome { broken, story, .. } = play_seed(rules, seed, &mut Coverage::default(), true);
     (broken, story)

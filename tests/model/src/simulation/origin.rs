@@ -1,4 +1,4 @@
-//! The origin: it charges, refuses, fails, hangs and lies, and keeps its own book.
+//! The origin: it charges, refuses, fails, hangs and returns misleading responses, and keeps its own records.
 
 use super::coverage::Met;
 use super::message::{Came, Event};
@@ -10,9 +10,9 @@ use oncekey::{IdempotencyKey, StoredResponse};
 
 #[derive(Default)]
 pub(super) struct Origin {
-    /// Every response that it ever gave.
+    /// Every response that the origin has given.
     pub(super) responses: Vec<Given>,
-    /// The requests that are on their way to it.
+    /// The requests on their way to the origin.
     pub(super) coming: Vec<Coming>,
 }
 
@@ -22,11 +22,11 @@ pub(super) struct Given {
     pub(super) key: Option<IdempotencyKey>,
     pub(super) content: u8,
     pub(super) status: u16,
-    /// Money was taken, or an event took effect.
+    /// Whether money was taken, or an event took effect.
     pub(super) charged: bool,
     pub(super) at: u64,
     request_id: String,
-    /// A repeated request gets it again.
+    /// Whether a repeated request gets this response again.
     sticks: bool,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Coming {
     pub(super) content: u8,
 }
 
-/// A request that arrives.
+/// A request that reaches the origin.
 pub(super) struct AtOrigin {
     coming: Coming,
     step: u8,
@@ -82,7 +82,7 @@ const FATES: [(Fate, Met); 14] = [
 ];
 
 impl Origin {
-    /// Which response it is, byte for byte.
+    /// Returns the number of a response with the same bytes.
     pub(super) fn response_of(&self, response: &StoredResponse) -> Option<usize> {
         let number = response.request_id.strip_prefix('r')?.parse::<usize>().ok()?;
         let given = self.responses.get(number)?;
@@ -90,7 +90,7 @@ impl Origin {
         is_same.then_some(number)
     }
 
-    /// What an operator brings who has looked into the origin's book.
+    /// Returns the response that an operator finds in the origin's records.
     pub(super) fn in_the_book(&self, number: usize) -> StoredResponse {
         let given = &self.responses[number];
         stored(given.status, number, &given.request_id, true)
@@ -171,7 +171,7 @@ impl World<'_> {
         self.later(after, Event::Called { flow, step, called });
     }
 
-    /// Whether the origin will recognise it.
+    /// Returns whether the origin will recognize the request.
     pub(super) fn is_decided(&self, coming: &Coming) -> bool {
         let recognises = self.settings.recognises == Recognises::KeyAndBusinessKey;
         recognises && self.origin.known(coming, self.settings.business_keys).is_some()
@@ -199,7 +199,7 @@ impl World<'_> {
                 }
             }
             (Fate::ErrorAfter, None) => {
-                // A repeated request gets what was executed; this request gets 500.
+                // A repeated request gets the response of the execution. This request gets 500.
                 self.give(coming, 201, true);
                 (500, false)
             }
@@ -228,7 +228,7 @@ impl World<'_> {
         number
     }
 
-    /// Asks the origin what became of a request.
+    /// Looks up at the origin what became of a request.
     pub(super) fn look_up(&mut self, flow: u32, step: u8) {
         let Some(running) = &self.flows[flow as usize] else { return };
         let (tenant, content) = (running.request.tenant, running.request.content);
@@ -247,7 +247,7 @@ impl World<'_> {
                 let number = given.request_id[1..].parse().unwrap_or(0);
                 Some(Box::new(stored(given.status, number, &given.request_id, true)))
             }
-            // It says politely that there is none, or that there are several.
+            // The look-up returns a 200 that reports no object, or several.
             _ if is_asked && !fails => Some(Box::new(none())),
             _ => None,
         };

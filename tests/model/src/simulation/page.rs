@@ -1,4 +1,4 @@
-//! Pages: devices with two tabs each, which carry out what the core's [`Call`] says, as `www/src` does.
+//! Pages: devices with two tabs each, which carry out the commands of the core's [`Call`], as `www/src` does.
 
 mod replies;
 mod steps;
@@ -31,14 +31,14 @@ pub(super) struct Intent {
     pub(super) content: u8,
     pub(super) entry: Slot,
     pub(super) lease: Slot,
-    /// Who has the lock, and who waits for it.
+    /// The tab that has the lock, and the tab that waits for it.
     pub(super) lock: Option<usize>,
     pub(super) waiting: Option<usize>,
-    /// When its key was stored.
+    /// The time when its key was stored.
     pub(super) keyed_at: u64,
-    /// Beyond what is promised: storage was cleared, say.
+    /// Whether a promise no longer holds, for example because storage was cleared.
     pub(super) beyond: bool,
-    /// The version that was submitted, and the one that was sent, last.
+    /// The version that was submitted last, and the version that was sent last.
     pub(super) submitted: Option<u8>,
     pub(super) sent: u8,
     pub(super) end: Option<End>,
@@ -47,23 +47,23 @@ pub(super) struct Intent {
 #[derive(Default)]
 pub(super) struct Tab {
     pub(super) life: u32,
-    /// The calls that it ever made, so that no call gets the event that another call waited for.
+    /// The number of calls so far, so that no call gets an event that another call waited for.
     made: u32,
     pub(super) frozen_until: u64,
     pub(super) calls: [Option<Box<Running>>; 2],
-    /// What storage did not take.
+    /// The entries that storage refused.
     pub(super) memory: [Option<String>; 2],
-    /// The request that can be sent once more: its key, its version.
+    /// The request that can be sent again: its key and its version.
     pub(super) body: [Option<(IdempotencyKey, u8)>; 2],
 }
 
 /// A call.
 pub(super) struct Running {
-    /// `None` while it waits for its turn.
+    /// `None` while the call waits for its turn.
     pub(super) call: Option<Call>,
     wanted: What,
     pub(super) waited_since: Option<UnixMillis>,
-    /// What it waits for; events of anything earlier are ignored.
+    /// The number of the event that the call waits for; earlier events are ignored.
     pub(super) number: u32,
     is_asking: bool,
     late: Option<Entry>,
@@ -82,18 +82,18 @@ pub(super) struct PageInput {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
-    /// Somebody wants something of the page.
+    /// The buyer does something.
     Submit(u8),
     Resolve {
         looks_up: bool,
     },
     GiveUp,
-    /// What the call waited for.
+    /// The call gets the event that it waited for.
     Response,
     TimedOut,
     Waited,
     Late,
-    /// Whose turn it is.
+    /// The tabs decide which of them may send.
     LockIsFree,
     Seen,
     Confirm,
@@ -108,7 +108,7 @@ impl Running {
 }
 
 impl World<'_> {
-    /// Draws the devices and what people do with them.
+    /// Draws the devices and what the buyers do with them.
     pub(super) fn pages(&mut self) {
         for device in 0..usize::from(self.choices.below(3)) {
             let base = self.choices.pick(&[0, 0, 0, 172_800_000, -172_800_000, 1_800_000]);
@@ -185,7 +185,7 @@ impl World<'_> {
         self.devices[input.device].tabs[input.tab].frozen_until > self.now
     }
 
-    /// Whether the call still waits for this.
+    /// Returns whether the call still waits for this event.
     pub(super) fn is_awaited(&mut self, input: PageInput) -> bool {
         let life = self.devices[input.device].tabs[input.tab].life;
         let is_renewal = matches!(input.what, What::Renew | What::Late);
@@ -201,7 +201,7 @@ impl World<'_> {
         &mut self.devices[at.device].intents[at.intent]
     }
 
-    /// Somebody submits, or wants to know.
+    /// Begins a call for what the buyer does.
     fn want(&mut self, mut at: PageInput) {
         let tab = &mut self.devices[at.device].tabs[at.tab];
         at.life = tab.life;
@@ -225,7 +225,7 @@ impl World<'_> {
         }
     }
 
-    /// It is the call's turn: it begins, or goes on.
+    /// Lets the call begin or continue when it is its turn.
     pub(super) fn go(&mut self, at: PageInput) {
         let input = self.input(at);
         let rules = self.rules;
@@ -263,7 +263,7 @@ impl World<'_> {
         self.follow_page(at, &input.stored, ordered);
     }
 
-    /// What the tab finds in storage.
+    /// Returns the entry that the tab finds in storage.
     pub(super) fn stored(&self, at: PageInput) -> Stored {
         let device = &self.devices[at.device];
         let memory = device.tabs[at.tab].memory[at.intent].as_deref();
@@ -295,7 +295,7 @@ impl World<'_> {
     }
 }
 
-/// The tab's own number among all that there ever were.
+/// Returns the token of the tab, which no other tab has.
 pub(super) fn tab_token(at: PageInput) -> TabToken {
     TabToken::new((at.device as u64) << 40 | (at.tab as u64) << 32 | u64::from(at.life))
 }

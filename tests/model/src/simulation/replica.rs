@@ -1,4 +1,4 @@
-//! The replica: eventually consistent, slow, wrong about what it does not have. What it holds is bytes.
+//! The replica: eventually consistent and slow, and it may lack what was written. It stores bytes.
 
 use super::coverage::Met;
 use super::message::Event;
@@ -6,9 +6,9 @@ use super::world::World;
 use oncekey::{Millis, Record};
 use std::rc::Rc;
 
-/// How long a read may take before nobody waits for it.
+/// How long a gateway waits for a read.
 const PATIENCE: u64 = 1_000;
-/// For how long a place may give what has expired.
+/// How long a place may return copies that have expired.
 const STALE: u64 = 1_200_000;
 
 #[derive(Default)]

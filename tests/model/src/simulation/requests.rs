@@ -1,4 +1,4 @@
-//! What is asked: contents, names, fingerprints. They are few and made once.
+//! The requests: their contents, names and fingerprints. There are few of them, and they are made once.
 
 use oncekey::BusinessKey;
 use oncekey::client::intent::Payload;
@@ -9,11 +9,11 @@ use std::sync::LazyLock;
 pub(super) const METHOD: &str = "POST";
 pub(super) const PATH: &str = "/v1/orders";
 
-/// Contents of requests. The first ones are of programs, the others of pages; four in a row are versions of one
-/// thing, and have one business key.
+/// The number of contents. Programs use the first ones, pages the others. Four in a row are versions of one
+/// order, and have one business key.
 pub(super) const CONTENTS: u8 = 40;
 pub(super) const FIRST_OF_PAGES: u8 = 16;
-/// The content of an event: whatever.
+/// The content of every event.
 pub(super) const EVENT: u8 = CONTENTS;
 
 struct Made {
@@ -46,7 +46,7 @@ static MADE: LazyLock<Made> = LazyLock::new(|| {
     }
 });
 
-/// The name of an event's source.
+/// The tenant number of an event's source.
 pub(super) const SOURCE: u8 = 2;
 
 fn parts(body: &[u8]) -> RequestParts<'_> {
@@ -65,7 +65,7 @@ fn body(content: u8) -> String {
     format!("{{\"no\":\"A{}\",\"amount\":{}}}", content / 4, 100 + content)
 }
 
-/// The business key of a content, as the origin sees it.
+/// Returns the number of a content's business key.
 pub(super) fn business_key_of(content: u8) -> u8 {
     content / 4
 }
@@ -90,7 +90,7 @@ pub(super) fn key(text: &str) -> IdempotencyKey {
     IdempotencyKey::parse_bare(text).unwrap_or_else(|why| panic!("{text}: {why}"))
 }
 
-/// Status and code of a rejection, as callers see them.
+/// Returns the status and the code of a rejection, as callers see them.
 pub(super) fn error_of(rejection: &Rejection) -> (u16, &'static str, Option<u32>) {
     let response = rejection.to_response(oncekey::Dialect::Kukopay, None, "");
     (response.status, response.code, response.retry_after)

@@ -1,4 +1,4 @@
-//! What leaves a gateway: the response of a write flow, and the work that is left to do after it.
+//! The response of a write flow, and the work that is left after it.
 
 use super::calls::Patience;
 use super::coverage::Met;
@@ -11,7 +11,7 @@ use oncekey::write_flow::{CallerResponse, FollowUp, Target, WriteOutcome};
 use oncekey::{FailCause, KeyStatus, Millis, Rejection};
 use std::rc::Rc;
 
-/// The shortest time that the replica keeps a thing.
+/// The shortest time for which the replica can keep a copy.
 const SHORTEST: Millis = Millis::from_seconds(60);
 
 impl World<'_> {
@@ -59,7 +59,7 @@ impl World<'_> {
         }
     }
 
-    /// What the caller sees.
+    /// Returns what the caller sees.
     fn seen(
         &mut self,
         flow: u32,

@@ -1,5 +1,5 @@
-//! Mischief, and what has to be so when it is over: everybody who goes on asking is served, what is unknown can
-//! be settled, and the journal, the records and the origin's book agree.
+//! The random faults, and the checks after them: every caller that keeps trying gets a result, unknown outcomes can be
+//! settled, and the journal, the records and the origin's records agree.
 
 use super::coverage::Met;
 use super::message::Event;
@@ -8,15 +8,15 @@ use super::shard::Operation;
 use super::world::{Clock, World};
 use oncekey::{ChangeKind, KeyState, Settlement, State};
 
-/// How long the world is left alone between two rounds: longer than any call takes.
+/// The pause between two rounds: longer than any call takes.
 const ROUND: u64 = 400_000;
 /// The last round.
 const LAST: u8 = 5;
-/// How long a shard's time may stand still after its clock went back.
+/// How long a shard's time may stand still after its clock was set back.
 const CLOCKS: u64 = 1_200_000;
 
 impl World<'_> {
-    /// Something breaks.
+    /// Draws a fault.
     pub(super) fn mischief(&mut self) {
         if self.calm {
             return;
@@ -40,9 +40,7 @@ impl World<'_> {
                 *secrets = (*secrets + 1).min(2);
                 let list = *secrets;
                 self.note(Met::Rotated);
-                self.tell(|_| {
-                    format!("gateway {gateway} has the list {list} of secrets from now on")
-                });
+                self.tell(|_| format!("gateway {gateway} now has list {list} of secrets"));
             }
             6 => self.break_record(),
             7 => {
@@ -75,7 +73,7 @@ impl World<'_> {
         self.shards.iter_mut().for_each(|shard| shard.clock = 0);
     }
 
-    /// From the first round on nothing goes wrong.
+    /// Begins a round of rest. No further fault happens from the first round on.
     pub(super) fn rest(&mut self, round: u8) {
         self.tell(|_| format!("--- rest, round {round}"));
         self.calm = true;
@@ -106,12 +104,12 @@ impl World<'_> {
         self.later(ROUND, Event::Rest(round + 1));
     }
 
-    /// Whether everything has been checked.
+    /// Returns whether everything has been checked.
     pub(super) fn over(&self) -> bool {
         self.is_over
     }
 
-    /// An operator looks into the origin's book for every outcome that is unknown. What is still under way is left
+    /// Lets an operator settle every unknown outcome according to the origin's records. Requests in progress are left
     /// alone.
     pub(super) fn settle_all(&mut self) {
         for name in 0..self.ledger.names.len() {
@@ -119,7 +117,7 @@ impl World<'_> {
             let now = self.time(Clock::Shard(of_name.shard));
             let record = self.read(name).ok().flatten();
             let status = record.as_ref().and_then(|record| record.status(now));
-            // What was executed in an earlier life of the key is another matter.
+            // A request that was executed before the key expired does not count.
             let begun =
                 record.map_or(0, |record| record.created_at.as_u64().saturating_sub(1_200_000));
             if status.is_none_or(|status| status.state != KeyState::Unknown) || self.is_busy(name) {
@@ -150,7 +148,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether something under way may still execute for this record.
+    /// Returns whether a request in progress may still be executed for this record.
     fn is_busy(&self, name: usize) -> bool {
         let of_name = &self.ledger.names[name];
         let runs = self.flows.iter().flatten().any(|running| {
@@ -165,13 +163,13 @@ impl World<'_> {
         runs || comes
     }
 
-    /// Every caller was served, or got the honest error that the outcome is unknown.
+    /// Checks that every caller got a result, or the error that the outcome is unknown.
     fn check_known(&mut self, after_settling: bool) {
         for caller in 0..self.callers.len() {
             let asking = &self.callers[caller];
             if !asking.is_served() || (after_settling && asking.is_unknown()) {
                 let what = format!(
-                    "caller {caller} asks for long, and last got {}",
+                    "caller {caller} keeps trying, and last got {}",
                     asking.last_response()
                 );
                 return self.breaks("5: no key is stuck", what);
@@ -191,7 +189,7 @@ impl World<'_> {
         }
     }
 
-    /// What the journal says of a record is what the record says.
+    /// Checks that the journal of a record agrees with the record.
     fn check_account(&mut self, name: usize) {
         let of_name = &self.ledger.names[name];
         let label = of_name.label.clone();
@@ -217,7 +215,7 @@ impl World<'_> {
         }
     }
 
-    /// What the origin has charged is on record, for as long as it has to be.
+    /// Checks that a charge of the origin is recorded for as long as it has to be.
     fn check_booked(&mut self, number: usize) {
         let given = &self.origin.responses[number];
         let known_for = self.settings.shortest().saturating_sub(3_600_000);
@@ -243,7 +241,7 @@ impl World<'_> {
                 }
             });
         if !booked {
-            let what = format!("response {number} took money, and no record knows of it");
+            let what = format!("response {number} took money, and no record contains it");
             self.breaks("journal: what was charged is on record", what);
         }
     }

@@ -1,16 +1,16 @@
-//! What a schedule is drawn with: who runs with which settings, and how bad the weather is.
+//! The settings of a schedule: how the gateways and the origin behave, and how often faults happen.
 
 use super::choices::Choices;
 use super::coverage::{Coverage, Met};
 use oncekey::{ExpiredKey, FailCause, FingerprintSecrets, Millis, Policy, UnknownOutcome};
 use std::sync::LazyLock;
 
-/// What the origin recognises a repeated request by.
+/// How the origin recognizes a repeated request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Recognises {
-    /// Nothing: it charges each time.
+    /// It recognizes nothing, so it charges each time.
     Nothing,
-    /// The forwarded key, and the business key where there is one.
+    /// By the forwarded key, and by the business key if there is one.
     KeyAndBusinessKey,
 }
 
@@ -20,21 +20,21 @@ pub(super) struct Gateway {
     pub(super) policy: Policy,
     pub(super) unreachable: FailCause,
     pub(super) origin_timeout: u64,
-    /// Which list of secrets it has: 0, 1, 2.
+    /// The number of its list of secrets: 0, 1 or 2.
     pub(super) secrets: usize,
 }
 
-/// How likely what is, in a thousand.
+/// How likely faults are, in a thousand.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Weather {
-    /// Between client and gateway.
+    /// Faults of messages between client and gateway.
     pub(super) front: u16,
-    /// Between gateway and shard.
+    /// Faults of messages between gateway and shard.
     pub(super) calls: u16,
     pub(super) storage: u16,
     pub(super) origin: u16,
     pub(super) replica: u16,
-    /// Deaths, evictions, clocks, pages.
+    /// Crashes, evictions, clocks and pages.
     pub(super) machines: u16,
 }
 
@@ -42,20 +42,20 @@ pub(super) struct Weather {
 pub(super) struct Settings {
     pub(super) gateways: Vec<Gateway>,
     pub(super) recognises: Recognises,
-    /// Requests carry business keys.
+    /// Whether requests carry business keys.
     pub(super) business_keys: bool,
     pub(super) looks_up: bool,
     pub(super) replica: bool,
-    /// What pages know of the server.
+    /// Whether pages know that the server sends proof and has the key calls.
     pub(super) key_calls: bool,
     pub(super) proof: bool,
     pub(super) retention: Millis,
-    /// The longest pause between two things that somebody does, as a place in [`PAUSES`].
+    /// The longest pause between two actions of one caller, as an index into [`PAUSES`].
     pub(super) pace: u16,
     pub(super) weather: Weather,
 }
 
-/// Milliseconds.
+/// Pauses in milliseconds.
 pub(super) const PAUSES: [u64; 12] = [
     0,
     3,
@@ -66,13 +66,13 @@ pub(super) const PAUSES: [u64; 12] = [
     20_000,
     70_000,
     1_200_000,
-    // A little more than two hours, and than a day: retentions are over by then, and copies may not be.
+    // A little more than two hours, and than a day: after these pauses retentions are over, but copies may still exist.
     7_300_000,
     86_500_000,
     2_700_000_000,
 ];
 
-/// Shards that there are; the records' own 256 are spread over them.
+/// The number of simulated shards; the 256 shards of the core are spread over them.
 pub(super) const SHARDS: usize = 3;
 
 impl Settings {
@@ -132,7 +132,7 @@ impl Settings {
         }
     }
 
-    /// Whether nothing may be charged twice, events apart.
+    /// Returns whether no request may be charged twice, except events.
     pub(super) fn charges_once(&self) -> bool {
         self.recognises == Recognises::KeyAndBusinessKey || self.holds()
     }
@@ -142,13 +142,13 @@ impl Settings {
         self.gateways.iter().all(holds)
     }
 
-    /// Whether all gateways take the same key for too old.
+    /// Returns whether all gateways agree on which keys are too old.
     pub(super) fn is_uniform(&self) -> bool {
         let of = |gateway: &Gateway| (gateway.policy.retention, gateway.policy.expired_key);
         self.gateways.windows(2).all(|pair| of(&pair[0]) == of(&pair[1]))
     }
 
-    /// For how long at least a key that was executed is known.
+    /// Returns how long at least the gateways remember an executed key.
     pub(super) fn shortest(&self) -> u64 {
         let of = |gateway: &Gateway| gateway.policy.retention.as_u64();
         self.gateways.iter().map(of).min().unwrap_or(0)

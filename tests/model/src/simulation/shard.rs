@@ -1,4 +1,4 @@
-//! The objects: each reads, decides and writes in one step. What is stored is bytes.
+//! The objects: each reads, decides and writes in one step. Records are stored as bytes.
 
 use super::coverage::Met;
 use super::message::Event;
@@ -10,14 +10,14 @@ use oncekey::{
 };
 use std::rc::Rc;
 
-/// An object. Its records are kept by their names ([`Ledger::names`](super::ledger::Ledger)).
+/// An object. Its records are numbered as their names are ([`Ledger::names`](super::ledger::Ledger)).
 #[derive(Default)]
 pub(super) struct Shard {
     pub(super) clock: i64,
     last_seen: u64,
-    /// When it lost its memory for the last time.
+    /// The time of the last eviction.
     evicted_at: u64,
-    /// When the alarm rings by the object's clock, as far as the object knows.
+    /// The time of the next alarm by the object's clock, as far as the object knows.
     alarm_at: Option<u64>,
     alarms: u32,
     rows: Vec<Row>,
@@ -31,7 +31,7 @@ pub(super) struct Row {
     due_at: Option<u64>,
 }
 
-/// A call.
+/// An operation of a shard.
 #[derive(Clone, Debug)]
 pub(super) enum Operation {
     Begin {
@@ -66,7 +66,7 @@ pub(super) enum Operation {
     Inspect,
 }
 
-/// What it says.
+/// The reply to an operation.
 #[derive(Clone, Debug)]
 pub(super) enum Reply {
     Begun(Decision, Option<KeyStatus>),
@@ -79,7 +79,7 @@ pub(super) enum Reply {
     NotStored,
 }
 
-/// A call on its way.
+/// A call on its way to a shard.
 #[derive(Clone, Debug)]
 pub(super) struct Letter {
     pub(super) call: u32,
@@ -90,7 +90,7 @@ pub(super) struct Letter {
 }
 
 impl Shard {
-    /// Its memory is gone, and what was on its way to it; what it has stored is not.
+    /// Evicts the object: its memory and the calls on their way to it are lost. Its storage is kept.
     pub(super) fn forget_all(&mut self, now: u64) {
         (self.evicted_at, self.alarm_at) = (now, None);
     }
@@ -126,7 +126,7 @@ impl World<'_> {
         }
     }
 
-    /// Reads, decides, writes.
+    /// Carries out an operation: reads, decides, writes.
     pub(super) fn carry_out(&mut self, name: usize, operation: &Operation) -> Reply {
         let shard = self.ledger.names[name].shard;
         let record = match self.read(name) {
@@ -181,7 +181,7 @@ impl World<'_> {
         let by = RequestedBy { operator, ..RequestedBy::default() };
         let row = change.map(|change| JournalEntry::new(change, by, now));
         let Ok(after) = self.write(name, next, row, now) else {
-            self.tell(|_| "  storage takes no write".to_owned());
+            self.tell(|_| "  storage refuses the write".to_owned());
             return Reply::NotStored;
         };
         let after = after.unwrap_or_else(|| before.clone());
@@ -197,7 +197,7 @@ impl World<'_> {
         }
     }
 
-    /// The time to decide by.
+    /// Returns the time of a shard.
     pub(super) fn shard_time(&mut self, shard: usize) -> UnixMillis {
         let last_seen = UnixMillis::new(self.shards[shard].last_seen);
         let now = self.rules.time(self.time(Clock::Shard(shard)), last_seen);
@@ -207,7 +207,7 @@ impl World<'_> {
         now
     }
 
-    /// What is stored after it: `Some(None)` for nothing, `None` where it did not change.
+    /// Stores what an operation left: `Some(None)` removes the record, `None` leaves it unchanged.
     fn write(
         &mut self,
         name: usize,
@@ -236,7 +236,7 @@ impl World<'_> {
                 return Err(());
             };
             self.note(Met::BodyRefused);
-            self.tell(|_| "  storage takes only what is left without the body".to_owned());
+            self.tell(|_| "  storage refuses the body and takes the rest".to_owned());
             record = Some(Some(smaller));
         }
         let of_shard = &mut self.shards[shard];
@@ -276,7 +276,7 @@ impl World<'_> {
         self.later(after, Event::Alarm { shard, number });
     }
 
-    /// The sweep.
+    /// Runs the sweep.
     pub(super) fn alarm(&mut self, shard: usize, number: u32) {
         if self.shards[shard].alarms != number || self.over() {
             return;
@@ -304,7 +304,7 @@ impl World<'_> {
             match self.write(name, next, row, now) {
                 Ok(Some(after)) => self.check_kept(name, after.as_ref(), now),
                 Ok(None) => {}
-                // The platform rings again, a little later.
+                // The platform repeats the alarm a little later.
                 Err(()) => {
                     self.shards[shard].alarm_at = Some(0);
                     self.shards[shard].alarms += 1;
@@ -328,7 +328,7 @@ impl World<'_> {
         self.tell(|world| format!("{} can be read again", world.ledger.names[name].label));
     }
 
-    /// Bytes are changed, or were written by a build that is not served any more; later they can be read again.
+    /// Makes a record unreadable for a while: its bytes are damaged, or a newer build has written them.
     pub(super) fn break_record(&mut self) {
         let names = self.ledger.names.len() as u16;
         if names == 0 {
@@ -382,7 +382,9 @@ fn replied(reply: &Reply) -> String {
         Reply::Ended(completion, status) => format!("{completion:?} ({:?})", state_of(status)),
         Reply::Status(status) => format!("{:?}", state_of(status)),
         Reply::Settled(settling, status) => format!("{settling:?} ({:?})", state_of(status)),
-        Reply::Peeked(decision) => decision.as_ref().map_or("it would execute".to_owned(), decided),
+        Reply::Peeked(decision) => {
+            decision.as_ref().map_or("would be executed".to_owned(), decided)
+        }
         Reply::Renewed => "done".to_owned(),
         Reply::Unreadable => "the record cannot be read".to_owned(),
         Reply::NotStored => "not stored".to_owned(),

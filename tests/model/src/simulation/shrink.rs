@@ -1,10 +1,10 @@
-//! Makes a failing run smaller: a run is a function of its list of choices, so parts of the list are left out or
-//! made plain for as long as the same property breaks.
+//! Makes a failing run smaller. A run is a function of its list of choices, so parts of the list are left out or
+//! replaced by 0 for as long as the same property breaks.
 
 use super::{Outcome, play};
 use crate::rules::Rules;
 
-/// A smaller list that breaks the same property.
+/// Returns a smaller list that breaks the same property.
 pub(super) fn shrink(rules: Rules, list: Vec<u16>, property: &str, most: u32) -> Vec<u16> {
     let mut search = Search { rules, property, best: list, left: most };
     loop {
@@ -35,7 +35,7 @@ impl Search<'_> {
         let Outcome { broken, made, .. } = play(self.rules, list, false);
         let is_it = broken.is_some_and(|broken| broken.property == self.property);
         if is_it {
-            // What was not drawn has no part in it.
+            // Choices that the run did not draw can be removed.
             self.best = list[..list.len().min(made.len())].to_vec();
             while self.best.last() == Some(&0) {
                 self.best.pop();
@@ -44,7 +44,7 @@ impl Search<'_> {
         is_it
     }
 
-    /// Everything after a point is plain.
+    /// Replaces everything after a point by 0.
     fn cut(&mut self) {
         let mut step = self.best.len() / 2;
         while step > 0 {

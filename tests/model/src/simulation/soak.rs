@@ -1,4 +1,4 @@
-//! Many schedules, on all cores.
+//! Runs many schedules, on all cores.
 
 use super::coverage::{Coverage, Met};
 use super::{Broken, Outcome, play_seed};
@@ -7,30 +7,30 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What to run.
+/// What a run of many schedules does.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// The core, with or without a fault.
     pub rules: Rules,
-    /// The first seed; the others follow.
+    /// The first seed. The other schedules use the seeds after it.
     pub seed: u64,
-    /// How many.
+    /// The number of schedules.
     pub schedules: u64,
-    /// When to stop at the latest.
+    /// The time at which the run stops at the latest.
     pub longest: Option<Duration>,
-    /// Threads.
+    /// The number of threads.
     pub threads: usize,
     /// How often progress is printed.
     pub tells: Option<Duration>,
 }
 
-/// What came of it.
+/// The result of a run.
 pub struct Report {
-    /// Schedules that were run.
+    /// The number of schedules.
     pub schedules: u64,
-    /// What happened in them.
+    /// The number of events in them.
     pub events: u64,
-    /// How long it took.
+    /// How long the run took.
     pub took: Duration,
     /// The lowest seed that failed.
     pub failed: Option<(u64, Broken)>,
@@ -38,12 +38,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// The counts, each with what it counts.
+    /// Returns each milestone with how often it was reached.
     pub fn counts(&self) -> impl Iterator<Item = (&'static str, u64)> {
         Met::ALL.iter().map(|met| (met.name(), self.coverage.count(*met)))
     }
 
-    /// What a long run has to meet, and did not.
+    /// Returns the milestones that a long run must reach, and did not.
     pub fn missing(&self) -> Vec<&'static str> {
         let is_missing = |met: &&Met| self.coverage.count(**met) == 0;
         Met::ALL.iter().filter(is_missing).map(|met| met.name()).collect()

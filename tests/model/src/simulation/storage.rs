@@ -1,9 +1,9 @@
-//! What tabs share: `localStorage`, of which each tab has a copy that learns of the others' writes a little later.
+//! The `localStorage` that tabs share. A tab sees a write of another tab a little later.
 
-/// How long a write of another tab takes to be seen.
+/// How long it takes until a tab sees the write of another tab.
 const LAG: u64 = 60;
 
-/// One name in it.
+/// The text under one name.
 #[derive(Default)]
 pub(super) struct Slot(Vec<Write>);
 
@@ -14,14 +14,14 @@ struct Write {
 }
 
 impl Slot {
-    /// What this tab finds.
+    /// Returns the text that this tab sees.
     pub(super) fn read(&self, tab: usize, now: u64) -> Option<&str> {
         let is_seen = |write: &&Write| write.tab == tab || write.at + LAG <= now;
         self.0.iter().rev().find(is_seen)?.text.as_deref()
     }
 
     pub(super) fn write(&mut self, tab: usize, text: Option<String>, now: u64) {
-        // Of what everybody has seen, only the last counts.
+        // Once all tabs have seen a write, earlier writes no longer count.
         if let Some(last) = self.0.iter().rposition(|write| write.at + LAG <= now) {
             self.0.drain(..last);
         }

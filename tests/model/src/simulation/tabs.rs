@@ -1,14 +1,14 @@
-//! What befalls pages: reloads, frozen tabs, storage that is full, cleared or damaged, clocks.
+//! What happens to pages: reloads, frozen tabs, clocks, and storage that is full, cleared or damaged.
 
 use super::coverage::Met;
 use super::page::{PageInput, What};
 use super::world::World;
 
 impl World<'_> {
-    /// A page is loaded anew: what it had in memory is gone.
+    /// Reloads a tab: everything that the page had in memory is lost.
     pub(super) fn reload(&mut self, device: usize, tab: usize) {
         self.note(Met::Reloaded);
-        self.tell(|_| format!("page {device}, tab {tab}: is loaded anew"));
+        self.tell(|_| format!("page {device}, tab {tab}: is reloaded"));
         let mut sends = false;
         for intent in 0..self.devices[device].intents.len() {
             let at = PageInput { device, tab, life: 0, intent, number: 0, what: What::LockIsFree };

@@ -1,4 +1,4 @@
-//! Whose turn it is to send for an intent, as `www/src/client/turn.ts` finds it: by Web Locks, else by a lease in storage.
+//! Decides which tab may send for an intent, by Web Locks or a lease in storage, as `www/src/client/turn.ts` does.
 
 use super::coverage::Met;
 use super::message::Event;
@@ -6,8 +6,8 @@ use super::page::{PageInput, What, tab_token};
 use super::world::{Clock, World};
 use oncekey::client::intent::{Acquisition, TabLease};
 
-/// After how long everybody has seen a write: a lock is held until the key was seen, and who waited for it, or finds
-/// an open outcome under a free one, reads after that time.
+/// The time after which every tab has seen a write. A tab keeps its lock until the key was seen. A tab that waited
+/// for the lock, or finds an unknown outcome under a free lock, reads after this time.
 const SEEN_AFTER: u64 = 100;
 
 impl World<'_> {
@@ -33,7 +33,7 @@ impl World<'_> {
         self.go(at);
     }
 
-    /// Before each attempt but the first: whether it is still this call's turn.
+    /// Checks before each attempt but the first that the call may still send.
     pub(super) fn keep_turn(&mut self, at: PageInput) {
         if self.devices[at.device].web_locks || self.holds_lease(at) || !self.is_submit(at) {
             self.go(at);
@@ -53,7 +53,7 @@ impl World<'_> {
         }
     }
 
-    /// The lock goes to who waits for it, unless its owner has taken it again.
+    /// Gives the lock to the tab that waits for it, unless its owner has taken it again.
     pub(super) fn lock_is_free(&mut self, at: PageInput) {
         if self.is_submit(at) {
             return;

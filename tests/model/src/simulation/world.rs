@@ -1,4 +1,4 @@
-//! The world: everything that there is, and the queue of what is about to happen.
+//! The world of a schedule: its parts, and the queue of events.
 
 use super::callers::Caller;
 use super::calls::Call;
@@ -16,10 +16,10 @@ use crate::rules::Rules;
 use oncekey::{Token, UnixMillis};
 use std::collections::BinaryHeap;
 
-/// When every world begins.
+/// The time at which every world begins.
 pub(super) const START: u64 = 1_764_000_000_000;
 
-/// Whose clock.
+/// A clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Clock {
     Shard(usize),
@@ -32,16 +32,16 @@ pub(super) struct World<'a> {
     pub(super) coverage: &'a mut Coverage,
     pub(super) rules: Rules,
     pub(super) settings: Settings,
-    /// Milliseconds, by the clock that is right.
+    /// The true time, in milliseconds.
     pub(super) now: u64,
     queue: BinaryHeap<Queued>,
     queued: u32,
     pub(super) events: u64,
-    /// Nothing goes wrong any more.
+    /// Whether faults have stopped.
     pub(super) calm: bool,
-    /// Everything has been checked.
+    /// Whether everything has been checked.
     pub(super) is_over: bool,
-    /// When a clock was last set.
+    /// The time at which a clock was last set.
     pub(super) jumped_at: u64,
     pub(super) shards: [Shard; SHARDS],
     pub(super) clocks: [i64; 2],
@@ -57,12 +57,12 @@ pub(super) struct World<'a> {
     pub(super) broken: Option<Broken>,
 }
 
-/// A property that does not hold.
+/// A property that broke.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// Which.
+    /// The name of the property.
     pub property: &'static str,
-    /// In which way.
+    /// How it broke.
     pub what: String,
 }
 
@@ -87,7 +87,7 @@ impl PartialOrd for Queued {
 }
 
 impl Ord for Queued {
-    /// The earliest is the greatest: it comes out of the heap first.
+    /// Orders the queue so that the earliest event comes first out of the heap.
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (other.at, other.number).cmp(&(self.at, self.number))
     }
@@ -128,7 +128,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Plays all of it.
+    /// Plays the whole schedule.
     pub(super) fn run(mut self) -> (u64, Vec<u16>, Option<Broken>, Vec<String>) {
         self.tell(|world| format!("the settings: {:#?}", world.settings));
         self.people();
@@ -178,7 +178,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Notes that a property does not hold. The first one counts.
+    /// Records that a property is broken. Only the first one counts.
     pub(super) fn breaks(&mut self, property: &'static str, what: String) {
         if self.broken.is_none() {
             self.tell(|_| format!("BROKEN: {property}: {what}"));
@@ -202,17 +202,17 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Whether something goes wrong.
+    /// Draws whether a fault happens.
     pub(super) fn goes_wrong(&mut self, per_mille: u16) -> bool {
         !self.calm && self.choices.chance(per_mille)
     }
 
-    /// How long a message takes where nothing is wrong.
+    /// Draws how long a message takes without a fault.
     pub(super) fn transit(&mut self) -> u64 {
         if self.calm { 2 } else { self.choices.pick(&[2, 9, 30]) }
     }
 
-    /// How long one takes that is late.
+    /// Draws how long a late message takes.
     pub(super) fn lateness(&mut self) -> u64 {
         self.choices.pick(&[200, 1_000, 3_000, 7_000, 16_000, 40_000, 130_000])
     }
@@ -233,7 +233,7 @@ impl<'a> World<'a> {
         Token::new(bytes)
     }
 
-    /// Random bytes for a key: no two are the same.
+    /// Returns random bytes for a key, which never repeat.
     pub(super) fn random(&mut self) -> [u8; 16] {
         self.tokens += 1;
         let mixed = (u128::from(self.tokens) << 64 | u128::from(self.tokens.reverse_bits()))

@@ -1,4 +1,4 @@
-//! The gateways: each write is a write flow, which ends when its gateway dies.
+//! The gateways: each write is a write flow, which ends when its gateway crashes.
 
 mod steps;
 
@@ -14,38 +14,38 @@ use oncekey::write_flow::{
 };
 use oncekey::{Decision, FailCause, IdempotencyKey, Millis, StoredResponse, UnixMillis};
 
-/// The shortest time that the replica keeps a thing.
+/// The shortest time for which the replica can keep a copy.
 const SHORTEST: Millis = Millis::from_seconds(60);
 
 /// A write on its way through a gateway.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Running {
-    /// Which write of all that ever set out.
+    /// The number of the write.
     pub(super) number: u8,
-    /// Who waits for its response; `None` for a caller who is not a page.
+    /// The tab that waits for its response; `None` if the caller is not a page.
     to: Option<To>,
     pub(super) asked: Asked,
     business_key: Option<u8>,
-    /// Where its records are.
+    /// The shelves of its records.
     pub(super) first: u8,
     pub(super) beside: Option<u8>,
     machine: WriteFlow,
     pub(super) doing: FlowAction,
-    /// The number of the step that it waits for.
+    /// The number of the step that the write waits for.
     pub(super) step: u8,
-    /// Whether the origin has been called, so that its leases are to be kept.
+    /// Whether the origin was called, so that its leases must be renewed.
     executes: bool,
     /// The response of the origin.
     own: Option<StoredResponse>,
-    /// What a look-up has found.
+    /// The response that a look-up found.
     pub(super) found: Option<StoredResponse>,
-    /// Whether its caller has a response already.
+    /// Whether its caller already has a response.
     outcome: bool,
-    /// When it set out, by the objects' clock.
+    /// The time when it began, by the objects' clock.
     pub(super) since: UnixMillis,
 }
 
-/// What sets out.
+/// A request that begins a write.
 pub(super) struct Sent<'a> {
     pub(super) to: Option<To>,
     pub(super) tenant: u8,
@@ -57,7 +57,7 @@ pub(super) struct Sent<'a> {
 }
 
 impl Running {
-    /// Whether it waits for this record's object.
+    /// Returns whether the write waits for this record's object.
     pub(super) fn waits_for(&self, shelf: u8) -> bool {
         match &self.doing {
             FlowAction::Begin(of)
@@ -69,7 +69,7 @@ impl Running {
         }
     }
 
-    /// Whether it may still call the origin, or has done so and does not know what came of it.
+    /// Returns whether it may still call the origin, or has called it and does not know the outcome.
     pub(super) fn may_execute(&self) -> bool {
         let is_early = matches!(self.doing, FlowAction::Begin(_) | FlowAction::AskReplica);
         is_early || self.executes
@@ -83,7 +83,7 @@ impl Running {
         self.first == shelf || self.beside == Some(shelf)
     }
 
-    /// What it does, for the story.
+    /// Returns what the write does, for the story.
     pub(super) fn doing(&self) -> &FlowAction {
         &self.doing
     }
@@ -119,7 +119,7 @@ impl World {
         );
     }
 
-    /// The record that decides first for a caller.
+    /// Returns the record that decides first for a caller.
     pub(super) fn shelf_of(&mut self, scene: &Scene, caller: u8) -> u8 {
         let caller = &scene.config.callers[usize::from(caller)];
         let minted_at = caller.timed.then_some(super::START);
@@ -183,7 +183,7 @@ impl World {
         self.carry_out(scene, self.running.len() - 1, doing);
     }
 
-    /// Whether a write waits for what comes of this step.
+    /// Returns whether a write waits for the event of this step.
     pub(super) fn awaits(&self, number: u8, step: u8) -> bool {
         self.running.iter().any(|running| (running.number, running.step) == (number, step))
     }
@@ -232,7 +232,7 @@ impl World {
                     }
                 }
                 _ => {
-                    // The replica is asked as well where the first record is slow.
+                    // The gateway also asks the replica if the first record is slow.
                     if matches!(running.doing, FlowAction::Begin(Target::First))
                         && running.asked.identity != Identity::Event
                     {
@@ -249,7 +249,7 @@ impl World {
         }
     }
 
-    /// Whether something is under way that a write waits for.
+    /// Returns whether the network contains a message that the write waits for.
     pub(super) fn has_response_for(&self, running: &Running) -> bool {
         self.net.iter().any(|message| message.is_of(running.number, running.step))
     }
@@ -272,7 +272,7 @@ impl World {
             _ => FlowEvent::Ended(None),
         };
         let (number, step) = (running.number, running.step);
-        // Nobody waits for the reply any more. What was called may still arrive.
+        // The gateway no longer waits for the reply. The call may still arrive.
         self.net.retain(|message| {
             !(matches!(message, Message::Reply { .. }) && message.is_of(number, step))
         });

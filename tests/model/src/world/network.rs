@@ -1,4 +1,4 @@
-//! What is under way: it may be lost, late, doubled, and overtaken by what was sent after it.
+//! The network: any message may be lost, late or doubled, or arrive after a later message.
 
 use super::object::{Call, What};
 use super::page::{SeenResponse, To};
@@ -12,82 +12,82 @@ use oncekey::write_flow::Event as FlowEvent;
 use oncekey::{IdempotencyKey, Record};
 use std::sync::Arc;
 
-/// Something that is under way.
+/// A message in the network.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Message {
     /// A page's request.
     Request {
-        /// Who waits for its response.
+        /// The tab that waits for the response.
         to: To,
-        /// Its key.
+        /// The key of the request.
         key: IdempotencyKey,
-        /// Its payload.
+        /// The payload of the request.
         payload: u8,
     },
-    /// A page asks about a key, or voids it.
+    /// A page's key call: it asks for the state of a key, or voids it.
     KeyCall {
-        /// Which tab.
+        /// The number of the tab.
         tab: u8,
-        /// Which page in it.
+        /// The number of the page in the tab; a reload makes another page.
         life: u8,
-        /// Whose credential it carries.
+        /// The tenant of the credential.
         tenant: u8,
         /// The key.
         key: IdempotencyKey,
-        /// Whether it is to be voided.
+        /// Whether the call voids the key.
         voids: bool,
     },
     /// A gateway's call to an object.
     Call(Call),
-    /// What came of a step of a write.
+    /// The event that a step of a write waits for.
     Reply {
-        /// Whose write.
+        /// The number of the write.
         running: u8,
-        /// Of which step.
+        /// The number of the step.
         step: u8,
-        /// What came of it.
+        /// The event.
         event: FlowEvent,
     },
     /// A request to the origin.
     ToOrigin {
-        /// Whose write.
+        /// The number of the write.
         running: u8,
-        /// Of which step.
+        /// The number of the step.
         step: u8,
-        /// What is in it.
+        /// The request.
         asked: Asked,
-        /// The record of its key, or the first record.
+        /// The record of the key, or the only record.
         first: u8,
-        /// The record of its business key beside it.
+        /// The record of the business key, if the write has both.
         business_key: Option<u8>,
     },
     /// A copy on its way to the replica.
     Copy {
-        /// Of which record.
+        /// The record.
         shelf: u8,
         /// The copy.
         copy: Arc<Record>,
     },
     /// A response on its way to a page.
     Response {
-        /// Who waits for it.
+        /// The tab that waits for it.
         to: To,
-        /// What it says.
+        /// The parts that the page sees.
         seen: SeenResponse,
     },
     /// The response to a key call.
     KeyReply {
-        /// Which tab.
+        /// The number of the tab.
         tab: u8,
-        /// Which page in it.
+        /// The number of the page in the tab.
         life: u8,
-        /// What it says.
+        /// The result of the key call.
         report: Report,
     },
 }
 
 impl Message {
-    /// The order that messages are kept in, so that worlds with the same ones are one.
+    /// Returns the position of a message in the network, so that worlds with the same messages are equal.
     pub(super) fn rank(&self) -> (u8, u8, u8, u8) {
         match self {
             Self::Request { to, .. } => (0, to.tab, to.life, to.key * 16 + to.attempt),
@@ -101,7 +101,7 @@ impl Message {
         }
     }
 
-    /// Whether its loss changes anything.
+    /// Returns whether the loss of this message changes anything.
     fn matters(&self) -> bool {
         !matches!(self, Self::KeyReply { .. } | Self::Call(Call { what: What::Renew, .. }))
     }
@@ -110,9 +110,9 @@ impl Message {
         match self {
             Self::Request { .. } => true,
             Self::Call(call) => !matches!(call.what, What::Renew | What::Peek),
-            // Nobody repeats a write on its way to the origin: the gateway sends it so that nobody can. Where the
-            // origin recognises it, that does no harm. Nor does an origin prove that nothing was executed if the
-            // same request comes once more.
+            // The gateway sends each write to the origin so that the platform cannot repeat it. If the origin
+            // recognizes a repeated request, a repetition does no harm. If keys are voided, nothing is doubled
+            // either: the origin could refuse one copy of the request and execute the other.
             Self::ToOrigin { .. } if rules.repeats_on_the_way() => true,
             Self::ToOrigin { .. } => {
                 let is_voided = config.bounds.voids > 0 || config.page.is_some();
@@ -122,7 +122,7 @@ impl Message {
         }
     }
 
-    /// Whether it belongs to this step of a write.
+    /// Returns whether the message belongs to this step of a write.
     pub(super) fn is_of(&self, of: u8, at: u8) -> bool {
         match self {
             Self::Call(Call { running, step, .. })
@@ -137,7 +137,7 @@ impl World {
     pub(super) fn deliveries(&self, scene: &Scene, actions: &mut Vec<Action>) {
         let config = &scene.config;
         for (at, message) in self.net.iter().enumerate() {
-            // Of two that are alike, one is enough.
+            // Of two equal messages, one is enough.
             if at > 0 && self.net[at - 1] == *message {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! The objects: one record each, on a shelf of its own, and the time that it was last written at.
+//! The objects: each of them holds one record, on a shelf of its own, and the time of its last write.
 
 use super::requests::{Asked, token};
 use super::witness::{Brought, Change, Witness};
@@ -13,15 +13,15 @@ use oncekey::{
 };
 use std::sync::Arc;
 
-/// What is stored under one name, and what its replica may have.
+/// The record that is stored under one name, and the copies that the replica may have of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Shelf {
     pub(super) name: ScopedKey,
     pub(super) record: Option<Arc<Record>>,
     pub(super) last_seen: UnixMillis,
-    /// Whether it is the record of a business key or of an event, which are never forgotten.
+    /// Whether the record belongs to a business key or an event, and so is permanent.
     pub(super) for_good: bool,
-    /// Every copy that was ever written: a stale place may still have any of them.
+    /// Every copy that was ever written: an outdated place may still return any of them.
     pub(super) copies: Vec<Arc<Record>>,
     pub(super) witness: Witness,
 }
@@ -37,7 +37,7 @@ pub(super) struct Call {
     pub(super) what: What,
 }
 
-/// What is called.
+/// An operation of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum What {
     Begin,
@@ -62,14 +62,14 @@ impl What {
 }
 
 impl Call {
-    /// Whether nobody waits for its reply, even when all is well.
+    /// Returns whether no gateway waits for the reply, even if nothing fails.
     pub(super) fn is_unasked(&self) -> bool {
         matches!(self.what, What::Renew) || self.step == u8::MAX
     }
 }
 
 impl World {
-    /// The shelf of this name.
+    /// Returns the shelf of this name.
     pub(super) fn shelf(&mut self, name: ScopedKey, for_good: bool) -> u8 {
         let known = self.shelves.iter().position(|shelf| shelf.name == name);
         let at = known.unwrap_or_else(|| {
@@ -142,7 +142,7 @@ impl World {
         }
     }
 
-    /// A caller, or a page, gives a key up: its status after that.
+    /// Voids a key for a caller or a page, and returns the status after that.
     pub(super) fn void_key(
         &mut self,
         scene: &Scene,
@@ -159,7 +159,7 @@ impl World {
         step.status
     }
 
-    /// The status of a key.
+    /// Returns the status of a key.
     pub(super) fn inspect(&mut self, scene: &Scene, shelf: u8) -> Option<KeyStatus> {
         let now = self.object_time(scene, shelf);
         self.record(shelf).and_then(|record| record.status(now))
@@ -177,7 +177,7 @@ impl World {
         self.change(scene, shelf, next, Change::Swept, now);
     }
 
-    /// Evicted: what is in its memory goes, and so do the calls and replies that are under way.
+    /// Evicts an object: its memory is lost, and so are its calls and replies in the network.
     pub(super) fn evict(&mut self, scene: &Scene, shelf: u8) {
         use super::Message;
         self.left.evictions -= 1;
@@ -223,7 +223,7 @@ impl World {
         self.shelves[usize::from(shelf)].record.as_deref().cloned()
     }
 
-    /// The time that a shelf's object decides by.
+    /// Returns the time of a shelf's object.
     pub(super) fn object_time(&mut self, scene: &Scene, shelf: u8) -> UnixMillis {
         let last_seen = self.shelves[usize::from(shelf)].last_seen;
         let now = scene.rules.time(self.time_at(Clock::Objects), last_seen);
@@ -249,7 +249,7 @@ impl World {
             Next::Remove => shelf.record = None,
             Next::Write(record) => {
                 let record = if scene.config.wire {
-                    Record::decode(&record.encode()).expect("what was stored is read again")
+                    Record::decode(&record.encode()).expect("a stored record can be read again")
                 } else {
                     *record
                 };
@@ -286,7 +286,7 @@ fn decided(decision: &Decision) -> Event {
     }
 }
 
-/// The event of a call that gets no reply.
+/// Returns the event of a call that gets no reply.
 pub(super) fn silence(what: &What) -> FlowEvent {
     match what {
         What::Begin | What::Renew => FlowEvent::Begun(Err(Rejection::StoreUnavailable)),

@@ -1,4 +1,4 @@
-//! An operator, who finds out what is unknown and tells the truth; and callers who give a key up.
+//! Operators, who settle unknown outcomes truthfully, and callers who void their keys.
 
 use super::network::Message;
 use super::witness::Change;
@@ -30,8 +30,8 @@ impl World {
         status.is_some_and(|status| status.state == KeyState::Unknown)
     }
 
-    /// What became of a record's request, if that is certain: while something is under way that may yet execute
-    /// it, an operator has to wait.
+    /// Returns what became of a record's request, if that is certain. While a message in the network may still execute
+    /// the request, an operator must wait.
     pub(super) fn truth(&self, shelf: u8) -> Option<Settlement> {
         if let Some(response) = self.found(shelf) {
             return Some(Settlement::Executed(response));
@@ -39,7 +39,7 @@ impl World {
         (!self.may_execute(shelf)).then_some(Settlement::NotExecuted)
     }
 
-    /// Whether something is under way that may execute under this record.
+    /// Returns whether a message in the network may execute a request under this record.
     pub(super) fn may_execute(&self, shelf: u8) -> bool {
         let runs = self.running.iter().any(|r| r.is_of(shelf) && r.may_execute());
         let travels = self.net.iter().any(|message| match message {
@@ -56,7 +56,7 @@ impl World {
         self.settle_truly(scene, shelf);
     }
 
-    /// Whether there was anything to settle.
+    /// Settles a record truthfully. Returns whether there was an unknown outcome to settle.
     pub(super) fn settle_truly(&mut self, scene: &Scene, shelf: u8) -> bool {
         let Some(settlement) = self.truth(shelf) else { return false };
         let now = self.object_time(scene, shelf);

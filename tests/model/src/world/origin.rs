@@ -1,4 +1,4 @@
-//! The origin: it executes, may fail before or after, and may recognise what it has done before.
+//! The origin: it executes requests, may fail before or after that, and may recognize a repeated request.
 
 use super::requests::{self, Asked, response};
 use super::{Action, World};
@@ -7,7 +7,7 @@ use crate::reached::Event;
 use oncekey::StoredResponse;
 use oncekey::write_flow::Event as FlowEvent;
 
-/// Something that was executed.
+/// An executed request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Charge {
     pub(super) first: u8,
@@ -44,7 +44,7 @@ impl World {
             }
             Fate::Refused => {
                 scene.reached.note(Event::Refused);
-                // What was done is not refused: an origin that recognises a request knows its response.
+                // An origin that recognizes a request does not refuse it after it was executed.
                 match self.recognised(scene, asked, first, business_key) {
                     Some(made_by) => response(asked, 201, made_by, running),
                     None => {
@@ -69,7 +69,7 @@ impl World {
         FlowEvent::Called(Ok(response))
     }
 
-    /// Executes, unless it is recognised: which execution it is.
+    /// Executes a request unless the origin recognizes it. Returns the number of the execution.
     fn execute(&mut self, scene: &Scene, asked: &Asked, first: u8, business_key: Option<u8>) -> u8 {
         if let Some(made_by) = self.recognised(scene, asked, first, business_key) {
             scene.reached.note(Event::Deduplicated);
@@ -104,7 +104,7 @@ impl World {
         at.map(|at| at as u8 + 1)
     }
 
-    /// Returns what a look-up finds of a record: what was executed under it, if anything.
+    /// Returns what a look-up finds for a record: the response of the request that was executed under it.
     pub(super) fn found(&self, shelf: u8) -> Option<StoredResponse> {
         let made_by = self.executed(shelf)?;
         let asked = &self.charges[usize::from(made_by) - 1].asked;

@@ -1,6 +1,6 @@
-//! A checkout page in two tabs: the real call, and its stored entry as the text that the storage holds.
+//! A checkout page in two tabs: the real call, and its stored entry as text.
 //!
-//! Nothing is locked between the tabs: one may start while the other is sending, as when a lease was taken over.
+//! The tabs have no lock: a tab may start while the other is sending, as after a lease was taken over.
 
 mod judged;
 mod replies;
@@ -23,27 +23,27 @@ use std::sync::LazyLock;
 pub(super) struct Browser {
     pub(super) store: Option<String>,
     tabs: [Tab; 2],
-    /// Which of the submits were made.
+    /// The submits that were made, one bit each.
     submitted: u8,
     /// How many requests and key calls may still be sent.
     sends: u8,
     gave_up: bool,
-    /// Whether a page that was loaded anew has somebody else's credential.
+    /// Whether a reloaded page has another credential.
     strays: bool,
-    /// Every key that was sent.
+    /// The keys that were sent.
     keys: Vec<(IdempotencyKey, ScopedKey)>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Tab {
-    /// Which page it is; a reload makes another.
+    /// The number of the page in the tab; a reload makes another page.
     life: u8,
     call: Option<Call>,
     payload: u8,
     does: Does,
-    /// The payload that this page last sent, by its key.
+    /// The payload that this page sent last, with its key.
     in_memory: Option<(IdempotencyKey, u8)>,
-    /// What should have been stored before the request left.
+    /// An entry that should have been stored before the request was sent.
     unstored: Option<Entry>,
 }
 
@@ -51,20 +51,20 @@ struct Tab {
 enum Does {
     #[default]
     Nothing,
-    /// It waits for the response to this attempt with this key.
+    /// The tab waits for the response to this attempt with this key.
     Sends { key: u8, attempt: u8 },
-    /// It waits before it sends or asks again.
+    /// The tab waits before it sends again.
     Waits,
-    /// It waits for the response to a key call.
+    /// The tab waits for the response to a key call.
     Asks,
 }
 
-/// Who waits for a response.
+/// The tab that waits for a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct To {
     pub(super) tab: u8,
     pub(super) life: u8,
-    /// Which key of all that were sent.
+    /// The number of the key.
     pub(super) key: u8,
     pub(super) attempt: u8,
 }
@@ -74,7 +74,7 @@ static PAYLOADS: LazyLock<Vec<Payload>> = LazyLock::new(|| {
     (0..3).map(of).collect()
 });
 
-/// Of the requests, and of somebody else.
+/// The credential of the requests, and another one.
 static CREDENTIALS: LazyLock<[Credential; 2]> = LazyLock::new(|| {
     ["0", "1"].map(|value| Credential::new(Cookies::None, [("x-api-key", value)]))
 });
@@ -86,7 +86,7 @@ static RETRY: LazyLock<RetryPolicy> = LazyLock::new(|| {
         jitter: Jitter::None,
         ..RetrySettings::default()
     };
-    RetryPolicy::new(settings).expect("settings that may be")
+    RetryPolicy::new(settings).expect("valid settings")
 });
 
 impl Browser {
@@ -101,14 +101,14 @@ impl Browser {
         self.submitted == 0
     }
 
-    /// Nobody stays on a page for a day.
+    /// Closes the pages, because no page stays open for a day.
     pub(super) fn is_left(&mut self) {
         for tab in &mut self.tabs {
             *tab = Tab { life: tab.life + 1, ..Tab::default() };
         }
     }
 
-    /// Whether a tab waits for something that may still come, or may go on by itself.
+    /// Returns whether a tab waits for a message that may still arrive, or can continue by itself.
     pub(super) fn is_busy(&self) -> bool {
         self.tabs.iter().any(|tab| match tab.does {
             Does::Nothing => false,
@@ -117,12 +117,12 @@ impl Browser {
         })
     }
 
-    /// More requests may be sent than the bounds allow, by who has sent the first ones.
+    /// Allows more requests than the bounds, with the credential of the first ones.
     pub(super) fn has_again(&mut self, sends: u8) {
         (self.sends, self.strays) = (sends, false);
     }
 
-    /// Whether the first tab's call is over, and its outcome known, or so old that nobody can tell.
+    /// Returns, once the first tab's call is over, whether its outcome is known or too old to be resolved.
     pub(super) fn ended(&self, now: UnixMillis) -> Option<bool> {
         let is_over = self.tabs[0].call.is_none();
         let stored = self.stored();
@@ -133,7 +133,7 @@ impl Browser {
         is_over.then(|| !stored.is_pending() || is_too_old)
     }
 
-    /// The payload that the stored entry is of.
+    /// Returns the payload of the stored entry.
     pub(super) fn payload(&self) -> u8 {
         let Stored::Entry(entry) = self.stored() else { return 0 };
         let is_its = |payload: &Payload| payload.tag(&entry.key) == entry.tag;
@@ -175,7 +175,7 @@ impl World {
         }
     }
 
-    /// Whether a response that a tab waits for may still come.
+    /// Returns whether the response that a tab waits for may still arrive.
     pub(super) fn tab_may_get_response(&self, tab: u8) -> bool {
         let its = self.browser.as_ref().map(|browser| &browser.tabs[usize::from(tab)]);
         match its {
@@ -186,7 +186,7 @@ impl World {
         }
     }
 
-    /// Whether a response may still come.
+    /// Returns whether a response may still arrive.
     fn may_respond(&self, to: To) -> bool {
         let is_for = |message: &Message| match message {
             Message::Request { to: its, .. } | Message::Response { to: its, .. } => *its == to,

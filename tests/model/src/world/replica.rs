@@ -1,4 +1,4 @@
-//! The replica: a read gives any copy that was ever written, or nothing.
+//! The replica: a read returns any copy that was ever written, or nothing.
 
 use super::requests;
 use super::{Action, World};
@@ -56,7 +56,7 @@ impl World {
             Some(step) => {
                 self.on_event(scene, number, FlowEvent::Copied(Some((step.decision, step.status))));
             }
-            // The object is still waited for.
+            // The gateway still waits for the object.
             None if waits => {}
             None => self.on_event(scene, number, FlowEvent::Copied(None)),
         }

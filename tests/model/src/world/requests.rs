@@ -1,4 +1,4 @@
-//! The requests that are sent in every world, made once.
+//! The requests of every world. They are made once.
 
 use crate::config::Secrets;
 use oncekey::fingerprint::RequestParts;
@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 const PATH: &str = "/v1/orders";
 
-/// What a request is, as far as its records are concerned.
+/// The properties of a request that its records depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Asked {
     pub(super) tenant: u8,
@@ -19,7 +19,7 @@ pub(super) struct Asked {
     pub(super) gateway: u8,
     pub(super) secrets: Secrets,
     pub(super) identity: Identity,
-    /// When its key was made, where it tells.
+    /// When its key was minted, if the key contains the time.
     pub(super) minted_at: Option<UnixMillis>,
 }
 
@@ -60,7 +60,7 @@ impl Asked {
     }
 }
 
-/// The scope of a tenant.
+/// Returns the scope of a tenant.
 pub(super) fn scope(tenant: u8) -> &'static Scope {
     &SCOPES[usize::from(tenant)]
 }
@@ -89,7 +89,7 @@ pub(super) fn business_key_name(scope: &Scope, of: u8) -> oncekey::ScopedKey {
     oncekey::ScopedKey::of_business_key(scope, business_key(of))
 }
 
-/// The key with this number.
+/// Returns the key with this number.
 pub(super) fn key(number: u8, minted_at: Option<UnixMillis>) -> IdempotencyKey {
     match minted_at {
         Some(minted_at) => IdempotencyKey::mint(minted_at, [number; 10]),
@@ -97,16 +97,16 @@ pub(super) fn key(number: u8, minted_at: Option<UnixMillis>) -> IdempotencyKey {
     }
 }
 
-/// The token of a write's attempt at one of its records.
+/// Returns the token of a write's attempt for one of its records.
 pub(super) const fn token(running: u8, of: Target) -> Token {
     let beside = matches!(of, Target::BusinessKey) as u8;
     Token::new([running * 2 + beside + 1; 16])
 }
 
-/// The request id of what a look-up finds.
+/// The request id of a response that a look-up returns.
 pub(super) const FOUND: &str = "r255";
 
-/// A response of the origin. Its body tells whose request it was made for, and which execution made it.
+/// Returns a response of the origin. Its body names the request that it was made for, and the execution.
 pub(super) fn response(asked: &Asked, status: u16, made_by: u8, request: u8) -> StoredResponse {
     let id = format!("r{request}");
     if asked.identity == Identity::Event {
@@ -117,8 +117,8 @@ pub(super) fn response(asked: &Asked, status: u16, made_by: u8, request: u8) -> 
     StoredResponse::keep(status, headers, body.into_bytes(), &id, 1000).0
 }
 
-/// Returns the response to a look-up: with the id of what was found, or a 200 that says politely that
-/// there is none.
+/// Returns the response to a look-up: either with the id of the object, or a 200 which reports that there is no
+/// such object.
 pub(super) fn looked_up(found: Option<&StoredResponse>) -> StoredResponse {
     let id = found.and_then(StoredResponse::body).map(String::from_utf8_lossy);
     let id = id.map_or("null".to_owned(), |id| format!("\"{id}\""));
@@ -127,12 +127,12 @@ pub(super) fn looked_up(found: Option<&StoredResponse>) -> StoredResponse {
     StoredResponse::keep(200, headers, body, FOUND, 1000).0
 }
 
-/// How the body of a response to this request begins.
+/// Returns how the body of a response to this request begins.
 pub(super) fn made_for(asked: &Asked) -> String {
     format!("t{}c{}", asked.tenant, asked.content)
 }
 
-/// Whether two responses are the same to whoever sees them.
+/// Returns whether two responses look the same to a caller.
 pub(super) fn is_same(one: &StoredResponse, other: &StoredResponse) -> bool {
     one.status == other.status
         && one.headers == other.headers

@@ -1,9 +1,9 @@
-//! At rest: nothing is under way any more. Then nothing may be stuck, and every caller gets a response.
+//! The world at rest: nothing is in progress. Then no key may be stuck, and every caller must get a response.
 //!
-//! Every action uses something up that is bounded: a message, a step of a write, an ask, a fault, a tick. So the
-//! worlds of a bounded configuration form a finite graph without a cycle, and every run without faults, in whatever
-//! order, ends in a world at rest. The search finds all of those, and this is asked of each. What it does goes
-//! beyond the bounds, with nothing going wrong.
+//! Every action uses up something bounded: a message, a step of a write, a request, a fault, a step of time. So the
+//! states of a bounded world form a finite graph without a cycle, and every run without faults, in any order, ends in
+//! a state at rest. The search meets all of these states and makes the checks below in each. The checks go beyond the
+//! bounds of the world, but no further fault happens in them.
 
 use super::{Action, Clocks, World};
 use crate::config::{Bounds, Clock, Fate, Scene, Tick};
@@ -12,11 +12,11 @@ use crate::reached::Event;
 use oncekey::write_flow::{CallerResponse, Identity};
 use oncekey::{KeyState, Rejection};
 
-/// How many steps one request takes at most when nothing goes wrong.
+/// The most steps that one request may take if no fault happens.
 const PATIENCE: usize = 60;
 
 impl World {
-    /// Whether an action is no fault, nor anybody's new request: something that is under way goes on.
+    /// Returns whether an action only continues what is in progress: it is no fault and no new request.
     pub fn is_quiet(&self, action: Action) -> bool {
         match action {
             Action::Deliver { fate, .. } => fate == Fate::Done,
@@ -29,18 +29,18 @@ impl World {
         }
     }
 
-    /// Whether nothing is under way.
+    /// Returns whether nothing is in progress.
     pub fn is_at_rest(&self) -> bool {
         self.net.is_empty()
             && self.running.is_empty()
             && self.browser.as_ref().is_none_or(|browser| !browser.is_busy())
     }
 
-    /// What does not hold when the world comes to rest here, and why.
+    /// Returns the property that is broken if the world comes to rest here, and the reason.
     pub(crate) fn unrest(&self, scene: &Scene) -> Option<(Property, String)> {
         let (world, stuck) = self.come_to_rest(scene);
         match (world.broken, stuck) {
-            (Some(broken), _) => Some((broken, "when it comes to rest".to_owned())),
+            (Some(broken), _) => Some((broken, "while it comes to rest".to_owned())),
             (None, stuck) => stuck.map(|why| (Property::NothingStuck, why)),
         }
     }
@@ -49,18 +49,18 @@ impl World {
         scene.reached.note(Event::AtRest);
         let mut world = self.clone();
         world.left = Bounds::default();
-        // The servers' clocks are set right again. A shard whose clock was ahead waits for the true time to catch
-        // up. (That a page's clock went back, and has caught up since, is what no page can notice.)
+        // The clocks of the servers are set right. A shard whose clock was ahead waits for the true time to catch up.
+        // (A page cannot notice that its clock was set back if it has caught up since.)
         world.clocks = Clocks { page: world.clocks.page, ..Clocks::default() };
         let last_seen = world.shelves.iter().map(|shelf| shelf.last_seen).max();
         world.now = last_seen.unwrap_or(world.now).max(world.now);
-        // The leases of the dead die.
+        // The leases of crashed attempts expire.
         world.go_forward(scene, Tick::Lease);
         world.go_forward(scene, Tick::Lease);
         for shelf in 0..world.shelves.len() as u8 {
             let status = world.inspect(scene, shelf);
             if status.is_some_and(|status| status.state == KeyState::InProgress) {
-                let why = format!("record {shelf} is in progress, and nobody is at it");
+                let why = format!("record {shelf} is in progress without an attempt");
                 return (world, Some(why));
             }
         }
@@ -75,7 +75,7 @@ impl World {
         (world, stuck)
     }
 
-    /// A caller asks until it gets a final response.
+    /// Lets a caller send its request until it gets a final response.
     fn asks_on(&mut self, scene: &Scene, caller: u8) -> Option<String> {
         let is_settled = |response: &CallerResponse| match response {
             CallerResponse::Own
@@ -95,29 +95,30 @@ impl World {
                 None => return Some(format!("caller {caller} gets no response")),
             }
         }
-        Some(format!("caller {caller} asks on and on, and must retry each time"))
+        Some(format!("caller {caller} must retry again and again"))
     }
 
-    /// A caller of a record on hold gets an unknown outcome, and after an operator has settled it, a response.
+    /// Checks that a caller whose record is on hold gets an unknown outcome, and a response after an operator has
+    /// settled it.
     fn is_settled_by_operator(&mut self, scene: &Scene, caller: u8) -> Option<String> {
         scene.reached.note(Event::SettledAtRest);
         let identity = scene.config.callers[usize::from(caller)].identity;
         if !self.settle_all(scene) && identity != Identity::Event {
             return Some(format!(
-                "caller {caller} gets an unknown outcome, and nothing can be settled"
+                "caller {caller} gets an unknown outcome, and there is nothing to settle"
             ));
         }
         let response = self.asks_once(scene, caller);
         match response {
-            Some(CallerResponse::Rejected(rejection)) if is_unknown(&rejection) => {
-                Some(format!("caller {caller} gets an unknown outcome after it was settled"))
-            }
+            Some(CallerResponse::Rejected(rejection)) if is_unknown(&rejection) => Some(format!(
+                "caller {caller} gets an unknown outcome after an operator settled it"
+            )),
             Some(_) => None,
-            None => Some(format!("caller {caller} gets no response after it is settled")),
+            None => Some(format!("caller {caller} gets no response after an operator settled it")),
         }
     }
 
-    /// Whether there was anything to settle.
+    /// Settles all unknown outcomes. Returns whether there were any.
     fn settle_all(&mut self, scene: &Scene) -> bool {
         let mut is_settled = false;
         for shelf in 0..self.shelves.len() as u8 {
@@ -136,7 +137,7 @@ impl World {
         self.responses.take().unwrap_or_default().pop()
     }
 
-    /// All that is under way goes on to its end.
+    /// Plays the world until nothing is in progress.
     fn runs(&mut self, scene: &Scene) {
         let mut actions = Vec::new();
         for _ in 0..PATIENCE {
@@ -163,7 +164,7 @@ impl World {
         running.waits_for(running.first)
     }
 
-    /// The buyer comes again with the same payload.
+    /// Lets the buyer come back with the same payload until the outcome is known.
     fn pays_on(&mut self, scene: &Scene) -> Option<String> {
         let page = scene.config.page.as_ref()?;
         let browser = self.browser.as_mut()?;
@@ -184,7 +185,7 @@ impl World {
             }
             self.browser.as_mut()?.is_left();
             self.go_forward(scene, Tick::Lease);
-            // What is held says so, and an operator finds out; what is voided, the key calls tell.
+            // A key on hold reports that, so an operator settles it. A voided key is reported by the key calls.
             if time == 2 {
                 self.settle_all(scene);
                 if page.key_calls {
@@ -197,11 +198,11 @@ impl World {
                 }
             }
         }
-        Some("the buyer comes again and again, and the outcome stays unknown".to_owned())
+        Some("the buyer comes back again and again, and the outcome stays unknown".to_owned())
     }
 }
 
-/// Whether a caller need not ask again.
+/// Returns whether the caller need not retry after this rejection.
 fn is_last_word(rejection: &Rejection) -> bool {
     match rejection {
         Rejection::OfBusinessKey { why, .. } => is_last_word(why),

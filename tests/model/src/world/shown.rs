@@ -8,13 +8,13 @@ use oncekey::write_flow::Event as FlowEvent;
 use oncekey::{Record, State};
 
 impl World {
-    /// What an action is.
+    /// Describes an action.
     pub fn describe(&self, scene: &Scene, action: Action) -> String {
         match action {
             Action::Ask { caller, gateway } => {
                 let c = &scene.config.callers[usize::from(caller)];
                 format!(
-                    "caller {caller} (tenant {}, key {:?}, business key {:?}, content {}) asks gateway {gateway}",
+                    "caller {caller} (tenant {}, key {:?}, business key {:?}, content {}) sends its request to gateway {gateway}",
                     c.tenant, c.key, c.business_key, c.content
                 )
             }
@@ -33,18 +33,18 @@ impl World {
             }
             Action::Lose(message) => format!("lost: {}", self.shown(message)),
             Action::Double(message) => format!("doubled: {}", self.shown(message)),
-            Action::GiveUp(at) => format!("{} waits no longer", self.write(at)),
+            Action::GiveUp(at) => format!("{} stops waiting", self.write(at)),
             Action::ReplicaReplies { running, copy } => {
                 format!("{} gets from the replica: copy {copy:?}", self.write(running))
             }
             Action::LookUp { running, finds } => {
                 format!(
-                    "{} looks it up; the origin {}",
+                    "{} is looked up; the origin {}",
                     self.write(running),
-                    if finds { "tells" } else { "finds nothing" }
+                    if finds { "returns what it has" } else { "finds nothing" }
                 )
             }
-            Action::Crash(at) => format!("the gateway of {} dies", self.write(at)),
+            Action::Crash(at) => format!("the gateway of {} crashes", self.write(at)),
             Action::Evict(shelf) => format!("the object of record {shelf} is evicted"),
             Action::Pass(tick) => format!("time passes: {tick:?}"),
             Action::Jump(jump) => {
@@ -63,14 +63,14 @@ impl World {
                 None => "nothing is submitted".to_owned(),
             },
             Action::GoOn(tab) => format!("tab {tab} has waited"),
-            Action::StoreLate(tab) => format!("tab {tab} stores, late"),
+            Action::StoreLate(tab) => format!("tab {tab} stores its entry, late"),
             Action::TimeOut(tab) => format!("tab {tab} gets no response in time"),
             Action::Reload(tab) => format!("tab {tab} is reloaded"),
-            Action::GiveUpIntent(tab) => format!("tab {tab} gives the intent up"),
+            Action::GiveUpIntent(tab) => format!("tab {tab} gives up the intent"),
         }
     }
 
-    /// What each record contains, in the storage, and what each write waits for.
+    /// Describes each record, the storage of the page, and the step of each write.
     pub fn records(&self, scene: &Scene) -> Vec<String> {
         let mut lines = Vec::new();
         for (at, shelf) in self.shelves.iter().enumerate() {
@@ -112,7 +112,7 @@ fn show(message: &Message) -> String {
             )
         }
         Message::KeyCall { tab, tenant, voids, .. } => {
-            let does = if *voids { "voids" } else { "asks about" };
+            let does = if *voids { "voids" } else { "asks for the state of" };
             format!("tab {tab} {does} its key, as tenant {tenant}")
         }
         Message::Call(call) => {
@@ -150,7 +150,7 @@ fn doing(step: &oncekey::write_flow::Action) -> String {
 fn state(record: &Record, now: oncekey::UnixMillis) -> String {
     let shown = match &record.state {
         State::InFlight { lease_until, .. } if *lease_until <= now => {
-            "in flight, its lease is dead".to_owned()
+            "in flight, its lease has expired".to_owned()
         }
         State::InFlight { token, .. } => format!("in flight, {token:?}"),
         State::Completed { response, .. } => {

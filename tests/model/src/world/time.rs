@@ -1,4 +1,4 @@
-//! Time, in the few steps that mean something, and clocks that show another.
+//! Time, in the few steps that make a difference, and clocks that differ from it.
 
 use super::{Action, World};
 use crate::config::{Bounds, Clock, Scene, Tick};
@@ -9,7 +9,7 @@ const TICKS: [Tick; 4] = [Tick::HalfLease, Tick::Lease, Tick::Retention, Tick::M
 
 impl World {
     pub(super) fn with_time(&self, scene: &Scene, actions: &mut Vec<Action>) {
-        // Before anything happened it does not matter how late it is.
+        // Before the first action, the time makes no difference.
         let is_idle = self.shelves.is_empty() && self.browser.as_ref().is_none_or(|b| b.is_new());
         if is_idle {
             return;
@@ -41,7 +41,7 @@ impl World {
         match tick {
             Tick::HalfLease => self.renew(),
             Tick::Lease => {}
-            // No connection, no page and no isolate lives for a day.
+            // No connection, page or isolate lives for a day.
             Tick::Retention | Tick::Month => {
                 scene.reached.note(match tick {
                     Tick::Month => Event::MonthPassed,

@@ -1,4 +1,5 @@
-//! What everybody saw, kept beside the world: the properties are judged by this, never by asking the core.
+//! The witness: what callers, the origin and the records have seen. The properties are judged by it, and never by
+//! asking the core.
 
 mod seen;
 
@@ -18,18 +19,18 @@ use oncekey::{
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Witness {
     attempts: Vec<Attempt>,
-    /// Whose it is: tenant and content.
+    /// The tenant and the content of its request.
     belongs_to: Option<(u8, u8)>,
-    /// From when on it may be as if it had never been.
+    /// The time from which the record may be forgotten.
     forgotten_from: Option<UnixMillis>,
-    /// Its kept responses, one after the other.
+    /// Its kept responses, in their order.
     responses: Vec<Kept>,
-    /// How often something was executed under it, and which execution came first.
+    /// How many executions there were under it, and the number of the first.
     charges: u8,
     executed: Option<u8>,
-    /// Of a business key: the first success that a caller saw, and until when every caller sees the same success.
+    /// For a business key: the first success that a caller saw, and the time until which every caller must see it.
     seen: Option<(StoredResponse, UnixMillis)>,
-    /// The origin itself has refused it for good.
+    /// Whether the origin has refused the request finally.
     is_refused: bool,
     is_voided: bool,
 }
@@ -37,26 +38,26 @@ pub(super) struct Witness {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Attempt {
     running: u8,
-    /// A record returned `Execute` to it.
+    /// Whether a record returned `Execute` to the attempt.
     is_granted: bool,
-    /// Its request left for the origin.
+    /// Whether its request was sent to the origin.
     is_dispatched: bool,
-    /// Its outcome is recorded, or its lease had died when another one took over.
+    /// Whether its outcome is recorded, or its lease had expired when another attempt took over.
     is_free: bool,
-    /// It surely was not executed, by the origin's own word or an operator's.
+    /// Whether it was certainly not executed, according to the origin or an operator.
     is_clear: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Kept {
     response: StoredResponse,
-    /// `None`: for good.
+    /// `None` if the response is permanent.
     until: Option<UnixMillis>,
-    /// Until when its content is kept.
+    /// The time until which the content is kept.
     content_until: Option<UnixMillis>,
 }
 
-/// What changes a record, as far as that matters here.
+/// A change of a record.
 pub(super) enum Change<'a> {
     Begun(&'a Asked, u8, &'a Decision),
     ByAttempt(u8, Token, Brought<'a>),
@@ -76,7 +77,7 @@ impl Brought<'_> {
         matches!(self, Self::Response(response) if response.is_success())
     }
 
-    /// Whether it says that nothing was executed.
+    /// Returns whether it proves that nothing was executed.
     fn clears(&self, policy: &Policy) -> bool {
         match self {
             Self::Response(response) => matches!(
@@ -90,7 +91,7 @@ impl Brought<'_> {
 }
 
 impl World {
-    /// A record is about to be changed.
+    /// Records that a record is about to be changed.
     pub(super) fn witness(
         &mut self,
         scene: &Scene,
@@ -135,7 +136,7 @@ impl World {
 }
 
 impl Witness {
-    /// It is as if it had never been.
+    /// Forgets what was seen, as if the record had never existed.
     fn forget(&mut self) {
         let responses = core::mem::take(&mut self.responses);
         *self = Self { responses, ..Self::default() };
@@ -162,7 +163,7 @@ impl Witness {
         let asker = (asked.tenant, asked.content);
         let refuses = match decision {
             Decision::Mismatch | Decision::KeyVoided | Decision::KeyExpired => true,
-            // Under a secret that a gateway does not list, a record's status is all that it may tell.
+            // If the record's secret is not listed, the gateway may report only its status.
             Decision::NotReplayable { http_status, .. } => {
                 http_status.is_none() || asked.secrets != Secrets::None
             }
@@ -181,7 +182,7 @@ impl Witness {
         }
     }
 
-    /// A first response may be kept, and another one when that has expired.
+    /// Returns whether a response may be kept: the first one, or one after the earlier response has expired.
     fn takes(
         &mut self,
         before: Option<&Record>,
@@ -205,7 +206,7 @@ impl Witness {
         (!is_first).then_some(Property::OneResponse)
     }
 
-    /// Who need not be waited for any more.
+    /// Marks the attempts that a change ends.
     fn frees(
         &mut self,
         before: Option<&Record>,
@@ -242,7 +243,7 @@ impl Witness {
         }
     }
 
-    /// What is to be remembered of the current state, and for how long.
+    /// Records the current state, and how long it counts.
     fn remember(
         &mut self,
         before: Option<&Record>,
@@ -251,14 +252,14 @@ impl Witness {
         change: &Change<'_>,
     ) {
         let Some(record) = after else {
-            // What is to be repeated elsewhere leaves nothing. The sweep takes what may be forgotten.
+            // A redirected request leaves no record. The sweep removes records that may be forgotten.
             let leaves_nothing = matches!(
                 change,
                 Change::ByAttempt(_, _, Brought::Response(response))
                     if ResponseClass::of_status(response.status) == ResponseClass::RepeatElsewhere
             );
             if leaves_nothing && before.is_some_and(|record| !record.maybe_executed) {
-                // With the record its attempts are forgotten, too.
+                // The attempts are forgotten with their record.
                 self.belongs_to = None;
                 self.forgotten_from = None;
                 self.attempts.clear();
@@ -279,7 +280,7 @@ impl Witness {
         };
     }
 
-    /// An attempt that has ended, or was overtaken, does not begin again.
+    /// Checks that an attempt which has ended or was overtaken does not begin again.
     fn begins_again(&self, change: &Change<'_>) -> Option<Property> {
         let Change::Begun(_, running, _) = change else { return None };
         let is_over = self.attempts.iter().any(|a| a.running == *running && a.is_free);
@@ -287,7 +288,7 @@ impl Witness {
     }
 }
 
-/// 3. What is completed stays, as long as it counts.
+/// 3. Checks that a completed record does not change until it expires.
 fn completed_changes(
     before: Option<&Record>,
     after: Option<&Record>,
@@ -304,7 +305,7 @@ fn completed_changes(
     (is_alive && !stays).then_some(Property::CompletedStays)
 }
 
-/// 3. An attempt that does not own the key adds the first success, and nothing else.
+/// 3. Checks that an attempt that does not own the key adds only the first success.
 fn stale_changes(
     scene: &Scene,
     before: Option<&Record>,

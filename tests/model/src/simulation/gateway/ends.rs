@@ -1,4 +1,4 @@
-//! How a write flow lives and ends: renewals, crashes, callers who hang up.
+//! Renewals of a write flow, and the ways in which it ends early: crashes, and callers that hang up.
 
 use super::{Doing, OUTLIVES, Purpose, RecordHandle};
 use crate::simulation::calls::Patience;
@@ -9,7 +9,7 @@ use crate::simulation::world::World;
 use std::rc::Rc;
 
 impl World<'_> {
-    /// The leases are kept until the write flow is over.
+    /// Renews the leases until the write flow is over.
     pub(in crate::simulation) fn renew(&mut self, flow: u32) {
         let Some(running) = self.running(flow) else { return };
         let Some(after) = running.renews else { return };
@@ -22,10 +22,10 @@ impl World<'_> {
         self.later(after, Event::Renew { flow });
     }
 
-    /// All that a gateway did is gone; what it has sent is still on its way.
+    /// Crashes a gateway: its write flows are lost, and the messages that it sent still arrive.
     pub(in crate::simulation) fn crash(&mut self, gateway: usize) {
         self.note(Met::Crashed);
-        self.tell(|_| format!("gateway {gateway} dies"));
+        self.tell(|_| format!("gateway {gateway} crashes"));
         let mut executing = false;
         for flow in &mut self.flows {
             if let Some(running) = flow.take_if(|running| running.request.gateway == gateway) {
@@ -40,7 +40,7 @@ impl World<'_> {
         }
     }
 
-    /// The caller hangs up: the write flow goes on for as long as the platform lets it.
+    /// Lets a caller hang up. The write flow continues for as long as the platform allows.
     pub(in crate::simulation) fn reset(&mut self, pick: u16) {
         let alive = self.flows.iter().enumerate().filter(|(_, flow)| flow.is_some());
         let alive: Vec<_> = alive.map(|(number, _)| number as u32).collect();
@@ -63,12 +63,12 @@ impl World<'_> {
     pub(in crate::simulation) fn outlived(&mut self, flow: u32) {
         if self.flows[flow as usize].take().is_some() {
             self.note(Met::OutlivedReset);
-            self.tell(|_| format!("write flow {flow} is ended by the platform"));
+            self.tell(|_| format!("the platform ends write flow {flow}"));
             self.drop_calls(flow);
         }
     }
 
-    /// Nobody waits for them any more; what was sent is still on its way.
+    /// Stops waiting for the calls of a write flow. The messages that were sent still arrive.
     pub(super) fn drop_calls(&mut self, flow: u32) {
         for call in &mut self.calls {
             call.take_if(

@@ -1,4 +1,4 @@
-//! What a gateway makes of the replies that it gets.
+//! Handles the replies of shards, the replica and the origin.
 
 use super::{Doing, Purpose, RecordHandle};
 use crate::simulation::coverage::Met;
@@ -10,7 +10,7 @@ use oncekey::{Attempt, Record, Rejection, StoredResponse};
 use std::rc::Rc;
 
 impl World<'_> {
-    /// What came of a call to a shard; `None` where nobody could say.
+    /// Handles the result of a call to a shard; `None` if the gateway got no reply.
     pub(in crate::simulation) fn call_ended(&mut self, purpose: Purpose, reply: Option<Rc<Reply>>) {
         match purpose {
             Purpose::Nobody => {}
@@ -42,7 +42,7 @@ impl World<'_> {
         }
     }
 
-    /// Nobody could say.
+    /// Returns the event of a step that got no reply.
     fn no_word(&mut self, flow: u32, why: Rejection) -> FlowEvent {
         match self.running(flow).map(|running| running.doing) {
             Some(Doing::Peek) => FlowEvent::Peeked(Err(why)),
@@ -80,7 +80,7 @@ impl World<'_> {
         }
     }
 
-    /// What the replica gave. Nothing, while the shard is asked too, means to wait for the shard.
+    /// Handles the reply of the replica. If it has nothing, the gateway waits for a shard that was asked too.
     pub(in crate::simulation) fn copied(&mut self, flow: u32, step: u8, bytes: Option<Rc<[u8]>>) {
         let Some(running) = self.flows[flow as usize].as_deref() else { return };
         if running.step != step {
@@ -99,7 +99,7 @@ impl World<'_> {
             Some(step) => {
                 self.note(Met::ReplicaGave);
                 self.check_copy(handle.name, &step.decision, now);
-                self.tell(|_| format!("write flow {flow}: the replica knows"));
+                self.tell(|_| format!("write flow {flow}: the replica has a copy"));
                 self.drop_calls(flow);
                 self.advance_flow(flow, FlowEvent::Copied(Some((step.decision, step.status))));
             }

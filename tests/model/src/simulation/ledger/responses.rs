@@ -1,4 +1,4 @@
-//! What is checked when a gateway calls the origin or responds, and when the origin charges.
+//! The checks when a gateway calls the origin or responds, and when the origin charges.
 
 use super::{Kept, SLACK};
 use crate::simulation::gateway::RecordHandle;
@@ -12,7 +12,7 @@ use oncekey::{
 };
 
 impl World<'_> {
-    /// A gateway is about to call the origin.
+    /// Checks a write flow that is about to call the origin.
     pub(in crate::simulation) fn check_dispatch(&mut self, flow: u32) {
         let Some(running) = &self.flows[flow as usize] else { return };
         let (handles, since) = ([Some(running.first), running.business_key], running.since());
@@ -21,23 +21,23 @@ impl World<'_> {
             let of_name = &self.ledger.names[name];
             let label = of_name.label.clone();
             if !of_name.granted.contains(&token) {
-                return self.breaks("6: nothing executes unless the authority allows it", label);
+                return self.breaks("6: nothing is executed unless the shard allows it", label);
             }
             let jumped = self.jumped_at >= since;
             let now = self.time(Clock::Shard(of_name.shard));
-            // Without one, a response was brought or settled since: what is dispatched now changes nothing of it.
+            // Without a lease, a response was recorded or settled since, and this attempt cannot change it.
             let is_alive = of_name.lease.is_none_or(|(owner, until)| owner == token && now < until);
             if !jumped && !is_alive {
-                return self.breaks("1: who calls the origin holds its leases", label);
+                return self.breaks("1: an attempt that calls the origin holds its leases", label);
             }
         }
         let Some(running) = &self.flows[flow as usize] else { return };
         if named_by_key && self.settings.business_keys && running.business_key.is_none() {
-            self.breaks("business key: it is asked", format!("write flow {flow}"));
+            self.breaks("business key: its record is checked", format!("write flow {flow}"));
         }
     }
 
-    /// The record of the business key gets the response before the record of the key.
+    /// Checks that the record of the business key gets the response before the record of the key.
     pub(in crate::simulation) fn check_order(&mut self, flow: u32, of: Target) {
         let Some(running) = &self.flows[flow as usize] else { return };
         let is_own = running.has_own();
@@ -52,7 +52,7 @@ impl World<'_> {
         }
     }
 
-    /// What the replica gave.
+    /// Checks a copy that the replica returned.
     pub(in crate::simulation) fn check_copy(
         &mut self,
         name: usize,
@@ -65,15 +65,15 @@ impl World<'_> {
             of_name.kept.iter().rev().find(|kept| kept.response.request_id == response.request_id);
         let label = of_name.label.clone();
         match kept {
-            None => self.breaks("6: what the replica gives is the authority's response", label),
+            None => self.breaks("6: a copy in the replica is a stored response", label),
             Some(kept) if self.jumped_at == 0 && kept.until.is_some_and(|until| until <= now) => {
-                self.breaks("6: what the replica gives has not expired", label);
+                self.breaks("6: a copy in the replica has not expired", label);
             }
             Some(_) => {}
         }
     }
 
-    /// A response leaves.
+    /// Checks a response that a gateway sends.
     pub(in crate::simulation) fn check_response(
         &mut self,
         flow: u32,
@@ -100,14 +100,13 @@ impl World<'_> {
                 let is_stored =
                     has_recorded(first) || running.business_key.is_some_and(has_recorded);
                 if !is_stored {
-                    let what =
-                        format!("write flow {flow}: its response goes out, and is not stored");
-                    return self.breaks("response: what is not stored is marked", what);
+                    let what = format!("write flow {flow}: its response is sent, but not stored");
+                    return self.breaks("response: a response that is not stored is marked", what);
                 }
                 self.check_first_response(first.name, seen, status);
             }
             CallerResponse::Replay(response) => {
-                // A business key may give its response while its key's record takes none.
+                // The response may come from the business key while the record of the key stores none.
                 let of = [Some(first), running.business_key].into_iter().flatten();
                 let has_it = |handle: RecordHandle| {
                     let kept = &self.ledger.names[handle.name].kept;
@@ -124,17 +123,20 @@ impl World<'_> {
                 let done =
                     |given: &crate::simulation::origin::Given| given.charged && given.key == key;
                 if !self.origin.responses.iter().any(done) {
-                    self.breaks("event: a duplicate was done", format!("write flow {flow}"));
+                    self.breaks(
+                        "event: a duplicate was processed before",
+                        format!("write flow {flow}"),
+                    );
                 }
             }
             CallerResponse::Rejected(Rejection::Internal) => {
-                self.breaks("gateway: no fault of its own", format!("write flow {flow}"));
+                self.breaks("gateway: no internal error", format!("write flow {flow}"));
             }
             CallerResponse::NotStored | CallerResponse::Rejected(_) => {}
         }
     }
 
-    /// What goes out as the key's response is the one that was stored.
+    /// Checks that a response which is sent as the key's response was stored.
     fn check_first_response(
         &mut self,
         name: usize,
@@ -147,14 +149,14 @@ impl World<'_> {
         let is_it = |kept: &Kept| kept.response.request_id == format!("r{number}");
         if !of_name.kept.iter().any(is_it) {
             let what = format!(
-                "{}: the origin's response {number} goes out as the kept one",
+                "{}: the origin's response {number} is sent as the stored response",
                 of_name.label
             );
             self.breaks("2: one kept response", what);
         }
     }
 
-    /// The origin has charged.
+    /// Checks a charge of the origin.
     pub(in crate::simulation) fn check_charge(&mut self, number: usize) {
         let given = &self.origin.responses[number];
         let (tenant, content, key) = (given.tenant, given.content, given.key.clone());
@@ -165,7 +167,7 @@ impl World<'_> {
         let month = Policy::LONG_RETENTION.as_u64() - SLACK;
         if voided.is_some_and(|(_, _, at)| self.now - at < month) {
             return self
-                .breaks("void: what is voided is never executed", format!("response {number}"));
+                .breaks("void: a voided key is never executed", format!("response {number}"));
         }
         if content == EVENT || !self.settings.charges_once() {
             return;
@@ -191,9 +193,8 @@ impl World<'_> {
             let same_intent = intent(content).is_some() && intent(other.content) == intent(content);
             let beyond = same_intent && self.is_beyond_the_limit(content);
             if (again || same_intent) && !beyond {
-                let what = format!(
-                    "key {key:?}, content {content}: response {number} takes money once more"
-                );
+                let what =
+                    format!("key {key:?}, content {content}: response {number} takes money again");
                 return self.breaks("nothing is charged twice", what);
             }
         }

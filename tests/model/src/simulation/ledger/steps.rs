@@ -1,4 +1,4 @@
-//! What is checked at each step of a shard.
+//! The checks at each step of a shard.
 
 use super::{Kept, SLACK};
 use crate::simulation::coverage::Met;
@@ -10,7 +10,7 @@ use oncekey::{
 };
 
 impl World<'_> {
-    /// A step of a shard was carried out and stored.
+    /// Checks a step of a shard after it was stored.
     pub(in crate::simulation) fn check_step(
         &mut self,
         name: usize,
@@ -35,7 +35,7 @@ impl World<'_> {
                         if other.is_some() {
                             self.breaks(
                                 "1: one attempt at a time",
-                                "a renewal takes a key over".into(),
+                                "a renewal takes over a key".into(),
                             );
                         }
                     }
@@ -48,7 +48,7 @@ impl World<'_> {
                 self.check_end(name, operation, *token, completion, before);
                 let is_elsewhere = matches!(operation, Operation::Complete { response, .. } if response.status == 307);
                 if is_elsewhere && before.is_some() && after.is_none() {
-                    // The caller goes elsewhere with the key: here it is as if nothing had been.
+                    // After a 307 the caller sends the request elsewhere, so this record is forgotten.
                     let of_name = &mut self.ledger.names[name];
                     of_name.content = None;
                     of_name.ended.clear();
@@ -102,11 +102,11 @@ impl World<'_> {
         let has_response = of_name.kept_at(now).is_some();
         if let Decision::Execute(_) = decision {
             if alive {
-                let what = format!("{}: another attempt's lease lives", of_name.label);
+                let what = format!("{}: another attempt's lease has not expired", of_name.label);
                 return self.breaks("1: one attempt at a time", what);
             }
             if has_response {
-                let what = format!("{}: executes though it has its response", of_name.label);
+                let what = format!("{}: is executed although it has its response", of_name.label);
                 return self.breaks("3: a completed record never changes", what);
             }
             let until = match after.map(|record| &record.state) {
@@ -117,7 +117,7 @@ impl World<'_> {
             let is_key = of_name.key.is_some();
             let known_for = self.settings.shortest() - SLACK;
             if is_key && is_other && now_right - of_name.content_at < known_for {
-                let what = format!("{}: another request executes", of_name.label);
+                let what = format!("{}: another request is executed", of_name.label);
                 return self.breaks("begin: a key belongs to one request", what);
             }
             let again = of_name.granted.contains(&token);
@@ -194,7 +194,7 @@ impl World<'_> {
         let tenant = of_name.tenant;
         if of_name.lease.is_some_and(|(_, until)| now < until) {
             return self
-                .breaks("void: only what was not executed is voided", "it is in flight".into());
+                .breaks("void: a key that was executed is not voided", "it is in flight".into());
         }
         let recent = self.settings.shortest().saturating_sub(2 * SLACK);
         let charged = self.origin.responses.iter().any(|given| {
@@ -205,12 +205,12 @@ impl World<'_> {
         });
         if charged {
             return self
-                .breaks("void: only what was not executed is voided", "it was charged".into());
+                .breaks("void: a key that was executed is not voided", "it was charged".into());
         }
         self.ledger.voided.push((tenant, key, self.now));
     }
 
-    /// A record that has its response keeps it.
+    /// Checks that a record which has its response keeps it.
     pub(in crate::simulation) fn check_kept(
         &mut self,
         name: usize,

@@ -1,4 +1,4 @@
-//! What a page makes of the responses that it gets.
+//! Handles the responses to a page, and ends its calls.
 
 use super::{PageInput, What};
 use crate::simulation::coverage::Met;
@@ -20,7 +20,7 @@ impl World<'_> {
         }
     }
 
-    /// An attempt or a key call has ended; without a response, its time was over.
+    /// Handles the end of an attempt or a key call. Without a response, it has timed out.
     pub(super) fn end_of_attempt(&mut self, at: PageInput, seen: Option<&SeenResponse>) {
         if self.call_of(at).is_some_and(|running| running.is_asking) {
             let report =

@@ -1,4 +1,4 @@
-//! What a page does at each step of a call.
+//! Carries out the steps of a page's call.
 
 use super::{KEY_CALL, PageInput, What};
 use crate::rules::Ordered;
@@ -114,7 +114,7 @@ impl World<'_> {
         self.send(Request { to, kind, tenant, key: Some(key), content, identity, gateway }, true);
     }
 
-    /// An intermediary responds.
+    /// Lets an intermediary respond in place of the gateway.
     pub(super) fn gate(&mut self, to: PageInput) {
         self.note(Met::Gated);
         let blank =

@@ -1,4 +1,4 @@
-//! What a gateway does at each step of a write flow.
+//! Carries out the steps of a write flow.
 
 use super::{Running, SHORTEST, write};
 use crate::config::{Clock, Scene};
@@ -41,7 +41,7 @@ impl World {
                     business_key: business_key_beside,
                 });
             }
-            // These replies come as actions of their own.
+            // The replies of the replica and of a look-up are separate actions.
             FlowAction::AskReplica | FlowAction::LookUp(_) => {
                 if matches!(step, FlowAction::AskReplica) && !scene.config.replica {
                     self.on_event(scene, self.running[at].number, FlowEvent::Copied(None));
@@ -69,7 +69,7 @@ impl World {
         }));
     }
 
-    /// The leases of all who execute are renewed.
+    /// Renews the leases of all attempts that execute.
     pub(in crate::world) fn renew(&mut self) {
         for at in 0..self.running.len() {
             if !self.running[at].executes {
@@ -116,7 +116,7 @@ impl World {
         }
     }
 
-    /// What is left to do when the response is out.
+    /// Does the work after the response.
     pub(super) fn work_on(&mut self, scene: &Scene, at: usize, outcome: WriteOutcome) {
         for follow_up in outcome.follow_ups {
             match follow_up {

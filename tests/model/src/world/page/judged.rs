@@ -1,4 +1,4 @@
-//! What has to hold of a page's keys, judged by what came of them elsewhere.
+//! The properties of a page's keys, judged by what was executed under them.
 
 use super::Browser;
 use crate::config::Scene;
@@ -9,7 +9,7 @@ use oncekey::ScopedKey;
 use oncekey::client::intent::{Entry, IntentState, Stored};
 
 impl World {
-    /// A key is sent: of every other one it is certain that nothing was executed under it, and that nothing will be.
+    /// Checks, when a key is sent, that nothing was or can be executed under any other key of the intent.
     pub(super) fn judge_other_keys(&mut self, sent: ScopedKey) {
         let others = self.browser.as_ref().map(|browser| browser.keys.clone()).unwrap_or_default();
         for (key, name) in others.into_iter().filter(|(_, name)| *name != sent) {
@@ -27,7 +27,7 @@ impl World {
         }
     }
 
-    /// What is kept as a success was paid.
+    /// Checks that a success which the page stores was paid once.
     pub(super) fn judge_the_page(&mut self, scene: &Scene) {
         let stored = self.browser.as_ref().map(Browser::stored);
         let Some(Stored::Entry(Entry { state: IntentState::Succeeded { .. }, .. })) = stored else {

@@ -1,4 +1,4 @@
-//! What happens to a page: requests that arrive, responses, time-outs, reloads.
+//! The events of a page: its requests arrive, responses, time-outs, reloads.
 
 use super::{Does, SeenResponse, Tab, To};
 use crate::config::{Between, Scene};
@@ -13,7 +13,7 @@ use oncekey::write_flow::Identity;
 use oncekey::{IdempotencyKey, KeyStatus};
 
 impl World {
-    /// A page's request reaches a gateway.
+    /// Lets a page's request reach a gateway.
     pub(in crate::world) fn receive(
         &mut self,
         scene: &Scene,
@@ -35,7 +35,7 @@ impl World {
         }
     }
 
-    /// A key call reaches the key's object.
+    /// Carries out a key call at the key's object.
     pub(in crate::world) fn key_call(
         &mut self,
         scene: &Scene,
@@ -116,7 +116,7 @@ impl World {
         let input = self.input(tab);
         let Some(browser) = &mut self.browser else { return };
         let its = &mut browser.tabs[usize::from(tab)];
-        // What should have been stored is, before anything else is.
+        // A late entry is stored before anything else is.
         if let Some(entry) = its.unstored.take() {
             browser.store = Some(entry.encode());
         }

@@ -4,12 +4,12 @@ use crate::config::Between;
 use oncekey::write_flow::{CallerResponse, WriteOutcome};
 use oncekey::{Dialect, KeyState, StoredResponse};
 
-/// The parts of a response that count.
+/// The parts of a response that a page sees.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::world) struct SeenResponse {
     pub(super) status: u16,
     pub(super) code: Option<&'static str>,
-    /// `Idempotency-State`; none from somebody who is no gateway.
+    /// `Idempotency-State`. A response from an intermediary has none.
     pub(super) state: Option<&'static str>,
     pub(super) is_replay: bool,
     pub(super) is_not_stored: bool,

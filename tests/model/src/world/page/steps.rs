@@ -1,4 +1,4 @@
-//! What a tab does at each step of a call.
+//! Carries out the steps of a tab's call.
 
 use super::{CREDENTIALS, Does, PAYLOADS, RETRY, To};
 use crate::config::{Clock, Page, Scene};
@@ -65,8 +65,8 @@ impl World {
     pub(super) fn input(&mut self, tab: u8) -> CallInput {
         let now = self.time_at(Clock::Page);
         let ticks = self.now.since(crate::world::START);
-        let browser = self.browser.as_mut().expect("there is a page");
-        // Drawn anew for each key, which is all that it decides here.
+        let browser = self.browser.as_mut().expect("a world with a page");
+        // A new value for each key. The random bytes have no other use here.
         let drawn = browser.keys.len() as u8 + 1;
         CallInput {
             stored: browser.stored(),
@@ -77,7 +77,7 @@ impl World {
         }
     }
 
-    /// Carries a step out, in its order.
+    /// Carries out a step, in its order.
     pub(super) fn follow(&mut self, scene: &Scene, tab: u8, step: Ordered) {
         let Ordered { write, command, write_after } = step;
         let Some(browser) = &mut self.browser else { return };
@@ -117,7 +117,7 @@ impl World {
         self.judge_the_page(scene);
     }
 
-    /// Makes a key call, with the credential that there is, where that may speak for the key's.
+    /// Makes a key call with the page's credential, if that credential may speak for the key.
     pub(super) fn call_key(&mut self, scene: &Scene, tab: u8, key: IdempotencyKey, voids: bool) {
         let Some(browser) = &mut self.browser else { return };
         let stored = browser.stored();

@@ -1,4 +1,4 @@
-//! What is seen at the origin and by callers, and judged by what was recorded.
+//! What the origin and the callers see, judged by what was recorded.
 
 use super::Kept;
 use crate::config::{Clock, Scene};
@@ -9,7 +9,7 @@ use oncekey::write_flow::{CallerResponse, Identity, Target};
 use oncekey::{ResponseClass, State, StoredResponse, UnixMillis, UnknownOutcome, replica};
 
 impl World {
-    /// A write calls the origin.
+    /// Records that a write calls the origin.
     pub(in crate::world) fn witness_dispatch(
         &mut self,
         scene: &Scene,
@@ -33,7 +33,7 @@ impl World {
                 Some(State::InFlight { token: owner, lease_until }) => {
                     *owner == token && now < *lease_until
                 }
-                // An attempt that was overtaken has brought its success meanwhile.
+                // An attempt that was overtaken has recorded its success meanwhile.
                 Some(State::Completed { .. }) => true,
                 _ => false,
             };
@@ -56,7 +56,7 @@ impl World {
         }
     }
 
-    /// The origin executes, or knows that it has done so: which execution it is.
+    /// Records that the origin executes a request, or recognizes it.
     pub(in crate::world) fn witness_execution(
         &mut self,
         first: u8,
@@ -68,12 +68,12 @@ impl World {
         }
     }
 
-    /// The origin refuses for good.
+    /// Records that the origin refuses the request finally.
     pub(in crate::world) fn witness_refusal(&mut self, first: u8) {
         self.shelves[usize::from(first)].witness.is_refused = true;
     }
 
-    /// Something new is executed.
+    /// Records a new execution.
     pub(in crate::world) fn witness_charge(
         &mut self,
         scene: &Scene,
@@ -97,7 +97,7 @@ impl World {
         }
     }
 
-    /// A response goes out.
+    /// Records that a response is sent.
     pub(in crate::world) fn witness_response(
         &mut self,
         scene: &Scene,
@@ -132,7 +132,7 @@ impl World {
             let counts = |known: &&Kept| known.until.is_none_or(|until| since < until);
             responses.iter().filter(counts).any(|known| is_same(&known.response, kept))
         });
-        // What a look-up has found, and could not be stored, is no kept response.
+        // A look-up's response that could not be stored is not a kept response.
         let is_found = running.found.as_ref().is_some_and(|found| is_same(found, kept));
         if !is_known && !is_found {
             self.breaks(Property::OneResponse);
@@ -155,7 +155,7 @@ impl World {
         }
     }
 
-    /// The replica gives a response.
+    /// Records that the replica returns a response.
     pub(in crate::world) fn witness_copy(
         &mut self,
         scene: &Scene,
@@ -176,17 +176,17 @@ impl World {
         }
     }
 
-    /// How often something was executed, of all that is not forgotten.
+    /// Returns how many executions there were that are not forgotten.
     pub(in crate::world) fn charged(&self, shelf: u8) -> u8 {
         self.shelves[usize::from(shelf)].witness.charges
     }
 
-    /// Which execution there was, of all that is not forgotten.
+    /// Returns the number of the execution that is not forgotten.
     pub(in crate::world) fn executed(&self, shelf: u8) -> Option<u8> {
         self.shelves[usize::from(shelf)].witness.executed
     }
 
-    /// Whether it is settled that nothing is to be executed under it.
+    /// Returns whether it is settled that the request is never executed.
     pub(in crate::world) fn is_given_up(&self, shelf: u8) -> bool {
         let witness = &self.shelves[usize::from(shelf)].witness;
         witness.is_voided || witness.is_refused
