@@ -24,7 +24,7 @@ pub struct Config {
     /// The lists of secrets that a gateway gets, one after the other.
     pub secrets: &'static [Secrets],
     /// How the origin recognizes a repeated request.
-    pub recognises: Recognises,
+    pub recognizes: Recognizes,
     /// The responses that the origin may give besides 201.
     pub fates: &'static [Fate],
     /// Whether the gateway looks up unknown outcomes at the origin.
@@ -55,7 +55,7 @@ pub struct Caller {
     /// What identifies the request.
     pub identity: Identity,
     /// How often the request is sent.
-    pub asks: u8,
+    pub sends: u8,
 }
 
 /// A checkout page in two tabs, with one intent.
@@ -72,14 +72,14 @@ pub struct Page {
     /// Whether a tab may give up the intent.
     pub gives_up: bool,
     /// The responses that an intermediary may send in place of the gateway.
-    pub between: &'static [Between],
+    pub intermediary: &'static [IntermediaryResponse],
     /// Whether a reloaded page makes its key calls with another credential than its requests had.
-    pub strays: bool,
+    pub changes_credential: bool,
 }
 
 /// A response that an intermediary sends in place of the gateway. The request goes no further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Between {
+pub enum IntermediaryResponse {
     /// 401 from the gateway's own check, before any record was read.
     SignIn,
     /// 400, as from a firewall, or for a body that broke off.
@@ -112,7 +112,7 @@ pub enum Secrets {
 
 /// How an origin recognizes a repeated request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Recognises {
+pub enum Recognizes {
     /// It recognizes nothing, so it charges each time.
     Nothing,
     /// By the forwarded key.
@@ -202,7 +202,7 @@ pub struct Bounds {
     /// A page is reloaded.
     pub reloads: u8,
     /// An intermediary responds in place of the gateway.
-    pub gates: u8,
+    pub interceptions: u8,
 }
 
 /// The constant surroundings of a world.
@@ -222,15 +222,15 @@ impl Config {
     pub(crate) fn charges_once(&self) -> bool {
         let holds = |gateway: &Gateway| gateway.policy.unknown_outcome == UnknownOutcome::Hold;
         let events = self.callers.iter().any(|caller| caller.identity == Identity::Event);
-        self.recognises != Recognises::Nothing || (self.gateways.iter().all(holds) && !events)
+        self.recognizes != Recognizes::Nothing || (self.gateways.iter().all(holds) && !events)
     }
 }
 
 impl Caller {
     /// Returns a caller whose request has a key.
-    pub const fn with_key(tenant: u8, key: u8, content: u8, asks: u8) -> Self {
+    pub const fn with_key(tenant: u8, key: u8, content: u8, sends: u8) -> Self {
         let identity = Identity::Key;
-        Self { tenant, key: Some(key), timed: false, content, business_key: None, identity, asks }
+        Self { tenant, key: Some(key), timed: false, content, business_key: None, identity, sends }
     }
 
     /// Adds a business key to the request.
@@ -244,7 +244,7 @@ impl Caller {
     }
 
     /// Returns a caller whose request has only a business key.
-    pub const fn business_key_alone(business_key: u8, content: u8, asks: u8) -> Self {
+    pub const fn business_key_alone(business_key: u8, content: u8, sends: u8) -> Self {
         let (key, identity) = (None, Identity::BusinessKey);
         Self {
             tenant: 0,
@@ -253,12 +253,12 @@ impl Caller {
             content,
             business_key: Some(business_key),
             identity,
-            asks,
+            sends,
         }
     }
 
     /// Returns a sender of an event.
-    pub const fn event(event: u8, asks: u8) -> Self {
+    pub const fn event(event: u8, sends: u8) -> Self {
         let identity = Identity::Event;
         Self {
             tenant: 0,
@@ -267,7 +267,7 @@ impl Caller {
             content: 0,
             business_key: None,
             identity,
-            asks,
+            sends,
         }
     }
 }

@@ -5,7 +5,7 @@ mod pages;
 
 pub use pages::limits;
 
-use crate::config::{Bounds, Caller, Clock, Config, Fate, Gateway, LEASE, Recognises, Secrets};
+use crate::config::{Bounds, Caller, Clock, Config, Fate, Gateway, LEASE, Recognizes, Secrets};
 use oncekey::Millis;
 
 /// Returns the worlds of the default run.
@@ -45,7 +45,7 @@ const PLAIN: Config = Config {
     page: None,
     gateways: Vec::new(),
     secrets: &[],
-    recognises: Recognises::Nothing,
+    recognizes: Recognizes::Nothing,
     fates: &[],
     looks_up: false,
     replica: false,
@@ -72,7 +72,7 @@ const NOTHING_WRONG: Bounds = Bounds {
     sweeps: 0,
     stale_reads: 0,
     reloads: 0,
-    gates: 0,
+    interceptions: 0,
 };
 
 const LIES: &[Fate] = &[Fate::ErrorAfter, Fate::ErrorBefore, Fate::Denied, Fate::Refused];
@@ -116,7 +116,7 @@ fn retry(large: u8) -> Config {
         name: "retry",
         callers: vec![Caller::with_key(0, 1, 0, 2), Caller::with_key(0, 1, 1, large)],
         gateways: vec![Gateway::RETRY],
-        recognises: Recognises::Key,
+        recognizes: Recognizes::Key,
         fates: LIES,
         bounds: Bounds { losses: 1, doubles: 1, crashes: 1, fates: 1, leases: 1, ..NOTHING_WRONG },
         ..PLAIN
@@ -129,7 +129,7 @@ fn retry_thrice(large: u8) -> Config {
         name: "retry, three times",
         callers: vec![Caller::with_key(0, 1, 0, 3)],
         gateways: vec![Gateway::RETRY],
-        recognises: Recognises::Key,
+        recognizes: Recognizes::Key,
         fates: &[Fate::ErrorAfter, Fate::Refused, Fate::Busy],
         bounds: Bounds {
             doubles: large,
@@ -151,7 +151,7 @@ fn two_settings(large: u8) -> Config {
             Gateway::RETRY,
             Gateway::HOLD.with_times(Millis::from_seconds(20), Millis::from_days(2)),
         ],
-        recognises: Recognises::Key,
+        recognizes: Recognizes::Key,
         fates: LIES,
         bounds: Bounds {
             losses: large,
@@ -171,7 +171,7 @@ fn replica(_: u8) -> Config {
         name: "replica",
         callers: vec![Caller::with_key(0, 1, 0, 2), Caller::with_key(0, 1, 1, 1)],
         gateways: vec![Gateway::RETRY],
-        recognises: Recognises::Key,
+        recognizes: Recognizes::Key,
         fates: &[Fate::Refused],
         replica: true,
         bounds: Bounds { losses: 2, lates: 1, fates: 1, stale_reads: 1, ..NOTHING_WRONG },
@@ -314,7 +314,7 @@ fn voids(large: u8) -> Config {
         name: "voids",
         callers: vec![Caller::with_key(0, 1, 0, 2)],
         gateways: vec![Gateway::RETRY],
-        recognises: Recognises::Key,
+        recognizes: Recognizes::Key,
         fates: &[Fate::ErrorAfter, Fate::Denied, Fate::Moved],
         bounds: Bounds {
             losses: 1,

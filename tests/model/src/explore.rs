@@ -2,9 +2,9 @@
 
 use crate::config::{Config, Scene};
 use crate::property::Property;
-use crate::reached::{Event, Reached};
+use crate::reached::{Milestone, Reached};
 use crate::rules::Rules;
-use crate::story::tell;
+use crate::story::write_story;
 use crate::world::{Action, World};
 use stateright::{Checker, HasDiscoveries, Model};
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ pub struct Explored {
     /// How long the search took.
     pub took: Duration,
     /// The milestones that were reached.
-    pub events: BTreeSet<Event>,
+    pub milestones: BTreeSet<Milestone>,
     /// The property that broke, with its story.
     pub broken: Option<Broken>,
 }
@@ -68,14 +68,15 @@ pub fn explore(config: Config, rules: Rules, how: How) -> Explored {
         transitions: scene.reached.transitions(),
         depth: checker.max_depth(),
         took: began.elapsed(),
-        events: scene.reached.events(),
+        milestones: scene.reached.milestones(),
         broken: None,
     };
     let broken = checker.discovery(HOLDS).map(|path| {
         let last = path.last_state();
-        let at_rest = || last.unrest(scene).map_or(Property::NothingStuck, |(broken, _)| broken);
+        let at_rest =
+            || last.problem_at_rest(scene).map_or(Property::NothingStuck, |(broken, _)| broken);
         let property = last.broken().unwrap_or_else(at_rest);
-        Broken { property, story: tell(scene, &path.into_actions()) }
+        Broken { property, story: write_story(scene, &path.into_actions()) }
     });
     Explored { broken, ..explored }
 }
@@ -105,7 +106,8 @@ impl Model for Search {
 
     fn properties(&self) -> Vec<stateright::Property<Self>> {
         vec![stateright::Property::always(HOLDS, |search: &Self, world: &World| {
-            world.broken().is_none() && !(world.is_at_rest() && world.unrest(&search.0).is_some())
+            world.broken().is_none()
+                && !(world.is_at_rest() && world.problem_at_rest(&search.0).is_some())
         })]
     }
 }

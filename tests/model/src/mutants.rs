@@ -38,15 +38,15 @@ mutants! {
     /// A live lease counts as ended.
     LeaseNotChecked,
     /// A lease never ends.
-    LeaseNeverDies,
+    LeaseNeverExpires,
     /// An attempt whose lease ended counts as an attempt that was never dispatched.
-    DeadLeaseCountsAsReleased,
+    ExpiredLeaseCountsAsReleased,
     /// A request on hold is executed again.
     HoldTreatedAsRetry,
     /// When a later attempt ends, the record forgets that an earlier attempt may have been executed.
     MaybeExecutedForgotten,
     /// An overtaken attempt brings a refusal, and the refusal counts.
-    OvertakenMayBringFailure,
+    OvertakenMayRecordRefusal,
     /// An overtaken attempt begins again when its call comes late.
     LateBeginOwnsAgain,
     /// A renewal by an overtaken attempt gives the key back to it.
@@ -78,7 +78,7 @@ mutants! {
     /// A missing copy in the replica counts as a new key: the request is executed.
     ReplicaMissCountsAsNew,
     /// Every 2xx of a look-up counts as proof, even if it reports that the object does not exist.
-    PoliteNoneProves,
+    LookUpSuccessAlwaysProves,
     /// A copy in the replica never expires.
     ReplicaExpiryIgnored,
     /// A copy in the replica is not compared with the request.
@@ -88,15 +88,15 @@ mutants! {
     /// The response is sent before it is stored.
     ResponseBeforeStored,
     /// An overtaken attempt gives its own response to its caller.
-    OvertakenGivesItsOwn,
+    OvertakenSendsItsOwn,
     /// A response that could not be stored is sent without the mark.
-    NotStoredGoesUnmarked,
+    NotStoredIsUnmarked,
     /// The idempotency key is completed before its business key.
     KeyBeforeBusinessKey,
     /// The platform sends a write to the origin again when the connection breaks: one attempt is executed twice.
     PlatformRepeatsWrites,
     /// The record of the business key is not checked.
-    BusinessKeyNotAsked,
+    BusinessKeyNotChecked,
     /// A business key is forgotten after the retention, like an idempotency key.
     BusinessKeyForgotten,
     /// An event is forgotten after the retention, like an idempotency key.

@@ -9,7 +9,7 @@ named! {
         /// If no clock was set, an attempt that calls the origin holds every lease that the call needs.
         DispatchedWithLease = "1: an attempt that calls the origin holds its leases",
         /// With `hold`, no attempt is dispatched after an attempt that may have been executed.
-        HeldIsHeld = "1: with hold, nothing is dispatched after an attempt that may have executed",
+        NothingAfterHold = "1: with hold, nothing is dispatched after an attempt that may have executed",
         /// Within the retention there is one kept response, and every response that is sent as stored is that response.
         OneResponse = "2: one kept response within the retention, byte for byte",
         /// A completed record never changes before it expires.
@@ -21,7 +21,7 @@ named! {
         /// When no further fault happens, no record stays in flight, and every caller gets a response.
         NothingStuck = "5: no key is stuck",
         /// Nothing is executed unless the object has allowed it.
-        AuthorityDecides = "6: a key that the replica lacks never counts as new",
+        ShardDecides = "6: a key that the replica lacks never counts as new",
         /// The replica returns only stored responses that had not expired when it was asked.
         ReplicaIsFinal = "6: a response from the replica is the stored response, and has not expired",
         /// A key belongs to one request: another request gets that error, also while the first is in progress.
@@ -29,12 +29,12 @@ named! {
         /// A shard's time never goes back.
         TimeGoesOn = "time: a shard's time never goes back",
         /// A voided key was not executed, and never will be.
-        VoidedProves = "void: a voided key never executes",
+        VoidedNeverExecutes = "void: a voided key never executes",
         /// Nothing is charged twice: with `hold` whatever the origin does, with `retry` if the origin recognizes
         /// repeated requests.
         ChargedOnce = "end to end: nothing is charged twice",
         /// No intent has two keys with unknown outcomes.
-        OneOpenKey = "client: no intent has two keys with unknown outcomes",
+        OneUnknownKey = "client: no intent has two keys with unknown outcomes",
         /// A success that the page stores was paid once.
         SuccessIsPaid = "client: a success that is kept was paid once",
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 named! {
     /// Something that a search must reach.
     #[expect(missing_docs, reason = "the name of each milestone describes it")]
-    pub enum Event {
+    pub enum Milestone {
         Execute = "decision: execute",
         ExecuteAgain = "decision: execute, a later attempt",
         Replay = "decision: replay",
@@ -51,7 +51,7 @@ named! {
         ArrivedLate = "fault: a call arrives after its gateway stopped waiting",
         Crashed = "fault: a gateway crashes",
         Evicted = "fault: an object is evicted",
-        LeaseDied = "fault: a lease expires",
+        LeaseExpired = "fault: a lease expires",
         ClockJumped = "fault: a clock jumps",
         Rotated = "fault: a secret is rotated",
         ErrorAfter = "fault: the origin executes, then fails",
@@ -64,7 +64,7 @@ named! {
         MonthPassed = "time: thirty days pass",
         Reloaded = "fault: a page is reloaded",
         SentBeforeReload = "fault: a page is reloaded while its request is in progress",
-        Gated = "fault: an intermediary responds",
+        Intercepted = "fault: an intermediary responds",
         TwoTabs = "client: two tabs have a call at the same time",
         ClientSucceeded = "client: a success",
         ClientRefused = "client: a refusal",
@@ -91,8 +91,8 @@ pub struct Reached {
 }
 
 impl Reached {
-    pub(crate) fn note(&self, event: Event) {
-        let (word, bit) = (event as usize / 64, 1 << (event as usize % 64));
+    pub(crate) fn note(&self, milestone: Milestone) {
+        let (word, bit) = (milestone as usize / 64, 1 << (milestone as usize % 64));
         if self.bits[word].load(Ordering::Relaxed) & bit == 0 {
             self.bits[word].fetch_or(bit, Ordering::Relaxed);
         }
@@ -108,11 +108,11 @@ impl Reached {
     }
 
     /// Returns the milestones that were reached.
-    pub fn events(&self) -> BTreeSet<Event> {
-        let is_met = |event: &Event| {
-            let bit = 1 << (*event as usize % 64);
-            self.bits[*event as usize / 64].load(Ordering::Relaxed) & bit != 0
+    pub fn milestones(&self) -> BTreeSet<Milestone> {
+        let is_reached = |milestone: &Milestone| {
+            let bit = 1 << (*milestone as usize % 64);
+            self.bits[*milestone as usize / 64].load(Ordering::Relaxed) & bit != 0
         };
-        Event::ALL.iter().copied().filter(is_met).collect()
+        Milestone::ALL.iter().copied().filter(is_reached).collect()
     }
 }

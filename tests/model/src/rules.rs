@@ -99,11 +99,11 @@ impl Rules {
             (M::LeaseNotChecked, State::InFlight { token, .. }) if is_other(token) => {
                 record.state = State::InFlight { token, lease_until: now };
             }
-            (M::LeaseNeverDies, State::InFlight { token, .. }) if is_other(token) => {
+            (M::LeaseNeverExpires, State::InFlight { token, .. }) if is_other(token) => {
                 let lease_until = now.plus(record.policy.lease);
                 record.state = State::InFlight { token, lease_until };
             }
-            (M::DeadLeaseCountsAsReleased, State::InFlight { lease_until, .. })
+            (M::ExpiredLeaseCountsAsReleased, State::InFlight { lease_until, .. })
                 if lease_until <= now =>
             {
                 record.state = released(now);
@@ -166,7 +166,7 @@ impl Rules {
                 (Some(M::CompletedIsOverwritten), State::Completed { .. }) => {
                     (record.state, record.earlier) = (owner, EarlierAttempts::default());
                 }
-                (Some(M::OvertakenMayBringFailure), state)
+                (Some(M::OvertakenMayRecordRefusal), state)
                     if !response.is_success()
                         && record.earlier.contains(token)
                         && !matches!(state, State::Completed { .. }) =>
@@ -285,8 +285,9 @@ impl Rules {
 /// The flow of a write through a gateway.
 impl Rules {
     /// Calls [`WriteFlow::begin`].
-    pub fn set_out(self, write: Write, now: UnixMillis) -> (WriteFlow, FlowAction) {
-        let business_key = write.business_key.clone().filter(|_| !self.has(M::BusinessKeyNotAsked));
+    pub fn begin_write(self, write: Write, now: UnixMillis) -> (WriteFlow, FlowAction) {
+        let business_key =
+            write.business_key.clone().filter(|_| !self.has(M::BusinessKeyNotChecked));
         WriteFlow::begin(Write { business_key, ..write }, now)
     }
 
@@ -301,12 +302,12 @@ impl Rules {
         let now = if self.has(M::DispatchAfterHalfLease) { UnixMillis::new(0) } else { now };
         let event = match event {
             FlowEvent::Ended(Some((Completion::LeaseLost(_), status)))
-                if self.has(M::OvertakenGivesItsOwn) =>
+                if self.has(M::OvertakenSendsItsOwn) =>
             {
                 FlowEvent::Ended(Some((Completion::Recorded, status)))
             }
             FlowEvent::Copied(None) if self.has(M::ReplicaMissCountsAsNew) => {
-                *flow = self.set_out(write.clone(), now).0;
+                *flow = self.begin_write(write.clone(), now).0;
                 let execution = Execution { attempt: 1, lease: write.lease };
                 FlowEvent::Begun(Ok((Decision::Execute(execution), None)))
             }
@@ -320,7 +321,7 @@ impl Rules {
                 response: CallerResponse::NotStored,
                 status,
                 follow_ups,
-            }) if self.has(M::NotStoredGoesUnmarked) => FlowAction::Respond(WriteOutcome {
+            }) if self.has(M::NotStoredIsUnmarked) => FlowAction::Respond(WriteOutcome {
                 response: CallerResponse::Own,
                 status,
                 follow_ups,
@@ -344,7 +345,7 @@ impl Rules {
 
     /// [`LookUp::is_proved_by`](oncekey::lookup::LookUp::is_proved_by).
     pub fn is_proved_by(self, response: &StoredResponse) -> bool {
-        if self.has(M::PoliteNoneProves) {
+        if self.has(M::LookUpSuccessAlwaysProves) {
             return response.is_success();
         }
         let body = br#"{"out_trade_no":"1"}"#;

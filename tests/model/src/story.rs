@@ -5,7 +5,7 @@ use crate::world::{Action, World};
 use std::fmt::Write;
 
 /// Returns the story of these actions.
-pub fn tell(scene: &Scene, actions: &[Action]) -> String {
+pub fn write_story(scene: &Scene, actions: &[Action]) -> String {
     let mut world = World::new(scene);
     let mut story = String::new();
     for (number, action) in (1..).zip(actions) {
@@ -22,7 +22,7 @@ pub fn tell(scene: &Scene, actions: &[Action]) -> String {
             let _ = writeln!(story, "      broken: {}", broken.name());
         }
         None => {
-            if let Some((broken, why)) = world.unrest(scene) {
+            if let Some((broken, why)) = world.problem_at_rest(scene) {
                 let _ = writeln!(story, "      broken: {}: {why}", broken.name());
             }
         }

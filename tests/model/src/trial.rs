@@ -31,22 +31,22 @@ pub fn try_mutant(mutant: Mutant, how: How) -> Verdict {
 pub const fn suspected(mutant: Mutant) -> &'static str {
     use Mutant as M;
     match mutant {
-        M::LeaseNeverDies
-        | M::DeadLeaseCountsAsReleased
+        M::LeaseNeverExpires
+        | M::ExpiredLeaseCountsAsReleased
         | M::HoldTreatedAsRetry
         | M::ReleaseOn5xx
         | M::ReplayLosesBody
         | M::ResponseBeforeStored
-        | M::NotStoredGoesUnmarked
+        | M::NotStoredIsUnmarked
         | M::PlatformRepeatsWrites => "hold",
         M::TimeOutReleases => "hold, and time",
         M::NoAttemptCheckInComplete
         | M::LeaseNotChecked
-        | M::OvertakenMayBringFailure
+        | M::OvertakenMayRecordRefusal
         | M::LateBeginOwnsAgain
         | M::CompletedIsOverwritten
         | M::DispatchAfterHalfLease
-        | M::OvertakenGivesItsOwn => "retry",
+        | M::OvertakenSendsItsOwn => "retry",
         M::RenewalTakesOver => "retry, three times",
         M::ReleaseForgetsFingerprint
         | M::FingerprintAfterInProgress
@@ -59,8 +59,8 @@ pub const fn suspected(mutant: Mutant) -> &'static str {
         M::ReplicaMissCountsAsNew | M::ReplicaFingerprintIgnored => "replica",
         M::ReplicaExpiryIgnored => "replica, over time",
         M::KeyBeforeBusinessKey => "business keys, retried",
-        M::BusinessKeyNotAsked => "business keys, held",
-        M::BusinessKeyForgotten | M::PoliteNoneProves => "business keys, looked up",
+        M::BusinessKeyNotChecked => "business keys, held",
+        M::BusinessKeyForgotten | M::LookUpSuccessAlwaysProves => "business keys, looked up",
         M::EventForgotten => "events",
         M::KeyStoredAfterSending
         | M::NewKeyOnReload

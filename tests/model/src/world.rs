@@ -15,7 +15,7 @@ mod shown;
 mod time;
 mod witness;
 
-use crate::config::{Between, Bounds, Clock, Fate, Scene, Tick};
+use crate::config::{Bounds, Clock, Fate, IntermediaryResponse, Scene, Tick};
 use crate::property::Property;
 use gateway::Running;
 use network::Message;
@@ -44,7 +44,7 @@ pub struct World {
     /// The number of each gateway's current list of secrets.
     secrets: Vec<u8>,
     /// How often each caller has sent its request.
-    asked: Vec<u8>,
+    sent: Vec<u8>,
     browser: Option<Browser>,
     left: Bounds,
     broken: Option<Property>,
@@ -63,7 +63,7 @@ struct Clocks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// A caller sends its request to a gateway.
-    Ask {
+    Send {
         /// The number of the caller.
         caller: u8,
         /// The number of the gateway.
@@ -75,11 +75,11 @@ pub enum Action {
         message: u8,
         /// The gateway, if the message is a page's request.
         gateway: u8,
-        /// What the origin does with the request, if the message is for the origin.
+        /// ObjectOperation the origin does with the request, if the message is for the origin.
         fate: Fate,
     },
     /// An intermediary responds to a page's request.
-    Gate(u8, Between),
+    Intercept(u8, IntermediaryResponse),
     /// A message is lost.
     Lose(u8),
     /// A message is doubled.
@@ -143,7 +143,7 @@ impl World {
             net: Vec::new(),
             charges: Vec::new(),
             secrets: vec![0; config.gateways.len()],
-            asked: vec![0; config.callers.len()],
+            sent: vec![0; config.callers.len()],
             browser: config.page.as_ref().map(Browser::new),
             left: config.bounds,
             broken: None,
@@ -156,7 +156,7 @@ impl World {
         if self.broken.is_some() {
             return;
         }
-        self.asks(scene, actions);
+        self.callers_send(scene, actions);
         self.deliveries(scene, actions);
         self.at_gateways(scene, actions);
         self.in_the_page(scene, actions);
@@ -167,11 +167,11 @@ impl World {
     /// Changes the world by this action.
     pub fn apply(&mut self, scene: &Scene, action: Action) {
         match action {
-            Action::Ask { caller, gateway } => self.ask(scene, caller, gateway),
+            Action::Send { caller, gateway } => self.caller_sends(scene, caller, gateway),
             Action::Deliver { message, gateway, fate } => {
                 self.deliver(scene, message, gateway, fate);
             }
-            Action::Gate(message, between) => self.gate(scene, message, between),
+            Action::Intercept(message, response) => self.intercept(scene, message, response),
             Action::Lose(message) => self.lose(scene, message),
             Action::Double(message) => self.double(scene, message),
             Action::GiveUp(at) => self.give_up(scene, at),

@@ -45,7 +45,7 @@ fn mutants_are_caught() {
         Mutant::ReplicaMissCountsAsNew,
         Mutant::DispatchAfterHalfLease,
         Mutant::ResponseBeforeStored,
-        Mutant::BusinessKeyNotAsked,
+        Mutant::BusinessKeyNotChecked,
         Mutant::PlatformRepeatsWrites,
         Mutant::KeyStoredAfterSending,
         Mutant::UnprovenRefusalSettles,

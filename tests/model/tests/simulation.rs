@@ -5,7 +5,7 @@ use oncekey_model::rules::Rules;
 use oncekey_model::simulation::{self, Plan, soak};
 
 fn plan(rules: Rules, schedules: u64) -> Plan {
-    Plan { rules, seed: 1, schedules, longest: None, threads: 2, tells: None }
+    Plan { rules, seed: 1, schedules, longest: None, threads: 2, progress: None }
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use oncekey_model::configs;
 use oncekey_model::explore::{Explored, How, explore};
 use oncekey_model::mutants::Mutant;
-use oncekey_model::reached::Event;
+use oncekey_model::reached::Milestone;
 use oncekey_model::rules::Rules;
 use oncekey_model::simulation::{Plan, soak};
 use oncekey_model::trial::{self, try_mutant};
@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 #[derive(Default)]
-struct Wanted {
+struct Options {
     large: bool,
     threads: usize,
     transitions: Option<usize>,
@@ -27,50 +27,50 @@ struct Wanted {
 }
 
 fn main() -> ExitCode {
-    let wanted = match read(std::env::args().skip(1)) {
-        Ok(wanted) => wanted,
+    let options = match read(std::env::args().skip(1)) {
+        Ok(options) => options,
         Err(wrong) => {
             eprintln!("proof: {wrong}");
             return ExitCode::from(2);
         }
     };
-    let holds = match wanted.mutant {
+    let holds = match options.mutant {
         Some(_) => true,
-        None => search(&wanted),
+        None => search(&options),
     };
-    let tries = wanted.mutant.is_some() || (!wanted.no_mutants && wanted.world.is_none());
-    let all_caught = !tries || mutants(&wanted);
+    let tries = options.mutant.is_some() || (!options.no_mutants && options.world.is_none());
+    let all_caught = !tries || mutants(&options);
     if holds && all_caught { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn read(mut words: impl Iterator<Item = String>) -> Result<Wanted, String> {
-    let mut wanted = Wanted { threads: cores(), ..Wanted::default() };
+fn read(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
+    let mut options = Options { threads: cores(), ..Options::default() };
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} needs a value"));
         match word.as_str() {
-            "--large" => wanted.large = true,
+            "--large" => options.large = true,
             "--threads" => {
-                wanted.threads = value()?.parse().map_err(|_| "--threads takes a number")?;
+                options.threads = value()?.parse().map_err(|_| "--threads takes a number")?;
             }
             "--transitions" => {
                 let number = value()?.parse().map_err(|_| "--transitions takes a number")?;
-                wanted.transitions = Some(number);
+                options.transitions = Some(number);
             }
-            "--world" => wanted.world = Some(value()?),
+            "--world" => options.world = Some(value()?),
             "--mutant" => {
                 let name = value()?;
                 let mutant = Mutant::named(&name).ok_or(format!("there is no mutant {name}"))?;
-                wanted.mutant = Some(mutant);
+                options.mutant = Some(mutant);
             }
-            "--no-mutants" => wanted.no_mutants = true,
-            "--stories" => wanted.stories = true,
+            "--no-mutants" => options.no_mutants = true,
+            "--stories" => options.stories = true,
             _ => return Err(format!("unknown option {word}; see the head of bin/proof.rs")),
         }
     }
-    Ok(wanted)
+    Ok(options)
 }
 
-impl Wanted {
+impl Options {
     fn how(&self) -> How {
         How { threads: self.threads, transitions: self.transitions }
     }
@@ -81,34 +81,35 @@ fn cores() -> usize {
 }
 
 /// Searches the worlds. Returns whether no property broke and every milestone was reached.
-fn search(wanted: &Wanted) -> bool {
+fn search(options: &Options) -> bool {
     println!(
         "{:<24} {:>10} {:>11} {:>6} {:>8}",
         "world", "states", "transitions", "depth", "seconds"
     );
     let (mut states, mut seconds) = (0, 0.0);
-    let (mut met, mut holds) = (BTreeSet::new(), true);
-    let worlds = configs::all(wanted.large).into_iter();
-    for config in worlds.filter(|c| wanted.world.as_deref().is_none_or(|name| name == c.name)) {
-        let explored = explore(config, Rules::PLAIN, wanted.how());
+    let (mut reached, mut holds) = (BTreeSet::new(), true);
+    let worlds = configs::all(options.large).into_iter();
+    for config in worlds.filter(|c| options.world.as_deref().is_none_or(|name| name == c.name)) {
+        let explored = explore(config, Rules::PLAIN, options.how());
         row(&explored);
         states += explored.states;
         seconds += explored.took.as_secs_f64();
-        if wanted.world.is_some() {
-            explored.events.iter().for_each(|event| println!("    {}", event.name()));
+        if options.world.is_some() {
+            explored.milestones.iter().for_each(|milestone| println!("    {}", milestone.name()));
         }
-        met.extend(explored.events);
+        reached.extend(explored.milestones);
         if let Some(broken) = explored.broken {
             holds = false;
             println!("  does not hold: {}\n{}", broken.property.name(), broken.story);
         }
     }
-    let missed: Vec<_> = Event::ALL.iter().filter(|event| !met.contains(event)).collect();
-    if wanted.world.is_none() {
-        println!("reached: {} of {}", met.len(), Event::ALL.len());
-        met.iter().for_each(|event| println!("  {}", event.name()));
-        missed.iter().for_each(|event| println!("  NEVER REACHED: {}", event.name()));
-        holds &= missed.is_empty() && limits(wanted);
+    let missed: Vec<_> =
+        Milestone::ALL.iter().filter(|milestone| !reached.contains(milestone)).collect();
+    if options.world.is_none() {
+        println!("reached: {} of {}", reached.len(), Milestone::ALL.len());
+        reached.iter().for_each(|milestone| println!("  {}", milestone.name()));
+        missed.iter().for_each(|milestone| println!("  NEVER REACHED: {}", milestone.name()));
+        holds &= missed.is_empty() && limits(options);
     }
     println!("{seconds:.0} s");
     println!("{states} distinct states");
@@ -116,9 +117,9 @@ fn search(wanted: &Wanted) -> bool {
 }
 
 /// Checks that the search finds each documented limit in its world.
-fn limits(wanted: &Wanted) -> bool {
+fn limits(options: &Options) -> bool {
     let found = configs::limits().into_iter().map(|config| {
-        let explored = explore(config, Rules::PLAIN, wanted.how());
+        let explored = explore(config, Rules::PLAIN, options.how());
         row(&explored);
         match &explored.broken {
             Some(broken) => println!("  found, as documented: {}", broken.property.name()),
@@ -135,23 +136,23 @@ fn row(explored: &Explored) {
 }
 
 /// Tries the mutants. Returns whether each was caught.
-fn mutants(wanted: &Wanted) -> bool {
+fn mutants(options: &Options) -> bool {
     println!("{:<28} {:<24} {:>8}  caught by", "mutant", "world", "states");
-    let chosen = Mutant::ALL.iter().filter(|m| wanted.mutant.is_none_or(|only| only == **m));
+    let chosen = Mutant::ALL.iter().filter(|m| options.mutant.is_none_or(|only| only == **m));
     let (mut caught, mut all) = (0, 0);
     for mutant in chosen {
         all += 1;
-        let verdict = try_mutant(*mutant, wanted.how());
+        let verdict = try_mutant(*mutant, options.how());
         match verdict.caught {
             Some(Explored { name, states, broken: Some(broken), .. }) => {
                 caught += 1;
                 let property = broken.property.name();
                 println!("{:<28} {name:<24} {states:>8}  {property}", mutant.name());
-                if wanted.stories || wanted.mutant.is_some() {
+                if options.stories || options.mutant.is_some() {
                     println!("{}", broken.story);
                 }
             }
-            _ => caught += usize::from(is_caught_by_simulation(*mutant, wanted.threads)),
+            _ => caught += usize::from(is_caught_by_simulation(*mutant, options.threads)),
         }
     }
     println!("{caught} of {all} mutants caught");
@@ -166,7 +167,7 @@ fn is_caught_by_simulation(mutant: Mutant, threads: usize) -> bool {
         schedules: 200_000,
         longest: Some(Duration::from_secs(120)),
         threads,
-        tells: None,
+        progress: None,
     };
     let report = soak(&plan);
     let schedules = report.schedules;

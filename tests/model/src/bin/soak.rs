@@ -10,21 +10,21 @@ use std::time::Duration;
 /// A run of at least this many schedules fails if a milestone was never reached.
 const LONG: u64 = 200_000;
 
-struct Asked {
+struct Options {
     plan: Plan,
     whole: bool,
     mutants: bool,
 }
 
 fn main() -> ExitCode {
-    let asked = match read(std::env::args().skip(1)) {
-        Ok(asked) => asked,
+    let options = match read(std::env::args().skip(1)) {
+        Ok(options) => options,
         Err(what) => {
             eprintln!("soak: {what}");
             return ExitCode::from(2);
         }
     };
-    let Asked { plan, whole, mutants } = asked;
+    let Options { plan, whole, mutants } = options;
     if whole {
         let (broken, story) = simulation::whole_story(plan.rules, plan.seed);
         story.iter().for_each(|line| println!("{line}"));
@@ -72,7 +72,7 @@ fn print(plan: &Plan, report: &Report) {
 fn try_all(plan: Plan) -> ExitCode {
     let mut caught = 0;
     for mutant in Mutant::ALL {
-        let report = soak(&Plan { rules: Rules::with(*mutant), tells: None, ..plan });
+        let report = soak(&Plan { rules: Rules::with(*mutant), progress: None, ..plan });
         let name = mutant.name();
         match &report.failed {
             Some((seed, broken)) => {
@@ -90,11 +90,17 @@ fn try_all(plan: Plan) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn read(mut args: impl Iterator<Item = String>) -> Result<Asked, String> {
+fn read(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
-    let tells = Some(Duration::from_secs(10));
-    let mut plan =
-        Plan { rules: Rules::PLAIN, seed: 0, schedules: u64::MAX, longest: None, threads, tells };
+    let progress = Some(Duration::from_secs(10));
+    let mut plan = Plan {
+        rules: Rules::PLAIN,
+        seed: 0,
+        schedules: u64::MAX,
+        longest: None,
+        threads,
+        progress,
+    };
     let (mut whole, mut mutants) = (false, false);
     while let Some(name) = args.next() {
         match name.as_str() {
@@ -121,5 +127,5 @@ fn read(mut args: impl Iterator<Item = String>) -> Result<Asked, String> {
     if plan.longest.is_none() && plan.schedules == u64::MAX {
         plan.schedules = if mutants { 100_000 } else { 200_000 };
     }
-    Ok(Asked { plan, whole, mutants })
+    Ok(Options { plan, whole, mutants })
 }

@@ -1,7 +1,7 @@
 //! Worlds with business keys, and with events.
 
 use super::{NOTHING_WRONG, PLAIN};
-use crate::config::{Bounds, Caller, Config, Fate, Gateway, Recognises};
+use crate::config::{Bounds, Caller, Config, Fate, Gateway, Recognizes};
 
 /// Two keys and one business key, with `hold` and an origin that charges each time.
 pub(super) fn business_keys_held(large: u8) -> Config {
@@ -35,7 +35,7 @@ pub(super) fn business_keys_retried(large: u8) -> Config {
             Caller::with_key(0, 2, 0, 1).with_business_key(0),
         ],
         gateways: vec![Gateway::RETRY],
-        recognises: Recognises::BusinessKey,
+        recognizes: Recognizes::BusinessKey,
         fates: &[Fate::ErrorAfter, Fate::Refused],
         bounds: Bounds { losses: large, crashes: 1, fates: 1, leases: 1, ..NOTHING_WRONG },
         ..PLAIN
@@ -96,7 +96,7 @@ pub(super) fn events(large: u8) -> Config {
         name: "events",
         callers: vec![Caller::event(1, 2 + large)],
         gateways: vec![Gateway::HOLD],
-        recognises: Recognises::Key,
+        recognizes: Recognizes::Key,
         fates: &[Fate::ErrorAfter, Fate::ErrorBefore, Fate::Refused],
         wire: true,
         bounds: Bounds {

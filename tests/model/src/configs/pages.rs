@@ -1,7 +1,7 @@
 //! Worlds with a page.
 
 use super::{NOTHING_WRONG, PLAIN};
-use crate::config::{Between, Bounds, Clock, Config, Fate, Gateway, Page, Recognises};
+use crate::config::{Bounds, Clock, Config, Fate, Gateway, IntermediaryResponse, Page, Recognizes};
 
 const DAY: i64 = 24 * 3600 * 1000;
 
@@ -11,8 +11,8 @@ const TWO_TABS: Page = Page {
     key_calls: true,
     proof: true,
     gives_up: false,
-    between: &[Between::SignIn],
-    strays: false,
+    intermediary: &[IntermediaryResponse::SignIn],
+    changes_credential: false,
 };
 
 /// A page in two tabs, with the key calls, in front of an origin that recognizes the key.
@@ -21,7 +21,7 @@ pub(super) fn page(large: u8) -> Config {
         name: "a page",
         page: Some(Page { submits: &[(0, 0), (1, 1)], ..TWO_TABS }),
         gateways: vec![Gateway::RETRY],
-        recognises: Recognises::Key,
+        recognizes: Recognizes::Key,
         fates: &[Fate::ErrorAfter, Fate::Refused],
         bounds: Bounds {
             losses: 1,
@@ -43,12 +43,23 @@ pub(super) fn page_without_proof(_: u8) -> Config {
             submits: &[(0, 0), (0, 1)],
             key_calls: false,
             proof: false,
-            between: &[Between::SignIn, Between::BadRequest, Between::LogIn],
+            intermediary: &[
+                IntermediaryResponse::SignIn,
+                IntermediaryResponse::BadRequest,
+                IntermediaryResponse::LogIn,
+            ],
             ..TWO_TABS
         }),
         gateways: vec![Gateway::HOLD],
         fates: &[Fate::ErrorAfter, Fate::Denied],
-        bounds: Bounds { losses: 1, lates: 1, fates: 1, gates: 1, reloads: 1, ..NOTHING_WRONG },
+        bounds: Bounds {
+            losses: 1,
+            lates: 1,
+            fates: 1,
+            interceptions: 1,
+            reloads: 1,
+            ..NOTHING_WRONG
+        },
         ..PLAIN
     }
 }
@@ -59,13 +70,17 @@ pub(super) fn page_and_others(_: u8) -> Config {
         name: "a page and others",
         page: Some(Page {
             submits: &[(0, 0), (0, 1)],
-            between: &[Between::BadRequest, Between::LogIn, Between::Queued],
-            strays: true,
+            intermediary: &[
+                IntermediaryResponse::BadRequest,
+                IntermediaryResponse::LogIn,
+                IntermediaryResponse::Queued,
+            ],
+            changes_credential: true,
             ..TWO_TABS
         }),
         gateways: vec![Gateway::HOLD],
         fates: &[Fate::ErrorAfter],
-        bounds: Bounds { losses: 1, fates: 1, gates: 2, reloads: 1, ..NOTHING_WRONG },
+        bounds: Bounds { losses: 1, fates: 1, interceptions: 2, reloads: 1, ..NOTHING_WRONG },
         ..PLAIN
     }
 }
@@ -76,7 +91,7 @@ pub(super) fn page_gives_up(large: u8) -> Config {
         name: "a page that gives up",
         page: Some(Page { submits: &[(0, 0), (0, 1)], sends: 3, gives_up: true, ..TWO_TABS }),
         gateways: vec![Gateway::RETRY],
-        recognises: Recognises::Key,
+        recognizes: Recognizes::Key,
         fates: &[Fate::ErrorAfter, Fate::Busy],
         bounds: Bounds {
             losses: 1,
@@ -113,7 +128,7 @@ pub fn limits() -> Vec<Config> {
             name: "limit: refused, unstored",
             page: Some(Page { submits: &[(0, 0), (0, 1)], key_calls: false, ..TWO_TABS }),
             gateways: vec![Gateway::RETRY],
-            recognises: Recognises::Key,
+            recognizes: Recognizes::Key,
             fates: &[Fate::Refused],
             bounds: Bounds { losses: 1, doubles: 1, fates: 1, leases: 1, ..NOTHING_WRONG },
             ..PLAIN
@@ -129,7 +144,7 @@ pub fn limits() -> Vec<Config> {
                 ..TWO_TABS
             }),
             gateways: vec![Gateway::HOLD],
-            bounds: Bounds { doubles: 1, gates: 1, ..NOTHING_WRONG },
+            bounds: Bounds { doubles: 1, interceptions: 1, ..NOTHING_WRONG },
             ..PLAIN
         },
         // The page's clock is set back by as much as the time that has passed.

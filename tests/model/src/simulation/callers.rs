@@ -1,7 +1,7 @@
 //! The callers: programs with a key, programs with only a business key, and senders of webhooks.
 
-use super::coverage::Met;
-use super::message::{Event, Kind, Request, SeenResponse, To};
+use super::coverage::Milestone;
+use super::message::{Endpoint, Event, Request, SeenResponse, To};
 use super::requests::{self, EVENT, SOURCE};
 use super::responses::shown;
 use super::settings::PAUSES;
@@ -30,7 +30,7 @@ pub(super) struct Caller {
 
 impl World<'_> {
     /// Draws the callers and their first actions.
-    pub(super) fn people(&mut self) {
+    pub(super) fn draw_callers(&mut self) {
         let mut keys = Vec::new();
         for number in 0..1 + self.choices.below(3) {
             let text = format!("k-{number}");
@@ -71,19 +71,19 @@ impl World<'_> {
             });
             let caller = usize::from(number);
             let after = self.pause();
-            self.later(after, Event::Ask(caller));
+            self.later(after, Event::Send(caller));
             if identity == Identity::Key && self.choices.chance(250) {
-                let kind = self.choices.pick(&[Kind::State, Kind::Void]);
+                let endpoint = self.choices.pick(&[Endpoint::State, Endpoint::Void]);
                 let after = self.pause();
-                self.later(after, Event::KeyCall { caller, kind });
+                self.later(after, Event::KeyCall { caller, endpoint });
             }
         }
-        self.pages();
-        if self.settings.weather.machines > 0 {
+        self.draw_pages();
+        if self.settings.fault_rates.machines > 0 {
             let mut after = 0;
             for _ in 0..self.choices.below(10) {
                 after += self.pause();
-                self.later(after, Event::Mischief);
+                self.later(after, Event::RandomFault);
             }
         }
         let horizon = match self.settings.pace {
@@ -101,7 +101,7 @@ impl World<'_> {
         PAUSES[usize::from(self.choices.below(self.settings.pace + 1))]
     }
 
-    pub(super) fn ask(&mut self, caller: usize) {
+    pub(super) fn caller_sends(&mut self, caller: usize) {
         let asking = &mut self.callers[caller];
         if asking.waits {
             return;
@@ -111,49 +111,49 @@ impl World<'_> {
         let number = asking.number;
         let gateway =
             if self.calm { number as usize % 2 } else { usize::from(self.choices.below(2)) };
-        self.tell(|_| {
+        self.log(|_| {
             format!(
                 "caller {caller} sends its request for the {number}. time, to gateway {gateway}"
             )
         });
         let to = To::Caller { caller, number };
-        let request = self.request_of(caller, to, Kind::Write, gateway);
+        let request = self.request_of(caller, to, Endpoint::Write, gateway);
         self.send(request, true);
         self.later(PATIENCE, Event::GivesUp { caller, number });
     }
 
-    pub(super) fn key_call(&mut self, caller: usize, kind: Kind) {
-        self.tell(|_| format!("caller {caller} makes a key call: {kind:?}"));
+    pub(super) fn key_call(&mut self, caller: usize, endpoint: Endpoint) {
+        self.log(|_| format!("caller {caller} makes a key call: {endpoint:?}"));
         let to = To::Caller { caller, number: 0 };
-        let request = self.request_of(caller, to, kind, 0);
+        let request = self.request_of(caller, to, endpoint, 0);
         self.send(request, true);
     }
 
-    fn request_of(&self, caller: usize, to: To, kind: Kind, gateway: usize) -> Request {
+    fn request_of(&self, caller: usize, to: To, endpoint: Endpoint, gateway: usize) -> Request {
         let Caller { tenant, ref key, content, identity, .. } = self.callers[caller];
-        Request { to, kind, tenant, key: key.clone(), content, identity, gateway }
+        Request { to, endpoint, tenant, key: key.clone(), content, identity, gateway }
     }
 
     /// Sends a request to a gateway. The request may be lost, late, or sent twice.
     pub(super) fn send(&mut self, request: Request, may_double: bool) {
         let after = self.transit();
-        if !self.goes_wrong(self.settings.weather.front) {
+        if !self.goes_wrong(self.settings.fault_rates.front) {
             return self.later(after, Event::Arrive(Box::new(request)));
         }
         match self.choices.below(if may_double { 3 } else { 2 }) {
             0 => {
-                self.note(Met::RequestLost);
-                self.tell(|_| "  this request is lost".to_owned());
+                self.note(Milestone::RequestLost);
+                self.log(|_| "  this request is lost".to_owned());
             }
             1 => {
-                self.note(Met::RequestLate);
-                self.tell(|_| "  this request will be late".to_owned());
+                self.note(Milestone::RequestLate);
+                self.log(|_| "  this request will be late".to_owned());
                 let after = self.lateness();
                 self.later(after, Event::Arrive(Box::new(request)));
             }
             _ => {
-                self.note(Met::RequestDoubled);
-                self.tell(|_| "  this request arrives twice".to_owned());
+                self.note(Milestone::RequestDoubled);
+                self.log(|_| "  this request arrives twice".to_owned());
                 let again = self.lateness();
                 let mut other = request.clone();
                 other.gateway = usize::from(self.choices.below(2));
@@ -172,12 +172,12 @@ impl World<'_> {
 
     pub(super) fn caller_gets(&mut self, caller: usize, number: u32, seen: &SeenResponse) {
         if seen.report.is_some() {
-            self.note(Met::Inspected);
+            self.note(Milestone::StatusRead);
             return;
         }
         let Some(asking) = self.callers.get(caller) else { return };
         if asking.waits && asking.number == number {
-            self.tell(|_| format!("caller {caller} gets {}", shown(seen)));
+            self.log(|_| format!("caller {caller} gets {}", shown(seen)));
             self.ends_asking(caller, Some(Rc::new(seen.clone())));
         }
     }
@@ -189,13 +189,13 @@ impl World<'_> {
         if asking.asks_left > 0 && !self.calm {
             asking.asks_left -= 1;
             let after = self.pause();
-            self.later(after, Event::Ask(caller));
+            self.later(after, Event::Send(caller));
         } else if self.calm && !self.callers[caller].is_served() {
             // Another caller that sends at the same time may hold the key for a short time.
             let more = self.callers[caller].more;
             if more > 0 {
                 self.callers[caller].more -= 1;
-                self.later(2_500, Event::Ask(caller));
+                self.later(2_500, Event::Send(caller));
             }
         }
     }

@@ -1,17 +1,17 @@
 //! The gateways' calls to a shard, which are repeated when they fail (as in `worker/src/shard/client.rs`).
 
-use super::coverage::Met;
+use super::coverage::Milestone;
 use super::gateway::Purpose;
 use super::message::Event;
-use super::shard::{Letter, Operation, Reply};
+use super::shard::{Reply, ShardMessage, ShardOperation};
 use super::world::World;
 use std::rc::Rc;
 
 /// A call that is repeated until it gets a reply.
-pub(super) struct Call {
+pub(super) struct ShardCall {
     pub(super) gateway: usize,
     name: usize,
-    operation: Rc<Operation>,
+    operation: Rc<ShardOperation>,
     patience: Patience,
     attempt: u8,
     pub(super) purpose: Purpose,
@@ -44,12 +44,12 @@ impl World<'_> {
         &mut self,
         gateway: usize,
         name: usize,
-        operation: Operation,
+        operation: ShardOperation,
         patience: Patience,
         purpose: Purpose,
     ) {
         let operation = Rc::new(operation);
-        let call = Call { gateway, name, operation, patience, attempt: 1, purpose };
+        let call = ShardCall { gateway, name, operation, patience, attempt: 1, purpose };
         let number = self.calls.len() as u32;
         self.calls.push(Some(Box::new(call)));
         self.try_once(number);
@@ -59,29 +59,29 @@ impl World<'_> {
         let Some(call) = &self.calls[number as usize] else { return };
         let (attempt, each) = (call.attempt, call.patience.each);
         let (name, operation) = (call.name, Rc::clone(&call.operation));
-        let letter = Letter { call: number, attempt, name, operation, sent_at: self.now };
+        let message = ShardMessage { call: number, attempt, name, operation, sent_at: self.now };
         self.later(each, Event::TryIsOver { call: number, attempt });
         let after = self.transit();
-        if !self.goes_wrong(self.settings.weather.calls) {
-            return self.later(after, Event::AtShard(Box::new(letter)));
+        if !self.goes_wrong(self.settings.fault_rates.calls) {
+            return self.later(after, Event::AtShard(Box::new(message)));
         }
         match self.choices.below(3) {
             0 => {
-                self.note(Met::CallLost);
-                self.tell(|_| "  a call to a shard is lost".to_owned());
+                self.note(Milestone::CallLost);
+                self.log(|_| "  a call to a shard is lost".to_owned());
             }
             1 => {
-                self.note(Met::CallDoubled);
-                self.tell(|_| "  a call to a shard goes out twice".to_owned());
+                self.note(Milestone::CallDoubled);
+                self.log(|_| "  a call to a shard goes out twice".to_owned());
                 let again = self.lateness();
-                self.later(after, Event::AtShard(Box::new(letter.clone())));
-                self.later(again, Event::AtShard(Box::new(letter)));
+                self.later(after, Event::AtShard(Box::new(message.clone())));
+                self.later(again, Event::AtShard(Box::new(message)));
             }
             _ => {
-                self.note(Met::CallLate);
-                self.tell(|_| "  a call to a shard will be late".to_owned());
+                self.note(Milestone::CallLate);
+                self.log(|_| "  a call to a shard will be late".to_owned());
                 let after = self.lateness();
-                self.later(after, Event::AtShard(Box::new(letter)));
+                self.later(after, Event::AtShard(Box::new(message)));
             }
         }
     }

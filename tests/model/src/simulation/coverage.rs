@@ -2,7 +2,7 @@
 
 named! {
     /// Something that a long run must reach.
-    pub(super) enum Met {
+    pub(super) enum Milestone {
         Execute = "decision: execute",
         ExecuteAgain = "decision: execute, a later attempt",
         Replay = "decision: replay",
@@ -27,7 +27,7 @@ named! {
         NotUnknown = "settling: not unknown",
         Voided = "void: voided",
         VoidRefused = "void: refused, the state stays",
-        Inspected = "key call: the state is read",
+        StatusRead = "key call: the state is read",
         SweptAway = "sweep: removed",
         SweptToRest = "sweep: a tombstone is left",
         Unreadable = "shard: the record cannot be read",
@@ -65,7 +65,7 @@ named! {
         FoundResponse = "look-up: found",
         FoundNothing = "look-up: nothing",
         Charged = "origin: charges",
-        Recognised = "origin: recognizes a repeated request",
+        Recognized = "origin: recognizes a repeated request",
         FateRefused = "origin: refuses finally",
         FateBusy = "origin: 429",
         FateDenied = "origin: 401",
@@ -100,8 +100,8 @@ named! {
         Broken = "fault: the bytes of a record are damaged",
         Crashed = "fault: a gateway crashes",
         CrashedExecuting = "fault: a gateway crashes while the origin executes",
-        Reset = "fault: a caller hangs up",
-        OutlivedReset = "fault: the platform ends a write flow whose caller hung up",
+        HungUp = "fault: a caller hangs up",
+        EndedByPlatform = "fault: the platform ends a write flow whose caller hung up",
         Evicted = "fault: an object is evicted",
         EvictedCall = "fault: a call is lost because its object is evicted",
         ShardClock = "fault: a shard's clock jumps",
@@ -110,15 +110,15 @@ named! {
         Rotated = "fault: a secret is rotated",
         Reloaded = "fault: a page is reloaded",
         ReloadedSending = "fault: a page is reloaded while it sends",
-        DiedStoring = "fault: a page crashes between storing and sending",
+        CrashedStoring = "fault: a page crashes between storing and sending",
         Frozen = "fault: a page is frozen",
         StorageFull = "fault: storage is full",
         StorageCleared = "fault: storage is cleared",
         StorageDamaged = "fault: a stored text is damaged",
-        Gated = "fault: an intermediary responds",
+        Intercepted = "fault: an intermediary responds",
         TwoSettings = "schedule: two versions of the settings",
         NaiveHold = "schedule: naive origin, hold",
-        RecognisesRetry = "schedule: deduplicating origin, retry",
+        RecognizesRetry = "schedule: deduplicating origin, retry",
         Days = "schedule: days",
         Months = "schedule: months",
         SendFresh = "client: sends with a new key",
@@ -127,8 +127,8 @@ named! {
         WaitsForTurn = "client: waits for the other tab",
         WaitsToRetry = "client: waits to retry",
         WaitsForResponse = "client: waits for a response in progress",
-        AsksState = "client: requests the state of a key",
-        AsksVoid = "client: voids a key",
+        RequestsState = "client: requests the state of a key",
+        Voids = "client: voids a key",
         LooksUp = "client: looks up the outcome itself",
         EndSucceeded = "end: succeeded",
         EndRefused = "end: refused",
@@ -155,7 +155,7 @@ named! {
         UnknownVoided = "unknown: voided",
         UnknownExpired = "unknown: expired",
         UnknownNoProof = "unknown: no proof",
-        RestAsked = "rest: a caller sends again",
+        RestSent = "rest: a caller sends again",
         RestSettled = "rest: an operator settles an unknown outcome",
         JournalRow = "journal: a row",
     }
@@ -163,21 +163,21 @@ named! {
 
 /// How often each milestone was reached.
 #[derive(Clone)]
-pub(super) struct Coverage([u64; Met::ALL.len()]);
+pub(super) struct Coverage([u64; Milestone::ALL.len()]);
 
 impl Default for Coverage {
     fn default() -> Self {
-        Self([0; Met::ALL.len()])
+        Self([0; Milestone::ALL.len()])
     }
 }
 
 impl Coverage {
-    pub(super) fn note(&mut self, met: Met) {
-        self.0[met as usize] += 1;
+    pub(super) fn note(&mut self, milestone: Milestone) {
+        self.0[milestone as usize] += 1;
     }
 
-    pub(super) fn count(&self, met: Met) -> u64 {
-        self.0[met as usize]
+    pub(super) fn count(&self, milestone: Milestone) -> u64 {
+        self.0[milestone as usize]
     }
 
     pub(super) fn add(&mut self, other: &Self) {

@@ -4,10 +4,10 @@ mod ends;
 mod replies;
 
 use super::calls::Patience;
-use super::coverage::Met;
-use super::message::{Came, Event, Kind, Request, To};
+use super::coverage::Milestone;
+use super::message::{Endpoint, Event, OriginResponse, Request, To};
 use super::requests::{self, EVENT};
-use super::shard::Operation;
+use super::shard::ShardOperation;
 use super::world::{Clock, World};
 use oncekey::write_flow::{
     Action as FlowAction, Event as FlowEvent, Identity, Target, Write, WriteFlow,
@@ -17,7 +17,7 @@ use oncekey::{Fingerprints, Policy, Token, UnixMillis};
 /// How long the shard may take before the gateway also asks the replica.
 const SLOW: u64 = 50;
 /// How long the platform lets a write flow run after its caller has hung up.
-const OUTLIVES: u64 = 30_000;
+const TIME_AFTER_HANG_UP: u64 = 30_000;
 
 /// An attempt, as one record knows it.
 #[derive(Clone, Copy)]
@@ -35,13 +35,13 @@ pub(super) struct Running {
     machine: WriteFlow,
     /// The number of the step that the write flow waits for.
     step: u8,
-    doing: Doing,
+    current: CurrentStep,
     pub(super) first: RecordHandle,
     pub(super) business_key: Option<RecordHandle>,
     pub(super) prints: &'static Fingerprints,
     /// The time between two renewals of its leases, once the origin was called.
     renews: Option<u64>,
-    pub(super) own: Option<Came>,
+    pub(super) own: Option<OriginResponse>,
     pub(super) has_business_key: bool,
     pub(super) has_response: bool,
     since: u64,
@@ -49,7 +49,7 @@ pub(super) struct Running {
 
 /// The kinds of steps that are treated differently while a write flow waits.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Doing {
+enum CurrentStep {
     BeginFirst,
     Replica,
     Peek,
@@ -74,9 +74,9 @@ pub(super) enum Purpose {
 
 impl World<'_> {
     pub(super) fn arrive(&mut self, request: Request) {
-        match request.kind {
-            Kind::Write => self.set_out(request),
-            Kind::State | Kind::Void => self.key_call_arrives(&request),
+        match request.endpoint {
+            Endpoint::Write => self.begin_write(request),
+            Endpoint::State | Endpoint::Void => self.key_call_arrives(&request),
         }
     }
 
@@ -85,15 +85,15 @@ impl World<'_> {
         let gateway = &self.settings.gateways[request.gateway];
         let (policy, lease) = (gateway.policy, gateway.policy.lease.as_u64());
         let name = self.name_of_key(request.tenant, key);
-        let operation = match request.kind {
-            Kind::Void => Operation::Void { minted_at: key.minted_at(), policy },
-            _ => Operation::Inspect,
+        let operation = match request.endpoint {
+            Endpoint::Void => ShardOperation::Void { minted_at: key.minted_at(), policy },
+            _ => ShardOperation::GetStatus,
         };
         let patience = Patience::within(lease / 2);
         self.call(request.gateway, name, operation, patience, Purpose::KeyCall(request.to));
     }
 
-    fn set_out(&mut self, request: Request) {
+    fn begin_write(&mut self, request: Request) {
         let Request { tenant, content, identity, gateway, .. } = request;
         let (settings, policy) =
             (self.settings.gateways[gateway], self.settings.gateways[gateway].policy);
@@ -135,9 +135,9 @@ impl World<'_> {
             unknown_outcome: policy.unknown_outcome,
         };
         let now = self.time(Clock::Gateway(gateway));
-        let (machine, step) = self.rules.set_out(write.clone(), now);
+        let (machine, step) = self.rules.begin_write(write.clone(), now);
         let flow = self.flows.len() as u32;
-        self.tell(|world| {
+        self.log(|world| {
             let name = &world.ledger.names[first.name].label;
             format!("gateway {gateway}: write flow {flow} begins, {name}, content {content}")
         });
@@ -146,7 +146,7 @@ impl World<'_> {
             write,
             machine,
             step: 0,
-            doing: Doing::Else,
+            current: CurrentStep::Else,
             first,
             business_key,
             prints,
@@ -181,13 +181,13 @@ impl World<'_> {
         }
         let Some(running) = self.running(flow) else { return };
         running.step += 1;
-        running.doing = match &step {
-            FlowAction::Begin(Target::First) => Doing::BeginFirst,
-            FlowAction::AskReplica => Doing::Replica,
-            FlowAction::PeekBusinessKey => Doing::Peek,
-            FlowAction::Settle(..) => Doing::Settle,
-            FlowAction::CallOrigin(_) => Doing::Origin,
-            _ => Doing::Else,
+        running.current = match &step {
+            FlowAction::Begin(Target::First) => CurrentStep::BeginFirst,
+            FlowAction::AskReplica => CurrentStep::Replica,
+            FlowAction::PeekBusinessKey => CurrentStep::Peek,
+            FlowAction::Settle(..) => CurrentStep::Settle,
+            FlowAction::CallOrigin(_) => CurrentStep::Origin,
+            _ => CurrentStep::Else,
         };
         let (number, gateway, first) = (running.step, running.request.gateway, running.first);
         let beside = running.business_key.unwrap_or(first);
@@ -200,28 +200,28 @@ impl World<'_> {
         match step {
             FlowAction::Begin(of) => {
                 self.note(if of == Target::First {
-                    Met::StepBegin
+                    Milestone::StepBegin
                 } else {
-                    Met::StepBeginBusinessKey
+                    Milestone::StepBeginBusinessKey
                 });
                 let RecordHandle { name, token, minted_at, policy } = handle(of);
-                let begin = Operation::Begin { content, prints, token, minted_at, policy };
+                let begin = ShardOperation::Begin { content, prints, token, minted_at, policy };
                 self.call(gateway, name, begin, within, purpose(false));
                 if of == Target::First && !is_event && self.settings.replica {
                     self.later(SLOW, Event::Slow { flow, step: number });
                 }
             }
             FlowAction::AskReplica => {
-                self.note(Met::StepAskReplica);
+                self.note(Milestone::StepAskReplica);
                 self.ask_replica(flow, number, first.name);
             }
             FlowAction::PeekBusinessKey => {
-                self.note(Met::StepPeekBusinessKey);
-                let peek = Operation::Peek { prints };
+                self.note(Milestone::StepPeekBusinessKey);
+                let peek = ShardOperation::Peek { prints };
                 self.call(gateway, beside.name, peek, within, purpose(false));
             }
             FlowAction::CallOrigin(execution) => {
-                self.note(Met::StepCallOrigin);
+                self.note(Milestone::StepCallOrigin);
                 self.check_dispatch(flow);
                 let after = execution.renew_after().as_u64();
                 if let Some(running) = self.running(flow) {
@@ -231,36 +231,42 @@ impl World<'_> {
                 self.call_origin(flow, number);
             }
             FlowAction::LookUp(_) => {
-                self.note(Met::StepLookUp);
+                self.note(Milestone::StepLookUp);
                 self.look_up(flow, number);
             }
             FlowAction::Complete(of, response) => {
                 self.note(if of == Target::First {
-                    Met::StepComplete
+                    Milestone::StepComplete
                 } else {
-                    Met::StepCompleteBusinessKey
+                    Milestone::StepCompleteBusinessKey
                 });
                 self.check_order(flow, of);
                 let RecordHandle { name, token, .. } = handle(of);
-                let complete = Operation::Complete { token, response };
+                let complete = ShardOperation::Complete { token, response };
                 self.call(gateway, name, complete, in_hand, purpose(true));
             }
             FlowAction::Fail(of, cause) => {
                 self.note(if of == Target::First {
-                    Met::StepFail
+                    Milestone::StepFail
                 } else {
-                    Met::StepFailBusinessKey
+                    Milestone::StepFailBusinessKey
                 });
                 let RecordHandle { name, token, .. } = handle(of);
-                self.call(gateway, name, Operation::Fail { token, cause }, in_hand, purpose(true));
+                self.call(
+                    gateway,
+                    name,
+                    ShardOperation::Fail { token, cause },
+                    in_hand,
+                    purpose(true),
+                );
             }
             FlowAction::Settle(of, settlement) => {
                 self.note(if of == Target::First {
-                    Met::StepSettle
+                    Milestone::StepSettle
                 } else {
-                    Met::StepSettleBusinessKey
+                    Milestone::StepSettleBusinessKey
                 });
-                let settle = Operation::Settle { settlement, by_operator: false };
+                let settle = ShardOperation::Settle { settlement, by_operator: false };
                 self.call(gateway, handle(of).name, settle, within, purpose(false));
             }
             FlowAction::Respond(outcome) => {

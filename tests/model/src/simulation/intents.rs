@@ -1,9 +1,9 @@
 //! The checks of intents: one key with an unknown outcome, a success that was paid once, and a result for every caller
 //! that keeps trying.
 
-use super::coverage::Met;
+use super::coverage::Milestone;
 use super::message::Event;
-use super::page::{PageInput, What};
+use super::page::{PageEvent, PageInput};
 use super::requests::FIRST_OF_PAGES;
 use super::world::World;
 use crate::rules::Ordered;
@@ -86,7 +86,7 @@ impl World<'_> {
     }
 
     /// Lets every page submit again until its intent has a result.
-    pub(super) fn pages_ask_again(&mut self, round: u8) {
+    pub(super) fn pages_submit_again(&mut self, round: u8) {
         for device in 0..self.devices.len() {
             for intent in 0..self.devices[device].intents.len() {
                 let of_intent = &self.devices[device].intents[intent];
@@ -98,15 +98,18 @@ impl World<'_> {
                     Some(End::NotResolved) => of_intent.sent,
                     _ => submitted,
                 };
-                self.note(Met::RestAsked);
-                let (tab, life, number, what) = (0, 0, 0, What::Submit(version));
+                self.note(Milestone::RestSent);
+                let (tab, life, number, what) = (0, 0, 0, PageEvent::Submit(version));
                 let input = PageInput { device, tab, life, intent, number, what };
                 if round == 1 {
                     self.page(input);
                 } else {
                     // First the page resolves the outcome, by key calls and by its own look-up.
-                    let what =
-                        if round == 2 { What::GiveUp } else { What::Resolve { looks_up: true } };
+                    let what = if round == 2 {
+                        PageEvent::GiveUp
+                    } else {
+                        PageEvent::Resolve { looks_up: true }
+                    };
                     self.page(PageInput { what, ..input });
                     self.later(100_000, Event::Page(input));
                 }

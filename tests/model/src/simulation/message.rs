@@ -2,19 +2,19 @@
 
 use super::origin::AtOrigin;
 use super::page::PageInput;
-use super::shard::{Letter, Reply};
+use super::shard::{Reply, ShardMessage};
 use oncekey::write_flow::{Identity, OriginFailure};
 use oncekey::{IdempotencyKey, KeyState, StoredResponse, UnixMillis};
 use std::rc::Rc;
 
 /// An event that is about to happen.
 pub(super) enum Event {
-    Ask(usize),
+    Send(usize),
     GivesUp { caller: usize, number: u32 },
-    KeyCall { caller: usize, kind: Kind },
+    KeyCall { caller: usize, endpoint: Endpoint },
     Arrive(Box<Request>),
     Response(To, Rc<SeenResponse>),
-    AtShard(Box<Letter>),
+    AtShard(Box<ShardMessage>),
     Reply { call: u32, attempt: u8, reply: Option<Rc<Reply>> },
     TryIsOver { call: u32, attempt: u8 },
     TryAgain { call: u32, attempt: u8 },
@@ -22,13 +22,13 @@ pub(super) enum Event {
     Copied { flow: u32, step: u8, bytes: Option<Rc<[u8]>> },
     CopyArrives { name: usize, bytes: Rc<[u8]>, left: u64 },
     AtOrigin(Box<AtOrigin>),
-    Called { flow: u32, step: u8, called: Box<Result<Came, OriginFailure>> },
+    Called { flow: u32, step: u8, called: Box<Result<OriginResponse, OriginFailure>> },
     LookedUp { flow: u32, step: u8, found: Option<Box<StoredResponse>> },
     Renew { flow: u32 },
-    Outlived { flow: u32 },
+    PlatformEnds { flow: u32 },
     Alarm { shard: usize, number: u32 },
-    Mischief,
-    Mend { name: usize, bytes: Rc<[u8]> },
+    RandomFault,
+    Repair { name: usize, bytes: Rc<[u8]> },
     Page(PageInput),
     Rest(u8),
 }
@@ -40,9 +40,9 @@ pub(super) enum To {
     Page(PageInput),
 }
 
-/// What a request is for.
+/// The endpoint of a request: the API, or one of the key calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum Endpoint {
     Write,
     State,
     Void,
@@ -52,7 +52,7 @@ pub(super) enum Kind {
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     pub(super) to: To,
-    pub(super) kind: Kind,
+    pub(super) endpoint: Endpoint,
     pub(super) tenant: u8,
     pub(super) key: Option<IdempotencyKey>,
     pub(super) content: u8,
@@ -62,14 +62,14 @@ pub(super) struct Request {
 
 /// A response of the origin, as it reached a gateway.
 #[derive(Clone, Debug)]
-pub(super) struct Came {
+pub(super) struct OriginResponse {
     /// The number of the response among all responses of the origin.
     pub(super) response: usize,
     /// The response in its stored form.
     pub(super) stored: StoredResponse,
 }
 
-/// What a caller sees of a response.
+/// The parts of a response that a caller sees.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SeenResponse {
     pub(super) status: u16,

@@ -36,37 +36,39 @@ use coverage::Coverage;
 use world::World;
 
 /// The result of a schedule.
-struct Outcome {
+struct ScheduleResult {
     events: u64,
     made: Vec<u16>,
     broken: Option<Broken>,
     story: Vec<String>,
 }
 
-fn play_seed(rules: Rules, seed: u64, coverage: &mut Coverage, tells: bool) -> Outcome {
-    run(rules, Choices::of_seed(seed), coverage, tells)
+fn play_seed(rules: Rules, seed: u64, coverage: &mut Coverage, logs: bool) -> ScheduleResult {
+    run(rules, Choices::of_seed(seed), coverage, logs)
 }
 
-fn play(rules: Rules, list: &[u16], tells: bool) -> Outcome {
-    run(rules, Choices::given(list), &mut Coverage::default(), tells)
+fn play(rules: Rules, list: &[u16], logs: bool) -> ScheduleResult {
+    run(rules, Choices::given(list), &mut Coverage::default(), logs)
 }
 
-fn run(rules: Rules, choices: Choices, coverage: &mut Coverage, tells: bool) -> Outcome {
-    let (events, made, broken, story) = World::new(choices, coverage, rules, tells).run();
-    Outcome { events, made, broken, story }
+fn run(rules: Rules, choices: Choices, coverage: &mut Coverage, logs: bool) -> ScheduleResult {
+    let (events, made, broken, story) = World::new(choices, coverage, rules, logs).run();
+    ScheduleResult { events, made, broken, story }
 }
 
 /// Returns the story of a seed that fails, made as small as possible; `None` if the seed does not fail.
 pub fn story(rules: Rules, seed: u64) -> Option<(Broken, Vec<String>)> {
-    let Outcome { made, broken, .. } = play_seed(rules, seed, &mut Coverage::default(), false);
+    let ScheduleResult { made, broken, .. } =
+        play_seed(rules, seed, &mut Coverage::default(), false);
     let property = broken?.property;
     let smaller = shrink::shrink(rules, made, property, 20_000);
-    let Outcome { broken, story, .. } = play(rules, &smaller, true);
+    let ScheduleResult { broken, story, .. } = play(rules, &smaller, true);
     broken.map(|broken| (broken, story))
 }
 
 /// Returns the whole story of a seed, and the property that it broke.
 pub fn whole_story(rules: Rules, seed: u64) -> (Option<Broken>, Vec<String>) {
-    let Outcome { broken, story, .. } = play_seed(rules, seed, &mut Coverage::default(), true);
+    let ScheduleResult { broken, story, .. } =
+        play_seed(rules, seed, &mut Coverage::default(), true);
     (broken, story)
 }

@@ -1,9 +1,9 @@
 //! The origin: it charges, refuses, fails, hangs and returns misleading responses, and keeps its own records.
 
-use super::coverage::Met;
-use super::message::{Came, Event};
+use super::coverage::Milestone;
+use super::message::{Event, OriginResponse};
 use super::requests::{self, EVENT};
-use super::settings::Recognises;
+use super::settings::Recognizes;
 use super::world::World;
 use oncekey::write_flow::{Identity, OriginFailure};
 use oncekey::{IdempotencyKey, StoredResponse};
@@ -64,21 +64,21 @@ enum Fate {
     Late,
 }
 
-const FATES: [(Fate, Met); 14] = [
-    (Fate::Refused, Met::FateRefused),
-    (Fate::Busy, Met::FateBusy),
-    (Fate::Denied, Met::FateDenied),
-    (Fate::Conflict, Met::FateConflict),
-    (Fate::Moved, Met::FateMoved),
-    (Fate::ErrorBefore, Met::FateErrorBefore),
-    (Fate::ErrorAfter, Met::FateErrorAfter),
-    (Fate::Cut, Met::FateCut),
-    (Fate::Large, Met::FateLarge),
-    (Fate::Slow, Met::FateSlow),
-    (Fate::Hangs, Met::FateHangs),
-    (Fate::HangsIdle, Met::FateHangs),
-    (Fate::Unreachable, Met::FateUnreachable),
-    (Fate::Late, Met::OriginCallLate),
+const FATES: [(Fate, Milestone); 14] = [
+    (Fate::Refused, Milestone::FateRefused),
+    (Fate::Busy, Milestone::FateBusy),
+    (Fate::Denied, Milestone::FateDenied),
+    (Fate::Conflict, Milestone::FateConflict),
+    (Fate::Moved, Milestone::FateMoved),
+    (Fate::ErrorBefore, Milestone::FateErrorBefore),
+    (Fate::ErrorAfter, Milestone::FateErrorAfter),
+    (Fate::Cut, Milestone::FateCut),
+    (Fate::Large, Milestone::FateLarge),
+    (Fate::Slow, Milestone::FateSlow),
+    (Fate::Hangs, Milestone::FateHangs),
+    (Fate::HangsIdle, Milestone::FateHangs),
+    (Fate::Unreachable, Milestone::FateUnreachable),
+    (Fate::Late, Milestone::OriginCallLate),
 ];
 
 impl Origin {
@@ -91,7 +91,7 @@ impl Origin {
     }
 
     /// Returns the response that an operator finds in the origin's records.
-    pub(super) fn in_the_book(&self, number: usize) -> StoredResponse {
+    pub(super) fn from_records(&self, number: usize) -> StoredResponse {
         let given = &self.responses[number];
         stored(given.status, number, &given.request_id, true)
     }
@@ -122,7 +122,7 @@ impl World<'_> {
         let timeout = self.settings.gateways[request.gateway].origin_timeout;
         let fail = |failure| Event::Called { flow, step, called: Box::new(Err(failure)) };
         self.later(timeout, fail(OriginFailure::TimedOut));
-        let fate = if self.goes_wrong(self.settings.weather.origin) {
+        let fate = if self.goes_wrong(self.settings.fault_rates.origin) {
             let (fate, met) = self.choices.pick(&FATES);
             self.note(met);
             fate
@@ -147,7 +147,7 @@ impl World<'_> {
         let flow = coming.flow;
         let given = &self.origin.responses[response];
         let (status, charged) = (given.status, given.charged);
-        self.tell(|_| {
+        self.log(|_| {
             let Coming { tenant, key, content, .. } = &coming;
             let key = key.as_ref().map_or("none", IdempotencyKey::as_str);
             let what = if charged { "charged" } else { "not charged" };
@@ -166,21 +166,21 @@ impl World<'_> {
             let given = &self.origin.responses[response];
             let id = &given.request_id;
             let keeps = fate != Fate::Large && coming.content != EVENT;
-            Ok(Came { response, stored: stored(status, response, id, keeps) })
+            Ok(OriginResponse { response, stored: stored(status, response, id, keeps) })
         });
         self.later(after, Event::Called { flow, step, called });
     }
 
     /// Returns whether the origin will recognize the request.
     pub(super) fn is_decided(&self, coming: &Coming) -> bool {
-        let recognises = self.settings.recognises == Recognises::KeyAndBusinessKey;
-        recognises && self.origin.known(coming, self.settings.business_keys).is_some()
+        let recognizes = self.settings.recognizes == Recognizes::KeyAndBusinessKey;
+        recognizes && self.origin.known(coming, self.settings.business_keys).is_some()
     }
 
     fn decide(&mut self, coming: &Coming, fate: Fate) -> usize {
-        let recognises = self.settings.recognises == Recognises::KeyAndBusinessKey;
+        let recognizes = self.settings.recognizes == Recognizes::KeyAndBusinessKey;
         let business_keys = self.settings.business_keys;
-        let known = self.origin.known(coming, business_keys).filter(|_| recognises);
+        let known = self.origin.known(coming, business_keys).filter(|_| recognizes);
         let (status, charges) = match (fate, known) {
             (Fate::ErrorBefore, _) => (500, false),
             (Fate::Busy, _) => (429, false),
@@ -189,7 +189,7 @@ impl World<'_> {
             (Fate::Moved, _) => (307, false),
             (Fate::HangsIdle, _) => (503, false),
             (_, Some(known)) => {
-                self.note(Met::Recognised);
+                self.note(Milestone::Recognized);
                 if self.origin.responses[known].content != coming.content {
                     (400, false)
                 } else if fate == Fate::ErrorAfter {
@@ -222,7 +222,7 @@ impl World<'_> {
             sticks: charged || status == 402,
         });
         if charged {
-            self.note(Met::Charged);
+            self.note(Milestone::Charged);
             self.check_charge(number);
         }
         number
@@ -234,7 +234,7 @@ impl World<'_> {
         let (tenant, content) = (running.request.tenant, running.request.content);
         let is_asked = self.settings.looks_up && self.settings.business_keys;
         let is_asked = is_asked && running.request.identity != Identity::Event;
-        let fails = is_asked && self.goes_wrong(self.settings.weather.origin);
+        let fails = is_asked && self.goes_wrong(self.settings.fault_rates.origin);
         let of_business_key = |given: &&Given| {
             given.charged
                 && given.tenant == tenant

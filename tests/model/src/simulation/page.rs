@@ -7,9 +7,7 @@ use super::message::Event;
 use super::requests::{self, FIRST_OF_PAGES};
 use super::storage::Slot;
 use super::world::{Clock, World};
-use oncekey::client::intent::{
-    self, Call, CallInput, CallSettings, End, Entry, Goal, Stored, TabToken,
-};
+use oncekey::client::intent::{Call, CallInput, CallSettings, End, Entry, Goal, Stored, TabToken};
 use oncekey::client::retry::RetryPolicy;
 use oncekey::{IdempotencyKey, Millis, UnixMillis};
 
@@ -61,11 +59,11 @@ pub(super) struct Tab {
 pub(super) struct Running {
     /// `None` while the call waits for its turn.
     pub(super) call: Option<Call>,
-    wanted: What,
+    trigger: PageEvent,
     pub(super) waited_since: Option<UnixMillis>,
     /// The number of the event that the call waits for; earlier events are ignored.
     pub(super) number: u32,
-    is_asking: bool,
+    in_key_call: bool,
     late: Option<Entry>,
 }
 
@@ -77,11 +75,11 @@ pub(super) struct PageInput {
     pub(super) life: u32,
     pub(super) intent: usize,
     pub(super) number: u32,
-    pub(super) what: What,
+    pub(super) what: PageEvent,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum PageEvent {
     /// The buyer does something.
     Submit(u8),
     Resolve {
@@ -103,13 +101,13 @@ pub(super) enum What {
 
 impl Running {
     pub(super) fn submits(&self) -> bool {
-        matches!(self.wanted, What::Submit(_))
+        matches!(self.trigger, PageEvent::Submit(_))
     }
 }
 
 impl World<'_> {
     /// Draws the devices and what the buyers do with them.
-    pub(super) fn pages(&mut self) {
+    pub(super) fn draw_pages(&mut self) {
         for device in 0..usize::from(self.choices.below(3)) {
             let base = self.choices.pick(&[0, 0, 0, 172_800_000, -172_800_000, 1_800_000]);
             let intents = (0..1 + self.choices.below(2) as u8).map(|number| Intent {
@@ -139,10 +137,10 @@ impl World<'_> {
             });
             for _ in 0..1 + self.choices.below(4) {
                 let what = match self.choices.below(10) {
-                    7 => What::Resolve { looks_up: self.choices.below(2) == 1 },
-                    8 => What::GiveUp,
-                    9 => What::Submit(1),
-                    _ => What::Submit(0),
+                    7 => PageEvent::Resolve { looks_up: self.choices.below(2) == 1 },
+                    8 => PageEvent::GiveUp,
+                    9 => PageEvent::Submit(1),
+                    _ => PageEvent::Submit(0),
                 };
                 let tab = usize::from(self.choices.below(2));
                 let intent = usize::from(self.choices.below(count));
@@ -162,22 +160,24 @@ impl World<'_> {
             return self.later(wakes - self.now, Event::Page(input));
         }
         match input.what {
-            What::Submit(_) | What::Resolve { .. } | What::GiveUp => self.want(input),
-            What::LockIsFree => self.lock_is_free(input),
+            PageEvent::Submit(_) | PageEvent::Resolve { .. } | PageEvent::GiveUp => {
+                self.begin_call(input)
+            }
+            PageEvent::LockIsFree => self.lock_is_free(input),
             _ if !self.is_awaited(input) => {}
-            What::TimedOut => self.end_of_attempt(input, None),
-            What::Waited => self.keep_turn(input),
-            What::Seen => self.go(input),
-            What::Confirm => self.confirm_lease(input),
-            What::LookAgain => self.acquire_lease(input),
-            What::Renew => self.renew_lease(input),
-            What::Late => {
+            PageEvent::TimedOut => self.end_of_attempt(input, None),
+            PageEvent::Waited => self.keep_turn(input),
+            PageEvent::Seen => self.continue_call(input),
+            PageEvent::Confirm => self.confirm_lease(input),
+            PageEvent::LookAgain => self.acquire_lease(input),
+            PageEvent::Renew => self.renew_lease(input),
+            PageEvent::Late => {
                 let late = self.call_of(input).and_then(|running| running.late.take());
                 if let Some(entry) = late {
                     self.store(input, &entry);
                 }
             }
-            What::Response => {}
+            PageEvent::Response => {}
         }
     }
 
@@ -188,7 +188,7 @@ impl World<'_> {
     /// Returns whether the call still waits for this event.
     pub(super) fn is_awaited(&mut self, input: PageInput) -> bool {
         let life = self.devices[input.device].tabs[input.tab].life;
-        let is_renewal = matches!(input.what, What::Renew | What::Late);
+        let is_renewal = matches!(input.what, PageEvent::Renew | PageEvent::Late);
         let number = self.call_of(input).map(|running| running.number);
         life == input.life && number.is_some_and(|number| is_renewal || number == input.number)
     }
@@ -202,7 +202,7 @@ impl World<'_> {
     }
 
     /// Begins a call for what the buyer does.
-    fn want(&mut self, mut at: PageInput) {
+    fn begin_call(&mut self, mut at: PageInput) {
         let tab = &mut self.devices[at.device].tabs[at.tab];
         at.life = tab.life;
         if tab.calls[at.intent].is_some() {
@@ -210,23 +210,24 @@ impl World<'_> {
         }
         tab.made += 1;
         let number = tab.made * 1000;
-        let (call, wanted, waited_since) = (None, at.what, None);
-        let running = Running { call, wanted, waited_since, number, is_asking: false, late: None };
+        let (call, trigger, waited_since) = (None, at.what, None);
+        let running =
+            Running { call, trigger, waited_since, number, in_key_call: false, late: None };
         tab.calls[at.intent] = Some(Box::new(running));
-        self.tell(|_| {
+        self.log(|_| {
             format!("page {}, tab {}, intent {}: {:?}", at.device, at.tab, at.intent, at.what)
         });
         match at.what {
-            What::Submit(version) => {
+            PageEvent::Submit(version) => {
                 self.intent(at).submitted = Some(version);
                 self.take_turn(at);
             }
-            _ => self.go(at),
+            _ => self.continue_call(at),
         }
     }
 
     /// Lets the call begin or continue when it is its turn.
-    pub(super) fn go(&mut self, at: PageInput) {
+    pub(super) fn continue_call(&mut self, at: PageInput) {
         let input = self.input(at);
         let rules = self.rules;
         let settings = CallSettings {
@@ -244,10 +245,10 @@ impl World<'_> {
         let ordered = match &mut running.call {
             Some(call) => rules.waited(call, &input),
             None => {
-                let goal = match running.wanted {
-                    What::Resolve { looks_up } => Goal::Resolve { look_up: looks_up },
-                    What::GiveUp => Goal::Abandon,
-                    What::Submit(version) => Goal::Submit {
+                let goal = match running.trigger {
+                    PageEvent::Resolve { looks_up } => Goal::Resolve { look_up: looks_up },
+                    PageEvent::GiveUp => Goal::Abandon,
+                    PageEvent::Submit(version) => Goal::Submit {
                         payload: requests::payload(content + version).clone(),
                         own_key: None,
                         waited_since: running.waited_since,

@@ -1,6 +1,6 @@
 //! The replica: eventually consistent and slow, and it may lack what was written. It stores bytes.
 
-use super::coverage::Met;
+use super::coverage::Milestone;
 use super::message::Event;
 use super::world::World;
 use oncekey::{Millis, Record};
@@ -23,9 +23,9 @@ struct Copy {
 impl World<'_> {
     pub(super) fn put_copy(&mut self, name: usize, record: &Record, left: Millis) {
         let (bytes, left) = (record.encode().into(), left.as_u64() / 1000 * 1000);
-        if self.goes_wrong(self.settings.weather.replica) {
+        if self.goes_wrong(self.settings.fault_rates.replica) {
             if self.choices.below(2) == 0 {
-                self.note(Met::CopyLost);
+                self.note(Milestone::CopyLost);
                 return;
             }
             let after = self.lateness();
@@ -37,7 +37,7 @@ impl World<'_> {
 
     pub(super) fn copy_arrives(&mut self, name: usize, bytes: Rc<[u8]>, left: u64) {
         let until = self.now + left;
-        self.tell(|world| format!("the replica has a copy of {}", world.ledger.names[name].label));
+        self.log(|world| format!("the replica has a copy of {}", world.ledger.names[name].label));
         match self.replica.0.iter_mut().find(|copy| copy.name == name) {
             Some(copy) => (copy.bytes, copy.until) = (bytes, until),
             None => self.replica.0.push(Copy { name, bytes, until }),
@@ -49,18 +49,18 @@ impl World<'_> {
         if !self.settings.replica {
             return self.later(0, Event::Copied { flow, step, bytes: None });
         }
-        if self.goes_wrong(self.settings.weather.replica) {
+        if self.goes_wrong(self.settings.fault_rates.replica) {
             match self.choices.below(4) {
                 0 => {
-                    self.note(Met::KvNegative);
+                    self.note(Milestone::KvNegative);
                     return self.later(after, Event::Copied { flow, step, bytes: None });
                 }
                 1 => {
-                    self.note(Met::KvSlow);
+                    self.note(Milestone::KvSlow);
                     return self.later(PATIENCE, Event::Copied { flow, step, bytes: None });
                 }
                 2 => {
-                    self.note(Met::KvDown);
+                    self.note(Milestone::KvDown);
                     after = 1;
                     return self.later(after, Event::Copied { flow, step, bytes: None });
                 }
@@ -73,7 +73,7 @@ impl World<'_> {
         let has_expired = alive.is_some_and(|copy| copy.until <= now);
         let bytes = alive.map(|copy| Rc::clone(&copy.bytes));
         if has_expired {
-            self.note(Met::KvStale);
+            self.note(Milestone::KvStale);
         }
         self.later(after, Event::Copied { flow, step, bytes });
     }

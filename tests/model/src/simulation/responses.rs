@@ -1,11 +1,11 @@
 //! The response of a write flow, and the work that is left after it.
 
 use super::calls::Patience;
-use super::coverage::Met;
+use super::coverage::Milestone;
 use super::gateway::{Purpose, RecordHandle};
 use super::message::{Event, SeenResponse, To};
 use super::requests;
-use super::shard::Operation;
+use super::shard::ShardOperation;
 use super::world::{Clock, World};
 use oncekey::write_flow::{CallerResponse, FollowUp, Target, WriteOutcome};
 use oncekey::{FailCause, KeyStatus, Millis, Rejection};
@@ -25,10 +25,10 @@ impl World<'_> {
         let WriteOutcome { response, status, follow_ups } = outcome;
         let seen = self.seen(flow, &response, status.as_ref());
         if adopted && matches!(response, CallerResponse::Replay(_)) {
-            self.note(Met::AdoptedResponse);
+            self.note(Milestone::AdoptedResponse);
         }
         self.check_response(flow, &response, &seen, status.as_ref());
-        self.tell(|_| format!("write flow {flow}: responds with {}", shown(&seen)));
+        self.log(|_| format!("write flow {flow}: responds with {}", shown(&seen)));
         self.response_leaves(to, seen);
         let Some(running) = self.running(flow) else { return };
         let (first, prints) = (running.first, running.prints);
@@ -37,13 +37,13 @@ impl World<'_> {
             match follow_up {
                 FollowUp::Fail(of, cause) => {
                     self.note(if cause == FailCause::NotStored {
-                        Met::AfterNotStored
+                        Milestone::AfterNotStored
                     } else {
-                        Met::AfterFail
+                        Milestone::AfterFail
                     });
                     let RecordHandle { name, token, .. } =
                         if of == Target::First { first } else { business_key };
-                    let fail = Operation::Fail { token, cause };
+                    let fail = ShardOperation::Fail { token, cause };
                     self.call(gateway, name, fail, Patience::in_background(), Purpose::Nobody);
                 }
                 FollowUp::Copy(response) => {
@@ -51,7 +51,7 @@ impl World<'_> {
                     let Some(status) = &status else { continue };
                     let copy = self.rules.copy(print, &response, status, SHORTEST, now);
                     if let (Some((record, left)), true) = (copy, self.settings.replica) {
-                        self.note(Met::AfterCopy);
+                        self.note(Milestone::AfterCopy);
                         self.put_copy(first.name, &record, left);
                     }
                 }
@@ -76,11 +76,11 @@ impl World<'_> {
         let status_of = |world: &Self, own: usize| world.origin.responses[own].status;
         match (response, own) {
             (CallerResponse::Own, Some(own)) => {
-                self.note(Met::OwnResponse);
+                self.note(Milestone::OwnResponse);
                 SeenResponse { status: status_of(self, own), from_origin: Some(own), ..head }
             }
             (CallerResponse::NotStored, Some(own)) => {
-                self.note(Met::NotStoredResponse);
+                self.note(Milestone::NotStoredResponse);
                 SeenResponse {
                     status: status_of(self, own),
                     from_origin: Some(own),
@@ -89,7 +89,7 @@ impl World<'_> {
                 }
             }
             (CallerResponse::Replay(response), _) => {
-                self.note(Met::ReplayResponse);
+                self.note(Milestone::ReplayResponse);
                 let from_origin = self.origin.response_of(response);
                 if from_origin.is_none() {
                     let what =
@@ -99,18 +99,18 @@ impl World<'_> {
                 SeenResponse { status: response.status, from_origin, replayed: true, ..head }
             }
             (CallerResponse::Duplicate, _) => {
-                self.note(Met::DuplicateResponse);
+                self.note(Milestone::DuplicateResponse);
                 SeenResponse { status: 200, replayed: true, ..head }
             }
             (CallerResponse::Rejected(why), _) => {
                 self.note(match why {
-                    Rejection::StoreUnavailable => Met::StoreDownResponse,
-                    Rejection::TooLateToDispatch => Met::TooLateResponse,
-                    Rejection::OriginTimedOut(_) => Met::TimedOutResponse,
-                    Rejection::OriginUnreachable(_) => Met::UnreachableResponse,
-                    Rejection::RecordUnreadable => Met::UnreadableResponse,
-                    Rejection::OfBusinessKey { .. } => Met::BusinessKeyResponse,
-                    _ => Met::RejectedResponse,
+                    Rejection::StoreUnavailable => Milestone::StoreDownResponse,
+                    Rejection::TooLateToDispatch => Milestone::TooLateResponse,
+                    Rejection::OriginTimedOut(_) => Milestone::TimedOutResponse,
+                    Rejection::OriginUnreachable(_) => Milestone::UnreachableResponse,
+                    Rejection::RecordUnreadable => Milestone::UnreadableResponse,
+                    Rejection::OfBusinessKey { .. } => Milestone::BusinessKeyResponse,
+                    _ => Milestone::RejectedResponse,
                 });
                 let (status, code, retry_after) = requests::error_of(why);
                 SeenResponse { status, code: Some(code), retry_after, ..head }
@@ -127,22 +127,22 @@ impl World<'_> {
 
     pub(super) fn response_leaves(&mut self, to: To, mut seen: SeenResponse) {
         let after = self.transit();
-        if !self.goes_wrong(self.settings.weather.front) {
+        if !self.goes_wrong(self.settings.fault_rates.front) {
             return self.later(after, Event::Response(to, Rc::new(seen)));
         }
         match self.choices.below(3) {
             0 => {
-                self.note(Met::ResponseLost);
-                self.tell(|_| "  this response is lost".to_owned());
+                self.note(Milestone::ResponseLost);
+                self.log(|_| "  this response is lost".to_owned());
             }
             1 => {
-                self.note(Met::ResponseLate);
+                self.note(Milestone::ResponseLate);
                 let after = self.lateness();
                 self.later(after, Event::Response(to, Rc::new(seen)));
             }
             _ => {
-                self.note(Met::ResponseCut);
-                self.tell(|_| "  this response breaks off".to_owned());
+                self.note(Milestone::ResponseCut);
+                self.log(|_| "  this response breaks off".to_owned());
                 seen.cut = true;
                 self.later(after, Event::Response(to, Rc::new(seen)));
             }

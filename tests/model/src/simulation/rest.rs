@@ -1,10 +1,10 @@
 //! The random faults, and the checks after them: every caller that keeps trying gets a result, unknown outcomes can be
 //! settled, and the journal, the records and the origin's records agree.
 
-use super::coverage::Met;
+use super::coverage::Milestone;
 use super::message::Event;
 use super::requests::EVENT;
-use super::shard::Operation;
+use super::shard::ShardOperation;
 use super::world::{Clock, World};
 use oncekey::{ChangeKind, KeyState, Settlement, State};
 
@@ -17,7 +17,7 @@ const CLOCKS: u64 = 1_200_000;
 
 impl World<'_> {
     /// Draws a fault.
-    pub(super) fn mischief(&mut self) {
+    pub(super) fn random_fault(&mut self) {
         if self.calm {
             return;
         }
@@ -29,8 +29,8 @@ impl World<'_> {
             }
             3 => {
                 let shard = self.choices.below(self.shards.len() as u16);
-                self.note(Met::Evicted);
-                self.tell(|_| format!("object {shard} is evicted"));
+                self.note(Milestone::Evicted);
+                self.log(|_| format!("object {shard} is evicted"));
                 self.shards[usize::from(shard)].forget_all(self.now);
             }
             4 => self.set_clock(),
@@ -39,16 +39,16 @@ impl World<'_> {
                 let secrets = &mut self.settings.gateways[gateway].secrets;
                 *secrets = (*secrets + 1).min(2);
                 let list = *secrets;
-                self.note(Met::Rotated);
-                self.tell(|_| format!("gateway {gateway} now has list {list} of secrets"));
+                self.note(Milestone::Rotated);
+                self.log(|_| format!("gateway {gateway} now has list {list} of secrets"));
             }
             6 => self.break_record(),
             7 => {
                 let pick = self.choices.below(8);
-                self.reset(pick);
+                self.hang_up(pick);
             }
             8 => self.settle_all(),
-            _ => self.page_mischief(),
+            _ => self.random_page_fault(),
         }
     }
 
@@ -58,14 +58,14 @@ impl World<'_> {
         self.jumped_at = self.now;
         let (met, text) = if which < 3 {
             self.shards[usize::from(which)].clock = by;
-            (Met::ShardClock, format!("the clock of shard {which} is {by} ms off"))
+            (Milestone::ShardClock, format!("the clock of shard {which} is {by} ms off"))
         } else {
             let gateway = usize::from(self.choices.below(2));
             self.clocks[gateway] = by;
-            (Met::GatewayClock, format!("the clock of gateway {gateway} is {by} ms off"))
+            (Milestone::GatewayClock, format!("the clock of gateway {gateway} is {by} ms off"))
         };
         self.note(met);
-        self.tell(|_| text);
+        self.log(|_| text);
     }
 
     fn set_clocks_right(&mut self) {
@@ -75,7 +75,7 @@ impl World<'_> {
 
     /// Begins a round of rest. No further fault happens from the first round on.
     pub(super) fn rest(&mut self, round: u8) {
-        self.tell(|_| format!("--- rest, round {round}"));
+        self.log(|_| format!("--- rest, round {round}"));
         self.calm = true;
         match round {
             0 => {
@@ -94,11 +94,11 @@ impl World<'_> {
                     if !self.callers[caller].is_served()
                         || (round == 3 && self.callers[caller].is_unknown())
                     {
-                        self.note(Met::RestAsked);
-                        self.ask(caller);
+                        self.note(Milestone::RestSent);
+                        self.caller_sends(caller);
                     }
                 }
-                self.pages_ask_again(round);
+                self.pages_submit_again(round);
             }
         }
         self.later(ROUND, Event::Rest(round + 1));
@@ -135,13 +135,13 @@ impl World<'_> {
             };
             let found = self.origin.responses.iter().position(is_its);
             let settlement = match found {
-                Some(number) => Settlement::Executed(self.origin.in_the_book(number)),
+                Some(number) => Settlement::Executed(self.origin.from_records(number)),
                 None => Settlement::NotExecuted,
             };
-            self.note(Met::RestSettled);
-            let operation = Operation::Settle { settlement, by_operator: true };
+            self.note(Milestone::RestSettled);
+            let operation = ShardOperation::Settle { settlement, by_operator: true };
             let reply = self.carry_out(name, &operation);
-            self.tell(|world| {
+            self.log(|world| {
                 let executed = if found.is_some() { "executed" } else { "not executed" };
                 format!("operator: {}: {executed}: {reply:?}", world.ledger.names[name].label)
             });
@@ -182,15 +182,15 @@ impl World<'_> {
         self.check_known(true);
         self.check_pages();
         for name in 0..self.ledger.names.len() {
-            self.check_account(name);
+            self.check_journal(name);
         }
         for number in 0..self.origin.responses.len() {
-            self.check_booked(number);
+            self.check_charge_is_recorded(number);
         }
     }
 
     /// Checks that the journal of a record agrees with the record.
-    fn check_account(&mut self, name: usize) {
+    fn check_journal(&mut self, name: usize) {
         let of_name = &self.ledger.names[name];
         let label = of_name.label.clone();
         let is_response = |row: &&oncekey::journal::JournalEntry| {
@@ -216,7 +216,7 @@ impl World<'_> {
     }
 
     /// Checks that a charge of the origin is recorded for as long as it has to be.
-    fn check_booked(&mut self, number: usize) {
+    fn check_charge_is_recorded(&mut self, number: usize) {
         let given = &self.origin.responses[number];
         let known_for = self.settings.shortest().saturating_sub(3_600_000);
         if !given.charged || self.now - given.at > known_for {

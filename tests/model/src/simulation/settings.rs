@@ -1,13 +1,13 @@
 //! The settings of a schedule: how the gateways and the origin behave, and how often faults happen.
 
 use super::choices::Choices;
-use super::coverage::{Coverage, Met};
+use super::coverage::{Coverage, Milestone};
 use oncekey::{ExpiredKey, FailCause, FingerprintSecrets, Millis, Policy, UnknownOutcome};
 use std::sync::LazyLock;
 
 /// How the origin recognizes a repeated request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Recognises {
+pub(super) enum Recognizes {
     /// It recognizes nothing, so it charges each time.
     Nothing,
     /// By the forwarded key, and by the business key if there is one.
@@ -26,7 +26,7 @@ pub(super) struct Gateway {
 
 /// How likely faults are, in a thousand.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Weather {
+pub(super) struct FaultRates {
     /// Faults of messages between client and gateway.
     pub(super) front: u16,
     /// Faults of messages between gateway and shard.
@@ -41,7 +41,7 @@ pub(super) struct Weather {
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) gateways: Vec<Gateway>,
-    pub(super) recognises: Recognises,
+    pub(super) recognizes: Recognizes,
     /// Whether requests carry business keys.
     pub(super) business_keys: bool,
     pub(super) looks_up: bool,
@@ -52,7 +52,7 @@ pub(super) struct Settings {
     pub(super) retention: Millis,
     /// The longest pause between two actions of one caller, as an index into [`PAUSES`].
     pub(super) pace: u16,
-    pub(super) weather: Weather,
+    pub(super) fault_rates: FaultRates,
 }
 
 /// Pauses in milliseconds.
@@ -77,15 +77,15 @@ pub(super) const SHARDS: usize = 3;
 
 impl Settings {
     pub(super) fn draw(choices: &mut Choices, coverage: &mut Coverage) -> Self {
-        let (recognises, first, second) = match choices.pick(&[0, 1, 0, 1, 2, 3]) {
-            0 => (Recognises::Nothing, UnknownOutcome::Hold, UnknownOutcome::Hold),
-            1 => (Recognises::KeyAndBusinessKey, UnknownOutcome::Retry, UnknownOutcome::Retry),
-            2 => (Recognises::KeyAndBusinessKey, UnknownOutcome::Hold, UnknownOutcome::Retry),
-            _ => (Recognises::Nothing, UnknownOutcome::Retry, UnknownOutcome::Retry),
+        let (recognizes, first, second) = match choices.pick(&[0, 1, 0, 1, 2, 3]) {
+            0 => (Recognizes::Nothing, UnknownOutcome::Hold, UnknownOutcome::Hold),
+            1 => (Recognizes::KeyAndBusinessKey, UnknownOutcome::Retry, UnknownOutcome::Retry),
+            2 => (Recognizes::KeyAndBusinessKey, UnknownOutcome::Hold, UnknownOutcome::Retry),
+            _ => (Recognizes::Nothing, UnknownOutcome::Retry, UnknownOutcome::Retry),
         };
-        coverage.note(match (recognises, first) {
-            (Recognises::Nothing, UnknownOutcome::Hold) => Met::NaiveHold,
-            _ => Met::RecognisesRetry,
+        coverage.note(match (recognizes, first) {
+            (Recognizes::Nothing, UnknownOutcome::Hold) => Milestone::NaiveHold,
+            _ => Milestone::RecognizesRetry,
         });
         let gateway = |choices: &mut Choices, unknown_outcome| Gateway {
             policy: Policy {
@@ -101,16 +101,16 @@ impl Settings {
         let one = gateway(choices, first);
         let mut gateways = vec![one, one];
         if choices.chance(400) {
-            coverage.note(Met::TwoSettings);
+            coverage.note(Milestone::TwoSettings);
             gateways[1] = gateway(choices, second);
         }
         let retention = gateways.iter().map(|gateway| gateway.policy.retention).min();
         let pace = choices.pick(&[6, 6, 6, 6, 8, 9, 10, 11]);
         if pace >= 10 {
-            coverage.note(if pace == 10 { Met::Days } else { Met::Months });
+            coverage.note(if pace == 10 { Milestone::Days } else { Milestone::Months });
         }
         let mut rate = || choices.pick(&[0, 0, 15, 60, 200]);
-        let weather = Weather {
+        let fault_rates = FaultRates {
             front: rate(),
             calls: rate(),
             storage: rate(),
@@ -120,7 +120,7 @@ impl Settings {
         };
         Self {
             gateways,
-            recognises,
+            recognizes,
             business_keys: choices.chance(500),
             looks_up: choices.chance(400),
             replica: choices.chance(700),
@@ -128,13 +128,13 @@ impl Settings {
             proof: !choices.chance(400),
             retention: retention.unwrap_or(Millis::from_days(1)),
             pace,
-            weather,
+            fault_rates,
         }
     }
 
     /// Returns whether no request may be charged twice, except events.
     pub(super) fn charges_once(&self) -> bool {
-        self.recognises == Recognises::KeyAndBusinessKey || self.holds()
+        self.recognizes == Recognizes::KeyAndBusinessKey || self.holds()
     }
 
     pub(super) fn holds(&self) -> bool {

@@ -1,6 +1,6 @@
 //! The objects: each reads, decides and writes in one step. Records are stored as bytes.
 
-use super::coverage::Met;
+use super::coverage::Milestone;
 use super::message::Event;
 use super::world::{Clock, World};
 use oncekey::journal::{JournalEntry, RequestedBy};
@@ -33,7 +33,7 @@ pub(super) struct Row {
 
 /// An operation of a shard.
 #[derive(Clone, Debug)]
-pub(super) enum Operation {
+pub(super) enum ShardOperation {
     Begin {
         content: u8,
         prints: &'static Fingerprints,
@@ -63,7 +63,7 @@ pub(super) enum Operation {
     Peek {
         prints: &'static Fingerprints,
     },
-    Inspect,
+    GetStatus,
 }
 
 /// The reply to an operation.
@@ -81,11 +81,11 @@ pub(super) enum Reply {
 
 /// A call on its way to a shard.
 #[derive(Clone, Debug)]
-pub(super) struct Letter {
+pub(super) struct ShardMessage {
     pub(super) call: u32,
     pub(super) attempt: u8,
     pub(super) name: usize,
-    pub(super) operation: Rc<Operation>,
+    pub(super) operation: Rc<ShardOperation>,
     pub(super) sent_at: u64,
 }
 
@@ -97,27 +97,27 @@ impl Shard {
 }
 
 impl World<'_> {
-    pub(super) fn at_shard(&mut self, letter: Letter) {
-        let Letter { call, attempt, name, operation, sent_at } = letter;
+    pub(super) fn at_shard(&mut self, message: ShardMessage) {
+        let ShardMessage { call, attempt, name, operation, sent_at } = message;
         let shard = self.ledger.names[name].shard;
         if sent_at < self.shards[shard].evicted_at {
-            self.note(Met::EvictedCall);
+            self.note(Milestone::EvictedCall);
             self.later(1, Event::Reply { call, attempt, reply: None });
             return;
         }
         let reply = self.carry_out(name, &operation);
-        self.tell(|world| {
+        self.log(|world| {
             let name = &world.ledger.names[name].label;
             format!("shard {shard}: {name}: {} -> {}", shown(&operation), replied(&reply))
         });
         let reply = Some(Rc::new(reply));
-        if self.goes_wrong(self.settings.weather.calls) {
+        if self.goes_wrong(self.settings.fault_rates.calls) {
             if self.choices.below(2) == 0 {
-                self.note(Met::ReplyLost);
-                self.tell(|_| "  this reply is lost".to_owned());
+                self.note(Milestone::ReplyLost);
+                self.log(|_| "  this reply is lost".to_owned());
                 return;
             }
-            self.note(Met::ReplyLate);
+            self.note(Milestone::ReplyLate);
             let after = self.lateness();
             self.later(after, Event::Reply { call, attempt, reply });
         } else {
@@ -127,12 +127,12 @@ impl World<'_> {
     }
 
     /// Carries out an operation: reads, decides, writes.
-    pub(super) fn carry_out(&mut self, name: usize, operation: &Operation) -> Reply {
+    pub(super) fn carry_out(&mut self, name: usize, operation: &ShardOperation) -> Reply {
         let shard = self.ledger.names[name].shard;
         let record = match self.read(name) {
             Ok(record) => record,
             Err(()) => {
-                self.note(Met::Unreadable);
+                self.note(Milestone::Unreadable);
                 return Reply::Unreadable;
             }
         };
@@ -140,48 +140,51 @@ impl World<'_> {
         let before = record.clone();
         let rules = self.rules;
         let (reply, next, change) = match operation {
-            Operation::Begin { prints, token, minted_at, policy, .. } => {
+            ShardOperation::Begin { prints, token, minted_at, policy, .. } => {
                 let (token, minted_at) = (*token, *minted_at);
                 let attempt = Attempt { fingerprints: prints, token, minted_at, policy };
                 let step = rules.begin(record, &attempt, now);
                 (Reply::Begun(step.decision, step.status), step.next, step.change)
             }
-            Operation::Renew { token } => {
+            ShardOperation::Renew { token } => {
                 let step = rules.renew(record, *token, now);
-                let met =
-                    if step.decision == Renewal::Renewed { Met::Renewed } else { Met::RenewalLost };
+                let met = if step.decision == Renewal::Renewed {
+                    Milestone::Renewed
+                } else {
+                    Milestone::RenewalLost
+                };
                 self.note(met);
                 (Reply::Renewed, step.next, step.change)
             }
-            Operation::Complete { token, response } => {
+            ShardOperation::Complete { token, response } => {
                 let step = rules.complete(record, *token, response.clone(), now);
                 (Reply::Ended(step.decision, step.status), step.next, step.change)
             }
-            Operation::Fail { token, cause } => {
+            ShardOperation::Fail { token, cause } => {
                 let step = rules.fail(record, *token, *cause, now);
                 (Reply::Ended(step.decision, step.status), step.next, step.change)
             }
-            Operation::Void { minted_at, policy } => {
+            ShardOperation::Void { minted_at, policy } => {
                 let step = rules.void(record, *minted_at, policy, now);
                 (Reply::Status(step.status), step.next, step.change)
             }
-            Operation::Settle { settlement, .. } => {
+            ShardOperation::Settle { settlement, .. } => {
                 let step = rules.settle(record, settlement.clone(), now);
                 (Reply::Settled(step.decision, step.status), step.next, step.change)
             }
-            Operation::Peek { prints } => {
+            ShardOperation::Peek { prints } => {
                 let step = rules.peek(record, prints, now);
                 (Reply::Peeked(step.decision), step.next, step.change)
             }
-            Operation::Inspect => {
+            ShardOperation::GetStatus => {
                 (Reply::Status(record.and_then(|record| record.status(now))), Next::Keep, None)
             }
         };
-        let operator = matches!(operation, Operation::Settle { by_operator: true, .. });
+        let operator = matches!(operation, ShardOperation::Settle { by_operator: true, .. });
         let by = RequestedBy { operator, ..RequestedBy::default() };
         let row = change.map(|change| JournalEntry::new(change, by, now));
         let Ok(after) = self.write(name, next, row, now) else {
-            self.tell(|_| "  storage refuses the write".to_owned());
+            self.log(|_| "  storage refuses the write".to_owned());
             return Reply::NotStored;
         };
         let after = after.unwrap_or_else(|| before.clone());
@@ -224,7 +227,7 @@ impl World<'_> {
             Next::Remove => Some(None),
             Next::Write(record) => Some(Some(*record)),
         };
-        if self.goes_wrong(self.settings.weather.storage) {
+        if self.goes_wrong(self.settings.fault_rates.storage) {
             let smaller = match &record {
                 Some(Some(record)) if self.choices.below(2) == 1 => {
                     record.clone().without_response_body()
@@ -232,11 +235,11 @@ impl World<'_> {
                 _ => None,
             };
             let Some(smaller) = smaller else {
-                self.note(Met::WriteRefused);
+                self.note(Milestone::WriteRefused);
                 return Err(());
             };
-            self.note(Met::BodyRefused);
-            self.tell(|_| "  storage refuses the body and takes the rest".to_owned());
+            self.note(Milestone::BodyRefused);
+            self.log(|_| "  storage refuses the body and takes the rest".to_owned());
             record = Some(Some(smaller));
         }
         let of_shard = &mut self.shards[shard];
@@ -256,7 +259,7 @@ impl World<'_> {
             }
         }
         if let Some(row) = row {
-            self.note(Met::JournalRow);
+            self.note(Milestone::JournalRow);
             self.ledger.names[name].rows.push(row);
         }
         Ok(record)
@@ -295,12 +298,12 @@ impl World<'_> {
             let Step { next, change, .. } = self.rules.expire(record, now);
             match next {
                 Next::Keep => {}
-                Next::Write(_) => self.note(Met::SweptToRest),
-                Next::Remove => self.note(Met::SweptAway),
+                Next::Write(_) => self.note(Milestone::SweptToRest),
+                Next::Remove => self.note(Milestone::SweptAway),
             }
             let by = RequestedBy::default();
             let row = change.map(|change| JournalEntry::new(change, by, now));
-            self.tell(|world| format!("shard {shard}: sweeps {}", world.ledger.names[name].label));
+            self.log(|world| format!("shard {shard}: sweeps {}", world.ledger.names[name].label));
             match self.write(name, next, row, now) {
                 Ok(Some(after)) => self.check_kept(name, after.as_ref(), now),
                 Ok(None) => {}
@@ -317,7 +320,7 @@ impl World<'_> {
         self.set_alarm(shard);
     }
 
-    pub(super) fn mend(&mut self, name: usize, bytes: &Rc<[u8]>) {
+    pub(super) fn repair(&mut self, name: usize, bytes: &Rc<[u8]>) {
         let shard = self.ledger.names[name].shard;
         if let Some(row) = self.shards[shard].rows.iter_mut().find(|row| row.name == name) {
             row.bytes = Rc::clone(bytes);
@@ -325,7 +328,7 @@ impl World<'_> {
                 Record::decode(bytes).ok().and_then(|r| r.due_at()).map(UnixMillis::as_u64);
         }
         self.set_alarm(shard);
-        self.tell(|world| format!("{} can be read again", world.ledger.names[name].label));
+        self.log(|world| format!("{} can be read again", world.ledger.names[name].label));
     }
 
     /// Makes a record unreadable for a while: its bytes are damaged, or a newer build has written them.
@@ -347,28 +350,30 @@ impl World<'_> {
         let at = bytes.len() / 2;
         bytes[at] ^= 0x40;
         row.bytes = bytes.into();
-        self.note(Met::Broken);
-        self.tell(|world| format!("{} cannot be read from now on", world.ledger.names[name].label));
+        self.note(Milestone::Broken);
+        self.log(|world| format!("{} cannot be read from now on", world.ledger.names[name].label));
         let after = self.choices.pick(&[1_000, 20_000, 90_000]);
-        self.later(after, Event::Mend { name, bytes: whole });
+        self.later(after, Event::Repair { name, bytes: whole });
     }
 }
 
-fn shown(operation: &Operation) -> String {
+fn shown(operation: &ShardOperation) -> String {
     match operation {
-        Operation::Begin { content, token, .. } => format!("begin {token:?} content {content}"),
-        Operation::Renew { token } => format!("renew {token:?}"),
-        Operation::Complete { token, response } => {
+        ShardOperation::Begin { content, token, .. } => {
+            format!("begin {token:?} content {content}")
+        }
+        ShardOperation::Renew { token } => format!("renew {token:?}"),
+        ShardOperation::Complete { token, response } => {
             format!("complete {token:?} with {}", response.status)
         }
-        Operation::Fail { token, cause } => format!("fail {token:?} {cause:?}"),
-        Operation::Void { .. } => "void".to_owned(),
-        Operation::Settle { settlement: Settlement::NotExecuted, .. } => {
+        ShardOperation::Fail { token, cause } => format!("fail {token:?} {cause:?}"),
+        ShardOperation::Void { .. } => "void".to_owned(),
+        ShardOperation::Settle { settlement: Settlement::NotExecuted, .. } => {
             "settle: not executed".to_owned()
         }
-        Operation::Settle { .. } => "settle: executed".to_owned(),
-        Operation::Peek { .. } => "peek".to_owned(),
-        Operation::Inspect => "inspect".to_owned(),
+        ShardOperation::Settle { .. } => "settle: executed".to_owned(),
+        ShardOperation::Peek { .. } => "peek".to_owned(),
+        ShardOperation::GetStatus => "inspect".to_owned(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Makes a failing run smaller. A run is a function of its list of choices, so parts of the list are left out or
 //! replaced by 0 for as long as the same property breaks.
 
-use super::{Outcome, play};
+use super::{ScheduleResult, play};
 use crate::rules::Rules;
 
 /// Returns a smaller list that breaks the same property.
@@ -32,7 +32,7 @@ impl Search<'_> {
             return false;
         }
         self.left -= 1;
-        let Outcome { broken, made, .. } = play(self.rules, list, false);
+        let ScheduleResult { broken, made, .. } = play(self.rules, list, false);
         let is_it = broken.is_some_and(|broken| broken.property == self.property);
         if is_it {
             // Choices that the run did not draw can be removed.

@@ -1,7 +1,7 @@
 //! Runs many schedules, on all cores.
 
-use super::coverage::{Coverage, Met};
-use super::{Broken, Outcome, play_seed};
+use super::coverage::{Coverage, Milestone};
+use super::{Broken, ScheduleResult, play_seed};
 use crate::rules::Rules;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,7 +21,7 @@ pub struct Plan {
     /// The number of threads.
     pub threads: usize,
     /// How often progress is printed.
-    pub tells: Option<Duration>,
+    pub progress: Option<Duration>,
 }
 
 /// The result of a run.
@@ -40,13 +40,13 @@ pub struct Report {
 impl Report {
     /// Returns each milestone with how often it was reached.
     pub fn counts(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        Met::ALL.iter().map(|met| (met.name(), self.coverage.count(*met)))
+        Milestone::ALL.iter().map(|met| (met.name(), self.coverage.count(*met)))
     }
 
     /// Returns the milestones that a long run must reach, and did not.
     pub fn missing(&self) -> Vec<&'static str> {
-        let is_missing = |met: &&Met| self.coverage.count(**met) == 0;
-        Met::ALL.iter().filter(is_missing).map(|met| met.name()).collect()
+        let is_missing = |met: &&Milestone| self.coverage.count(**met) == 0;
+        Milestone::ALL.iter().filter(is_missing).map(|met| met.name()).collect()
     }
 }
 
@@ -65,7 +65,7 @@ pub fn soak(plan: &Plan) -> Report {
                 break;
             }
             let seed = plan.seed.wrapping_add(number);
-            let Outcome { events: happened, broken, .. } =
+            let ScheduleResult { events: happened, broken, .. } =
                 play_seed(plan.rules, seed, &mut coverage, false);
             events.fetch_add(happened, Ordering::Relaxed);
             done.fetch_add(1, Ordering::Relaxed);
@@ -82,7 +82,7 @@ pub fn soak(plan: &Plan) -> Report {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..plan.threads.max(1)).map(|_| scope.spawn(work)).collect();
-        if let Some(every) = plan.tells {
+        if let Some(every) = plan.progress {
             let (done, events, is_over) = (&done, &events, &is_over);
             scope.spawn(move || {
                 let mut reported = Instant::now();

@@ -1,17 +1,18 @@
-//! What happens to pages: reloads, frozen tabs, clocks, and storage that is full, cleared or damaged.
+//! PageEvent happens to pages: reloads, frozen tabs, clocks, and storage that is full, cleared or damaged.
 
-use super::coverage::Met;
-use super::page::{PageInput, What};
+use super::coverage::Milestone;
+use super::page::{PageEvent, PageInput};
 use super::world::World;
 
 impl World<'_> {
     /// Reloads a tab: everything that the page had in memory is lost.
     pub(super) fn reload(&mut self, device: usize, tab: usize) {
-        self.note(Met::Reloaded);
-        self.tell(|_| format!("page {device}, tab {tab}: is reloaded"));
+        self.note(Milestone::Reloaded);
+        self.log(|_| format!("page {device}, tab {tab}: is reloaded"));
         let mut sends = false;
         for intent in 0..self.devices[device].intents.len() {
-            let at = PageInput { device, tab, life: 0, intent, number: 0, what: What::LockIsFree };
+            let at =
+                PageInput { device, tab, life: 0, intent, number: 0, what: PageEvent::LockIsFree };
             let of_tab = &mut self.devices[device].tabs[tab];
             let running = of_tab.calls[intent].take();
             let lost = of_tab.memory[intent].take();
@@ -30,11 +31,11 @@ impl World<'_> {
         of_tab.life += 1;
         of_tab.frozen_until = 0;
         if sends {
-            self.note(Met::ReloadedSending);
+            self.note(Milestone::ReloadedSending);
         }
     }
 
-    pub(super) fn page_mischief(&mut self) {
+    pub(super) fn random_page_fault(&mut self) {
         if self.devices.is_empty() {
             return;
         }
@@ -43,24 +44,24 @@ impl World<'_> {
         match self.choices.below(6) {
             0 | 1 => self.reload(device, tab),
             2 => {
-                self.note(Met::Frozen);
+                self.note(Milestone::Frozen);
                 let until = self.now + self.choices.pick(&[2_000, 20_000, 100_000]);
                 self.devices[device].tabs[tab].frozen_until = until;
-                self.tell(|_| format!("page {device}, tab {tab}: is frozen"));
+                self.log(|_| format!("page {device}, tab {tab}: is frozen"));
             }
             3 => {
-                self.note(Met::StorageFull);
+                self.note(Milestone::StorageFull);
                 self.devices[device].is_full = true;
-                self.tell(|_| format!("the storage of page {device} is full"));
+                self.log(|_| format!("the storage of page {device} is full"));
             }
             4 => {
                 let is_damaged = self.choices.below(2) == 1;
                 let (met, what) = match is_damaged {
-                    true => (Met::StorageDamaged, "damaged"),
-                    false => (Met::StorageCleared, "cleared"),
+                    true => (Milestone::StorageDamaged, "damaged"),
+                    false => (Milestone::StorageCleared, "cleared"),
                 };
                 self.note(met);
-                self.tell(|_| format!("the storage of page {device} is {what}"));
+                self.log(|_| format!("the storage of page {device} is {what}"));
                 let now = self.now;
                 for intent in &mut self.devices[device].intents {
                     intent.entry.write(tab, is_damaged.then(|| "1 damaged".to_owned()), now);
@@ -69,7 +70,7 @@ impl World<'_> {
                 }
             }
             _ => {
-                self.note(Met::PageClock);
+                self.note(Milestone::PageClock);
                 let by = self.choices.pick(&[-900_000, 0, 600_000, 150_000_000]);
                 let device = &mut self.devices[device];
                 device.clock = device.base + by;

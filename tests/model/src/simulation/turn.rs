@@ -1,8 +1,8 @@
 //! Decides which tab may send for an intent, by Web Locks or a lease in storage, as `www/src/client/turn.ts` does.
 
-use super::coverage::Met;
+use super::coverage::Milestone;
 use super::message::Event;
-use super::page::{PageInput, What, tab_token};
+use super::page::{PageEvent, PageInput, tab_token};
 use super::world::{Clock, World};
 use oncekey::client::intent::{Acquisition, TabLease};
 
@@ -21,7 +21,7 @@ impl World<'_> {
             None => {
                 intent.lock = Some(at.tab);
                 if is_open {
-                    return self.goes_when_seen(at);
+                    return self.continue_when_seen(at);
                 }
             }
             Some(owner) if owner == at.tab => {}
@@ -30,13 +30,13 @@ impl World<'_> {
                 return self.waits(at);
             }
         }
-        self.go(at);
+        self.continue_call(at);
     }
 
     /// Checks before each attempt but the first that the call may still send.
     pub(super) fn keep_turn(&mut self, at: PageInput) {
         if self.devices[at.device].web_locks || self.holds_lease(at) || !self.is_submit(at) {
-            self.go(at);
+            self.continue_call(at);
         } else {
             self.acquire_lease(at);
         }
@@ -45,7 +45,7 @@ impl World<'_> {
     pub(super) fn leave_turn(&mut self, at: PageInput) {
         if self.devices[at.device].web_locks {
             let seen_at = self.intent(at).keyed_at + SEEN_AFTER;
-            let what = What::LockIsFree;
+            let what = PageEvent::LockIsFree;
             self.later(seen_at.saturating_sub(self.now), Event::Page(PageInput { what, ..at }));
         } else if TabLease::is_of(self.found(at).as_ref(), tab_token(self.with_life(at))) {
             let now = self.now;
@@ -65,13 +65,13 @@ impl World<'_> {
         intent.lock = intent.waiting.take();
         let Some(tab) = intent.lock else { return };
         let next = self.with_life(PageInput { tab, ..at });
-        self.goes_when_seen(next);
+        self.continue_when_seen(next);
     }
 
-    fn goes_when_seen(&mut self, at: PageInput) {
+    fn continue_when_seen(&mut self, at: PageInput) {
         let at = self.with_life(at);
         let Some(number) = self.call_of(at).map(|running| running.number) else { return };
-        self.later(SEEN_AFTER, Event::Page(PageInput { number, what: What::Seen, ..at }));
+        self.later(SEEN_AFTER, Event::Page(PageInput { number, what: PageEvent::Seen, ..at }));
     }
 
     pub(super) fn acquire_lease(&mut self, at: PageInput) {
@@ -80,16 +80,16 @@ impl World<'_> {
         let leasing = TabLease::acquire(self.found(at).as_ref(), tab_token(at), now);
         let (after, what) = match leasing {
             Acquisition::Held => {
-                return self.go(at);
+                return self.continue_call(at);
             }
             Acquisition::Write(lease) => {
                 let now = self.now;
                 self.intent(at).lease.write(at.tab, Some(lease.encode()), now);
-                (TabLease::CONFIRM_AFTER, What::Confirm)
+                (TabLease::CONFIRM_AFTER, PageEvent::Confirm)
             }
             Acquisition::Wait(after) => {
                 self.waits(at);
-                (after, What::LookAgain)
+                (after, PageEvent::LookAgain)
             }
         };
         let Some(running) = self.call_of(at) else { return };
@@ -104,9 +104,9 @@ impl World<'_> {
         }
         self.later(
             TabLease::RENEW_AFTER.as_u64(),
-            Event::Page(PageInput { what: What::Renew, ..at }),
+            Event::Page(PageInput { what: PageEvent::Renew, ..at }),
         );
-        self.go(at);
+        self.continue_call(at);
     }
 
     pub(super) fn renew_lease(&mut self, at: PageInput) {
@@ -121,7 +121,7 @@ impl World<'_> {
 
     fn waits(&mut self, at: PageInput) {
         let since = self.time(Clock::Device(at.device));
-        self.note(Met::WaitsForTurn);
+        self.note(Milestone::WaitsForTurn);
         if let Some(running) = self.call_of(at) {
             running.waited_since.get_or_insert(since);
         }

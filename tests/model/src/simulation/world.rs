@@ -1,9 +1,9 @@
 //! The world of a schedule: its parts, and the queue of events.
 
 use super::callers::Caller;
-use super::calls::Call;
+use super::calls::ShardCall;
 use super::choices::Choices;
-use super::coverage::{Coverage, Met};
+use super::coverage::{Coverage, Milestone};
 use super::gateway::Running;
 use super::ledger::Ledger;
 use super::message::{Event, SeenResponse};
@@ -46,7 +46,7 @@ pub(super) struct World<'a> {
     pub(super) shards: [Shard; SHARDS],
     pub(super) clocks: [i64; 2],
     pub(super) flows: Vec<Option<Box<Running>>>,
-    pub(super) calls: Vec<Option<Box<Call>>>,
+    pub(super) calls: Vec<Option<Box<ShardCall>>>,
     pub(super) replica: Replica,
     pub(super) origin: Origin,
     pub(super) callers: Vec<Caller>,
@@ -98,7 +98,7 @@ impl<'a> World<'a> {
         mut choices: Choices,
         coverage: &'a mut Coverage,
         rules: Rules,
-        tells: bool,
+        logs: bool,
     ) -> Self {
         let settings = Settings::draw(&mut choices, coverage);
         Self {
@@ -123,15 +123,15 @@ impl<'a> World<'a> {
             devices: Vec::new(),
             ledger: Ledger::default(),
             tokens: 0,
-            story: tells.then(Vec::new),
+            story: logs.then(Vec::new),
             broken: None,
         }
     }
 
     /// Plays the whole schedule.
     pub(super) fn run(mut self) -> (u64, Vec<u16>, Option<Broken>, Vec<String>) {
-        self.tell(|world| format!("the settings: {:#?}", world.settings));
-        self.people();
+        self.log(|world| format!("the settings: {:#?}", world.settings));
+        self.draw_callers();
         while let Some(Queued { at, event, .. }) = self.queue.pop() {
             self.now = self.now.max(at);
             self.events += 1;
@@ -153,12 +153,12 @@ impl<'a> World<'a> {
 
     fn happen(&mut self, event: Event) {
         match event {
-            Event::Ask(caller) => self.ask(caller),
+            Event::Send(caller) => self.caller_sends(caller),
             Event::GivesUp { caller, number } => self.gives_up(caller, number),
-            Event::KeyCall { caller, kind } => self.key_call(caller, kind),
+            Event::KeyCall { caller, endpoint } => self.key_call(caller, endpoint),
             Event::Arrive(request) => self.arrive(*request),
             Event::Response(to, seen) => self.attempt_ended(to, &seen),
-            Event::AtShard(letter) => self.at_shard(*letter),
+            Event::AtShard(message) => self.at_shard(*message),
             Event::Reply { call, attempt, reply } => self.replied(call, attempt, reply),
             Event::TryIsOver { call, attempt } => self.try_is_over(call, attempt),
             Event::TryAgain { call, attempt } => self.try_again(call, attempt),
@@ -169,10 +169,10 @@ impl<'a> World<'a> {
             Event::Called { flow, step, called } => self.called(flow, step, *called),
             Event::LookedUp { flow, step, found } => self.looked_up(flow, step, found),
             Event::Renew { flow } => self.renew(flow),
-            Event::Outlived { flow } => self.outlived(flow),
+            Event::PlatformEnds { flow } => self.platform_ends(flow),
             Event::Alarm { shard, number } => self.alarm(shard, number),
-            Event::Mischief => self.mischief(),
-            Event::Mend { name, bytes } => self.mend(name, &bytes),
+            Event::RandomFault => self.random_fault(),
+            Event::Repair { name, bytes } => self.repair(name, &bytes),
             Event::Page(input) => self.page(input),
             Event::Rest(round) => self.rest(round),
         }
@@ -181,16 +181,16 @@ impl<'a> World<'a> {
     /// Records that a property is broken. Only the first one counts.
     pub(super) fn breaks(&mut self, property: &'static str, what: String) {
         if self.broken.is_none() {
-            self.tell(|_| format!("BROKEN: {property}: {what}"));
+            self.log(|_| format!("BROKEN: {property}: {what}"));
             self.broken = Some(Broken { property, what });
         }
     }
 
-    pub(super) fn note(&mut self, met: Met) {
-        self.coverage.note(met);
+    pub(super) fn note(&mut self, milestone: Milestone) {
+        self.coverage.note(milestone);
     }
 
-    pub(super) fn tell(&mut self, line: impl FnOnce(&Self) -> String) {
+    pub(super) fn log(&mut self, line: impl FnOnce(&Self) -> String) {
         if self.story.is_some() {
             let text = line(self);
             let at = self.now - START;
@@ -244,7 +244,7 @@ impl<'a> World<'a> {
     pub(super) fn attempt_ended(&mut self, to: super::message::To, seen: &SeenResponse) {
         match to {
             super::message::To::Caller { caller, number } => self.caller_gets(caller, number, seen),
-            super::message::To::Page(input) => self.page_gets(input, seen),
+            super::message::To::Page(input) => self.page_receives(input, seen),
         }
     }
 }

@@ -3,12 +3,12 @@
 mod steps;
 
 use super::network::Message;
-use super::object::{What, silence};
+use super::object::{ObjectOperation, silence};
 use super::page::To;
-use super::requests::{self, Asked};
+use super::requests::{self, WriteRequest};
 use super::{Action, World};
 use crate::config::{Clock, Scene, Secrets};
-use crate::reached::Event;
+use crate::reached::Milestone;
 use oncekey::write_flow::{
     Action as FlowAction, Event as FlowEvent, Identity, OriginFailure, Target, Write, WriteFlow,
 };
@@ -24,11 +24,11 @@ pub(super) struct Running {
     pub(super) number: u8,
     /// The tab that waits for its response; `None` if the caller is not a page.
     to: Option<To>,
-    pub(super) asked: Asked,
+    pub(super) request: WriteRequest,
     business_key: Option<u8>,
     /// The shelves of its records.
     pub(super) first: u8,
-    pub(super) beside: Option<u8>,
+    pub(super) business_key_shelf: Option<u8>,
     machine: WriteFlow,
     pub(super) doing: FlowAction,
     /// The number of the step that the write waits for.
@@ -80,7 +80,7 @@ impl Running {
     }
 
     pub(super) fn is_of(&self, shelf: u8) -> bool {
-        self.first == shelf || self.beside == Some(shelf)
+        self.first == shelf || self.business_key_shelf == Some(shelf)
     }
 
     /// Returns what the write does, for the story.
@@ -91,29 +91,29 @@ impl Running {
     fn shelf(&self, of: Target) -> u8 {
         match of {
             Target::First => self.first,
-            Target::BusinessKey => self.beside.unwrap_or(self.first),
+            Target::BusinessKey => self.business_key_shelf.unwrap_or(self.first),
         }
     }
 }
 
 impl World {
-    pub(super) fn asks(&self, scene: &Scene, actions: &mut Vec<Action>) {
+    pub(super) fn callers_send(&self, scene: &Scene, actions: &mut Vec<Action>) {
         for (at, caller) in scene.config.callers.iter().enumerate() {
-            if self.asked[at] < caller.asks {
+            if self.sent[at] < caller.sends {
                 let gateways = 0..scene.config.gateways.len() as u8;
-                actions.extend(gateways.map(|gateway| Action::Ask { caller: at as u8, gateway }));
+                actions.extend(gateways.map(|gateway| Action::Send { caller: at as u8, gateway }));
             }
         }
     }
 
-    pub(super) fn ask(&mut self, scene: &Scene, caller: u8, gateway: u8) {
-        self.asked[usize::from(caller)] += 1;
+    pub(super) fn caller_sends(&mut self, scene: &Scene, caller: u8, gateway: u8) {
+        self.sent[usize::from(caller)] += 1;
         let caller = &scene.config.callers[usize::from(caller)];
         let minted_at = caller.timed.then_some(super::START);
         let key = caller.key.map(|key| requests::key(key, minted_at));
         let &crate::config::Caller { tenant, content, business_key, identity, .. } = caller;
         let key = key.as_ref();
-        self.set_out(
+        self.begin_write(
             scene,
             Sent { to: None, tenant, key, content, business_key, identity, gateway },
         );
@@ -132,11 +132,11 @@ impl World {
         self.shelf(name, caller.key.is_none())
     }
 
-    pub(super) fn set_out(&mut self, scene: &Scene, sent: Sent<'_>) {
+    pub(super) fn begin_write(&mut self, scene: &Scene, sent: Sent<'_>) {
         let Sent { to, tenant, key, content, business_key, identity, gateway } = sent;
         let list = self.secrets[usize::from(gateway)];
         let secrets = scene.config.secrets.get(usize::from(list)).copied();
-        let asked = Asked {
+        let request = WriteRequest {
             tenant,
             content,
             gateway,
@@ -145,32 +145,32 @@ impl World {
             minted_at: key.and_then(IdempotencyKey::minted_at),
         };
         let of_business_key = business_key.map(|business_key| {
-            let name = requests::business_key_name(asked.scope(), business_key);
+            let name = requests::business_key_name(request.scope(), business_key);
             self.shelf(name, true)
         });
         let of_key = key.map(|key| {
-            let name = scene.rules.name(asked.scope(), key);
+            let name = scene.rules.name(request.scope(), key);
             self.shelf(name, identity == Identity::Event)
         });
-        let (first, beside) = match (of_key, of_business_key) {
+        let (first, business_key_shelf) = match (of_key, of_business_key) {
             (Some(key), business_key) => (key, business_key),
             (None, business_key) => {
                 (business_key.expect("a write without a key has a business key"), None)
             }
         };
-        let write = write(scene, &asked, business_key);
+        let write = write(scene, &request, business_key);
         let now = self.time_at(Clock::Gateway(gateway));
-        let (machine, doing) = scene.rules.set_out(write, now);
+        let (machine, doing) = scene.rules.begin_write(write, now);
         let number_of_write = self.begun;
         self.begun += 1;
         let since = self.object_time(scene, first);
         self.running.push(Running {
             number: number_of_write,
             to,
-            asked,
+            request,
             business_key,
             first,
-            beside,
+            business_key_shelf,
             machine,
             doing: doing.clone(),
             step: 0,
@@ -196,16 +196,20 @@ impl World {
             (&self.running[at].doing, &event)
         {
             let is_found = found.is_some();
-            scene.reached.note(if is_found { Event::LookedUp } else { Event::LookedUpNothing });
+            scene.reached.note(if is_found {
+                Milestone::LookedUp
+            } else {
+                Milestone::LookedUpNothing
+            });
         }
         if let (
             FlowAction::Begin(Target::BusinessKey),
             FlowEvent::Begun(Ok((Decision::Replay(_), _))),
         ) = (&self.running[at].doing, &event)
         {
-            scene.reached.note(Event::AdoptedBusinessKey);
+            scene.reached.note(Milestone::AdoptedBusinessKey);
         }
-        let now = self.time_at(Clock::Gateway(self.running[at].asked.gateway));
+        let now = self.time_at(Clock::Gateway(self.running[at].request.gateway));
         let running = &mut self.running[at];
         if let FlowEvent::Called(Ok(own)) = &event {
             running.own = Some(own.clone());
@@ -214,7 +218,7 @@ impl World {
             running.found.clone_from(found);
         }
         running.step += 1;
-        let write = write(scene, &running.asked, running.business_key);
+        let write = write(scene, &running.request, running.business_key);
         let step = scene.rules.advance(&mut running.machine, &write, event, now);
         running.doing = step.clone();
         self.carry_out(scene, at, step);
@@ -234,7 +238,7 @@ impl World {
                 _ => {
                     // The gateway also asks the replica if the first record is slow.
                     if matches!(running.doing, FlowAction::Begin(Target::First))
-                        && running.asked.identity != Identity::Event
+                        && running.request.identity != Identity::Event
                     {
                         self.readings(scene, at, false, actions);
                     }
@@ -259,16 +263,18 @@ impl World {
         let may_still_arrive = self.has_response_for(running);
         if may_still_arrive {
             self.left.lates -= 1;
-            scene.reached.note(Event::GivenUp);
+            scene.reached.note(Milestone::GivenUp);
         }
         let event = match &running.doing {
-            FlowAction::Begin(_) => silence(&What::Begin),
-            FlowAction::PeekBusinessKey => silence(&What::Peek),
+            FlowAction::Begin(_) => silence(&ObjectOperation::Begin),
+            FlowAction::PeekBusinessKey => silence(&ObjectOperation::Peek),
             FlowAction::CallOrigin(_) if may_still_arrive => {
                 FlowEvent::Called(Err(OriginFailure::TimedOut))
             }
             FlowAction::CallOrigin(_) => FlowEvent::Called(Err(OriginFailure::CutOff)),
-            FlowAction::Settle(_, settlement) => silence(&What::Settle(settlement.clone())),
+            FlowAction::Settle(_, settlement) => {
+                silence(&ObjectOperation::Settle(settlement.clone()))
+            }
             _ => FlowEvent::Ended(None),
         };
         let (number, step) = (running.number, running.step);
@@ -281,7 +287,7 @@ impl World {
 
     pub(super) fn crash(&mut self, scene: &Scene, at: u8) {
         self.left.crashes -= 1;
-        scene.reached.note(Event::Crashed);
+        scene.reached.note(Milestone::Crashed);
         let running = self.running.remove(usize::from(at));
         self.net.retain(|message| {
             !(matches!(message, Message::Reply { .. })
@@ -290,10 +296,10 @@ impl World {
     }
 }
 
-fn write(scene: &Scene, asked: &Asked, business_key: Option<u8>) -> Write {
-    let policy = scene.config.gateways[usize::from(asked.gateway)].policy;
+fn write(scene: &Scene, request: &WriteRequest, business_key: Option<u8>) -> Write {
+    let policy = scene.config.gateways[usize::from(request.gateway)].policy;
     Write {
-        identity: asked.identity,
+        identity: request.identity,
         business_key: business_key.map(|of| requests::business_key(of).clone()),
         lease: policy.lease,
         unreachable: FailCause::ConnectionLost,

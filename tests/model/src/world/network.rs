@@ -1,11 +1,11 @@
 //! The network: any message may be lost, late or doubled, or arrive after a later message.
 
-use super::object::{Call, What};
+use super::object::{ObjectCall, ObjectOperation};
 use super::page::{SeenResponse, To};
-use super::requests::Asked;
+use super::requests::WriteRequest;
 use super::{Action, World};
-use crate::config::{Config, Fate, Recognises, Scene};
-use crate::reached::Event;
+use crate::config::{Config, Fate, Recognizes, Scene};
+use crate::reached::Milestone;
 use crate::rules::Rules;
 use oncekey::client::intent::Report;
 use oncekey::write_flow::Event as FlowEvent;
@@ -38,7 +38,7 @@ pub(super) enum Message {
         voids: bool,
     },
     /// A gateway's call to an object.
-    Call(Call),
+    Call(ObjectCall),
     /// The event that a step of a write waits for.
     Reply {
         /// The number of the write.
@@ -55,7 +55,7 @@ pub(super) enum Message {
         /// The number of the step.
         step: u8,
         /// The request.
-        asked: Asked,
+        request: WriteRequest,
         /// The record of the key, or the only record.
         first: u8,
         /// The record of the business key, if the write has both.
@@ -103,20 +103,25 @@ impl Message {
 
     /// Returns whether the loss of this message changes anything.
     fn matters(&self) -> bool {
-        !matches!(self, Self::KeyReply { .. } | Self::Call(Call { what: What::Renew, .. }))
+        !matches!(
+            self,
+            Self::KeyReply { .. } | Self::Call(ObjectCall { what: ObjectOperation::Renew, .. })
+        )
     }
 
     fn can_be_doubled(&self, config: &Config, rules: Rules) -> bool {
         match self {
             Self::Request { .. } => true,
-            Self::Call(call) => !matches!(call.what, What::Renew | What::Peek),
+            Self::Call(call) => {
+                !matches!(call.what, ObjectOperation::Renew | ObjectOperation::Peek)
+            }
             // The gateway sends each write to the origin so that the platform cannot repeat it. If the origin
             // recognizes a repeated request, a repetition does no harm. If keys are voided, nothing is doubled
             // either: the origin could refuse one copy of the request and execute the other.
             Self::ToOrigin { .. } if rules.repeats_on_the_way() => true,
             Self::ToOrigin { .. } => {
                 let is_voided = config.bounds.voids > 0 || config.page.is_some();
-                config.recognises != Recognises::Nothing && !is_voided
+                config.recognizes != Recognizes::Nothing && !is_voided
             }
             _ => false,
         }
@@ -125,7 +130,7 @@ impl Message {
     /// Returns whether the message belongs to this step of a write.
     pub(super) fn is_of(&self, of: u8, at: u8) -> bool {
         match self {
-            Self::Call(Call { running, step, .. })
+            Self::Call(ObjectCall { running, step, .. })
             | Self::Reply { running, step, .. }
             | Self::ToOrigin { running, step, .. } => (*running, *step) == (of, at),
             _ => false,
@@ -147,10 +152,10 @@ impl World {
                 Message::Request { .. } => {
                     let gateways = 0..config.gateways.len() as u8;
                     actions.extend(gateways.map(|gateway| arrives(gateway, Fate::Done)));
-                    if self.left.gates > 0 {
+                    if self.left.interceptions > 0 {
                         let page = config.page.iter();
-                        let between = page.flat_map(|page| page.between);
-                        actions.extend(between.map(|between| Action::Gate(at, *between)));
+                        let responses = page.flat_map(|page| page.intermediary);
+                        actions.extend(responses.map(|response| Action::Intercept(at, *response)));
                     }
                 }
                 Message::ToOrigin { .. } => {
@@ -181,7 +186,7 @@ impl World {
             }
             Message::Call(call) => {
                 if !self.awaits(call.running, call.step) && !call.is_unasked() {
-                    scene.reached.note(Event::ArrivedLate);
+                    scene.reached.note(Milestone::ArrivedLate);
                 }
                 let event = self.at_object(scene, &call);
                 let (running, step) = (call.running, call.step);
@@ -194,14 +199,14 @@ impl World {
                     self.on_event(scene, running, event);
                 }
             }
-            Message::ToOrigin { running, step, asked, first, business_key } => {
-                let event = self.at_origin(scene, running, &asked, (first, business_key), fate);
+            Message::ToOrigin { running, step, request, first, business_key } => {
+                let event = self.at_origin(scene, running, &request, (first, business_key), fate);
                 if self.awaits(running, step) {
                     self.net.push(Message::Reply { running, step, event });
                 }
             }
             Message::Copy { shelf, copy } => {
-                scene.reached.note(Event::Copied);
+                scene.reached.note(Milestone::Copied);
                 let copies = &mut self.shelves[usize::from(shelf)].copies;
                 if !copies.contains(&copy) {
                     copies.push(copy);
@@ -214,7 +219,7 @@ impl World {
 
     pub(super) fn lose(&mut self, scene: &Scene, at: u8) {
         self.left.losses -= 1;
-        scene.reached.note(Event::Dropped);
+        scene.reached.note(Milestone::Dropped);
         if let Message::KeyCall { tab, life, .. } = self.net.remove(usize::from(at)) {
             let report = Report::NoResponse;
             self.net.push(Message::KeyReply { tab, life, report });
@@ -223,7 +228,7 @@ impl World {
 
     pub(super) fn double(&mut self, scene: &Scene, at: u8) {
         self.left.doubles -= 1;
-        scene.reached.note(Event::Doubled);
+        scene.reached.note(Milestone::Doubled);
         self.net.push(self.net[usize::from(at)].clone());
     }
 }

@@ -1,11 +1,11 @@
 //! The objects: each of them holds one record, on a shelf of its own, and the time of its last write.
 
-use super::requests::{Asked, token};
+use super::requests::{WriteRequest, token};
 use super::witness::{Brought, Change, Witness};
 use super::{Action, World};
 use crate::config::{Clock, Scene};
 use crate::property::Property;
-use crate::reached::Event;
+use crate::reached::Milestone;
 use oncekey::write_flow::{Event as FlowEvent, Identity, Target};
 use oncekey::{
     Attempt, Completion, Decision, FailCause, KeyState, KeyStatus, Next, Record, Rejection,
@@ -28,18 +28,18 @@ pub(super) struct Shelf {
 
 /// A gateway's call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Call {
+pub(super) struct ObjectCall {
     pub(super) running: u8,
     pub(super) step: u8,
     pub(super) shelf: u8,
     pub(super) of: Target,
-    pub(super) asked: Asked,
-    pub(super) what: What,
+    pub(super) request: WriteRequest,
+    pub(super) what: ObjectOperation,
 }
 
 /// An operation of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum What {
+pub(super) enum ObjectOperation {
     Begin,
     Renew,
     Peek,
@@ -48,7 +48,7 @@ pub(super) enum What {
     Settle(Settlement),
 }
 
-impl What {
+impl ObjectOperation {
     pub(super) fn rank(&self) -> u8 {
         match self {
             Self::Begin => 0,
@@ -61,10 +61,10 @@ impl What {
     }
 }
 
-impl Call {
+impl ObjectCall {
     /// Returns whether no gateway waits for the reply, even if nothing fails.
     pub(super) fn is_unasked(&self) -> bool {
-        matches!(self.what, What::Renew) || self.step == u8::MAX
+        matches!(self.what, ObjectOperation::Renew) || self.step == u8::MAX
     }
 }
 
@@ -81,60 +81,60 @@ impl World {
         at as u8
     }
 
-    pub(super) fn at_object(&mut self, scene: &Scene, call: &Call) -> Option<FlowEvent> {
+    pub(super) fn at_object(&mut self, scene: &Scene, call: &ObjectCall) -> Option<FlowEvent> {
         let (rules, reached) = (scene.rules, &scene.reached);
-        let policy = scene.config.gateways[usize::from(call.asked.gateway)].policy;
+        let policy = scene.config.gateways[usize::from(call.request.gateway)].policy;
         let token = token(call.running, call.of);
         let now = self.object_time(scene, call.shelf);
         let record = self.record(call.shelf);
         match &call.what {
-            What::Begin => {
-                let policy = match (call.asked.identity, call.of) {
+            ObjectOperation::Begin => {
+                let policy = match (call.request.identity, call.of) {
                     (Identity::Event, _) => rules.of_events(policy),
                     (Identity::Key, Target::First) => policy,
                     (Identity::BusinessKey, _) | (Identity::Key, Target::BusinessKey) => {
                         rules.of_business_keys(policy)
                     }
                 };
-                let fingerprints = call.asked.fingerprints();
-                let minted_at = call.asked.minted_at.filter(|_| call.of == Target::First);
+                let fingerprints = call.request.fingerprints();
+                let minted_at = call.request.minted_at.filter(|_| call.of == Target::First);
                 let attempt = Attempt { fingerprints, token, minted_at, policy: &policy };
                 let step = rules.begin(record, &attempt, now);
                 reached.note(decided(&step.decision));
-                let change = Change::Begun(&call.asked, call.running, &step.decision);
+                let change = Change::Begun(&call.request, call.running, &step.decision);
                 self.change(scene, call.shelf, step.next, change, now);
                 Some(FlowEvent::Begun(Ok((step.decision, step.status))))
             }
-            What::Renew => {
+            ObjectOperation::Renew => {
                 let step = rules.renew(record, token, now);
                 let is_lost = step.decision == Renewal::Lost;
-                reached.note(if is_lost { Event::RenewalLost } else { Event::Renewed });
+                reached.note(if is_lost { Milestone::RenewalLost } else { Milestone::Renewed });
                 let change = Change::ByAttempt(call.running, token, Brought::Renewal);
                 self.change(scene, call.shelf, step.next, change, now);
                 None
             }
-            What::Peek => {
-                let step = rules.peek(record, call.asked.fingerprints(), now);
+            ObjectOperation::Peek => {
+                let step = rules.peek(record, call.request.fingerprints(), now);
                 Some(FlowEvent::Peeked(Ok(step.decision)))
             }
-            What::Complete(response) => {
+            ObjectOperation::Complete(response) => {
                 let step = rules.complete(record, token, response.clone(), now);
                 let change = Change::ByAttempt(call.running, token, Brought::Response(response));
                 self.change(scene, call.shelf, step.next, change, now);
                 Some(ended(scene, step.decision, step.status))
             }
-            What::Fail(cause) => {
+            ObjectOperation::Fail(cause) => {
                 let step = rules.fail(record, token, *cause, now);
                 let change = Change::ByAttempt(call.running, token, Brought::Failure(*cause));
                 self.change(scene, call.shelf, step.next, change, now);
                 Some(ended(scene, step.decision, step.status))
             }
-            What::Settle(settlement) => {
+            ObjectOperation::Settle(settlement) => {
                 let step = rules.settle(record, settlement.clone(), now);
                 let settling = step.decision;
                 reached.note(match settling {
-                    Settling::Settled => Event::Settled,
-                    Settling::NotUnknown => Event::NotUnknown,
+                    Settling::Settled => Milestone::Settled,
+                    Settling::NotUnknown => Milestone::NotUnknown,
                 });
                 self.change(scene, call.shelf, step.next, Change::Settled, now);
                 Some(FlowEvent::Settled(Ok((settling, step.status))))
@@ -154,13 +154,13 @@ impl World {
         let policy = &scene.config.gateways[0].policy;
         let step = scene.rules.void(record, minted_at, policy, now);
         let is_voided = step.status.as_ref().is_some_and(|s| s.state == KeyState::Voided);
-        scene.reached.note(if is_voided { Event::Voided } else { Event::VoidRefused });
+        scene.reached.note(if is_voided { Milestone::Voided } else { Milestone::VoidRefused });
         self.change(scene, shelf, step.next, Change::Voided(is_voided), now);
         step.status
     }
 
     /// Returns the status of a key.
-    pub(super) fn inspect(&mut self, scene: &Scene, shelf: u8) -> Option<KeyStatus> {
+    pub(super) fn key_status(&mut self, scene: &Scene, shelf: u8) -> Option<KeyStatus> {
         let now = self.object_time(scene, shelf);
         self.record(shelf).and_then(|record| record.status(now))
     }
@@ -171,8 +171,8 @@ impl World {
         let Some(record) = self.record(shelf) else { return };
         let next = scene.rules.expire(record, now).next;
         scene.reached.note(match next {
-            Next::Remove => Event::Swept,
-            _ => Event::SweptToTombstone,
+            Next::Remove => Milestone::Swept,
+            _ => Milestone::SweptToTombstone,
         });
         self.change(scene, shelf, next, Change::Swept, now);
     }
@@ -181,7 +181,7 @@ impl World {
     pub(super) fn evict(&mut self, scene: &Scene, shelf: u8) {
         use super::Message;
         self.left.evictions -= 1;
-        scene.reached.note(Event::Evicted);
+        scene.reached.note(Milestone::Evicted);
         let hit: Vec<_> = self
             .running
             .iter()
@@ -262,36 +262,38 @@ impl World {
 
 fn ended(scene: &Scene, completion: Completion, status: Option<KeyStatus>) -> FlowEvent {
     scene.reached.note(match &completion {
-        Completion::Recorded => Event::Recorded,
-        Completion::RecordGone => Event::RecordGone,
+        Completion::Recorded => Milestone::Recorded,
+        Completion::RecordGone => Milestone::RecordGone,
         Completion::LeaseLost(decision) if matches!(**decision, Decision::Replay(_)) => {
-            Event::LeaseLostReplay
+            Milestone::LeaseLostReplay
         }
-        Completion::LeaseLost(_) => Event::LeaseLost,
+        Completion::LeaseLost(_) => Milestone::LeaseLost,
     });
     FlowEvent::Ended(Some((completion, status)))
 }
 
-fn decided(decision: &Decision) -> Event {
+fn decided(decision: &Decision) -> Milestone {
     match decision {
-        Decision::Execute(execution) if execution.attempt > 1 => Event::ExecuteAgain,
-        Decision::Execute(_) => Event::Execute,
-        Decision::Replay(_) => Event::Replay,
-        Decision::NotReplayable { .. } => Event::NotReplayable,
-        Decision::InProgress => Event::InProgress,
-        Decision::OutcomeUnknown => Event::OutcomeUnknown,
-        Decision::Mismatch => Event::Mismatch,
-        Decision::KeyVoided => Event::KeyVoided,
-        Decision::KeyExpired => Event::KeyExpired,
+        Decision::Execute(execution) if execution.attempt > 1 => Milestone::ExecuteAgain,
+        Decision::Execute(_) => Milestone::Execute,
+        Decision::Replay(_) => Milestone::Replay,
+        Decision::NotReplayable { .. } => Milestone::NotReplayable,
+        Decision::InProgress => Milestone::InProgress,
+        Decision::OutcomeUnknown => Milestone::OutcomeUnknown,
+        Decision::Mismatch => Milestone::Mismatch,
+        Decision::KeyVoided => Milestone::KeyVoided,
+        Decision::KeyExpired => Milestone::KeyExpired,
     }
 }
 
 /// Returns the event of a call that gets no reply.
-pub(super) fn silence(what: &What) -> FlowEvent {
+pub(super) fn silence(what: &ObjectOperation) -> FlowEvent {
     match what {
-        What::Begin | What::Renew => FlowEvent::Begun(Err(Rejection::StoreUnavailable)),
-        What::Peek => FlowEvent::Peeked(Err(Rejection::StoreUnavailable)),
-        What::Complete(_) | What::Fail(_) => FlowEvent::Ended(None),
-        What::Settle(_) => FlowEvent::Settled(Err(Rejection::StoreUnavailable)),
+        ObjectOperation::Begin | ObjectOperation::Renew => {
+            FlowEvent::Begun(Err(Rejection::StoreUnavailable))
+        }
+        ObjectOperation::Peek => FlowEvent::Peeked(Err(Rejection::StoreUnavailable)),
+        ObjectOperation::Complete(_) | ObjectOperation::Fail(_) => FlowEvent::Ended(None),
+        ObjectOperation::Settle(_) => FlowEvent::Settled(Err(Rejection::StoreUnavailable)),
     }
 }

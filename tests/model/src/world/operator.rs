@@ -4,7 +4,7 @@ use super::network::Message;
 use super::witness::Change;
 use super::{Action, World};
 use crate::config::{Clock, Scene};
-use crate::reached::Event;
+use crate::reached::Milestone;
 use oncekey::{KeyState, Settlement, Settling};
 
 impl World {
@@ -63,7 +63,7 @@ impl World {
         let record = self.shelves[usize::from(shelf)].record.as_deref().cloned();
         let step = scene.rules.settle(record, settlement, now);
         let is_settled = step.decision == Settling::Settled;
-        scene.reached.note(if is_settled { Event::Settled } else { Event::NotUnknown });
+        scene.reached.note(if is_settled { Milestone::Settled } else { Milestone::NotUnknown });
         self.change(scene, shelf, step.next, Change::Settled, now);
         is_settled
     }

@@ -29,7 +29,7 @@ pub(super) struct Browser {
     sends: u8,
     gave_up: bool,
     /// Whether a reloaded page has another credential.
-    strays: bool,
+    changes_credential: bool,
     /// The keys that were sent.
     keys: Vec<(IdempotencyKey, ScopedKey)>,
 }
@@ -40,7 +40,7 @@ struct Tab {
     life: u8,
     call: Option<Call>,
     payload: u8,
-    does: Does,
+    activity: TabActivity,
     /// The payload that this page sent last, with its key.
     in_memory: Option<(IdempotencyKey, u8)>,
     /// An entry that should have been stored before the request was sent.
@@ -48,7 +48,7 @@ struct Tab {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-enum Does {
+enum TabActivity {
     #[default]
     Nothing,
     /// The tab waits for the response to this attempt with this key.
@@ -56,7 +56,7 @@ enum Does {
     /// The tab waits before it sends again.
     Waits,
     /// The tab waits for the response to a key call.
-    Asks,
+    KeyCall,
 }
 
 /// The tab that waits for a response.
@@ -93,8 +93,8 @@ impl Browser {
     pub(super) fn new(page: &Page) -> Self {
         let (store, tabs) = (None, Default::default());
         let keys = Vec::new();
-        let (sends, strays) = (page.sends, page.strays);
-        Self { store, tabs, submitted: 0, sends, gave_up: false, strays, keys }
+        let (sends, changes_credential) = (page.sends, page.changes_credential);
+        Self { store, tabs, submitted: 0, sends, gave_up: false, changes_credential, keys }
     }
 
     pub(super) fn is_new(&self) -> bool {
@@ -102,7 +102,7 @@ impl Browser {
     }
 
     /// Closes the pages, because no page stays open for a day.
-    pub(super) fn is_left(&mut self) {
+    pub(super) fn close(&mut self) {
         for tab in &mut self.tabs {
             *tab = Tab { life: tab.life + 1, ..Tab::default() };
         }
@@ -110,16 +110,16 @@ impl Browser {
 
     /// Returns whether a tab waits for a message that may still arrive, or can continue by itself.
     pub(super) fn is_busy(&self) -> bool {
-        self.tabs.iter().any(|tab| match tab.does {
-            Does::Nothing => false,
-            Does::Sends { .. } | Does::Asks => true,
-            Does::Waits => self.sends > 0,
+        self.tabs.iter().any(|tab| match tab.activity {
+            TabActivity::Nothing => false,
+            TabActivity::Sends { .. } | TabActivity::KeyCall => true,
+            TabActivity::Waits => self.sends > 0,
         })
     }
 
     /// Allows more requests than the bounds, with the credential of the first ones.
-    pub(super) fn has_again(&mut self, sends: u8) {
-        (self.sends, self.strays) = (sends, false);
+    pub(super) fn allow_more(&mut self, sends: u8) {
+        (self.sends, self.changes_credential) = (sends, false);
     }
 
     /// Returns, once the first tab's call is over, whether its outcome is known or too old to be resolved.
@@ -156,9 +156,11 @@ impl World {
         }
         for (at, tab) in browser.tabs.iter().enumerate() {
             let number = at as u8;
-            match tab.does {
-                Does::Waits if browser.sends > 0 => actions.push(Action::GoOn(number)),
-                Does::Sends { .. } if self.left.lates > 0 || !self.tab_may_get_response(number) => {
+            match tab.activity {
+                TabActivity::Waits if browser.sends > 0 => actions.push(Action::GoOn(number)),
+                TabActivity::Sends { .. }
+                    if self.left.lates > 0 || !self.tab_may_get_response(number) =>
+                {
                     actions.push(Action::TimeOut(number));
                 }
                 _ => {}
@@ -179,7 +181,7 @@ impl World {
     pub(super) fn tab_may_get_response(&self, tab: u8) -> bool {
         let its = self.browser.as_ref().map(|browser| &browser.tabs[usize::from(tab)]);
         match its {
-            Some(&Tab { life, does: Does::Sends { key, attempt }, .. }) => {
+            Some(&Tab { life, activity: TabActivity::Sends { key, attempt }, .. }) => {
                 self.may_respond(To { tab, life, key, attempt })
             }
             _ => false,

@@ -3,7 +3,7 @@
 use super::requests;
 use super::{Action, World};
 use crate::config::{Clock, Scene};
-use crate::reached::Event;
+use crate::reached::Milestone;
 use oncekey::write_flow::{Action as FlowAction, Event as FlowEvent, Identity, Target};
 use oncekey::{Attempt, Decision};
 
@@ -28,24 +28,24 @@ impl World {
         let running = &self.running[usize::from(at)];
         let shelf = &self.shelves[usize::from(running.first)];
         let is_stale = copy.map_or(0, |copy| usize::from(copy) + 1) < shelf.copies.len();
-        let policy = scene.config.gateways[usize::from(running.asked.gateway)].policy;
-        let policy = match running.asked.identity {
+        let policy = scene.config.gateways[usize::from(running.request.gateway)].policy;
+        let policy = match running.request.identity {
             Identity::BusinessKey => scene.rules.of_business_keys(policy),
             _ => policy,
         };
         let attempt = Attempt {
-            fingerprints: running.asked.fingerprints(),
+            fingerprints: running.request.fingerprints(),
             token: requests::token(running.number, Target::First),
-            minted_at: running.asked.minted_at,
+            minted_at: running.request.minted_at,
             policy: &policy,
         };
-        let now = self.time_at(Clock::Gateway(running.asked.gateway));
+        let now = self.time_at(Clock::Gateway(running.request.gateway));
         let read = copy.map(|copy| (*shelf.copies[usize::from(copy)]).clone());
         let step = read.and_then(|copy| scene.rules.verify(copy, &attempt, now));
         scene.reached.note(match (&step, copy) {
-            (Some(_), _) => Event::ReplicaGave,
-            (None, Some(_)) => Event::CopyNotVerified,
-            (None, None) => Event::ReplicaHadNothing,
+            (Some(_), _) => Milestone::ReplicaGave,
+            (None, Some(_)) => Milestone::CopyNotVerified,
+            (None, None) => Milestone::ReplicaHadNothing,
         });
         let (number, waits) = (running.number, matches!(running.doing, FlowAction::Begin(_)));
         if let Some(Decision::Replay(response)) = step.as_ref().map(|step| &step.decision) {

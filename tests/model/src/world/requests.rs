@@ -13,7 +13,7 @@ const PATH: &str = "/v1/orders";
 
 /// The properties of a request that its records depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Asked {
+pub(super) struct WriteRequest {
     pub(super) tenant: u8,
     pub(super) content: u8,
     pub(super) gateway: u8,
@@ -47,7 +47,7 @@ static SCOPES: LazyLock<[Scope; 2]> =
 
 static SOURCE: LazyLock<Scope> = LazyLock::new(|| Scope::of_source("source"));
 
-impl Asked {
+impl WriteRequest {
     pub(super) fn fingerprints(&self) -> &'static Fingerprints {
         if self.identity == Identity::Event {
             return &OF_EVENTS;
@@ -99,20 +99,20 @@ pub(super) fn key(number: u8, minted_at: Option<UnixMillis>) -> IdempotencyKey {
 
 /// Returns the token of a write's attempt for one of its records.
 pub(super) const fn token(running: u8, of: Target) -> Token {
-    let beside = matches!(of, Target::BusinessKey) as u8;
-    Token::new([running * 2 + beside + 1; 16])
+    let business_key_shelf = matches!(of, Target::BusinessKey) as u8;
+    Token::new([running * 2 + business_key_shelf + 1; 16])
 }
 
 /// The request id of a response that a look-up returns.
 pub(super) const FOUND: &str = "r255";
 
 /// Returns a response of the origin. Its body names the request that it was made for, and the execution.
-pub(super) fn response(asked: &Asked, status: u16, made_by: u8, request: u8) -> StoredResponse {
-    let id = format!("r{request}");
-    if asked.identity == Identity::Event {
+pub(super) fn response(request: &WriteRequest, status: u16, made_by: u8, id: u8) -> StoredResponse {
+    let id = format!("r{id}");
+    if request.identity == Identity::Event {
         return StoredResponse::without_body(status, [], &id);
     }
-    let body = format!("{}x{made_by}", made_for(asked));
+    let body = format!("{}x{made_by}", made_for(request));
     let headers = [("content-type".to_owned(), "text/plain".to_owned())];
     StoredResponse::keep(status, headers, body.into_bytes(), &id, 1000).0
 }
@@ -128,8 +128,8 @@ pub(super) fn looked_up(found: Option<&StoredResponse>) -> StoredResponse {
 }
 
 /// Returns how the body of a response to this request begins.
-pub(super) fn made_for(asked: &Asked) -> String {
-    format!("t{}c{}", asked.tenant, asked.content)
+pub(super) fn made_for(request: &WriteRequest) -> String {
+    format!("t{}c{}", request.tenant, request.content)
 }
 
 /// Returns whether two responses look the same to a caller.

@@ -8,7 +8,7 @@
 use super::{Action, Clocks, World};
 use crate::config::{Bounds, Clock, Fate, Scene, Tick};
 use crate::property::Property;
-use crate::reached::Event;
+use crate::reached::Milestone;
 use oncekey::write_flow::{CallerResponse, Identity};
 use oncekey::{KeyState, Rejection};
 
@@ -37,7 +37,7 @@ impl World {
     }
 
     /// Returns the property that is broken if the world comes to rest here, and the reason.
-    pub(crate) fn unrest(&self, scene: &Scene) -> Option<(Property, String)> {
+    pub(crate) fn problem_at_rest(&self, scene: &Scene) -> Option<(Property, String)> {
         let (world, stuck) = self.come_to_rest(scene);
         match (world.broken, stuck) {
             (Some(broken), _) => Some((broken, "while it comes to rest".to_owned())),
@@ -46,7 +46,7 @@ impl World {
     }
 
     fn come_to_rest(&self, scene: &Scene) -> (Self, Option<String>) {
-        scene.reached.note(Event::AtRest);
+        scene.reached.note(Milestone::AtRest);
         let mut world = self.clone();
         world.left = Bounds::default();
         // The clocks of the servers are set right. A shard whose clock was ahead waits for the true time to catch up.
@@ -58,34 +58,34 @@ impl World {
         world.go_forward(scene, Tick::Lease);
         world.go_forward(scene, Tick::Lease);
         for shelf in 0..world.shelves.len() as u8 {
-            let status = world.inspect(scene, shelf);
+            let status = world.key_status(scene, shelf);
             if status.is_some_and(|status| status.state == KeyState::InProgress) {
                 let why = format!("record {shelf} is in progress without an attempt");
                 return (world, Some(why));
             }
         }
         for caller in 0..scene.config.callers.len() as u8 {
-            if self.asked[usize::from(caller)] > 0
-                && let Some(why) = world.asks_on(scene, caller)
+            if self.sent[usize::from(caller)] > 0
+                && let Some(why) = world.sends_until_final(scene, caller)
             {
                 return (world, Some(why));
             }
         }
-        let stuck = world.pays_on(scene);
+        let stuck = world.buyer_returns(scene);
         (world, stuck)
     }
 
     /// Lets a caller send its request until it gets a final response.
-    fn asks_on(&mut self, scene: &Scene, caller: u8) -> Option<String> {
+    fn sends_until_final(&mut self, scene: &Scene, caller: u8) -> Option<String> {
         let is_settled = |response: &CallerResponse| match response {
             CallerResponse::Own
             | CallerResponse::NotStored
             | CallerResponse::Replay(_)
             | CallerResponse::Duplicate => true,
-            CallerResponse::Rejected(rejection) => is_last_word(rejection),
+            CallerResponse::Rejected(rejection) => is_final(rejection),
         };
         for _ in 0..4 {
-            let response = self.asks_once(scene, caller);
+            let response = self.sends_once(scene, caller);
             match response {
                 Some(response) if is_settled(&response) => return None,
                 Some(CallerResponse::Rejected(rejection)) if is_unknown(&rejection) => {
@@ -101,14 +101,14 @@ impl World {
     /// Checks that a caller whose record is on hold gets an unknown outcome, and a response after an operator has
     /// settled it.
     fn is_settled_by_operator(&mut self, scene: &Scene, caller: u8) -> Option<String> {
-        scene.reached.note(Event::SettledAtRest);
+        scene.reached.note(Milestone::SettledAtRest);
         let identity = scene.config.callers[usize::from(caller)].identity;
         if !self.settle_all(scene) && identity != Identity::Event {
             return Some(format!(
                 "caller {caller} gets an unknown outcome, and there is nothing to settle"
             ));
         }
-        let response = self.asks_once(scene, caller);
+        let response = self.sends_once(scene, caller);
         match response {
             Some(CallerResponse::Rejected(rejection)) if is_unknown(&rejection) => Some(format!(
                 "caller {caller} gets an unknown outcome after an operator settled it"
@@ -129,16 +129,16 @@ impl World {
         is_settled
     }
 
-    fn asks_once(&mut self, scene: &Scene, caller: u8) -> Option<CallerResponse> {
+    fn sends_once(&mut self, scene: &Scene, caller: u8) -> Option<CallerResponse> {
         self.responses = Some(Vec::new());
-        self.asked[usize::from(caller)] = 0;
-        self.ask(scene, caller, 0);
-        self.runs(scene);
+        self.sent[usize::from(caller)] = 0;
+        self.caller_sends(scene, caller, 0);
+        self.runs_to_rest(scene);
         self.responses.take().unwrap_or_default().pop()
     }
 
     /// Plays the world until nothing is in progress.
-    fn runs(&mut self, scene: &Scene) {
+    fn runs_to_rest(&mut self, scene: &Scene) {
         let mut actions = Vec::new();
         for _ in 0..PATIENCE {
             actions.clear();
@@ -165,36 +165,36 @@ impl World {
     }
 
     /// Lets the buyer come back with the same payload until the outcome is known.
-    fn pays_on(&mut self, scene: &Scene) -> Option<String> {
+    fn buyer_returns(&mut self, scene: &Scene) -> Option<String> {
         let page = scene.config.page.as_ref()?;
         let browser = self.browser.as_mut()?;
         if browser.is_new() {
             return None;
         }
-        browser.is_left();
-        browser.has_again(page.sends + 6);
+        browser.close();
+        browser.allow_more(page.sends + 6);
         let payload = browser.payload();
         for time in 0..6 {
             self.submits(scene, 0, payload);
-            self.runs(scene);
+            self.runs_to_rest(scene);
             let now = self.time_at(Clock::Page);
             match self.browser.as_ref()?.ended(now) {
                 None => return Some("the page waits for ever".to_owned()),
                 Some(is_known) if is_known || !page.proof => return None,
                 Some(_) => {}
             }
-            self.browser.as_mut()?.is_left();
+            self.browser.as_mut()?.close();
             self.go_forward(scene, Tick::Lease);
             // A key on hold reports that, so an operator settles it. A voided key is reported by the key calls.
             if time == 2 {
                 self.settle_all(scene);
                 if page.key_calls {
-                    self.finds_out(scene, 0);
-                    self.runs(scene);
+                    self.resolve(scene, 0);
+                    self.runs_to_rest(scene);
                     if self.browser.as_ref()?.ended(now) == Some(true) {
                         return None;
                     }
-                    self.browser.as_mut()?.is_left();
+                    self.browser.as_mut()?.close();
                 }
             }
         }
@@ -203,9 +203,9 @@ impl World {
 }
 
 /// Returns whether the caller need not retry after this rejection.
-fn is_last_word(rejection: &Rejection) -> bool {
+fn is_final(rejection: &Rejection) -> bool {
     match rejection {
-        Rejection::OfBusinessKey { why, .. } => is_last_word(why),
+        Rejection::OfBusinessKey { why, .. } => is_final(why),
         Rejection::Mismatch
         | Rejection::NotReplayable { .. }
         | Rejection::KeyVoided

@@ -1,7 +1,7 @@
 //! The world in words, for stories.
 
 use super::network::Message;
-use super::object::What;
+use super::object::ObjectOperation;
 use super::{Action, World};
 use crate::config::{Clock, Scene};
 use oncekey::write_flow::Event as FlowEvent;
@@ -11,7 +11,7 @@ impl World {
     /// Describes an action.
     pub fn describe(&self, scene: &Scene, action: Action) -> String {
         match action {
-            Action::Ask { caller, gateway } => {
+            Action::Send { caller, gateway } => {
                 let c = &scene.config.callers[usize::from(caller)];
                 format!(
                     "caller {caller} (tenant {}, key {:?}, business key {:?}, content {}) sends its request to gateway {gateway}",
@@ -28,8 +28,8 @@ impl World {
                 Some(it) => format!("arrives: {}", show(it)),
                 None => "nothing arrives".to_owned(),
             },
-            Action::Gate(message, between) => {
-                format!("an intermediary responds to {}: {between:?}", self.shown(message))
+            Action::Intercept(message, response) => {
+                format!("an intermediary responds to {}: {response:?}", self.shown(message))
             }
             Action::Lose(message) => format!("lost: {}", self.shown(message)),
             Action::Double(message) => format!("doubled: {}", self.shown(message)),
@@ -112,13 +112,13 @@ fn show(message: &Message) -> String {
             )
         }
         Message::KeyCall { tab, tenant, voids, .. } => {
-            let does = if *voids { "voids" } else { "asks for the state of" };
-            format!("tab {tab} {does} its key, as tenant {tenant}")
+            let action = if *voids { "voids" } else { "asks for the state of" };
+            format!("tab {tab} {action} its key, as tenant {tenant}")
         }
         Message::Call(call) => {
             let what = match &call.what {
-                What::Complete(response) => format!("complete with {}", response.status),
-                What::Fail(cause) => format!("fail, {cause:?}"),
+                ObjectOperation::Complete(response) => format!("complete with {}", response.status),
+                ObjectOperation::Fail(cause) => format!("fail, {cause:?}"),
                 what => format!("{what:?}").to_lowercase(),
             };
             format!("write {} at record {}: {what}", call.running, call.shelf)

@@ -2,7 +2,7 @@
 
 use super::{Action, World};
 use crate::config::{Bounds, Clock, Scene, Tick};
-use crate::reached::Event;
+use crate::reached::Milestone;
 use oncekey::State;
 
 const TICKS: [Tick; 4] = [Tick::HalfLease, Tick::Lease, Tick::Retention, Tick::Month];
@@ -44,13 +44,13 @@ impl World {
             // No connection, page or isolate lives for a day.
             Tick::Retention | Tick::Month => {
                 scene.reached.note(match tick {
-                    Tick::Month => Event::MonthPassed,
-                    _ => Event::DayPassed,
+                    Tick::Month => Milestone::MonthPassed,
+                    _ => Milestone::DayPassed,
                 });
                 self.running.clear();
                 self.net.clear();
                 if let Some(browser) = &mut self.browser {
-                    browser.is_left();
+                    browser.close();
                 }
             }
         }
@@ -60,13 +60,13 @@ impl World {
                 if was < *lease_until && *lease_until <= self.now)
         });
         if died {
-            scene.reached.note(Event::LeaseDied);
+            scene.reached.note(Milestone::LeaseExpired);
         }
     }
 
     pub(super) fn jump(&mut self, scene: &Scene, jump: u8) {
         self.left.jumps -= 1;
-        scene.reached.note(Event::ClockJumped);
+        scene.reached.note(Milestone::ClockJumped);
         let (clock, millis) = scene.config.jumps[usize::from(jump)];
         match clock {
             Clock::Objects => self.clocks.objects += millis,
@@ -77,7 +77,7 @@ impl World {
 
     pub(super) fn rotate(&mut self, scene: &Scene, gateway: u8) {
         self.left.rotations -= 1;
-        scene.reached.note(Event::Rotated);
+        scene.reached.note(Milestone::Rotated);
         self.secrets[usize::from(gateway)] += 1;
     }
 }

@@ -4,18 +4,18 @@
 mod seen;
 
 use super::object::Shelf;
-use super::requests::{Asked, is_same};
+use super::requests::{WriteRequest, is_same};
 use super::{World, requests};
 use crate::config::{Scene, Secrets};
 use crate::property::Property;
-use crate::reached::Event;
+use crate::reached::Milestone;
 use oncekey::write_flow::Target;
 use oncekey::{
     Decision, ExpiredKey, FailCause, KeyState, Next, Policy, Record, ResponseClass, State,
     StoredResponse, Token, UnixMillis,
 };
 
-/// What was seen of one record.
+/// ObjectOperation was seen of one record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Witness {
     attempts: Vec<Attempt>,
@@ -59,7 +59,7 @@ struct Kept {
 
 /// A change of a record.
 pub(super) enum Change<'a> {
-    Begun(&'a Asked, u8, &'a Decision),
+    Begun(&'a WriteRequest, u8, &'a Decision),
     ByAttempt(u8, Token, Brought<'a>),
     Voided(bool),
     Settled,
@@ -112,13 +112,13 @@ impl World {
             witness.forget();
         }
         let mut broken = Vec::new();
-        if let Change::Begun(asked, running, decision) = change {
-            witness.begun(asked, *running, decision, &mut broken);
+        if let Change::Begun(request, running, decision) = change {
+            witness.begun(request, *running, decision, &mut broken);
         }
         if let Change::Voided(true) = change {
             witness.is_voided = true;
             if witness.charges > 0 {
-                broken.push(Property::VoidedProves);
+                broken.push(Property::VoidedNeverExecutes);
             }
         }
         if !matches!(next, Next::Keep) {
@@ -155,29 +155,29 @@ impl Witness {
 
     fn begun(
         &mut self,
-        asked: &Asked,
+        request: &WriteRequest,
         running: u8,
         decision: &Decision,
         broken: &mut Vec<Property>,
     ) {
-        let asker = (asked.tenant, asked.content);
+        let sender = (request.tenant, request.content);
         let refuses = match decision {
             Decision::Mismatch | Decision::KeyVoided | Decision::KeyExpired => true,
             // If the record's secret is not listed, the gateway may report only its status.
             Decision::NotReplayable { http_status, .. } => {
-                http_status.is_none() || asked.secrets != Secrets::None
+                http_status.is_none() || request.secrets != Secrets::None
             }
             _ => false,
         };
         match self.belongs_to {
-            Some((tenant, _)) if tenant != asked.tenant && !refuses => {
+            Some((tenant, _)) if tenant != request.tenant && !refuses => {
                 broken.push(Property::ScopesApart);
             }
-            Some(owner) if owner != asker && !refuses => broken.push(Property::OneRequest),
+            Some(owner) if owner != sender && !refuses => broken.push(Property::OneRequest),
             _ => {}
         }
         if matches!(decision, Decision::Execute(_)) {
-            self.belongs_to.get_or_insert(asker);
+            self.belongs_to.get_or_insert(sender);
             self.attempt(running).is_granted = true;
         }
     }
@@ -321,7 +321,7 @@ fn stale_changes(
     let adds = matches!(after.map(|record| &record.state), Some(State::Completed { .. }));
     let is_first_success = !has_response && brought.is_success() && adds;
     if is_first_success {
-        scene.reached.note(Event::LateSuccess);
+        scene.reached.note(Milestone::LateSuccess);
     }
     (!is_first_success && before != after).then_some(Property::StaleAddsOnlySuccess)
 }

@@ -1,10 +1,10 @@
 //! Renewals of a write flow, and the ways in which it ends early: crashes, and callers that hang up.
 
-use super::{Doing, OUTLIVES, Purpose, RecordHandle};
+use super::{CurrentStep, Purpose, RecordHandle, TIME_AFTER_HANG_UP};
 use crate::simulation::calls::Patience;
-use crate::simulation::coverage::Met;
+use crate::simulation::coverage::Milestone;
 use crate::simulation::message::{Event, SeenResponse, To};
-use crate::simulation::shard::Operation;
+use crate::simulation::shard::ShardOperation;
 use crate::simulation::world::World;
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ impl World<'_> {
         let (gateway, handles) =
             (running.request.gateway, [Some(running.first), running.business_key]);
         for RecordHandle { name, token, .. } in handles.into_iter().flatten() {
-            let renew = Operation::Renew { token };
+            let renew = ShardOperation::Renew { token };
             self.call(gateway, name, renew, Patience::within(after), Purpose::Nobody);
         }
         self.later(after, Event::Renew { flow });
@@ -24,24 +24,24 @@ impl World<'_> {
 
     /// Crashes a gateway: its write flows are lost, and the messages that it sent still arrive.
     pub(in crate::simulation) fn crash(&mut self, gateway: usize) {
-        self.note(Met::Crashed);
-        self.tell(|_| format!("gateway {gateway} crashes"));
+        self.note(Milestone::Crashed);
+        self.log(|_| format!("gateway {gateway} crashes"));
         let mut executing = false;
         for flow in &mut self.flows {
             if let Some(running) = flow.take_if(|running| running.request.gateway == gateway) {
-                executing |= running.doing == Doing::Origin;
+                executing |= running.current == CurrentStep::Origin;
             }
         }
         for call in &mut self.calls {
             call.take_if(|call| call.gateway == gateway);
         }
         if executing {
-            self.note(Met::CrashedExecuting);
+            self.note(Milestone::CrashedExecuting);
         }
     }
 
     /// Lets a caller hang up. The write flow continues for as long as the platform allows.
-    pub(in crate::simulation) fn reset(&mut self, pick: u16) {
+    pub(in crate::simulation) fn hang_up(&mut self, pick: u16) {
         let alive = self.flows.iter().enumerate().filter(|(_, flow)| flow.is_some());
         let alive: Vec<_> = alive.map(|(number, _)| number as u32).collect();
         if alive.is_empty() {
@@ -51,19 +51,19 @@ impl World<'_> {
         let Some(running) = self.running(flow) else { return };
         let to = running.request.to;
         running.request.to = To::Caller { caller: usize::MAX, number: 0 };
-        self.note(Met::Reset);
-        self.tell(|_| format!("the caller of write flow {flow} hangs up"));
+        self.note(Milestone::HungUp);
+        self.log(|_| format!("the caller of write flow {flow} hangs up"));
         self.later(
             0,
             Event::Response(to, Rc::new(SeenResponse { failed: true, ..SeenResponse::default() })),
         );
-        self.later(OUTLIVES, Event::Outlived { flow });
+        self.later(TIME_AFTER_HANG_UP, Event::PlatformEnds { flow });
     }
 
-    pub(in crate::simulation) fn outlived(&mut self, flow: u32) {
+    pub(in crate::simulation) fn platform_ends(&mut self, flow: u32) {
         if self.flows[flow as usize].take().is_some() {
-            self.note(Met::OutlivedReset);
-            self.tell(|_| format!("the platform ends write flow {flow}"));
+            self.note(Milestone::EndedByPlatform);
+            self.log(|_| format!("the platform ends write flow {flow}"));
             self.drop_calls(flow);
         }
     }

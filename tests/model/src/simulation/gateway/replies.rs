@@ -1,8 +1,8 @@
 //! Handles the replies of shards, the replica and the origin.
 
-use super::{Doing, Purpose, RecordHandle};
-use crate::simulation::coverage::Met;
-use crate::simulation::message::{Came, SeenResponse, To};
+use super::{CurrentStep, Purpose, RecordHandle};
+use crate::simulation::coverage::Milestone;
+use crate::simulation::message::{OriginResponse, SeenResponse, To};
 use crate::simulation::shard::Reply;
 use crate::simulation::world::{Clock, World};
 use oncekey::write_flow::{Event as FlowEvent, OriginFailure};
@@ -35,7 +35,7 @@ impl World<'_> {
                         FlowEvent::Settled(Ok((*settling, status.clone())))
                     }
                     _ if is_end => FlowEvent::Ended(None),
-                    _ => self.no_word(flow, down()),
+                    _ => self.no_reply(flow, down()),
                 };
                 self.advance_flow(flow, event);
             }
@@ -43,10 +43,10 @@ impl World<'_> {
     }
 
     /// Returns the event of a step that got no reply.
-    fn no_word(&mut self, flow: u32, why: Rejection) -> FlowEvent {
-        match self.running(flow).map(|running| running.doing) {
-            Some(Doing::Peek) => FlowEvent::Peeked(Err(why)),
-            Some(Doing::Settle) => FlowEvent::Settled(Err(why)),
+    fn no_reply(&mut self, flow: u32, why: Rejection) -> FlowEvent {
+        match self.running(flow).map(|running| running.current) {
+            Some(CurrentStep::Peek) => FlowEvent::Peeked(Err(why)),
+            Some(CurrentStep::Settle) => FlowEvent::Settled(Err(why)),
             _ => FlowEvent::Begun(Err(why)),
         }
     }
@@ -73,9 +73,9 @@ impl World<'_> {
 
     pub(in crate::simulation) fn slow(&mut self, flow: u32, step: u8) {
         let Some(running) = self.running(flow) else { return };
-        if running.step == step && running.doing == Doing::BeginFirst {
+        if running.step == step && running.current == CurrentStep::BeginFirst {
             let name = running.first.name;
-            self.note(Met::ReplicaRaced);
+            self.note(Milestone::ReplicaRaced);
             self.ask_replica(flow, step, name);
         }
     }
@@ -86,7 +86,7 @@ impl World<'_> {
         if running.step != step {
             return;
         }
-        let (handle, prints, doing) = (running.first, running.prints, running.doing);
+        let (handle, prints, current) = (running.first, running.prints, running.current);
         let now = self.time(Clock::Gateway(running.request.gateway));
         let copy = bytes.as_deref().and_then(|bytes| Record::decode(bytes).ok());
         let had_one = copy.is_some();
@@ -97,15 +97,19 @@ impl World<'_> {
         });
         match verified {
             Some(step) => {
-                self.note(Met::ReplicaGave);
+                self.note(Milestone::ReplicaGave);
                 self.check_copy(handle.name, &step.decision, now);
-                self.tell(|_| format!("write flow {flow}: the replica has a copy"));
+                self.log(|_| format!("write flow {flow}: the replica has a copy"));
                 self.drop_calls(flow);
                 self.advance_flow(flow, FlowEvent::Copied(Some((step.decision, step.status))));
             }
             None => {
-                self.note(if had_one { Met::CopyNotVerified } else { Met::ReplicaNothing });
-                if doing == Doing::Replica {
+                self.note(if had_one {
+                    Milestone::CopyNotVerified
+                } else {
+                    Milestone::ReplicaNothing
+                });
+                if current == CurrentStep::Replica {
                     self.advance_flow(flow, FlowEvent::Copied(None));
                 }
             }
@@ -116,14 +120,14 @@ impl World<'_> {
         &mut self,
         flow: u32,
         step: u8,
-        called: Result<Came, OriginFailure>,
+        called: Result<OriginResponse, OriginFailure>,
     ) {
         let Some(running) = self.running(flow) else { return };
         if running.step != step {
             return;
         }
         running.own = called.as_ref().ok().cloned();
-        self.tell(|_| match &called {
+        self.log(|_| match &called {
             Ok(came) => {
                 format!("write flow {flow}: the origin responds with {}", came.stored.status)
             }
@@ -139,7 +143,11 @@ impl World<'_> {
         found: Option<Box<StoredResponse>>,
     ) {
         if self.running(flow).is_some_and(|running| running.step == step) {
-            self.note(if found.is_some() { Met::FoundResponse } else { Met::FoundNothing });
+            self.note(if found.is_some() {
+                Milestone::FoundResponse
+            } else {
+                Milestone::FoundNothing
+            });
             self.advance_flow(flow, FlowEvent::LookedUp(found.map(|found| *found)));
         }
     }

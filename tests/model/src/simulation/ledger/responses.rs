@@ -4,7 +4,7 @@ use super::{Kept, SLACK};
 use crate::simulation::gateway::RecordHandle;
 use crate::simulation::message::SeenResponse;
 use crate::simulation::requests::{self, EVENT, FIRST_OF_PAGES};
-use crate::simulation::settings::Recognises;
+use crate::simulation::settings::Recognizes;
 use crate::simulation::world::{Clock, World};
 use oncekey::write_flow::{CallerResponse, Identity, Target};
 use oncekey::{
@@ -175,7 +175,7 @@ impl World<'_> {
         let refuses = |gateway: &crate::simulation::settings::Gateway| {
             gateway.policy.expired_key == ExpiredKey::Refuse
         };
-        let recognises = self.settings.recognises == Recognises::KeyAndBusinessKey;
+        let recognizes = self.settings.recognizes == Recognizes::KeyAndBusinessKey;
         let month = if self.settings.gateways.iter().all(refuses) { month } else { 0 };
         let known_for = self.settings.shortest() + month - SLACK;
         let others = self.origin.responses[..number]
@@ -187,7 +187,7 @@ impl World<'_> {
                 && other.content != EVENT
                 && requests::business_key_of(other.content) == requests::business_key_of(content);
             let again =
-                same_business_key || (same_key && (recognises || self.now - other.at < known_for));
+                same_business_key || (same_key && (recognizes || self.now - other.at < known_for));
             let intent =
                 |content: u8| content.checked_sub(FIRST_OF_PAGES).map(|content| content / 4);
             let same_intent = intent(content).is_some() && intent(other.content) == intent(content);

@@ -1,8 +1,8 @@
 //! The checks at each step of a shard.
 
 use super::{Kept, SLACK};
-use crate::simulation::coverage::Met;
-use crate::simulation::shard::{Operation, Reply};
+use crate::simulation::coverage::Milestone;
+use crate::simulation::shard::{Reply, ShardOperation};
 use crate::simulation::world::World;
 use oncekey::{
     Completion, Decision, ExpiredKey, KeyState, KeyStatus, Record, Settling, State, Token,
@@ -14,17 +14,17 @@ impl World<'_> {
     pub(in crate::simulation) fn check_step(
         &mut self,
         name: usize,
-        operation: &Operation,
+        operation: &ShardOperation,
         reply: &Reply,
         before: Option<&Record>,
         after: Option<&Record>,
         now: UnixMillis,
     ) {
         match (operation, reply) {
-            (Operation::Begin { content, token, .. }, Reply::Begun(decision, _)) => {
+            (ShardOperation::Begin { content, token, .. }, Reply::Begun(decision, _)) => {
                 self.check_begin(name, *content, *token, decision, after, now);
             }
-            (Operation::Renew { token }, _) => {
+            (ShardOperation::Renew { token }, _) => {
                 if let Some(State::InFlight { token: owner, lease_until }) = after.map(|r| &r.state)
                 {
                     let of_name = &mut self.ledger.names[name];
@@ -42,11 +42,11 @@ impl World<'_> {
                 }
             }
             (
-                Operation::Complete { token, .. } | Operation::Fail { token, .. },
+                ShardOperation::Complete { token, .. } | ShardOperation::Fail { token, .. },
                 Reply::Ended(completion, _),
             ) => {
                 self.check_end(name, operation, *token, completion, before);
-                let is_elsewhere = matches!(operation, Operation::Complete { response, .. } if response.status == 307);
+                let is_elsewhere = matches!(operation, ShardOperation::Complete { response, .. } if response.status == 307);
                 if is_elsewhere && before.is_some() && after.is_none() {
                     // After a 307 the caller sends the request elsewhere, so this record is forgotten.
                     let of_name = &mut self.ledger.names[name];
@@ -54,21 +54,21 @@ impl World<'_> {
                     of_name.ended.clear();
                 }
             }
-            (Operation::Void { .. }, Reply::Status(status)) => {
+            (ShardOperation::Void { .. }, Reply::Status(status)) => {
                 self.check_void(name, status.as_ref(), now)
             }
-            (Operation::Settle { .. }, Reply::Settled(settling, _)) => {
+            (ShardOperation::Settle { .. }, Reply::Settled(settling, _)) => {
                 self.note(match settling {
-                    Settling::Settled => Met::Settled,
-                    Settling::NotUnknown => Met::NotUnknown,
+                    Settling::Settled => Milestone::Settled,
+                    Settling::NotUnknown => Milestone::NotUnknown,
                 });
                 if *settling == Settling::Settled {
                     self.ledger.names[name].lease = None;
                 }
             }
-            (Operation::Peek { .. }, Reply::Peeked(decision)) => self.note(match decision {
-                None => Met::PeekedNothing,
-                Some(_) => Met::PeekedSomething,
+            (ShardOperation::Peek { .. }, Reply::Peeked(decision)) => self.note(match decision {
+                None => Milestone::PeekedNothing,
+                Some(_) => Milestone::PeekedSomething,
             }),
             _ => {}
         }
@@ -85,16 +85,16 @@ impl World<'_> {
         now: UnixMillis,
     ) {
         self.note(match decision {
-            Decision::Execute(execution) if execution.attempt > 1 => Met::ExecuteAgain,
-            Decision::Execute(_) => Met::Execute,
-            Decision::Replay(_) => Met::Replay,
-            Decision::NotReplayable { http_status: None, .. } => Met::NotComparable,
-            Decision::NotReplayable { .. } => Met::NotReplayable,
-            Decision::InProgress => Met::InProgress,
-            Decision::OutcomeUnknown => Met::OutcomeUnknown,
-            Decision::Mismatch => Met::Mismatch,
-            Decision::KeyVoided => Met::KeyVoided,
-            Decision::KeyExpired => Met::KeyExpired,
+            Decision::Execute(execution) if execution.attempt > 1 => Milestone::ExecuteAgain,
+            Decision::Execute(_) => Milestone::Execute,
+            Decision::Replay(_) => Milestone::Replay,
+            Decision::NotReplayable { http_status: None, .. } => Milestone::NotComparable,
+            Decision::NotReplayable { .. } => Milestone::NotReplayable,
+            Decision::InProgress => Milestone::InProgress,
+            Decision::OutcomeUnknown => Milestone::OutcomeUnknown,
+            Decision::Mismatch => Milestone::Mismatch,
+            Decision::KeyVoided => Milestone::KeyVoided,
+            Decision::KeyExpired => Milestone::KeyExpired,
         });
         let of_name = &mut self.ledger.names[name];
         let is_other = of_name.content.is_some_and(|known| known != content);
@@ -133,7 +133,7 @@ impl World<'_> {
             }
             (of_name.lease, of_name.content) = (Some((token, until)), Some(content));
             if again {
-                self.note(Met::BegunTwice);
+                self.note(Milestone::BegunTwice);
             }
         } else if is_other
             && matches!(
@@ -149,21 +149,21 @@ impl World<'_> {
     fn check_end(
         &mut self,
         name: usize,
-        operation: &Operation,
+        operation: &ShardOperation,
         token: Token,
         completion: &Completion,
         before: Option<&Record>,
     ) {
-        let is_complete = matches!(operation, Operation::Complete { .. });
+        let is_complete = matches!(operation, ShardOperation::Complete { .. });
         let of_name = &mut self.ledger.names[name];
         let again = of_name.ended.contains(&token);
         let owned = of_name.lease.is_some_and(|(owner, _)| owner == token);
         let met = match completion {
-            Completion::Recorded if again => Met::RecordedAgain,
-            Completion::Recorded if is_complete && !owned => Met::LateSuccess,
-            Completion::Recorded => Met::Recorded,
-            Completion::LeaseLost(_) => Met::LeaseLost,
-            Completion::RecordGone => Met::RecordGone,
+            Completion::Recorded if again => Milestone::RecordedAgain,
+            Completion::Recorded if is_complete && !owned => Milestone::LateSuccess,
+            Completion::Recorded => Milestone::Recorded,
+            Completion::LeaseLost(_) => Milestone::LeaseLost,
+            Completion::RecordGone => Milestone::RecordGone,
         };
         if *completion == Completion::Recorded {
             if is_complete && !again {
@@ -174,7 +174,8 @@ impl World<'_> {
             {
                 of_name.lease = None;
             }
-            if let (Operation::Complete { response, .. }, false, false) = (operation, owned, again)
+            if let (ShardOperation::Complete { response, .. }, false, false) =
+                (operation, owned, again)
                 && !response.is_success()
             {
                 let label = of_name.label.clone();
@@ -188,7 +189,7 @@ impl World<'_> {
 
     fn check_void(&mut self, name: usize, status: Option<&KeyStatus>, now: UnixMillis) {
         let is_voided = status.is_some_and(|status| status.state == KeyState::Voided);
-        self.note(if is_voided { Met::Voided } else { Met::VoidRefused });
+        self.note(if is_voided { Milestone::Voided } else { Milestone::VoidRefused });
         let of_name = &self.ledger.names[name];
         let (Some(key), true) = (of_name.key.clone(), is_voided) else { return };
         let tenant = of_name.tenant;

@@ -1,7 +1,7 @@
 //! Handles the responses to a page, and ends its calls.
 
-use super::{PageInput, What};
-use crate::simulation::coverage::Met;
+use super::{PageEvent, PageInput};
+use crate::simulation::coverage::Milestone;
 use crate::simulation::message::{Event, SeenResponse, To};
 use crate::simulation::world::World;
 use oncekey::client::intent::{self, End, EndReason, Report};
@@ -9,7 +9,7 @@ use oncekey::client::retry::{AttemptResult, BodyState, Outcome, ResponseSummary,
 use oncekey::{KeyState, UnixMillis};
 
 impl World<'_> {
-    pub(in crate::simulation) fn page_gets(&mut self, input: PageInput, seen: &SeenResponse) {
+    pub(in crate::simulation) fn page_receives(&mut self, input: PageInput, seen: &SeenResponse) {
         if self.is_asleep(input) {
             let wakes = self.devices[input.device].tabs[input.tab].frozen_until;
             return self
@@ -22,10 +22,10 @@ impl World<'_> {
 
     /// Handles the end of an attempt or a key call. Without a response, it has timed out.
     pub(super) fn end_of_attempt(&mut self, at: PageInput, seen: Option<&SeenResponse>) {
-        if self.call_of(at).is_some_and(|running| running.is_asking) {
+        if self.call_of(at).is_some_and(|running| running.in_key_call) {
             let report =
                 seen.filter(|seen| !seen.cut && !seen.failed).map_or(Report::NoResponse, report);
-            self.tell(|_| format!("page {}, tab {}: the key call: {report:?}", at.device, at.tab));
+            self.log(|_| format!("page {}, tab {}: the key call: {report:?}", at.device, at.tab));
             return self.report(at, report);
         }
         let input = self.input(at);
@@ -48,7 +48,7 @@ impl World<'_> {
             Some(seen) if seen.failed => AttemptResult::NetworkError,
             Some(_) => AttemptResult::Response(&response),
         };
-        self.tell(|_| {
+        self.log(|_| {
             let what =
                 seen.map_or("no response in time".to_owned(), crate::simulation::responses::shown);
             format!("page {}, tab {}, intent {}: gets {what}", at.device, at.tab, at.intent)
@@ -77,7 +77,7 @@ impl World<'_> {
     }
 
     pub(super) fn end_call(&mut self, at: PageInput, end: End) {
-        self.tell(|_| {
+        self.log(|_| {
             format!("page {}, tab {}, intent {}: ends: {end:?}", at.device, at.tab, at.intent)
         });
         self.note(met_end(&end));
@@ -85,7 +85,7 @@ impl World<'_> {
             self.note(met_reason(*reason));
         }
         let is_submit =
-            self.call_of(at).is_some_and(|running| matches!(running.wanted, What::Submit(_)));
+            self.call_of(at).is_some_and(|running| matches!(running.trigger, PageEvent::Submit(_)));
         self.check_end_of_call(at, &end);
         self.devices[at.device].tabs[at.tab].calls[at.intent] = None;
         if is_submit {
@@ -104,37 +104,37 @@ fn report(seen: &SeenResponse) -> Report {
     }
 }
 
-fn met_end(end: &End) -> Met {
+fn met_end(end: &End) -> Milestone {
     match end {
-        End::Response(Outcome::Succeeded { .. }) => Met::EndSucceeded,
-        End::Response(Outcome::Refused { .. }) => Met::EndRefused,
-        End::Response(_) => Met::EndNotExecuted,
-        End::Unknown { why: EndReason::TooOld, .. } => Met::EndTooOld,
-        End::Unknown { why: EndReason::Unreadable, .. } => Met::EndUnreadable,
-        End::Unknown { why: EndReason::Overtaken, .. } => Met::EndOvertaken,
-        End::Unknown { .. } => Met::EndStopped,
-        End::PayloadChanged { .. } => Met::EndPayloadChanged,
-        End::NotResolved => Met::EndNotResolved,
-        End::ResponseGone { .. } => Met::EndResponseGone,
-        End::KeyReused => Met::EndKeyReused,
-        End::KeyVoided => Met::EndKeyVoided,
-        End::Status(Some(_)) => Met::EndFound,
-        End::Status(None) => Met::EndFoundNothing,
+        End::Response(Outcome::Succeeded { .. }) => Milestone::EndSucceeded,
+        End::Response(Outcome::Refused { .. }) => Milestone::EndRefused,
+        End::Response(_) => Milestone::EndNotExecuted,
+        End::Unknown { why: EndReason::TooOld, .. } => Milestone::EndTooOld,
+        End::Unknown { why: EndReason::Unreadable, .. } => Milestone::EndUnreadable,
+        End::Unknown { why: EndReason::Overtaken, .. } => Milestone::EndOvertaken,
+        End::Unknown { .. } => Milestone::EndStopped,
+        End::PayloadChanged { .. } => Milestone::EndPayloadChanged,
+        End::NotResolved => Milestone::EndNotResolved,
+        End::ResponseGone { .. } => Milestone::EndResponseGone,
+        End::KeyReused => Milestone::EndKeyReused,
+        End::KeyVoided => Milestone::EndKeyVoided,
+        End::Status(Some(_)) => Milestone::EndFound,
+        End::Status(None) => Milestone::EndFoundNothing,
     }
 }
 
-fn met_reason(reason: UnknownReason) -> Met {
+fn met_reason(reason: UnknownReason) -> Milestone {
     match reason {
-        UnknownReason::Network | UnknownReason::Aborted => Met::UnknownNetwork,
-        UnknownReason::TimedOut => Met::UnknownTimedOut,
-        UnknownReason::Cut => Met::UnknownCut,
-        UnknownReason::NotTheApi => Met::UnknownNotTheApi,
-        UnknownReason::Status(_) => Met::UnknownStatus,
-        UnknownReason::Held => Met::UnknownHeld,
-        UnknownReason::NotReplayable => Met::UnknownNotReplayable,
-        UnknownReason::Mismatch => Met::UnknownMismatch,
-        UnknownReason::Voided => Met::UnknownVoided,
-        UnknownReason::Expired => Met::UnknownExpired,
-        UnknownReason::NoProof | UnknownReason::Redirected => Met::UnknownNoProof,
+        UnknownReason::Network | UnknownReason::Aborted => Milestone::UnknownNetwork,
+        UnknownReason::TimedOut => Milestone::UnknownTimedOut,
+        UnknownReason::Cut => Milestone::UnknownCut,
+        UnknownReason::NotTheApi => Milestone::UnknownNotTheApi,
+        UnknownReason::Status(_) => Milestone::UnknownStatus,
+        UnknownReason::Held => Milestone::UnknownHeld,
+        UnknownReason::NotReplayable => Milestone::UnknownNotReplayable,
+        UnknownReason::Mismatch => Milestone::UnknownMismatch,
+        UnknownReason::Voided => Milestone::UnknownVoided,
+        UnknownReason::Expired => Milestone::UnknownExpired,
+        UnknownReason::NoProof | UnknownReason::Redirected => Milestone::UnknownNoProof,
     }
 }

@@ -1,12 +1,12 @@
 //! Carries out the steps of a page's call.
 
-use super::{KEY_CALL, PageInput, What};
+use super::{KEY_CALL, PageEvent, PageInput};
 use crate::rules::Ordered;
-use crate::simulation::coverage::Met;
-use crate::simulation::message::{Event, Kind, Request, SeenResponse, To};
+use crate::simulation::coverage::Milestone;
+use crate::simulation::message::{Endpoint, Event, Request, SeenResponse, To};
 use crate::simulation::world::World;
 use oncekey::IdempotencyKey;
-use oncekey::client::intent::{self, Command, End, Entry, Report, SentRequest, Stored, WaitReason};
+use oncekey::client::intent::{Command, Report, SentRequest, Stored, WaitReason};
 use oncekey::write_flow::Identity;
 
 impl World<'_> {
@@ -19,51 +19,51 @@ impl World<'_> {
         let Some(running) = self.call_of(at) else { return };
         running.number += 1;
         let number = running.number;
-        running.is_asking =
+        running.in_key_call =
             matches!(ordered.command, Command::AskState { .. } | Command::Void { .. });
         if let Some(entry) = ordered.write_after {
             running.late = Some(entry);
-            self.later(50, Event::Page(PageInput { life, number, what: What::Late, ..at }));
+            self.later(50, Event::Page(PageInput { life, number, what: PageEvent::Late, ..at }));
         }
         let next = |what| PageInput { life, number, what, ..at };
         match ordered.command {
             Command::Send { key, attempt, timeout, request, rotated } => {
                 self.note(match request {
-                    SentRequest::Earlier => Met::SendEarlier,
-                    SentRequest::Own if attempt == 1 || rotated => Met::SendFresh,
-                    SentRequest::Own => Met::SendSame,
+                    SentRequest::Earlier => Milestone::SendEarlier,
+                    SentRequest::Own if attempt == 1 || rotated => Milestone::SendFresh,
+                    SentRequest::Own => Milestone::SendSame,
                 });
-                let wanted = self.call_of(at).map(|running| running.wanted);
-                if let (SentRequest::Own, Some(What::Submit(version))) = (request, wanted) {
+                let trigger = self.call_of(at).map(|running| running.trigger);
+                if let (SentRequest::Own, Some(PageEvent::Submit(version))) = (request, trigger) {
                     self.intent(at).sent = version;
                 }
                 if attempt == 1 {
                     self.intent(at).keyed_at = self.now;
                 }
-                if self.goes_wrong(self.settings.weather.machines / 8) {
-                    self.note(Met::DiedStoring);
+                if self.goes_wrong(self.settings.fault_rates.machines / 8) {
+                    self.note(Milestone::CrashedStoring);
                     return self.reload(at.device, at.tab);
                 }
-                self.later(timeout.as_u64(), Event::Page(next(What::TimedOut)));
-                self.send_of_page(next(What::Response), key, attempt, request);
+                self.later(timeout.as_u64(), Event::Page(next(PageEvent::TimedOut)));
+                self.send_of_page(next(PageEvent::Response), key, attempt, request);
             }
             Command::Wait { after, why } => {
                 self.note(match why {
-                    WaitReason::Retry => Met::WaitsToRetry,
-                    WaitReason::InProgress => Met::WaitsForResponse,
+                    WaitReason::Retry => Milestone::WaitsToRetry,
+                    WaitReason::InProgress => Milestone::WaitsForResponse,
                 });
-                self.later(after.as_u64(), Event::Page(next(What::Waited)));
+                self.later(after.as_u64(), Event::Page(next(PageEvent::Waited)));
             }
             Command::AskState { key } => {
-                self.note(Met::AsksState);
-                self.ask_key(next(What::Response), key, Kind::State);
+                self.note(Milestone::RequestsState);
+                self.send_key_call(next(PageEvent::Response), key, Endpoint::State);
             }
             Command::Void { key } => {
-                self.note(Met::AsksVoid);
-                self.ask_key(next(What::Response), key, Kind::Void);
+                self.note(Milestone::Voids);
+                self.send_key_call(next(PageEvent::Response), key, Endpoint::Void);
             }
             Command::LookUp => {
-                self.note(Met::LooksUp);
+                self.note(Milestone::LooksUp);
                 let content = self.intent(at).content;
                 let of_intent = |given: &&crate::simulation::origin::Given| {
                     given.charged && given.content / 4 == content / 4
@@ -84,17 +84,15 @@ impl World<'_> {
         attempt: u32,
         which: SentRequest,
     ) {
-        let wanted = self.call_of(to).map(|running| running.wanted);
-        let version = match (which, wanted) {
-            (SentRequest::Own, Some(What::Submit(version))) => version,
+        let trigger = self.call_of(to).map(|running| running.trigger);
+        let version = match (which, trigger) {
+            (SentRequest::Own, Some(PageEvent::Submit(version))) => version,
             _ => self.devices[to.device].tabs[to.tab].body[to.intent]
                 .as_ref()
                 .map_or(0, |body| body.1),
         };
         let content = self.intent(to).content + version;
-        self.tell(|_| {
-            format!("  sends attempt {attempt} with {}, content {content}", key.as_str())
-        });
+        self.log(|_| format!("  sends attempt {attempt} with {}, content {content}", key.as_str()));
         let stored = self.stored(to);
         if !matches!(&stored, Stored::Entry(entry) if entry.key == key && entry.attempts == attempt)
         {
@@ -106,17 +104,20 @@ impl World<'_> {
         device.tabs[to.tab].body[to.intent] = Some((key.clone(), version));
         let tenant = device.tenant;
         let gateway = if self.calm { 0 } else { usize::from(self.choices.below(2)) };
-        if self.goes_wrong(self.settings.weather.front / 4) {
-            return self.gate(to);
+        if self.goes_wrong(self.settings.fault_rates.front / 4) {
+            return self.intercept(to);
         }
-        let (kind, identity) = (Kind::Write, Identity::Key);
+        let (endpoint, identity) = (Endpoint::Write, Identity::Key);
         let to = To::Page(to);
-        self.send(Request { to, kind, tenant, key: Some(key), content, identity, gateway }, true);
+        self.send(
+            Request { to, endpoint, tenant, key: Some(key), content, identity, gateway },
+            true,
+        );
     }
 
     /// Lets an intermediary respond in place of the gateway.
-    pub(super) fn gate(&mut self, to: PageInput) {
-        self.note(Met::Gated);
+    pub(super) fn intercept(&mut self, to: PageInput) {
+        self.note(Milestone::Intercepted);
         let blank =
             |status, code| SeenResponse { status, code: Some(code), ..SeenResponse::default() };
         // Without proof, the page cannot distinguish a made-up 400 or 202 from the response of the key.
@@ -137,17 +138,17 @@ impl World<'_> {
             4 => blank(400, "invalid_request_error"),
             _ => SeenResponse { status: 202, ..SeenResponse::default() },
         };
-        self.tell(|_| format!("  an intermediary responds with {}", seen.status));
+        self.log(|_| format!("  an intermediary responds with {}", seen.status));
         self.later(20, Event::Response(To::Page(to), seen.into()));
     }
 
-    pub(super) fn ask_key(&mut self, to: PageInput, key: IdempotencyKey, kind: Kind) {
+    pub(super) fn send_key_call(&mut self, to: PageInput, key: IdempotencyKey, endpoint: Endpoint) {
         let tenant = self.devices[to.device].tenant;
-        self.later(KEY_CALL, Event::Page(PageInput { what: What::TimedOut, ..to }));
+        self.later(KEY_CALL, Event::Page(PageInput { what: PageEvent::TimedOut, ..to }));
         let identity = Identity::Key;
         let request = Request {
             to: To::Page(to),
-            kind,
+            endpoint,
             tenant,
             key: Some(key),
             content: 0,

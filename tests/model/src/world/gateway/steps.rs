@@ -1,11 +1,11 @@
 //! Carries out the steps of a write flow.
 
-use super::{Running, SHORTEST, write};
+use super::{Running, SHORTEST};
 use crate::config::{Clock, Scene};
-use crate::reached::Event;
+use crate::reached::Milestone;
 use crate::world::World;
 use crate::world::network::Message;
-use crate::world::object::{Call, What};
+use crate::world::object::{ObjectCall, ObjectOperation};
 use crate::world::page::SeenResponse;
 use oncekey::Rejection;
 use oncekey::write_flow::{
@@ -17,26 +17,33 @@ use std::sync::Arc;
 impl World {
     pub(super) fn carry_out(&mut self, scene: &Scene, at: usize, step: FlowAction) {
         if let Some(outcome) = scene.rules.leaves_early(&step) {
-            self.goes_out(scene, at, &outcome);
+            self.sends_response(scene, at, &outcome);
         }
         match step {
-            FlowAction::Begin(of) => self.call(at, of, What::Begin),
-            FlowAction::PeekBusinessKey => self.call(at, Target::BusinessKey, What::Peek),
-            FlowAction::Complete(of, response) => self.call(at, of, What::Complete(response)),
-            FlowAction::Fail(of, cause) => self.call(at, of, What::Fail(cause)),
-            FlowAction::Settle(of, settlement) => self.call(at, of, What::Settle(settlement)),
+            FlowAction::Begin(of) => self.call(at, of, ObjectOperation::Begin),
+            FlowAction::PeekBusinessKey => {
+                self.call(at, Target::BusinessKey, ObjectOperation::Peek)
+            }
+            FlowAction::Complete(of, response) => {
+                self.call(at, of, ObjectOperation::Complete(response))
+            }
+            FlowAction::Fail(of, cause) => self.call(at, of, ObjectOperation::Fail(cause)),
+            FlowAction::Settle(of, settlement) => {
+                self.call(at, of, ObjectOperation::Settle(settlement))
+            }
             FlowAction::CallOrigin(_) => {
                 self.running[at].executes = true;
-                let Running { number, step, asked, first, beside, .. } = self.running[at];
-                self.witness_dispatch(scene, number, first, beside);
-                let business_key_beside = beside.or_else(|| {
-                    let is_business_key = asked.identity == Identity::BusinessKey;
+                let Running { number, step, request, first, business_key_shelf, .. } =
+                    self.running[at];
+                self.witness_dispatch(scene, number, first, business_key_shelf);
+                let business_key_beside = business_key_shelf.or_else(|| {
+                    let is_business_key = request.identity == Identity::BusinessKey;
                     is_business_key.then_some(first)
                 });
                 self.net.push(Message::ToOrigin {
                     running: number,
                     step,
-                    asked,
+                    request,
                     first,
                     business_key: business_key_beside,
                 });
@@ -50,21 +57,21 @@ impl World {
                 }
             }
             FlowAction::Respond(outcome) => {
-                self.goes_out(scene, at, &outcome);
-                self.work_on(scene, at, outcome);
+                self.sends_response(scene, at, &outcome);
+                self.do_follow_ups(scene, at, outcome);
                 self.running.remove(at);
             }
         }
     }
 
-    pub(super) fn call(&mut self, at: usize, of: Target, what: What) {
+    pub(super) fn call(&mut self, at: usize, of: Target, what: ObjectOperation) {
         let running = &self.running[at];
-        self.net.push(Message::Call(Call {
+        self.net.push(Message::Call(ObjectCall {
             running: running.number,
             step: running.step,
             shelf: running.shelf(of),
             of,
-            asked: running.asked,
+            request: running.request,
             what,
         }));
     }
@@ -75,34 +82,39 @@ impl World {
             if !self.running[at].executes {
                 continue;
             }
-            for of in [Some(Target::First), self.running[at].beside.map(|_| Target::BusinessKey)] {
+            for of in [
+                Some(Target::First),
+                self.running[at].business_key_shelf.map(|_| Target::BusinessKey),
+            ] {
                 let Some(of) = of else { continue };
                 let number = self.running[at].number;
                 let is_under_way = self.net.iter().any(|message| {
-                    matches!(message, Message::Call(Call { running, what: What::Renew, of: its, .. })
+                    matches!(message, Message::Call(ObjectCall { running, what: ObjectOperation::Renew, of: its, .. })
                         if *running == number && *its == of)
                 });
                 if !is_under_way {
-                    self.call(at, of, What::Renew);
+                    self.call(at, of, ObjectOperation::Renew);
                 }
             }
         }
     }
 
-    pub(super) fn goes_out(&mut self, scene: &Scene, at: usize, outcome: &WriteOutcome) {
+    pub(super) fn sends_response(&mut self, scene: &Scene, at: usize, outcome: &WriteOutcome) {
         if self.running[at].outcome {
             return;
         }
         self.running[at].outcome = true;
         scene.reached.note(match &outcome.response {
-            CallerResponse::Own => Event::OwnResponse,
-            CallerResponse::NotStored => Event::NotStoredResponse,
-            CallerResponse::Replay(_) => Event::ReplayResponse,
-            CallerResponse::Duplicate => Event::DuplicateResponse,
-            CallerResponse::Rejected(Rejection::OfBusinessKey { .. }) => Event::RejectedBusinessKey,
-            CallerResponse::Rejected(Rejection::StoreUnavailable) => Event::StoreDown,
-            CallerResponse::Rejected(Rejection::TooLateToDispatch) => Event::TooLate,
-            CallerResponse::Rejected(_) => Event::Rejected,
+            CallerResponse::Own => Milestone::OwnResponse,
+            CallerResponse::NotStored => Milestone::NotStoredResponse,
+            CallerResponse::Replay(_) => Milestone::ReplayResponse,
+            CallerResponse::Duplicate => Milestone::DuplicateResponse,
+            CallerResponse::Rejected(Rejection::OfBusinessKey { .. }) => {
+                Milestone::RejectedBusinessKey
+            }
+            CallerResponse::Rejected(Rejection::StoreUnavailable) => Milestone::StoreDown,
+            CallerResponse::Rejected(Rejection::TooLateToDispatch) => Milestone::TooLate,
+            CallerResponse::Rejected(_) => Milestone::Rejected,
         });
         let running = &self.running[at];
         let (to, own) = (running.to, running.own.clone());
@@ -116,20 +128,20 @@ impl World {
         }
     }
 
-    /// Does the work after the response.
-    pub(super) fn work_on(&mut self, scene: &Scene, at: usize, outcome: WriteOutcome) {
+    /// TabActivity the work after the response.
+    pub(super) fn do_follow_ups(&mut self, scene: &Scene, at: usize, outcome: WriteOutcome) {
         for follow_up in outcome.follow_ups {
             match follow_up {
                 FollowUp::Fail(of, cause) => {
-                    self.call(at, of, What::Fail(cause));
+                    self.call(at, of, ObjectOperation::Fail(cause));
                     if let Some(Message::Call(call)) = self.net.last_mut() {
                         call.step = u8::MAX;
                     }
                 }
                 FollowUp::Copy(response) => {
                     let running = &self.running[at];
-                    let now = self.time_at(Clock::Gateway(running.asked.gateway));
-                    let fingerprint = running.asked.fingerprints().signing();
+                    let now = self.time_at(Clock::Gateway(running.request.gateway));
+                    let fingerprint = running.request.fingerprints().signing();
                     let shelf = running.first;
                     let Some(status) = outcome.status.as_ref().filter(|_| scene.config.replica)
                     else {

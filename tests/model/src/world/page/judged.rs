@@ -22,7 +22,7 @@ impl World {
                 .any(|message| matches!(message, Message::Request { key: its, .. } if *its == key));
             let may_execute = known.is_some_and(|at| self.may_execute(at as u8));
             if is_charged || (!is_over && (travels || may_execute)) {
-                self.breaks(Property::OneOpenKey);
+                self.breaks(Property::OneUnknownKey);
             }
         }
     }

@@ -1,8 +1,8 @@
 //! The events of a page: its requests arrive, responses, time-outs, reloads.
 
-use super::{Does, SeenResponse, Tab, To};
-use crate::config::{Between, Scene};
-use crate::reached::Event;
+use super::{SeenResponse, Tab, TabActivity, To};
+use crate::config::{IntermediaryResponse, Scene};
+use crate::reached::Milestone;
 use crate::rules::Ordered;
 use crate::world::World;
 use crate::world::gateway::Sent;
@@ -24,14 +24,19 @@ impl World {
     ) {
         let (to, tenant, key, content) = (Some(to), 0, Some(key), payload);
         let (business_key, identity) = (None, Identity::Key);
-        self.set_out(scene, Sent { to, tenant, key, content, business_key, identity, gateway });
+        self.begin_write(scene, Sent { to, tenant, key, content, business_key, identity, gateway });
     }
 
-    pub(in crate::world) fn gate(&mut self, scene: &Scene, message: u8, between: Between) {
-        self.left.gates -= 1;
-        scene.reached.note(Event::Gated);
+    pub(in crate::world) fn intercept(
+        &mut self,
+        scene: &Scene,
+        message: u8,
+        response: IntermediaryResponse,
+    ) {
+        self.left.interceptions -= 1;
+        scene.reached.note(Milestone::Intercepted);
         if let Message::Request { to, .. } = self.net.remove(usize::from(message)) {
-            self.net.push(Message::Response { to, seen: SeenResponse::of_somebody(between) });
+            self.net.push(Message::Response { to, seen: SeenResponse::of_intermediary(response) });
         }
     }
 
@@ -47,7 +52,7 @@ impl World {
         let status = if voids {
             self.void_key(scene, shelf, key.minted_at())
         } else {
-            self.inspect(scene, shelf)
+            self.key_status(scene, shelf)
         };
         match status {
             None => Report::Absent,
@@ -60,7 +65,8 @@ impl World {
     fn awaited(&self, to: To) -> bool {
         let tab = self.browser.as_ref().map(|browser| &browser.tabs[usize::from(to.tab)]);
         tab.is_some_and(|tab| {
-            tab.life == to.life && tab.does == Does::Sends { key: to.key, attempt: to.attempt }
+            tab.life == to.life
+                && tab.activity == TabActivity::Sends { key: to.key, attempt: to.attempt }
         })
     }
 
@@ -98,7 +104,7 @@ impl World {
 
     pub(in crate::world) fn report(&mut self, scene: &Scene, tab: u8, life: u8, report: Report) {
         let its = self.browser.as_ref().map(|browser| &browser.tabs[usize::from(tab)]);
-        if its.is_some_and(|its| its.life == life && its.does == Does::Asks) {
+        if its.is_some_and(|its| its.life == life && its.activity == TabActivity::KeyCall) {
             self.advance_call(scene, tab, |rules, call, input| rules.report(call, report, input));
         }
     }
@@ -111,7 +117,7 @@ impl World {
         &mut self,
         scene: &Scene,
         tab: u8,
-        tell: impl FnOnce(crate::rules::Rules, &mut Call, &CallInput) -> Ordered,
+        advance: impl FnOnce(crate::rules::Rules, &mut Call, &CallInput) -> Ordered,
     ) {
         let input = self.input(tab);
         let Some(browser) = &mut self.browser else { return };
@@ -121,7 +127,7 @@ impl World {
             browser.store = Some(entry.encode());
         }
         if let Some(call) = &mut its.call {
-            let step = tell(scene.rules, call, &input);
+            let step = advance(scene.rules, call, &input);
             self.follow(scene, tab, step);
         }
     }
@@ -137,9 +143,9 @@ impl World {
         self.left.reloads -= 1;
         let Some(browser) = &mut self.browser else { return };
         let its = &mut browser.tabs[usize::from(tab)];
-        scene.reached.note(match its.does {
-            Does::Sends { .. } => Event::SentBeforeReload,
-            _ => Event::Reloaded,
+        scene.reached.note(match its.activity {
+            TabActivity::Sends { .. } => Milestone::SentBeforeReload,
+            _ => Milestone::Reloaded,
         });
         *its = Tab { life: its.life + 1, ..Tab::default() };
     }

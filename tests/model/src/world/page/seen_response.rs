@@ -1,6 +1,6 @@
 //! The parts of a response that a page sees.
 
-use crate::config::Between;
+use crate::config::IntermediaryResponse;
 use oncekey::write_flow::{CallerResponse, WriteOutcome};
 use oncekey::{Dialect, KeyState, StoredResponse};
 
@@ -44,14 +44,16 @@ impl SeenResponse {
         }
     }
 
-    pub(super) fn of_somebody(between: Between) -> Self {
-        let (status, code, state) = match between {
-            Between::SignIn => (401, Some("authentication_error"), Some(KeyState::NOTHING_KNOWN)),
-            Between::BadRequest => (400, Some("invalid_request_error"), None),
-            Between::LogIn => (200, None, None),
-            Between::Queued => (202, None, None),
+    pub(super) fn of_intermediary(response: IntermediaryResponse) -> Self {
+        let (status, code, state) = match response {
+            IntermediaryResponse::SignIn => {
+                (401, Some("authentication_error"), Some(KeyState::NOTHING_KNOWN))
+            }
+            IntermediaryResponse::BadRequest => (400, Some("invalid_request_error"), None),
+            IntermediaryResponse::LogIn => (200, None, None),
+            IntermediaryResponse::Queued => (202, None, None),
         };
-        let is_redirected = between == Between::LogIn;
+        let is_redirected = response == IntermediaryResponse::LogIn;
         Self { status, code, state, is_replay: false, is_not_stored: false, is_redirected }
     }
 }

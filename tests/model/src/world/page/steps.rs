@@ -1,8 +1,8 @@
 //! Carries out the steps of a tab's call.
 
-use super::{CREDENTIALS, Does, PAYLOADS, RETRY, To};
-use crate::config::{Clock, Page, Scene};
-use crate::reached::Event;
+use super::{CREDENTIALS, PAYLOADS, RETRY, TabActivity, To};
+use crate::config::{Clock, Scene};
+use crate::reached::Milestone;
 use crate::rules::Ordered;
 use crate::world::World;
 use crate::world::network::Message;
@@ -10,7 +10,7 @@ use oncekey::IdempotencyKey;
 use oncekey::client::intent::{
     Call, CallInput, CallSettings, Command, End, EndReason, Goal, Report, SentRequest,
 };
-use oncekey::client::retry::{self, Outcome};
+use oncekey::client::retry::Outcome;
 
 impl World {
     pub(in crate::world) fn submit(&mut self, scene: &Scene, submit: u8) {
@@ -35,7 +35,7 @@ impl World {
         self.begin_call(scene, tab, 0, Goal::Abandon);
     }
 
-    pub(in crate::world) fn finds_out(&mut self, scene: &Scene, tab: u8) {
+    pub(in crate::world) fn resolve(&mut self, scene: &Scene, tab: u8) {
         self.begin_call(scene, tab, 0, Goal::Resolve { look_up: false });
     }
 
@@ -56,7 +56,7 @@ impl World {
             let its = &mut browser.tabs[usize::from(tab)];
             (its.call, its.payload) = (Some(call), payload);
             if browser.tabs.iter().all(|tab| tab.call.is_some()) {
-                scene.reached.note(Event::TwoTabs);
+                scene.reached.note(Milestone::TwoTabs);
             }
         }
         self.follow(scene, tab, step);
@@ -86,32 +86,32 @@ impl World {
         }
         let its = &mut browser.tabs[usize::from(tab)];
         its.unstored = write_after;
-        its.does = match command {
+        its.activity = match command {
             Command::Send { key, attempt, request, rotated, .. } => {
                 let payload = match (request, &its.in_memory) {
                     (SentRequest::Earlier, Some((_, payload))) => *payload,
                     _ => its.payload,
                 };
                 if rotated {
-                    scene.reached.note(Event::ClientRotated);
+                    scene.reached.note(Milestone::ClientRotated);
                 }
                 if request == SentRequest::Earlier {
-                    scene.reached.note(Event::ClientSendsEarlier);
+                    scene.reached.note(Milestone::ClientSendsEarlier);
                 }
                 its.in_memory = Some((key.clone(), payload));
                 return self.send(scene, tab, key, payload, attempt as u8);
             }
-            Command::Wait { .. } => Does::Waits,
+            Command::Wait { .. } => TabActivity::Waits,
             Command::AskState { key } => return self.call_key(scene, tab, key, false),
             Command::Void { key } => {
-                scene.reached.note(Event::ClientVoids);
+                scene.reached.note(Milestone::ClientVoids);
                 return self.call_key(scene, tab, key, true);
             }
-            Command::LookUp => Does::Nothing,
+            Command::LookUp => TabActivity::Nothing,
             Command::End(end) => {
                 its.call = None;
                 scene.reached.note(ending(&end));
-                Does::Nothing
+                TabActivity::Nothing
             }
         };
         self.judge_the_page(scene);
@@ -123,14 +123,14 @@ impl World {
         let stored = browser.stored();
         let its = &mut browser.tabs[usize::from(tab)];
         let is_sent = its.in_memory.as_ref().is_some_and(|(known, _)| *known == key);
-        let tenant = u8::from(browser.strays && !is_sent);
+        let tenant = u8::from(browser.changes_credential && !is_sent);
         let source = &CREDENTIALS[usize::from(tenant)];
         let speaks =
             its.call.as_ref().is_some_and(|call| scene.rules.speaks(call, source, &stored));
-        its.does = Does::Asks;
+        its.activity = TabActivity::KeyCall;
         let life = its.life;
         if !speaks {
-            scene.reached.note(Event::OtherCredential);
+            scene.reached.note(Milestone::OtherCredential);
             return self.report(scene, tab, life, Report::NoResponse);
         }
         browser.sends = browser.sends.saturating_sub(1);
@@ -157,22 +157,22 @@ impl World {
         browser.sends = browser.sends.saturating_sub(1);
         let its = &mut browser.tabs[usize::from(tab)];
         let number = number as u8;
-        its.does = Does::Sends { key: number, attempt };
+        its.activity = TabActivity::Sends { key: number, attempt };
         let to = To { tab, life: its.life, key: number, attempt };
         self.net.push(Message::Request { to, key, payload });
         self.judge_the_page(scene);
     }
 }
 
-fn ending(end: &End) -> Event {
+fn ending(end: &End) -> Milestone {
     match end {
-        End::Response(Outcome::Succeeded { .. }) => Event::ClientSucceeded,
-        End::Response(_) | End::KeyReused | End::KeyVoided => Event::ClientRefused,
-        End::Unknown { why: EndReason::TooOld, .. } => Event::ClientTooOld,
-        End::Unknown { .. } => Event::ClientUnknown,
-        End::PayloadChanged { .. } => Event::ClientPayloadChanged,
-        End::NotResolved => Event::ClientNotResolved,
-        End::ResponseGone { .. } => Event::ClientResponseGone,
-        End::Status(_) => Event::ClientFound,
+        End::Response(Outcome::Succeeded { .. }) => Milestone::ClientSucceeded,
+        End::Response(_) | End::KeyReused | End::KeyVoided => Milestone::ClientRefused,
+        End::Unknown { why: EndReason::TooOld, .. } => Milestone::ClientTooOld,
+        End::Unknown { .. } => Milestone::ClientUnknown,
+        End::PayloadChanged { .. } => Milestone::ClientPayloadChanged,
+        End::NotResolved => Milestone::ClientNotResolved,
+        End::ResponseGone { .. } => Milestone::ClientResponseGone,
+        End::Status(_) => Milestone::ClientFound,
     }
 }

@@ -1,10 +1,10 @@
-//! What the origin and the callers see, judged by what was recorded.
+//! ObjectOperation the origin and the callers see, judged by what was recorded.
 
 use super::Kept;
 use crate::config::{Clock, Scene};
 use crate::property::Property;
 use crate::world::World;
-use crate::world::requests::{self, Asked, FOUND, is_same, made_for};
+use crate::world::requests::{self, FOUND, WriteRequest, is_same, made_for};
 use oncekey::write_flow::{CallerResponse, Identity, Target};
 use oncekey::{ResponseClass, State, StoredResponse, UnixMillis, UnknownOutcome, replica};
 
@@ -15,10 +15,11 @@ impl World {
         scene: &Scene,
         running: u8,
         first: u8,
-        beside: Option<u8>,
+        business_key_shelf: Option<u8>,
     ) {
         let no_clock_was_set = self.left.jumps == scene.config.bounds.jumps;
-        for (of, shelf) in [(Target::First, Some(first)), (Target::BusinessKey, beside)] {
+        for (of, shelf) in [(Target::First, Some(first)), (Target::BusinessKey, business_key_shelf)]
+        {
             let Some(shelf) = shelf else { continue };
             let now = self.object_time(scene, shelf);
             let shelf = &mut self.shelves[usize::from(shelf)];
@@ -27,7 +28,7 @@ impl World {
             let witness = &mut shelf.witness;
             let mut broken = Vec::new();
             if !witness.attempt(running).is_granted {
-                broken.push(Property::AuthorityDecides);
+                broken.push(Property::ShardDecides);
             }
             let holds_lease = match record.map(|record| &record.state) {
                 Some(State::InFlight { token: owner, lease_until }) => {
@@ -46,7 +47,7 @@ impl World {
                     broken.push(Property::OneAtATime);
                 }
                 if other.is_dispatched && !other.is_clear && holds {
-                    broken.push(Property::HeldIsHeld);
+                    broken.push(Property::NothingAfterHold);
                 }
             }
             witness.attempt(running).is_dispatched = true;
@@ -89,7 +90,7 @@ impl World {
                 self.breaks(Property::ChargedOnce);
             }
             if is_voided {
-                self.breaks(Property::VoidedProves);
+                self.breaks(Property::VoidedNeverExecutes);
             }
         }
         if scene.config.page.is_some() && self.charges.len() > 1 && scene.config.charges_once() {
@@ -106,8 +107,8 @@ impl World {
         own: Option<&StoredResponse>,
     ) {
         let running = &self.running[at];
-        let policy = scene.config.gateways[usize::from(running.asked.gateway)].policy;
-        let policy = match running.asked.identity {
+        let policy = scene.config.gateways[usize::from(running.request.gateway)].policy;
+        let policy = match running.request.identity {
             Identity::Key => policy,
             Identity::BusinessKey => policy.of_business_keys(),
             Identity::Event => policy.of_events(),
@@ -122,16 +123,17 @@ impl World {
             }
         };
         let Some(kept) = kept else { return };
-        let (since, asked) = (running.since, running.asked);
-        let business_key = match asked.identity {
+        let (since, request) = (running.since, running.request);
+        let business_key = match request.identity {
             Identity::BusinessKey => Some(running.first),
-            _ => running.beside,
+            _ => running.business_key_shelf,
         };
-        let is_known = [Some(running.first), running.beside].into_iter().flatten().any(|shelf| {
-            let responses = &self.shelves[usize::from(shelf)].witness.responses;
-            let counts = |known: &&Kept| known.until.is_none_or(|until| since < until);
-            responses.iter().filter(counts).any(|known| is_same(&known.response, kept))
-        });
+        let is_known =
+            [Some(running.first), running.business_key_shelf].into_iter().flatten().any(|shelf| {
+                let responses = &self.shelves[usize::from(shelf)].witness.responses;
+                let counts = |known: &&Kept| known.until.is_none_or(|until| since < until);
+                responses.iter().filter(counts).any(|known| is_same(&known.response, kept))
+            });
         // A look-up's response that could not be stored is not a kept response.
         let is_found = running.found.as_ref().is_some_and(|found| is_same(found, kept));
         if !is_known && !is_found {
@@ -148,9 +150,9 @@ impl World {
             }
         }
         let Some(body) = kept.body().filter(|body| !body.is_empty()) else { return };
-        let of = |asked: &Asked| [made_for(asked), "x".to_owned()].concat();
-        if !body.starts_with(of(&asked).as_bytes()) {
-            let is_tenants = body.starts_with(format!("t{}", asked.tenant).as_bytes());
+        let of = |request: &WriteRequest| [made_for(request), "x".to_owned()].concat();
+        if !body.starts_with(of(&request).as_bytes()) {
+            let is_tenants = body.starts_with(format!("t{}", request.tenant).as_bytes());
             self.breaks(if is_tenants { Property::OneRequest } else { Property::ScopesApart });
         }
     }
