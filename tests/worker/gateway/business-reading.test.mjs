@@ -1,5 +1,5 @@
-// What two programs could read in two ways is refused where a business key is at stake, and one order has one business
-// key, however its path is spelt.
+// A body that two programs could read in two ways is refused on a route with a business key, and an order has the same
+// business key under every spelling of its path.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { isError, isReplayOf, newBusinessKey, startBusinessKeys } from "../fixtures/business-keys.mjs";
@@ -9,7 +9,7 @@ const PATH = "/v1/orders";
 const typed = (...types) => types.map((type) => ["Content-Type", type]);
 const JSON_TYPE = typed("application/json");
 
-/** How origins let this path be spelt: Express, Tomcat, PHP behind a front controller, Rails, IIS, sloppy proxies. */
+/** Spellings of this path that origins accept: Express, Tomcat, PHP behind a front controller, Rails, IIS, lenient proxies. */
 const SPELLINGS = [
   "/v1/orders/",
   "/V1/Orders",
@@ -65,11 +65,11 @@ describe("a business key", () => {
     `{"buyer":{"no":"${no}"},"\\u0042uyer":{"no":"other"}}`,
   ];
 
-  test("whose name comes in two spellings is refused, at each step of the way", async () => {
+  test("whose name appears in two spellings is refused, at each level of the body", async () => {
     for (const body of variants(newBusinessKey())) await isRefused(body, body, JSON_TYPE, /take for buyer\.no/);
   });
 
-  test("in letters that fold to others is refused", async () => {
+  test("whose name contains letters that fold to other letters is refused", async () => {
     const other = await start({ BUSINESS_KEYS: `POST:${PATH}:/task` });
     try {
       for (const name of ["ta\u017fk", "tas\u212a", "TASK"]) {
@@ -84,7 +84,7 @@ describe("a business key", () => {
     }
   });
 
-  test("in JSON by another type, or by none, is refused", async () => {
+  test("in JSON with another media type, or with none, is refused", async () => {
     const body = `{"buyer":{"no":"${newBusinessKey()}"}}`;
     for (const types of [
       [],
@@ -121,13 +121,13 @@ describe("a business key", () => {
       await isRefused(type, body, typed(type), /UTF-8/);
       await isRefused(type, Buffer.from(body, "utf16le"), typed(type), /UTF-8/);
     }
-    await isRefused("UTF-16 by no charset", Buffer.from(body, "utf16le"), JSON_TYPE, /valid, uncompressed JSON/);
+    await isRefused("UTF-16 without a charset", Buffer.from(body, "utf16le"), JSON_TYPE, /valid, uncompressed JSON/);
     for (const type of ["application/json; charset=utf-8", 'application/json;charset="UTF-8"', "application/merge-patch+json"]) {
       assert.equal((await gateway.send(PATH, { buyer: { no: newBusinessKey() } }, { headers: typed(type), key: newKey() })).status, 201, type);
     }
   });
 
-  test("in JSON that not all programs read is refused", async () => {
+  test("in JSON that only some programs accept is refused", async () => {
     for (const body of [`\ufeff{"buyer":{"no":"1"}}`, `{"buyer":{"no":"1"},}`, `{"buyer":{"no":"1"}/**/}`, `// x\n{"buyer":{"no":"1"}}`, `{'buyer':{'no':'1'}}`, `{"buyer":{"no":"1"}}{"buyer":{"no":"2"}}`]) {
       await isRefused(body, body, JSON_TYPE, /valid, uncompressed JSON/);
     }
@@ -136,7 +136,7 @@ describe("a business key", () => {
   const FORM = "application/x-www-form-urlencoded";
   const multipart = (...parts) => parts.map(([name, value]) => `--B\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`).join("") + "--B--\r\n";
 
-  test("in a form is the field that origins find at the same place", async () => {
+  test("in a form is the field that origins find under the same name", async () => {
     for (const [type, form] of [
       [FORM, (no, amount) => `buyer[no]=${no}&amount=${amount}`],
       [FORM, (no, amount) => `amount=${amount}&buyer%5Bn%6F%5D=${no}`],
@@ -169,7 +169,7 @@ describe("a business key", () => {
     }
   });
 
-  test("is not looked for in what is neither JSON nor a form", async () => {
+  test("is not searched for in a body that is neither JSON nor a form", async () => {
     for (const [type, body] of [["text/plain", "hello"], ["application/x-www-form-urlencoded", "no=1&seller[no]=2"], ["application/xml", "<a/>"], ["application/json", "[1]"], ["application/json", '"x"'], ["image/png", Buffer.from([0x89, 0x50])], ["text/plain", ""]]) {
       const hits = gateway.hits(PATH);
       for (const key of [newKey(), undefined]) assert.equal((await gateway.send(PATH, body, { headers: typed(type), key })).status, 201, type);
@@ -177,7 +177,7 @@ describe("a business key", () => {
     }
   });
 
-  test("is one, however the path of its route is spelt", async () => {
+  test("is the same under every spelling of its route's path", async () => {
     for (const [first, second] of SPELLINGS.flatMap((spelling) => [[PATH, spelling], [spelling, PATH]])) {
       const body = { buyer: { no: newBusinessKey() } };
       const made = await gateway.send(first, body, { key: newKey() });
@@ -192,14 +192,14 @@ describe("a business key", () => {
     }
   });
 
-  test("of another path is another", async () => {
+  test("of another path is another business key", async () => {
     const body = { buyer: { no: newBusinessKey() } };
     const other = gateway.route();
     for (const path of [PATH, other, other]) assert.equal((await gateway.send(path, body, { key: newKey() })).status, 201);
   });
 });
 
-test("under a wildcard too, a business key is one for all spellings of a path", async () => {
+test("under a wildcard too, a business key is the same for all spellings of a path", async () => {
   const gateway = await start({ BUSINESS_KEYS: "POST:/v1/*:/no" });
   try {
     for (const spelling of SPELLINGS) {
@@ -214,7 +214,7 @@ test("under a wildcard too, a business key is one for all spellings of a path", 
   }
 });
 
-test("without a credential, where that is allowed, a business key counts as with one", async () => {
+test("with ANONYMOUS=allow, a request without a credential can use a business key", async () => {
   const gateway = await start({ ANONYMOUS: "allow", BUSINESS_KEYS: `POST:${PATH}:/no` });
   try {
     const body = { no: newBusinessKey() };
@@ -223,7 +223,7 @@ test("without a credential, where that is allowed, a business key counts as with
     for (const key of [undefined, newKey()]) isReplayOf(await gateway.send(PATH, body, { as: null, key }), made);
     isError(await gateway.send(PATH, { ...body, amount: 2 }, { as: null }), 400, "idempotency_error", "completed");
     assert.equal(gateway.hits(PATH), 1);
-    assert.equal((await gateway.send(PATH, body)).status, 201, "a caller with a credential is somebody else");
+    assert.equal((await gateway.send(PATH, body)).status, 201, "a caller with a credential has another scope");
     const odd = await gateway.send(PATH, body, { as: null, headers: typed("text/plain") });
     assert.deepEqual([odd.status, odd.json.code], [400, "invalid_request_error"]);
   } finally {
@@ -231,7 +231,7 @@ test("without a credential, where that is allowed, a business key counts as with
   }
 });
 
-test("a business key that is compulsory is never missing at the origin", async () => {
+test("a request without its required business key never reaches the origin", async () => {
   const gateway = await start({ BUSINESS_KEYS: `POST:${PATH}:/no!,POST:/v1/refunds:/no` });
   try {
     gateway.origin.route(created, "/v1/refunds");
@@ -248,13 +248,13 @@ test("a business key that is compulsory is never missing at the origin", async (
     }
     assert.equal(gateway.origin.seen.length, 0);
     assert.equal((await gateway.send(PATH, { no: newBusinessKey() })).status, 201);
-    assert.equal((await gateway.send("/v1/refunds", {})).status, 201, "where it is not compulsory, the origin judges");
+    assert.equal((await gateway.send("/v1/refunds", {})).status, 201, "the origin gets a request whose business key is optional");
   } finally {
     await gateway.dispose();
   }
 });
 
-test("members left out of a comparison are left out however the path is spelt, and the path counts", async () => {
+test("FINGERPRINT_IGNORE applies to every spelling of its path, and other paths are compared in full", async () => {
   const vars = { BUSINESS_KEYS: "none", FINGERPRINT_IGNORE: `POST:${PATH}:/nonce,POST:/v1/orders.json:/at` };
   const gateway = await start(vars);
   try {
@@ -265,7 +265,7 @@ test("members left out of a comparison are left out however the path is spelt, a
       isError(await gateway.send(path, { a: 2, nonce: 1 }, { key }), 400, "idempotency_error", "completed");
       isError(await gateway.send(PATH, { a: 1, nonce: 1 }, { key }), 400, "idempotency_error", "completed");
     }
-    // A route that is spelt out has its own rule and no other.
+    // A route with its own rule uses only that rule.
     const key = newKey();
     const made = await gateway.send("/v1/orders.json", { nonce: 1, at: 1 }, { key });
     isReplayOf(await gateway.send("/v1/orders.json", { nonce: 1, at: 2 }, { key }), made);
@@ -275,7 +275,7 @@ test("members left out of a comparison are left out however the path is spelt, a
   }
 });
 
-test("a look-up is found however the path is spelt, and not for a body that could be read in two ways", async () => {
+test("a look-up applies to every spelling of its path, but not to a body that could be read in two ways", async () => {
   const gateway = await start({ BUSINESS_KEYS: "none", RESOLVE: `POST:${PATH}:/found?no={/no}#/id` });
   try {
     gateway.origin.route(() => ({ headers: { "Content-Type": "application/json" }, body: '{"id":"ord_1"}' }), "/found");
@@ -300,7 +300,7 @@ test("a look-up is found however the path is spelt, and not for a body that coul
       await gateway.send(PATH, body, { key });
       const before = gateway.origin.seen.length;
       isError(await gateway.send(PATH, body, { key }), 409, "idempotency_outcome_unknown", "unknown");
-      assert.equal(gateway.origin.seen.length, before, "it might be another one's order");
+      assert.equal(gateway.origin.seen.length, before, "the look-up could find another customer's order");
     }
   } finally {
     await gateway.dispose();

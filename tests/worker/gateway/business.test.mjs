@@ -1,4 +1,4 @@
-// Business keys: a member of the body is a second, permanent key, whatever idempotency key the request has.
+// Business keys: a member of the body is a second, permanent key beside the idempotency key.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ describe("a business key", () => {
   before(async () => (gateway = await startBusinessKeys({ vars: { LEASE_SECONDS: "60" } })));
   after(() => gateway.dispose());
 
-  test("with the same content is the same object under any key, and without a key", async () => {
+  test("with the same content returns the same object under any idempotency key, and without one", async () => {
     const [path, no] = [gateway.route(), newBusinessKey()];
     const first = await gateway.order(path, no);
     assert.deepEqual([first.status, first.replayed, first.state], [201, false, "completed"]);
@@ -31,11 +31,11 @@ describe("a business key", () => {
       body: `{ "content": 1.0, "no": "${no}" }`,
       headers: [["Content-Type", "application/json"]],
     });
-    isReplayOf(spelled, first, "spelling is no content");
+    isReplayOf(spelled, first, "the spelling does not count as content");
     assert.equal(gateway.hits(path), 1);
   });
 
-  test("fault 40: with other content is refused by name, and the key is free", async () => {
+  test("fault 40: a business key with other content is refused by name, and the idempotency key stays free", async () => {
     const [path, no, key] = [gateway.route(), newBusinessKey(), newKey()];
     const first = await gateway.order(path, no);
     const other = await gateway.order(path, no, { key, content: 2 });
@@ -43,13 +43,13 @@ describe("a business key", () => {
     assert.ok(other.json.message.includes(`no "${no}"`), other.json.message);
     assert.equal(other.json.param, "no");
     isError(await gateway.order(path, no, { key: null, content: 2 }), 400, "idempotency_error", "completed");
-    // The key belongs to what it was sent with, as ever.
+    // The idempotency key belongs to the request that it was first sent with.
     isError(await gateway.order(path, newBusinessKey(), { key, content: 2 }), 400, "idempotency_error", "released");
     assert.equal(gateway.hits(path), 1);
     isReplayOf(await gateway.order(path, no), first);
   });
 
-  test("is bound only by a 2xx: what is refused burns nothing", async () => {
+  test("is used up only by a 2xx: a refused request leaves it free", async () => {
     for (const refusal of [400, 402, 404, 422, 303, 401, 429, 307]) {
       const path = gateway.route(inTurn(refusal, created));
       const [no, key] = [newBusinessKey(), newKey()];
@@ -89,7 +89,7 @@ describe("a business key", () => {
     for (const response of many) assert.ok(response.status === 409 || response.text === first.text);
   });
 
-  test("of two contents at once one gets it", async () => {
+  test("belongs to one of two different requests that arrive at once", async () => {
     const [path, no] = [gateway.route(), newBusinessKey()];
     const all = await Promise.all(Array.from({ length: 20 }, (_, content) => gateway.order(path, no, { content })));
     assert.equal(all.filter(({ status }) => status === 201).length, 1);
@@ -97,7 +97,7 @@ describe("a business key", () => {
     assert.equal(gateway.hits(path), 1);
   });
 
-  test("the origin gets the key that was sent, and no key if none was sent", async () => {
+  test("does not change the idempotency key that the origin gets", async () => {
     const [path, key] = [gateway.route(), newKey()];
     await gateway.order(path, newBusinessKey(), { key });
     assert.equal(gateway.origin.last(path).headers["idempotency-key"], key);
@@ -107,15 +107,15 @@ describe("a business key", () => {
     assert.equal(JSON.parse(body).content, 1);
   });
 
-  test("the order of the calls is key, business key, business key, key", async () => {
+  test("is begun after the idempotency key, and completed before it", async () => {
     const [path, no, key] = [gateway.route(), newBusinessKey(), newKey()];
     await gateway.order(path, no, { key });
     assert.deepEqual(await gateway.businessKeyCalls(path, no), ["begin", "complete"]);
     await gateway.order(path, no, { key });
-    assert.deepEqual(await gateway.businessKeyCalls(path, no), ["begin", "complete"], "a key's replay does not ask for the business key");
+    assert.deepEqual(await gateway.businessKeyCalls(path, no), ["begin", "complete"], "a replay by the idempotency key does not read the business key");
   });
 
-  test("the lease of both is kept while the origin is slow", async (test) => {
+  test("keeps its lease, as the idempotency key does, while the origin is slow", async (test) => {
     const gateway = await startBusinessKeys({ vars: { LEASE_SECONDS: "6" } });
     test.after(() => gateway.dispose());
     const handler = gated();
@@ -123,7 +123,7 @@ describe("a business key", () => {
     const first = gateway.order(path, no, { key });
     await handler.reached;
     const renewals = (calls) => calls.filter((op) => op === "renew").length;
-    // Each comes when half the lease has gone, so three of them outlast it.
+    // A renewal is sent after half a lease, so three renewals outlast one lease.
     await eventually(async () => {
       assert.ok(renewals((await gateway.calls(key)).map(({ op }) => op)) >= 3);
       assert.ok(renewals(await gateway.businessKeyCalls(path, no)) >= 3);
@@ -134,7 +134,7 @@ describe("a business key", () => {
     assert.equal((await first).status, 201);
   });
 
-  test("of one tenant is not that of another, nor of another route", async () => {
+  test("of another tenant or another route is another business key", async () => {
     const [path, no] = [gateway.route(), newBusinessKey()];
     const ids = new Set();
     for (const as of ["tenant_a", "tenant_b"]) {
@@ -145,7 +145,7 @@ describe("a business key", () => {
     ids.add((await gateway.order(gateway.route(), no)).json.id);
     assert.equal(ids.size, 3);
     assert.equal(gateway.hits(path), 2);
-    // An idempotency key with the text of a business key is still another record.
+    // An idempotency key with the same text as a business key has its own record.
     assert.equal((await gateway.order(path, newBusinessKey(), { key: no, as: "tenant_a" })).status, 201);
   });
 
@@ -162,16 +162,16 @@ describe("a business key", () => {
     const path = gateway.route();
     const first = await gateway.order(path, 7);
     isReplayOf(await gateway.order(path, 7), first);
-    assert.equal((await gateway.order(path, "7")).json.code, "idempotency_error", "the text is the same business key, and the content differs");
+    assert.equal((await gateway.order(path, "7")).json.code, "idempotency_error", "the text \"7\" and the number 7 are the same business key, and the content differs");
   });
 
-  test("is left to the origin when its value is not valid", async () => {
+  test("with an invalid value is ignored, and the origin gets the request", async () => {
     for (const no of [null, true, {}, [], "", "x".repeat(256), "a\nb", "\u0085", undefined]) {
       const path = gateway.route();
       for (const key of [newKey(), newKey(), null, null]) assert.equal((await gateway.order(path, no, { key })).status, 201);
       assert.equal(gateway.hits(path), 4, JSON.stringify(no));
     }
-    // So is every other type of body, and a body whose root is no object.
+    // The origin also gets other types of bodies, and bodies whose root is not an object.
     const path = gateway.route();
     for (const [type, body] of [["text/plain", "no: 1"], ["application/x-www-form-urlencoded", "n=1"], ["application/json", '["no"]']]) {
       for (let round = 0; round < 2; round++) {
@@ -190,22 +190,22 @@ describe("a business key", () => {
         assert.deepEqual([response.status, response.json.code], [400, "invalid_request_error"], body);
       }
       const anonymous = await gateway.call("POST", path, { body, as: null, headers: [["Content-Type", "application/json"]] });
-      assert.equal(anonymous.status, 201, "without a credential it is the origin's business");
+      assert.equal(anonymous.status, 201, "a request without a credential is forwarded");
     }
     assert.equal(gateway.hits(path), 6);
   });
 
-  test("needs to be somebody's", async () => {
+  test("needs a credential", async () => {
     const [path, no] = [gateway.route(), newBusinessKey()];
     for (let round = 0; round < 2; round++)
       assert.equal((await gateway.order(path, no, { key: null, as: null })).status, 201);
-    assert.equal(gateway.hits(path), 2, "without a credential it passes through");
+    assert.equal(gateway.hits(path), 2, "a request without a credential is forwarded");
     const jwt = "Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl";
     const refused = await gateway.order(path, no, { key: null, as: null, headers: [["Authorization", jwt]] });
     assert.deepEqual([refused.status, refused.json.code], [400, "invalid_request_error"]);
   });
 
-  test("when its object is down, nothing is executed and the key is free", async () => {
+  test("whose object is down prevents the execution, and the idempotency key stays free", async () => {
     const [path, no, key] = [gateway.route(), newBusinessKey(), newKey()];
     await gateway.businessKeyFaults(path, no, { op: "begin", fault: "refuse", times: 99 });
     const response = await gateway.order(path, no, { key });
@@ -229,7 +229,7 @@ describe("a crash between the two completions", () => {
           { op: "fail", fault: "refuse", times: 99 },
         );
         const first = await gateway.order(path, no, { key });
-        assert.deepEqual([first.status, first.get("Idempotency-Stored")], [201, undefined], "the business key has it");
+        assert.deepEqual([first.status, first.get("Idempotency-Stored")], [201, undefined], "the business key stores the response");
         await gateway.faults(key);
         await eventually(async () => assert.equal((await gateway.status(key)).state, "unknown"));
         const again = await gateway.order(path, no, { key });
@@ -245,7 +245,7 @@ describe("a crash between the two completions", () => {
     });
   }
 
-  test("with hold, a key waits when its business key has no record either", async () => {
+  test("with hold, a key stays on hold if the record of its business key has no response either", async () => {
     const gateway = await startBusinessKeys({ vars: { LEASE_SECONDS: "6" } });
     try {
       const path = gateway.route(inTurn(500, created));
@@ -263,7 +263,7 @@ describe("a crash between the two completions", () => {
     }
   });
 
-  test("with retry, another key may try again what is unknown", async () => {
+  test("with retry, another key may execute an unknown business key again", async () => {
     const gateway = await startBusinessKeys({ vars: { UNKNOWN_OUTCOME: "retry" } });
     try {
       for (const ending of [500, cut]) {
@@ -280,7 +280,7 @@ describe("a crash between the two completions", () => {
     }
   });
 
-  test("a response that could not be stored puts the business key on hold, and the key has the response", async () => {
+  test("a response that the business key cannot store puts it on hold, and the idempotency key stores the response", async () => {
     const gateway = await startBusinessKeys({ vars: { UNKNOWN_OUTCOME: "retry", LEASE_SECONDS: "5" } });
     try {
       const [path, no, key] = [gateway.route(), newBusinessKey(), newKey()];
@@ -290,7 +290,7 @@ describe("a crash between the two completions", () => {
       isReplayOf(await gateway.order(path, no, { key }), first);
       await eventually(async () => assert.ok((await gateway.businessKeyCalls(path, no)).includes("fail")));
       isError(await gateway.order(path, no), 409, "idempotency_outcome_unknown", "released");
-      assert.equal(gateway.hits(path), 1, "though the policy is retry");
+      assert.equal(gateway.hits(path), 1, "a business key is on hold even with UNKNOWN_OUTCOME=retry");
     } finally {
       await gateway.dispose();
     }
@@ -299,11 +299,11 @@ describe("a crash between the two completions", () => {
 
 describe("after the retention", () => {
   let gateway;
-  // One each, for they set its clock.
+  // Each test has its own gateway, because it sets the clock.
   beforeEach(async () => (gateway = await startBusinessKeys()));
   afterEach(() => gateway.dispose());
 
-  test("content, status and id of a business key stay, and its response expires", async () => {
+  test("a business key keeps its content, status and object id, and its response expires", async () => {
     const [path, no, key] = [gateway.route(), newBusinessKey(), newKey()];
     const first = await gateway.order(path, no, { key });
     const [before] = await gateway.businessKeyRows(path, no);
@@ -323,7 +323,7 @@ describe("after the retention", () => {
     await gateway.sweepBusinessKey(path, no);
     const [after] = await gateway.businessKeyRows(path, no);
     assert.ok(after.size < before.size);
-    assert.equal(after.due_at, null, "it is never looked at again");
+    assert.equal(after.due_at, null, "the sweep never reads it again");
     await isGone();
     await gateway.clock(3650 * DAY);
     await isGone();
@@ -341,7 +341,7 @@ describe("after the retention", () => {
     assert.equal((await gateway.order(path, no, { content: 2 })).status, 201);
   });
 
-  test("an unknown outcome of a business key waits without a time limit", async () => {
+  test("an unknown outcome of a business key never expires", async () => {
     const path = gateway.route(inTurn(500, created));
     const no = newBusinessKey();
     await gateway.order(path, no);
@@ -352,7 +352,7 @@ describe("after the retention", () => {
   });
 });
 
-test("the id of what was made is found where an API has it", async () => {
+test("the id of the new object is read from the body or from Location", async () => {
   const gateway = await startBusinessKeys({ vars: { RETENTION_SECONDS: "1" } });
   const json = { "Content-Type": "application/json" };
   try {
@@ -377,7 +377,7 @@ test("the id of what was made is found where an API has it", async () => {
   }
 });
 
-test("in the ietf dialect other content is 422", async () => {
+test("in the ietf dialect, other content under a business key returns 422", async () => {
   const gateway = await startBusinessKeys({ vars: { DIALECT: "ietf" } });
   try {
     const [path, no] = [gateway.route(), newBusinessKey()];
@@ -390,7 +390,7 @@ test("in the ietf dialect other content is 422", async () => {
   }
 });
 
-test("when its secret is no longer listed, a business key cannot be compared, and nothing of it is revealed", async () => {
+test("a business key whose secret is no longer listed cannot be compared, and its response is not revealed", async () => {
   const state = await mkdtemp(join(tmpdir(), "oncekey-"));
   const no = newBusinessKey();
   const run = async (secret, check) => {
@@ -412,7 +412,7 @@ test("when its secret is no longer listed, a business key cannot be compared, an
       const response = await gateway.order(path, no);
       isError(response, 409, "idempotency_not_replayable", "released");
       assert.deepEqual([response.json.http_status, response.json.resource_id], [undefined, undefined]);
-      assert.equal(gateway.origin.seen.length, 0, "nor is it looked up: it may be another request's");
+      assert.equal(gateway.origin.seen.length, 0, "it is not looked up either, because it may belong to another request");
     });
   } finally {
     await rm(state, { recursive: true, force: true });
@@ -421,11 +421,11 @@ test("when its secret is no longer listed, a business key cannot be compared, an
 
 describe("the sandbox's business keys", () => {
   let worker;
-  // One each, for they set its clock.
+  // Each test has its own gateway, because it sets the clock.
   beforeEach(async () => (worker = await startWorker({ wrapper: "faulty.mjs" })));
   afterEach(() => worker.dispose());
 
-  test("an order under another key gets the first response again", async () => {
+  test("an order under another idempotency key gets the first response again", async () => {
     const call = merchant(worker);
     const body = order();
     const [first, key] = [await call("POST", "/v1/orders", { body, key: newKey() }), newKey()];

@@ -1,4 +1,4 @@
-// Callers that go away: by closing, by resetting, in the middle of what they send or get.
+// Callers that close or reset their connection, at any point of a request or a response.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { apiKey, created, eventually, gated, head, inTurn, newKey, sleep, startGateway, startRaw } from "../fixtures/support.mjs";
@@ -8,7 +8,7 @@ const leave = {
   "resets its connection": (socket) => socket.resetAndDestroy(),
 };
 
-describe("a caller that", () => {
+describe("a caller that goes away", () => {
   let gateway;
   before(async () => (gateway = await startGateway({ faults: true, vars: { LEASE_SECONDS: "3600" } })));
   after(() => gateway.dispose());
@@ -24,14 +24,14 @@ describe("a caller that", () => {
   };
 
   for (const [what, go] of Object.entries(leave)) {
-    test(`fault 11: ${what} while the origin works gets its response later, executed once`, async () => {
+    test(`fault 11: a caller that ${what} while the origin works gets its response later, and the request is executed once`, async () => {
       const slow = gated();
       const path = gateway.route(slow);
       const key = newKey();
       const socket = await start(path, key);
       await slow.reached;
       go(socket);
-      // Time for the platform to notice that nobody listens.
+      // Gives the platform time to notice that the connection is closed.
       await sleep(300);
       assert.equal((await gateway.post(path, key)).json.type, "idempotency_in_progress");
       slow.open();
@@ -45,7 +45,7 @@ describe("a caller that", () => {
       assert.equal((await gateway.status(key)).attempts, 1);
     });
 
-    test(`fault 12: ${what} while the origin works finds what the origin then does, also a failure`, async () => {
+    test(`fault 12: the outcome of a caller that ${what} while the origin works is recorded, also if the origin fails`, async () => {
       const slow = gated(inTurn(500));
       const path = gateway.route(slow);
       const key = newKey();
@@ -53,12 +53,12 @@ describe("a caller that", () => {
       await slow.reached;
       go(socket);
       slow.open();
-      // Its lease lives for an hour, so the outcome was recorded, not resolved after the lease ended.
+      // The lease is an hour, so the outcome was recorded, not resolved after the end of the lease.
       await eventually(async () => assert.equal((await gateway.post(path, key)).json.type, "idempotency_outcome_unknown"));
       assert.equal(gateway.hits(path), 1);
     });
 
-    test(`${what} before its body has ended leaves no record`, async () => {
+    test(`a caller that ${what} before its body has ended leaves no record`, async () => {
       const path = gateway.route();
       const key = newKey();
       const socket = await start(path, key, '{"a"', 7);
@@ -70,7 +70,7 @@ describe("a caller that", () => {
       assert.equal((await gateway.post(path, key)).status, 201);
     });
 
-    test(`${what} as soon as it has sent everything has its request executed at most once`, async () => {
+    test(`the request of a caller that ${what} right after sending it is executed at most once`, async () => {
       const path = gateway.route(created);
       const keys = Array.from({ length: 10 }, newKey);
       await Promise.all(keys.map(async (key) => go(await start(path, key))));
@@ -87,7 +87,7 @@ describe("a caller that", () => {
       assert.equal(gateway.hits(path), 10);
     });
 
-    test(`${what} in the middle of a large response leaves a key that is not executed again`, async () => {
+    test(`the key of a caller that ${what} in the middle of a large response is not executed again`, async () => {
       const blob = Buffer.alloc(8 << 20, "x");
       const path = gateway.route(() => ({ body: blob }));
       const key = newKey();
@@ -103,10 +103,10 @@ describe("a caller that", () => {
     });
   }
 
-  test("fault 11: goes while its response is being stored has its response stored", async () => {
+  test("fault 11: a response is stored although its caller goes away meanwhile", async () => {
     const path = gateway.route();
     const key = newKey();
-    // The third try comes when the caller has gone.
+    // The third try happens after the caller has gone.
     await gateway.faults(key, { op: "complete", fault: "refuse", times: 2 });
     const socket = await start(path, key);
     await eventually(async () => assert.ok((await gateway.calls(key)).some((call) => call.op === "complete")));
@@ -115,7 +115,7 @@ describe("a caller that", () => {
     assert.equal(gateway.hits(path), 1);
   });
 
-  test("goes while its key is being asked for has its request executed", async () => {
+  test("a request is executed although its caller goes away while its record is read", async () => {
     const path = gateway.route();
     const key = newKey();
     await gateway.faults(key, { op: "begin", fault: "stall", ms: 700 });

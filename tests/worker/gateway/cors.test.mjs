@@ -1,4 +1,4 @@
-// What pages of other origins may call and read.
+// Which requests pages of other origins may send, and which responses they may read.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { created, cut, gated, inTurn, newKey, startGateway } from "../fixtures/support.mjs";
@@ -44,7 +44,7 @@ const RESPONSES = {
     slow.open();
     return first.then(() => response);
   },
-  "a key that is none": (gateway, more) => gateway.post("/x", "a b", { a: 1 }, more),
+  "an invalid key": (gateway, more) => gateway.post("/x", "a b", { a: 1 }, more),
   "a missing credential": (gateway, more) => gateway.post("/x", newKey(), { a: 1 }, { ...more, as: null }),
   "a body that is too large": (gateway, more) => gateway.post("/x", newKey(), "x".repeat(3000), more),
   "a dead origin": (gateway, more) => gateway.post(gateway.route(cut), newKey(), { a: 1 }, more),
@@ -71,10 +71,10 @@ const RESPONSES = {
       gateway.route(() => ({ headers: foreign, body: "ok" })),
       more,
     ),
-  "a keyless write": (gateway, more) => gateway.post(gateway.route(), undefined, { a: 1 }, more),
+  "a write without a key": (gateway, more) => gateway.post(gateway.route(), undefined, { a: 1 }, more),
   "a key call": (gateway, more) => gateway.get("/_oncekey/key", { ...more, key: newKey() }),
   health: (gateway, more) => gateway.get("/_oncekey/health", more),
-  "a path that is none": (gateway, more) => gateway.get("/_oncekey/nothing", more),
+  "a path that does not exist": (gateway, more) => gateway.get("/_oncekey/nothing", more),
   "a webhook": (gateway, more) => gateway.post("/webhooks/nobody", undefined, {}, more),
 };
 
@@ -94,7 +94,7 @@ describe("with CORS_ORIGINS=https://shop.example,https://other.example", () => {
   after(() => gateway.dispose());
 
   for (const [what, make] of Object.entries(RESPONSES)) {
-    test(`fault 35: ${what} may be read by a listed page, and by no other`, async () => {
+    test(`fault 35: a page of a listed origin may read ${what}, and no other page may`, async () => {
       const response = await make(gateway, from(SHOP));
       assert.deepEqual(response.all("Access-Control-Allow-Origin"), [SHOP]);
       assert.deepEqual(response.all("Access-Control-Allow-Credentials"), ["true"]);
@@ -105,7 +105,7 @@ describe("with CORS_ORIGINS=https://shop.example,https://other.example", () => {
     });
   }
 
-  test("no other page may read anything", async () => {
+  test("a page of an origin that is not listed may read nothing", async () => {
     for (const origin of [
       "https://evil.example",
       "http://shop.example",
@@ -126,7 +126,7 @@ describe("with CORS_ORIGINS=https://shop.example,https://other.example", () => {
     }
   });
 
-  test("one page's permission is not replayed to another", async () => {
+  test("a replay carries the CORS permission of its own caller, not of the first caller", async () => {
     const path = gateway.route();
     const key = newKey();
     for (const origin of [SHOP, "https://other.example"]) {
@@ -135,7 +135,7 @@ describe("with CORS_ORIGINS=https://shop.example,https://other.example", () => {
     assert.equal((await gateway.post(path, key)).get("Access-Control-Allow-Origin"), undefined);
   });
 
-  test("an origin's own Vary stays", async () => {
+  test("the origin's own Vary header is kept", async () => {
     const vary = async (value) =>
       (
         await gateway.post(
@@ -176,7 +176,7 @@ describe("with CORS_ORIGINS=https://shop.example,https://other.example", () => {
   });
 });
 
-test("without CORS_ORIGINS the CORS headers are the origin's own", async () => {
+test("without CORS_ORIGINS the origin's own CORS headers are passed on", async () => {
   const gateway = await startGateway();
   try {
     const path = gateway.route(() => ({ headers: foreign, body: "ok" }));
@@ -195,7 +195,7 @@ test("without CORS_ORIGINS the CORS headers are the origin's own", async () => {
       assert.equal(response.get("Access-Control-Allow-Origin"), "https://origin.example");
       assert.equal(response.get("Access-Control-Expose-Headers"), "X-B");
     }
-    // What one page was allowed is not stored for another.
+    // The permission of one page is not stored for another.
     const replay = await gateway.post(path, key, { a: 1 }, from(SHOP));
     assert.deepEqual([replay.replayed, replay.get("Access-Control-Allow-Origin")], [true, undefined]);
     assert.equal((await gateway.post(path, "a b", { a: 1 }, from(SHOP))).get("Access-Control-Allow-Origin"), undefined);

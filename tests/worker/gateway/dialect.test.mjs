@@ -1,4 +1,4 @@
-// Every error in both dialects: its status, its body and what it says of the key.
+// Every error in both dialects: its status, its body and the state of the key.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { apiKey, created, cut, gated, head, inTurn, newKey, recordName, startGateway, startRaw } from "../fixtures/support.mjs";
@@ -7,8 +7,8 @@ const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl";
 const voidKey = (gateway, key) => gateway.call("POST", "/_oncekey/key/void", { key });
 
 /**
- * How each error comes about: [what it is, name, status, status in the ietf dialect where it differs, state of the
- * key, what makes it]. A key without record has no state.
+ * How to cause each error: [description, code, status, status in the ietf dialect if it differs, state of the
+ * key, function that causes it]. A key without a record has no state.
  */
 const ERRORS = [
   [
@@ -19,7 +19,7 @@ const ERRORS = [
     undefined,
     (gateway) => gateway.post("/must/have"),
   ],
-  ["a key that is none", "invalid_request_error", 400, , "absent", (gateway) => gateway.post(gateway.route(), "a b")],
+  ["an invalid key", "invalid_request_error", 400, , "absent", (gateway) => gateway.post(gateway.route(), "a b")],
   [
     "another request",
     "idempotency_error",
@@ -48,7 +48,7 @@ const ERRORS = [
     },
   ],
   [
-    "an unknown outcome that is held",
+    "an unknown outcome on hold",
     "idempotency_outcome_unknown",
     409,
     ,
@@ -72,7 +72,7 @@ const ERRORS = [
     },
   ],
   [
-    "a key that was given up",
+    "a voided key",
     "idempotency_key_voided",
     409,
     ,
@@ -99,7 +99,7 @@ const ERRORS = [
     (gateway) => gateway.post(gateway.route(), newKey(), { a: 1 }, { as: null }),
   ],
   [
-    "a credential that can be no scope",
+    "a credential that cannot be a scope",
     "invalid_request_error",
     400,
     ,
@@ -123,7 +123,7 @@ const ERRORS = [
     (gateway) => gateway.post(gateway.route(cut), newKey()),
   ],
   [
-    "an origin that is silent",
+    "an origin that does not respond",
     "api_connection_error",
     504,
     ,
@@ -177,7 +177,7 @@ const ERRORS = [
       return gateway.post(path, key);
     },
   ],
-  ["a path that is none", "invalid_request_error", 404, , undefined, (gateway) => gateway.get("/_oncekey/nothing")],
+  ["a path that does not exist", "invalid_request_error", 404, , undefined, (gateway) => gateway.get("/_oncekey/nothing")],
   [
     "a webhook of an unknown source",
     "invalid_request_error",
@@ -195,7 +195,7 @@ const ERRORS = [
     (gateway) => gateway.get("/_oncekey/key", { key: newKey() }),
   ],
   [
-    "a method that a path does not take",
+    "a method that a path does not support",
     "invalid_request_error",
     405,
     ,
@@ -221,7 +221,7 @@ function isPlain({ json }, code) {
   isError(json, code, json.message);
 }
 
-/** The member where SDKs look for an error. */
+/** Checks the member in which SDKs look for an error. */
 function isError({ error, request_id }, code, message) {
   assert.deepEqual(error, { type: code, code, message, request_id });
 }
@@ -246,7 +246,7 @@ for (const dialect of ["kukopay", "ietf"]) {
 
     for (const [what, code, plainStatus, ietfStatus, state, make] of ERRORS) {
       const status = dialect === "ietf" ? (ietfStatus ?? plainStatus) : plainStatus;
-      test(`${what} is ${status} ${code}`, async () => {
+      test(`${what} returns ${status} ${code}`, async () => {
         const response = await make(gateway);
         assert.equal(response.status, status, response.text);
         assert.equal(response.state, state);
@@ -254,7 +254,7 @@ for (const dialect of ["kukopay", "ietf"]) {
         assert.match(response.get("X-Request-Id"), /^req_[0-9a-f]{24}$/);
         assert.equal(response.get("Cache-Control"), "no-store");
         assert.equal(response.replayed, false);
-        // Two of the broken calls are under a key that is on hold; a read may be repeated.
+        // Two of the broken calls use a key that is on hold. A read may be repeated.
         const again = what.startsWith("a read") || code === "idempotency_in_progress" || status === 503;
         for (const name of ["X-Should-Retry", "Stripe-Should-Retry"]) assert.equal(response.get(name), String(again), name);
         if (dialect === "ietf") {
@@ -265,12 +265,12 @@ for (const dialect of ["kukopay", "ietf"]) {
           isPlain(response, code);
           assert.ok(response.json.message.length > 10);
         }
-        // 4xx that waiting does not help say nothing of waiting.
+        // A 4xx has no Retry-After if waiting does not help.
         if (![409, 503].includes(status)) assert.equal(response.get("Retry-After"), undefined);
       });
     }
 
-    test("a body that breaks off is 408, if anybody still listens", async () => {
+    test("a body that breaks off returns 408, if the connection is still open", async () => {
       const path = gateway.route();
       const headers = [
         ["X-Api-Key", apiKey],
@@ -284,7 +284,7 @@ for (const dialect of ["kukopay", "ietf"]) {
       let text = "";
       socket.on("data", (data) => (text += data));
       await new Promise((resolve) => socket.once("close", resolve));
-      // workerd itself may respond, since it reads the chunks.
+      // workerd itself may respond, because it reads the chunks.
       assert.match(text, /^(HTTP\/1\.1 (400|408|500) |$)/);
       assert.equal(gateway.hits(path), 0);
     });

@@ -1,4 +1,4 @@
-// What becomes of keys in time: they expire, are swept away or refused, and no clock that jumps confuses them.
+// What happens to keys over time: they expire, are swept or refused, and clocks that jump change nothing of this.
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
 import { created, eventually, gated, inTurn, newKey, recordName, sleep, startGateway } from "../fixtures/support.mjs";
@@ -6,14 +6,14 @@ import { created, eventually, gated, inTurn, newKey, recordName, sleep, startGat
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-/** A UUIDv7 that was minted this long ago. */
+/** Returns a UUIDv7 that was minted this long ago. */
 function keyOfAge(age) {
   const time = (Date.now() - age).toString(16).padStart(12, "0");
   const rest = newKey().slice(15);
   return `${time.slice(0, 8)}-${time.slice(8)}-7${rest}`;
 }
 
-/** The rows of a key, and whether its object has an alarm. */
+/** Returns the row of a key. */
 const row = async (gateway, key) =>
   (await gateway.sql(key, "SELECT record, due_at FROM records WHERE name = ?", { hex: recordName(key) }))[0];
 const sweep = (gateway, key) => gateway.shard(key, { do: "alarm" });
@@ -23,7 +23,7 @@ describe("with a retention of five seconds", () => {
   before(async () => (gateway = await startGateway({ faults: true, vars: { RETENTION_SECONDS: "5" } })));
   after(() => gateway.dispose());
 
-  test("fault 15: an expired key is as new, for any request, before any sweep", async () => {
+  test("fault 15: an expired key counts as new for any request, also before the sweep", async () => {
     const path = gateway.route();
     const key = newKey();
     const first = await gateway.post(path, key);
@@ -36,25 +36,25 @@ describe("with a retention of five seconds", () => {
     assert.equal(gateway.origin.last(path).headers["idempotency-attempt"], "1");
   });
 
-  test("the alarm comes by itself and takes away what has expired", async () => {
+  test("the alarm removes expired records without a request", async () => {
     const key = newKey();
     await gateway.post(gateway.route(), key);
     assert.ok(await row(gateway, key));
     await eventually(async () => assert.equal(await row(gateway, key), undefined));
     assert.equal(await gateway.status(key), undefined);
     const next = await gateway.shard(key, { do: "alarm-at" });
-    assert.ok(next > Date.now() + 80 * DAY, "with nothing but the journal a shard sleeps for months");
+    assert.ok(next > Date.now() + 80 * DAY, "a shard that contains only journal rows has no alarm for months");
   });
 });
 
 describe("with a retention of a day", () => {
   let gateway;
-  // One each, for they set its clock.
+  // Each test has its own gateway, because it sets the clock.
   beforeEach(async () => (gateway = await startGateway({ faults: true, vars: { UNKNOWN_OUTCOME: "retry" } })));
   afterEach(() => gateway.dispose());
   const at = (offset) => gateway.clock(offset);
 
-  /** Keys of one shard, in the states that end at different times. */
+  /** Creates keys of one shard, in the states that expire at different times. */
   async function keysOfOneShard() {
     const first = newKey();
     const alike = () => {
@@ -72,7 +72,7 @@ describe("with a retention of a day", () => {
     return keys;
   }
 
-  test("a sweep takes what has expired, keeps what lives and keeps what cannot be read", async () => {
+  test("a sweep removes expired records, and keeps live and unreadable records", async () => {
     const keys = await keysOfOneShard();
     const left = async () => {
       const found = [];
@@ -87,7 +87,7 @@ describe("with a retention of a day", () => {
     await at(DAY + 5000);
     await sweep(gateway, keys.completed);
     assert.deepEqual(await left(), ["unknown", "voided", "damaged"]);
-    assert.equal((await row(gateway, keys.damaged)).due_at, null, "it is not looked at again");
+    assert.equal((await row(gateway, keys.damaged)).due_at, null, "the sweep does not read it again");
     assert.equal((await gateway.get("/_oncekey/key", { key: keys.damaged })).status, 500);
     await at(30 * DAY - 60_000);
     await sweep(gateway, keys.completed);
@@ -97,7 +97,7 @@ describe("with a retention of a day", () => {
     assert.deepEqual(await left(), ["damaged"]);
   });
 
-  test("the alarm is set for the record that is due first, again and again", async () => {
+  test("the alarm is always set for the record that is due first", async () => {
     const keys = await keysOfOneShard();
     const key = keys.completed;
     const dues = await gateway.sql(key, "SELECT due_at FROM records WHERE due_at IS NOT NULL ORDER BY due_at");
@@ -112,7 +112,7 @@ describe("with a retention of a day", () => {
     assert.equal(await gateway.shard(key, { do: "alarm-at" }), due_at);
   });
 
-  test("more rows than one sweep takes are taken by the next ones", async () => {
+  test("rows that one sweep leaves are removed by the next sweeps", async () => {
     const key = newKey();
     await gateway.post(gateway.route(), key);
     const due = (await row(gateway, key)).due_at;
@@ -125,14 +125,14 @@ describe("with a retention of a day", () => {
     );
     await at(DAY + 5000);
     const next = await sweep(gateway, key);
-    assert.equal(next, due, "there is more to do, and it is past due");
+    assert.equal(next, due, "the next alarm is already due, because rows are left");
     const count = async () => (await gateway.sql(key, "SELECT count(*) AS count FROM records"))[0].count;
-    // The clock of alarms is the platform's own, so it is not yet time for the next one there.
+    // Alarms use the platform's own clock, by which the next one is not due yet.
     for (let round = 0; round < 3; round++) await sweep(gateway, key);
     assert.equal(await count(), 0);
   });
 
-  test("fault 10: a request at the moment of the sweep sees the real state", async () => {
+  test("fault 10: a request during a sweep sees the current state", async () => {
     const path = gateway.route();
     const key = newKey();
     await gateway.post(path, key);
@@ -144,14 +144,14 @@ describe("with a retention of a day", () => {
     assert.equal(gateway.hits(path), 2);
   });
 
-  test("fault 25: whatever the clocks say, a caller that has to wait gets a Retry-After of one or two seconds", async () => {
+  test("fault 25: Retry-After is one or two seconds, also if clocks differ", async () => {
     const slow = gated();
     const path = gateway.route(slow);
     const key = newKey();
     await at(2 * HOUR);
     const first = gateway.post(path, key);
     await slow.reached;
-    // To a gateway whose clock is behind, the lease ends hours ahead.
+    // For a gateway whose clock is behind, the lease ends hours later.
     for (const offset of [2 * HOUR, 0, HOUR, 2 * HOUR + 1000]) {
       await at(offset);
       const waiting = await gateway.post(path, key);
@@ -164,7 +164,7 @@ describe("with a retention of a day", () => {
     assert.equal(gateway.hits(path), 1);
   });
 
-  test("a clock that jumps back neither revives nor ends anything", async () => {
+  test("a clock that jumps back does not renew or expire any record", async () => {
     const path = gateway.route();
     const key = newKey();
     await at(2 * HOUR);
@@ -172,17 +172,17 @@ describe("with a retention of a day", () => {
     await at(0);
     const again = await gateway.post(path, key);
     assert.deepEqual([again.replayed, again.get("Idempotency-Expires")], [true, first.get("Idempotency-Expires")]);
-    // An attempt by the clock of before is not overtaken, and none begins in the past.
+    // An attempt that began before the jump is not overtaken, and no attempt begins in the past.
     const next = newKey();
     let neighbour = next;
     while (recordName(neighbour).slice(0, 2) !== recordName(key).slice(0, 2)) neighbour = newKey();
     const later = await gateway.post(path, neighbour);
     assert.ok(
       Date.parse(later.get("Idempotency-Expires")) >= Date.parse(first.get("Idempotency-Expires")),
-      "time in a shard never goes back",
+      "the time of a shard never goes back",
     );
     assert.equal(gateway.hits(path), 2);
-    // Not even when the object is a new one.
+    // The same is true after the object was started again.
     await gateway.evict(key);
     const { created_at } = await gateway.status(neighbour);
     assert.ok(Date.parse(created_at) >= Date.now() + HOUR);
@@ -211,7 +211,7 @@ describe("with EXPIRED_KEY=refuse and a retention of an hour", () => {
     const before = await gateway.status(key);
     await sweep(gateway, key);
     isRefused(await gateway.post(path, key));
-    assert.deepEqual(await gateway.status(key), before, "whether the sweep has been there does not show");
+    assert.deepEqual(await gateway.status(key), before, "the status does not depend on the sweep");
     assert.equal(before.state, "expired");
     await gateway.clock(30 * DAY);
     await sweep(gateway, key);
@@ -223,15 +223,15 @@ describe("with EXPIRED_KEY=refuse and a retention of an hour", () => {
 
   test("a UUIDv7 that is older than the retention is refused without any record", async () => {
     const path = gateway.route(created);
-    // An hour of tolerance, for callers whose clock is behind.
+    // The gateway tolerates callers whose clock is up to an hour behind.
     for (const age of [3 * HOUR, 100 * DAY]) isRefused(await gateway.post(path, keyOfAge(age)));
     assert.equal(gateway.hits(path), 0);
     for (const age of [0, HOUR, 1.9 * HOUR, -DAY])
       assert.equal((await gateway.post(path, keyOfAge(age))).status, 201, `${age / HOUR} h`);
-    assert.equal((await gateway.post(path, newKey())).status, 201, "a UUIDv4 does not tell its age");
+    assert.equal((await gateway.post(path, newKey())).status, 201, "a UUIDv4 does not contain its age");
   });
 
-  test("a key that may have been forgotten cannot be given up", async () => {
+  test("a key that may have been forgotten cannot be voided", async () => {
     const response = await gateway.call("POST", "/_oncekey/key/void", { key: keyOfAge(3 * HOUR) });
     assert.deepEqual([response.status, response.json.state], [200, "expired"]);
   });

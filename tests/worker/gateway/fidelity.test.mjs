@@ -1,4 +1,4 @@
-// The caller gets what the origin sent: headers, bytes, codings, redirects.
+// The caller gets the origin's response unchanged: headers, bytes, codings, redirects.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { brotliCompressSync, gunzipSync, gzipSync } from "node:zlib";
@@ -12,7 +12,7 @@ describe("an origin's response", () => {
   before(async () => (gateway = await startGateway({ faults: true })));
   after(() => gateway.dispose());
 
-  /** The first response to a new key and its replay. */
+  /** Returns the first response to a new key, and its replay. */
   async function twice(handler, more) {
     const path = gateway.route(handler);
     const key = newKey();
@@ -25,7 +25,7 @@ describe("an origin's response", () => {
     return responses;
   }
 
-  test("faults 27, 28: headers come back verbatim, repeated ones in their order", async () => {
+  test("faults 27, 28: headers are replayed unchanged, and repeated headers in their order", async () => {
     const headers = {
       "Content-Disposition": `attachment; filename="a,b.txt"; filename*=UTF-8''%e2%82%ac`,
       Link: ["<a>; rel=next", '<b,c>; rel=prev; title="d, e"', "<f>; rel=last"],
@@ -40,13 +40,13 @@ describe("an origin's response", () => {
     };
     const [first, second] = await twice(() => ({ status: 201, headers, body: "ok" }));
     for (const [name, value] of Object.entries(headers)) {
-      // The platform joins what came on several lines, which means the same; one line stays one.
+      // The platform joins several lines of one header, which means the same. A single line stays unchanged.
       const wanted = [value].flat().join(", ");
       assert.deepEqual([first.all(name), second.all(name)], [[wanted], [wanted]], name);
     }
   });
 
-  test("values that are not UTF-8 come back byte for byte, also after the object was evicted", async () => {
+  test("header values that are not UTF-8 are replayed byte for byte, also after the object was evicted", async () => {
     const odd = ['Content-Disposition: attachment; filename="M\xfcller.pdf"', "X-Odd: \xff\xfe\x80", "X-Utf8: M\xc3\xbcller"];
     const path = gateway.route((_, response) => {
       const lines = ["HTTP/1.1 201 Created", ...odd, "Content-Length: 2", "Connection: close", "", "ok"];
@@ -65,7 +65,7 @@ describe("an origin's response", () => {
     assert.equal(gateway.hits(path), 1);
   });
 
-  test("a request's values that are not UTF-8 reach the origin byte for byte", async () => {
+  test("header values of a request that are not UTF-8 reach the origin byte for byte", async () => {
     const path = gateway.route();
     const headers = [
       ["X-Api-Key", "a"],
@@ -77,7 +77,7 @@ describe("an origin's response", () => {
     assert.equal(gateway.origin.last(path).headers["x-odd"], "M\xfcller \xff");
   });
 
-  test("a replay has its own Date, and a second header has the first one's", async () => {
+  test("a replay carries its own Date, and the Date of the first response in a second header", async () => {
     const date = "Sun, 06 Nov 1994 08:49:37 GMT";
     const [first, second] = await twice(() => ({ status: 201, headers: { Date: date }, body: "ok" }));
     assert.deepEqual([first.get("Date"), first.get("Idempotency-Date")], [date, undefined]);
@@ -103,11 +103,11 @@ describe("an origin's response", () => {
       }
       const path = gateway.route(() => ({ headers, body: "ok" }));
       const plain = await gateway.get(path);
-      assert.deepEqual([plain.get("Cache-Control"), plain.get("Vary")], [control, "Accept-Language"], "a read is the origin's own");
+      assert.deepEqual([plain.get("Cache-Control"), plain.get("Vary")], [control, "Accept-Language"], "a read keeps the origin's headers");
     }
   });
 
-  test("an origin's request id is the caller's, first and replayed", async () => {
+  test("the origin's request id is returned with the first response and with each replay", async () => {
     const responses = await twice(() => ({ headers: { "X-Request-Id": "req_origin" }, body: "ok" }));
     for (const response of responses) assert.deepEqual(response.all("X-Request-Id"), ["req_origin"]);
   });
@@ -137,7 +137,7 @@ describe("an origin's response", () => {
     assert.equal((await gateway.get(path)).replayed, false);
   });
 
-  test("headers of the connection stay on it", async () => {
+  test("hop-by-hop headers are not forwarded", async () => {
     const headers = { Connection: "keep-alive, X-Hop", "X-Hop": "1", "Keep-Alive": "timeout=5", "X-End": "2" };
     for (const response of await twice(() => ({ headers, body: "ok" }))) {
       assert.deepEqual(
@@ -166,7 +166,7 @@ describe("an origin's response", () => {
     );
   });
 
-  test("fault 29: any bytes survive, and so does text of any charset", async () => {
+  test("fault 29: a body of any bytes and any charset is replayed byte for byte", async () => {
     const blob = Buffer.from(Array.from({ length: 256 * 400 }, (_, at) => at % 256));
     for (const type of ["application/octet-stream", "text/plain; charset=iso-8859-1", "application/json", undefined]) {
       const [first, second] = await twice(() => ({ headers: type ? { "Content-Type": type } : {}, body: blob }));
@@ -175,7 +175,7 @@ describe("an origin's response", () => {
     }
   });
 
-  test("fault 31: a response without a body is kept, empty, whatever its status", async () => {
+  test("fault 31: a response without a body is kept and replayed empty, whatever its status", async () => {
     const chunked = { "Transfer-Encoding": "chunked" };
     for (const [status, more] of [[204], [200], [201], [202], [205], [303], [404], [200, chunked], [201, chunked]]) {
       const responses = await twice(() => ({ status, headers: { "X-A": "1", ...more } }));
@@ -186,8 +186,8 @@ describe("an origin's response", () => {
     }
   });
 
-  test("fault 32: the length is the body's own, whatever the origin's coding was", async () => {
-    // More bytes than characters.
+  test("fault 32: Content-Length is the length of the body that is sent, whatever the origin's coding was", async () => {
+    // The text has more bytes than characters.
     const text = JSON.stringify({ text: "\u00e9\u6b3e\ud83d\udcb3".repeat(1000) });
     const length = String(Buffer.byteLength(text));
     const gzip = { ...json, "Content-Encoding": "gzip" };
@@ -205,7 +205,7 @@ describe("an origin's response", () => {
     }
   });
 
-  test("fault 33: a compressed response is readable by a caller that takes no coding", async () => {
+  test("fault 33: a caller that accepts no coding can read a response that the origin compressed", async () => {
     const text = JSON.stringify({ text: "x".repeat(5000) });
     for (const [coding, compress] of [["gzip", gzipSync], ["br", brotliCompressSync]]) {
       const path = gateway.route(() => ({ headers: { ...json, "Content-Encoding": coding }, body: compress(text) }));
@@ -236,7 +236,7 @@ describe("an origin's response", () => {
     }
   });
 
-  test("a coded body that is cut does not count as a response, with or without bytes", async () => {
+  test("a compressed body that is cut does not count as a response, with or without bytes", async () => {
     const bytes = gzipSync("x".repeat(1000));
     for (const sent of [0, 1, 10, 20]) {
       const path = gateway.route((_, response) => {
@@ -246,20 +246,20 @@ describe("an origin's response", () => {
       });
       const response = await gateway.post(path, newKey());
       assert.deepEqual([response.status, response.state], [502, "unknown"], `${sent} bytes`);
-      // Not cut, and still not what its coding says.
+      // The body is complete, but is not valid in its coding.
       const broken = await gateway.post(
         gateway.route(() => ({ status: 201, headers: { "Content-Encoding": "gzip" }, body: bytes.subarray(0, Math.max(sent, 1)) })),
         newKey(),
       );
-      assert.deepEqual([broken.status, broken.state], [502, "unknown"], `the first ${sent} bytes alone`);
+      assert.deepEqual([broken.status, broken.state], [502, "unknown"], `only the first ${sent} bytes`);
     }
   });
 
-  test("the origin is asked for the bytes without a coding, so their digests fit", async () => {
+  test("the gateway asks the origin for an uncompressed body, so that its digests stay valid", async () => {
     const text = JSON.stringify({ text: "x".repeat(2000) });
     const digest = (bytes) => createHash("sha256").update(bytes).digest("base64");
     const md5 = (bytes) => createHash("md5").update(bytes).digest("base64");
-    /** As many servers do: coded where that is asked for, with digests of what is sent. */
+    /** Compresses if the request accepts it, and sends digests of the compressed bytes, as many servers do. */
     const handler = ({ headers }) => {
       const coding = /\bgzip\b/.test(headers["accept-encoding"] ?? "") ? { "Content-Encoding": "gzip" } : {};
       const body = coding["Content-Encoding"] ? gzipSync(text) : Buffer.from(text);
@@ -269,7 +269,7 @@ describe("an origin's response", () => {
     for (const taking of [undefined, "gzip", "identity"]) {
       const more = taking ? { headers: [["Accept-Encoding", taking]] } : {};
       for (const response of await twice(handler, more)) {
-        // The simulator compresses for a caller that takes gzip.
+        // The simulator compresses for a caller that accepts gzip.
         const body = response.get("Content-Encoding") === "gzip" ? gunzipSync(response.body) : response.body;
         assert.equal(body.toString(), text);
         assert.equal(response.get("Content-Digest"), `sha-256=:${digest(body)}:`);
@@ -282,7 +282,7 @@ describe("an origin's response", () => {
     assert.equal(gateway.origin.seen.at(-1).headers["accept-encoding"], "identity");
   });
 
-  test("digests of bytes that were decoded are left out", async () => {
+  test("digests of compressed bytes are removed when the gateway decodes the body", async () => {
     const sent = gzipSync("x".repeat(500));
     const digests = { "Content-Digest": "sha-256=:AA==:", "Repr-Digest": "sha-256=:AA==:", Digest: "SHA-256=AA==", "Content-MD5": "AA==" };
     const coded = { "Content-Encoding": "gzip", ETag: '"v1"', ...digests };
@@ -291,7 +291,7 @@ describe("an origin's response", () => {
       for (const name of Object.keys(digests)) assert.equal(response.get(name), undefined, name);
       assert.equal(response.get("ETag"), '"v1"');
     }
-    // A coding that nobody takes off stays, and so do they; of no bytes they are those of no bytes.
+    // The digests stay if the coding stays. The digests of an empty body are those of no bytes.
     for (const [coding, body] of [["zstd", "abc"], ["identity", "abc"], ["gzip", ""]]) {
       for (const response of await twice(() => ({ headers: { ...coded, "Content-Encoding": coding }, body }))) {
         for (const [name, value] of Object.entries(digests)) assert.equal(response.get(name), value, `${coding}: ${name}`);
@@ -299,7 +299,7 @@ describe("an origin's response", () => {
     }
   });
 
-  test("faults 34, 35: a 5xx is not replayed, and what is replayed says so", async () => {
+  test("faults 34, 35: a 5xx is not replayed, and each replay is marked as one", async () => {
     const path = gateway.route(() => ({ status: 500, headers: json, body: '{"first":true}' }));
     const key = newKey();
     const [first, second] = [await gateway.post(path, key), await gateway.post(path, key)];
@@ -310,7 +310,7 @@ describe("an origin's response", () => {
     assert.deepEqual(replay.all("Idempotent-Replayed"), ["true"]);
   });
 
-  test("fault 28: redirects are responses and nobody follows them; 307 and 308 leave no record", async () => {
+  test("fault 28: the gateway returns redirects without following them; 307 and 308 leave no record", async () => {
     const target = gateway.route();
     for (const status of [301, 302, 303, 307, 308]) {
       const path = gateway.route(() => ({ status, headers: { Location: target } }));
@@ -324,14 +324,14 @@ describe("an origin's response", () => {
       }
       assert.equal(first.state, "absent");
       assert.equal(await gateway.status(key), undefined);
-      // The caller follows with the same key, to another path.
+      // The caller follows the redirect with the same key, to another path.
       assert.equal((await gateway.post(target, key)).status, 201);
       assert.equal((await gateway.post(target, key)).replayed, true);
     }
     assert.equal(gateway.hits(target), 2);
   });
 
-  test("statuses that the platform cannot send become 502 and are not replayed", async () => {
+  test("a status that the platform cannot send becomes 502 and is not replayed", async () => {
     const path = gateway.route(
       (_, response) =>
         void response.socket.end("HTTP/1.1 799 Odd\r\nContent-Length: 3\r\nConnection: close\r\n\r\nodd"),
@@ -340,7 +340,7 @@ describe("an origin's response", () => {
     assert.deepEqual([response.status, response.state], [502, "unknown"]);
   });
 
-  test("an informational response (1xx) is not taken for the final response", async () => {
+  test("an informational response (1xx) does not count as the final response", async () => {
     const hints = [
       (one) => one.writeEarlyHints({ link: "</a.css>; rel=preload" }),
       (one) => one.writeProcessing(),
@@ -352,7 +352,7 @@ describe("an origin's response", () => {
     }
   });
 
-  test("reads come through as they are: coding, length, HEAD and 304", async () => {
+  test("the response to a read is forwarded unchanged: coding, length, HEAD and 304", async () => {
     const text = JSON.stringify({ text: "x".repeat(5000) });
     const path = gateway.route(({ headers }) =>
       headers["if-none-match"]
@@ -363,7 +363,7 @@ describe("an origin's response", () => {
           },
     );
     const plain = await gateway.get(path, { headers: [["Accept-Encoding", "identity"]] });
-    assert.equal(plain.get("Content-Encoding"), undefined, "this caller takes no coding");
+    assert.equal(plain.get("Content-Encoding"), undefined, "this caller accepts no coding");
     const coded = await gateway.get(path, { headers: [["Accept-Encoding", "gzip"]] });
     assert.equal(coded.get("Content-Encoding") === "gzip" ? gunzipSync(coded.body).toString() : coded.text, text);
     assert.deepEqual([plain.text, plain.all("Set-Cookie")], [text, ["a=1", "b=2"]]);
@@ -376,7 +376,7 @@ describe("an origin's response", () => {
   });
 });
 
-test("an upstream below a path gets its requests there", async () => {
+test("an upstream with a base path gets its requests below that path", async () => {
   const gateway = await startGateway();
   const base = gateway.route();
   await gateway.worker.dispose();

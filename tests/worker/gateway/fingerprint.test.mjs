@@ -1,4 +1,4 @@
-// Which requests are the same request: by content, not by spelling.
+// Which requests count as the same request: the content decides, not its spelling.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { newKey, startGateway } from "../fixtures/support.mjs";
 const typed = (type) => ({ headers: type === undefined ? [] : [["Content-Type", type]] });
 const json = typed("application/json");
 
-/** Sends one request and then another with the same key: "replayed" or the error's type. */
+/** Sends two requests with one key. Returns "replayed" or the type of the error. */
 async function compare(
   gateway,
   [first, firstMore = json],
@@ -30,7 +30,7 @@ describe("the same request", () => {
   before(async () => (gateway = await startGateway()));
   after(() => gateway.dispose());
 
-  test("fault 16: neither member order nor spaces, escapes or number spelling of JSON matter", async () => {
+  test("fault 16: JSON is the same request whatever its member order, spaces, escapes and spelling of numbers", async () => {
     const spellings = [
       ['{"amount": 10, "to": {"a": "x", "b": [1, 2]}}', '{"to":{"b":[1,2],"a":"\\u0078"},"amount":10}'],
       ['{"a":1}', '\n{ "a" : 1.0 }\t'],
@@ -42,7 +42,7 @@ describe("the same request", () => {
     for (const [one, other] of spellings) assert.equal(await compare(gateway, [one], [other]), "replayed", one);
   });
 
-  test("the media type counts by its essence", async () => {
+  test("the media type counts without its parameters", async () => {
     const as = (type) => ['{"a":1}', typed(type)];
     assert.equal(await compare(gateway, as("application/json"), as("Application/JSON; charset=utf-8")), "replayed");
     assert.equal(
@@ -71,11 +71,11 @@ describe("the same request", () => {
     }
   });
 
-  test("a body that is compressed anew is the same, whatever gzip's header says", async () => {
+  test("a body that is compressed again is the same request, whatever is in the gzip header", async () => {
     const body = Buffer.from('{"amount":10,"note":"x"}');
     const gzip = { headers: [["Content-Type", "application/json"], ["Content-Encoding", "gzip"]] };
     const stream = gzipSync(body);
-    /** The same data behind another header: flags, time, level and system, and what the flags announce. */
+    /** Returns the same data with another gzip header: flags, time, level and system, and the fields that the flags announce. */
     const anew = (flags, time, more = Buffer.alloc(0)) => {
       const header = Buffer.from([0x1f, 0x8b, 8, flags, 0, 0, 0, 0, 2, 255]);
       header.writeUInt32LE(time, 4);
@@ -93,13 +93,13 @@ describe("the same request", () => {
     }
     const changed = gzipSync('{"amount":11,"note":"x"}');
     assert.equal(await compare(gateway, [stream, gzip], [changed]), "idempotency_error");
-    // Bytes that are not a gzip stream are compared unchanged, and break nothing.
+    // Bytes that are not a gzip stream are compared unchanged.
     for (const broken of [stream.subarray(0, 12), anew(0x20, 0), anew(0x04, 0), Buffer.from([0x1f, 0x8b]), Buffer.alloc(0)])
       assert.equal(await compare(gateway, [stream, gzip], [broken]), "idempotency_error");
     assert.equal(await compare(gateway, [anew(0x20, 1), gzip], [anew(0x20, 2)]), "idempotency_error");
   });
 
-  test("the order of an array, the case of a letter, null and absent, text and number all count", async () => {
+  test("array order, letter case, null or absent, text or number make a different request", async () => {
     const pairs = [
       ["[1,2]", "[2,1]"],
       ['{"a":"x"}', '{"a":"X"}'],
@@ -111,7 +111,7 @@ describe("the same request", () => {
     for (const [one, other] of pairs) assert.equal(await compare(gateway, [one], [other]), "idempotency_error", one);
   });
 
-  test("JSON that has no one meaning is compared by its bytes", async () => {
+  test("JSON with more than one meaning is compared byte for byte", async () => {
     const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
     for (const body of ['{"a":1,"a":2}', '{"a":', '"\\ud800"', "01", "NaN", deep, Buffer.from([0x22, 0xff, 0x22])]) {
       const spaced = Buffer.concat([Buffer.from(body), Buffer.from(" ")]);
@@ -120,7 +120,7 @@ describe("the same request", () => {
     }
   });
 
-  test("fault 17: the query belongs to the request", async () => {
+  test("fault 17: the same key with another query is a mismatch", async () => {
     const path = gateway.route();
     const key = newKey();
     assert.equal((await gateway.post(`${path}?to=alice`, key)).status, 201);
@@ -153,7 +153,7 @@ describe("the same request", () => {
     assert.deepEqual([gateway.hits(path), gateway.hits(other)], [1, 0]);
   });
 
-  test("fault 26: a form conflicts by its content, not by its boundary", async () => {
+  test("fault 26: a form with another boundary is the same request, and with other content a mismatch", async () => {
     const form = (boundary, parts) => {
       const lines = parts.flatMap(([head, value]) => [
         `--${boundary}`,
@@ -235,7 +235,7 @@ describe("the same request", () => {
   });
 });
 
-describe("a token against cross-site requests is new with each page load", () => {
+describe("a CSRF token that is new with each page load", () => {
   let gateway;
   before(async () => (gateway = await startGateway({ vars: { KEY_FIELD: "idempotency_key" } })));
   after(() => gateway.dispose());
@@ -244,7 +244,7 @@ describe("a token against cross-site requests is new with each page load", () =>
   const names = ["authenticity_token", "csrfmiddlewaretoken", "_token", "__RequestVerificationToken", "_csrf"];
 
   for (const name of names) {
-    test(`fault 76: ${name} does not count in a form, and the rest does`, async () => {
+    test(`fault 76: ${name} in a form does not count, and all other fields do`, async () => {
       const form = (token, amount) => [`${name}=${token}&amount=${amount}`, urlencoded];
       assert.equal(await compare(gateway, form("a%2B1%3D", 5), form("b%2F2%3D", 5)), "replayed");
       assert.equal(await compare(gateway, form("a", 5), ["amount=5", urlencoded]), "replayed");
@@ -254,7 +254,7 @@ describe("a token against cross-site requests is new with each page load", () =>
     });
   }
 
-  test("fault 76: a form that the browser posts, with its key in a field and a fresh token, is executed once", async () => {
+  test("fault 76: a form that the browser posts again, with the same key field and a new CSRF token, is executed once", async () => {
     const path = gateway.route();
     const key = newKey();
     const post = (token, boundary) => {
@@ -277,7 +277,7 @@ describe("FINGERPRINT_IGNORE", () => {
   );
   after(() => gateway.dispose());
 
-  test("members that a route leaves out may differ, and nothing else may", async () => {
+  test("only members that FINGERPRINT_IGNORE names may differ", async () => {
     const body = (nonce, at, amount) => [JSON.stringify({ nonce, meta: { "sent/at": at, who: "me" }, amount })];
     assert.equal(await compare(gateway, body(1, 1, 5), body(2, 2, 5)), "replayed");
     assert.equal(await compare(gateway, body(1, 1, 5), body(1, 1, 6)), "idempotency_error");
@@ -285,7 +285,7 @@ describe("FINGERPRINT_IGNORE", () => {
     assert.equal(await compare(gateway, body(1, 1, 5), ['{"amount":5,"meta":{"who":"you"}}']), "idempotency_error");
   });
 
-  test("a pointer of one step names a field of a form, of both types", async () => {
+  test("a pointer with one segment names a field of a form of either type", async () => {
     const pairs = (nonce, amount) => [`nonce=${nonce}&amount=${amount}`, typed("application/x-www-form-urlencoded")];
     const parts = (nonce, amount, boundary = `b${nonce}`) => {
       const part = (name, value) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
@@ -302,7 +302,7 @@ describe("FINGERPRINT_IGNORE", () => {
     assert.equal(await compare(gateway, deep(1), deep(2)), "idempotency_error");
   });
 
-  test("another route leaves out nothing of the sort", async () => {
+  test("FINGERPRINT_IGNORE of one route does not apply to another route", async () => {
     const path = gateway.route();
     const key = newKey();
     assert.equal((await gateway.call("PUT", path, { key, body: { nonce: 1 } })).status, 201);
@@ -310,7 +310,7 @@ describe("FINGERPRINT_IGNORE", () => {
   });
 });
 
-test("a rotated FINGERPRINT_SECRET keeps old keys usable while it is listed, and afterwards none of them is executed again", async () => {
+test("keys of an old FINGERPRINT_SECRET work while it is listed, and are never executed again after that", async () => {
   const state = mkdtempSync(join(tmpdir(), "oncekey-test-"));
   const keys = { plain: newKey(), old: newKey(), fresh: newKey() };
   const path = "/o/rotated";
@@ -326,7 +326,7 @@ test("a rotated FINGERPRINT_SECRET keeps old keys usable while it is listed, and
     await run({}, async (post) => void (await post(keys.plain)));
     await run({ FINGERPRINT_SECRET: "k1:first-secret" }, async (post) => {
       assert.equal((await post(keys.old)).replayed, false);
-      assert.ok((await post(keys.plain)).replayed, "a record from before there were secrets");
+      assert.ok((await post(keys.plain)).replayed, "a record without a secret can be compared");
     });
     await run({ FINGERPRINT_SECRET: "k2:second-secret,k1:first-secret" }, async (post) => {
       assert.ok((await post(keys.old)).replayed);
@@ -347,7 +347,7 @@ test("a rotated FINGERPRINT_SECRET keeps old keys usable while it is listed, and
       assert.equal(gateway.hits(path), 0);
     });
     await run({ FINGERPRINT_SECRET: "k2:another-secret" }, async (post, gateway) => {
-      assert.equal((await post(keys.fresh)).json.type, "idempotency_error", "an id belongs to one secret");
+      assert.equal((await post(keys.fresh)).json.type, "idempotency_error", "a secret with a reused id does not match");
       assert.equal(gateway.hits(path), 0);
     });
   } finally {

@@ -1,4 +1,4 @@
-// The headers that the gateway adds to a forwarded request, and where the links in the origin's responses lead.
+// The headers of a forwarded request, and the links in the origin's responses.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { exchange } from "../fixtures/client.mjs";
@@ -31,7 +31,7 @@ describe("the origin", () => {
         const path = gateway.route();
         await exchange(url, { method, path, headers: [["X-Api-Key", apiKey], ...headers, ...lies] });
         const seen = gateway.origin.last(path);
-        // The simulator is in front of workerd and calls it under a host of its own.
+        // The simulator calls workerd with its own host name.
         const [host, proto, forwarded] = forwardedHeaders(seen);
         if (url === urls.workerd) assert.equal(host, new URL(url).host);
         assert.match(host, /^(127\.0\.0\.1|localhost)(:\d+)?$/);
@@ -42,7 +42,7 @@ describe("the origin", () => {
     }
   });
 
-  test("is not asked to expect anything: that is between the caller and the gateway", async () => {
+  test("does not get an Expect header, which is only for the gateway", async () => {
     for (const url of Object.values(urls)) {
       for (const key of [[["Idempotency-Key", newKey()]], []]) {
         const path = gateway.route();
@@ -55,8 +55,8 @@ describe("the origin", () => {
     }
   });
 
-  test("is asked past all caches for what is read, with and without a key, and for nothing else", async () => {
-    // workerd says so to the origin.
+  test("gets Cache-Control: no-cache with reads, with and without a key, and not with writes", async () => {
+    // workerd adds the header.
     const seen = async (method, headers) => {
       const path = gateway.route();
       await exchange(urls.workerd, { method, path, headers });
@@ -75,7 +75,7 @@ describe("the origin", () => {
 
 describe("a link in a response", () => {
   for (const base of ["", "/base", "/a/b"]) {
-    test(`leads to the gateway, with an upstream at "${base || "/"}"`, async () => {
+    test(`is rewritten to the gateway, with an upstream at "${base || "/"}"`, async () => {
       const plain = await startGateway();
       const { origin } = plain;
       await plain.worker.dispose();
@@ -117,7 +117,7 @@ describe("a link in a response", () => {
         origin.route(() => ({ status: 307, headers: { Location: `${origin.url}${base}${path}` } }), base + moved);
         const key = newKey();
         const first = await exchange(url, { method: "POST", path: moved, headers: [["X-Api-Key", apiKey], ["Idempotency-Key", key]] });
-        // Who follows it comes back here, where the key counts.
+        // A caller that follows the link reaches the gateway again, where the key counts.
         const at = new URL(first.get("Location"));
         for (const replayed of [false, true]) {
           const response = await exchange(at.origin, { method: "POST", path: at.pathname, headers: [["X-Api-Key", apiKey], ["Idempotency-Key", key]] });

@@ -1,4 +1,4 @@
-// KEY_FIELD: the key of a form that a browser posts by itself, in a field.
+// KEY_FIELD: a form field that carries the key, for forms that the browser posts itself.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
@@ -8,13 +8,13 @@ const FIELD = "idempotency_key";
 const PAIRS = "application/x-www-form-urlencoded";
 const MiB = 1 << 20;
 
-/** A body with its type, as `post` takes them. */
+/** Returns a body with its type, in the form that `post` expects. */
 const typed = (body, type, ...headers) => [body, { headers: [["Content-Type", type], ...headers] }];
 const pairs = (...fields) => typed(new URLSearchParams(fields).toString(), PAIRS);
 const raw = (text) => typed(text, PAIRS);
 const keyed = (key, ...fields) => pairs(...fields, [FIELD, key]);
 
-/** Parts as browsers write them: [name, content] or [name, content, file name]. */
+/** Writes parts as browsers do: [name, content] or [name, content, file name]. */
 function parts(fields, boundary = "----WebKitFormBoundaryAaB03x") {
   const written = fields.map(([name, content, file]) => {
     const more = file === undefined ? "" : `; filename="${file}"\r\nContent-Type: text/plain`;
@@ -23,7 +23,7 @@ function parts(fields, boundary = "----WebKitFormBoundaryAaB03x") {
   return typed(`${written.join("")}--${boundary}--\r\n`, `multipart/form-data; boundary=${boundary}`);
 }
 
-/** Fails unless it is a 400 of this message. */
+/** Fails unless the response is a 400 with this message. */
 function refused(response, message, what) {
   assert.deepEqual([response.status, response.json.type], [400, "invalid_request_error"], what ?? response.text);
   assert.match(response.json.message, message, what);
@@ -45,14 +45,14 @@ describe("a key in a form's field", () => {
   /** Posts without a key header. */
   const post = (path, [body, more]) => gateway.post(path, undefined, body, more);
 
-  /** What reached the origin last: body, key, attempt and length. */
+  /** Returns what reached the origin last: body, key, attempt and length. */
   const seen = (path) => {
     const { body, headers } = gateway.origin.last(path);
     const values = ["idempotency-key", "idempotency-attempt", "content-length", "content-type"].map((name) => headers[name]);
     return [body.toString(), ...values];
   };
 
-  test("is executed once and replayed, and the origin gets the key in the header alone", async () => {
+  test("is executed once and replayed, and the origin gets the key only in the header", async () => {
     const fields = [["amount", "10 €"], ["note", "a&b=c;d"]];
     for (const form of [
       (...more) => pairs(...fields, ...more),
@@ -75,7 +75,7 @@ describe("a key in a form's field", () => {
     }
   });
 
-  test("names the same record as the header does", async () => {
+  test("identifies the same record as the key in a header", async () => {
     const path = gateway.route();
     for (const form of [(...more) => pairs(["a", "1"], ...more), (...more) => parts([["a", "1"], ...more])]) {
       const key = newKey();
@@ -83,7 +83,7 @@ describe("a key in a form's field", () => {
       assert.equal((await gateway.post(path, key, body, more)).replayed, false);
       assert.ok((await post(path, form([FIELD, key]))).replayed);
       const [whole] = form([FIELD, key]);
-      assert.ok((await gateway.post(path, key, whole, more)).replayed, "both, and equal");
+      assert.ok((await gateway.post(path, key, whole, more)).replayed, "the header and the field have the same key");
       assert.ok((await gateway.post(path, `"${key}"`, whole, more)).replayed, "the header quoted");
       const before = gateway.hits(path);
       refused(await gateway.post(path, newKey(), whole, more), /different keys/);
@@ -92,7 +92,7 @@ describe("a key in a form's field", () => {
     }
   });
 
-  test("fault 26: conflicts by the rest of the form, and not by a boundary", async () => {
+  test("fault 26: a key in a form's field is a mismatch with other fields, but not with another boundary", async () => {
     const path = gateway.route();
     const key = newKey();
     const form = (amount, boundary) => parts([["amount", amount], [FIELD, key]], boundary);
@@ -104,7 +104,7 @@ describe("a key in a form's field", () => {
     assert.equal(gateway.hits(path), 1);
   });
 
-  test("a form as fetch itself writes it is read, with a file of any bytes", async () => {
+  test("is found in a form that fetch writes, with a file of any bytes", async () => {
     const path = gateway.route();
     const key = newKey();
     const send = async () => {
@@ -123,7 +123,7 @@ describe("a key in a form's field", () => {
     assert.equal((await rest.get("file").arrayBuffer()).byteLength, 5000);
   });
 
-  test("a navigation gets the first redirect again, by its cookie alone", async () => {
+  test("a navigation that is authenticated only by its cookie gets the first redirect again", async () => {
     const path = gateway.route(() => ({ status: 303, headers: { Location: "/thanks" } }));
     const [body, { headers }] = keyed(newKey(), ["amount", "10"]);
     const browser = [...headers, ["Cookie", "theme=dark; sid=s-1"], ["Sec-Fetch-Mode", "navigate"], ["Accept", "text/html"]];
@@ -136,7 +136,7 @@ describe("a key in a form's field", () => {
     assert.equal(gateway.hits(path), 1);
   });
 
-  test("satisfies KEY_REQUIRED, and an absent one does not", async () => {
+  test("satisfies KEY_REQUIRED, and a form without the field does not", async () => {
     const path = gateway.route();
     const put = ([body, more]) => gateway.call("PUT", path, { body, ...more });
     for (const form of [pairs(["a", "1"]), parts([["a", "1"]]), pairs(), raw(`a=${FIELD}`), raw(FIELD.toUpperCase())]) {
@@ -148,7 +148,7 @@ describe("a key in a form's field", () => {
     assert.equal((await put(parts([[FIELD, newKey()]]))).status, 201);
   });
 
-  test("a query, JSON, plain text and a coded form hold no key", async () => {
+  test("is not read from a query, JSON, plain text or a compressed form", async () => {
     const key = newKey();
     const coded = gzipSync(`${FIELD}=${key}`);
     for (const [query, [body, more]] of [
@@ -171,7 +171,7 @@ describe("a key in a form's field", () => {
     assert.equal(await gateway.status(key), undefined);
   });
 
-  test("a form without the field passes through byte for byte", async () => {
+  test("is optional: a form without the field is forwarded byte for byte", async () => {
     const odd = Buffer.from(Array.from({ length: 1024 }, (_, at) => (at * 7) % 256));
     for (const [body, more] of [
       pairs(["a", "1"]),
@@ -195,7 +195,7 @@ describe("a key in a form's field", () => {
     }
   });
 
-  test("fault 20: the field twice is refused, however it is spelt", async () => {
+  test("fault 20: a form with two key fields is refused, in any spelling", async () => {
     const path = gateway.route();
     for (const second of [`${FIELD}=k`, `%69dempotency_key=k`, `idempotency%5Fkey=other`, FIELD, `${FIELD}=`]) {
       refused(await post(path, raw(`${FIELD}=k&a=1&${second}`)), /more than once/, second);
@@ -228,7 +228,7 @@ describe("a key in a form's field", () => {
     assert.equal((await post(path, parts([[FIELD, longest]]))).json.type, "idempotency_error", "a form of another type");
   });
 
-  test("hostile names are refused where a reader could find the field, and are other names elsewhere", async () => {
+  test("in a field whose name could be read in two ways is refused; other names are ignored", async () => {
     const path = gateway.route();
     const part = (head, content = "k") =>
       typed(`--B\r\n${head}\r\n\r\n${content}\r\n--B--\r\n`, "multipart/form-data; boundary=B");
@@ -259,7 +259,7 @@ describe("a key in a form's field", () => {
     }
   });
 
-  test("is no key of the key calls, and CORS is as ever", async () => {
+  test("does not count for the key calls, and CORS works as with a header", async () => {
     const path = gateway.route();
     const key = newKey();
     const [body, { headers }] = keyed(key, ["a", "1"]);
@@ -275,7 +275,7 @@ describe("a key in a form's field", () => {
     assert.equal((await gateway.status(key)).state, "completed");
   });
 
-  test("a form that could mean another request to the origin is refused, as with a header", async () => {
+  test("with an override of the method or path is refused, as with a header", async () => {
     const path = gateway.route();
     const [body, { headers }] = keyed(newKey());
     const override = [...headers, ["X-HTTP-Method-Override", "DELETE"]];
@@ -283,7 +283,7 @@ describe("a key in a form's field", () => {
     assert.equal(gateway.hits(path), 0);
   });
 
-  test("forms without a key give their room in memory back", async () => {
+  test("forms without a key free their memory", async () => {
     const path = gateway.route(({ body }) => ({ body: String(body.length) }));
     const form = typed(Buffer.alloc(9 * MiB, "a"), PAIRS);
     for (let time = 0; time < 6; time++) assert.equal((await post(path, form)).text, String(9 * MiB));
@@ -295,7 +295,7 @@ describe("a form's limits", () => {
   before(async () => (gateway = await startGateway({ vars: { KEY_FIELD: "key", MAX_REQUEST_BYTES: "1000" } })));
   after(() => gateway.dispose());
 
-  test("fault 37: MAX_REQUEST_BYTES is for all forms, keyed or not, with the field", async () => {
+  test("fault 37: with KEY_FIELD, MAX_REQUEST_BYTES applies to all forms, with and without a key", async () => {
     const path = gateway.route();
     const sized = (length, start) => raw(start.padEnd(length, "x"));
     const post = ([body, more], chunked) => gateway.post(path, undefined, body, { ...more, chunked });
@@ -313,7 +313,7 @@ describe("a form's limits", () => {
   });
 });
 
-test("without KEY_FIELD a field is a field", async () => {
+test("without KEY_FIELD the field has no meaning", async () => {
   const gateway = await startGateway();
   try {
     const path = gateway.route();

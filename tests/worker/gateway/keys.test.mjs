@@ -1,4 +1,4 @@
-// Which texts are keys, and which routes must have one.
+// Which texts are valid keys, and which routes require a key.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { apiKey, head, newKey, sendRaw, startGateway } from "../fixtures/support.mjs";
@@ -8,7 +8,7 @@ describe("the Idempotency-Key header", () => {
   before(async () => (gateway = await startGateway()));
   after(() => gateway.dispose());
 
-  /** A request whose key lines are these bytes. */
+  /** Sends a request whose key lines are these bytes. */
   const raw = (path, ...keys) =>
     sendRaw(
       gateway.url,
@@ -20,7 +20,7 @@ describe("the Idempotency-Key header", () => {
       ]),
     );
 
-  test("quoted and bare, a key is one key", async () => {
+  test("a key is the same key with and without quotes", async () => {
     const path = gateway.route();
     const key = newKey();
     assert.equal((await gateway.post(path, `"${key}"`)).status, 201);
@@ -33,7 +33,7 @@ describe("the Idempotency-Key header", () => {
     assert.equal(gateway.hits(path), 2);
   });
 
-  test("fault 20: two keys are refused, be they equal, split over lines or joined", async () => {
+  test("fault 20: two keys are refused, whether they are equal, on several lines or joined", async () => {
     const path = gateway.route();
     for (const keys of [["k1", "k2"], ["k1", "k1"], ["", "k1"], ["k1, k2"], ["k1,  k1"], ['"k1"', '"k2"']]) {
       assert.equal((await raw(path, ...keys)).status, 400, keys.join(" | "));
@@ -41,7 +41,7 @@ describe("the Idempotency-Key header", () => {
     assert.equal(gateway.hits(path), 0);
   });
 
-  test("fault 21: 255 characters are a key and 256 are a clear error", async () => {
+  test("fault 21: a key of 255 characters is accepted, and a key of 256 characters gets a clear error", async () => {
     const path = gateway.route();
     const longest = newKey().padEnd(255, "x");
     for (const key of [longest, `"${longest}"`]) assert.equal((await gateway.post(path, key)).status, 201);
@@ -52,13 +52,13 @@ describe("the Idempotency-Key header", () => {
       assert.deepEqual([response.status, response.json.type], [400, "invalid_request_error"]);
       assert.match(response.json.message, /255/);
     }
-    // The longest key of the longest credential is stored all the same: the name of a record is a hash.
+    // The longest key of the longest credential can be stored, because the name of a record is a hash.
     const as = "x".repeat(4000);
     assert.equal((await gateway.post(path, longest, { a: 1 }, { as })).status, 201);
     assert.ok((await gateway.post(path, longest, { a: 1 }, { as })).replayed);
   });
 
-  test("fault 22: what is not visible ASCII is refused, and so is a broken string", async () => {
+  test("fault 22: a key with characters other than visible ASCII is refused, and so is an unterminated string", async () => {
     const path = gateway.route();
     const bad = [
       "",
@@ -82,8 +82,8 @@ describe("the Idempotency-Key header", () => {
       "a\x7fb",
       "a\x01b",
     ];
-    // As UTF-8 they go out byte by byte: a control character, a space, a mark, one that is not seen, one that only
-    // looks like a letter, one of four bytes, and what is cut in the middle of one.
+    // Sent as UTF-8 bytes: a control character, a space, a combining mark, an invisible character, a character that
+    // only looks like a letter, a character of four bytes, and a character that is cut in the middle.
     const utf8 = (text) => Buffer.from(text).toString("latin1");
     for (const odd of ["\u0085", "\u00a0", "\u0301", "\u200b", "\ufeff", "\uff4b", "\u0430", "\ud83d\udd11"])
       bad.push(utf8(odd), utf8(`k${odd}`), utf8(`${odd}k`), utf8(`"k${odd}k"`), utf8(`k${odd}`).slice(0, -1));
@@ -104,16 +104,16 @@ describe("the Idempotency-Key header", () => {
       assert.equal((await raw(path, spelling)).status, 201, spelling);
     assert.equal(gateway.hits(path), 1);
     assert.equal(gateway.origin.last(path).headers["idempotency-key"], key);
-    assert.equal((await raw(path, `${key};a=1`)).status, 201, "without quotes all of it is the key");
+    assert.equal((await raw(path, `${key};a=1`)).status, 201, "without quotes, the parameters are part of the key");
     assert.equal(gateway.hits(path), 2);
   });
 
   test("every visible character may be in a key", async () => {
     const path = gateway.route();
-    // Only at the start a quote has a meaning; here the first one is an exclamation mark.
+    // A quote has a meaning only at the start. Here the first character is an exclamation mark.
     const key = Array.from({ length: 94 }, (_, at) => String.fromCharCode(33 + at)).join("");
     assert.equal((await raw(path, key)).status, 201);
-    assert.equal((await raw(path, `  ${key}\t`)).status, 201, "space around it is not of it");
+    assert.equal((await raw(path, `  ${key}\t`)).status, 201, "space around a key is not part of it");
     assert.equal(gateway.hits(path), 1);
     assert.equal(gateway.origin.last(path).headers["idempotency-key"], key);
   });

@@ -1,5 +1,5 @@
-// A body that stalls or breaks off: 408, wherever it was to be read, and nothing that could be taken for a
-// refusal of the request.
+// A body that stalls or breaks off returns 408, whichever part of the gateway reads it, and never an error that a
+// client could take for a refusal of the request.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { newSecret, sign } from "../fixtures/sender.mjs";
@@ -10,7 +10,7 @@ const secret = newSecret();
 const form = ["Content-Type", "application/x-www-form-urlencoded"];
 const credential = ["X-Api-Key", apiKey];
 
-/** The head of a response, and its body in JSON. */
+/** Reads the head of a response and its JSON body. */
 async function responseTo(socket) {
   let text = "";
   for await (const data of socket) {
@@ -24,7 +24,7 @@ async function responseTo(socket) {
   return { status: Number(text.split(" ")[1]), get, json: JSON.parse(body) };
 }
 
-describe("a body that does not come to its end", () => {
+describe("a body that never ends", () => {
   let gateway;
   before(async () => {
     const vars = { ADMIN_TOKEN, KEY_FIELD: "key", BUSINESS_KEYS: "POST:/o/*:/no", WEBHOOK_SECRETS: `shop:${secret}` };
@@ -41,7 +41,7 @@ describe("a body that does not come to its end", () => {
     return response;
   }
 
-  test("is a 408 that asks for the same request again, and says that nothing is known", async () => {
+  test("returns a 408 that asks for the same request again, without a state of the key", async () => {
     const path = gateway.route();
     const json = ["Content-Type", "application/json"];
     const [id, stamp] = ["evt_1", Math.floor(Date.now() / 1000)];
@@ -63,6 +63,6 @@ describe("a body that does not come to its end", () => {
     }
     assert.deepEqual(all.map((response) => response.get("Idempotency-State")), ["absent", "absent", "absent", undefined, undefined, undefined]);
     assert.equal(gateway.hits(path), 0);
-    assert.equal((await gateway.post(path, key)).status, 201, "and the same key goes on");
+    assert.equal((await gateway.post(path, key)).status, 201, "the same key can be used afterwards");
   });
 });

@@ -1,4 +1,4 @@
-// How long an attempt owns its key: while it works, and not for long when it is gone.
+// How long an attempt owns its key: as long as it works, and at most one lease after it has died.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,17 +12,17 @@ before(
 );
 after(() => gateway.dispose());
 
-// These wait more than they work, so they wait together.
+// These tests mostly wait, so they run at the same time.
 describe("a lease of six seconds, with UNKNOWN_OUTCOME=retry", { concurrency: true }, () => {
-  test("a slow origin outlives the lease, because the lease is renewed", async () => {
+  test("an origin may take longer than the lease, because the lease is renewed", async () => {
     const slow = gated();
     const path = gateway.route(slow);
     const key = newKey();
-    // A renewal whose call or whose reply is lost is made again.
+    // A renewal is repeated if its call or its reply is lost.
     await gateway.faults(key, { op: "renew", fault: "refuse" }, { op: "renew", fault: "lose" });
     const first = gateway.post(path, key);
     await slow.reached;
-    // Each comes when half the lease has gone, so three of them outlast it.
+    // A renewal is sent after half a lease, so three renewals outlast one lease.
     await eventually(async () => {
       const other = await gateway.post(path, key);
       assert.deepEqual([other.status, other.json.type, other.state], [409, "idempotency_in_progress", "in_progress"]);
@@ -33,12 +33,12 @@ describe("a lease of six seconds, with UNKNOWN_OUTCOME=retry", { concurrency: tr
     assert.equal(gateway.hits(path), 1);
   });
 
-  /** How many renewals of a key have arrived. */
+  /** Returns how many renewals of a key have arrived. */
   async function renewals(key) {
     return (await gateway.calls(key)).filter((call) => call.op === "renew" && !call.fault).length;
   }
 
-  /** Sends a request whose renewals do not arrive, and waits until its lease has died at the origin. */
+  /** Sends a request whose renewals are lost, and waits until its lease has expired while the origin works. */
   async function loseLease(path, key, slow) {
     await gateway.faults(key, { op: "renew", fault: "refuse", times: 1000 });
     const response = gateway.post(path, key);
@@ -47,18 +47,18 @@ describe("a lease of six seconds, with UNKNOWN_OUTCOME=retry", { concurrency: tr
     return { response };
   }
 
-  test("faults 6, 8: soon after an attempt is gone a retry may run", async () => {
+  test("faults 6, 8: a retry may run soon after an attempt has died", async () => {
     const slow = gated();
     const path = gateway.route(inTurn(slow, created));
     const key = newKey();
     const begun = Date.now();
     const { response } = await loseLease(path, key, slow);
-    assert.ok(Date.now() - begun >= 5900, "not before the lease has died");
+    assert.ok(Date.now() - begun >= 5900, "not before the lease has expired");
     const second = await gateway.post(path, key);
     assert.deepEqual([second.status, second.state, gateway.hits(path)], [201, "completed", 2]);
     assert.equal(gateway.origin.last(path).headers["idempotency-attempt"], "2");
     slow.open();
-    // The overtaken attempt's caller gets the current state, never its own copy.
+    // The caller of the overtaken attempt gets the stored response, never the attempt's own.
     assert.deepEqual([(await response).text, (await response).replayed], [second.text, true]);
     assert.equal((await gateway.post(path, key)).text, second.text);
   });
@@ -100,21 +100,21 @@ describe("a lease of six seconds, with UNKNOWN_OUTCOME=retry", { concurrency: tr
     assert.equal(gateway.hits(path), 2);
   });
 
-  test("a response that takes long to store keeps its lease", async () => {
+  test("an attempt keeps its lease while its response takes long to store", async () => {
     const path = gateway.route();
     const key = newKey();
     await gateway.faults(key, { op: "complete", fault: "hang", times: 3 });
     const first = gateway.post(path, key);
     await eventually(async () => assert.ok((await gateway.calls(key)).some((call) => call.op === "complete")));
-    // The call is made again after four seconds each time, for longer than the lease; until then the lease is renewed.
+    // The call is repeated every four seconds, for longer than the lease. Meanwhile the lease is renewed.
     await eventually(async () => assert.ok((await renewals(key)) >= 2));
     assert.deepEqual([(await first).status, (await first).state, gateway.hits(path)], [201, "completed", 1]);
   });
 
-  test("a key whose begin was slow for good is free too, and the origin was not called", async () => {
+  test("a key whose begin never gets a reply in time is free afterwards, and the origin is not called", async () => {
     const path = gateway.route();
     const key = newKey();
-    // Each try is carried out, and each reply comes too late.
+    // The object carries out each try, and each reply comes too late.
     await gateway.faults(key, { op: "begin", fault: "slow", ms: 3500, times: 3 });
     const late = await gateway.post(path, key);
     assert.deepEqual([late.status, late.json.type], [503, "api_connection_error"]);
@@ -125,8 +125,8 @@ describe("a lease of six seconds, with UNKNOWN_OUTCOME=retry", { concurrency: tr
   });
 });
 
-// Not beside the others: the clock is everybody's.
-test("an Execute that arrives when half the lease is gone is not carried out, and the key is free", async () => {
+// This test runs alone, because it sets the clock of the gateway.
+test("an attempt that gets Execute after half its lease does not call the origin, and its key is free", async () => {
   const path = gateway.route();
   const key = newKey();
   await gateway.faults(key, { op: "begin", fault: "jump", ms: 3100 });
@@ -138,7 +138,7 @@ test("an Execute that arrives when half the lease is gone is not carried out, an
   assert.equal(gateway.hits(path), 0);
   const again = await gateway.post(path, key);
   assert.deepEqual([again.status, gateway.hits(path)], [201, 1]);
-  // Short of half the lease it is.
+  // Before half the lease, the attempt calls the origin.
   await gateway.faults(`${key}2`, { op: "begin", fault: "jump", ms: 300 });
   assert.equal((await gateway.post(path, `${key}2`)).status, 201);
 });
@@ -148,7 +148,7 @@ describe("with UNKNOWN_OUTCOME=hold and a lease of four seconds", () => {
   before(async () => (holding = await startGateway({ faults: true, vars: { LEASE_SECONDS: "4" } })));
   after(() => holding.dispose());
 
-  test("fault 6: nothing runs after a dead lease, and a late success still becomes the response", async () => {
+  test("fault 6: with hold, nothing is executed after an expired lease, and a late success still becomes the response", async () => {
     const slow = gated();
     const path = holding.route(slow);
     const key = newKey();
@@ -164,7 +164,7 @@ describe("with UNKNOWN_OUTCOME=hold and a lease of four seconds", () => {
     assert.equal(holding.hits(path), 1);
   });
 
-  test("an attempt that finds its own lease ended has executed nothing, and its key is free", async () => {
+  test("an attempt that finds its own lease expired does not call the origin, and its key is free", async () => {
     const path = holding.route();
     const key = newKey();
     await holding.faults(key, { op: "begin", fault: "jump", ms: 4500, lost: true });
@@ -177,7 +177,7 @@ describe("with UNKNOWN_OUTCOME=hold and a lease of four seconds", () => {
   });
 });
 
-test("faults 6, 13: a power cut loses no response, and the outcome of a request that it cut is resolved", async () => {
+test("faults 6, 13: a power cut loses no stored response, and interrupted requests are executed again", async () => {
   const state = mkdtempSync(join(tmpdir(), "oncekey-test-"));
   const vars = { LEASE_SECONDS: "6", UNKNOWN_OUTCOME: "retry" };
   const [done, cut] = [newKey(), newKey()];

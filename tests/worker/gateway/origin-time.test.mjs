@@ -1,5 +1,5 @@
-// How long the origin may take: a limit for keyed writes, from when it has the request; none for anything else. And
-// what a caller gets when there is no response.
+// How long the origin may take: keyed writes have a limit, which begins when the origin has the whole request. All
+// other requests have no limit. Also the errors that a caller gets when the origin does not respond.
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { createServer } from "node:http";
@@ -9,7 +9,7 @@ import { exchange } from "../fixtures/client.mjs";
 
 const LIMIT = 1000;
 const vars = { ORIGIN_TIMEOUT_SECONDS: String(LIMIT / 1000) };
-/** Answers after twice the limit. */
+/** Responds after twice the limit. */
 const slow = async () => (await sleep(2 * LIMIT), created());
 
 describe("the origin's time", () => {
@@ -36,7 +36,7 @@ describe("the origin's time", () => {
     assert.match((await gateway.get(path)).text, /data: 4\n\ndata: end/);
   });
 
-  test("does not run while a caller without a key uploads", async () => {
+  test("does not limit the upload of a caller without a key", async () => {
     const path = gateway.route();
     const socket = connect(Number(new URL(gateway.url).port), "127.0.0.1");
     let received = "";
@@ -52,7 +52,7 @@ describe("the origin's time", () => {
     assert.equal(gateway.origin.last(path).body.toString(), "12345");
   });
 
-  test("is limited for a write with a key, which is then on hold", async () => {
+  test("limits a write with a key, which is then on hold", async () => {
     const path = gateway.route(gated());
     for (const more of [{ key: newKey() }, { key: newKey(), body: "x".repeat(200_000) }]) {
       const response = await gateway.call("POST", path, more);
@@ -61,7 +61,7 @@ describe("the origin's time", () => {
     }
   });
 
-  test("the error says what to do about this request", async () => {
+  test("tells the caller in the error what to do about the request", async () => {
     const broken = gateway.route(cut);
     const read = await gateway.get(broken);
     assert.deepEqual([read.status, read.json.code], [502, "api_connection_error"]);
@@ -75,7 +75,7 @@ describe("the origin's time", () => {
 });
 
 for (const [settings, words] of [[{ UNKNOWN_OUTCOME: "retry" }, /Retry with the same idempotency key/], [{ CONNECT_FAILURE: "released" }, /was not executed\. Retry/]]) {
-  test(`the error that a caller gets with ${Object.entries(settings)}`, async () => {
+  test(`tells the caller to retry with ${Object.entries(settings)}`, async () => {
     const gateway = await startGateway({ vars: settings });
     try {
       assert.match((await gateway.post(gateway.route(cut), newKey())).json.message, words);
@@ -85,12 +85,12 @@ for (const [settings, words] of [[{ UNKNOWN_OUTCOME: "retry" }, /Retry with the 
   });
 }
 
-test("the origin's time begins when it has the request, however slowly it takes that in", async () => {
-  // Far more than what the sockets in between hold.
+test("the origin's time begins when the origin has read the whole request, however slowly", async () => {
+  // The body is much larger than the buffers of the sockets in between.
   const [size, slowly] = [24 << 20, 16 << 20];
   const limit = 2 * LIMIT;
   let took, got;
-  // Reads a piece, and waits; that takes longer than the limit. It reads the rest and answers at once.
+  // The origin reads the body in pieces, for longer than the limit, and then responds at once.
   const server = createServer(async (request, response) => {
     const since = Date.now();
     got = 0;
@@ -113,7 +113,7 @@ test("the origin's time begins when it has the request, however slowly it takes 
       assert.deepEqual([response.status, response.state, response.replayed], [201, "completed", replayed], response.text);
     }
     assert.equal(got, size);
-    assert.ok(took > limit, `it was to take longer than the limit: ${took} ms`);
+    assert.ok(took > limit, `the upload should take longer than the limit: ${took} ms`);
   } finally {
     await worker.dispose();
     server.closeAllConnections();

@@ -1,4 +1,4 @@
-// Many requests with one key at once: one is executed, and nobody waits for anybody.
+// Many requests with one key at the same time: one is executed, and no caller waits for another.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { created, gated, newKey, recordName, startGateway } from "../fixtures/support.mjs";
@@ -10,7 +10,7 @@ describe("requests at the same time", () => {
   before(async () => (gateway = await startGateway({ faults: true })));
   after(() => gateway.dispose());
 
-  test("faults 1, 2: of two first requests one runs, and the loser gets 409", async () => {
+  test("faults 1, 2: of two first requests at the same time, one is executed and the other gets 409", async () => {
     for (let round = 0; round < 5; round++) {
       const handler = gated();
       const path = gateway.route(handler);
@@ -19,7 +19,7 @@ describe("requests at the same time", () => {
       const loser = await Promise.race(both);
       assert.deepEqual([loser.status, loser.json.type, loser.state], [409, "idempotency_in_progress", "in_progress"]);
       assert.ok(Number(loser.get("Retry-After")) >= 1);
-      assert.equal(loser.get("Idempotency-Expires"), undefined, "what is under way does not expire");
+      assert.equal(loser.get("Idempotency-Expires"), undefined, "a request in progress has no expiry");
       handler.open();
       assert.deepEqual(tally(await Promise.all(both)), { 201: 1, 409: 1 });
       assert.equal(gateway.hits(path), 1);
@@ -30,10 +30,10 @@ describe("requests at the same time", () => {
     const handler = gated();
     const path = gateway.route(handler);
     const key = newKey();
-    // A busy machine may take minutes for so many connections.
+    // On a busy machine, so many connections may take minutes.
     const all = Array.from({ length: 1000 }, () => gateway.post(path, key, { a: 1 }, { timeout: 300_000 }));
     await handler.reached;
-    // Others are answered while the first is still at the origin. Not all: the origin's time would end.
+    // 200 other requests get a response while the first is still at the origin. Waiting for all would take too long.
     let waiting = 200;
     await new Promise((resolve) =>
       all.forEach((one) => one.finally(() => --waiting === 0 && resolve()).catch(() => {})),
@@ -63,7 +63,7 @@ describe("requests at the same time", () => {
     assert.equal(gateway.hits(path), 1);
   });
 
-  test("fault 4: a caller that comes when the first attempt has just ended gets its response", async () => {
+  test("fault 4: a request right after the end of the first attempt gets the response of that attempt", async () => {
     const path = gateway.route(created);
     for (let round = 0; round < 20; round++) {
       const key = newKey();
@@ -74,7 +74,7 @@ describe("requests at the same time", () => {
     }
   });
 
-  test("fault 4: a steady stream of requests over the end of the first sees 409 and then only its response", async () => {
+  test("fault 4: a steady stream of requests gets 409 until the first attempt ends, and then only its response", async () => {
     const handler = gated();
     const path = gateway.route(handler);
     const key = newKey();
@@ -109,7 +109,7 @@ describe("requests at the same time", () => {
     assert.equal((await first).status, 201);
   });
 
-  test("fault 14: an attempt whose calls arrive twice is one attempt", async () => {
+  test("fault 14: an attempt whose calls to the shard arrive twice counts once", async () => {
     const path = gateway.route();
     const key = newKey();
     await gateway.faults(key, { op: "begin", fault: "twice" }, { op: "complete", fault: "twice" });

@@ -1,6 +1,6 @@
-// A connection to the origin that breaks under a request: whatever the platform would send again by itself, a keyed
-// write or an event reaches the origin once. The origin is a raw socket: it answers the first request of a connection,
-// reads the second one whole, and breaks the connection without a response.
+// Connections to the origin that break during a request. The platform repeats some requests by itself, but a keyed
+// write or an event must reach the origin once. The origin is a raw socket: it responds to the first request of a
+// connection, reads the second request whole, and breaks the connection without a response.
 import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import { after, before, describe, test } from "node:test";
@@ -8,7 +8,7 @@ import { apiKey, newKey, startWorker } from "../fixtures/support.mjs";
 import { exchange } from "../fixtures/client.mjs";
 import { deliver, WEBHOOK_SECRETS } from "../fixtures/sender.mjs";
 
-/** The request that is whole at the start of `text`, or undefined while it is not. */
+/** Returns the complete request at the start of `text`, or undefined if it is not complete yet. */
 function whole(text) {
   const end = text.indexOf("\r\n\r\n");
   if (end < 0) return undefined;
@@ -21,7 +21,7 @@ function whole(text) {
   return { method: first.split(" ")[0], path: first.split(" ")[1], headers, body, length: end + 4 + body.length };
 }
 
-/** Breaks the connection under its second request, by `end`. A new connection answers again. */
+/** Starts an origin that breaks each connection at its second request, by `end`. */
 async function breaking() {
   const seen = [];
   const server = createServer((socket) => {
@@ -68,9 +68,9 @@ describe("a connection to the origin that breaks", () => {
   });
 
   let count = 0;
-  /** Sends a request on a connection that has carried one before, and gives what the origin saw of it. */
+  /** Sends a request on a connection that has carried another, and returns what the origin saw of it. */
   async function sent(url, method, { headers = [], path = `/o/${++count}`, ...more } = {}) {
-    // The request before: it leaves an open connection.
+    // The earlier request leaves an open connection.
     await exchange(url, { method: "GET", path: `/warm/${++count}`, headers: [["X-Api-Key", apiKey]] });
     const response = await exchange(url, { method, path, ...more, headers: [["X-Api-Key", apiKey], ...headers] });
     return { response, seen: origin.at(path) };
@@ -79,7 +79,7 @@ describe("a connection to the origin that breaks", () => {
   const form = [["Content-Type", "application/x-www-form-urlencoded"]];
   for (const end of ["reset", "close"]) {
     for (const method of ["PUT", "DELETE", "POST", "PATCH", "PROPFIND", "MKCOL", "MOVE", "PURGE"]) {
-      test(`by a ${end} carries a ${method} without a body once`, async () => {
+      test(`by a ${end} sends a ${method} without a body once`, async () => {
         origin.end = end;
         for (const [way, url] of Object.entries(urls)) {
           for (const chunked of [false, true]) {
@@ -88,7 +88,7 @@ describe("a connection to the origin that breaks", () => {
             assert.deepEqual([response.status, response.state], [502, "unknown"], way);
             assert.match(seen[0].headers["idempotency-key"] ?? "", /./);
             assert.equal(seen[0].headers["idempotency-attempt"], "1");
-            // One framing, and no bytes in it.
+            // The request has one framing, and no bytes in it.
             const framing = [seen[0].headers["content-length"], seen[0].headers["transfer-encoding"]];
             assert.deepEqual(framing, ["POST", "PATCH"].includes(method) ? ["0", undefined] : [undefined, "chunked"], way);
             assert.equal(seen[0].body.replace("0\r\n\r\n", ""), "");
@@ -98,11 +98,11 @@ describe("a connection to the origin that breaks", () => {
       });
     }
 
-    test(`by a ${end} carries a write whose key comes from its form once`, async () => {
+    test(`by a ${end} sends a write once whose key is in its form`, async () => {
       origin.end = end;
       for (const url of Object.values(urls)) {
         for (const method of ["PUT", "DELETE", "POST"]) {
-          // Nothing is left of the body once the key is taken out.
+          // Without the key, the body is empty.
           for (const body of [`key=${newKey()}`, `key=${newKey()}&a=1`]) {
             const { seen } = await sent(url, method, { body, headers: form });
             assert.equal(seen.length, 1, `${method} ${body}`);
@@ -111,7 +111,7 @@ describe("a connection to the origin that breaks", () => {
       }
     });
 
-    test(`by a ${end} carries a write with a body, by its key or its business key, once`, async () => {
+    test(`by a ${end} sends a write with a body once, with a key or a business key`, async () => {
       origin.end = end;
       const json = [["Content-Type", "application/json"]];
       for (const url of Object.values(urls)) {
@@ -124,7 +124,7 @@ describe("a connection to the origin that breaks", () => {
       }
     });
 
-    test(`by a ${end} carries an event once`, async () => {
+    test(`by a ${end} sends an event once`, async () => {
       origin.end = end;
       for (const url of Object.values(urls)) {
         for (const body of ["", "{}"]) {
@@ -138,8 +138,8 @@ describe("a connection to the origin that breaks", () => {
     });
   }
 
-  test("is a reused connection: without a key, the platform repeats the request", async () => {
-    // Should this change, the tests above prove nothing any more.
+  test("is a reused connection: the platform repeats a request without a key", async () => {
+    // If this changes, the tests above no longer prove anything.
     origin.end = "reset";
     const { response, seen } = await sent(urls.workerd, "DELETE");
     assert.deepEqual([seen.length, response.status], [2, 201]);

@@ -22,7 +22,7 @@ describe("a keyed write behind an upstream", () => {
     assert.equal(gateway.hits(path), 4);
   });
 
-  test("a first response and its replay say until when the response is kept", async () => {
+  test("a first response and its replay carry the time until which the response is kept", async () => {
     const path = gateway.route();
     const key = newKey();
     const responses = [await gateway.post(path, key), await gateway.post(path, key)];
@@ -48,8 +48,8 @@ describe("a keyed write behind an upstream", () => {
       },
     );
     const { headers, body, method } = gateway.origin.last(path);
-    assert.equal(headers["idempotency-key"], key, "the bare key");
-    assert.equal(headers["idempotency-attempt"], "1", "whatever the caller claims");
+    assert.equal(headers["idempotency-key"], key, "the key without quotes");
+    assert.equal(headers["idempotency-attempt"], "1", "the caller cannot set it");
     assert.equal(headers["x-request-id"], response.get("X-Request-Id"));
     assert.equal(headers["x-api-key"], apiKey);
     assert.equal(headers["x-custom"], "kept");
@@ -57,16 +57,16 @@ describe("a keyed write behind an upstream", () => {
     assert.deepEqual([method, body.toString()], ["POST", '{"a":1}']);
   });
 
-  test("the target reaches the origin as it was sent", async () => {
+  test("the request target reaches the origin unchanged", async () => {
     const path = gateway.route();
     for (const target of [path, `${path}?`, `${path}?a=%7E&b=+%2B&a=1`, `${path}?q=http://x/?y`]) {
       await gateway.post(target, newKey());
-      // An empty query is the same as none (WHATWG URL has no way to tell them apart in `search`).
+      // An empty query counts as none, because `search` of a WHATWG URL is the same for both.
       assert.equal(gateway.origin.last(path).target.replace(/\?$/, ""), target.replace(/\?$/, ""));
     }
   });
 
-  test("a write without a body is one request too", async () => {
+  test("a write without a body is executed once and replayed", async () => {
     const path = gateway.route();
     const key = newKey();
     assert.equal((await gateway.call("POST", path, { key })).status, 201);
@@ -75,7 +75,7 @@ describe("a keyed write behind an upstream", () => {
     assert.equal(gateway.origin.last(path).body.length, 0);
   });
 
-  test("a chunked request and one with a length are the same request", async () => {
+  test("a request is the same with chunks and with a Content-Length", async () => {
     const path = gateway.route();
     const key = newKey();
     assert.equal((await gateway.post(path, key, { a: 1 }, { chunked: true })).status, 201);
@@ -83,7 +83,7 @@ describe("a keyed write behind an upstream", () => {
     assert.equal(gateway.origin.last(path).body.toString(), '{"a":1}');
   });
 
-  test("reads pass with and without a key, and so do writes without one", async () => {
+  test("reads, and writes without a key, are forwarded each time", async () => {
     const path = gateway.route();
     const key = newKey();
     for (const method of ["GET", "HEAD", "OPTIONS"]) {
@@ -109,12 +109,12 @@ describe("a keyed write behind an upstream", () => {
     assert.deepEqual([passed["idempotency-key"], passed["idempotency-attempt"]], [undefined, undefined]);
   });
 
-  test("a keyless write needs no credential", async () => {
+  test("a write without a key needs no credential", async () => {
     const path = gateway.route();
     assert.equal((await gateway.post(path, undefined, { a: 1 }, { as: null })).status, 201);
   });
 
-  test("every final status is kept, whatever it says", async () => {
+  test("a response with any final status is kept and replayed", async () => {
     for (const status of [
       200, 201, 202, 203, 204, 205, 206, 300, 301, 302, 303, 304, 400, 402, 404, 405, 406, 410, 411, 412, 413, 415, 418,
       422, 424, 451,
@@ -173,7 +173,7 @@ describe("the built-in sandbox", () => {
   before(async () => (gateway = await startGateway({ upstream: undefined })));
   after(() => gateway.dispose());
 
-  test("the recipe: the same order twice, a changed field, the same business key without a key", async () => {
+  test("replays a repeated order, refuses a changed one, and finds it by its business key alone", async () => {
     const order = { out_trade_no: `ORDER_${newKey()}`, amount: 2990, currency: "USD", subject: "Pro" };
     const key = newKey();
     const [first, second] = [
@@ -194,7 +194,7 @@ describe("the built-in sandbox", () => {
     assert.equal((await gateway.get(`/v1/sandbox/executions/${key}`)).json.data.count, 1);
   });
 
-  test("fault 11: what a caller that hung up had ordered is there when it asks again", async () => {
+  test("fault 11: a caller that hung up gets the order's response when it sends the request again", async () => {
     const order = { out_trade_no: `ORDER_${newKey()}`, amount: 2990, currency: "USD", subject: "Pro" };
     const key = newKey();
     const headers = [["Sandbox-Fault", "delay=1500"]];

@@ -1,4 +1,5 @@
-// Workers KV beside the shards: it may replay while a shard is slow or down, and a missing copy never counts as a new key.
+// Copies in Workers KV: the gateway may replay them while a shard is slow or down. A missing copy never counts as a new
+// key.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { created, eventually, inTurn, newKey, recordName, startGateway } from "../fixtures/support.mjs";
@@ -11,7 +12,7 @@ describe("the replica", () => {
   const copied = (key) => eventually(async () => assert.notEqual(await gateway.copy(key), null));
   const down = (key) => gateway.faults(key, { op: "begin", fault: "refuse", times: 1000 });
 
-  /** A completed key, with its copy written. */
+  /** Returns a completed key whose copy is written. */
   async function completed(handler = created) {
     const path = gateway.route(handler);
     const key = newKey();
@@ -49,7 +50,7 @@ describe("the replica", () => {
     assert.deepEqual(
       [other.status, other.json.type],
       [400, "idempotency_error"],
-      "another request is a mismatch there too",
+      "another request is a mismatch with the copy, too",
     );
     assert.equal(gateway.hits(path), 1);
   });
@@ -60,13 +61,13 @@ describe("the replica", () => {
     const begins = async () => (await gateway.calls(key)).filter(({ op }) => op === "begin").length;
     const before = await begins();
     isReplay(await gateway.post(path, key), first);
-    assert.ok((await begins()) - before < 3, "it did not wait until the object had been given up");
+    assert.ok((await begins()) - before < 3, "the gateway returned the copy before it stopped waiting for the object");
     await gateway.faults(key);
     isReplay(await gateway.post(path, key), first);
     assert.equal((await gateway.status(key)).attempts, 1);
   });
 
-  test("fault 9: a replica that knows nothing changes nothing: a completed key is replayed, not executed", async () => {
+  test("fault 9: a completed key is replayed, not executed again, although its copy is missing", async () => {
     const { key, path, first } = await completed();
     await gateway.copy(key, { remove: true });
     await gateway.replica("empty");
@@ -75,14 +76,14 @@ describe("the replica", () => {
       await gateway.faults(key, { op: "begin", fault: "slow", ms: 300 });
       isReplay(await gateway.post(path, key), first);
       await down(key);
-      assert.equal((await gateway.post(path, key)).status, 503, "nothing is known for sure");
+      assert.equal((await gateway.post(path, key)).status, 503, "without the object and the copy, nothing is certain");
       assert.equal(gateway.hits(path), 1);
     } finally {
       await gateway.replica("honest");
     }
   });
 
-  test("a replica that lies with nothing lets a new key be executed once", async () => {
+  test("a new key is executed once while the replica has no copies", async () => {
     await gateway.replica("empty");
     try {
       const path = gateway.route();
@@ -111,7 +112,7 @@ describe("the replica", () => {
   });
 
   for (const mode of ["down", "hang"]) {
-    test(`a replica that ${mode === "down" ? "fails" : "never answers"} is no failure`, async () => {
+    test(`a replica that ${mode === "down" ? "fails" : "never responds"} does not fail the request`, async () => {
       await gateway.replica(mode);
       try {
         const path = gateway.route();
@@ -129,7 +130,7 @@ describe("the replica", () => {
     });
   }
 
-  test("only whole responses are copied", async () => {
+  test("only complete responses are copied", async () => {
     const endings = [
       429,
       500,
@@ -139,7 +140,7 @@ describe("the replica", () => {
     for (const ending of endings) {
       const key = newKey();
       await gateway.post(gateway.route(inTurn(ending)), key);
-      // A copy that was wanted would come before the next key's.
+      // A copy of the earlier key would be written before the copy of the next key.
       await completed();
       assert.equal(await gateway.copy(key), null);
     }
@@ -166,11 +167,11 @@ describe("the replica", () => {
     await gateway.faults(null);
   });
 
-  // The last one, for it sets the clock.
-  test("a copy that outlived its time does not count", async () => {
+  // This test is the last one, because it sets the clock.
+  test("an expired copy does not count", async () => {
     const { key, path, first } = await completed();
     const bytes = await gateway.copy(key);
-    // Not even in its last minute, when the object's record still counts.
+    // The copy does not count in its last minute either, when the object's record still counts.
     await gateway.clock(86_400_000 - 30_000);
     await down(key);
     assert.equal((await gateway.post(path, key)).status, 503);
@@ -180,11 +181,11 @@ describe("the replica", () => {
     await gateway.copy(key, { bytes });
     await gateway.faults(key, { op: "begin", fault: "slow", ms: 200 });
     const fresh = await gateway.post(path, key);
-    assert.deepEqual([fresh.replayed, gateway.hits(path)], [false, 2], "the key is as new");
+    assert.deepEqual([fresh.replayed, gateway.hits(path)], [false, 2], "the key counts as new");
   });
 });
 
-test("a retention too short for Workers KV has no copy, and works", async () => {
+test("a response whose retention is too short for Workers KV is replayed without a copy", async () => {
   const gateway = await startGateway({ faults: true, vars: { RETENTION_SECONDS: "100" } });
   try {
     const path = gateway.route();
@@ -197,7 +198,7 @@ test("a retention too short for Workers KV has no copy, and works", async () => 
   }
 });
 
-test("fault 36: a Worker without a replica works, and fails closed", async () => {
+test("fault 36: without a replica, the Worker replays from the shard and refuses writes while the shard is down", async () => {
   const gateway = await startGateway({ faults: true, vars: { LEASE_SECONDS: "4" }, more: { kvNamespaces: [] } });
   try {
     const path = gateway.route();

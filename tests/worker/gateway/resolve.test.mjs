@@ -1,4 +1,4 @@
-// Look-ups: the origin is asked what became of a request before a person has to.
+// Look-ups: the gateway asks the origin for the outcome of a request, so that an operator does not have to.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { merchant, order } from "../fixtures/merchant.mjs";
@@ -8,20 +8,20 @@ import { apiKey, created, cut, eventually, inTurn, newKey, startWorker } from ".
 const DAY = 86_400_000;
 const json = { "Content-Type": "application/json" };
 
-/** Rules by the folder of their routes: each says where in the response the proof is. */
+/** The pointers to the proof in a look-up's response, by the folder of the route. */
 const PROOFS = { o: "/id", d: "/data/id", l: "/0/id", dl: "/data/0/id", e: "/a~1b/%2Cc" };
 const RESOLVE = Object.entries(PROOFS)
   .map(([folder, proof]) => `POST:/${folder}/*:/o/{/find}?no={/no}#${proof}`)
   .join();
 
-/** Responses to look-ups that prove that the request was executed: what, in which folder, and what origins say. */
+/** Responses to look-ups that prove an execution: description, folder, response. */
 const FOUND = [
   ["an id", "o", { body: '{"id":"ord_1"}' }],
   ["an id in an object", "d", { body: '{"data":{"id":"ord_1"},"id":null}' }],
   ["an id in a list", "l", { body: '[{"id":"ord_1"}]' }],
   ["an id in a list in an object", "dl", { body: '{"data":[{"id":"ord_1"}],"total":1}' }],
   ["a number", "o", { body: '{"id":42}' }],
-  ["a member whose name has to be escaped", "e", { body: '{"a/b":{",c":"x"}}' }],
+  ["a member whose name must be escaped", "e", { body: '{"a/b":{",c":"x"}}' }],
   ["a 201 in another type of JSON", "o", { status: 201, body: '{"id":"x"}', headers: { "Content-Type": "application/hal+json" } }],
 ];
 /** Responses that prove nothing. Most of them report "not found" with a 2xx. */
@@ -49,16 +49,16 @@ const NOT_FOUND = [
   ["an id elsewhere", "o", { body: '{"data":{"id":"x"}}' }],
   ["nothing", "o", { status: 204, body: "" }],
   ["a page", "o", { body: "<html>Sign in</html>", headers: { "Content-Type": "text/html" } }],
-  ["JSON by another type", "o", { body: '{"id":"x"}', headers: { "Content-Type": "text/html" } }],
-  ["JSON that is none", "o", { body: '{"id":' }],
+  ["JSON with another media type", "o", { body: '{"id":"x"}', headers: { "Content-Type": "text/html" } }],
+  ["invalid JSON", "o", { body: '{"id":' }],
   ["500", "o", { status: 500, body: '{"id":"x"}' }],
   ["a redirect", "o", { status: 302, headers: { Location: "/elsewhere" }, body: '{"id":"x"}' }],
-  ["too large a response", "o", { body: `{"id":"${"x".repeat(3000)}"}` }],
+  ["a response that is too large", "o", { body: `{"id":"${"x".repeat(3000)}"}` }],
   ["a cut connection", "o", cut],
 ];
 const script = (response) => (typeof response === "function" ? response : () => ({ status: 200, headers: json, ...response }));
 
-/** A request whose outcome is unknown, and the look-up for it. */
+/** Sends a request whose outcome is unknown. Returns the request and its look-up. */
 async function unknown(gateway, lookUp, { no = newBusinessKey(), as, folder = "o" } = {}) {
   const path = gateway.origin.route(inTurn(500, created), `/${folder}/${newKey()}`);
   const find = gateway.route(script(lookUp));
@@ -70,7 +70,7 @@ async function unknown(gateway, lookUp, { no = newBusinessKey(), as, folder = "o
 }
 
 for (const withBusinessKeys of [true, false]) {
-  describe(withBusinessKeys ? "with business numbers" : "with keys alone", () => {
+  describe(withBusinessKeys ? "a look-up with business keys" : "a look-up with idempotency keys alone", () => {
     let gateway;
     before(async () => {
       const vars = { RESOLVE, MAX_REPLAY_BYTES: "2000", BUSINESS_KEYS: withBusinessKeys ? "POST:/*:/no" : "none", SCOPE: "header:X-Api-Key" };
@@ -79,7 +79,7 @@ for (const withBusinessKeys of [true, false]) {
     after(() => gateway.dispose());
 
     for (const [what, folder, lookUp] of FOUND) {
-      test(`${what} is the response of the key from then on`, async () => {
+      test(`that returns ${what} makes it the response of the key`, async () => {
         const { path, find, key, send } = await unknown(gateway, lookUp, { folder });
         const found = await send(key);
         const { status = 200, headers = json } = lookUp;
@@ -87,18 +87,18 @@ for (const withBusinessKeys of [true, false]) {
         assert.equal(found.get("Content-Type"), headers["Content-Type"]);
         isReplayOf(await send(key), found);
         if (withBusinessKeys) for (const other of [newKey(), null]) isReplayOf(await send(other), found);
-        assert.deepEqual([gateway.hits(path), gateway.hits(find)], [1, 1], "it is asked once");
+        assert.deepEqual([gateway.hits(path), gateway.hits(find)], [1, 1], "the origin is asked once");
         const known = await gateway.status(key);
         assert.deepEqual([known.state, known.http_status], ["completed", status]);
       });
     }
 
     for (const [what, folder, lookUp] of NOT_FOUND) {
-      test(`${what} proves nothing`, async () => {
+      test(`that returns ${what} proves nothing`, async () => {
         const { path, find, key, send } = await unknown(gateway, lookUp, { folder });
         for (let round = 1; round <= 2; round++) {
           isError(await send(key), 409, "idempotency_outcome_unknown", "unknown");
-          // The platform itself repeats a read whose connection breaks.
+          // The platform repeats a read whose connection breaks.
           if (lookUp !== cut) assert.equal(gateway.hits(find), round, "once a request");
         }
         if (withBusinessKeys) {
@@ -109,7 +109,7 @@ for (const withBusinessKeys of [true, false]) {
       });
     }
 
-    test("the origin is asked with the caller's credential, and gets nothing else of the request", async () => {
+    test("sends the caller's credential, and no other header of the request", async () => {
       const { find, key, send } = await unknown(gateway, FOUND[0][2], { no: "訂單 1/2&x=3#%" });
       const headers = [["Cookie", "sid=7"], ["Authorization", "Bearer me"], ["X-Other", "1"], ["Sandbox-Fault", "x"]];
       const found = await send(key, { headers });
@@ -120,14 +120,14 @@ for (const withBusinessKeys of [true, false]) {
       const { host, connection, "x-request-id": id, "accept-encoding": coding, ...rest } = asked.headers;
       assert.match(id, /^req_/);
       const known = { "x-api-key": apiKey, cookie: "sid=7", authorization: "Bearer me" };
-      // The gateway's own name, and two headers by which no cache may respond.
+      // The host, and two headers that keep caches from responding.
       const own = ["forwarded", "x-forwarded-host", "x-forwarded-proto", "cache-control", "pragma"];
       for (const name of ["user-agent", "accept", "cf-worker", "cf-connecting-ip", ...own]) delete rest[name];
       assert.deepEqual(rest, known, `${host} ${connection} ${coding}`);
       assert.equal(found.get("X-Request-Id"), id, "the response belongs to that request");
     });
 
-    test("a request that lacks what the look-up needs is not looked up", async () => {
+    test("is not sent for a request that lacks a value which the look-up needs", async () => {
       for (const lacking of [{}, { find: "x" }, { no: newBusinessKey(), find: null }, { no: "", find: "x" }, { no: newBusinessKey(), find: ".." }]) {
         const path = gateway.route(inTurn(500, created));
         const key = newKey();
@@ -139,7 +139,7 @@ for (const withBusinessKeys of [true, false]) {
       }
     });
 
-    test("two callers at once get one response", async () => {
+    test("returns one response to two callers at the same time", async () => {
       let count = 0;
       const { key, send } = await unknown(gateway, () => ({ status: 200, headers: json, body: `{"id":${++count}}` }));
       const responses = await Promise.all(Array.from({ length: 8 }, () => send(key)));
@@ -153,7 +153,7 @@ for (const withBusinessKeys of [true, false]) {
   });
 }
 
-test("a look-up takes ten seconds at most, and does not count as an attempt", async () => {
+test("takes ten seconds at most, and does not count as an attempt", async () => {
   const gateway = await startBusinessKeys({ vars: { RESOLVE, LEASE_SECONDS: "6" } });
   try {
     const never = () => new Promise(() => {});
@@ -161,7 +161,7 @@ test("a look-up takes ten seconds at most, and does not count as an attempt", as
     const key = newKey();
     const begun = Date.now();
     const waiting = send(key);
-    // The key's lease dies meanwhile, which changes nothing: nothing is dispatched.
+    // The key's lease expires meanwhile. That changes nothing, because no attempt is dispatched.
     await new Promise((resolve) => setTimeout(resolve, 7000));
     const second = await send(key);
     isError(second, 409, "idempotency_outcome_unknown", second.state);
@@ -189,7 +189,7 @@ test("another key of an unknown business key finds the response for both", async
   }
 });
 
-test("an attempt that died before anything came back is resolved too", async () => {
+test("an attempt that died before the origin responded is resolved, too", async () => {
   const gateway = await startBusinessKeys({ vars: { RESOLVE, LEASE_SECONDS: "4" } });
   try {
     const path = gateway.route();
@@ -212,7 +212,7 @@ test("an attempt that died before anything came back is resolved too", async () 
   }
 });
 
-test("after the retention the origin is asked for the object, with any key and without", async () => {
+test("after the retention, the object of a business key is looked up, with any idempotency key and without one", async () => {
   const gateway = await startBusinessKeys({ vars: { RESOLVE } });
   try {
     const path = gateway.route();
@@ -224,7 +224,7 @@ test("after the retention the origin is asked for the object, with any key and w
     const key = newKey();
     const found = await send(key);
     assert.deepEqual([found.status, found.text, found.replayed, found.state], [200, FOUND[0][2].body, true, "completed"]);
-    isReplayOf(await send(key), found, "the key has it now");
+    isReplayOf(await send(key), found, "the key has the response now");
     const alone = await send(undefined);
     assert.deepEqual([alone.status, alone.text, alone.replayed], [200, FOUND[0][2].body, true]);
     isError(await send(newKey(), { content: 2 }), 400, "idempotency_error", "released");
@@ -251,7 +251,7 @@ test("after the retention, a 2xx that says not found does not become the busines
   }
 });
 
-test("with retry nothing is looked up: the request itself is sent again", async () => {
+test("with retry, the gateway sends the request again instead of a look-up", async () => {
   const gateway = await startBusinessKeys({ vars: { RESOLVE, UNKNOWN_OUTCOME: "retry" } });
   try {
     const { path, find, key, send } = await unknown(gateway, FOUND[0][2]);
@@ -295,11 +295,11 @@ test("with the sandbox's own settings an unknown outcome is not looked up", asyn
 test("a look-up reads no cache, and its result enters no cache", async () => {
   const gateway = await startBusinessKeys({ vars: { RESOLVE, BUSINESS_KEYS: "none" } });
   try {
-    // workerd tells an origin so when a request is made past all caches.
+    // workerd adds these headers to a request that must bypass all caches.
     const { find, key, send } = await unknown(gateway, { body: '{"id":"ord_1"}' });
     assert.ok((await send(key)).replayed);
     assert.equal(gateway.origin.last(find).headers["cache-control"], "no-cache");
-    // Nor does its value lead elsewhere.
+    // A value from the body cannot change the path of the look-up.
     for (const value of ["../secret", "..", "%2e%2e/secret", "a/..;/secret"]) {
       const { key: other, send: again } = await unknown(gateway, { body: '{"id":"ord_1"}' }, { no: newBusinessKey() });
       const before = gateway.origin.seen.length;
@@ -308,7 +308,7 @@ test("a look-up reads no cache, and its result enters no cache", async () => {
       const held = newKey();
       await gateway.call("POST", path, { key: held, body });
       isError(await gateway.call("POST", path, { key: held, body }), 409, "idempotency_outcome_unknown", "unknown");
-      assert.equal(gateway.origin.seen.length, before + 1, `${value}: nothing was asked`);
+      assert.equal(gateway.origin.seen.length, before + 1, `${value}: no look-up was sent`);
       assert.ok((await again(other)).replayed);
     }
   } finally {

@@ -1,4 +1,4 @@
-// Whose key it is: tenants never meet, and nobody is somebody by accident.
+// The scope of a key: tenants never share records, and no caller gets a scope by accident.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, before, describe, test } from "node:test";
@@ -32,16 +32,16 @@ describe("the scope", () => {
     assert.deepEqual(
       responses.map((response) => response.replayed),
       [false, false, false, true],
-      "the last differs in a space that HTTP drops",
+      "HTTP drops the space in which the last credential differs",
     );
     assert.equal(new Set(responses.map((response) => response.text)).size, 3);
     assert.equal(gateway.hits(path), 3);
-    assert.equal(await gateway.status(key, { as: "tenant_c" }), undefined, "and the key calls tell nobody else");
+    assert.equal(await gateway.status(key, { as: "tenant_c" }), undefined, "the key calls show the key to its own tenant only");
     const other = await gateway.post(path, key, { b: 2 }, { as: "tenant_d" });
     assert.equal(other.status, 201, "another tenant's other request does not count as a mismatch");
   });
 
-  test("a request that carries two of the sources is refused with the reason", async () => {
+  test("a request with credentials from two sources is refused with the reason", async () => {
     const path = gateway.route();
     const key = newKey();
     const both = (apiKey, token) => ({ as: apiKey, headers: [["Authorization", `Bearer ${token}`]] });
@@ -55,7 +55,7 @@ describe("the scope", () => {
     }
     assert.equal((await gateway.post(path, key, { a: 1 }, both("", "t1"))).replayed, true, "an empty value does not count");
     const empty = { as: "one", headers: [["Authorization", "Bearer"]] };
-    assert.equal((await gateway.post(path, key, { a: 1 }, empty)).status, 201, "nor is a scheme alone");
+    assert.equal((await gateway.post(path, key, { a: 1 }, empty)).status, 201, "a scheme without a value does not count");
     const swapped = { as: null, headers: [["Authorization", "one"]] };
     assert.equal((await gateway.post(path, key, { a: 1 }, swapped)).replayed, false, "another header is another caller");
     assert.equal(gateway.hits(path), 3);
@@ -93,17 +93,17 @@ describe("the scope", () => {
     for (const more of refused) {
       const response = await gateway.post(path, newKey(), { a: 1 }, more);
       assert.deepEqual([response.status, response.json?.type], [400, "invalid_request_error"], JSON.stringify(more));
-      assert.ok(!response.text.includes("tok1"), "a credential is not shown");
+      assert.ok(!response.text.includes("tok1"), "the error does not contain the credential");
     }
     assert.equal(gateway.hits(path), before);
   });
 
-  test("fault 24: a keyed write without a credential is refused, and nothing else is", async () => {
+  test("fault 24: of requests without a credential, only a keyed write is refused", async () => {
     const path = gateway.route();
     for (const more of [{ as: null }, { as: "" }]) {
       const response = await gateway.post(path, newKey(), { a: 1 }, more);
       assert.deepEqual([response.status, response.json.type], [401, "authentication_error"]);
-      assert.match(response.json.message, /X-Api-Key.*Authorization/, "it names what SCOPE looks at");
+      assert.match(response.json.message, /X-Api-Key.*Authorization/, "the error names the headers in SCOPE");
     }
     assert.equal(gateway.hits(path), 0);
     assert.equal((await gateway.get(path, { as: null, key: newKey() })).status, 201);
@@ -117,19 +117,19 @@ describe("the scope", () => {
       const response = await gateway.post(path, newKey(), { a: 1 }, more);
       assert.deepEqual([response.status, response.json.type], [400, "invalid_request_error"]);
       assert.match(response.json.message, /SCOPE_ALIASES/);
-      assert.ok(!response.text.includes(jwt), "a credential is not shown");
+      assert.ok(!response.text.includes(jwt), "the error does not contain the credential");
     }
     assert.equal(gateway.hits(path), 0);
-    assert.equal((await gateway.post(path, undefined, { a: 1 }, bearer(jwt))).status, 201, "without a key it passes");
+    assert.equal((await gateway.post(path, undefined, { a: 1 }, bearer(jwt))).status, 201, "a request without a key is forwarded");
     assert.equal(
       (await gateway.post(path, newKey(), { a: 1 }, bearer("sk_live_eyJ.a.b"))).status,
       201,
-      "that only looks like one from afar",
+      "the token only resembles a JWT",
     );
     assert.equal(
       (await gateway.post(path, newKey(), { a: 1 }, bearer(`${jwt}x`))).status,
       201,
-      "an alias says whose it is",
+      "the alias names the tenant",
     );
   });
 
@@ -173,7 +173,7 @@ describe("the scope", () => {
     const key = newKey();
     assert.equal((await gateway.post(path, key, { a: 1 }, { as: "old-key" })).replayed, false);
     assert.equal((await gateway.post(path, key, { a: 1 }, { as: "new-key" })).replayed, true);
-    assert.equal((await gateway.post(path, key, { a: 1 }, bearer("mapped"))).replayed, true, "from whichever header");
+    assert.equal((await gateway.post(path, key, { a: 1 }, bearer("mapped"))).replayed, true, "the alias works for each header");
     assert.equal(
       (await gateway.post(path, key, { a: 1 }, { as: "acme" })).replayed,
       false,
@@ -197,10 +197,10 @@ describe("SCOPE by cookie, with ANONYMOUS=allow", () => {
     assert.equal(await post(["Cookie", "sid=one;b=2"]), true);
     assert.equal(await post(["Cookie", "sid=two"]), false);
     assert.equal(await post(["Cookie", "xsid=one"]), false, "no session: anonymous");
-    assert.equal(await post(), true, "one scope for all who say nothing");
-    assert.equal(await post(["Cookie", "sid="]), true, "an empty one says nothing");
+    assert.equal(await post(), true, "all callers without a credential have one scope");
+    assert.equal(await post(["Cookie", "sid="]), true, "an empty cookie does not count");
     assert.equal(await post(["X-Tenant", "one"]), false);
-    assert.equal(await post(["Cookie", 'sid="%6fne"']), true, "quotes and escapes are not of it");
+    assert.equal(await post(["Cookie", 'sid="%6fne"']), true, "quotes and escapes are not part of the value");
     const refused = [
       [["X-Tenant", "one"], ["Cookie", "sid=one"]],
       [["Cookie", "sid=one; sid=two"]],
@@ -223,7 +223,7 @@ describe("SCOPE of joined sources", () => {
   });
   after(() => gateway.dispose());
 
-  test("two users behind one app's key share nothing, and both sources have to come", async () => {
+  test("two users of one app key share no records, and a request needs both credentials", async () => {
     const path = gateway.route();
     const key = newKey();
     const by = (as, authorization) => gateway.post(path, key, { a: 1 }, { as, headers: [["Authorization", authorization]] });
@@ -233,7 +233,7 @@ describe("SCOPE of joined sources", () => {
     assert.equal((await by("other", "Bearer one")).replayed, false);
     for (const more of [{ as: "app" }, bearer("one"), { as: "app", headers: [["Authorization", ""]] }]) {
       const response = await gateway.post(path, key, { a: 1 }, more);
-      assert.deepEqual([response.status, response.json.type], [401, "authentication_error"], "ANONYMOUS is for who says nothing");
+      assert.deepEqual([response.status, response.json.type], [401, "authentication_error"], "ANONYMOUS=allow applies only to requests without any credential");
       assert.match(response.json.message, /Authorization together with the header X-Api-Key/);
     }
     assert.equal((await by("app", "Bearer  an-operators")).status, 401, "an operator's token does not work as a credential");

@@ -1,14 +1,14 @@
-// SDKs that were made for other APIs, against the gateway: what they throw, and how often they ask again.
+// SDKs that were made for other APIs, against the gateway: which errors they throw, and how often they retry.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import OpenAI from "openai";
 import Stripe from "stripe";
 import { created, cut, gated, newKey, startGateway, startWorker } from "../fixtures/support.mjs";
 
-/** Two retries each: what asks again has three requests in all. */
+/** Each SDK retries twice, so it sends three requests in all. */
 const RETRIES = 2;
 
-/** Each makes the same write by way of one SDK, and counts the requests that its caller makes. */
+/** Each function makes the same write with one SDK, and counts the requests. */
 const SDKS = {
   stripe: (url, credential) => {
     const { hostname: host, port } = new URL(url);
@@ -24,7 +24,7 @@ const SDKS = {
   },
   openai: (url, apiKey) => {
     let requests = 0;
-    const counted = (...asked) => ((requests += 1), fetch(...asked));
+    const counted = (...request) => ((requests += 1), fetch(...request));
     const openai = new OpenAI({ apiKey, baseURL: url, maxRetries: RETRIES, fetch: counted });
     const post = (path, body, key) => openai.post(path, { body, headers: { "Idempotency-Key": key } });
     return {
@@ -44,14 +44,14 @@ for (const [name, connect] of Object.entries(SDKS)) {
     before(async () => (gateway = await startGateway({ faults: true })));
     after(() => gateway.dispose());
 
-    /** What the SDK makes of a write to `path`: its error, as callers see it, and how often it asked. */
+    /** Makes a write to `path`. Returns the SDK's error, and how often it sent the request. */
     async function refused(path, key, body = { amount: 1 }) {
       const sdk = connect(gateway.url, `sk_test_${name}`);
       const error = await thrown(sdk.post(path, body, key));
       return { ...sdk.describe(error), requests: sdk.requests() };
     }
 
-    test("a success is one, and a repeated call gets it again", async () => {
+    test("a success is returned, and a repeated call gets it again", async () => {
       gateway.origin.route(created, "/v1/payment_intents");
       const sdk = connect(gateway.url, `sk_test_${name}`);
       const key = newKey();
@@ -61,7 +61,7 @@ for (const [name, connect] of Object.entries(SDKS)) {
       assert.equal(sdk.requests(), 2);
     });
 
-    test("another request under the key is an error with its text, and not sent again", async () => {
+    test("a mismatch is an error with its message, and is not retried", async () => {
       const path = gateway.route();
       const key = newKey();
       await connect(gateway.url, `sk_test_${name}`).post(path, { amount: 1 }, key);
@@ -82,7 +82,7 @@ for (const [name, connect] of Object.entries(SDKS)) {
       assert.equal(gateway.hits(path), 1);
     });
 
-    test("a request in progress is sent again until there is a response", async () => {
+    test("a request in progress is retried until there is a response", async () => {
       const slow = gated();
       const path = gateway.route(slow);
       const key = newKey();
@@ -97,7 +97,7 @@ for (const [name, connect] of Object.entries(SDKS)) {
       assert.equal(gateway.hits(path), 1);
     });
 
-    test("a store that is down for a moment is asked again", async () => {
+    test("a request is retried while the store is down for a moment", async () => {
       const path = gateway.route();
       const key = newKey();
       await gateway.faults(null, { op: "begin", fault: "refuse", times: 1000 });
@@ -109,7 +109,7 @@ for (const [name, connect] of Object.entries(SDKS)) {
       assert.equal(gateway.hits(path), 1);
     });
 
-    test("a write without a key whose outcome is unknown is never sent again", async () => {
+    test("a write without a key whose outcome is unknown is never retried", async () => {
       const path = gateway.route(cut);
       const response = await gateway.call("POST", path, { body: { amount: 1 } });
       assert.deepEqual([response.status, response.get("X-Should-Retry"), response.state], [502, "false", undefined]);
@@ -122,7 +122,7 @@ for (const [name, connect] of Object.entries(SDKS)) {
     try {
       const sdk = connect(worker.url, "sk_test_x");
       const error = sdk.describe(await thrown(sdk.post("/v1/orders", { amount: 0 }, newKey())));
-      assert.equal(error.status, 401, "the sandbox knows no bearer token");
+      assert.equal(error.status, 401, "the sandbox accepts no bearer token");
       assert.match(error.message, /X-Api-Key must be a sandbox key/);
       assert.equal(sdk.requests(), 1);
     } finally {

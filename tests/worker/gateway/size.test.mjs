@@ -1,4 +1,4 @@
-// Large requests and large responses: within their limits like any other, beyond them refused or passed on.
+// Large requests and responses: within the limits they work like any other, beyond them they are refused or passed on.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { apiKey, created, eventually, gated, head, inTurn, newKey, startGateway, startRaw } from "../fixtures/support.mjs";
@@ -6,7 +6,7 @@ import { apiKey, created, eventually, gated, head, inTurn, newKey, startGateway,
 const MiB = 1 << 20;
 const bytes = { headers: [["Content-Type", "application/octet-stream"]] };
 
-describe("with the limits that there are by default", () => {
+describe("with the default limits", () => {
   let gateway;
   before(async () => (gateway = await startGateway()));
   after(() => gateway.dispose());
@@ -31,14 +31,14 @@ describe("with the limits that there are by default", () => {
     assert.equal(gateway.hits(path), 2);
   });
 
-  test("fault 37: a byte more is refused before the origin, however it is sent", async () => {
+  test("fault 37: a body one byte over the limit is refused before the origin, with a length or in chunks", async () => {
     const path = gateway.route();
     const full = Buffer.concat([
       Buffer.from(`${(10 * MiB).toString(16)}\r\n`),
       Buffer.alloc(10 * MiB),
       Buffer.from("\r\n"),
     ]);
-    // A declared length counts before the body has come; chunks are counted, and here the last is not even the last.
+    // A declared length is checked before the body arrives. Chunks are counted, and here the body has not even ended.
     for (const [framing, start, more] of [
       [["Content-Length", 10 * MiB + 1], "", "x"],
       [["Transfer-Encoding", "chunked"], full, "1\r\nx\r\n"],
@@ -57,20 +57,20 @@ describe("with the limits that there are by default", () => {
     assert.equal(gateway.hits(path), 0);
   });
 
-  test("the limit is for keyed writes: others stream through", async () => {
+  test("only keyed writes have the limit: other bodies are streamed", async () => {
     const path = gateway.route(({ body }) => ({ body: String(body.length) }));
     assert.equal((await gateway.post(path, undefined, Buffer.alloc(12 * MiB), bytes)).text, String(12 * MiB));
   });
 
-  test("fault 37: more bodies at once than the isolate has room for are refused before begin, and the room comes back", async (test) => {
+  test("fault 37: bodies that do not fit into the isolate's memory are refused before begin, and the memory is freed", async (test) => {
     const slow = gated();
     const path = gateway.route(slow);
     const body = Buffer.alloc(10 * MiB);
     const keys = Array.from({ length: 6 }, newKey);
     const all = keys.map((key) => gateway.post(path, key, body, bytes));
-    // The ones that fit wait at the origin; the others are answered.
+    // The requests that fit wait at the origin. The others get a response.
     const refused = [];
-    // Should anything below fail, the next tests have their room all the same.
+    // If a check below fails, the next tests still have their memory.
     test.after(slow.open);
     for (const one of all) one.then((response) => response.status === 503 && refused.push(response)).catch(() => {});
     await eventually(() => assert.equal(refused.length + gateway.hits(path), 6));
@@ -81,7 +81,7 @@ describe("with the limits that there are by default", () => {
         ["api_connection_error", "1", "absent"],
       );
     }
-    assert.equal((await gateway.post(gateway.route(), newKey())).status, 201, "a small one always fits");
+    assert.equal((await gateway.post(gateway.route(), newKey())).status, 201, "a small body always fits");
     const fitted = gateway.hits(path);
     slow.open();
     const responses = await Promise.all(all);
@@ -96,7 +96,7 @@ describe("with the limits that there are by default", () => {
     assert.equal(gateway.hits(path), fitted + 1);
   });
 
-  test("an upload that is announced and not sent takes no room from others", async () => {
+  test("an upload that is announced but not sent takes no memory from others", async () => {
     const path = gateway.route();
     const headers = () => [
       ["X-Api-Key", apiKey],
@@ -187,7 +187,7 @@ describe("with limits of 1000 bytes and three seconds", () => {
   );
   after(() => gateway.dispose());
 
-  test("the limits are where they are set", async () => {
+  test("requests and responses of exactly the limit work", async () => {
     const path = gateway.route();
     assert.equal((await gateway.post(path, newKey(), "x".repeat(1000))).status, 201);
     assert.equal((await gateway.post(path, newKey(), "x".repeat(1001))).status, 413);
@@ -203,8 +203,8 @@ describe("with limits of 1000 bytes and three seconds", () => {
     }
   });
 
-  test("a stream that outlasts the origin's time is not cut, once it has begun", async () => {
-    // The time of an origin is for the head of its response and for what is kept of it.
+  test("a stream that has begun may take longer than ORIGIN_TIMEOUT_SECONDS", async () => {
+    // ORIGIN_TIMEOUT_SECONDS limits the head of a response, and the body if it is kept.
     const path = gateway.route((_, response) => {
       response.writeHead(200, { "Content-Type": "text/event-stream" });
       response.write("data: 1\n\n");
@@ -227,7 +227,7 @@ describe("with limits of 1000 bytes and three seconds", () => {
   });
 });
 
-test("the largest response that can be kept is: 1.8 MiB", async () => {
+test("a response of 1.8 MiB, the largest possible limit, is kept", async () => {
   const gateway = await startGateway({ vars: { MAX_REPLAY_BYTES: "1887436" } });
   try {
     const blob = Buffer.alloc(1_887_000, "z");

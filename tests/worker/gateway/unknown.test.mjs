@@ -1,17 +1,17 @@
-// When nobody knows whether a request was executed: which keys are on hold, which are tried again, which are released.
+// Unknown outcomes: which keys are on hold, which are executed again, and which are released.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { created, cut, gated, inTurn, newKey, startGateway } from "../fixtures/support.mjs";
 
 const RELEASED = [401, 403, 407, 417, 421, 423, 425, 429];
 const UNKNOWN = [408, 409, 500, 501, 502, 503, 504, 511, 599];
-/** Announces ten bytes, sends three and cuts. */
+/** Announces ten bytes, sends three and cuts the connection. */
 const cutOff = (_, response) => {
   response.writeHead(201, { "Content-Length": 10 });
   response.write("abc", () => response.socket.destroy());
 };
 
-describe("with an upstream an unknown outcome is on hold", () => {
+describe("with an upstream, an unknown outcome is on hold", () => {
   let gateway;
   before(async () => (gateway = await startGateway({ vars: { ORIGIN_TIMEOUT_SECONDS: "3" } })));
   after(() => gateway.dispose());
@@ -37,7 +37,7 @@ describe("with an upstream an unknown outcome is on hold", () => {
     }
   });
 
-  test("a key is released when the origin surely did not execute the request", async () => {
+  test("a key is released when the origin certainly did not execute the request", async () => {
     for (const status of RELEASED) {
       const path = gateway.route(inTurn({ status, headers: { "Retry-After": "9" }, body: "no" }, created));
       const key = newKey();
@@ -60,7 +60,7 @@ describe("with an upstream an unknown outcome is on hold", () => {
     assert.equal(gateway.hits(path), 1);
   });
 
-  test("a connection that breaks before the response or inside it is a 502", async () => {
+  test("a connection that breaks before or during the response returns 502", async () => {
     for (const handler of [
       cut,
       cutOff,
@@ -75,7 +75,7 @@ describe("with an upstream an unknown outcome is on hold", () => {
     }
   });
 
-  test("fault 12: a call that took too long is a 504, its key is on hold, and its late response changes nothing", async () => {
+  test("fault 12: a call that takes too long returns 504, its key is on hold, and the late response changes nothing", async () => {
     const slow = gated();
     const path = gateway.route(slow);
     const key = newKey();
@@ -85,7 +85,7 @@ describe("with an upstream an unknown outcome is on hold", () => {
     await isHeld(path, key);
   });
 
-  test("a body that stops coming is a 504 too", async () => {
+  test("a body that stops arriving returns 504, too", async () => {
     const path = gateway.route((_, response) => {
       response.writeHead(201, { "Content-Length": 10 });
       response.write("abc");
@@ -96,11 +96,11 @@ describe("with an upstream an unknown outcome is on hold", () => {
     await isHeld(path, key);
   });
 
-  test("a read that fails says so as well", async () => {
+  test("a read that fails returns the same errors", async () => {
     assert.equal((await gateway.get(gateway.route(cut))).status, 502);
   });
 
-  test("a dead origin is an unknown outcome: nobody can tell a refused connection from a cut one", async () => {
+  test("an unreachable origin is an unknown outcome, because the platform reports refused and cut connections alike", async () => {
     const other = await startGateway();
     await other.origin.close();
     try {
@@ -128,14 +128,14 @@ describe("with UNKNOWN_OUTCOME=retry", () => {
       assert.notEqual((await gateway.post(path, key)).status, 201);
       const second = await gateway.post(path, key);
       assert.deepEqual([second.status, second.state, second.replayed], [201, "completed", false], `after ${ending}`);
-      // A 307 or 308 leaves no record, so nothing is counted.
+      // A 307 or 308 leaves no record, so the attempts begin again at 1.
       assert.equal(gateway.origin.last(path).headers["idempotency-attempt"], [307, 308].includes(ending) ? "1" : "2");
       assert.ok((await gateway.post(path, key)).replayed);
       assert.equal(gateway.hits(path), 2);
     }
   });
 
-  test("an outcome that may be an execution stays unknown, whatever later attempts get", async () => {
+  test("an outcome stays unknown if an earlier attempt may have been executed, whatever later attempts get", async () => {
     for (const refusal of [...RELEASED, 307, 308]) {
       const path = gateway.route(inTurn(500, refusal, created));
       const key = newKey();
@@ -147,7 +147,7 @@ describe("with UNKNOWN_OUTCOME=retry", () => {
     }
   });
 
-  test("such a key cannot be given up", async () => {
+  test("a key whose outcome is unknown cannot be voided", async () => {
     const path = gateway.route(inTurn(500, 429));
     const key = newKey();
     await gateway.post(path, key);
@@ -164,7 +164,7 @@ describe("with UNKNOWN_OUTCOME=retry", () => {
   });
 });
 
-test("with CONNECT_FAILURE=released a connection without a response frees the key, and one cut inside the response does not", async () => {
+test("with CONNECT_FAILURE=released, a failed connection releases the key, but not if the response had begun", async () => {
   const gateway = await startGateway({ vars: { CONNECT_FAILURE: "released" } });
   try {
     for (const [ending, state, next] of [

@@ -1,4 +1,4 @@
-// Webhooks that come in: signed by a known source, forwarded until the origin takes them, and done once.
+// Incoming webhooks: signed by a known source, forwarded until the origin accepts them, and processed once.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { WEBHOOK_SECRETS, deliver, event, isDuplicate, newId, newSecret, now, secrets, sign } from "../fixtures/sender.mjs";
@@ -13,21 +13,21 @@ describe("behind an upstream", () => {
   });
   after(() => gateway.dispose());
 
-  /** A source of its own, whose deliveries `handler` answers at the origin. */
+  /** Returns a new source, whose deliveries `handler` handles at the origin. */
   const source = (handler = inTurn(200)) => {
     const name = `s${count++}`;
     gateway.origin.route(handler, `/webhooks/${name}`);
     return name;
   };
   const hits = (name) => gateway.hits(`/webhooks/${name}`);
-  /** Nobody is asked about it, and the origin does not see it. */
+  /** Fails unless no shard is called and the origin gets no request. */
   const leavesNothing = async (work) => {
     const before = [(await gateway.allCalls()).length, gateway.origin.seen.length];
     await work();
     assert.deepEqual([(await gateway.allCalls()).length, gateway.origin.seen.length], before);
   };
 
-  test("an event is forwarded as it came, with its id as the key, and its sender gets the origin's response", async () => {
+  test("an event is forwarded unchanged, with its id as the key, and its sender gets the origin's response", async () => {
     const name = source(() => ({ status: 202, headers: { "Content-Type": "text/plain", "X-A": "1" }, body: "taken" }));
     const [id, body] = [newId(), `{ "type":"a.b" , "data":{"ü":1}}`];
     const path = `/webhooks/${name}?via=1`;
@@ -46,7 +46,7 @@ describe("behind an upstream", () => {
     assert.equal(hits(name), 1);
   });
 
-  test("a done event is done for good, whatever its body has become", async () => {
+  test("a processed event is never forwarded again, even if its body changed", async () => {
     const name = source();
     const id = newId();
     await deliver(gateway, name, { id, body: event({ a: 1, b: 2 }) });
@@ -54,7 +54,7 @@ describe("behind an upstream", () => {
     isDuplicate(await deliver(gateway, name, { id, body: "something else" }));
     await sleep(1500);
     isDuplicate(await deliver(gateway, name, { id }));
-    assert.equal(hits(name), 1, "also when a response would have expired");
+    assert.equal(hits(name), 1, "also after a response would have expired");
   });
 
   test("ten deliveries at once are forwarded once: the others must retry", async () => {
@@ -74,7 +74,7 @@ describe("behind an upstream", () => {
     assert.equal(hits(name), 1);
   });
 
-  test("fault 38: an event is done only when the origin has returned a 2xx, and is forwarded until then", async () => {
+  test("fault 38: an event is forwarded until the origin returns a 2xx, and not after that", async () => {
     const failures = [500, 503, 408, 409, 400, 401, 404, 410, 429, 302, 307];
     const name = source(inTurn(...failures, cut, gated(), 201));
     const id = newId();
@@ -99,18 +99,18 @@ describe("behind an upstream", () => {
     assert.equal(second.headers["idempotency-attempt"], "2");
   });
 
-  test("one id of two sources is two events, and a key of a tenant is neither", async () => {
+  test("the same id from two sources is two events, and neither is the key of a tenant", async () => {
     const [one, other, id] = [source(), source(), newId()];
     assert.equal((await deliver(gateway, one, { id })).replayed, false);
     assert.equal((await deliver(gateway, other, { id })).replayed, false);
     const path = gateway.route();
     assert.equal((await gateway.post(path, id)).status, 201);
     assert.deepEqual([hits(one), hits(other), gateway.hits(path)], [1, 1, 1]);
-    assert.equal((await gateway.status(id)).http_status, 201, "a tenant sees its own key alone");
+    assert.equal((await gateway.status(id)).http_status, 201, "a tenant sees only its own key");
     assert.equal(await gateway.status(newKey()), undefined);
   });
 
-  test("each secret of a source will do, also both at once", async () => {
+  test("an event signed with any secret of its source, or with both, is accepted", async () => {
     gateway.origin.route(inTurn(200), "/webhooks/twice");
     for (const secret of [secrets.old, secrets.new]) {
       assert.equal((await deliver(gateway, "twice", { secret })).status, 200);
@@ -120,14 +120,14 @@ describe("behind an upstream", () => {
     assert.equal((await deliver(gateway, "twice", { id, stamp, body, signature: both })).status, 200);
   });
 
-  test("the older spelling of the headers is understood", async () => {
+  test("the older names of the headers are accepted", async () => {
     const name = source();
     const id = newId();
     assert.equal((await deliver(gateway, name, { id, spelling: "svix" })).status, 200);
     isDuplicate(await deliver(gateway, name, { id }));
   });
 
-  test("a signature or a time that is wrong is a 401, and leaves nothing", async () => {
+  test("a wrong signature or time returns 401 and leaves no record", async () => {
     const name = source();
     const [id, stamp, body] = [newId(), now(), event()];
     const good = sign(secrets.old, id, stamp, body);
@@ -181,7 +181,7 @@ describe("behind an upstream", () => {
     assert.equal((await deliver(gateway, name, { id: "a".repeat(255) })).status, 200);
   });
 
-  test("nobody but the listed sources, and nothing but POST", async () => {
+  test("only listed sources and only POST are accepted", async () => {
     await leavesNothing(async () => {
       for (const nobody of ["nobody", "", "S0", "s0/", "s0/x", "%2530", "s0%2f"]) {
         const response = await deliver(gateway, nobody);
@@ -201,13 +201,13 @@ describe("behind an upstream", () => {
         assert.equal((await gateway.post(path, newKey())).status, 404, path);
       }
     });
-    // A letter in an escape is that letter, so this is the path itself, with its check.
+    // An escaped letter is that letter, so this is a webhook path, and the signature is checked.
     assert.equal((await deliver(gateway, "s0", { path: "/%77ebhooks/%730", secret: secrets.other })).status, 401);
     gateway.origin.route(inTurn(200), "/webhooks");
-    assert.equal((await gateway.get("/webhooks")).status, 200, "that one is the origin's own");
+    assert.equal((await gateway.get("/webhooks")).status, 200, "this path belongs to the origin");
   });
 
-  test("fault 37: a body beyond the limit is a 413, and leaves nothing", async () => {
+  test("fault 37: an event whose body is too large returns 413 and leaves no record", async () => {
     const name = source();
     await leavesNothing(async () => {
       const response = await deliver(gateway, name, { body: `"${"x".repeat(100_000)}"` });
@@ -216,7 +216,7 @@ describe("behind an upstream", () => {
     assert.equal((await deliver(gateway, name, { body: `"${"x".repeat(99_998)}"` })).status, 200);
   });
 
-  test("a response of the origin that is larger than what is kept is passed on whole", async () => {
+  test("a response of the origin that is too large to keep is passed on whole", async () => {
     const large = "x".repeat(3 << 20);
     const name = source(() => ({ status: 200, body: large }));
     const id = newId();
@@ -231,7 +231,7 @@ describe("behind an upstream", () => {
   });
 });
 
-test("in the draft's dialect the errors are of its form, with the same statuses", async () => {
+test("in the ietf dialect, errors have its format and the same statuses", async () => {
   const gateway = await startGateway({ vars: { WEBHOOK_SECRETS, DIALECT: "ietf" } });
   try {
     for (const [more, status, code] of [
@@ -263,7 +263,7 @@ test("fault 36: while the store is down nothing is forwarded, and the sender mus
     const lost = newId();
     await gateway.faults(null, { op: "complete", fault: "refuse", times: 99 });
     const taken = await deliver(gateway, "s0", { id: lost });
-    assert.deepEqual([taken.status, taken.get("Idempotency-Stored")], [200, "false"], "the origin has it");
+    assert.deepEqual([taken.status, taken.get("Idempotency-Stored")], [200, "false"], "the origin has processed the event");
     assert.equal(gateway.hits("/webhooks/s0"), 2);
   } finally {
     await gateway.dispose();
