@@ -75,7 +75,7 @@ const NOTHING_WRONG: Bounds = Bounds {
     interceptions: 0,
 };
 
-const LIES: &[Fate] = &[Fate::ErrorAfter, Fate::ErrorBefore, Fate::Denied, Fate::Refused];
+const FAULTY: &[Fate] = &[Fate::ErrorAfter, Fate::ErrorBefore, Fate::Denied, Fate::Refused];
 
 /// One key, an origin that charges each time, and `hold`: nothing is charged twice, whatever the origin does.
 fn hold(large: u8) -> Config {
@@ -95,7 +95,7 @@ fn hold_and_time(large: u8) -> Config {
         name: "hold, and time",
         callers: vec![Caller::with_key(0, 1, 0, 2)],
         gateways: vec![Gateway::HOLD],
-        fates: LIES,
+        fates: FAULTY,
         wire: true,
         bounds: Bounds {
             lates: 1 + large,
@@ -117,7 +117,7 @@ fn retry(large: u8) -> Config {
         callers: vec![Caller::with_key(0, 1, 0, 2), Caller::with_key(0, 1, 1, large)],
         gateways: vec![Gateway::RETRY],
         recognizes: Recognizes::Key,
-        fates: LIES,
+        fates: FAULTY,
         bounds: Bounds { losses: 1, doubles: 1, crashes: 1, fates: 1, leases: 1, ..NOTHING_WRONG },
         ..PLAIN
     }
@@ -152,7 +152,7 @@ fn two_settings(large: u8) -> Config {
             Gateway::HOLD.with_times(Millis::from_seconds(20), Millis::from_days(2)),
         ],
         recognizes: Recognizes::Key,
-        fates: LIES,
+        fates: FAULTY,
         bounds: Bounds {
             losses: large,
             lates: 1,

@@ -58,8 +58,8 @@ pub const fn suspected(mutant: Mutant) -> &'static str {
         M::ScopeLeftOut => "two tenants",
         M::ReplicaMissCountsAsNew | M::ReplicaFingerprintIgnored => "replica",
         M::ReplicaExpiryIgnored => "replica, over time",
-        M::KeyBeforeBusinessKey => "business keys, retried",
-        M::BusinessKeyNotChecked => "business keys, held",
+        M::KeyBeforeBusinessKey => "business keys, retry",
+        M::BusinessKeyNotChecked => "business keys, hold",
         M::BusinessKeyForgotten | M::LookUpSuccessAlwaysProves => "business keys, looked up",
         M::EventForgotten => "events",
         M::KeyStoredAfterSending

@@ -75,7 +75,7 @@ pub enum Action {
         message: u8,
         /// The gateway, if the message is a page's request.
         gateway: u8,
-        /// ObjectOperation the origin does with the request, if the message is for the origin.
+        /// What the origin does with the request, if the message is for the origin.
         fate: Fate,
     },
     /// An intermediary responds to a page's request.

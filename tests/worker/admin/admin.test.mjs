@@ -1,4 +1,4 @@
-// What callers and operators may ask and decide about a key.
+// What callers and operators may read and decide about a key.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { created, gated, inTurn, newKey, recordName, scopeName, startGateway } from "../fixtures/support.mjs";
@@ -27,7 +27,7 @@ describe("with an ADMIN_TOKEN", () => {
     body: "ördered",
   };
 
-  /** A key whose outcome is unknown. */
+  /** Creates a key whose outcome is unknown. */
   async function unknownKey(...then) {
     const path = gateway.route(inTurn(500, ...then, created));
     const key = newKey();
@@ -35,7 +35,7 @@ describe("with an ADMIN_TOKEN", () => {
     return { path, key };
   }
 
-  test("a settled execution is the key's response from then on", async () => {
+  test("a key that is settled as executed replays the operator's response", async () => {
     const { path, key } = await unknownKey();
     const result = await settle(key, executed);
     assert.deepEqual(
@@ -52,7 +52,7 @@ describe("with an ADMIN_TOKEN", () => {
     assert.equal((await gateway.post(path, key, { a: 2 })).json.type, "idempotency_error");
   });
 
-  test("a settled refusal frees the key, and a settled status is a response", async () => {
+  test("a key that is settled as not executed is released, and a status alone is enough for a response", async () => {
     const { path, key } = await unknownKey();
     const result = await settle(key, { outcome: "not_executed" });
     assert.deepEqual([result.status, result.json.state], [200, "released"]);
@@ -64,14 +64,14 @@ describe("with an ADMIN_TOKEN", () => {
     assert.deepEqual(
       [replay.status, replay.body.length, replay.get("X-Request-Id")],
       [204, 0, response.get("X-Request-Id")],
-      "a response may be as little as a status",
+      "a settlement needs only a status",
     );
     const other = await unknownKey();
     await settle(other.key, { outcome: "not_executed" });
-    assert.equal((await voidKey(other.key)).json.state, "voided", "it was not executed, so it can be given up");
+    assert.equal((await voidKey(other.key)).json.state, "voided", "a key that was not executed can be voided");
   });
 
-  test("only what is unknown can be settled", async () => {
+  test("only an unknown outcome can be settled", async () => {
     const keys = { completed: newKey(), released: newKey(), voided: newKey(), in_progress: newKey() };
     await gateway.post(gateway.route(), keys.completed);
     await gateway.post(gateway.route(inTurn(429)), keys.released);
@@ -90,13 +90,13 @@ describe("with an ADMIN_TOKEN", () => {
     slow.open();
     await first;
     const none = await settle(newKey(), executed);
-    assert.deepEqual([none.status, none.json.code], [404, "idempotency_key_not_found"], "no key, nothing to settle");
+    assert.deepEqual([none.status, none.json.code], [404, "idempotency_key_not_found"], "a key without a record cannot be settled");
     const { key } = await unknownKey();
     await settle(key, executed);
-    assert.equal((await settle(key, { outcome: "not_executed" })).status, 409, "nor twice");
+    assert.equal((await settle(key, { outcome: "not_executed" })).status, 409, "a key cannot be settled twice");
   });
 
-  test("a settlement that says nothing clear is refused and changes nothing", async () => {
+  test("an invalid settlement is refused and changes nothing", async () => {
     const { key } = await unknownKey();
     const bad = [
       "",
@@ -130,7 +130,7 @@ describe("with an ADMIN_TOKEN", () => {
       ...executed,
       headers: { "a b": "x", "X-Bad": "a\r\nb: c", "X-Good": "1", "": "x" },
     });
-    // Refused, or the rest is kept: but no replay may fail for it.
+    // The settlement may be refused, or kept without these headers, but a replay must not fail.
     if (response.status === 200) {
       const response = await gateway.post(path, key);
       assert.deepEqual(
@@ -143,7 +143,7 @@ describe("with an ADMIN_TOKEN", () => {
     }
   });
 
-  test("a settlement needs the token, the whole token and nothing but the token", async () => {
+  test("a settlement needs exactly the operator's token", async () => {
     const { key } = await unknownKey();
     const headers = [
       [],
@@ -161,7 +161,7 @@ describe("with an ADMIN_TOKEN", () => {
     assert.equal((await gateway.status(key)).state, "unknown");
   });
 
-  test("an admin says whose key is meant: by the tenant's credential or by the scope's hash", async () => {
+  test("an operator selects the tenant by its credential or by the hash of its scope", async () => {
     const { key } = await unknownKey();
     const by = (pairs, more) => gateway.get("/_oncekey/key", { key, headers: [...admin(), ...pairs], ...more });
     assert.equal((await by([])).json.state, "unknown");
@@ -174,7 +174,7 @@ describe("with an ADMIN_TOKEN", () => {
     assert.equal((await by([["X-Oncekey-Scope", scopeName("another_tenant")]])).status, 404);
     assert.equal((await by([], { as: null })).status, 400, "the admin's own token is never a scope");
     assert.equal((await by([["X-Oncekey-Scope", "xyz"]])).status, 400);
-    // To everybody else that header means nothing.
+    // The header has no effect for callers without the token.
     const stranger = await gateway.get("/_oncekey/key", {
       key,
       as: "stranger",
@@ -185,7 +185,7 @@ describe("with an ADMIN_TOKEN", () => {
     assert.equal(response.json.state, "completed");
   });
 
-  test("an admin's settlement is still there when the reply is lost", async () => {
+  test("a settlement is recorded although its reply is lost", async () => {
     const { key } = await unknownKey();
     await gateway.faults(key, { op: "settle", fault: "lose" });
     const response = await settle(key, { outcome: "not_executed" });
@@ -193,7 +193,7 @@ describe("with an ADMIN_TOKEN", () => {
     assert.equal((await gateway.status(key)).state, "released");
   });
 
-  test("giving up a key that nothing has run under stops whatever comes later", async () => {
+  test("a key that is voided before its request arrives is never executed", async () => {
     const path = gateway.route(inTurn(429, created));
     const [fresh, released] = [newKey(), newKey()];
     await gateway.post(path, released);
@@ -210,7 +210,7 @@ describe("with an ADMIN_TOKEN", () => {
     assert.equal(
       (await voidKey(fresh, { as: "stranger" })).json.state,
       "voided",
-      "a stranger gives up a key of its own",
+      "another tenant voids only a key of its own",
     );
   });
 
@@ -234,7 +234,7 @@ describe("with an ADMIN_TOKEN", () => {
     assert.equal((await first).status, 201);
   });
 
-  test("a key that is given up while its request is on the way is either voided or executed, never both", async () => {
+  test("a key that is voided while its request is in progress is either voided or executed, never both", async () => {
     for (let round = 0; round < 8; round++) {
       const path = gateway.route();
       const key = newKey();
@@ -244,7 +244,7 @@ describe("with an ADMIN_TOKEN", () => {
     }
   });
 
-  test("a key call names its key in a header, once and rightly, and takes its own methods only", async () => {
+  test("a key call needs one valid key in the header, and its own method", async () => {
     assert.equal((await gateway.get("/_oncekey/key")).json.code, "idempotency_key_missing");
     assert.equal((await gateway.get("/_oncekey/key", { key: "a b" })).status, 400);
     assert.equal((await gateway.get(`/_oncekey/key?key=${newKey()}`)).status, 400);

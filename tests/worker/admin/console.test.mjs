@@ -1,4 +1,4 @@
-// How the console's files are served. What they do is tested in tests/browser.
+// How the console's files are served. Their behaviour is tested in tests/browser.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { Origin, startWorker } from "../fixtures/support.mjs";
@@ -35,13 +35,13 @@ describe("with an ADMIN_TOKEN", () => {
     await origin.close();
   });
 
-  test("the page is there without the token, with all that it loads", async () => {
+  test("the page and all files that it loads are served without the token", async () => {
     for (const path of ["/_oncekey/console", "/_oncekey/console/", "/_oncekey/console?csp=strict"]) {
       const response = await worker.fetch(path, { redirect: "manual" });
       isOfConsole(response, /^text\/html/);
       const page = await response.text();
-      assert.doesNotMatch(page, / style=|<style| on[a-z]+=|<script>/, "the policy forbids it");
-      // What has no name is sent by no form.
+      assert.doesNotMatch(page, / style=|<style| on[a-z]+=|<script>/, "the content security policy forbids inline styles and scripts");
+      // A form does not send a field without a name.
       assert.doesNotMatch(page, /<(input|textarea|select)[^>]* name=/);
       const urls = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url]) => url).filter((url) => !url.startsWith("data:"));
       assert.equal(urls.length, 2);
@@ -54,7 +54,7 @@ describe("with an ADMIN_TOKEN", () => {
     assert.deepEqual(origin.seen, []);
   });
 
-  test("there is nothing else", async () => {
+  test("no other path below the console exists", async () => {
     for (const path of [
       "/_oncekey/consoles",
       "/_oncekey/console/nothing.js",

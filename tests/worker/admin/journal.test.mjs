@@ -1,4 +1,4 @@
-// The journal: what changed a key, one row a change; and what operators see of keys.
+// The journal, which has one row for each change of a key, and the operators' views of keys.
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
 import { created, cut, eventually, gated, inTurn, newKey, recordName, scopeName, startGateway } from "../fixtures/support.mjs";
@@ -7,7 +7,7 @@ const TOKEN = "admin-token-0123456789";
 const admin = [["Authorization", `Bearer ${TOKEN}`]];
 const DAY = 86_400_000;
 
-/** Ways to ask a gateway as its operator. */
+/** Returns functions that query a gateway as its operator. */
 const operator = (gateway) => {
   const ask = (path, more) => gateway.get(`/_oncekey/${path}`, { headers: admin, as: null, ...more });
   const rows = (response) => {
@@ -26,7 +26,7 @@ const operator = (gateway) => {
   };
 };
 
-/** What matters of a row. */
+/** Returns the main fields of a row as text. */
 const short = ({ operation, kind, attempt, http_status, cause, state }) =>
   [operation, kind, attempt, http_status, cause, state].map((one) => one ?? "-").join(" ");
 
@@ -67,11 +67,11 @@ describe("the journal", () => {
       state: "completed",
     });
     assert.match(id, new RegExp(`^${parseInt(recordName(key).slice(0, 2), 16)}-\\d+-\\d+$`));
-    assert.equal(at, (await gateway.status(key)).completed_at, "written with the record");
+    assert.equal(at, (await gateway.status(key)).completed_at, "the row is written with the record");
     assert.ok(Date.parse(created_at) >= begun - 1000 && Date.parse(created_at) <= Date.parse(at));
   });
 
-  test("each end of an attempt and each decision is a row that says why", async () => {
+  test("each end of an attempt and each decision is a row with its cause", async () => {
     const path = gateway.route(inTurn(429, 503, cut, 401, created));
     const key = newKey();
     for (let again = 0; again < 5; again++) await gateway.post(path, key);
@@ -93,7 +93,7 @@ describe("the journal", () => {
     assert.match(row.request_id, /^req_/);
   });
 
-  test("a settlement is a row, by the key or by its hash alone", async () => {
+  test("a settlement is a row, whether it names the key or only the key's hash", async () => {
     const settlements = [
       [{ outcome: "not_executed" }, "settle settled 1 - settled released"],
       [{ outcome: "executed", status: 201, body: "found" }, "settle settled 1 201 - completed"],
@@ -112,7 +112,7 @@ describe("the journal", () => {
         assert.deepEqual(found.map(short), ["complete unknown 1 500 status unknown", row]);
         assert.equal(found[1].request_id, response.json.request_id ?? response.get("X-Request-Id"));
         assert.equal(found[1].scope, by === "key" ? scopeName() : found[1].scope);
-        assert.equal((await settle(named, body)).status, 409, "nothing left to settle");
+        assert.equal((await settle(named, body)).status, 409, "the key is already settled");
         assert.equal((await about(key)).length, 2);
       }
     }
@@ -126,7 +126,7 @@ describe("the journal", () => {
       assert.equal((await settle(headers, { outcome: "not_executed" })).status, 400);
     const other = await settle([["X-Oncekey-Name", recordName(newKey())]], { outcome: "not_executed" });
     assert.equal(other.status, 404);
-    // To everybody else the header means nothing.
+    // The header has no effect for callers without the token.
     const stranger = await gateway.call("POST", "/_oncekey/key/settle", {
       headers: [["X-Oncekey-Name", recordName(key)]],
       body: { outcome: "not_executed" },
@@ -135,7 +135,7 @@ describe("the journal", () => {
     assert.equal((await gateway.status(key)).state, "unknown");
   });
 
-  test("an attempt that is overtaken shows, and so does what it brings late", async () => {
+  test("an overtaken attempt has a row, and so has its late response", async () => {
     const loseLease = async (path, key, slow) => {
       await gateway.faults(key, { op: "renew", fault: "refuse", times: 1000 });
       const response = gateway.post(path, key);
@@ -153,7 +153,7 @@ describe("the journal", () => {
       const { response } = await loseLease(path, key, slow);
       const second = gateway.post(path, key);
       await other.reached;
-      // The reply is lost, so the call comes twice; it is one row all the same.
+      // The reply is lost, so the call is made twice. It still is one row.
       await gateway.faults(key, { op: "complete", fault: "lose" });
       slow.open();
       await response;
@@ -165,7 +165,7 @@ describe("the journal", () => {
     }
   });
 
-  test("calls that come twice, late or to an object that has gone make no second row", async () => {
+  test("a call that arrives twice, late or at an evicted object adds no second row", async () => {
     for (const fault of ["lose", "twice", "evict"]) {
       const key = newKey();
       const path = gateway.route();
@@ -175,7 +175,7 @@ describe("the journal", () => {
     }
   });
 
-  test("rows cannot be changed, replaced or taken away", async () => {
+  test("rows cannot be changed, replaced or deleted", async () => {
     const key = newKey();
     await gateway.post(gateway.route(), key);
     const name = { hex: recordName(key) };
@@ -188,7 +188,7 @@ describe("the journal", () => {
     assert.equal((await about(key)).length, 1);
   });
 
-  test("a row that the database refuses does not cost the response", async () => {
+  test("a response is stored although the database refuses its row", async () => {
     const key = newKey();
     const path = gateway.route();
     await gateway.post(gateway.route(), key + "-");
@@ -205,7 +205,7 @@ describe("the journal", () => {
     assert.deepEqual(await about(key), []);
   });
 
-  test("it contains no key, credential or body", async () => {
+  test("the journal contains no key, credential or body", async () => {
     const key = `visible-${newKey()}`;
     await gateway.post(gateway.route(inTurn({ status: 200, body: "the-answers-body" })), key, { card: "4242-in-the-body" });
     const [row] = await gateway.sql(key, "SELECT * FROM journal WHERE name = ?", { hex: recordName(key) });
@@ -214,7 +214,7 @@ describe("the journal", () => {
       assert.ok(!JSON.stringify(shown).includes(secret), secret);
   });
 
-  test("it is read page by page, by time, by key and by request", async () => {
+  test("the journal can be read page by page, by time, by key and by request", async () => {
     const from = new Date().toISOString();
     const path = gateway.route();
     const keys = Array.from({ length: 40 }, newKey);
@@ -223,7 +223,7 @@ describe("the journal", () => {
     const window = `from=${encodeURIComponent(from)}&to=${to}`;
     const all = await journal(`?${window}`);
     assert.deepEqual(all.map((row) => row.key).sort(), keys.map((key) => recordName(key)).sort());
-    // From page to page by the links, which keep the question.
+    // Each page links to the next with the same query.
     const pages = [];
     for (let next = `journal?limit=7&${window}`; next; ) {
       const response = await ask(next);
@@ -237,13 +237,13 @@ describe("the journal", () => {
     const asked = responses[3].get("X-Request-Id");
     assert.deepEqual((await journal(`?request_id=${asked}`)).map((row) => row.key), [recordName(keys[3])]);
     assert.deepEqual(await about(keys[3], `&request_id=${responses[4].get("X-Request-Id")}`), []);
-    // A time of its own is in, the end is out.
+    // `from` is inclusive, and `to` is exclusive.
     const [row] = await about(keys[0]);
     assert.equal((await about(keys[0], `&from=${row.at}`)).length, 1);
     assert.equal((await about(keys[0], `&to=${row.at}`)).length, 0);
     assert.equal((await about(keys[0], `&from=${encodeURIComponent("2026-01-01T00:00:00+09:00")}`)).length, 1);
     assert.equal((await about(keys[0], `&from=${encodeURIComponent("2024-02-29t00:00:00.123456-00:30")}`)).length, 1);
-    // The rows of one key have pages too.
+    // The rows of one key also have pages.
     const busy = newKey();
     const failing = gateway.route(inTurn(500));
     for (let again = 0; again < 5; again++) await gateway.post(failing, busy);
@@ -252,7 +252,7 @@ describe("the journal", () => {
     assert.deepEqual([...rows(first), ...rows(rest)].map((row) => row.attempt), [1, 2, 3, 4, 5]);
   });
 
-  test("a question that is not clear is refused", async () => {
+  test("an invalid query is refused", async () => {
     for (const query of [
       `key=${newKey()}`,
       "key=zz",
@@ -282,7 +282,7 @@ describe("the journal", () => {
     assert.equal((await ask("keys/nothing")).status, 404);
   });
 
-  test("only an operator reads it", async () => {
+  test("only an operator can read the journal", async () => {
     for (const path of ["journal", "keys", `keys/${recordName("x")}`, "reconcile"]) {
       for (const headers of [[], [["Authorization", "Bearer wrong"]], [["Authorization", TOKEN]]]) {
         const response = await gateway.get(`/_oncekey/${path}`, { headers });
@@ -353,12 +353,12 @@ describe("the journal", () => {
     for (let i = 0; i < 3; i++) assert.equal((await gateway.post(path, key)).replayed, true);
     assert.equal((await gateway.post(path, key, { another: "request" })).status, 400);
     const { key: { replays }, ...rest } = await of();
-    assert.equal(replays.count, 3, "a refusal is no replay");
+    assert.equal(replays.count, 3, "a refusal does not count as a replay");
     assert.ok(Date.parse(replays.since) <= Date.parse(replays.last_at));
-    assert.deepEqual(rest.journal, journal, "and it leaves no row");
+    assert.deepEqual(rest.journal, journal, "a replay leaves no row");
   });
 
-  test("a key whose attempt is gone is listed as unknown", async () => {
+  test("a key whose attempt has died is listed as unknown", async () => {
     const slow = gated();
     const key = newKey();
     await gateway.faults(key, { op: "renew", fault: "refuse", times: 1000 });
@@ -372,7 +372,7 @@ describe("the journal", () => {
     await first;
   });
 
-  test("an object of an earlier version is brought up to date", async () => {
+  test("the database of an earlier version is migrated", async () => {
     const key = newKey();
     const path = gateway.route();
     await gateway.post(path, key);
@@ -394,7 +394,7 @@ describe("the journal", () => {
 
 describe("the journal's retention", () => {
   let gateway, about;
-  // One each, for they set its clock.
+  // Each test has its own gateway, because it sets the clock.
   beforeEach(async () => {
     const vars = { ADMIN_TOKEN: TOKEN, UNKNOWN_OUTCOME: "hold", JOURNAL_RETENTION_SECONDS: "3456000" };
     gateway = await startGateway({ faults: true, vars });
@@ -402,7 +402,7 @@ describe("the journal's retention", () => {
   });
   afterEach(() => gateway.dispose());
 
-  test("rows outlive their records, and go after a retention of their own", async () => {
+  test("rows outlive their records, and are removed after JOURNAL_RETENTION_SECONDS", async () => {
     const key = newKey();
     await gateway.post(gateway.route(), key);
     let open = newKey();
@@ -411,10 +411,10 @@ describe("the journal's retention", () => {
     await gateway.clock(2 * DAY);
     await gateway.shard(key, { do: "alarm" });
     assert.equal(await gateway.status(key), undefined);
-    assert.equal((await about(key)).length, 1, "the record is gone, the row is not");
+    assert.equal((await about(key)).length, 1, "the row stays after the record is removed");
     const due = await gateway.shard(key, { do: "alarm-at" });
-    assert.ok(due - Date.now() > 39.9 * DAY && due - Date.now() < 40.1 * DAY, "the object wakes for the row");
-    // An outcome that was never resolved shows when its record is removed.
+    assert.ok(due - Date.now() > 39.9 * DAY && due - Date.now() < 40.1 * DAY, "the alarm is set for the row");
+    // An unknown outcome that was never resolved adds a row when its record is removed.
     await gateway.clock(31 * DAY);
     await gateway.shard(open, { do: "alarm" });
     assert.deepEqual((await about(open)).map(short), [
@@ -426,12 +426,12 @@ describe("the journal's retention", () => {
     await gateway.shard(key, { do: "alarm" });
     await gateway.shard(open, { do: "alarm" });
     assert.deepEqual(await about(key), []);
-    assert.deepEqual((await about(open)).map((row) => row.kind), ["expired"], "the younger one stays");
+    assert.deepEqual((await about(open)).map((row) => row.kind), ["expired"], "the newer row stays");
     await assert.rejects(gateway.sql(open, "DELETE FROM journal"), /append-only/);
     await assert.rejects(gateway.sql(open, "UPDATE journal_end SET kept_from = 0"), /does not come back/);
   });
 
-  test("more rows than one sweep takes are taken by the next ones", async () => {
+  test("rows that one sweep leaves are removed by the next sweeps", async () => {
     const key = newKey();
     await gateway.post(gateway.route(), key);
     await gateway.sql(
@@ -449,7 +449,7 @@ describe("the journal's retention", () => {
   });
 });
 
-test("without an ADMIN_TOKEN nobody reads it, and it is written all the same", async () => {
+test("without an ADMIN_TOKEN the journal is written, but cannot be read", async () => {
   const gateway = await startGateway({ faults: true });
   try {
     const key = newKey();

@@ -1,4 +1,4 @@
-// Metrics: what became of keyed writes, and how long object and origin took.
+// Metrics: the outcomes of keyed writes, and how long the object and the origin took.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { apiKey, created, eventually, gated, head, inTurn, newKey, sleep, startGateway, startRaw } from "../fixtures/support.mjs";
@@ -14,7 +14,7 @@ describe("metrics", () => {
   });
   after(() => gateway.dispose());
 
-  /** What the isolate says of itself. */
+  /** Returns the counts of the isolate. */
   async function isolate() {
     const { isolate } = (await gateway.get("/_oncekey/health", { headers: admin, as: null })).json;
     assert.match(isolate.id, /^[0-9a-f]{8}$/);
@@ -22,7 +22,7 @@ describe("metrics", () => {
     return isolate;
   }
 
-  /** How much the counts grew while something was done. */
+  /** Returns by how much the counts grew during `work`. */
   async function outcomes(work) {
     const before = await isolate();
     await work();
@@ -32,14 +32,14 @@ describe("metrics", () => {
     return Object.fromEntries(grown.filter(([, more]) => more > 0));
   }
 
-  /** The points that Analytics Engine got while something was done. */
+  /** Returns the points that Analytics Engine got during `work`. */
   async function points(work) {
     const seen = (await gateway.points()).length;
     await work();
     return (await gateway.points()).slice(seen);
   }
 
-  test("each keyed write counts once, by what became of it", async () => {
+  test("each keyed write counts once, by its outcome", async () => {
     const path = gateway.route(inTurn(created));
     const key = newKey();
     assert.deepEqual(await outcomes(() => gateway.post(path, key)), { executed: 1 });
@@ -86,7 +86,7 @@ describe("metrics", () => {
     );
   });
 
-  test("executions count by the state of their key afterwards", async () => {
+  test("executions count by the state of their key after the response", async () => {
     const states = async (...responses) => {
       const path = gateway.route(inTurn(...responses));
       return (await points(() => gateway.post(path, newKey()))).map(({ blobs: [outcome, , state] }) => [outcome, state]);
@@ -100,16 +100,16 @@ describe("metrics", () => {
     assert.deepEqual(blobs, ["executed", "2xx", "not_stored"]);
   });
 
-  test("latencies are those of waiting", async () => {
+  test("latencies are the times spent waiting for the object and the origin", async () => {
     const path = gateway.route(async () => (await sleep(120), created()));
     const key = newKey();
     await gateway.faults(key, { op: "begin", fault: "slow", ms: 60 });
     const [{ doubles: [object, origin, total] }, ...others] = await points(() => gateway.post(path, key));
-    assert.equal(others.length, 0, "a point for each keyed write");
+    assert.equal(others.length, 0, "each keyed write has one point");
     assert.ok(object >= 55 && origin >= 115 && total >= object + origin - 5, `${object}, ${origin}, ${total}`);
   });
 
-  test("Server-Timing reaches the caller beside the origin's own, and is never replayed", async () => {
+  test("Server-Timing is added to the origin's own, and is never replayed", async () => {
     const path = gateway.route(async () => {
       await sleep(80);
       const response = created();
@@ -136,7 +136,7 @@ describe("metrics", () => {
     assert.equal((await gateway.get("/_oncekey/key", { key })).get("Server-Timing"), undefined);
   });
 
-  test("Analytics Engine gets a point a keyed write, without key, tenant or path", async () => {
+  test("Analytics Engine gets one point for each keyed write, without key, tenant or path", async () => {
     const seen = (await gateway.points()).length;
     const path = gateway.route(inTurn(created));
     const key = newKey();
@@ -160,7 +160,7 @@ describe("metrics", () => {
     assert.ok(!JSON.stringify(points).includes(path));
   });
 
-  test("a caller that hangs up counts too", async () => {
+  test("the request of a caller that hangs up is counted", async () => {
     const slow = gated();
     const path = gateway.route(slow);
     const found = await outcomes(async () => {
@@ -172,14 +172,14 @@ describe("metrics", () => {
       socket.resetAndDestroy();
       slow.open();
       await eventually(async () => assert.equal((await gateway.status(key)).state, "completed"));
-      // It counts when its response is made, right after its end is stored.
+      // The write counts when its response is made, right after the record is stored.
       await eventually(async () => assert.notEqual((await isolate()).keyed_writes.executed, executed));
     });
     assert.deepEqual(found, { executed: 1 });
   });
 });
 
-test("without a dataset, and for everybody but the operator, nothing is different", async () => {
+test("without a dataset the Worker works, and only the operator sees the counts", async () => {
   const gateway = await startGateway({ vars: { ADMIN_TOKEN: TOKEN } });
   try {
     assert.equal((await gateway.post(gateway.route(), newKey())).status, 201);

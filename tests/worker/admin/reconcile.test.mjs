@@ -1,4 +1,4 @@
-// Reconciliation: what the sandbox made, compared with what the journal says of the keys it was made under.
+// Reconciliation: compares the objects of the sandbox with the journal of their keys.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { GOOD_CARD, balance, entries, inside, merchant, ordered, paid, pay, refund } from "../fixtures/merchant.mjs";
@@ -9,7 +9,7 @@ const headers = { Authorization: `Bearer ${TOKEN}` };
 const vars = { ADMIN_TOKEN: TOKEN };
 const noOrigin = { close: async () => {} };
 
-/** One page, or all of them. */
+/** Returns one page of the reconciliation. */
 const page = async (call, query = "") => {
   const response = await call("GET", `/_oncekey/reconcile${query}`, { headers });
   assert.equal(response.status, 200, response.text);
@@ -39,7 +39,7 @@ describe("after a load with faults", () => {
   });
   after(() => gateway.dispose());
 
-  /** Sends a request until it has its response, as a client does; the fault strikes the first time. */
+  /** Sends a request until it has a response, as a client does. The first try has the fault. */
   async function insist(path, body, fault, key = newKey()) {
     for (let attempt = 0; attempt < 200; attempt++) {
       const response = await call("POST", path, { body, key, fault: attempt === 0 ? fault : undefined });
@@ -70,7 +70,7 @@ describe("after a load with faults", () => {
       const response = await gateway.call("POST", "/__test/rules", { body: { name, rules }, as: null });
       assert.equal(response.status, 200);
       const body = { order_id: order.id, card: { number: cards[number % cards.length] } };
-      // Half of the callers send everything twice at once.
+      // Half of the callers send each request twice at the same time.
       const both = [insist("/v1/payments", body, origin[number % origin.length], key)];
       if (number % 2) both.push(insist("/v1/payments", body, undefined, key));
       const [{ response: result }, other] = await Promise.all(both);
@@ -91,10 +91,10 @@ describe("after a load with faults", () => {
     assert.equal((await balance(call)).sum, 0);
     assert.equal((await entries(call)).reduce((sum, entry) => sum + entry.amount, 0), 0);
     const other = merchant(gateway.worker, "kuko_test_nobody");
-    assert.deepEqual(await reconcile(other), { checked: 0, lacking: [] }, "each merchant by itself");
+    assert.deepEqual(await reconcile(other), { checked: 0, lacking: [] }, "a merchant sees only its own operations");
   });
 
-  test("a payment whose caller never came again is listed until somebody settles its key", async () => {
+  test("a payment whose caller never retried is listed until an operator settles its key", async () => {
     const order = await ordered(call);
     const key = newKey();
     const lost = await pay(call, order.id, { key, fault: "error-after" });
@@ -112,7 +112,7 @@ describe("after a load with faults", () => {
         },
       ],
     );
-    // What is listed is enough to find out, and to settle without the key itself.
+    // The list contains what an operator needs to settle the key without knowing it.
     const life = await call("GET", `/_oncekey/keys/${lacking[0].key}`, { headers });
     assert.equal(life.json.journal[0].request_id, lacking[0].request_id);
     const settled = await call("POST", "/_oncekey/key/settle", {
@@ -123,7 +123,7 @@ describe("after a load with faults", () => {
     assert.deepEqual((await reconcile(call)).lacking, []);
   });
 
-  test("a payment without a key is listed: nobody can say what became of its caller", async () => {
+  test("a payment without a key is listed, because it is not known whether its caller got the response", async () => {
     const order = await ordered(call);
     const made = await pay(call, order.id);
     assert.equal(made.status, 201);
@@ -140,7 +140,7 @@ describe("after a load with faults", () => {
     ]);
   });
 
-  test("a question that is not clear is refused", async () => {
+  test("an invalid query is refused", async () => {
     for (const query of ["?limit=0", "?limit=501", "?cursor=x", "?from=1"])
       assert.equal((await call("GET", `/_oncekey/reconcile${query}`, { headers })).status, 400, query);
     for (const who of [null, "nobody_in_particular"]) {
@@ -161,7 +161,7 @@ describe("what is missing in a merchant's database", () => {
   });
   after(() => worker.dispose());
 
-  /** A payment under a key, and its id. */
+  /** Creates a payment under a key, and returns its id. */
   async function payment() {
     const order = await ordered(call);
     return (await pay(call, order.id, { key: newKey() })).json.data.id;
@@ -203,7 +203,7 @@ describe("what is missing in a merchant's database", () => {
   });
 });
 
-test("a refund without a key has its business key in the journal", async () => {
+test("a refund without a key is found in the journal by its business key", async () => {
   const worker = await startWorker({ vars });
   try {
     const call = merchant(worker, "kuko_test_numbers");
@@ -212,13 +212,13 @@ test("a refund without a key has its business key in the journal", async () => {
     assert.equal(made.status, 201, made.text);
     const { checked, lacking } = await reconcile(call);
     assert.equal(checked, 2);
-    assert.deepEqual(lacking.map((one) => one.operation), ["payment.create"], "the payment had neither");
+    assert.deepEqual(lacking.map((one) => one.operation), ["payment.create"], "the payment has no key and no business key");
   } finally {
     await worker.dispose();
   }
 });
 
-test("with an API of your own behind it there is nothing to reconcile", async () => {
+test("with an upstream there is no reconciliation", async () => {
   const gateway = await startGateway({ vars });
   try {
     const response = await gateway.get("/_oncekey/reconcile", { headers: [["Authorization", `Bearer ${TOKEN}`]] });

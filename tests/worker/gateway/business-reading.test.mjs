@@ -9,7 +9,7 @@ const PATH = "/v1/orders";
 const typed = (...types) => types.map((type) => ["Content-Type", type]);
 const JSON_TYPE = typed("application/json");
 
-/** Spellings of this path that origins accept: Express, Tomcat, PHP behind a front controller, Rails, IIS, lenient proxies. */
+/** Spellings of this path that some origins accept: Express, Tomcat, PHP, Rails, IIS, lenient proxies. */
 const SPELLINGS = [
   "/v1/orders/",
   "/V1/Orders",

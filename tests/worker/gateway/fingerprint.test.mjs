@@ -75,7 +75,7 @@ describe("the same request", () => {
     const body = Buffer.from('{"amount":10,"note":"x"}');
     const gzip = { headers: [["Content-Type", "application/json"], ["Content-Encoding", "gzip"]] };
     const stream = gzipSync(body);
-    /** Returns the same data with another gzip header: flags, time, level and system, and the fields that the flags announce. */
+    /** Returns the same data with another gzip header: flags, time, level, system, and fields that the flags announce. */
     const anew = (flags, time, more = Buffer.alloc(0)) => {
       const header = Buffer.from([0x1f, 0x8b, 8, flags, 0, 0, 0, 0, 2, 255]);
       header.writeUInt32LE(time, 4);

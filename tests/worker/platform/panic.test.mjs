@@ -1,4 +1,4 @@
-// A panic anywhere in the Rust code: it costs its own request a 500, and no other request anything.
+// Panics anywhere in the Rust code: only the request that panics fails, with a 500.
 // This needs a build with the feature test-faults (scripts/worker-build --features test-faults --out DIR), named by
 // ONCEKEY_WORKER_BUILD.
 import assert from "node:assert/strict";
@@ -25,7 +25,7 @@ describe("a panic", () => {
   });
   after(() => gateway.dispose());
 
-  /** Requests at every stage of their way, which `during` must not harm. */
+  /** Runs `during` while other requests are at every stage, and checks that these succeed. */
   async function amongOthers(during) {
     const slow = gated();
     const path = gateway.route(slow);
@@ -33,7 +33,7 @@ describe("a panic", () => {
     const [asking, storing] = [newKey(), newKey()];
     await gateway.faults(asking, { op: "begin", fault: "slow", ms: 250 });
     await gateway.faults(storing, { op: "complete", fault: "slow", ms: 800 });
-    // Requests that are still running must not reach the armed point before the request that is meant.
+    // Running requests must not reach the armed point before the request that should panic.
     const [late, quick] = [gateway.route(slow), gateway.route()];
     const others = [
       ...keys.map((key) => gateway.post(path, key)),
@@ -66,7 +66,7 @@ describe("a panic", () => {
   for (const kind of KINDS) {
     const what = { "": "a panic", ":overflow": "a stack overflow", ":memory": "an exhausted memory" }[kind];
 
-    test(`${what} before the key is asked for costs that request a 500, and nothing was executed`, async () => {
+    test(`after ${what} before begin, the request gets a 500 and was not executed`, async () => {
       const path = gateway.route();
       const key = newKey();
       await amongOthers(async () => isInternalError(await gateway.post(path, key, { a: 1 }, armed(`gateway${kind}`))));
@@ -75,12 +75,12 @@ describe("a panic", () => {
       assert.equal((await gateway.post(path, key)).status, 201);
     });
 
-    test(`${what} after the origin's response costs that request a 500, and its key is not stuck`, async () => {
+    test(`after ${what} after the origin's response, the request gets a 500 and its key is not stuck`, async () => {
       const path = gateway.route(created);
       const key = newKey();
       await amongOthers(async () => isInternalError(await gateway.post(path, key, { a: 1 }, armed(`task${kind}`))));
       assert.equal(gateway.hits(path), 1);
-      // Nobody renews its lease any more, so the outcome is soon unknown, and a retry resolves it.
+      // The lease is no longer renewed, so the outcome soon is unknown, and a retry resolves it.
       const second = await eventually(async () => {
         const response = await gateway.post(path, key);
         assert.equal(response.status, 201);
@@ -90,7 +90,7 @@ describe("a panic", () => {
       assert.equal(gateway.origin.last(path).headers["idempotency-attempt"], "2");
     });
 
-    test(`${what} in the object costs a second try, and nothing else`, async () => {
+    test(`after ${what} in the object, the gateway makes a second call and the request succeeds`, async () => {
       const path = gateway.route();
       const key = newKey();
       await amongOthers(async () => {
@@ -101,7 +101,7 @@ describe("a panic", () => {
       assert.deepEqual([gateway.hits(path), (await gateway.status(key)).attempts], [1, 1]);
     });
 
-    test(`${what} in the sweep loses nothing, and the next sweep does its work`, async () => {
+    test(`after ${what} in the sweep, nothing is lost and the next sweep does the work`, async () => {
       const path = gateway.route();
       const key = newKey();
       await gateway.post(path, key);
@@ -115,7 +115,7 @@ describe("a panic", () => {
     });
   }
 
-  test("a panicked request's 500 can be read by the page that asked, in the form that it asked for", async () => {
+  test("the 500 of a panic has CORS headers and the content type that the caller accepts", async () => {
     const { headers } = armed("gateway");
     const response = await gateway.post(
       gateway.route(),
@@ -131,14 +131,14 @@ describe("a panic", () => {
     assert.match(response.get("Access-Control-Expose-Headers"), /X-Request-Id/i);
   });
 
-  test("many panics in a row leak nothing that later requests need", async () => {
+  test("requests still work after many panics in a row", async () => {
     const body = Buffer.alloc(9 << 20);
     for (let round = 0; round < 5; round++)
       isInternalError(await gateway.post(gateway.route(), newKey(), body, armed("task")));
     assert.equal((await gateway.post(gateway.route(), newKey(), body)).status, 201);
   });
 
-  test("a panic is logged with its place, and without what the caller sent", async () => {
+  test("a panic is logged with its location, and without the caller's data", async () => {
     const key = `visible-${newKey()}`;
     await gateway.post("/secret-path", key, { secret: "content" }, armed("gateway"));
     const logged = gateway.worker.logs.map(({ message }) => message).join("\n");

@@ -1,5 +1,5 @@
 // The Worker as it is deployed in front of an origin: built without the sandbox (`scripts/worker-build --no-sandbox`),
-// and bound as the environment `production` of worker/wrangler.toml says.
+// with the bindings of the environment `production` in worker/wrangler.toml.
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ const environment = "production";
 const root = new URL("../../../", import.meta.url).pathname;
 
 describe("a Worker without the sandbox", () => {
-  test("has no code of the sandbox", () => {
+  test("contains no code of the sandbox", () => {
     const wasm = readFileSync(join(root, "worker/build-production/oncekey.wasm"), "latin1");
     const glue = readFileSync(join(root, "worker/build-production/glue.mjs"), "utf8");
     assert.deepEqual([glue.includes("Shard"), glue.includes("Merchant")], [true, false]);
@@ -31,7 +31,7 @@ describe("a Worker without the sandbox", () => {
       ["GET", "/"],
       ["POST", "/webhooks/x"],
     ]) {
-      test(`says at ${method} ${path} what is missing, and what to set`, async () => {
+      test(`reports at ${method} ${path} which setting is missing`, async () => {
         const headers = { "X-Api-Key": "kuko_test_a", "Idempotency-Key": newKey() };
         const response = await worker.fetch(path, { method, headers });
         const { type, message } = await response.json();
@@ -48,7 +48,7 @@ describe("a Worker without the sandbox", () => {
       const first = await gateway.post(path, key);
       const again = await gateway.post(path, key);
       assert.deepEqual([first.status, again.status, again.text, again.replayed], [201, 201, first.text, true]);
-      // Reconciliation is about the sandbox's merchants.
+      // Reconciliation exists only for the sandbox.
       const response = await gateway.get("/_oncekey/reconcile", { headers: [["Authorization", "Bearer operator"]] });
       assert.equal(response.status, 404);
     } finally {
@@ -56,11 +56,11 @@ describe("a Worker without the sandbox", () => {
     }
   });
 
-  test("leaves what an earlier deployment with the sandbox stored as it is", async () => {
+  test("keeps the data of an earlier deployment with the sandbox", async () => {
     const state = mkdtempSync(join(tmpdir(), "oncekey-production-"));
     const apiKey = "kuko_test_deployed_again";
     const withSandbox = () => startWorker({ state, wrapper: "merchants.mjs", vars: { WEBHOOK_TARGETS: "local" } });
-    // The platform keeps the class and its objects; the binding is gone, and a test cannot look inside without one.
+    // The platform keeps the class and its objects. Without a binding, a test cannot read them.
     const durableObjects = {
       SHARDS: { className: "Shard", useSQLite: true },
       MERCHANTS: { className: "Merchant", useSQLite: true },

@@ -1,5 +1,5 @@
-// Keeps README.md and docs/guide/ true: their console sessions are typed into a shell, against a real workerd, and must
-// print what the pages show; the table of settings must name what the Worker reads; links must lead somewhere.
+// Compares README.md and docs/guide/ with the code: their console sessions run in a shell against a real workerd, and
+// must print what the pages show; the table of settings must match the code; links must lead to files and headings.
 // `UPDATE_DOCS=1` writes the outputs of sessions that differ.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -12,17 +12,17 @@ import { startWorker } from "../fixtures/support.mjs";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 const read = (path) => readFileSync(join(root, path), "utf8");
-/** The Markdown files under a folder. */
+/** Returns the Markdown files under a folder. */
 const pagesIn = (folder) =>
   readdirSync(join(root, folder)).filter((name) => name.endsWith(".md")).map((name) => join(folder, name)).sort();
 const GUIDE = pagesIn("docs/guide");
-/** Where `make start` serves by default, as the pages have it. */
+/** The default URL of `make start`, which the pages show. */
 const SERVED = "http://127.0.0.1:8787";
 
 /**
- * The sessions of a page's console blocks: {title, vars, steps: [{command, output, from}]}. Lines behind "$ " are
- * commands, a backslash continues them, other lines are output, which begins at line `from`. A page begins with a fresh
- * Worker, and a `make start` begins a new session.
+ * Returns the sessions of a page's console blocks: {title, vars, steps: [{command, output, from}]}. Lines after "$ " are
+ * commands, a backslash continues them, other lines are output, which begins at line `from`. Each page has a new
+ * Worker, and `make start` begins a new session.
  */
 function sessions(lines) {
   const found = [{ title: "make start", vars: {}, steps: [] }];
@@ -54,7 +54,7 @@ function sessions(lines) {
   return found.filter(({ steps }) => steps.length > 0);
 }
 
-/** Runs the commands in one shell, so that its variables last; gives what each of them printed. */
+/** Runs the commands in one shell, so that its variables last. Returns what each command printed. */
 async function typed(commands, url) {
   const script = commands.map((command) => `${command.replaceAll(SERVED, url)}\nprintf '\\036'\n`).join("");
   const shell = promisify(execFile)("bash", ["-c", `set -euo pipefail\n${script}`], { timeout: 120_000 });
@@ -62,7 +62,7 @@ async function typed(commands, url) {
   return stdout.split("\x1e").slice(0, -1);
 }
 
-/** Of a response that `curl -i` shows: the status, the headers that are about keys, sorted, and the body. */
+/** Returns the status, the sorted headers about keys, and the body of a response that `curl -i` printed. */
 function trimmed(output) {
   const text = output.replaceAll("\r", "").trim();
   if (!text.startsWith("HTTP/")) return text;
@@ -74,8 +74,8 @@ function trimmed(output) {
 }
 
 /**
- * Outputs without what differs from run to run. Each id becomes its number, so that it still counts which are the
- * same; each time becomes its distance in days from the session's first.
+ * Returns the outputs without what differs from run to run. Each id becomes its number, so that equal ids stay
+ * equal. Each time becomes the number of days since the first time of the session.
  */
 function comparable(outputs) {
   const ids = new Map();
@@ -94,7 +94,7 @@ function comparable(outputs) {
   return outputs.map((output) => trimmed(output).replace(ID, id).replace(TIME, time));
 }
 
-/** The anchor of a heading, as GitHub makes it. */
+/** Returns the anchor of a heading, as GitHub does. */
 function anchor(heading) {
   const text = heading.replaceAll("`", "").replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1");
   return text.toLowerCase().replaceAll(/[^\p{L}\p{N}\- _]/gu, "").replaceAll(" ", "-");
@@ -103,11 +103,11 @@ function anchor(heading) {
 for (const page of ["README.md", ...GUIDE]) {
   describe(page, { concurrency: false }, () => {
     const lines = read(page).split("\n");
-    /** What to write over the outputs of the page. */
+    /** The outputs to replace in the page. */
     const updates = [];
 
     for (const { title, vars, steps } of sessions(lines)) {
-      test(`what it shows after "${title}" is what comes out`, async () => {
+      test(`the session after "${title}" prints what the page shows`, async () => {
         const worker = await startWorker({ vars });
         try {
           const outputs = await typed(steps.map(({ command }) => command), worker.url);
@@ -141,7 +141,7 @@ describe("the documentation", () => {
   const rowsOf = (page) => new Map([...read(page).matchAll(/^\| `([A-Z_]+)` \|(.*)\|$/gm)].map(([, name, row]) => [name, row]));
   const rows = rowsOf("docs/guide/settings.md");
 
-  test("README shows a key at work, on at most 200 lines", () => {
+  test("README shows a replay and a mismatch, and has at most 200 lines", () => {
     const lines = read("README.md").trimEnd().split("\n");
     assert.ok(lines.length <= 200, `${lines.length} lines`);
     const shown = sessions(lines)[0].steps.map(({ output }) => trimmed(output.join("\n")));
@@ -156,13 +156,13 @@ describe("the documentation", () => {
     for (const [name, row] of few) assert.equal(row, rows.get(name), name);
   });
 
-  test("the table of settings is the one that the Worker reads", () => {
+  test("the table of settings contains the settings of the Worker, with their defaults and bounds", () => {
     const code = read("worker/src/config.rs");
     const names = [...code.matchAll(/vars\s*\.(?:parse|choice|list|number|seconds|text|unless_none)\(\s*"([A-Z_]+)"/g)].map(([, name]) => name);
     assert.deepEqual([...rows.keys()].sort(), [...new Set(names)].sort());
     const [, known] = read("worker/src/config/names.rs").match(/const NAMES: [^=]*= \[(.*?)\];/s);
     assert.deepEqual([...known.matchAll(/"([A-Z_]+)"/g)].map(([, name]) => name), [...rows.keys()].sort());
-    // The numbers: `NAME`, default, least..=most, each of them as Rust writes it.
+    // The numbers: `NAME`, default, least..=most, each in Rust's spelling.
     const value = (text) => {
       const [number, shift = "0"] = text.replaceAll(/[_()\s]/g, "").split("<<");
       return Number(number) * 2 ** Number(shift);
@@ -183,10 +183,10 @@ describe("the documentation", () => {
         if (/^[a-z]+:/.test(link)) continue;
         const [file, part] = link.split("#");
         const path = file === "" ? page : join(dirname(page), file);
-        assert.ok(existsSync(join(root, path)), `${page}: ${link} leads to no file`);
+        assert.ok(existsSync(join(root, path)), `${page}: ${link} leads to a file that does not exist`);
         if (!part || !path.endsWith(".md")) continue;
         const headings = [...read(path).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => anchor(heading));
-        assert.ok(headings.includes(part), `${page}: ${link} leads to no heading`);
+        assert.ok(headings.includes(part), `${page}: ${link} leads to a heading that does not exist`);
       }
     }
   });

@@ -1,4 +1,4 @@
-// Settings are checked before anything is served; a wrong one says which it is and what it may be.
+// Settings are checked before any request is served. An error names the wrong setting and its valid values.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { after, before, describe, test } from "node:test";
@@ -7,7 +7,7 @@ import { newKey, startGateway, startWorker } from "../fixtures/support.mjs";
 const hash = "ab".repeat(32);
 const secret = `whsec_${"a2tr".repeat(8)}`;
 
-/** Each setting with values that must not be taken. */
+/** Each setting with invalid values. */
 const WRONG = {
   UPSTREAM: ["localhost", "ftp://x", "http://", "http://user:s3cr3t@x", "http://x/?q", "http://x/#f", "//x"],
   RETENTION_SECONDS: ["0", "-1", "1.5", "1e3", "+5", "x", "31536001", "99999999999999999999"],
@@ -49,8 +49,8 @@ const WRONG = {
 };
 
 /**
- * Vars that are no setting, and the setting that each of them was meant to be, surely or perhaps; null: it is somebody
- * else's.
+ * Vars that are not settings, and the setting that each probably or perhaps should be. null: the var does not
+ * resemble a setting.
  */
 const NAMES = [
   [{ UNKNOWN_OUTCOM: "hold" }, "UNKNOWN_OUTCOME"],
@@ -84,7 +84,7 @@ describe("settings", () => {
     });
 
   for (const name of Object.keys(WRONG)) {
-    test(`a wrong ${name} never serves, and the error names it and what it may be`, async () => {
+    test(`a Worker with a wrong ${name} serves no request, and the error names the setting and its valid values`, async () => {
       const every = [
         ["GET", "/_oncekey/health"],
         ["POST", "/v1/orders"],
@@ -115,7 +115,7 @@ describe("settings", () => {
   });
 
   for (const [at, [vars, meant, perhaps]] of NAMES.entries()) {
-    test(`${Object.keys(vars)} is ${meant ? "named by health" : "nobody's business"}`, async () => {
+    test(`${Object.keys(vars)} is ${meant ? "reported by health" : "ignored"}`, async () => {
       const response = await ask(CASES.length + 2 + at, vars, "/_oncekey/health");
       const body = await response.json();
       assert.equal(response.status, meant && !perhaps ? 500 : 200, JSON.stringify(body));
@@ -141,7 +141,7 @@ describe("settings", () => {
   });
 });
 
-test("the bounds of numbers may be used", async () => {
+test("the bounds of numbers are valid values", async () => {
   const vars = {
     RETENTION_SECONDS: "31536000",
     LEASE_SECONDS: "3600",
@@ -169,13 +169,13 @@ describe("without settings", () => {
   before(async () => (gateway = await startGateway()));
   after(() => gateway.dispose());
 
-  test("health answers when the Worker can serve, to everybody", async () => {
+  test("every caller can read health when the Worker can serve", async () => {
     const response = await gateway.get("/_oncekey/health", { as: null });
     assert.deepEqual([response.status, response.json], [200, { status: "ok" }]);
     assert.equal(response.get("Cache-Control"), "no-store");
   });
 
-  test("no source of webhooks is known, so each is a 404 and reaches no origin", async () => {
+  test("without WEBHOOK_SECRETS, an event returns 404 and does not reach the origin", async () => {
     for (const path of ["/webhooks/dodo", "/webhooks/", "/webhooks/a/b"]) {
       const response = await gateway.post(path, undefined, { type: "x" }, { as: null });
       assert.deepEqual([response.status, response.json.type], [404, "invalid_request_error"]);
@@ -192,7 +192,7 @@ describe("make start", () => {
       encoding: "utf8",
     });
 
-  test("an invalid PORT is noticed before the build", () => {
+  test("an invalid PORT is reported before the build", () => {
     for (const PORT of ["abc", "0", "70000", "-1", "8787x", "0x50", "1e3"]) {
       const { status, stderr } = check({ PORT });
       assert.deepEqual([status, stderr.includes(`PORT=${PORT}`)], [1, true], stderr);
@@ -200,7 +200,7 @@ describe("make start", () => {
     for (const PORT of ["", "1", "65535"]) assert.equal(check({ PORT }).status, 0, PORT);
   });
 
-  test("an unknown setting is named together with the most similar known one", () => {
+  test("an unknown setting is reported together with the most similar known setting", () => {
     const { status, stderr } = check({ ONCEKEY_VARS: "LEASE_SECONDS=5 UNKNOWN_OUTCOM=s3cr3t" });
     assert.equal(status, 1);
     assert.match(stderr, /UNKNOWN_OUTCOM is not .*UNKNOWN_OUTCOME\?/);

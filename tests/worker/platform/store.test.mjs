@@ -1,5 +1,4 @@
-// The store of records when it fails: calls and replies that are lost, an object that is evicted, a database that
-// takes nothing, a record that is damaged.
+// Failures of the store: lost calls and replies, an evicted object, a database that refuses writes, a damaged record.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { created, eventually, gated, inTurn, newKey, recordName, startGateway } from "../fixtures/support.mjs";
@@ -11,9 +10,9 @@ let gateway;
 before(async () => (gateway = await startGateway({ faults: true, vars: { LEASE_SECONDS: "4" } })));
 after(() => gateway.dispose());
 
-// These wait more than they work, so they wait together.
+// These tests mostly wait, so they run at the same time.
 describe("a shard whose calls go wrong", { concurrency: true }, () => {
-  /** One request under faults, which must look like any other; then its replay. */
+  /** Sends a request under faults and its replay. Both must look as without faults. */
   async function asUsual(key, path) {
     const first = await gateway.post(path, key);
     assert.deepEqual(
@@ -27,7 +26,7 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
   }
 
   for (const op of OPERATIONS) {
-    test(`fault 14: when the reply to ${op} is lost, the same attempt asks again and gets the same response`, async () => {
+    test(`fault 14: when the reply to ${op} is lost, the attempt calls again and gets the same reply`, async () => {
       const key = newKey();
       await gateway.faults(key, { op, fault: "lose", times: 2 });
       await asUsual(key, gateway.route());
@@ -41,20 +40,20 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
       await asUsual(key, gateway.route());
     });
 
-    test(`a ${op} without a response is sent again`, async () => {
+    test(`a ${op} without a reply is sent again`, async () => {
       const key = newKey();
       await gateway.faults(key, { op, fault: "hang" });
       await asUsual(key, gateway.route());
     });
 
-    test(`the object may go before a ${op}`, async () => {
+    test(`a ${op} works after the object was evicted`, async () => {
       const key = newKey();
       await gateway.faults(key, { op, fault: "evict" });
       await asUsual(key, gateway.route());
     });
   }
 
-  test("a failure whose reply is lost is recorded once, as it was", async () => {
+  test("a failure whose reply is lost is recorded once", async () => {
     for (const [ending, state] of [
       [429, "released"],
       [500, "unknown"],
@@ -68,7 +67,7 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
     }
   });
 
-  test("a 307 whose reply is lost leaves no record all the same", async () => {
+  test("a 307 whose reply is lost leaves no record", async () => {
     const key = newKey();
     const path = gateway.route(() => ({ status: 307, headers: { Location: "/x" } }));
     await gateway.faults(key, { op: "complete", fault: "lose" });
@@ -76,7 +75,7 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
     assert.equal(await gateway.status(key), undefined);
   });
 
-  test("an object that is evicted while the origin works loses nothing", async () => {
+  test("nothing is lost if an object is evicted while the origin works", async () => {
     const slow = gated();
     const path = gateway.route(slow);
     const key = newKey();
@@ -92,7 +91,7 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
   });
 
   for (const fault of ["refuse", "hang"]) {
-    test(`fault 36: when the store ${fault === "hang" ? "does not answer" : "is down"} the origin is not called, and the key can be used afterwards`, async () => {
+    test(`fault 36: when the store ${fault === "hang" ? "does not reply" : "is down"} the origin is not called, and the key can be used afterwards`, async () => {
       const path = gateway.route();
       const key = newKey();
       await gateway.faults(key, { op: "begin", fault, times: 1000 });
@@ -112,7 +111,7 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
   test("a first begin that times out and arrives late leaves the key usable", async () => {
     const path = gateway.route();
     const key = newKey();
-    // Calls arrive in order, so what follows is late as well.
+    // Calls arrive in order, so the calls after it are late, too.
     await gateway.faults(key, { op: "begin", fault: "stall", ms: 3500 });
     const response = await gateway.post(path, key);
     assert.deepEqual([response.status, response.json.type], [503, "api_connection_error"]);
@@ -122,11 +121,11 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
     assert.equal(gateway.hits(path), 1);
   });
 
-  test("a late begin that overtakes nothing cannot run a second time", async () => {
+  test("a begin that arrives late does not execute the request a second time", async () => {
     const slow = gated();
     const path = gateway.route(slow);
     const key = newKey();
-    // The first try arrives when the second has long begun the attempt.
+    // The first try arrives long after the second try has begun the attempt.
     await gateway.faults(key, { op: "begin", fault: "delay", ms: 1200 });
     const first = gateway.post(path, key);
     await slow.reached;
@@ -142,7 +141,7 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
       inTurn({ status: 201, headers: { "X-Request-Id": "req_o", "X-A": "1" }, body: "charged" }, created),
     );
     const key = newKey();
-    // Not even the response's loss can be recorded until the caller has gone.
+    // That the response was not stored can be recorded only after the caller has its response.
     await gateway.faults(
       key,
       { op: "complete", fault: "refuse", times: 1000 },
@@ -161,7 +160,7 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
   });
 });
 
-test("key calls and health say so when the store is down", async () => {
+test("key calls and health report that the store is down", async () => {
   const key = newKey();
   await gateway.faults(
     null,
@@ -198,7 +197,7 @@ describe("with UNKNOWN_OUTCOME=retry", () => {
     );
   const accept = (key) => gateway.sql(key, "DROP TRIGGER full");
 
-  test("a response that the database does not take is stored without its body", async () => {
+  test("a response that the database refuses is stored without its body", async () => {
     const path = gateway.route(big(50_000));
     const key = newKey();
     await gateway.status(key);
@@ -230,7 +229,7 @@ describe("with UNKNOWN_OUTCOME=retry", () => {
     assert.equal(gateway.hits(path), 1);
   });
 
-  test("a database that takes no new record calls no origin", async () => {
+  test("the origin is not called if the database refuses a new record", async () => {
     const path = gateway.route();
     const key = newKey();
     await gateway.status(key);
@@ -244,13 +243,13 @@ describe("with UNKNOWN_OUTCOME=retry", () => {
     assert.equal((await gateway.post(path, key)).status, 201);
   });
 
-  test("a damaged record is an error, calls no origin and is kept", async () => {
+  test("a damaged record returns an error, is kept, and the origin is not called", async () => {
     const damages = {
-      "its last byte is another": "substr(record, 1, length(record) - 1) || X'FF'",
+      "its last byte is changed": "substr(record, 1, length(record) - 1) || X'FF'",
       "it is cut short": "substr(record, 1, 20)",
       "it is empty": "X''",
       "it is a text": "'text'",
-      "it is of a later version": "X'6F6B02' || substr(record, 4)",
+      "it has a later version": "X'6F6B02' || substr(record, 4)",
     };
     for (const [what, damage] of Object.entries(damages)) {
       const path = gateway.route();

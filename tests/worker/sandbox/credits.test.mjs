@@ -1,4 +1,4 @@
-// What webhooks do in the sandbox: each event gives a customer credits, once.
+// Webhooks in the sandbox: each event gives a customer credits, once.
 import assert from "node:assert/strict";
 import { createHash, randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
@@ -15,17 +15,17 @@ describe("into the sandbox", () => {
     const headers = as ? [["X-Api-Key", as]] : [];
     const response = await exchange(worker.url, { path: `/v1/sandbox/effects/${id}`, headers });
     if (response.status !== 200) return response;
-    assert.deepEqual(Object.keys(response.json.data), ["count"], "and nothing else of it");
+    assert.deepEqual(Object.keys(response.json.data), ["count"], "the response contains only the count");
     return response.json.data.count;
   };
-  /** What a customer has after so many credits more. */
+  /** Adds credits to a customer, and returns the new balance. */
   const balance = async (source, customer, credits, more) => {
     const response = await deliver(worker, source, { body: event({ customer, credits }), ...more });
     assert.equal(response.status, 200, response.text);
     return response.json.data.balance;
   };
 
-  test("an event takes effect once, however often and however many at once it comes", async () => {
+  test("an event takes effect once, however often it is delivered", async () => {
     const [id, customer] = [newId(), `cus_${randomUUID()}`];
     assert.equal(await effects(id), 0);
     const body = event({ customer, credits: 100, more: { of: ["the", "sender"] } });
@@ -36,7 +36,7 @@ describe("into the sandbox", () => {
     isDuplicate(await deliver(worker, "s0", { id, body: event({ customer, credits: 5000 }) }));
     assert.equal(await effects(id), 1);
     assert.equal(await balance("s0", customer, 1), 101);
-    assert.equal(await balance("s1", customer, 1), 1, "a source has customers of its own");
+    assert.equal(await balance("s1", customer, 1), 1, "each source has its own customers");
   });
 
   test("fault 38: an event whose response was lost is forwarded again and takes effect once", async () => {
@@ -53,7 +53,7 @@ describe("into the sandbox", () => {
     }
   });
 
-  test("fault 38: that an event was seen and what it does are stored together or not at all", async () => {
+  test("fault 38: an event and its effect are stored in one transaction", async () => {
     const name = createHash("sha256").update("oncekey sandbox senders 1\0").digest("hex");
     const sql = async (query) => {
       const body = JSON.stringify({ name, query, values: [] });
@@ -76,7 +76,7 @@ describe("into the sandbox", () => {
     }
   });
 
-  test("an invalid event is refused, takes no effect, and may come again corrected", async () => {
+  test("an invalid event is refused without an effect, and may be sent again with a correct body", async () => {
     const wrong = [
       "",
       "x",
@@ -99,7 +99,7 @@ describe("into the sandbox", () => {
     }
   });
 
-  test("an event that says nothing of credits is noted, and that is all", async () => {
+  test("an event without credits is recorded, and has no effect", async () => {
     for (const body of ['{"type":"a"}', '{"type":"a","data":null}', '{"type":"a","data":{"customer":"cus_1"}}']) {
       const id = newId();
       const { data } = (await deliver(worker, "s0", { id, body })).json;
@@ -120,7 +120,7 @@ describe("into the sandbox", () => {
     assert.equal(own.json.data.count, 0);
   });
 
-  test("nobody gets past the signature, with a merchant's key or without", async () => {
+  test("an event without a valid signature is refused, with and without a merchant's key", async () => {
     for (const headers of [[], [["X-Api-Key", "kuko_test_anybody"]]]) {
       const id = newId();
       const response = await deliver(worker, "s0", { id, secret: newSecret(), headers });

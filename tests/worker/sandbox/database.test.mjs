@@ -1,4 +1,4 @@
-// A merchant's database: what outlives the Worker, and what nothing can undo.
+// The database of a merchant: it outlives the Worker, and its permanent rows cannot be changed.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -16,7 +16,7 @@ describe("a merchant's database", () => {
     worker = await startWorker({ state });
     call = merchant(worker, apiKey);
   };
-  /** Stops the Worker, does something to the database file, and starts it again. */
+  /** Stops the Worker, changes the database file, and starts the Worker again. */
   const meanwhile = async (work) => {
     await worker.dispose();
     worker = undefined;
@@ -50,7 +50,7 @@ describe("a merchant's database", () => {
     assert.equal(await executions(call, key), 1);
   });
 
-  test("holds no credential, and guards what is permanent", async () => {
+  test("contains no credential, and refuses changes of permanent rows", async () => {
     const { id } = made(await call("POST", "/v1/orders", { body: order(), key: randomUUID() }));
     const card = { number: "4242424242424242" };
     made(await call("POST", "/v1/payments", { body: { order_id: id, card }, key: randomUUID() }));
@@ -75,7 +75,7 @@ describe("a merchant's database", () => {
     });
   });
 
-  test("stores all of an operation or nothing", async () => {
+  test("stores each operation in one transaction", async () => {
     const [body, key] = [order(), randomUUID()];
     await meanwhile((database) =>
       database.exec("CREATE TRIGGER broken BEFORE INSERT ON executions BEGIN SELECT RAISE(ABORT, 'broken'); END"),
@@ -90,7 +90,7 @@ describe("a merchant's database", () => {
     assert.equal(await executions(call, key), 1);
   });
 
-  test("of code that knew only orders is brought up to date, with what is in it", async () => {
+  test("of the first version, with only orders, is migrated with its data", async () => {
     const first = made(await call("POST", "/v1/orders", { body: order() }));
     const later = ["payments", "refunds", "subscriptions", "ledger", "events", "endpoints", "deliveries", "attempts", "effects", "credits"];
     await meanwhile((database) => {
@@ -101,7 +101,7 @@ describe("a merchant's database", () => {
     made(await call("POST", "/v1/payments", { body: { order_id: first.id, card: { number: "4242424242424242" } } }));
   });
 
-  test("is not touched by code that is older than it", async () => {
+  test("with a newer version is not changed by older code", async () => {
     const body = order();
     let version;
     await meanwhile((database) => {

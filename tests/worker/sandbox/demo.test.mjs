@@ -1,4 +1,4 @@
-// The demo pages on workerd. The files are those that scripts/demo-build made.
+// The demo pages on workerd, with the files of scripts/demo-build.
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { after, before, describe, test } from "node:test";
@@ -33,7 +33,7 @@ function isPage(response) {
   assert.equal(response.headers.get("Cache-Control"), "no-cache");
 }
 
-/** The path as it is, where `fetch` would resolve its dots first. */
+/** Sends a path unchanged. `fetch` would resolve its dots. */
 const raw = (worker, path) =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(worker.url);
@@ -50,7 +50,7 @@ describe("with the sandbox", () => {
   before(async () => (worker = await startWorker()));
   after(() => worker.dispose());
 
-  test("the checkout page is at / and in its folder", async () => {
+  test("the checkout page is served at / and in its folder", async () => {
     const pages = [];
     for (const path of ["/", "/?a=1", "/_oncekey/demo/", "/_oncekey/demo", "/_oncekey/demo/index.html"]) {
       const response = await worker.fetch(path, { redirect: "manual" });
@@ -61,10 +61,10 @@ describe("with the sandbox", () => {
     assert.match(pages[0], /<form id="checkout"/);
   });
 
-  test("the files that a page loads exist, and nothing is loaded from elsewhere", async () => {
+  test("the files that a page loads exist, and all of them are the Worker's own", async () => {
     for (const path of ["/", "/_oncekey/demo/navigate.html"]) {
       const page = await (await worker.fetch(path)).text();
-      assert.doesNotMatch(page, / style=|<style| on[a-z]+=|<script>/, "the policy forbids it");
+      assert.doesNotMatch(page, / style=|<style| on[a-z]+=|<script>/, "the content security policy forbids inline styles and scripts");
       const urls = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url]) => url);
       for (const url of urls.filter((url) => !/^(data:|#|\?)/.test(url))) {
         assert.match(url, /^\/_oncekey\/demo\/[a-z.]*$/);
@@ -91,7 +91,7 @@ describe("with the sandbox", () => {
     }
   });
 
-  test("HEAD gives the head", async () => {
+  test("HEAD returns the headers without a body", async () => {
     for (const path of ["/", "/_oncekey/demo/checkout.js"]) {
       const [asked, whole] = [await worker.fetch(path, { method: "HEAD" }), await worker.fetch(path)];
       assert.equal(asked.status, 200);
@@ -103,7 +103,7 @@ describe("with the sandbox", () => {
     }
   });
 
-  test("a page that has not changed is not sent again", async () => {
+  test("a page that has not changed returns 304", async () => {
     const first = await worker.fetch("/");
     await first.arrayBuffer();
     const again = await worker.fetch("/", { headers: { "If-None-Match": first.headers.get("ETag") } });
@@ -112,7 +112,7 @@ describe("with the sandbox", () => {
     assert.deepEqual(policyOf(again), POLICY);
   });
 
-  test("an escape for a plain letter is that letter", async () => {
+  test("an escaped plain letter counts as that letter", async () => {
     const response = await worker.fetch("/_oncekey/demo/%69ndex.html");
     assert.equal(await response.text(), await (await worker.fetch("/_oncekey/demo/index.html")).text());
     assert.equal(response.status, 200);
@@ -134,7 +134,7 @@ describe("with the sandbox", () => {
       assert.equal(response.status, 404, path);
       assert.equal((await response.json()).request_id, response.headers.get("X-Request-Id"));
     }
-    // A file of the folder is no path of the API.
+    // A file of the folder is not a path of the API.
     for (const path of ["/index.html", "/checkout.js", "/demo.css"]) {
       const response = await worker.fetch(path);
       assert.ok([401, 404].includes(response.status), path);
@@ -156,7 +156,7 @@ describe("with the sandbox", () => {
     ]) {
       const response = await raw(worker, path);
       assert.ok([200, 401, 404].includes(response.status), `${path}: ${response.status}`);
-      // "." is the folder itself, and that is the page.
+      // "." is the folder, which is the page.
       if (response.status === 200) assert.match(response.text, /<form id="checkout"/, path);
     }
   });
@@ -172,7 +172,7 @@ describe("with the sandbox", () => {
     }
   });
 
-  test("the API and the key calls are where they were", async () => {
+  test("the pages do not hide the API and the key calls", async () => {
     const response = await worker.fetch("/v1/orders?out_trade_no=a", { headers: { "X-Api-Key": "kuko_test_demo" } });
     assert.equal(response.status, 404);
     assert.equal((await response.json()).code, "resource_missing");
@@ -181,7 +181,7 @@ describe("with the sandbox", () => {
   });
 });
 
-test("with an upstream / is the upstream's, and the pages keep their folder", async () => {
+test("with an upstream, / belongs to the upstream, and the pages keep their folder", async () => {
   const origin = await Origin.start();
   const worker = await startWorker({ upstream: origin.url });
   try {

@@ -1,4 +1,4 @@
-// Events of the sandbox and their way out: signed, at least once, in order, given up after three days.
+// Events that the sandbox sends: signed, delivered at least once and in order, for three days at most.
 import assert from "node:assert/strict";
 import { createHmac, randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -13,7 +13,7 @@ const secretOf = (byte, length = 24) => `whsec_${Buffer.alloc(length, byte).toSt
 const ok = () => ({ status: 200, body: "" });
 const fails = () => ({ status: 500, body: "no" });
 
-/** The signatures that a message must carry, one for each secret. */
+/** Returns the signatures that a message must carry, one for each secret. */
 function signatures({ headers, body }, ...secrets) {
   const signed = Buffer.concat([Buffer.from(`${headers["webhook-id"]}.${headers["webhook-timestamp"]}.`), body]);
   const sign = (secret) => createHmac("sha256", Buffer.from(secret.slice(6), "base64")).update(signed).digest("base64");
@@ -43,7 +43,7 @@ describe("events", () => {
   const kinds = (path) => origin.at(path).map(({ body }) => JSON.parse(body).type);
   const events = async (call) => found(await call("GET", "/v1/events"));
   const event = async (call, id) => found(await call("GET", `/v1/events/${id}`));
-  /** Makes what waits due now, and rings. */
+  /** Makes all waiting deliveries due, and runs the alarm. */
   const hurry = async (call) => {
     await call.sql("UPDATE deliveries SET due_at = 1 WHERE due_at IS NOT NULL");
     await call.alarm();
@@ -101,10 +101,10 @@ describe("events", () => {
     const [only, ...others] = await events(call);
     assert.deepEqual([only.type, only.delivery, others], ["order.created", "none", []]);
     refused(await call("POST", "/v1/orders", { body: order(), fault: "error-after" }), 500, undefined, "api_error");
-    assert.equal((await events(call)).length, 2, "an event is sent for what was done, even if the response was lost");
+    assert.equal((await events(call)).length, 2, "an event is sent for an executed operation, even if its response was lost");
   });
 
-  test("a failure is sent again, the same bytes under the same id, and what comes later waits for it", async () => {
+  test("a failed delivery is repeated with the same bytes and id, and later events wait for it", async () => {
     const call = newMerchant();
     const { path, secret } = await listen(call, inTurn(fails, fails, () => ({ status: 302, headers: { Location: `${origin.url}/elsewhere` } }), ok));
     const other = origin.route(ok);
@@ -128,12 +128,12 @@ describe("events", () => {
     assert.deepEqual(new Set(tries.map(({ headers }) => headers["webhook-id"])), new Set([created.id]));
     for (const message of tries) assert.equal(message.headers["webhook-signature"], signatures(message, secret));
     const { deliveries } = await event(call, created.id);
-    assert.deepEqual(deliveries[0].attempts.map(({ status }) => status), [200, 302, 500, 500], "the newest first");
+    assert.deepEqual(deliveries[0].attempts.map(({ status }) => status), [200, 302, 500, 500], "the newest attempt comes first");
     assert.equal((await event(call, payment.id)).deliveries[0].attempts.length, 1);
     assert.equal(origin.at("/elsewhere").length + origin.hits(other), 0, "a redirect is not followed");
   });
 
-  test("the waits grow, are drawn, and end after three days; then the next event has its turn", async () => {
+  test("the waits grow and are random, and after three days the next event is sent", async () => {
     const call = newMerchant();
     const { path } = await listen(call, fails);
     await paid(call);
@@ -158,10 +158,10 @@ describe("events", () => {
     await call.sql(`UPDATE deliveries SET begun_at = begun_at - ${3 * DAY}`);
     await hurry(call);
     await eventually(async () => assert.equal((await event(call, created.id)).delivery, "dead"));
-    await eventually(async () => assert.equal((await event(call, payment.id)).deliveries[0].attempts.length, 1, "each is tried once at least"));
+    await eventually(async () => assert.equal((await event(call, payment.id)).deliveries[0].attempts.length, 1, "each event is tried at least once"));
   });
 
-  test("an event can be sent again on request, whether it is dead or has arrived", async () => {
+  test("an event can be sent again on request, whether its delivery succeeded or was given up", async () => {
     const call = newMerchant();
     const { path } = await listen(call, inTurn(fails, ok));
     await ordered(call);
@@ -180,13 +180,13 @@ describe("events", () => {
     const [first, , third] = origin.at(path);
     assert.deepEqual([third.body, third.headers["webhook-id"]], [first.body, id]);
     const late = await listen(call, ok);
-    assert.equal(origin.hits(late.path), 0, "an endpoint gets the events from now on");
+    assert.equal(origin.hits(late.path), 0, "a new endpoint gets only new events");
     found(await call("POST", `/v1/events/${id}/resend`));
     await eventually(() => assert.deepEqual(kinds(late.path), ["order.created"]));
     refused(await call("POST", `/v1/events/evt_${"0".repeat(32)}/resend`), 404);
   });
 
-  test("an endpoint that hangs costs ten seconds a try, and no other endpoint anything", async () => {
+  test("an endpoint that hangs takes ten seconds for each try, and does not delay other endpoints", async () => {
     const call = newMerchant();
     const silent = await listen(call, () => {});
     const prompt = await listen(call, ok);
@@ -196,7 +196,7 @@ describe("events", () => {
       await ordered(call);
       await eventually(() => assert.equal(origin.hits(prompt.path), count));
     }
-    assert.equal(origin.hits(silent.path), 1, "one connection at a time");
+    assert.equal(origin.hits(silent.path), 1, "each endpoint has one connection at a time");
     const [{ id }] = (await events(call)).slice(-1);
     await eventually(async () => {
       const { deliveries } = await event(call, id);
@@ -206,7 +206,7 @@ describe("events", () => {
     });
   });
 
-  test("a missing response is a failure, and an endless body is not waited for", async () => {
+  test("a missing response is a failure, and an endless body is not read", async () => {
     const call = newMerchant();
     const cutOff = await listen(call, (_, response) => void response.socket.destroy());
     const endless = await listen(call, (_, response) => {
@@ -225,7 +225,7 @@ describe("events", () => {
     });
   });
 
-  test("nothing is lost when the object is evicted", async () => {
+  test("no event is lost when the object is evicted", async () => {
     const call = newMerchant();
     const { path } = await listen(call, async () => (await sleep(300), ok()));
     const ids = [];
@@ -240,7 +240,7 @@ describe("events", () => {
     });
   });
 
-  test("several secrets sign at once, so that one can be changed without a gap", async () => {
+  test("an event carries one signature for each secret, so that a secret can be changed without a gap", async () => {
     const call = newMerchant();
     const [old, next] = [secretOf(1), secretOf(2, 64)];
     const { path, id, secret } = await listen(call, ok, { secret: old });
@@ -273,7 +273,7 @@ describe("events", () => {
     const endpoint = made(await create({ key }));
     assert.match(endpoint.id, /^whe_[0-9a-f]{32}$/);
     assert.match(endpoint.secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
-    assert.equal(await executions(call, key), 1, "the retry found the one endpoint, with its secret");
+    assert.equal(await executions(call, key), 1, "the retry returned the same endpoint with its secret");
     const { secret, ...rest } = endpoint;
     assert.deepEqual(found(await call("GET", "/v1/webhook_endpoints")), [rest]);
     assert.doesNotMatch(JSON.stringify(worker.logs), /whsec_/);
@@ -309,7 +309,7 @@ describe("events", () => {
     assert.deepEqual((await events(call)).map(({ delivery }) => delivery), ["none", "cancelled"]);
   });
 
-  test("events come in pages, the newest first, and can't be changed", async () => {
+  test("events are listed in pages, the newest first, and cannot be changed", async () => {
     const call = newMerchant();
     const ids = [];
     for (let count = 0; count < 5; count++) ids.unshift((await ordered(call)).id);
@@ -328,7 +328,7 @@ describe("events", () => {
     }
   });
 
-  test("merchants never hear of each other", async () => {
+  test("merchants do not see each other's events", async () => {
     const [one, other] = [newMerchant(), newMerchant()];
     const { path, id } = await listen(one, ok);
     await ordered(other);
@@ -355,7 +355,7 @@ describe("where webhooks may go", () => {
     rmSync(state, { recursive: true, force: true });
   });
 
-  test("only to the Internet, by TLS, unless this is local development: also what was allowed once", async () => {
+  test("outside local development, only to public hosts with TLS, also for endpoints that were allowed before", async () => {
     const apiKey = `kuko_test_${randomUUID()}`;
     const path = origin.route(ok);
     worker = await startWorker({ state, vars: { WEBHOOK_TARGETS: "local" } });

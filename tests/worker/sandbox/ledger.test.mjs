@@ -1,11 +1,11 @@
-// The ledger: double entry, append only, 0 in all at every moment.
+// The ledger: double entry, append-only, and its sum is always 0.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
 import { GOOD_CARD, balance, entries, found, inside, made, merchant, order, ordered, paid, pay, refund, refused } from "../fixtures/merchant.mjs";
 import { startWorker } from "../fixtures/support.mjs";
 
-/** Numbers that are the same each time a seed is given (mulberry32). */
+/** Returns a generator of random numbers that depends only on its seed (mulberry32). */
 function randomOf(seed) {
   let state = seed >>> 0;
   const next = () => {
@@ -19,17 +19,17 @@ function randomOf(seed) {
 
 describe("the ledger", () => {
   let worker;
-  // Without the gateway's business keys, so that everything reaches the sandbox.
+  // The gateway has no business keys here, so that every request reaches the sandbox.
   before(async () => (worker = await startWorker({ wrapper: "merchants.mjs", vars: { BUSINESS_KEYS: "none" } })));
   after(() => worker.dispose());
 
-  test("fault 39: whatever is done, in whatever order and with whatever faults, it adds up", async () => {
+  test("fault 39: the ledger adds up after any operations in any order with any faults", async () => {
     const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 32));
     const random = randomOf(seed);
     const apiKey = `kuko_test_${randomUUID()}`;
     const call = merchant(worker, apiKey);
     const { evict } = inside(worker, apiKey);
-    /** What must be so, by the responses: out_trade_no -> {id, amount, paid, refunds: number -> amount}. */
+    /** The orders that the responses describe: out_trade_no -> {id, amount, paid, refunds: number -> amount}. */
     const orders = Array.from({ length: 6 }, () => ({ body: order({ amount: 1 + random.below(5000), currency: random.one(["USD", "EUR"]) }) }));
     for (const one of orders) one.id = made(await call("POST", "/v1/orders", { body: one.body })).id;
     const refundNos = Array.from({ length: 12 }, () => `R_${randomUUID()}`);
@@ -38,7 +38,7 @@ describe("the ledger", () => {
     const watch = (async () => {
       while (watching) {
         const response = await call("GET", "/v1/ledger/balance");
-        // An object that goes takes the calls with it that it has not answered.
+        // Calls without a response are lost when their object is evicted.
         if (response.status !== 503) seen.push(found(response).sum);
       }
     })();
@@ -58,7 +58,7 @@ describe("the ledger", () => {
     }
     watching = false;
     await watch;
-    assert.deepEqual(new Set(seen), new Set([0]), `seed ${seed}: at every moment`);
+    assert.deepEqual(new Set(seen), new Set([0]), `seed ${seed}: the sum is always 0`);
 
     const all = await entries(call, "limit=3");
     const expected = { cash: 0, sales: 0, refunds: 0 };
@@ -77,7 +77,7 @@ describe("the ledger", () => {
     }
     const operations = Map.groupBy(all, ({ operation }) => operation);
     for (const pair of operations.values()) {
-      assert.equal(pair.length, 2, `seed ${seed}: one pair an operation`);
+      assert.equal(pair.length, 2, `seed ${seed}: each operation has one pair of entries`);
       assert.equal(pair[0].amount + pair[1].amount, 0, `seed ${seed}`);
     }
     const { accounts, sum } = await balance(call);
@@ -88,7 +88,7 @@ describe("the ledger", () => {
     }
   });
 
-  test("nothing reaches what is written, and no half of a pair can be", async () => {
+  test("entries cannot be changed or deleted, and are always written in pairs", async () => {
     const apiKey = `kuko_test_${randomUUID()}`;
     const call = merchant(worker, apiKey);
     const { sql } = inside(worker, apiKey);
@@ -118,7 +118,7 @@ describe("the ledger", () => {
     assert.equal((await balance(call)).sum, 0);
   });
 
-  test("an operation is written with all that belongs to it, or not at all", async () => {
+  test("an operation is stored completely or not at all", async () => {
     const apiKey = `kuko_test_${randomUUID()}`;
     const call = merchant(worker, apiKey);
     const { sql } = inside(worker, apiKey);
@@ -141,7 +141,7 @@ describe("the ledger", () => {
     made(await pay(call, order.id));
   });
 
-  test("entries come in pages that hold whole pairs", async () => {
+  test("entries are listed in pages of whole pairs", async () => {
     const call = merchant(worker);
     for (let count = 0; count < 5; count++) await paid(call, { amount: 100 + count });
     const all = await entries(call);
@@ -152,7 +152,7 @@ describe("the ledger", () => {
     assert.deepEqual([first.json.data, typeof first.json.next_cursor], [all.slice(0, 4), "string"]);
     await paid(call, { amount: 105 });
     const second = await call("GET", `/v1/ledger/entries?limit=2&cursor=${first.json.next_cursor}`);
-    assert.deepEqual(second.json.data, all.slice(4, 8), "what is added meanwhile moves nothing");
+    assert.deepEqual(second.json.data, all.slice(4, 8), "new entries do not move the following pages");
     const last = await call("GET", `/v1/ledger/entries?limit=3&cursor=3`);
     assert.deepEqual([last.json.data.length, last.json.next_cursor], [6, null]);
     for (const [query, param] of [["limit=0", "limit"], ["limit=101", "limit"], ["limit=a", "limit"], ["limit=01", "limit"], ["cursor=", "cursor"], ["cursor=0", "cursor"], ["cursor=x", "cursor"], ["order_id=x", "order_id"], ["order=x", "order"]]) {
@@ -174,7 +174,7 @@ describe("the ledger", () => {
       { account: "cash", currency: "EUR", balance: 99_999_999_999 },
       { account: "cash", currency: "JPY", balance: 1 },
     ]);
-    // Far beyond what a double holds exactly.
+    // The sum is far beyond the integers that a double can represent exactly.
     const many = 200_000;
     await sql(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${many})
       INSERT INTO ledger (operation, order_id, amount, currency, debit, credit, created_at)

@@ -1,4 +1,4 @@
-// Payments of the sandbox: one success an order, whatever the keys; test cards and what they do.
+// Payments of the sandbox: each order is paid once, whatever the keys; and the test cards.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
@@ -85,7 +85,7 @@ describe("payments", () => {
     assert.equal((await entries(call)).length, 2);
   });
 
-  test("each test card does what it is for", async () => {
+  test("each test card has its documented result", async () => {
     const call = merchant(worker);
     for (const [number, brand, last4] of [
       [GOOD_CARD, "visa", "4242"],
@@ -123,7 +123,7 @@ describe("payments", () => {
     assert.deepEqual([rest.json.data, rest.json.next_cursor], [tries.slice(1), null]);
   });
 
-  test("fault 39: a lost response: the retry finds the payment by its key, and nothing is paid twice", async () => {
+  test("fault 39: after a lost response, the retry gets the payment of its key, and nothing is paid twice", async () => {
     const call = merchant(worker);
     for (const how of [{ number: RESPONSE_LOST }, { number: GOOD_CARD, fault: "error-after" }, { number: GOOD_CARD, fault: "error-before" }]) {
       const { id } = await ordered(call);
@@ -143,7 +143,7 @@ describe("payments", () => {
     assert.equal((await balance(call)).sum, 0);
   });
 
-  test("a slow card has paid before it answers", async () => {
+  test("a slow card pays before its response is sent", async () => {
     const call = merchant(worker);
     const { id } = await ordered(call);
     const begun = performance.now();
@@ -154,7 +154,7 @@ describe("payments", () => {
     assert.ok(performance.now() - begun >= 2900);
   });
 
-  test("faults come when they are asked for", async () => {
+  test("Sandbox-Fault causes the requested fault", async () => {
     const call = merchant(worker);
     for (const fault of ["delay=4000", "delay-after=4000"]) {
       const { id } = await ordered(call);
@@ -170,7 +170,7 @@ describe("payments", () => {
     }
   });
 
-  test("a key that paid one order is not the key of another, even when the gateway has forgotten it", async () => {
+  test("a key that paid one order cannot pay another, even after the gateway has forgotten the key", async () => {
     const short = await startWorker({ vars: { RETENTION_SECONDS: "1" } });
     try {
       const call = merchant(short);
@@ -188,7 +188,7 @@ describe("payments", () => {
     }
   });
 
-  test("an invalid field of a payment is refused by name, and leaves nothing behind", async () => {
+  test("an invalid field of a payment is refused by name, and nothing is stored", async () => {
     const call = merchant(worker);
     const { id } = await ordered(call);
     const number = GOOD_CARD;
@@ -208,7 +208,7 @@ describe("payments", () => {
       refused(response, 400, param);
       assert.equal(await executions(call, key), 0);
       const { message } = response.json;
-      assert.doesNotMatch(message.replace("such as 4242424242424242", ""), /\d{13}/, "no card number is shown");
+      assert.doesNotMatch(message.replace("such as 4242424242424242", ""), /\d{13}/, "the error contains no card number");
     }
     const twice = `{"order_id":"${id}","card":{"number":"${number}","number":"${number}"}}`;
     refused(await call("POST", "/v1/payments", { body: twice }), 400, "card");
@@ -230,7 +230,7 @@ describe("payments", () => {
     }
   });
 
-  test("a form pays too", async () => {
+  test("a form can pay an order", async () => {
     const call = merchant(worker);
     const { id } = await ordered(call);
     const type = "application/x-www-form-urlencoded";
@@ -240,7 +240,7 @@ describe("payments", () => {
     assert.equal(made(await call("POST", "/v1/payments", form({ "card[number]": "4242 4242 4242 4242", "card[cvc]": "123" }))).card.last4, "4242");
   });
 
-  test("no whole card number is stored or logged", async () => {
+  test("no complete card number is stored or logged", async () => {
     const apiKey = `kuko_test_${randomUUID()}`;
     const call = merchant(worker, apiKey);
     const { sql } = inside(worker, apiKey);
@@ -255,7 +255,7 @@ describe("payments", () => {
     assert.doesNotMatch(JSON.stringify(worker.logs), /4242424242424242|4000000000000002|4111111111111111/);
   });
 
-  test("fault 23: merchants never meet", async () => {
+  test("fault 23: merchants with the same key and order share nothing", async () => {
     const [one, other] = [merchant(worker), merchant(worker)];
     const order = await paid(one);
     refused(await pay(other, order.id), 400, "order_id");

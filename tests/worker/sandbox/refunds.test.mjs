@@ -1,4 +1,4 @@
-// Refunds of the sandbox: a permanent business key, and never more than was paid.
+// Refunds of the sandbox: each has a permanent business key, and their sum is never more than was paid.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
@@ -7,11 +7,11 @@ import { startWorker } from "../fixtures/support.mjs";
 
 describe("refunds", () => {
   let worker;
-  // Without the gateway's business keys, for this is about the sandbox's own.
+  // The gateway has no business keys here, so that the sandbox's own are tested.
   before(async () => (worker = await startWorker({ wrapper: "merchants.mjs", vars: { BUSINESS_KEYS: "none" } })));
   after(() => worker.dispose());
 
-  test("a refund gives back a part, and further ones the rest", async () => {
+  test("several refunds can return the amount in parts", async () => {
     const call = merchant(worker);
     const order = await paid(call);
     const key = randomUUID();
@@ -45,7 +45,7 @@ describe("refunds", () => {
     });
   });
 
-  test("fault 40: a business key refunds once, with any key and however late; other content is refused with its name", async () => {
+  test("fault 40: a business key refunds once, with any idempotency key and at any time; other content is refused by name", async () => {
     const call = merchant(worker);
     const [order, other] = [await paid(call), await paid(call)];
     const body = { out_refund_no: `R_${randomUUID()}`, order_id: order.id, amount: 2990 };
@@ -57,7 +57,7 @@ describe("refunds", () => {
       [{ ...rest, out_trade_no: order.out_trade_no }, { key: randomUUID() }],
     ]) {
       const response = await call("POST", "/v1/refunds", { body: again, ...more });
-      assert.deepEqual(made(response), first, "also when nothing is left to refund");
+      assert.deepEqual(made(response), first, "also if nothing is left to refund");
     }
     for (const change of [{ amount: 1000 }, { amount: 99_999 }, { order_id: other.id }, { order_id: `ord_${"0".repeat(32)}` }]) {
       for (const key of [undefined, randomUUID()]) {
@@ -70,14 +70,14 @@ describe("refunds", () => {
     assert.equal((await entries(call, `order_id=${other.id}`)).length, 2);
   });
 
-  test("a refused try burns nothing", async () => {
+  test("a refused request does not use up its business key", async () => {
     const call = merchant(worker);
     const order = await paid(call);
     const out_refund_no = `R_${randomUUID()}`;
     const key = randomUUID();
     const over = await refund(call, { out_refund_no, order_id: order.id, amount: 2991 }, { key });
     refused(over, 400, "amount");
-    assert.ok(over.json.message.includes("2990"), "it says what is left");
+    assert.ok(over.json.message.includes("2990"), "the error contains the amount that is left");
     assert.equal(await executions(call, key), 0);
     made(await refund(call, { out_refund_no, order_id: order.id, amount: 2990 }, { key: randomUUID() }));
   });
@@ -92,7 +92,7 @@ describe("refunds", () => {
     assert.deepEqual(await entries(call), []);
   });
 
-  test("twenty at once never give back more than was paid", async () => {
+  test("twenty refunds at once never return more than was paid", async () => {
     const call = merchant(worker);
     const order = await paid(call);
     const responses = await Promise.all(Array.from({ length: 20 }, () => refund(call, { order_id: order.id, amount: 1000 }, { key: randomUUID() })));
@@ -105,7 +105,7 @@ describe("refunds", () => {
     assert.equal((await balance(call)).sum, 0);
   });
 
-  test("fault 39: lost responses refund once", async () => {
+  test("fault 39: a refund whose response is lost is executed once", async () => {
     const call = merchant(worker);
     const order = await paid(call);
     for (const fault of ["error-before", "error-after"]) {
@@ -116,7 +116,7 @@ describe("refunds", () => {
       assert.equal(await executions(call, key), 1);
     }
     assert.equal(found(await call("GET", `/v1/orders/${order.id}`)).amount_refunded, 200);
-    assert.equal((await entries(call, `order_id=${order.id}`)).length, 6, "a pair of the payment, and one a refund");
+    assert.equal((await entries(call, `order_id=${order.id}`)).length, 6, "the payment and each refund have one pair of entries");
   });
 
   test("an invalid field of a refund is refused by name", async () => {
@@ -148,7 +148,7 @@ describe("refunds", () => {
     refused(await call("GET", "/v1/refunds"), 400, "out_refund_no");
   });
 
-  test("the database itself refuses what would be too much", async () => {
+  test("the database refuses a refund that is too large", async () => {
     const apiKey = `kuko_test_${randomUUID()}`;
     const call = merchant(worker, apiKey);
     const { sql } = inside(worker, apiKey);

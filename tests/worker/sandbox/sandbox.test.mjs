@@ -1,4 +1,4 @@
-// The sandbox on workerd: merchants, orders, their input, and faults.
+// The sandbox on workerd: merchants, orders, input and faults.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { request as send } from "node:http";
@@ -8,11 +8,11 @@ import { eventually, startWorker } from "../fixtures/support.mjs";
 
 describe("the sandbox", () => {
   let worker;
-  // Without the gateway's business keys, for this is about the sandbox's own.
+  // The gateway has no business keys here, so that the sandbox's own are tested.
   before(async () => (worker = await startWorker({ vars: { BUSINESS_KEYS: "none" } })));
   after(() => worker.dispose());
 
-  test("an order comes back as it was sent, with an id, a state and a time", async () => {
+  test("an order is returned as it was sent, with an id, a state and a time", async () => {
     const call = merchant(worker);
     const body = order({ subject: "Ｐｒｏ 年度訂閲 👩‍👩‍👧 \u202eabc \ufeff\u2028" });
     const response = await call("POST", "/v1/orders", { body });
@@ -33,7 +33,7 @@ describe("the sandbox", () => {
     }
   });
 
-  test("each field takes what is at its bounds", async () => {
+  test("each field accepts values at its bounds", async () => {
     const call = merchant(worker);
     for (const fields of [
       { amount: 1 },
@@ -50,7 +50,7 @@ describe("the sandbox", () => {
     }
   });
 
-  test("each field refuses what is beyond, and is named", async () => {
+  test("a value beyond the bounds of its field is refused by name", async () => {
     const call = merchant(worker);
     const text = [null, true, 1, 1.5, [], {}, ""];
     const wrong = {
@@ -68,7 +68,7 @@ describe("the sandbox", () => {
     }
   });
 
-  test("an amount is an integer in its spelling too", async () => {
+  test("an amount must be written as an integer", async () => {
     const call = merchant(worker);
     const spelled = (amount) => JSON.stringify(order({ amount: 0 })).replace('"amount":0', `"amount":${amount}`);
     for (const amount of ["2990.0", "2990.0000000000000001", "1e3", "1E0", "-0", "18446744073709551617", "99999999999.5"]) {
@@ -121,7 +121,7 @@ describe("the sandbox", () => {
     refused(await call("POST", "/v1/orders", { body: `${whole}${" ".repeat(64 * 1024)}` }), 413);
   });
 
-  test("a form makes the order that JSON makes, and its amount is digits alone", async () => {
+  test("a form creates the same order as JSON, and its amount must be digits only", async () => {
     const call = merchant(worker);
     const type = "application/x-www-form-urlencoded";
     const form = (fields) => ({ body: new URLSearchParams(fields).toString(), type });
@@ -158,7 +158,7 @@ describe("the sandbox", () => {
     assert.deepEqual((await call("GET", `/v1/orders/${first.id}`)).json.data, first);
   });
 
-  test("a refused try burns nothing", async () => {
+  test("a refused request does not use up its keys", async () => {
     const call = merchant(worker);
     const body = order();
     const key = randomUUID();
@@ -168,7 +168,7 @@ describe("the sandbox", () => {
     made(await call("POST", "/v1/orders", { body, key: randomUUID() }));
   });
 
-  test("fifty requests at once with one business key make one order", async () => {
+  test("fifty requests at once with one business key create one order", async () => {
     const call = merchant(worker);
     const body = order();
     const keys = Array.from({ length: 50 }, (_, place) => (place % 5 ? randomUUID() : undefined));
@@ -181,11 +181,11 @@ describe("the sandbox", () => {
     const contested = Array.from({ length: 50 }, (_, place) => ({ ...order(), out_trade_no: `${body.out_trade_no}-2`, amount: place + 1 }));
     const outcome = await Promise.all(contested.map((body) => call("POST", "/v1/orders", { body })));
     const won = outcome.filter((response) => response.status === 201);
-    assert.equal(won.length, 1, "of fifty contents, one gets the business key");
+    assert.equal(won.length, 1, "of fifty different requests, one gets the business key");
     for (const response of outcome) if (response !== won[0]) refused(response, 400, "out_trade_no", "idempotency_error");
   });
 
-  test("executions count what took effect, under any key", async () => {
+  test("the count of executions contains each execution under a key", async () => {
     const call = merchant(worker);
     for (const key of [randomUUID(), "a/b/../c%2F?#&+=~ü".replace("ü", "u"), "!".repeat(255), "%41"]) {
       assert.equal(await executions(call, key), 0);
@@ -196,13 +196,13 @@ describe("the sandbox", () => {
     made(await call("POST", "/v1/orders", { body }));
     const late = randomUUID();
     made(await call("POST", "/v1/orders", { body, key: late }));
-    assert.equal(await executions(call, late), 0, "it found the order, and made none");
+    assert.equal(await executions(call, late), 0, "the request found the order and created none");
     for (const path of ["", "%20", "%00", "%e2%82%ac", "%ff", "a".repeat(256)]) {
       refused(await call("GET", `/v1/sandbox/executions/${path}`), 400, "idempotency_key");
     }
   });
 
-  test("faults come when they are asked for", async () => {
+  test("Sandbox-Fault causes the requested fault", async () => {
     const call = merchant(worker);
     const timed = async (fault, body) => {
       const begun = performance.now();
@@ -222,7 +222,7 @@ describe("the sandbox", () => {
 
     body = order();
     const slow = timed("delay=4000", body);
-    assert.equal(await exists(body), false, "it waits, then does it");
+    assert.equal(await exists(body), false, "delay waits before the execution");
     const [response, time] = await slow;
     made(response);
     assert.ok(time >= 3990, `${time}`);
@@ -230,7 +230,7 @@ describe("the sandbox", () => {
     body = order();
     let isDone = false;
     const done = timed("delay-after=4000", body).finally(() => (isDone = true));
-    await eventually(async () => assert.equal(await exists(body), true, "it does it, then waits"));
+    await eventually(async () => assert.equal(await exists(body), true, "delay-after waits after the execution"));
     assert.equal(isDone, false);
     assert.ok((await done)[1] >= 3990);
 
@@ -243,7 +243,7 @@ describe("the sandbox", () => {
     refused(await call("GET", "/v1/orders/none", { fault: "error-before" }), 500, undefined, "api_error");
   });
 
-  test("an unknown fault is refused, and nothing is done", async () => {
+  test("an unknown fault is refused, and nothing is executed", async () => {
     const call = merchant(worker);
     for (const fault of ["later", "delay", "delay=", "delay=-1", "delay=1.5", "delay=60001", "error-before,", "delay=1,delay=2", "error-after=1"]) {
       const body = order();
@@ -252,7 +252,7 @@ describe("the sandbox", () => {
     }
   });
 
-  test("merchants never meet", async () => {
+  test("merchants with the same order number share nothing", async () => {
     const [one, other] = [merchant(worker), merchant(worker, `sandbox_${randomUUID()}`)];
     const body = order();
     const key = randomUUID();
@@ -263,7 +263,7 @@ describe("the sandbox", () => {
     assert.notEqual(made(await other("POST", "/v1/orders", { body: { ...body, amount: 1 }, key })).id, first.id);
   });
 
-  test("without a sandbox key there is no service", async () => {
+  test("a request without a sandbox key is refused", async () => {
     const keys = [null, "", "kuko_test_", "sandbox_", "kuko_live_a", "Kuko_test_a", "test", "kuko_test_a b", `sandbox_${"a".repeat(201)}`];
     for (const apiKey of keys) {
       const call = merchant(worker, apiKey);
@@ -271,7 +271,7 @@ describe("the sandbox", () => {
     }
   });
 
-  test("unknown calls are 404, wrong methods 405", async () => {
+  test("unknown paths return 404, and wrong methods 405", async () => {
     const call = merchant(worker);
     for (const [method, path] of [
       ["GET", "/v1"],
@@ -310,7 +310,7 @@ describe("the sandbox", () => {
     }
   });
 
-  test("two values of the API key count as no key", async () => {
+  test("a request with two API keys is refused", async () => {
     const status = await new Promise((resolve, reject) => {
       const headers = ["X-Api-Key", "sandbox_a", "X-Api-Key", "sandbox_b", "Host", "localhost"];
       send(`${worker.url}/v1/orders?out_trade_no=a`, { headers }, (response) => resolve(response.resume().statusCode))

@@ -14,7 +14,7 @@ describe("subscriptions", () => {
 
   const subscribe = (call, more) => call("POST", "/v1/subscriptions", { body: subscription(), ...more });
 
-  test("one is made, found and cancelled", async () => {
+  test("a subscription is created, found and cancelled", async () => {
     const call = merchant(worker);
     const key = randomUUID();
     const first = made(await subscribe(call, { key }));
@@ -35,7 +35,7 @@ describe("subscriptions", () => {
     assert.equal(await executions(call, cancelKey), 1);
   });
 
-  test("a lost response: the retry finds it by its key", async () => {
+  test("after a lost response, the retry gets the subscription of its key", async () => {
     const call = merchant(worker);
     const events = async () => found(await call("GET", "/v1/events")).filter(({ type }) => type === "subscription.created");
     const key = randomUUID();
@@ -44,11 +44,11 @@ describe("subscriptions", () => {
     assert.equal(await executions(call, key), 1);
     assert.deepEqual((await events()).map(({ data }) => data.id), [again.id]);
     const other = made(await subscribe(call, { key: randomUUID() }));
-    assert.notEqual(other.id, again.id, "another key is another subscription");
+    assert.notEqual(other.id, again.id, "another key creates another subscription");
     assert.equal((await events()).length, 2);
   });
 
-  test("fifty at once with one key make one", async () => {
+  test("fifty requests at once with one key create one subscription", async () => {
     const call = merchant(worker);
     const key = randomUUID();
     const responses = await Promise.all(Array.from({ length: 50 }, () => subscribe(call, { key })));

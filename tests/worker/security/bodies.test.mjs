@@ -1,4 +1,4 @@
-// An attack with bodies: huge, slow, endless, and ones that grow once they are decoded.
+// Attacks with bodies: huge, slow and endless bodies, and bodies that grow when they are decoded.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
@@ -7,7 +7,7 @@ import { apiKey, eventually, head, newKey, sleep, startGateway, startRaw } from 
 
 const MiB = 1 << 20;
 
-/** The most memory that a process of this test's has used so far, in bytes: workerd is one of its children. */
+/** Returns the peak memory of workerd, a child process of this test, in bytes. */
 function peakOfWorkerd() {
   const status = (pid) => {
     try {
@@ -21,7 +21,7 @@ function peakOfWorkerd() {
   return Math.max(0, ...children.map((text) => Number(field(text, "VmHWM")) * 1024));
 }
 
-describe("bodies that mean harm", () => {
+describe("hostile bodies", () => {
   let gateway;
   before(async () => {
     gateway = await startGateway({ vars: { ORIGIN_TIMEOUT_SECONDS: "4", KEY_FIELD: "key", BUSINESS_KEYS: "POST:/o/*:/no" } });
@@ -30,7 +30,7 @@ describe("bodies that mean harm", () => {
   const stillServes = async () => assert.equal((await gateway.post(gateway.route(), newKey())).status, 201);
 
   for (const [coding, compress, size] of [["gzip", gzipSync, 192 * MiB], ["br", (bytes) => brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }), 160 * MiB]]) {
-    test(`a response in ${coding} that grows a thousandfold costs no memory`, async () => {
+    test(`a response in ${coding} that grows a thousandfold is not held in memory`, async () => {
       const bomb = compress(Buffer.alloc(size));
       assert.ok(bomb.length < MiB);
       const path = gateway.route(() => ({ status: 200, headers: { "Content-Encoding": coding }, body: bomb }));
@@ -41,14 +41,14 @@ describe("bodies that mean harm", () => {
       assert.deepEqual([response.status, response.state], [200, "completed"]);
       assert.ok(response.body.length >= bomb.length);
       const grown = peakOfWorkerd() - before;
-      // What the platform has not swept up yet is among it; held as a whole, here and on its way, it would be far more.
-      if (before > 0) assert.ok(grown < size, `it took ${Math.round(grown / MiB)} MiB`);
+      // The figure includes garbage that is not collected yet. Holding the whole body would take far more.
+      if (before > 0) assert.ok(grown < size, `workerd used ${Math.round(grown / MiB)} MiB more`);
       const again = await gateway.post(path, key);
       assert.deepEqual([again.status, again.json.code], [409, "idempotency_not_replayable"]);
       assert.equal(gateway.hits(path), 1);
     });
 
-    test(`a request in ${coding} that would grow a thousandfold is passed on as it is`, async () => {
+    test(`a request in ${coding} that would grow a thousandfold is forwarded unchanged`, async () => {
       const bomb = compress(Buffer.alloc(64 * MiB));
       const path = gateway.route();
       const key = newKey();
@@ -58,7 +58,7 @@ describe("bodies that mean harm", () => {
         assert.ok(gateway.origin.last(path).body.equals(bomb));
         assert.equal(gateway.origin.last(path).headers["content-encoding"], coding);
       }
-      // A business key that cannot be seen cannot be kept to, so such a request is refused, not let past.
+      // The gateway cannot read a business key in a compressed body, so it refuses the request.
       const before = gateway.hits(path);
       for (const type of ["application/x-www-form-urlencoded", "multipart/form-data; boundary=b"]) {
         const headers = [["Content-Encoding", coding], ["Content-Type", type]];
@@ -75,7 +75,7 @@ describe("bodies that mean harm", () => {
     });
   }
 
-  test("an origin that trickles on is given up, and its outcome is unknown", async () => {
+  test("a response that never ends is cut at the time limit, and its outcome is unknown", async () => {
     let timer;
     const path = gateway.route((_, response) => {
       response.writeHead(200, { "Content-Type": "text/plain" });
@@ -91,7 +91,7 @@ describe("bodies that mean harm", () => {
     }
   });
 
-  test("a body that is promised and never comes, and a body that comes without being promised, begin nothing", async () => {
+  test("a body that stops, and a body without a length that never ends, begin no attempt", async () => {
     const path = gateway.route();
     const keys = [newKey(), newKey()];
     const pairs = (key) => [["X-Api-Key", apiKey], ["Idempotency-Key", key], ["Content-Type", "application/json"]];
@@ -111,7 +111,7 @@ describe("bodies that mean harm", () => {
     await stillServes();
   });
 
-  test("a body that slows other parsers down takes no time here", async () => {
+  test("a body that is slow for other parsers is read quickly", async () => {
     const path = gateway.route();
     const bodies = {
       nested: "[".repeat(MiB),
@@ -134,7 +134,7 @@ describe("bodies that mean harm", () => {
     await stillServes();
   });
 
-  test("heads that are too large are refused, and cost the next caller nothing", async () => {
+  test("a request with headers that are too large is refused, and the next request is served", async () => {
     for (const headers of [[["X-A", "x".repeat(300_000)]], Array.from({ length: 5000 }, (_, at) => [`X-${at}`, "x".repeat(50)]), [["webhook-signature", "v1,AAAA ".repeat(2000)]]]) {
       const response = await gateway.post(gateway.route(), newKey(), {}, { headers }).catch(() => undefined);
       assert.ok(!response || response.status < 500 || response.status === 502, String(response?.status));
@@ -143,21 +143,21 @@ describe("bodies that mean harm", () => {
   });
 });
 
-test("an upload that trickles on does not hold its place for ever", async () => {
+test("a slow upload is ended after the time limit for bodies", async () => {
   const gateway = await startGateway({ faults: true });
   const path = gateway.route();
   const key = newKey();
   const socket = await startRaw(gateway.url, head("POST", path, [["X-Api-Key", apiKey], ["Idempotency-Key", key], ["Content-Length", 10 * MiB]]));
   let received = "";
   socket.on("data", (data) => (received += data));
-  // A byte now and then, so that it never stalls; meanwhile more time goes by than a body may take.
+  // The upload sends a byte now and then, so that it never stalls, for longer than a body may take.
   const trickle = setInterval(() => socket.write("x"), 50);
   try {
     await sleep(300);
-    assert.equal(received, "", "it is waited for");
+    assert.equal(received, "", "the gateway still waits for the body");
     await gateway.clock(121_000);
     await eventually(() => assert.match(received, /^HTTP\/1\.1 408 .*"api_connection_error"/s));
-    assert.deepEqual([gateway.hits(path), await gateway.status(key)], [0, undefined], "nothing was begun");
+    assert.deepEqual([gateway.hits(path), await gateway.status(key)], [0, undefined], "no attempt was begun");
   } finally {
     clearInterval(trickle);
     socket.destroy();

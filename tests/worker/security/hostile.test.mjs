@@ -1,4 +1,4 @@
-// Callers and origins that mean harm, or do it without meaning to.
+// Hostile and broken callers and origins.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { deflateSync } from "node:zlib";
@@ -14,7 +14,7 @@ describe("a gateway among hostile callers", () => {
   });
   after(() => gateway.dispose());
 
-  test("a response in a coding that the platform does not know is kept with its coding", async () => {
+  test("a response in a coding that the platform cannot decode is kept with its coding", async () => {
     const coded = deflateSync('{"id":1}');
     const path = gateway.route(() => ({
       status: 201,
@@ -26,27 +26,27 @@ describe("a gateway among hostile callers", () => {
       const response = await gateway.post(path, key);
       assert.deepEqual([response.status, response.replayed], [201, replayed]);
       assert.equal(response.get("Content-Encoding"), "deflate");
-      assert.ok(response.body.equals(coded), "as the origin sent it, coded once");
+      assert.ok(response.body.equals(coded), "the bytes are those of the origin");
     }
     const asked = gateway.origin.last(path).headers["accept-encoding"];
-    assert.equal(asked, "identity", "and the origin is asked for no coding");
+    assert.equal(asked, "identity", "the gateway asks the origin for no coding");
   });
 
-  test("uploads that stand still cost nobody else the response", async () => {
+  test("uploads that stall do not keep another request from storing its response", async () => {
     const big = head("POST", gateway.route(), [
       ["X-Api-Key", "mallory"],
       ["Idempotency-Key", newKey()],
       ["Content-Length", 10 * (1 << 20)],
     ]);
     const stalled = [];
-    // Together they leave less of the 40 MiB than the response below needs.
+    // Together these uploads leave less of the 40 MiB than the response below needs.
     for (const size of [9.75, 9.75, 9.75, 9.75, 0.98])
       stalled.push(await startRaw(gateway.url, Buffer.concat([big, Buffer.alloc(size * (1 << 20))])));
     await sleep(500);
     const path = gateway.route(() => ({ status: 201, headers: {}, body: "x".repeat(100_000) }));
     const key = newKey();
     assert.equal((await gateway.post(path, key)).status, 201);
-    assert.ok((await gateway.post(path, key)).replayed, "it is replayed, not only known");
+    assert.ok((await gateway.post(path, key)).replayed, "the response is replayed, because it was stored with its body");
     for (const socket of stalled) socket.resetAndDestroy();
   });
 
@@ -61,7 +61,7 @@ describe("a gateway among hostile callers", () => {
     assert.equal(gateway.origin.last(path).headers["x-tenant"], "acme");
   });
 
-  test("fault 23: credentials that look alike once they are read are refused", async () => {
+  test("fault 23: credentials that become equal when they are decoded are refused", async () => {
     const path = gateway.route();
     for (const value of ["k\xff", "k\xfe"]) {
       const headers = [["X-Api-Key", value], ["Idempotency-Key", "one"], ["Connection", "close"], ["Content-Length", 0]];
@@ -74,7 +74,7 @@ describe("a gateway among hostile callers", () => {
     assert.equal(gateway.hits(path), 0);
   });
 
-  test("fault 20: two key headers are refused also when the second is empty", async () => {
+  test("fault 20: two key headers are refused even if the second is empty", async () => {
     const path = gateway.route();
     const response = await gateway.call("POST", path, {
       headers: [["Idempotency-Key", "one"], ["Idempotency-Key", ""]],
@@ -83,7 +83,7 @@ describe("a gateway among hostile callers", () => {
     assert.deepEqual([response.status, gateway.hits(path)], [400, 0]);
   });
 
-  test("the operator's token is nobody's scope and does not reach the origin", async () => {
+  test("the operator's token is never a scope and does not reach the origin", async () => {
     const path = gateway.route();
     const token = [["Authorization", `Bearer ${admin}`]];
     assert.equal((await gateway.post(path, newKey(), {}, { as: null, headers: token })).status, 401);
@@ -93,7 +93,7 @@ describe("a gateway among hostile callers", () => {
     assert.equal(gateway.origin.last(path).headers.authorization, undefined);
   });
 
-  test("a read with an empty body passes, one with a body is refused", async () => {
+  test("a read with an empty body is forwarded, and a read with a body is refused", async () => {
     const path = gateway.route();
     const raw = (...headers) =>
       sendRaw(gateway.url, Buffer.concat([head("GET", path, [["Connection", "close"], ...headers]), Buffer.from("abc")]));
@@ -111,7 +111,7 @@ describe("a gateway among hostile callers", () => {
     }
   });
 
-  test("headers that give orders to the first caller's browser are not replayed", async () => {
+  test("headers that are meant for the first caller's browser are not replayed", async () => {
     const path = gateway.route(() => ({
       status: 200,
       headers: { "Clear-Site-Data": '"cookies"', "Authentication-Info": "nextnonce=1", Age: "5", ETag: '"1"' },
@@ -129,7 +129,7 @@ describe("a gateway among hostile callers", () => {
   });
 });
 
-test("without a key, the method that the origin could read is judged by KEY_REQUIRED too", async () => {
+test("KEY_REQUIRED also applies to a method that an override header or field names", async () => {
   const gateway = await startGateway({ vars: { KEY_REQUIRED: "DELETE:/*", KEY_FIELD: "idempotency_key" } });
   try {
     const path = gateway.route();

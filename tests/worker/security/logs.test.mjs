@@ -1,5 +1,5 @@
-// An attack on logs, on the journal and on what lies on the disk: whatever comes in, no credential, key or body comes to
-// rest there, and nobody writes a line in them but the gateway. Each secret holds one mark, so that one search finds it.
+// Attacks on logs, the journal and files on disk. No request may put a credential, a key or a body there, and only the
+// gateway may write lines in them. Each secret contains a mark, so that one search finds all of them.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -14,7 +14,7 @@ import { newSecret, now, sign } from "../fixtures/sender.mjs";
 
 const mark = `c4n4ry${randomBytes(6).toString("hex")}`;
 let count = 0;
-/** A secret with the mark in it. */
+/** Returns a secret that contains the mark. */
 const secret = (what = "") => `${what}${mark}${(count += 1)}`;
 const webhookSecret = newSecret();
 const ADMIN_TOKEN = secret("admin-");
@@ -32,12 +32,12 @@ const SETTINGS = {
   MAX_REPLAY_BYTES: "2000",
 };
 
-/** What would end a line, start another, or steer the terminal of whoever reads a log. */
+/** Characters that end a line, begin another, or control the terminal of a reader of the log. */
 const STEERING = ["\u2028", "\u2029", "\u0085", "\u202e", "\u009b31m", "%0d%0a", "\\r\\n", "\x1b[2J\x1b[31m", "\t", "\x7f", "\ufeff", '"', "<script>alert(1)</script>", "${jndi:ldap://evil.example}", "%s%n%x"];
 
 /**
- * Everything that a caller, a sender, an operator and an origin can do wrong. (What an origin answers for good is kept,
- * since that is what for: so no such response holds the mark.)
+ * Does everything that a caller, a sender, an operator and an origin can do wrong. (No final response of the origin
+ * contains the mark, because final responses are stored on purpose.)
  */
 async function attackGateway({ url }, origin) {
   const call = (method, path, headers, body, more) => exchange(url, { method, path, headers, body, ...more }).catch(() => undefined);
@@ -60,7 +60,7 @@ async function attackGateway({ url }, origin) {
   for (const name of Object.keys(responses)) {
     const headers = keyed();
     for (const content of [body(), body()]) await call("POST", `/o/${name}?q=1`, headers, content);
-    // Without a key the gateway waits as long as the caller does, so this caller goes.
+    // Without a key, the gateway waits as long as the caller does, so this caller closes the connection.
     const patience = name === "slow" ? { timeout: 5_000 } : {};
     await call("POST", `/o/${name}`, who(), body(), patience);
     await call("GET", `/o/${name}?q=1`, who(), undefined, patience);
@@ -77,7 +77,7 @@ async function attackGateway({ url }, origin) {
       const text = [`POST /o/ok HTTP/1.1`, ...pairs.map((pair) => pair.join(": ")), "Content-Length: 2", "Connection: close", "", "{}"].join("\r\n");
       await sendRaw(url, Buffer.from(text, "utf8")).catch(() => {});
     }
-    // What the platform itself notes of a request, its URL and types, is no place for a secret.
+    // The platform logs the URL and the types of a request, so no secret is put there.
     for (const place of ["Content-Type", "Accept", "Origin", "Access-Control-Request-Headers"]) {
       await sendRaw(url, Buffer.from(`POST /o/ok HTTP/1.1\r\nHost: x\r\n${place}: a${steering}b\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`)).catch(() => {});
     }
@@ -85,7 +85,7 @@ async function attackGateway({ url }, origin) {
     await call("GET", `/_oncekey/journal?request_id=${encodeURIComponent(steering)}&key=x`, admin);
     await call("GET", `/_oncekey/keys/${encodeURIComponent(steering)}`, admin);
   }
-  // Bodies that cannot be read, forms, and more than there is room for.
+  // Unreadable bodies, forms, and bodies that are too large.
   for (const [type, content] of [
     ["application/json", `{"no":"${secret()}`],
     ["application/json", `{"no":"${secret()}","no":"${secret()}"}`],
@@ -99,7 +99,7 @@ async function attackGateway({ url }, origin) {
     await call("POST", "/o/ok", [...keyed(), ["Content-Type", type]], content);
     await call("POST", "/o/ok", [...who(), ["Content-Type", type]], content);
   }
-  // Credentials that are none, and callers that go.
+  // Invalid credentials, and callers that go away.
   for (const credential of [`Bearer eyJ${mark}.e30.x`, `Basic ${Buffer.from(secret()).toString("base64")}`, `Digest nonce="${secret()}"`]) {
     await call("POST", "/o/ok", [["Authorization", credential], ["Idempotency-Key", secret()]], body());
   }
@@ -111,27 +111,27 @@ async function attackGateway({ url }, origin) {
       socket.resetAndDestroy();
     }
   }
-  // Events, signed and not.
+  // Events with valid and invalid signatures.
   for (const [source, key] of [["sender", webhookSecret], ["sender", newSecret()], ["nobody", webhookSecret]]) {
     const [id, stamp, content] = [secret("evt_"), String(now()), JSON.stringify({ type: secret() })];
     for (const signature of [sign(key, id, stamp, content), secret("v1,"), ""]) {
       await call("POST", `/webhooks/${source}`, [["webhook-id", id], ["webhook-timestamp", stamp], ["webhook-signature", signature]], content);
     }
   }
-  // Panics, where the build has the points for them.
+  // Panics, if the build has test faults.
   for (const point of ["gateway", "object", "task"]) {
     await call("POST", "/o/ok", [...keyed(), ["Oncekey-Test-Panic", point]], body());
   }
 }
 
-/** Everything below a folder, as bytes. */
+/** Returns all files below a folder, as bytes. */
 function* files(folder) {
   for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true })) {
     if (entry.isFile()) yield [entry.name, readFileSync(join(entry.parentPath, entry.name))];
   }
 }
 
-/** The spellings in which a secret could lie somewhere. */
+/** The encodings in which a secret could be stored. */
 const spellings = [mark, Buffer.from(mark).toString("hex"), encodeURIComponent(mark), ...[0, 1, 2].map((at) => Buffer.from("x".repeat(at) + mark).toString("base64").slice(4, 16))];
 
 for (const kind of ["workerd", "wrangler"]) {
@@ -149,31 +149,31 @@ for (const kind of ["workerd", "wrangler"]) {
       rmSync(folder, { recursive: true, force: true });
     });
 
-    test("no secret comes to rest in what the server says, nor on the disk", async () => {
+    test("no secret is written to the log or the disk", async () => {
       await attackGateway(server, origin);
       const reached = origin.seen.map((one) => JSON.stringify(one.headers) + one.body).join();
-      assert.ok(reached.includes(mark), "the attack got as far as the origin");
+      assert.ok(reached.includes(mark), "the attack reached the origin");
       const health = await exchange(server.url, { path: "/_oncekey/health" });
-      assert.deepEqual([health.status, health.text.includes(mark)], [200, false], "and the gateway still works");
+      assert.deepEqual([health.status, health.text.includes(mark)], [200, false], "the gateway still works");
       const rows = await exchange(server.url, { path: "/_oncekey/journal?limit=5000", headers: admin });
-      assert.ok(rows.text.split("\n").length > 20, "and it has left records");
-      assert.ok(!rows.text.includes(mark), "which the journal names by hashes");
+      assert.ok(rows.text.split("\n").length > 20, "the attack has left journal rows");
+      assert.ok(!rows.text.includes(mark), "the journal contains only hashes");
       const keys = await exchange(server.url, { path: "/_oncekey/keys?limit=200", headers: admin });
       assert.ok(!keys.text.includes(mark));
       await server.kill();
 
       const log = readFileSync(join(folder, "server.log"), "utf8");
-      for (const spelling of spellings) assert.ok(!log.includes(spelling), `it said ${log.split("\n").find((line) => line.includes(spelling))}`);
+      for (const spelling of spellings) assert.ok(!log.includes(spelling), `the log contains ${log.split("\n").find((line) => line.includes(spelling))}`);
       for (const nasty of ["\x1b[2J", "\u2028", "\u202e", "jndi"]) assert.ok(!log.includes(nasty), JSON.stringify(nasty));
       let bytes = 0;
       for (const [name, content] of files(join(folder, "state"))) {
         bytes += content.length;
         for (const spelling of spellings) {
           const at = content.indexOf(spelling);
-          assert.ok(at < 0, `${name} holds ${content.subarray(at - 60, at + 60).toString("latin1")}`);
+          assert.ok(at < 0, `${name} contains ${content.subarray(at - 60, at + 60).toString("latin1")}`);
         }
       }
-      assert.ok(bytes > 100_000, "there is something on the disk to look at");
+      assert.ok(bytes > 100_000, "the disk contains files to search");
     });
   });
 }
@@ -198,19 +198,19 @@ describe("the journal", () => {
       if (isPlain) assert.equal(requestId(first), id);
       else assert.match(requestId(first), /^req_[0-9a-f]{24}$/, id);
       const again = await gateway.post(path, key);
-      assert.deepEqual([again.replayed, requestId(again)], [true, requestId(first)], "and the second caller gets the same");
+      assert.deepEqual([again.replayed, requestId(again)], [true, requestId(first)], "the second caller gets the same request id");
       const name = recordName(key);
       const rows = (await gateway.get(`/_oncekey/journal?key=${name}`, { as: null, headers: admin })).text.split("\n").filter(Boolean);
       assert.deepEqual(rows.map((row) => JSON.parse(row).request_id), [requestId(first)], "each row is one line");
       const life = (await gateway.get(`/_oncekey/keys/${name}`, { as: null, headers: admin })).json;
       assert.deepEqual([life.key.request_id, life.journal.length], [requestId(first), 1]);
       assert.equal((await gateway.status(key)).request_id, requestId(first));
-      // Nor past a write without a key, or a read.
+      // The same holds for a write without a key, and for a read.
       for (const response of [await gateway.call("POST", path), await gateway.get(path)]) assert.match(requestId(response), /^[\x21-\x7e]{1,128}$/);
     }
   });
 
-  test("a caller's id is not taken for ours", async () => {
+  test("a request id from the caller is not used", async () => {
     const path = gateway.route();
     const key = newKey();
     const response = await gateway.post(path, key, {}, { headers: [["X-Request-Id", secret("req_")]] });
@@ -218,7 +218,7 @@ describe("the journal", () => {
     assert.equal(gateway.origin.last(path).headers["x-request-id"], response.get("X-Request-Id"));
   });
 
-  test("a query of an operator cannot widen what is asked, nor write into a response's head", async () => {
+  test("an operator's query cannot inject other parameters or headers", async () => {
     const ask = (path) => gateway.get(path, { as: null, headers: admin });
     for (const query of ["request_id=a%09b", "request_id=a%0ab", "request_id=a%0d%0aX-Evil:1", "state=unknown%09", "key=%27%20OR%201=1", "limit=1%20OR%201", "cursor=0-0-0%27", "from=1;DROP", "limit=5&limit=6", "a=b", "request_id=%ff", "state=completed,unknown"]) {
       assert.equal((await ask(`/_oncekey/journal?${query}`)).status, 400, query);
@@ -235,14 +235,14 @@ describe("the journal", () => {
     }
   });
 
-  test("an error names a business key to its owner and to nobody else", async () => {
+  test("only the owner of a business key sees it in an error", async () => {
     const businessKey = `${secret("order-")}\u202e<b>`;
     const path = gateway.route(created);
     await gateway.post(path, newKey(), { no: businessKey, a: 1 });
     const refused = await gateway.post(path, newKey(), { no: businessKey, a: 2 });
     assert.equal(refused.status, 400);
     assert.equal(refused.get("Content-Type"), "application/json");
-    assert.ok(refused.json.message.includes(businessKey), "as JSON, not as text of a page");
+    assert.ok(refused.json.message.includes(businessKey), "the value is escaped as JSON");
     const rows = (await gateway.get("/_oncekey/journal?limit=5000", { as: null, headers: admin })).text;
     assert.ok(!rows.includes(mark));
     assert.ok(rows.includes(scopeName()), "a hash names the scope");

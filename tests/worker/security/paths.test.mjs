@@ -1,5 +1,5 @@
-// An attack on paths: whatever a request line says, what is judged here is what the origin is asked, and no spelling
-// leads past the checks. Origins read paths in ways of their own, so what could be read in two ways is tried in each.
+// Attacks with paths: the gateway checks the same path that it sends to the origin, and no spelling of a path avoids the
+// checks. Origins read paths in different ways, so each path that could be read in two ways is tried in both.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { apiKey, created, Gateway, head, newKey, Origin, sendRaw, startGateway, startWorker } from "../fixtures/support.mjs";
@@ -7,7 +7,7 @@ import { event, secrets, sign, now, newId } from "../fixtures/sender.mjs";
 
 const WEBHOOK_SECRETS = `s0:${secrets.old}`;
 
-/** A request with any request line and headers, as bytes; gives the response and what reached the origin by it. */
+/** Sends a request with any request line and headers, as bytes. Returns the response and what reached the origin. */
 async function attack(gateway, method, target, { headers = [], body = "{}", key = newKey() } = {}) {
   const before = gateway.origin.seen.length;
   const pairs = [["X-Api-Key", apiKey], ["Content-Type", "application/json"], ["Content-Length", body.length], ["Connection", "close"], ...headers];
@@ -16,7 +16,7 @@ async function attack(gateway, method, target, { headers = [], body = "{}", key 
   return { ...response, reached: gateway.origin.seen.slice(before) };
 }
 
-/** How an origin that is careless with paths would read one: decoded, without parameters, dots and slashes resolved. */
+/** Reads a path as a lenient origin would: decoded, without parameters, with dots and slashes resolved. */
 function careless(target) {
   let path = target.split("?")[0];
   for (let again = path, round = 0; round < 4; round++, path = again) again = path.replace(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(parseInt(hex, 16)));
@@ -36,10 +36,10 @@ describe("an origin below a path of its host", () => {
   });
   after(() => gateway.dispose());
 
-  // Each is `..`, or a way to write it.
+  // Each of these is `..` or a spelling of it.
   const UP = ["..", "%2e%2e", ".%2e", "%2E.", "..%2f", "%2e%2e%2f", "..%5c", "%2e%2e%5c", "..;", "..;x=1", "%2e%2e;", "..%3b", "%252e%252e", "..%252f", "%252e%252e%252f", "..%255c"];
 
-  test("no path leads out of it, nor to where events are accepted", async () => {
+  test("gets no path that leads out of its base path or to /webhooks/", async () => {
     let reached = 0;
     for (const up of UP) {
       for (const [method, target] of [
@@ -57,17 +57,17 @@ describe("an origin below a path of its host", () => {
           const response = await attack(gateway, method, target, { key, body });
           for (const { target: asked } of response.reached) {
             reached += 1;
-            assert.match(careless(asked), /^\/api(\/|$)/, `${method} ${target} went out to ${asked}`);
-            assert.doesNotMatch(careless(asked), /^\/api\/webhooks\//, `${method} ${target} is believed at ${asked}`);
+            assert.match(careless(asked), /^\/api(\/|$)/, `${method} ${target} was sent as ${asked}`);
+            assert.doesNotMatch(careless(asked), /^\/api\/webhooks\//, `${method} ${target} was sent as ${asked}`);
           }
           assert.ok(response.status < 500, `${method} ${target}: ${response.status}`);
         }
       }
     }
-    assert.ok(reached > 20, "what resolves to a path below it is passed on");
+    assert.ok(reached > 20, "paths that stay below the base path are forwarded");
   });
 
-  test("dots that lead nowhere else pass as they are", async () => {
+  test("gets dots unchanged that do not lead to another path", async () => {
     for (const target of ["/v1/a..b", "/v1/...", "/v1/..a/x", "/v1/a%2fb", "/v1/x/..%2fy", "/v1/%25", "/v1/100%"]) {
       const { reached } = await attack(gateway, "POST", target);
       assert.deepEqual(reached.map(({ target: asked }) => asked), [`/api${target}`], target);
@@ -83,7 +83,7 @@ describe("an origin at the root of its host", () => {
   });
   after(() => gateway.dispose());
 
-  test("no spelling of /webhooks/ reaches an origin that trusts this path", async () => {
+  test("gets no spelling of /webhooks/ without a valid signature", async () => {
     for (const target of [
       "/webhooks/s0",
       "/webhooks%2fs0",
@@ -111,7 +111,7 @@ describe("an origin at the root of its host", () => {
         assert.deepEqual([reached.length, [400, 404].includes(status)], [0, true], `${target}: ${status}`);
       }
     }
-    // The signature is what opens the way: so those above were stopped by it, not by the paths being wrong.
+    // With a valid signature the path works, so the requests above were refused because of the signature.
     gateway.origin.route(created, "/webhooks/s0");
     const [id, stamp, body] = [newId(), String(now()), event()];
     const headers = [["webhook-id", id], ["webhook-timestamp", stamp], ["webhook-signature", sign(secrets.old, id, stamp, body)]];
@@ -143,39 +143,39 @@ describe("an origin at the root of its host", () => {
     }
   });
 
-  test("another spelling of a path does not lead past KEY_REQUIRED", async () => {
+  test("KEY_REQUIRED applies to every spelling of a path", async () => {
     for (const target of ["/v1/orders", "/v1/%6frders", "/%761/orders", "/v1//orders", "//v1/orders", "/v1/orders/", "/V1/orders", "/v1%2forders", "/v1;x/orders", "/v1/x/../orders", "/\\v1\\orders", "/x/..%2fv1/orders"]) {
       const { status, text, reached } = await attack(gateway, "POST", target, { key: null });
       assert.deepEqual([status, reached.length], [400, 0], target);
       assert.match(text, /idempotency_key_missing/, target);
     }
-    // And reads, and other paths, are asked for none.
+    // Reads and other paths need no key.
     for (const [method, target] of [["GET", "/v1/orders"], ["POST", "/v2/orders"]]) {
       const { status } = await attack(gateway, method, target, { key: null, body: method === "GET" ? "" : "{}" });
       assert.equal(status, 404, `${method} ${target} reaches the origin, which has no such path`);
     }
   });
 
-  test("a path that is spelt with escapes for plain letters is the same path", async () => {
+  test("a path with escaped plain letters is the same path", async () => {
     gateway.origin.route(created, "/v1/orders");
     const body = (no) => JSON.stringify({ no, amount: 5 });
     const first = await attack(gateway, "POST", "/v1/orders", { body: body("A-1") });
     assert.deepEqual([first.status, first.reached.length], [201, 1]);
     for (const target of ["/v1/%6Frders", "/v1/order%73", "/%76%31/%6f%72%64%65%72%73"]) {
-      // A business key is not executed again for being sent to the same path in another spelling.
+      // A business key is not executed again if the path is sent in another spelling.
       const again = await attack(gateway, "POST", target, { body: body("A-1") });
       assert.deepEqual([again.status, again.reached.length], [201, 0], target);
       assert.match(again.text, /idempotent-replayed: true/i);
-      // And a new one gets where it would have got.
+      // A new business key reaches the origin.
       const other = await attack(gateway, "POST", target, { body: body(newKey()) });
       assert.deepEqual(other.reached.map(({ path }) => path), ["/v1/orders"], target);
     }
-    // What an escape is needed for stays one.
+    // A necessary escape stays an escape.
     const kept = await attack(gateway, "POST", "/o/a%2fb%20c%25%C3%A9%00?q=%6f", {});
     assert.equal(kept.reached[0].target, "/o/a%2fb%20c%25%C3%A9%00?q=%6f");
   });
 
-  test("no request line makes the gateway ask another host", async () => {
+  test("no request line makes the gateway call another host", async () => {
     const path = gateway.route();
     for (const target of [
       `http://evil.example${path}`,
@@ -191,13 +191,13 @@ describe("an origin at the root of its host", () => {
     ]) {
       const { status, reached } = await attack(gateway, "POST", target);
       assert.ok([201, 404].includes(status), `${target}: ${status}`);
-      assert.equal(reached.length, 1, `${target} went to the origin`);
+      assert.equal(reached.length, 1, `${target} reached the origin`);
       assert.equal(reached[0].headers.host, new URL(gateway.origin.url).host);
       assert.ok(!JSON.stringify(reached[0].headers).includes("secret"));
     }
   });
 
-  test("the gateway makes no redirect of its own", async () => {
+  test("the gateway itself sends no redirects", async () => {
     for (const target of ["/_oncekey/console", "/_oncekey//evil.example", "/_oncekey/console//evil.example", "/_oncekey/demo", "//evil.example/_oncekey/demo/..", "/_oncekey/key/"]) {
       const { status, text } = await attack(gateway, "GET", target, { key: null, body: "" });
       assert.ok(status < 300 || status >= 400, `${target}: ${status}`);

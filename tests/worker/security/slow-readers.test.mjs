@@ -1,5 +1,5 @@
-// Callers who do not read, and callers who do not send: what they hold of an isolate's memory is bounded, counted and
-// given to others who need it. All on workerd's own socket, for a proxy would read and send in their place.
+// Callers that do not read or do not send: the memory that they hold in an isolate is bounded and counted, and other
+// callers can get it. The tests connect to workerd directly, because a proxy would read and send for them.
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { after, before, describe, test } from "node:test";
@@ -11,7 +11,7 @@ const KiB = 1 << 10;
 const TOKEN = "admin-token-0123456789";
 const bytes = { headers: [["Content-Type", "application/octet-stream"]] };
 
-/** A gateway whose callers talk to workerd itself. */
+/** Starts a gateway whose callers connect to workerd directly. */
 async function startDirect(options = {}) {
   const gateway = await startGateway({ ...options, vars: { ADMIN_TOKEN: TOKEN, ...options.vars }, more: { unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }] } });
   const direct = (await gateway.worker.runtime.unsafeGetDirectURL()).href.replace(/\/$/, "");
@@ -20,7 +20,7 @@ async function startDirect(options = {}) {
   return gateway;
 }
 
-/** A connection that sends `parts` and reads nothing of the response beyond its beginning. */
+/** Opens a connection that sends `parts` and reads only the beginning of the response. */
 async function silent(gateway, ...parts) {
   const { hostname, port } = new URL(gateway.url);
   const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
@@ -30,7 +30,7 @@ async function silent(gateway, ...parts) {
   return socket;
 }
 
-/** Reads the rest of a response: its status, its length as announced, and the bytes that came. */
+/** Reads the rest of a response. Returns its status, its announced length, and the bytes that arrived. */
 async function finish(socket) {
   const chunks = [];
   const ended = new Promise((resolve) => socket.once("end", resolve).once("close", resolve));
@@ -45,19 +45,19 @@ async function finish(socket) {
 const request = (path, key, length, more = []) =>
   head("POST", path, [["X-Api-Key", apiKey], ["Idempotency-Key", key], ["Content-Length", length], ["Connection", "close"], ...more]);
 
-/** What the isolate has counted and what it holds. */
+/** Returns the counts of the isolate, and the memory that it holds. */
 async function isolate(gateway) {
   return (await gateway.get("/_oncekey/health", { as: null, headers: [["Authorization", `Bearer ${TOKEN}`]] })).json.isolate;
 }
 
-describe("callers who do not read", () => {
+describe("callers that do not read", () => {
   const CALLERS = 300;
   const large = Buffer.alloc(MiB - 4 * KiB, "r");
   let gateway;
   before(async () => (gateway = await startDirect()));
   after(() => gateway.dispose());
 
-  /** So many callers ask for a stored response and do not read it; gives their sockets when each has been answered. */
+  /** Lets `count` callers request a stored response without reading it. Returns their sockets once each is served. */
   async function stall(count, path, key, seen = () => {}) {
     const answered = ({ keyed_writes: { replayed, overloaded } }) => replayed + overloaded;
     const before = answered(await isolate(gateway));
@@ -70,27 +70,27 @@ describe("callers who do not read", () => {
     return sockets;
   }
 
-  test("of a stored response take a bounded part of the isolate's memory, and others are served", async (test) => {
+  test("take a bounded part of the isolate's memory for a stored response, and other callers are served", async (test) => {
     const path = gateway.route(() => ({ status: 201, body: large }));
     const key = newKey();
     assert.equal((await gateway.post(path, key, "")).status, 201);
     const ready = await gateway.post(path, key, "");
     assert.ok(ready.replayed && ready.body.equals(large));
-    assert.equal(ready.get("Content-Length"), String(large.length), "a response in pieces has its length");
+    assert.equal(ready.get("Content-Length"), String(large.length), "a response that is sent in pieces has a Content-Length");
     let most = 0;
     const sockets = await stall(CALLERS, path, key, (held) => (most = Math.max(most, held)));
     test.after(() => sockets.forEach((socket) => socket.destroy()));
     test.diagnostic(`at most ${most} bytes were held`);
-    // As a whole they would be 300 MiB. How much of that the sockets' buffers take is the system's business, and what
-    // the process takes in all depends on when its garbage is swept up.
+    // All responses together are 300 MiB. The test does not check the buffers of sockets, which depend on the system, or
+    // the memory of the process, which depends on garbage collection.
     assert.ok(most <= 10 * MiB, `${most} bytes were held`);
 
-    // Who executes gets the response, and whoever asks again gets it too.
+    // A caller whose request is executed gets the response, and so does a caller that gets a replay.
     const first = newKey();
     const own = await gateway.post(path, first, "");
     assert.deepEqual([own.status, own.state, own.body.equals(large)], [201, "completed", true]);
     assert.equal((await gateway.post(gateway.route(), newKey())).status, 201);
-    // Whoever waits for longest gives up its place.
+    // The caller that has waited longest loses its memory.
     const again = await eventually(async () => {
       const response = await gateway.post(path, first, "");
       assert.ok(response.status === 201 || (response.status === 503 && response.get("Retry-After") === "1" && response.json.type === "api_connection_error"), response.status);
@@ -102,11 +102,11 @@ describe("callers who do not read", () => {
   });
 
   for (const [how, leave] of [
-    ["closes", (socket) => socket.destroy()],
-    ["ends its side", (socket) => socket.end()],
-    ["resets", (socket) => socket.resetAndDestroy()],
+    ["closes the connection", (socket) => socket.destroy()],
+    ["ends its side of the connection", (socket) => socket.end()],
+    ["resets the connection", (socket) => socket.resetAndDestroy()],
   ]) {
-    test(`who ${how} the connection gives the room back`, async () => {
+    test(`free their memory when a caller ${how}`, async () => {
       const path = gateway.route(() => ({ status: 201, body: large }));
       const key = newKey();
       assert.equal((await gateway.post(path, key, "")).status, 201);
@@ -126,7 +126,7 @@ describe("callers who do not read", () => {
   }
 });
 
-describe("callers who do not send", () => {
+describe("callers that do not send", () => {
   let gateway;
   before(async () => (gateway = await startDirect()));
   after(() => gateway.dispose());
@@ -135,7 +135,7 @@ describe("callers who do not send", () => {
   const upload = (length, sent) => silent(gateway, request(gateway.route(), newKey(), length), Buffer.alloc(sent, "u"));
   const held = async () => (await isolate(gateway)).held_bytes.requests;
 
-  test("leave room for a payment, however many there are and however large", async (test) => {
+  test("leave memory for a payment, whatever their number and size", async (test) => {
     const sockets = [];
     test.after(() => sockets.forEach((socket) => socket.destroy()));
     const stalled = async (count, length, sent) => sockets.push(...(await Promise.all(Array.from({ length: count }, () => upload(length, sent)))));
@@ -148,41 +148,41 @@ describe("callers who do not send", () => {
     await eventually(async () => assert.ok((await held()) > 39 * MiB));
     await pay();
     for (const [count, length] of [
-      // More than what is left: 6 MiB for small bodies, and 2 MiB more for tiny ones.
+      // More than the memory that is left: 6 MiB for small bodies, and 2 MiB more for tiny ones.
       [128, 64 * KiB],
       [40, 32 * KiB],
       [600, 4 * KiB],
     ]) {
       await stalled(count, length, length - 1);
       await pay();
-      // Large ones that stand still for two seconds give up their room too, so what is held goes up and down.
+      // Large uploads that stall for two seconds also lose their memory, so the held memory goes up and down.
       for (let round = 0; round < 5; round++) await pay();
     }
-    // What is announced and not sent holds nothing.
+    // An upload that is announced but not sent holds no memory.
     await stalled(100, 10 * MiB, 0);
     await pay();
     assert.ok((await held()) <= 48 * MiB);
-    // A large upload gets the room of those that stand still.
+    // A large upload gets the memory of uploads that stall.
     const body = Buffer.alloc(8 * MiB, "v");
     const path = gateway.route();
     await eventually(async () => assert.equal((await gateway.post(path, newKey(), body, bytes)).status, 201));
     assert.ok(gateway.origin.last(path).body.equals(body));
   });
 
-  test("an upload that had to give up its room gets an error, and nothing was begun", async () => {
+  test("an upload that lost its memory gets an error, and no attempt was begun", async () => {
     await eventually(async () => assert.equal(await held(), 0));
     const path = gateway.route();
     const keys = Array.from({ length: 164 }, newKey);
     const begin = (key, length) => silent(gateway, request(path, key, length), Buffer.alloc(length - 1));
     const large = await Promise.all(keys.slice(0, 4).map((key) => begin(key, 10 * MiB)));
     await eventually(async () => assert.ok((await held()) > 39 * MiB));
-    // There is room for 96 of these, whoever has to go for the others.
+    // The memory is enough for 96 of these uploads. The others lose theirs.
     const small = await Promise.all(keys.slice(4).map((key) => begin(key, 64 * KiB)));
     const responses = await Promise.all([...large, ...small].map(finish));
     const gone = responses.filter(({ status }) => status === 503);
     assert.ok(gone.length > 0);
     for (const { body } of gone) assert.match(body.toString(), /"type":"api_connection_error"/);
-    // The others have stood still for longer than a body may.
+    // The others have stalled for longer than a body may.
     for (const { status } of responses) assert.ok(status === 503 || status === 408, status);
     assert.equal(gateway.hits(path), 0);
     for (const key of keys.slice(0, 8)) assert.equal(await gateway.status(key), undefined);

@@ -1,19 +1,19 @@
-// An attack on the framing of requests: what one party takes for a body must not be a request to another. Each shape
-// goes to workerd as it is, by way of the simulator and without it, and what reaches the origin is counted.
+// Attacks on the framing of requests: bytes that the gateway reads as a body must not be a request for the origin. Each
+// request is sent unchanged to workerd, with and without the simulator, and the requests at the origin are counted.
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { apiKey, newKey, startGateway } from "../fixtures/support.mjs";
 
 const SMUGGLED = "/o/smuggled";
-/** What a smuggler wants to be taken for a request of its own, with somebody else's credential. */
+/** The smuggled request, with the credential of a victim. */
 const inner = `POST ${SMUGGLED} HTTP/1.1\r\nHost: x\r\nX-Api-Key: victim\r\nIdempotency-Key: ${newKey()}\r\nContent-Length: 0\r\n\r\n`;
 const chunk = (text, extension = "") => `${text.length.toString(16)}${extension}\r\n${text}\r\n`;
 const END = "0\r\n\r\n";
 
 /**
- * Headers and body of a request, and the body that the origin may get of it; nothing where the request is refused.
- * Whatever is one request here must be that one request there.
+ * The headers and the body of a request, and the body that the origin may get; no third value if the request is refused.
+ * One request for the gateway must be the same one request for the origin.
  */
 const SHAPES = {
   "two lengths": [["Content-Length: 3", "Content-Length: 5"], "abcde"],
@@ -26,7 +26,7 @@ const SHAPES = {
   "a length beyond 64 bits": [["Content-Length: 18446744073709551619"], "abc"],
   "length and chunks": [["Content-Length: 4", "Transfer-Encoding: chunked"], chunk("abc") + END, "abc"],
   "chunks and length": [["Transfer-Encoding: chunked", "Content-Length: 4"], chunk("abc") + END, "abc"],
-  "a request behind the chunks, inside the length": [
+  "a request after the chunks, inside the length": [
     [`Content-Length: ${END.length + inner.length}`, "Transfer-Encoding: chunked", "Connection: close"],
     END + inner,
     "",
@@ -35,9 +35,9 @@ const SHAPES = {
   "a request as a chunk": [["Transfer-Encoding: chunked"], chunk(inner) + END, inner],
   "an unknown coding": [["Content-Length: 3", "Transfer-Encoding: xchunked"], "abc"],
   "chunked and then nothing": [["Transfer-Encoding: chunked, identity"], chunk("abc") + END],
-  // workerd asks for the last coding alone. It is framed anew for the origin, so both see one request.
+  // workerd checks only the last coding. It frames the request again for the origin, so both see one request.
   "chunked twice": [["Transfer-Encoding: chunked, chunked"], chunk("abc") + END, "abc"],
-  "a coding below the chunks": [["Transfer-Encoding: gzip, chunked"], chunk("abc") + END, "abc"],
+  "a coding inside the chunks": [["Transfer-Encoding: gzip, chunked"], chunk("abc") + END, "abc"],
   "two codings in two lines": [["Transfer-Encoding: chunked", "Transfer-Encoding: identity"], chunk("abc") + END],
   "a space before the colon": [["Content-Length: 3", "Transfer-Encoding : chunked"], chunk("abc") + END],
   "a vertical tab before the coding": [["Content-Length: 3", "Transfer-Encoding:\x0bchunked"], "abc"],
@@ -49,7 +49,7 @@ const SHAPES = {
   "a size with a sign": [["Transfer-Encoding: chunked"], `-3\r\nabc\r\n${END}`],
   "a size beyond 64 bits": [["Transfer-Encoding: chunked"], `ffffffffffffffff3\r\nabc\r\n${END}`],
   "a chunk longer than its size": [["Transfer-Encoding: chunked"], `2\r\nabc\r\n${END}`],
-  "a credential behind the body": [["Transfer-Encoding: chunked", "Trailer: X-Api-Key"], `${chunk("abc")}0\r\nX-Api-Key: victim\r\n\r\n`, "abc"],
+  "a credential after the body": [["Transfer-Encoding: chunked", "Trailer: X-Api-Key"], `${chunk("abc")}0\r\nX-Api-Key: victim\r\n\r\n`, "abc"],
   "a folded header": [["X-A: a", " X-Api-Key: victim", "Content-Length: 3"], "abc"],
   "a carriage return in a value": [["X-A: a\rX-Api-Key: victim", "Content-Length: 3"], "abc"],
   "a NUL in a value": [["X-A: a\0b", "Content-Length: 3"], "abc"],
@@ -65,7 +65,7 @@ const SHAPES = {
   "a body that is waited for": [["Expect: 100-continue", "Content-Length: 3"], "abc", "abc"],
 };
 
-/** Sends bytes and gives all that comes back until the other side closes, or nothing more comes for a while after so many responses. */
+/** Sends bytes. Returns all that arrives until the other side closes, or goes silent after `responses` responses. */
 function exchange(url, text, responses = 1) {
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {
@@ -109,7 +109,7 @@ describe("framing", () => {
           [["POST", path, expected, apiKey]],
           way,
         );
-        // The connection to the origin is framed anew.
+        // The gateway frames the request to the origin again.
         const { headers } = reached[0];
         assert.equal(headers["content-length"], String(expected.length), way);
         for (const name of ["transfer-encoding", "trailer", "upgrade", "http2-settings", "te"]) {
@@ -119,7 +119,7 @@ describe("framing", () => {
     });
   }
 
-  test("requests behind one another on a connection are each one's own", async () => {
+  test("pipelined requests on one connection keep their own credentials and responses", async () => {
     for (const [way, url] of Object.entries(urls)) {
       const path = gateway.route();
       const one = (who, body) =>
@@ -129,12 +129,12 @@ describe("framing", () => {
       const ids = [...out.matchAll(/\{"id":"([^"]+)"\}/g)].map(([, id]) => id);
       assert.equal(ids.length, 3, way);
       assert.equal(ids[0], ids[2], way);
-      assert.notEqual(ids[0], ids[1], `${way}: one tenant's response is not another's`);
+      assert.notEqual(ids[0], ids[1], `${way}: the tenants get different responses`);
       assert.equal(gateway.hits(path), 2, way);
     }
   });
 
-  test("a socket is not opened through the gateway", async () => {
+  test("a WebSocket cannot be opened through the gateway", async () => {
     for (const [way, url] of Object.entries(urls)) {
       const path = gateway.route();
       const out = await exchange(url, `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`);
@@ -143,7 +143,7 @@ describe("framing", () => {
     }
   });
 
-  test("an invalid Host does not change which host the origin is given", async () => {
+  test("an invalid Host header does not change the host of the origin request", async () => {
     for (const [way, url] of Object.entries(urls)) {
       for (const host of ["evil.example", "a@evil.example", "evil.example:99/webhooks/x?", "evil.example#", "[::1]:80", "evil.example/_oncekey/journal?"]) {
         const before = gateway.origin.seen.length;

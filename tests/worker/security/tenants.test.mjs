@@ -1,5 +1,5 @@
-// An attack by one tenant on another, by somebody without a credential on all, and on operators: each knows everything but
-// the victim's credential, its key and its order's business key included.
+// Attacks on other tenants and on operators, by a tenant and by a caller without a credential. The attacker knows
+// everything except the victim's credential, including its key and its business key.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, before, describe, test } from "node:test";
@@ -12,7 +12,7 @@ const admin = [["Authorization", `Bearer ${ADMIN_TOKEN}`]];
 const sha256 = (text) => createHash("sha256").update(text).digest("hex");
 const victim = "victim-credential";
 
-describe("a tenant that is after another one's response", () => {
+describe("a tenant that wants the response of another tenant", () => {
   let gateway;
   before(async () => {
     const vars = {
@@ -26,26 +26,26 @@ describe("a tenant that is after another one's response", () => {
   });
   after(() => gateway.dispose());
 
-  /** Headers that claim to be the victim without its credential. */
+  /** Headers with which the attacker pretends to be the victim. */
   const PRETENCES = {
     "nothing at all": [],
     "another key": [["X-Api-Key", "mallory"]],
-    "the name of its scope": [["X-Api-Key", scopeName(victim)]],
-    "the name of its scope as an operator's header": [["X-Api-Key", "mallory"], ["X-Oncekey-Scope", scopeName(victim)]],
-    "the hash of its credential": [["X-Api-Key", sha256(victim)]],
-    "its credential in another source": [["Authorization", victim]],
-    "its credential as a bearer token": [["Authorization", `Bearer ${victim}`]],
-    "its credential as a tenant's name": [["X-Tenant", victim]],
-    "its credential as a cookie": [["Cookie", `sid=${victim}`]],
-    "its credential behind its own": [["X-Api-Key", "mallory"], ["X-Api-Key", victim]],
-    "its credential before its own": [["X-Api-Key", victim], ["X-Api-Key", "mallory"]],
-    "its credential in other letters": [["X-Api-Key", victim.toUpperCase()]],
-    "its credential with an escape": [["X-Api-Key", victim.replace("v", "%76")]],
-    "its credential in quotes": [["X-Api-Key", `"${victim}"`]],
-    "its credential with a letter that looks alike": [["X-Api-Key", victim.replace("i", "\u00ef")]],
-    "a part of its credential": [["X-Api-Key", victim.slice(0, -1)]],
-    "its credential and more": [["X-Api-Key", `${victim}x`]],
-    "its credential below its own": [["X-Api-Key", "mallory"], ["Authorization", victim], ["Cookie", `sid=${victim}`]],
+    "the name of the victim's scope": [["X-Api-Key", scopeName(victim)]],
+    "the name of the victim's scope as an operator's header": [["X-Api-Key", "mallory"], ["X-Oncekey-Scope", scopeName(victim)]],
+    "the hash of the victim's credential": [["X-Api-Key", sha256(victim)]],
+    "the victim's credential in another source": [["Authorization", victim]],
+    "the victim's credential as a bearer token": [["Authorization", `Bearer ${victim}`]],
+    "the victim's credential as a tenant's name": [["X-Tenant", victim]],
+    "the victim's credential as a cookie": [["Cookie", `sid=${victim}`]],
+    "the victim's credential after the attacker's own": [["X-Api-Key", "mallory"], ["X-Api-Key", victim]],
+    "the victim's credential before the attacker's own": [["X-Api-Key", victim], ["X-Api-Key", "mallory"]],
+    "the victim's credential in other letters": [["X-Api-Key", victim.toUpperCase()]],
+    "the victim's credential with an escape": [["X-Api-Key", victim.replace("v", "%76")]],
+    "the victim's credential in quotes": [["X-Api-Key", `"${victim}"`]],
+    "the victim's credential with a letter that looks alike": [["X-Api-Key", victim.replace("i", "\u00ef")]],
+    "a part of the victim's credential": [["X-Api-Key", victim.slice(0, -1)]],
+    "the victim's credential and more": [["X-Api-Key", `${victim}x`]],
+    "the victim's credential in other headers": [["X-Api-Key", "mallory"], ["Authorization", victim], ["Cookie", `sid=${victim}`]],
     "an alias's tenant": [["X-Api-Key", "acme"]],
     "an alias's hash": [["X-Api-Key", sha256("alias-one")]],
     "the operator's token": admin,
@@ -53,7 +53,7 @@ describe("a tenant that is after another one's response", () => {
   };
 
   for (const [what, headers] of Object.entries(PRETENCES)) {
-    test(`${what} is not its credential`, async () => {
+    test(`gets nothing by sending ${what}`, async () => {
       const path = gateway.route();
       const [key, no] = [newKey(), newBusinessKey()];
       const body = { no, amount: 1 };
@@ -64,11 +64,11 @@ describe("a tenant that is after another one's response", () => {
       const pretend = (method, target, more) => gateway.call(method, target, { as: null, headers, ...more });
       for (const [at, more] of [{ key, body }, { key: newKey(), body }, { body }].entries()) {
         const response = await pretend("POST", path, more);
-        // From then on it gets its own response, by its own business key.
+        // The attacker gets only its own response, by its own business key.
         if (at === 0) assert.ok(!response.replayed, response.text);
-        assert.ok(!mine.some((text) => response.text.includes(text)), "nor its response");
-        assert.ok([201, 400, 401].includes(response.status), `${response.status}: another tenant's key is no conflict`);
-        assert.notEqual(response.json.type, "idempotency_error", "nor does it learn that the business key exists");
+        assert.ok(!mine.some((text) => response.text.includes(text)), "the attacker does not get the victim's response");
+        assert.ok([201, 400, 401].includes(response.status), `${response.status}: another tenant's key is no mismatch`);
+        assert.notEqual(response.json.type, "idempotency_error", "the attacker does not learn that the business key exists");
       }
       for (const [method, target] of [["GET", "/_oncekey/key"], ["POST", "/_oncekey/key/void"]]) {
         const response = await pretend(method, target, { key: key });
@@ -79,7 +79,7 @@ describe("a tenant that is after another one's response", () => {
         assert.equal((await pretend("POST", target, { key, body: { outcome: "not_executed" } })).status, 401);
       }
       const again = await gateway.post(path, key, body, { as: victim });
-      assert.deepEqual([again.replayed, again.text], [true, own.text], "and the victim's key is what it was");
+      assert.deepEqual([again.replayed, again.text], [true, own.text], "the victim's key is unchanged");
     });
   }
 
@@ -97,7 +97,7 @@ describe("a tenant that is after another one's response", () => {
       await deliver(gateway, "s1", { id: name }),
     ];
     assert.deepEqual(responses.map((response) => [response.status, response.replayed]), responses.map(() => [201, false]));
-    assert.equal((await deliver(gateway, "s0", { id: name })).status, 200, "it is a duplicate of its own source's alone");
+    assert.equal((await deliver(gateway, "s0", { id: name })).status, 200, "it is a duplicate only for its own source");
   });
 
   test("an event is verified by its signature alone, whatever credential comes with it", async () => {
@@ -108,18 +108,18 @@ describe("a tenant that is after another one's response", () => {
     }
     const before = gateway.hits("/webhooks/s2");
     const id = newId();
-    // A key that comes with an event does not stand in for the event's id.
+    // A key in the headers of an event does not replace the event's id.
     assert.equal((await deliver(gateway, "s2", { id, headers: [["Idempotency-Key", "one"]] })).status, 201);
     assert.equal((await deliver(gateway, "s2", { headers: [["Idempotency-Key", "one"]] })).status, 201);
     assert.equal(gateway.hits("/webhooks/s2"), before + 2);
     assert.equal(gateway.origin.last("/webhooks/s2").headers["idempotency-attempt"], "1");
   });
 
-  test("a page that a victim visits cannot make its browser give up or settle a key", async () => {
+  test("a page that the victim visits cannot void or settle a key through the victim's browser", async () => {
     const { key, path } = { key: newKey(), path: gateway.route(inTurn(500, created)) };
     const cookie = [["Cookie", "sid=victim"]];
     await gateway.post(path, key, { a: 1 }, { as: null, headers: cookie });
-    // What a form or a plain fetch can send: the cookie and a body, but neither header.
+    // A form or a plain fetch can send the cookie and a body, but not the two headers.
     for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=b"]) {
       const headers = [...cookie, ["Content-Type", type], ["Origin", "https://evil.example"]];
       for (const call of ["void", "settle"]) {
@@ -130,12 +130,12 @@ describe("a tenant that is after another one's response", () => {
         as: null,
         headers: [["Origin", "https://evil.example"], ["Access-Control-Request-Method", "POST"], ["Access-Control-Request-Headers", "idempotency-key,authorization"]],
       });
-      assert.equal(preflight.get("Access-Control-Allow-Origin"), undefined, "and it may not send them");
+      assert.equal(preflight.get("Access-Control-Allow-Origin"), undefined, "the page may not send these headers");
     }
     assert.equal((await gateway.status(key, { as: null, headers: cookie })).state, "unknown");
   });
 
-  test("the operator's token passes nowhere else, however it is announced", async () => {
+  test("the operator's token works only for the admin calls, in any spelling of its scheme", async () => {
     const path = gateway.route();
     for (const authorization of [`Bearer ${ADMIN_TOKEN}`, `bearer ${ADMIN_TOKEN}`, `BEARER  ${ADMIN_TOKEN}`]) {
       const headers = [["Authorization", authorization]];
@@ -144,11 +144,11 @@ describe("a tenant that is after another one's response", () => {
         assert.equal(response.status, 201);
         assert.equal(gateway.origin.last(path).headers.authorization, undefined, authorization);
       }
-      assert.equal((await gateway.post(path, newKey(), {}, { as: null, headers })).status, 401, "nor is it a scope");
+      assert.equal((await gateway.post(path, newKey(), {}, { as: null, headers })).status, 401, "the token is not a scope");
     }
   });
 
-  test("what an operator may do is not revealed to anybody else", async () => {
+  test("the admin calls do not exist for other callers", async () => {
     const key = newKey();
     await gateway.post(gateway.route(inTurn(500)), key);
     const calls = [["GET", "journal"], ["GET", "keys"], ["GET", `keys/${recordName(key)}`], ["GET", "reconcile"], ["POST", "key/settle"]];
@@ -165,7 +165,7 @@ describe("a tenant that is after another one's response", () => {
   });
 });
 
-test("two merchants of the sandbox meet in nothing", async () => {
+test("two merchants of the sandbox share nothing", async () => {
   const worker = await startWorker();
   try {
     const call = (as, method, path, { key, body } = {}) =>
@@ -190,10 +190,10 @@ test("two merchants of the sandbox meet in nothing", async () => {
       assert.equal((await call(other, "DELETE", `/v1/webhook_endpoints/${made.data.id}`)).status, 404);
       assert.equal((await call(other, "POST", "/v1/payments", { body: { order_id: order.data.id, card: { number: "4242424242424242" } } })).status, 400);
       const own = await call(other, "POST", "/v1/orders", { key, body: { ...body, subject: other } });
-      assert.equal(own.status, 201, "the same key and business key are its own");
+      assert.equal(own.status, 201, "the same key and business key have separate records");
       assert.notEqual((await own.json()).data.id, order.data.id);
     }
-    // A secret is shown to whoever has just made it, and to nobody after.
+    // A secret is shown only in the response that creates it.
     const listed = await (await call(one, "GET", "/v1/webhook_endpoints")).text();
     assert.ok(listed.includes("hooks.shop.example") && !listed.includes("whsec_"));
   } finally {

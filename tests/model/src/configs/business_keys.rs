@@ -6,7 +6,7 @@ use crate::config::{Bounds, Caller, Config, Fate, Gateway, Recognizes};
 /// Two keys and one business key, with `hold` and an origin that charges each time.
 pub(super) fn business_keys_held(large: u8) -> Config {
     Config {
-        name: "business keys, held",
+        name: "business keys, hold",
         callers: vec![
             Caller::with_key(0, 1, 0, 1).with_business_key(0),
             Caller::with_key(0, 2, 0, 1).with_business_key(0),
@@ -29,7 +29,7 @@ pub(super) fn business_keys_held(large: u8) -> Config {
 /// The same with `retry`, and an origin that recognizes the business key.
 pub(super) fn business_keys_retried(large: u8) -> Config {
     Config {
-        name: "business keys, retried",
+        name: "business keys, retry",
         callers: vec![
             Caller::with_key(0, 1, 0, 1 + large).with_business_key(0),
             Caller::with_key(0, 2, 0, 1).with_business_key(0),

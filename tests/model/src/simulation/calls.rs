@@ -72,7 +72,7 @@ impl World<'_> {
             }
             1 => {
                 self.note(Milestone::CallDoubled);
-                self.log(|_| "  a call to a shard goes out twice".to_owned());
+                self.log(|_| "  a call to a shard is sent twice".to_owned());
                 let again = self.lateness();
                 self.later(after, Event::AtShard(Box::new(message.clone())));
                 self.later(again, Event::AtShard(Box::new(message)));

@@ -149,7 +149,7 @@ named! {
         UnknownCut = "unknown: cut",
         UnknownNotTheApi = "unknown: not the API",
         UnknownStatus = "unknown: status",
-        UnknownHeld = "unknown: held",
+        UnknownHeld = "unknown: on hold",
         UnknownNotReplayable = "unknown: not replayable",
         UnknownMismatch = "unknown: mismatch",
         UnknownVoided = "unknown: voided",

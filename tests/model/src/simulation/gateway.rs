@@ -69,7 +69,7 @@ pub(super) enum Purpose {
     /// A key call of a client.
     KeyCall(To),
     /// No receiver: work after the response, and renewals.
-    Nobody,
+    None,
 }
 
 impl World<'_> {

@@ -91,7 +91,7 @@ impl Origin {
     }
 
     /// Returns the response that an operator finds in the origin's records.
-    pub(super) fn from_records(&self, number: usize) -> StoredResponse {
+    pub(super) fn recorded_response(&self, number: usize) -> StoredResponse {
         let given = &self.responses[number];
         stored(given.status, number, &given.request_id, true)
     }

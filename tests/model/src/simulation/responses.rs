@@ -44,7 +44,7 @@ impl World<'_> {
                     let RecordHandle { name, token, .. } =
                         if of == Target::First { first } else { business_key };
                     let fail = ShardOperation::Fail { token, cause };
-                    self.call(gateway, name, fail, Patience::in_background(), Purpose::Nobody);
+                    self.call(gateway, name, fail, Patience::in_background(), Purpose::None);
                 }
                 FollowUp::Copy(response) => {
                     let (print, now) = (prints.signing(), self.time(Clock::Gateway(gateway)));

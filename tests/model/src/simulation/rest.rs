@@ -135,7 +135,7 @@ impl World<'_> {
             };
             let found = self.origin.responses.iter().position(is_its);
             let settlement = match found {
-                Some(number) => Settlement::Executed(self.origin.from_records(number)),
+                Some(number) => Settlement::Executed(self.origin.recorded_response(number)),
                 None => Settlement::NotExecuted,
             };
             self.note(Milestone::RestSettled);

@@ -1,4 +1,4 @@
-//! PageEvent happens to pages: reloads, frozen tabs, clocks, and storage that is full, cleared or damaged.
+//! What happens to pages: reloads, frozen tabs, clocks, and storage that is full, cleared or damaged.
 
 use super::coverage::Milestone;
 use super::page::{PageEvent, PageInput};

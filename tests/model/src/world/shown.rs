@@ -97,7 +97,7 @@ impl World {
 
     fn write(&self, at: u8) -> String {
         let running = self.running.get(usize::from(at));
-        running.map_or_else(|| "nobody".to_owned(), |running| format!("write {}", running.number))
+        running.map_or_else(|| "no write".to_owned(), |running| format!("write {}", running.number))
     }
 }
 

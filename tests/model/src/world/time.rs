@@ -54,12 +54,12 @@ impl World {
                 }
             }
         }
-        let died = self.shelves.iter().any(|shelf| {
+        let expired = self.shelves.iter().any(|shelf| {
             let state = shelf.record.as_ref().map(|record| &record.state);
             matches!(state, Some(State::InFlight { lease_until, .. })
                 if was < *lease_until && *lease_until <= self.now)
         });
-        if died {
+        if expired {
             scene.reached.note(Milestone::LeaseExpired);
         }
     }

@@ -15,7 +15,7 @@ use oncekey::{
     StoredResponse, Token, UnixMillis,
 };
 
-/// ObjectOperation was seen of one record.
+/// What was seen of one record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Witness {
     attempts: Vec<Attempt>,

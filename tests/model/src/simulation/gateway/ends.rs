@@ -17,7 +17,7 @@ impl World<'_> {
             (running.request.gateway, [Some(running.first), running.business_key]);
         for RecordHandle { name, token, .. } in handles.into_iter().flatten() {
             let renew = ShardOperation::Renew { token };
-            self.call(gateway, name, renew, Patience::within(after), Purpose::Nobody);
+            self.call(gateway, name, renew, Patience::within(after), Purpose::None);
         }
         self.later(after, Event::Renew { flow });
     }

@@ -13,7 +13,7 @@ impl World<'_> {
     /// Handles the result of a call to a shard; `None` if the gateway got no reply.
     pub(in crate::simulation) fn call_ended(&mut self, purpose: Purpose, reply: Option<Rc<Reply>>) {
         match purpose {
-            Purpose::Nobody => {}
+            Purpose::None => {}
             Purpose::KeyCall(to) => self.key_call_ends(to, reply.as_deref()),
             Purpose::Step { flow, step, is_end } => {
                 if self.running(flow).is_none_or(|running| running.step != step) {

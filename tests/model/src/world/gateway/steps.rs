@@ -128,7 +128,7 @@ impl World {
         }
     }
 
-    /// TabActivity the work after the response.
+    /// Does the work after the response.
     pub(super) fn do_follow_ups(&mut self, scene: &Scene, at: usize, outcome: WriteOutcome) {
         for follow_up in outcome.follow_ups {
             match follow_up {
