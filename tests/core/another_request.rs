@@ -1,5 +1,5 @@
-//! An attempt that sends its end again because the reply was lost, after its record went to another request.
-//! It must not get the response of the other request. Found by the simulation (`docs/proof/simulation.md`).
+//! Attempts that send their end again because the reply was lost, after their record went to another request. Such an
+//! attempt must not get the response of the other request. The simulation found this (`docs/proof/simulation.md`).
 
 use oncekey::fingerprint::RequestParts;
 use oncekey::{
@@ -63,7 +63,8 @@ fn complete(
     stored(record.clone(), lifecycle::complete(record, token, response, NOW))
 }
 
-/// The first request ends like this, its reply is lost, and another request gets the record and succeeds.
+/// Returns the record after the first request ended with `status`, its reply was lost, and another request got the
+/// record and succeeded.
 fn given_to_another(policy: Policy, status: u16) -> Option<Record> {
     let record = begin(None, FIRST, 100, policy);
     let (ended, record) = complete(record, FIRST, response(status, "first"));
@@ -80,14 +81,14 @@ fn gives_another_response(completion: &Completion) -> bool {
 }
 
 #[test]
-fn a_business_key_of_another_order_does_not_show_the_response_of_that_order() {
+fn an_attempt_for_a_business_key_does_not_get_the_response_of_another_order() {
     let record = given_to_another(policy().of_business_keys(), 402);
     let (again, _) = complete(record, FIRST, response(402, "first"));
     assert!(!gives_another_response(&again), "{again:?}");
 }
 
 #[test]
-fn neither_when_the_first_attempt_had_failed() {
+fn an_attempt_that_failed_does_not_get_the_response_of_another_request() {
     let record = begin(None, FIRST, 100, policy().of_business_keys());
     let fail = |record: Option<Record>| {
         stored(record.clone(), lifecycle::fail(record, FIRST, FailCause::NotDispatched, NOW))
@@ -100,14 +101,14 @@ fn neither_when_the_first_attempt_had_failed() {
 }
 
 #[test]
-fn a_key_whose_record_was_removed_does_not_show_the_next_response() {
+fn an_attempt_whose_record_was_removed_does_not_get_the_next_response() {
     let record = given_to_another(policy(), 307);
     let (again, _) = complete(record, FIRST, response(307, "first"));
     assert!(!gives_another_response(&again), "{again:?}");
 }
 
 #[test]
-fn an_owner_gets_a_late_success_that_came_before_its_own_end() {
+fn an_owner_gets_a_late_success_that_was_recorded_before_its_own_end() {
     let policy = Policy { unknown_outcome: UnknownOutcome::Retry, ..policy() };
     let later = NOW.plus(policy.lease);
     let record = begin(None, FIRST, 100, policy);

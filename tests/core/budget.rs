@@ -1,4 +1,4 @@
-//! Who gets room in an isolate's memory, and who gives it up.
+//! Which bodies get memory of an isolate, and which lose it.
 
 use oncekey::budget::{Budget, Ceilings, FORGOTTEN, NoRoom, PROGRESS, SMALL, Slot, TINY};
 use oncekey::{Millis, UnixMillis};
@@ -14,20 +14,20 @@ fn at(millis: u64) -> UnixMillis {
     UnixMillis::new(1_000_000 + millis)
 }
 
-/// A body of so many bytes whose sender has not sent all of it.
+/// Adds a body of `length` bytes that has not arrived completely.
 fn unfinished(budget: &mut Budget, length: u64, now: u64) -> Result<Slot, NoRoom> {
     let slot = budget.open(at(now));
     budget.append(slot, &vec![7; length as usize], CEILINGS, at(now)).map(|()| slot)
 }
 
-/// A body of so many bytes that is whole and in use.
+/// Adds a body of `length` bytes that has arrived and is in use.
 fn whole(budget: &mut Budget, length: u64, now: u64) -> Result<Slot, NoRoom> {
     let slot = unfinished(budget, length, now)?;
     budget.take(slot).map(|_| slot).ok_or(NoRoom)
 }
 
 #[test]
-fn large_bodies_leave_room_for_small_ones_and_those_for_tiny_ones() {
+fn large_bodies_leave_memory_for_small_bodies_and_small_bodies_for_tiny_ones() {
     let mut budget = Budget::new(PATIENCE);
     for _ in 0..4 {
         whole(&mut budget, 1 << 20, 0).unwrap();
@@ -45,19 +45,19 @@ fn large_bodies_leave_room_for_small_ones_and_those_for_tiny_ones() {
 }
 
 #[test]
-fn a_closed_body_frees_its_room() {
+fn a_closed_body_frees_its_memory() {
     let mut budget = Budget::new(PATIENCE);
     let slot = whole(&mut budget, LARGE, 0).unwrap();
     assert_eq!(unfinished(&mut budget, 1 << 20, 0), Err(NoRoom));
     budget.close(slot);
     budget.close(slot);
-    // The refused body has its slot still, and no bytes.
+    // The refused body still has its slot, and no bytes.
     assert_eq!(budget.held(), 0);
     unfinished(&mut budget, LARGE, 0).unwrap();
 }
 
 #[test]
-fn a_large_body_takes_the_room_of_a_stalled_body() {
+fn a_large_body_takes_the_memory_of_a_stalled_body() {
     let mut budget = Budget::new(PATIENCE);
     let first = unfinished(&mut budget, LARGE / 2, 0).unwrap();
     let second = unfinished(&mut budget, LARGE / 2, 100).unwrap();
@@ -72,22 +72,22 @@ fn a_large_body_takes_the_room_of_a_stalled_body() {
 }
 
 #[test]
-fn a_small_body_takes_the_room_of_small_ones_that_are_not_whole() {
+fn a_small_body_takes_the_memory_of_small_bodies_that_have_stalled() {
     let mut budget = Budget::new(PATIENCE);
     whole(&mut budget, LARGE, 0).unwrap();
     let stalled: Vec<_> =
         (0..8).map(|number| unfinished(&mut budget, SMALL, number).unwrap()).collect();
     unfinished(&mut budget, SMALL, 10).unwrap();
     assert!(!budget.has(stalled[0]));
-    assert!(stalled[1..].iter().all(|slot| budget.has(*slot)), "no more than has to");
+    assert!(stalled[1..].iter().all(|slot| budget.has(*slot)), "no more bodies than necessary");
 }
 
 #[test]
-fn any_number_of_stalled_bodies_leaves_room_for_a_payment() {
+fn any_number_of_stalled_bodies_leaves_memory_for_a_payment() {
     for length in [300, TINY, TINY + 1, SMALL, SMALL + 1, 1 << 20] {
         let mut budget = Budget::new(PATIENCE);
         let mut taken = 0;
-        // At 300 bytes each they are many: a tenth more than there is room for will do.
+        // Each body has 300 bytes. A tenth more of them than fit is enough for the test.
         while taken < CEILINGS.tiny + CEILINGS.tiny / 10 {
             let _ = unfinished(&mut budget, length, taken);
             taken += length;
@@ -109,7 +109,7 @@ fn a_small_body_does_not_end_an_upload_that_makes_progress() {
 }
 
 #[test]
-fn a_trickle_is_no_progress() {
+fn a_few_bytes_now_and_then_do_not_count_as_progress() {
     let mut budget = Budget::new(PATIENCE);
     let trickles = unfinished(&mut budget, LARGE / 2 - PROGRESS, 0).unwrap();
     let moves = unfinished(&mut budget, LARGE / 2 - PROGRESS, 0).unwrap();
@@ -122,7 +122,7 @@ fn a_trickle_is_no_progress() {
 }
 
 #[test]
-fn a_whole_body_keeps_its_room_until_it_is_forgotten() {
+fn a_complete_body_keeps_its_memory_until_it_is_forgotten() {
     let mut budget = Budget::new(PATIENCE);
     let taken = whole(&mut budget, LARGE / 2, 0).unwrap();
     let whole = unfinished(&mut budget, LARGE / 2, 0).unwrap();
@@ -135,7 +135,7 @@ fn a_whole_body_keeps_its_room_until_it_is_forgotten() {
 }
 
 #[test]
-fn no_body_goes_in_vain() {
+fn no_body_loses_its_memory_unless_that_is_enough() {
     let mut budget = Budget::new(PATIENCE);
     whole(&mut budget, LARGE - SMALL, 0).unwrap();
     let stalled = unfinished(&mut budget, SMALL, 0).unwrap();
@@ -145,7 +145,7 @@ fn no_body_goes_in_vain() {
 }
 
 #[test]
-fn a_response_leaves_in_pieces_and_goes_when_its_reader_does_not_read() {
+fn a_response_is_sent_in_pieces_and_dropped_if_its_reader_does_not_read() {
     let mut budget = Budget::new(PATIENCE);
     let mut put = |can_ask_again, now| {
         let slot = budget.open(at(now));
@@ -162,11 +162,11 @@ fn a_response_leaves_in_pieces_and_goes_when_its_reader_does_not_read() {
     assert_eq!(unfinished(&mut budget, 1 << 20, 2999), Err(NoRoom));
     unfinished(&mut budget, 1 << 20, 3000).unwrap();
     assert_eq!(budget.piece(again, 0, 10), None);
-    assert!(budget.has(once), "a response that nobody gets again is not dropped");
+    assert!(budget.has(once), "a response that cannot be sent again is not dropped");
 }
 
 #[test]
-fn what_an_execution_brought_about_is_not_refused() {
+fn the_response_of_an_execution_is_not_refused() {
     let mut budget = Budget::new(PATIENCE);
     whole(&mut budget, LARGE, 0).unwrap();
     let slot = budget.open(at(0));
@@ -176,7 +176,7 @@ fn what_an_execution_brought_about_is_not_refused() {
     assert_eq!(unfinished(&mut budget, SMALL, 0), Err(NoRoom));
     budget.close(slot);
     assert_eq!(budget.held(), LARGE);
-    // Also where its slot was forgotten meanwhile.
+    // The same is true if its slot was forgotten meanwhile.
     budget.put(slot, vec![1; 10], true, at(0));
     assert_eq!((budget.held(), budget.piece(slot, 0, 10)), (LARGE + 10, Some(&[1; 10][..])));
 }

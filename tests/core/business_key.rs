@@ -1,4 +1,4 @@
-//! Business keys: which values count, what becomes of both keys together, and what a look-up
+//! Business keys: which values count, how the decisions for both keys are combined, and what a look-up
 //! proves.
 
 use crate::support::lifecycle::requests::response;
@@ -20,7 +20,7 @@ fn keys() -> BusinessKeys {
     BusinessKeys::parse("POST:/v1/orders:/no, POST:/v1/*:/a/b~1c").expect("a list")
 }
 
-/// The business key of a body, `-` without one, `!` where it cannot be read.
+/// Returns the business key of a body: `-` if there is none, `!` if the body cannot be read.
 fn business_key(path: &str, content_type: Option<&str>, body: &str) -> String {
     match keys().read("POST", path, content_type, body.as_bytes()) {
         Ok(Some(business_key)) => business_key.value().to_owned(),
@@ -101,7 +101,7 @@ fn a_business_key_is_a_text_or_a_number_at_its_place() {
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// What a form has as the business key of these rules: its value, `-` for none, `!` for a refusal.
+/// Returns the business key of a form: `-` if there is none, `!` if the form is refused.
 fn in_form(path: &str, content_type: &str, body: &[u8]) -> String {
     let list = "POST:/one:/out_trade_no,POST:/two:/buyer/no,POST:/list:/items/0/id";
     let list = BusinessKeys::parse(list).expect("a list");
@@ -134,7 +134,7 @@ fn the_field_of_a_form_is_the_business_key() {
         ("/two", "no=A&buyer=b&seller[no]=2", "-"),
         ("/list", "items[0][id]=A&items[1][id]=B", "A"),
         ("/list", "items[1][id]=B", "-"),
-        // What some parsers take for the field.
+        // Fields that some parsers read as this field.
         ("/one", "out_trade_no=A&out_trade_no=A", "!"),
         ("/one", "OUT_TRADE_NO=A", "!"),
         ("/one", "out_trade_no=A&Out_Trade_No=B", "!"),
@@ -160,7 +160,7 @@ fn the_field_of_a_form_is_the_business_key() {
         ("/list", "items.0.id=A", "!"),
     ] {
         assert_eq!(in_form(path, FORM, body.as_bytes()), found, "{body}");
-        // Rack takes a body without a type for a form.
+        // Rack reads a body without a type as a form.
         let untyped = if found == "-" || body.contains("=%0A") { "-" } else { "!" };
         if !body.contains("%0A") && !body.ends_with("no=") && !body.ends_with("no") {
             assert_eq!(in_form(path, "", body.as_bytes()), untyped, "no type: {body}");
@@ -206,7 +206,7 @@ fn the_part_of_a_form_is_the_business_key() {
         let body = parts.clone() + "--B--\r\n";
         let form = in_form("/one", "multipart/form-data; boundary=B", body.as_bytes());
         assert_eq!(form, found, "{parts}");
-        // Rack reads some others like forms.
+        // Rack reads some other multipart types as forms.
         let mixed = in_form("/one", "multipart/mixed; boundary=B", body.as_bytes());
         assert_eq!(mixed, if found == "-" { "-" } else { "!" }, "{parts}");
     }
@@ -227,7 +227,7 @@ const OTHER_TYPES: [Option<&str>; 9] = [
 ];
 
 #[test]
-fn json_by_another_type_is_refused() {
+fn json_with_another_media_type_is_refused() {
     for content_type in OTHER_TYPES {
         for body in [
             r#"{"no":"1"}"#,
@@ -263,7 +263,7 @@ fn json_by_another_type_is_refused() {
             );
         }
     }
-    // As brotli begins.
+    // The first bytes of a brotli stream.
     let brotli = [0x5b, 0xff, 0xff, 0xaf, 0x02, 0x22, 0x9e];
     assert_eq!(keys().read("POST", "/v1/orders", Some("text/plain"), &brotli), Ok(None));
     assert_eq!(
@@ -294,7 +294,7 @@ fn another_charset_is_refused() {
 }
 
 #[test]
-fn a_business_key_may_be_compulsory() {
+fn a_business_key_can_be_required() {
     let list = BusinessKeys::parse("POST:/v1/orders:/a/no!,POST:/v1/*:/no").expect("a list");
     assert!(list.requires("POST", "/V1/orders/") && !list.requires("POST", "/v1/x"));
     let missing = Err(BusinessKeyUnreadable::Missing("a.no".to_owned()));
@@ -333,7 +333,7 @@ fn a_business_key_may_be_compulsory() {
 }
 
 #[test]
-fn a_list_that_is_none_says_why() {
+fn the_error_of_an_invalid_list_says_what_is_wrong() {
     for (list, error) in [
         ("POST:/v1/orders", BusinessKeyError::NotAnEntry),
         ("/out_trade_no", BusinessKeyError::NotAnEntry),
@@ -385,7 +385,7 @@ fn decision_word(decision: &Decision) -> &'static str {
     }
 }
 
-/// Every decision about a business key, and what becomes of: an attempt that owns its key, a request
+/// Every decision about a business key, and its result for an attempt that owns its key, a request
 /// without a key, a key on hold, and a key whose attempt has a final response.
 #[test]
 fn every_decision_about_a_business_key_has_its_consequence() {
@@ -472,7 +472,7 @@ fn an_error_names_the_business_key() {
 }
 
 #[test]
-fn names_differ_in_every_part() {
+fn each_part_of_a_business_key_changes_its_name() {
     let list = BusinessKeys::parse("*:/*:/no").unwrap();
     let other_list = BusinessKeys::parse("*:/*:/number").unwrap();
     let name = |list: &BusinessKeys, tenant: &str, method: &str, path: &str, value: &str| {
@@ -543,7 +543,7 @@ fn a_look_up_is_filled_from_the_body() {
 }
 
 #[test]
-fn a_look_up_that_is_none_says_why() {
+fn the_error_of_an_invalid_look_up_says_what_is_wrong() {
     for (list, error) in [
         ("POST:/v1/orders", LookUpError::NotAnEntry),
         ("post:/v1:/x/{/a}", LookUpError::Route(RouteError::BadMethod)),
@@ -669,16 +669,16 @@ fn a_text_or_a_number_at_the_pointer_proves_execution() {
         assert!(!is_proved(proof, 200, &json, body), "{proof} {body}");
     }
     let huge = format!(r#"{{"id":"a","x":"{}"}}"#, "x".repeat(100_000));
-    assert!(!is_proved("/id", 200, &json, &huge), "what is not kept proves nothing");
+    assert!(!is_proved("/id", 200, &json, &huge), "a response that is too large proves nothing");
 }
 
 #[test]
-fn a_look_up_s_response_is_json_by_its_type_too() {
+fn a_look_up_s_response_must_have_a_json_type() {
     let is_proved = |headers: &[(&str, &str)]| is_proved("/id", 200, headers, r#"{"id":"a"}"#);
     for content_type in ["application/json", "Application/HAL+JSON; charset=\"UTF-8\"", ""] {
         assert!(is_proved(&[("Content-Type", content_type)]), "{content_type}");
     }
-    assert!(is_proved(&[]), "a type is not asked for");
+    assert!(is_proved(&[]), "a response without a type can prove");
     assert!(is_proved(&[("Content-Encoding", "identity")]));
     for content_type in [
         "text/html",
@@ -688,7 +688,7 @@ fn a_look_up_s_response_is_json_by_its_type_too() {
     ] {
         assert!(!is_proved(&[("Content-Type", content_type)]), "{content_type}");
     }
-    assert!(!is_proved(&[("Content-Encoding", "zstd")]), "the body is something else, decoded");
+    assert!(!is_proved(&[("Content-Encoding", "zstd")]), "a compressed body proves nothing");
 }
 
 #[test]
@@ -719,14 +719,14 @@ fn the_id_of_the_created_object_is_found_where_apis_put_it() {
         (&[], "", None),
     ] {
         assert_eq!(resource(201, headers, body).as_deref(), expected, "{headers:?} {body}");
-        assert_eq!(resource(402, headers, body), None, "only of a success");
+        assert_eq!(resource(402, headers, body), None, "only a success creates an object");
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// What is looked into may be anything.
+    /// No input makes a reader panic.
     #[test]
     fn nothing_panics(body in ".{0,60}", json in r#"[\[\]{}:,"0-9a-z \\-]{0,40}"#) {
         for text in [&body, &json] {
@@ -737,9 +737,9 @@ proptest! {
         }
     }
 
-    /// A look-up asks for one place and no other, whatever the body contains.
+    /// A value from the body cannot change the path of a look-up.
     #[test]
-    fn a_value_leads_nowhere_else(value in "\\PC{1,12}") {
+    fn a_value_does_not_change_the_path_of_a_look_up(value in "\\PC{1,12}") {
         let escaped = value.replace('\\', "\\\\").replace('"', "\\\"");
         let list = "POST:/v1/orders:/v1/{/no}/x?no={/no}";
         if let Some(target) = target(list, &format!("{{\"no\":\"{escaped}\"}}")) {

@@ -1,11 +1,11 @@
-//! Two keys, or none, and one business key: what always holds, checked in random histories in which
+//! Two keys or none, and one business key: properties that always hold, checked in random histories in which
 //! gateways die between any two steps.
 //!
-//! 1. With `hold`, the work of a business key is done once at most, under whatever keys it comes.
-//! 2. Within the retention all callers of a business key who see a success see the same one.
-//! 3. A success is seen by those alone who sent its content.
+//! 1. With `hold`, the request of a business key is executed at most once, whatever its idempotency keys.
+//! 2. Within the retention, all callers of a business key who see a success see the same one.
+//! 3. A success is seen only by callers who sent its content.
 //! 4. No attempt calls the origin without both leases.
-//! 5. Nothing is stuck in progress.
+//! 5. No record is stuck in progress.
 
 use crate::support::histories::{play_all, reached};
 use crate::support::lifecycle::requests::{request, response, token};
@@ -22,18 +22,18 @@ use std::sync::LazyLock;
 static REQUESTS: LazyLock<[Fingerprints; 2]> =
     LazyLock::new(|| [request("content 0", ""), request("content 1", "")]);
 
-/// The names of records: keys 0 and 1 belong to a content each, key 2 to the first one too.
+/// The numbers of the records: keys 0 and 1 have one content each, key 2 has the content of key 0.
 const BUSINESS_KEY: usize = 9;
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    /// A request comes: with the key 0, 1 or 2, or without one.
+    /// A request arrives: with the key 0, 1 or 2, or without one.
     Send { key: Option<usize>, content: usize },
-    /// A gateway makes its next step; what the origin makes of a call is its `fate`.
+    /// A gateway makes its next step. `fate` is what the origin does with a call.
     Go { pick: usize, fate: usize },
-    /// A gateway is gone.
+    /// A gateway dies.
     Crash { pick: usize },
-    /// Time goes on.
+    /// Time passes.
     Wait { time: usize },
 }
 
@@ -148,7 +148,7 @@ impl World {
                     for name in [first, BUSINESS_KEY] {
                         let status = self.records[&name].status(self.now);
                         let state = status.map_or("gone", |status| status.state.as_str());
-                        // An overtaken attempt may have brought its success meanwhile.
+                        // An overtaken attempt may have recorded its success meanwhile.
                         let has_lease = state == "in_progress"
                             || state == "completed"
                                 && self.policy.unknown_outcome == UnknownOutcome::Retry;
@@ -175,7 +175,7 @@ impl World {
                 if works {
                     self.works += 1;
                     let holds = self.policy.unknown_outcome == UnknownOutcome::Hold;
-                    assert!(self.works == 1 || !holds, "the work is done twice");
+                    assert!(self.works == 1 || !holds, "executed twice");
                 }
                 Phase::EndBusinessKey(match status {
                     0 => Brought::Failure(FailCause::TimedOut),
@@ -185,7 +185,7 @@ impl World {
                     )),
                 })
             }
-            // A request without a key has one record, and the caller sees what became of it.
+            // A request without a key has one record, and the caller gets its decision.
             Phase::EndBusinessKey(brought) if key.is_none() => {
                 match self.end(BUSINESS_KEY, of, brought.clone()) {
                     Completion::Recorded => self.saw_own(of, &brought),
@@ -231,7 +231,7 @@ impl World {
         };
     }
 
-    /// The key is on hold: does its business key have the response?
+    /// Checks whether the business key of a key on hold has the response.
     fn found_held(&mut self, of: usize, first: usize) {
         let (fingerprints, now) = (&REQUESTS[self.gateways[of].content], self.now);
         let peeked =
@@ -302,7 +302,7 @@ impl World {
         (!alive.is_empty()).then(|| alive[pick % alive.len()])
     }
 
-    /// In the end nobody does anything any more, and nothing says that somebody does.
+    /// Checks that no record is in progress once no gateway works on it.
     fn come_to_rest(&mut self) {
         self.now = self.now.plus(Millis::from_seconds(60));
         for record in self.records.values() {
@@ -336,13 +336,13 @@ fn run((unknown, ops): (UnknownOutcome, Vec<Op>)) -> World {
 }
 
 #[test]
-fn one_business_key_is_one_object_whatever_its_keys() {
+fn a_business_key_is_executed_once_whatever_its_idempotency_keys() {
     play_all(&history(), 6000, |history| drop(run(history)));
 }
 
-/// A property that holds of histories in which nothing happens says nothing.
+/// A property that holds in histories in which nothing happens proves nothing.
 #[test]
-fn the_histories_reach_all_that_matters() {
+fn the_histories_reach_all_milestones() {
     let reached = reached(&history(), 12_000, |history| run(history).milestones);
     for milestone in [
         "a success is seen",

@@ -1,4 +1,4 @@
-//! What clients were reported to get wrong, fault by fault, as far as it is a matter of rules.
+//! The reported faults of clients, as far as the core's rules prevent them.
 
 use crate::support::client::requests::{NOW, RETENTION, SAFE, key, parts, payload, submit};
 use oncekey::canonical::JsonPointer;
@@ -13,7 +13,7 @@ use oncekey::client::retry::{
 use oncekey::fingerprint::RequestParts;
 use oncekey::{IdempotencyKey, Millis};
 
-/// What a page does, and what its storage holds.
+/// A page and the content of its storage.
 #[derive(Default)]
 struct Page {
     text: Option<String>,
@@ -28,9 +28,9 @@ impl Page {
         start(&self.stored(), &submit(&payload(body)), NOW)
     }
 
-    /// Submits and sends; the key that goes out.
+    /// Submits and sends. Returns the key that is sent.
     fn send(&mut self, body: &str) -> IdempotencyKey {
-        let Start::Send { entry, .. } = self.start(body) else { panic!("nothing is sent") };
+        let Start::Send { entry, .. } = self.start(body) else { panic!("nothing was sent") };
         self.text = Some(entry.encode());
         let entry = note_sending(&self.stored(), &entry.key, RETENTION, NOW).expect("it is sent");
         self.text = Some(entry.encode());
@@ -87,7 +87,10 @@ fn fault_54_a_reload_finds_the_key() {
     let first = page.send("a");
     let mut reloaded = Page { text: page.text };
     assert_eq!(reloaded.send("a"), first);
-    assert!(reloaded.entry().maybe_executed, "what the gone page sent may have been executed");
+    assert!(
+        reloaded.entry().maybe_executed,
+        "the request before the reload may have been executed"
+    );
 }
 
 #[test]
@@ -121,7 +124,7 @@ fn fault_57_a_refusal_rotates_the_key() {
 }
 
 #[test]
-fn fault_58_nothing_is_minted_but_from_the_randomness_of_the_client() {
+fn fault_58_a_key_is_minted_only_from_the_client_s_random_bytes() {
     let wanted = payload("a");
     let of = |random| match start(&Stored::Nothing, &Submit { random, ..submit(&wanted) }, NOW) {
         Start::Send { entry, .. } => entry.key,
@@ -149,7 +152,7 @@ fn fault_60_the_key_stays_after_a_500() {
 }
 
 #[test]
-fn fault_61_a_409_after_a_lost_response_waits_and_asks_again() {
+fn fault_61_a_409_after_a_lost_response_waits_and_retries() {
     let mut page = Page::default();
     page.send("a");
     page.attempt_ended(&AttemptResult::NetworkError);
@@ -168,17 +171,17 @@ fn fault_62_another_body_is_not_sent_with_the_same_key() {
     let mut page = Page::default();
     page.send("a");
     page.attempt_ended(&AttemptResult::NetworkError);
-    assert_eq!(page.start(""), Start::ResolveFirst, "a body that was lost on the way");
+    assert_eq!(page.start(""), Start::ResolveFirst, "a body that was lost");
 }
 
 #[test]
-fn fault_63_no_attempt_goes_out_without_a_stored_key() {
+fn fault_63_no_attempt_is_sent_without_a_stored_key() {
     let error = note_sending(&Stored::Nothing, &key("k"), RETENTION, NOW);
     assert!(error.is_err());
 }
 
 #[test]
-fn fault_64_a_time_out_is_retried_with_a_fresh_one_within_the_total() {
+fn fault_64_each_retry_has_its_own_time_limit_within_the_total() {
     let mut page = Page::default();
     page.send("a");
     let outcome = page.attempt_ended(&AttemptResult::TimedOut);
@@ -190,9 +193,9 @@ fn fault_64_a_time_out_is_retried_with_a_fresh_one_within_the_total() {
     assert_eq!((of(31), of(175)), (Millis::from_seconds(30), Millis::from_seconds(5)));
 }
 
-/// An error's message has no way in: what counts is which of the shell's own signals fired.
+/// The message of an error is no input. Only the shell's own signals count.
 #[test]
-fn fault_65_a_network_error_and_a_time_out_are_distinguished_by_own_signals() {
+fn fault_65_a_network_error_and_a_time_out_are_distinguished_by_the_client_s_own_signals() {
     let mut page = Page::default();
     page.send("a");
     assert_eq!(
@@ -237,7 +240,7 @@ fn fault_68_a_5xx_on_resend_does_not_lose_the_request() {
         assert_eq!(page.send("a"), first);
     }
     page.response_with(503);
-    assert!(page.stored().is_pending(), "and neither does giving up");
+    assert!(page.stored().is_pending(), "the entry stays after the client gives up");
 }
 
 #[test]
@@ -249,7 +252,7 @@ fn fault_69_a_captive_portal_is_not_success() {
         page.attempt_ended(&AttemptResult::Response(&portal)),
         Outcome::Ambiguous(UnknownReason::NotTheApi)
     );
-    // A JSON response without proof, from a server that would have sent proof.
+    // A JSON response without proof, from a server that sends proof.
     let context =
         Context { maybe_executed: true, ..page.entry().context(true, "application/json") };
     assert_eq!(
@@ -283,14 +286,14 @@ fn fault_71_an_action_that_fires_twice_uses_one_key() {
     let second = page.send("a");
     assert_eq!(first, second);
     page.response_with(201);
-    // The first attempt's response, which comes after the second one's.
+    // The first attempt's response arrives after the second one's.
     let late =
         note_outcome(&page.stored(), &first, 1, &Outcome::Ambiguous(UnknownReason::Network), NOW);
     assert_eq!(late, None);
 }
 
 #[test]
-fn fault_73_keys_are_made_of_plain_random_bytes() {
+fn fault_73_keys_are_made_from_plain_random_bytes() {
     let wanted = payload("a");
     let Start::Send { entry, .. } = start(&Stored::Nothing, &submit(&wanted), NOW) else {
         panic!()

@@ -1,4 +1,4 @@
-//! An error says what is wrong, or what would be right: each one by a word of its own.
+//! Each error says what is wrong, or what is valid. The test looks for one word of each error.
 
 use oncekey::business_key::BusinessKeyUnreadable;
 use oncekey::client::intent::{EntryError, SendError};

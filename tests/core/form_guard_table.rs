@@ -1,4 +1,4 @@
-//! What the guard of a form does with each event in each state. Every cell is checked.
+//! What the form guard does with each event in each state. Every cell is checked.
 
 use oncekey::client::form_guard::{FormAction, FormEvent, FormState, Press, Presses, next};
 use oncekey::time::Millis;
@@ -52,7 +52,7 @@ fn every_cell() {
     }
 }
 
-/// Every row of the module's own table says the same.
+/// The table in the module's documentation agrees with the code.
 #[test]
 fn the_table_of_the_documentation() {
     let source = include_str!("../../src/client/form_guard.rs");
@@ -88,7 +88,7 @@ fn of_two_submits_only_one_is_sent_after_any_events() {
 }
 
 #[test]
-fn the_words_for_an_end() {
+fn the_names_of_the_ends() {
     assert_eq!(FormEvent::of_outcome("succeeded"), Some(FormEvent::Succeeded));
     for word in ["refused", "unknown", "failed"] {
         assert_eq!(FormEvent::of_outcome(word), Some(FormEvent::Failed));
@@ -97,7 +97,7 @@ fn the_words_for_an_end() {
     assert_eq!(FormEvent::of_outcome(""), None);
 }
 
-/// Which of a row of presses, each with the submit that follows it in its task, is a repeat.
+/// Returns which presses of a sequence are repeats. A submit follows each press in its task.
 fn repeats(presses: &[Press]) -> Vec<bool> {
     let mut known = Presses::default();
     presses
@@ -116,10 +116,10 @@ fn click(detail: i32) -> Press {
 }
 
 #[test]
-fn of_the_clicks_of_a_double_click_only_the_first_is_a_submit() {
+fn only_the_first_click_of_a_double_click_is_a_submit() {
     assert_eq!(repeats(&[click(1), click(2), click(3)]), [false, true, true]);
     assert_eq!(repeats(&[click(1), click(1), click(2)]), [false, false, true]);
-    // Clicks that assistive technology makes have no count.
+    // Clicks by assistive technology have no click count.
     assert_eq!(repeats(&[click(0), click(0)]), [false, false]);
     let scripted = |detail| Press::Scripted { detail };
     assert_eq!(
@@ -129,19 +129,19 @@ fn of_the_clicks_of_a_double_click_only_the_first_is_a_submit() {
 }
 
 #[test]
-fn two_taps_in_a_row_are_a_double_tap() {
+fn two_quick_taps_are_a_double_tap() {
     let tap = |before| Press::Click { detail: 1, tapped_before: Some(Millis::new(before)) };
     assert_eq!(repeats(&[click(1), tap(300), tap(500), tap(501)]), [false, true, true, false]);
 }
 
 #[test]
-fn of_the_repeats_of_a_held_key_only_the_first_is_a_submit() {
+fn only_the_first_repeat_of_a_held_key_is_a_submit() {
     let key = |repeat| Press::KeyDown { repeat };
     assert_eq!(
         repeats(&[key(false), key(true), key(true), key(false)]),
         [false, true, true, false]
     );
-    // The submit comes with the key's press, its release, or a click of the button.
+    // The submit follows the press of the key, its release, or a click of the button.
     assert_eq!(repeats(&[key(false), Press::Key, Press::Key]), [false, true, true]);
     let mut presses = Presses::default();
     presses.pressed(key(false));
@@ -153,7 +153,7 @@ fn of_the_repeats_of_a_held_key_only_the_first_is_a_submit() {
 }
 
 #[test]
-fn a_second_click_is_a_submit_where_the_first_one_was_none() {
+fn a_second_click_is_a_submit_if_the_first_click_was_not() {
     let mut presses = Presses::default();
     presses.pressed(click(1));
     presses.over();
@@ -165,7 +165,7 @@ fn a_second_click_is_a_submit_where_the_first_one_was_none() {
 }
 
 #[test]
-fn what_a_handler_clicks_belongs_to_the_click_that_it_handles() {
+fn a_click_by_a_handler_belongs_to_the_click_that_it_handles() {
     let mut presses = Presses::default();
     let mut both = |detail| {
         presses.pressed(click(detail));
@@ -181,7 +181,7 @@ fn what_a_handler_clicks_belongs_to_the_click_that_it_handles() {
 }
 
 #[test]
-fn a_submit_after_its_press_belongs_to_none() {
+fn a_submit_after_the_task_of_a_press_does_not_belong_to_it() {
     let mut presses = Presses::default();
     presses.pressed(click(1));
     assert_eq!(presses.submit(), FormEvent::Submit);

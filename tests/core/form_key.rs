@@ -1,4 +1,4 @@
-//! The key in a form's field: what is taken, what is cut out, and what is refused.
+//! The key in a form's field: which values are accepted, which bytes are removed, and which forms are refused.
 
 use oncekey::request::form_key::{
     FieldName, FieldNameError, FormKeyError, SplitForm, has_fields, merge_keys, take_key,
@@ -19,7 +19,7 @@ fn take(content_type: &str, body: impl AsRef<[u8]>) -> Result<SplitForm, FormKey
     take_key(content_type, body.as_ref().to_vec(), &field())
 }
 
-/// The key and the rest of the body, as texts.
+/// Returns the key and the rest of the body, as text.
 fn taken(content_type: &str, body: &str) -> (Option<String>, String) {
     let taken = take(content_type, body).unwrap_or_else(|error| panic!("{body:?}: {error}"));
     let key = taken.key.map(|key| key.as_str().to_owned());
@@ -34,7 +34,7 @@ fn found(key: &str, rest: &str) -> (Option<String>, String) {
     (Some(key.to_owned()), rest.to_owned())
 }
 
-/// A multipart body of parts, each its header fields and its content.
+/// Returns a multipart body. Each part consists of its header fields and its content.
 fn form(parts: &[(&str, &str)]) -> String {
     let parts = parts.iter().map(|(head, content)| format!("--B\r\n{head}\r\n\r\n{content}\r\n"));
     parts.collect::<String>() + "--B--\r\n"
@@ -45,7 +45,7 @@ fn named(name: &str) -> String {
 }
 
 #[test]
-fn a_pair_is_cut_with_one_ampersand() {
+fn a_pair_is_removed_with_one_ampersand() {
     for (body, rest) in [
         ("key=k-1", ""),
         ("key=k-1&a=1", "a=1"),
@@ -64,7 +64,7 @@ fn a_pair_is_cut_with_one_ampersand() {
 }
 
 #[test]
-fn a_name_is_compared_whole_and_unchanged() {
+fn a_name_must_be_equal_to_the_field_s_name() {
     for body in [
         "",
         "&",
@@ -85,7 +85,7 @@ fn a_name_is_compared_whole_and_unchanged() {
 }
 
 #[test]
-fn a_pair_that_is_there_twice_is_refused_however_it_is_hidden() {
+fn a_repeated_field_is_refused_in_every_spelling() {
     for second in ["key=k-1", "key=k-2", "%6bey=k-1", "k%65%79", "key=", "key"] {
         for body in [format!("key=k-1&{second}"), format!("{second}&a=1&key=k-1")] {
             assert_eq!(take(PAIRS, &body), Err(FormKeyError::Twice), "{body}");
@@ -94,7 +94,7 @@ fn a_pair_that_is_there_twice_is_refused_however_it_is_hidden() {
 }
 
 #[test]
-fn a_pair_that_some_readers_see_is_refused() {
+fn a_field_that_only_some_readers_find_is_refused() {
     for body in ["a=1;key=k-1", "key=k-1;a=1", "key;a=1", "a;%6bey", ";key=k-1", "key=k-1;"] {
         assert_eq!(take(PAIRS, body), Err(FormKeyError::Ambiguous), "{body}");
     }
@@ -136,7 +136,7 @@ fn the_value_of_the_field_must_be_a_key() {
 }
 
 #[test]
-fn a_part_is_cut_and_nothing_else() {
+fn only_the_part_of_the_field_is_removed() {
     let (amount, key) = (named("amount"), named("key"));
     let file = format!("{}; filename=\"key.txt\"\r\nContent-Type: text/plain", named("f"));
     for (before, after) in [
@@ -158,7 +158,7 @@ fn a_part_is_cut_and_nothing_else() {
 }
 
 #[test]
-fn a_part_is_the_field_by_its_plain_name() {
+fn a_part_with_the_plain_name_is_the_field() {
     for head in [
         "Content-Disposition: form-data; name=\"key\"",
         "content-disposition:Form-Data;NAME=key",
@@ -187,7 +187,7 @@ fn a_part_is_the_field_by_its_plain_name() {
 }
 
 #[test]
-fn a_part_that_some_readers_take_for_the_field_is_refused() {
+fn a_part_that_only_some_readers_read_as_the_field_is_refused() {
     for head in [
         "Content-Disposition: form-data; name=\"%6bey\"",
         "Content-Disposition: form-data; name=\"k\\ey\"",
@@ -222,7 +222,7 @@ fn a_part_that_some_readers_take_for_the_field_is_refused() {
 }
 
 #[test]
-fn a_form_that_cannot_be_taken_apart_has_no_key_unless_it_may_hold_one() {
+fn an_unreadable_form_is_refused_only_if_it_may_contain_the_field() {
     let whole = form(&[(&named("key"), "k-1")]);
     for (content_type, body) in [
         (PARTS, whole.replace("\r\n", "\n")),
@@ -268,7 +268,7 @@ fn only_forms_have_fields() {
 }
 
 #[test]
-fn header_and_field_may_both_carry_the_key_if_it_is_one() {
+fn header_and_field_may_both_carry_the_key_if_they_are_equal() {
     let [one, other] = ["k-1", "k-2"].map(|text| IdempotencyKey::parse_bare(text).ok());
     assert_eq!(merge_keys(None, None), Ok(None));
     assert_eq!(merge_keys(one.clone(), None), Ok(one.clone()));
@@ -278,7 +278,7 @@ fn header_and_field_may_both_carry_the_key_if_it_is_one() {
 }
 
 #[test]
-fn a_field_has_a_name_that_forms_spell_in_one_way() {
+fn the_name_of_the_field_has_only_one_spelling_in_forms() {
     for name in ["k", "idempotency_key", "order[key]", "_key.1", &"x".repeat(64)] {
         assert_eq!(FieldName::parse(name).map(|name| name.as_str().to_owned()), Ok(name.into()));
     }
@@ -309,12 +309,12 @@ fn every_refusal_is_a_400_that_says_what_to_do() {
     assert!(!shown.contains("secret") && !shown.contains("4242"), "{shown}");
 }
 
-/// A failure shows its smallest input, which then becomes a test by hand: no files of seeds.
+/// proptest prints the smallest failing input, which then becomes a test. No files of seeds are stored.
 fn cases(cases: u32) -> Config {
     Config { cases, failure_persistence: None, ..Config::default() }
 }
 
-/// Each byte of a text as one of its spellings.
+/// Returns a text with each byte in a random spelling.
 fn spelled(text: &str, mut choices: u64) -> String {
     let mut spell = |byte: u8| {
         let choice = choices % 3;
@@ -329,7 +329,7 @@ fn spelled(text: &str, mut choices: u64) -> String {
     text.bytes().map(&mut spell).collect()
 }
 
-/// Bytes that like to look like a form.
+/// Returns random bytes that often resemble a form.
 fn noise(pieces: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         6 => prop::sample::select(pieces).prop_map(|piece| piece.as_bytes().to_vec()),
@@ -342,7 +342,7 @@ proptest! {
     #![proptest_config(cases(500))]
 
     #[test]
-    fn a_pair_that_was_put_in_comes_out(
+    fn a_pair_that_was_inserted_is_found(
         pairs in vec("[a-jl-z+=%;0-9]{0,6}", 0..6),
         place: prop::sample::Index,
         key in "[!#-~][!-~]{0,20}[!-+\\--~]",
@@ -352,19 +352,19 @@ proptest! {
         let mut whole = pairs.clone();
         whole.insert(place.index(pairs.len() + 1), field);
         let rest = pairs.join("&");
-        // To join nothing and one empty text is the same.
+        // Joining nothing and joining one empty text give the same result.
         prop_assume!(!(pairs.len() == 1 && rest.is_empty()));
         prop_assert_eq!(taken(PAIRS, &whole.join("&")), found(&key, &rest));
     }
 
     #[test]
-    fn a_part_that_was_put_in_comes_out(
+    fn a_part_that_was_inserted_is_found(
         contents in vec(noise(&["\r\n", "\r", "\n", "--", "--A", "key", "\0", "name=\"key\""]), 0..5),
         preamble in prop::option::of(noise(&["\r\n", "--", "-", "C", "x"])),
         place: prop::sample::Index,
         key in "[!#-~][!-~]{0,20}[!-+\\--~]",
     ) {
-        // A delimiter in there would make other parts of the form, or end it before the field.
+        // A delimiter in the content would make other parts, or end the form before the field.
         let mut pieces = contents.iter().chain(&preamble);
         prop_assume!(!pieces.any(|piece| piece.windows(3).any(|bytes| bytes == b"--B")));
         let mut parts: Vec<_> = contents
@@ -387,7 +387,7 @@ proptest! {
     }
 
     #[test]
-    fn no_form_makes_it_panic_and_a_cut_form_has_no_field(
+    fn no_form_causes_a_panic_and_the_rest_of_a_form_has_no_field(
         pairs in noise(&["key", "=", "&", ";", "%6b", "%", "ey", "+", "k-1"]),
         parts in noise(&[
             "--B", "--", "\r\n", "\r\n\r\n", "--B\r\nContent-Disposition: form-data; ", "name=", "\"", "key",

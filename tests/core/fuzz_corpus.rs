@@ -1,5 +1,5 @@
-//! The inputs of `fuzz/`, played again: what the fuzzer keeps for what it reaches, and what it has found.
-//! The properties are those that the fuzzer checks; see `docs/proof/fuzzing.md`.
+//! Plays the inputs of `fuzz/`: the corpus of each target, and the inputs that once broke a property.
+//! The properties are those of the fuzzer; see `docs/proof/fuzzing.md`.
 
 #![allow(clippy::disallowed_methods, reason = "a test reads files; the core reads none")]
 
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 #[test]
-fn every_input_holds_the_property_of_its_target() {
+fn every_input_satisfies_the_property_of_its_target() {
     let failed: Vec<String> = TARGETS
         .iter()
         .flat_map(|(target, property)| {

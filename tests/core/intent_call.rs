@@ -1,5 +1,5 @@
-//! A call from its first command to its end, written as scripts: what happens, and what the call says.
-//! That nobody pays twice by it is in `intent_properties.rs`.
+//! Calls from their first command to their end, written as scripts of events and commands.
+//! `intent_properties.rs` checks that no intent is paid twice.
 
 use crate::support::client::names::{end_name, state_name};
 use crate::support::client::requests::{NOW, RETENTION, payload};
@@ -12,7 +12,7 @@ use oncekey::client::retry::{
 };
 use oncekey::{IdempotencyKey, Millis, UnixMillis};
 
-/// A page with its storage; it does what a shell does, and records each command.
+/// A page with its storage. It carries out commands as a shell does, and records them.
 struct Page {
     text: Option<String>,
     now: UnixMillis,
@@ -109,7 +109,7 @@ impl Page {
         }
     }
 
-    /// An earlier page sent this and got no response.
+    /// Leaves an unknown outcome, as an earlier page that sent this and got no response.
     fn leave_unknown(&mut self, body: &str) -> IdempotencyKey {
         let (mut call, command) = self.submit(body);
         self.lose(&mut call);
@@ -129,34 +129,34 @@ fn proven(status: u16) -> ResponseSummary<'static> {
     ResponseSummary { state: Some("completed"), ..json(status) }
 }
 
-/// The key, the attempt, which request, and whether the key took another one's place.
+/// Returns the key, the attempt, the kind of request, and whether the key replaced another key.
 fn sent(command: &Command) -> (IdempotencyKey, u32, SentRequest, bool) {
     match command {
         Command::Send { key, attempt, request, rotated, .. } => {
             (key.clone(), *attempt, *request, *rotated)
         }
-        other => panic!("nothing is sent: {other:?}"),
+        other => panic!("not a request: {other:?}"),
     }
 }
 
 fn ended(command: &Command) -> &End {
     match command {
         Command::End(end) => end,
-        other => panic!("it goes on: {other:?}"),
+        other => panic!("not an end: {other:?}"),
     }
 }
 
 fn waits(command: &Command) -> (u64, WaitReason) {
     match command {
         Command::Wait { after, why } => (after.as_u64(), *why),
-        other => panic!("it does not wait: {other:?}"),
+        other => panic!("not a wait: {other:?}"),
     }
 }
 
 fn asks(command: &Command) -> &IdempotencyKey {
     match command {
         Command::AskState { key } => key,
-        other => panic!("the state is not asked: {other:?}"),
+        other => panic!("not a request for the state: {other:?}"),
     }
 }
 
@@ -177,7 +177,7 @@ fn a_request_is_stored_sent_and_gets_its_response() {
 }
 
 #[test]
-fn a_lost_response_is_asked_for_again_with_the_same_key() {
+fn after_a_lost_response_the_request_is_sent_again_with_the_same_key() {
     let mut page = Page::new();
     let (mut call, command) = page.submit("a");
     assert_eq!(waits(&page.lose(&mut call)).1, WaitReason::Retry);
@@ -215,7 +215,7 @@ fn in_progress_uses_up_no_retries() {
 }
 
 #[test]
-fn the_total_time_is_over_whatever_the_retries() {
+fn the_total_time_ends_a_call_before_its_retries_are_used_up() {
     let mut page = Page::new();
     page.ticks = 5000;
     let (mut call, _) = page.submit("a");
@@ -226,13 +226,13 @@ fn the_total_time_is_over_whatever_the_retries() {
 
     let (mut call, _) = page.submit("a");
     page.lose(&mut call);
-    // A timer that came late, as in a page that was put to sleep.
+    // The timer fired late, as in a page that was put to sleep.
     page.ticks += 180_000;
-    assert_eq!(*ended(&page.wait(&mut call)), end, "no attempt begins that has no time left");
+    assert_eq!(*ended(&page.wait(&mut call)), end, "no attempt begins without time left");
 }
 
 #[test]
-fn the_wait_is_drawn_from_the_random_bytes() {
+fn the_wait_depends_on_the_random_bytes() {
     for (bytes, wait) in [(0, 0), (0xc0, 753), (0xff, 1000)] {
         let mut page = Page::new();
         let (mut call, _) = page.submit("a");
@@ -243,7 +243,7 @@ fn the_wait_is_drawn_from_the_random_bytes() {
 }
 
 #[test]
-fn retry_after_wins() {
+fn retry_after_replaces_the_own_delay() {
     let mut page = Page::new();
     let (mut call, _) = page.submit("a");
     let hints = Hints { retry_after: Some("7"), ..Hints::default() };
@@ -252,7 +252,7 @@ fn retry_after_wins() {
 }
 
 #[test]
-fn what_the_server_says_of_its_memory_is_kept() {
+fn the_expiry_that_the_server_sends_is_kept() {
     let mut page = Page::new();
     let (mut call, _) = page.submit("a");
     let hints = Hints {
@@ -263,7 +263,7 @@ fn what_the_server_says_of_its_memory_is_kept() {
     };
     let step = call.attempt_ended(&AttemptResult::Response(&proven(201)), &hints, &page.input());
     assert_eq!(*ended(&page.take(step)), response_end(201));
-    // Two hours of memory, less the hour for clocks.
+    // Two hours, less the hour of tolerance for clocks.
     assert_eq!(page.entry().safe_until, NOW.plus(Millis::from_seconds(3600)));
 }
 
@@ -287,7 +287,7 @@ fn a_response_that_proves_nothing_was_executed_is_final() {
     let outcome = Outcome::NotExecuted { http_status: 401, again: false };
     assert_eq!(*ended(&page.attempt_ended(&mut call, &json(401))), End::Response(outcome));
     let (_, next) = page.submit("a");
-    assert_eq!(sent(&next).0, sent(&command).0, "the key is as good as new");
+    assert_eq!(sent(&next).0, sent(&command).0, "the key can be used again");
 }
 
 #[test]
@@ -312,7 +312,7 @@ fn a_refusal_is_final_and_the_next_try_takes_a_new_key() {
 }
 
 #[test]
-fn who_waited_for_another_tab_gets_its_refusal() {
+fn a_tab_that_waited_for_another_tab_gets_its_refusal() {
     let mut page = Page::new();
     let (mut call, command) = page.submit("a");
     page.now = NOW.plus(Millis::new(800));
@@ -323,11 +323,11 @@ fn who_waited_for_another_tab_gets_its_refusal() {
     let refused = Outcome::Refused { http_status: 402 };
     assert_eq!(*ended(&page.attempt_ended(&mut second, &json(402))), End::Response(refused));
     let (_, later) = page.begin(goal(Some(NOW.plus(Millis::new(900)))));
-    assert!(sent(&later).3, "who came later tries anew");
+    assert!(sent(&later).3, "a later submit has a new key");
 }
 
 #[test]
-fn a_key_that_was_used_elsewhere_is_given_up() {
+fn a_key_that_belongs_to_another_request_is_given_up() {
     let mut page = Page::new();
     let (mut call, _) = page.submit("a");
     assert_eq!(
@@ -338,7 +338,7 @@ fn a_key_that_was_used_elsewhere_is_given_up() {
 }
 
 #[test]
-fn a_key_of_a_wrong_clock_gives_way_to_one_without_time() {
+fn a_key_from_a_wrong_clock_is_replaced_by_a_key_without_time() {
     let mut page = Page::new();
     let (mut call, command) = page.submit("a");
     let waiting = page.attempt_ended(&mut call, &error(400, "idempotency_key_expired"));
@@ -366,12 +366,12 @@ fn a_success_that_comes_again_needs_no_proof() {
     page.attempt_ended(&mut call, &proven(201));
     let (mut call, again) = page.submit("a");
     assert_eq!((sent(&again).0, sent(&again).3), (sent(&command).0, false));
-    // CORS may hide the headers that would prove it.
+    // CORS may hide the headers that contain the proof.
     assert_eq!(*ended(&page.attempt_ended(&mut call, &json(201))), response_end(201));
 }
 
 #[test]
-fn a_success_stays_one_when_its_response_is_gone() {
+fn a_success_stays_a_success_after_its_response_has_expired() {
     for response in [json(404), error(409, "idempotency_not_replayable"), json(401)] {
         let mut page = Page::new();
         let (mut call, _) = page.submit("a");
@@ -392,7 +392,7 @@ fn another_payload_after_a_success_is_not_sent() {
 }
 
 #[test]
-fn a_changed_payload_asks_first_and_voids_then() {
+fn a_changed_payload_asks_for_the_state_and_then_voids() {
     let mut page = Page::with_key_calls();
     let old = page.leave_unknown("a");
     let (mut call, command) = page.submit("b");
@@ -410,7 +410,7 @@ fn a_changed_payload_finds_that_the_old_one_succeeded() {
     let (mut call, _) = page.submit("b");
     let end = page.report(&mut call, Report::Completed { http_status: 201 });
     assert_eq!(*ended(&end), End::PayloadChanged { http_status: 201 });
-    assert_eq!(state_name(&page.stored()), "succeeded", "what was found out is kept");
+    assert_eq!(state_name(&page.stored()), "succeeded", "the resolved outcome is kept");
 }
 
 #[test]
@@ -439,7 +439,7 @@ fn a_changed_payload_is_not_sent_while_the_outcome_is_unknown() {
 }
 
 #[test]
-fn the_old_payload_goes_again_while_it_is_in_memory() {
+fn the_old_payload_is_sent_again_while_it_is_in_memory() {
     for (status, succeeds) in [(201, true), (402, false)] {
         let mut page = Page::new();
         let old = page.leave_unknown("a");
@@ -448,7 +448,7 @@ fn the_old_payload_goes_again_while_it_is_in_memory() {
         assert_eq!(sent(&command), (old.clone(), 2, SentRequest::Earlier, false));
         page.lose(&mut call);
         assert_eq!(sent(&page.wait(&mut call)), (old.clone(), 3, SentRequest::Earlier, false));
-        // By itself a refusal would not settle an unknown outcome.
+        // A refusal alone does not settle an unknown outcome.
         let response = if succeeds { json(status) } else { proven(status) };
         let next = page.attempt_ended(&mut call, &response);
         if succeeds {
@@ -464,7 +464,7 @@ fn the_old_payload_goes_again_while_it_is_in_memory() {
     let (mut call, _) = page.submit("b");
     assert_eq!(*ended(&page.lose(&mut call)), End::NotResolved);
 
-    // Another tab voids the old key meanwhile: then its successor's turn has come.
+    // Another tab voids the old key meanwhile. Then the new payload may be sent.
     let mut page = Page::new();
     let old = page.leave_unknown("a");
     page.in_memory = Some(old.clone());
@@ -484,11 +484,15 @@ fn an_entry_that_is_too_old_or_unreadable_is_not_sent() {
     assert_eq!(*ended(&page.submit("a").1), end(EndReason::TooOld));
     page.text = Some("garbage".into());
     assert_eq!(*ended(&page.submit("a").1), end(EndReason::Unreadable));
-    assert_eq!(page.text.as_deref(), Some("garbage"), "and stays for who can read it");
+    assert_eq!(
+        page.text.as_deref(),
+        Some("garbage"),
+        "the entry stays for a version that can read it"
+    );
 }
 
 #[test]
-fn what_other_tabs_did_while_this_one_waited_counts() {
+fn changes_by_other_tabs_during_a_wait_count() {
     let wait_after = |change: fn(&mut Page)| {
         let mut page = Page::new();
         let (mut call, _) = page.submit("a");
@@ -511,12 +515,12 @@ fn what_other_tabs_did_while_this_one_waited_counts() {
         page.lose(&mut call);
         page.text = Some(Entry { state, ..page.entry() }.encode());
         let again = page.wait(&mut call);
-        assert_eq!(sent(&again).0, sent(&command).0, "the response is had by the same key");
+        assert_eq!(sent(&again).0, sent(&command).0, "the same key gets the response");
     }
 }
 
 #[test]
-fn finding_out_sends_nothing_that_changes_anything() {
+fn resolve_changes_nothing_on_the_server() {
     let mut page = Page::with_key_calls();
     assert_eq!(*ended(&page.begin(Goal::Resolve { look_up: false }).1), End::Status(None));
     let old = page.leave_unknown("a");
@@ -532,7 +536,7 @@ fn finding_out_sends_nothing_that_changes_anything() {
 }
 
 #[test]
-fn a_look_up_is_asked_last_and_proves_only_what_was_executed() {
+fn a_look_up_comes_last_and_proves_only_an_execution() {
     for (report, state) in [
         (Report::Completed { http_status: 200 }, IntentState::Succeeded { http_status: 200 }),
         (Report::Completed { http_status: 400 }, IntentState::Refused { http_status: 400 }),
@@ -550,7 +554,7 @@ fn a_look_up_is_asked_last_and_proves_only_what_was_executed() {
 }
 
 #[test]
-fn a_look_up_result_does_not_count_for_a_key_sent_since() {
+fn a_look_up_does_not_count_for_a_key_that_was_sent_after_it_began() {
     let refused = Report::Completed { http_status: 402 };
     let succeeded = Report::Completed { http_status: 201 };
     let looking = |page: &mut Page| {
@@ -558,7 +562,7 @@ fn a_look_up_result_does_not_count_for_a_key_sent_since() {
         assert_eq!(command, Command::LookUp);
         call
     };
-    // The same key was sent once more.
+    // The same key was sent again.
     for (report, found) in
         [(refused, IntentState::Sending), (succeeded, IntentState::Succeeded { http_status: 201 })]
     {
@@ -569,7 +573,7 @@ fn a_look_up_result_does_not_count_for_a_key_sent_since() {
         assert_eq!(*ended(&page.report(&mut call, report)), End::Status(Some(found)));
         assert_eq!(page.entry().state, found);
     }
-    // The key was refused, and another one is under way.
+    // The key was refused, and another key is in progress.
     for report in [refused, succeeded] {
         let mut page = Page::new();
         page.leave_unknown("a");
@@ -586,7 +590,7 @@ fn a_look_up_result_does_not_count_for_a_key_sent_since() {
 }
 
 #[test]
-fn a_refusal_without_proof_settles_no_unknown_outcome() {
+fn a_refusal_without_proof_does_not_settle_an_unknown_outcome() {
     for code in ["card_error", "invalid_request_error", "idempotency_key_missing"] {
         let mut page = Page::new();
         let key = page.leave_unknown("a");
@@ -606,13 +610,13 @@ fn a_refusal_without_proof_settles_no_unknown_outcome() {
 }
 
 #[test]
-fn that_a_server_sends_proof_is_kept_with_the_key() {
+fn the_entry_records_that_the_server_sends_proof() {
     let mut page = Page::new();
     let (mut call, command) = page.submit("a");
     let absent = ResponseSummary { state: Some("absent"), ..error(429, "rate_limit_error") };
     waits(&page.attempt_ended(&mut call, &absent));
     assert!(page.entry().sends_proof);
-    // Another page, with other settings: a service worker responds in the server's place.
+    // Another page with other settings, where a service worker responds in the server's place.
     let (mut call, again) = page.submit("a");
     assert_eq!(sent(&again).0, sent(&command).0);
     let why = EndReason::Stopped(Stop::Outcome);
@@ -647,13 +651,13 @@ fn a_success_after_a_redirect_needs_proof() {
 }
 
 #[test]
-fn a_page_after_a_redirect_is_a_success_when_the_keys_state_says_so() {
+fn a_page_after_a_redirect_is_a_success_if_the_state_of_the_key_is_completed() {
     let redirected = ResponseSummary { redirected: true, ..json(200) };
     let why = EndReason::Stopped(Stop::Outcome);
     let unknown = End::Unknown { reason: Some(UnknownReason::Redirected), why };
     for (report, expected, state) in [
         (Report::Completed { http_status: 303 }, response_end(303), "succeeded"),
-        // Its response was no redirect, so the page is another one: a log-in page, say.
+        // The stored response was not a redirect, so this page is another one, such as a login page.
         (Report::Completed { http_status: 201 }, unknown.clone(), "unknown"),
         (Report::Completed { http_status: 402 }, unknown.clone(), "unknown"),
         (Report::Completed { http_status: 500 }, unknown.clone(), "unknown"),
@@ -677,7 +681,7 @@ fn a_page_after_a_redirect_is_a_success_when_the_keys_state_says_so() {
 }
 
 #[test]
-fn a_look_up_has_two_words_and_a_status_that_fits() {
+fn a_look_up_reports_one_of_two_results_with_a_matching_status() {
     let completed = |http_status| Some(Report::Completed { http_status });
     for (state, http_status, report) in [
         ("succeeded", None, completed(200)),
@@ -698,7 +702,7 @@ fn a_look_up_has_two_words_and_a_status_that_fits() {
 }
 
 #[test]
-fn an_entry_that_cannot_be_read_may_be_looked_up_and_stays() {
+fn an_unreadable_entry_can_be_looked_up_and_stays() {
     let mut page = Page::new();
     page.text = Some("garbage".into());
     assert!(matches!(page.stored(), Stored::Unreadable(EntryError::Damaged)));
@@ -733,15 +737,11 @@ fn an_intent_is_given_up_only_when_nothing_was_executed() {
     let old = page.leave_unknown("a");
     page.in_memory = Some(old);
     let end = page.begin(Goal::Abandon).1;
-    assert_eq!(
-        *ended(&end),
-        End::Status(Some(IntentState::Unknown)),
-        "and sends no payload for it"
-    );
+    assert_eq!(*ended(&end), End::Status(Some(IntentState::Unknown)), "no payload is sent");
 }
 
 #[test]
-fn a_step_that_was_not_asked_for_ends_the_call_and_stores_nothing() {
+fn an_unexpected_event_ends_the_call_and_stores_nothing() {
     let mut page = Page::new();
     let (mut call, _) = page.submit("a");
     let before = page.text.clone();
@@ -751,7 +751,7 @@ fn a_step_that_was_not_asked_for_ends_the_call_and_stores_nothing() {
     assert_eq!(page.text, before);
 }
 
-/// A submit for which the server has put this key into its form.
+/// Submits while the server has put this key into its form.
 fn offered(page: &mut Page, body: &str, key: &str) -> (Call, Command) {
     let goal = Goal::Submit { payload: payload(body), own_key: None, waited_since: None };
     let key = IdempotencyKey::parse_bare(key).expect("a key");
@@ -768,16 +768,16 @@ fn sent_key(command: &Command) -> &str {
 }
 
 #[test]
-fn a_key_that_the_server_offers_is_taken_where_one_would_be_minted() {
+fn a_key_that_the_server_offers_is_used_instead_of_a_minted_key() {
     let mut page = Page::with_retries(0);
     let (mut call, first) = offered(&mut page, "a", "one");
     assert_eq!(sent_key(&first), "one");
     page.lose(&mut call);
-    // Loaded anew, the page has another one; the request may have been executed under the first.
+    // The reloaded page has another key. The request may have been executed under the first key.
     let (mut call, again) = offered(&mut page, "a", "two");
     assert_eq!(sent_key(&again), "one");
     page.attempt_ended(&mut call, &ResponseSummary { state: Some("completed"), ..json(402) });
-    // A key that is used up is not taken twice.
+    // A key that was used up is not used again.
     let (_, minted) = offered(&mut page, "a", "one");
     assert_ne!(sent_key(&minted), "one");
 }
@@ -795,7 +795,7 @@ fn a_request_that_was_not_sent_leaves_no_unknown_outcome() {
     page.take(step);
     let (mut call, changed) = page.submit("b");
     assert_ne!(sent_key(&changed), key);
-    // An outcome that an earlier attempt left unknown stays unknown.
+    // An outcome that was unknown before stays unknown.
     page.lose(&mut call);
     let (mut call, _) = page.submit("b");
     let step = call.not_sent(&page.input());

@@ -1,4 +1,4 @@
-//! Under which credential a key was sent: what is kept of it, and whom a key call speaks for.
+//! The credential of a sent key: what is stored of it, and for whom a key call speaks.
 
 use crate::support::client::requests::{NOW, RETENTION, key, payload};
 use oncekey::Millis;
@@ -43,7 +43,7 @@ fn a_key_call_has_the_headers_of_the_request_and_no_others() {
 }
 
 #[test]
-fn cookies_go_along_as_they_did() {
+fn a_key_call_sends_cookies_as_the_request_did() {
     let with = |cookies, headers: &[(&'static str, &'static str)]| {
         Credential::new(cookies, headers.iter().copied())
     };
@@ -52,12 +52,12 @@ fn cookies_go_along_as_they_did() {
     assert_eq!(asked(&with(Cookies::Same, &[]), &none), same(&[], true));
     assert_eq!(asked(&with(Cookies::None, &[]), &none), same(&[], false));
     assert_eq!(asked(&with(Cookies::Elsewhere, &[]), &none), KeyCallCredential::CookieDiffers);
-    // A header says who is calling; those cookies say nothing to the key calls.
+    // A header identifies the caller. Those cookies do not identify it for the key calls.
     assert_eq!(asked(&with(Cookies::Elsewhere, &one), &of(&one)), same(&["x-api-key"], false));
 }
 
 #[test]
-fn what_says_nothing_of_the_caller_does_not_count() {
+fn headers_that_do_not_identify_the_caller_do_not_count() {
     let more = [
         ("Accept-Language", "en"),
         ("Content-Type", "application/json"),
@@ -84,13 +84,13 @@ fn a_token_is_identified_by_its_claims() {
     assert_eq!(of(&ann), of(&renewed));
     assert_ne!(of(&ann), of(&bob));
     assert_ne!(of(&ann), of(&ann.replace("Bearer", "DPoP")));
-    // What is no JWT counts as it is.
+    // A value that is not a JWT counts unchanged.
     assert_ne!(of("Bearer eyJ.1"), of("Bearer eyJ.2"));
     assert_ne!(of("Bearer eyJ.*.a"), of("Bearer eyJ.*.b"));
 }
 
 #[test]
-fn it_shows_nowhere() {
+fn debug_output_contains_no_credential() {
     let secret = of(&[("x-api-key", "kuko_test_secret")]);
     let mark = SentBy::One(secret.mark(&key("k-1")));
     for shown in [format!("{secret:?}"), format!("{mark:?}"), mark.encode()] {
@@ -102,7 +102,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_text_of_it_panics(sent in "[ -~]{0,40}") {
+    fn no_stored_text_causes_a_panic(sent in "[ -~]{0,40}") {
         use sha2::{Digest, Sha256};
         let text = format!("2 k-1 8b9ae2a7 u mp 2 1 2 3 {sent}");
         let sum = Sha256::digest(text.as_bytes());
@@ -113,7 +113,7 @@ proptest! {
     }
 }
 
-/// A page that reloads between any two calls.
+/// A page that is reloaded between any two calls.
 struct Page {
     text: Option<String>,
     random: u8,
@@ -167,7 +167,7 @@ impl Page {
         self.attempt_ended(&mut call, &AttemptResult::NetworkError);
     }
 
-    /// How the key call is made that giving up begins with.
+    /// Returns how the first key call of giving up is made.
     fn gives_up_as(&mut self, source: &Credential) -> KeyCallCredential {
         let (call, command) = self.begin(Goal::Abandon, &of(&[]));
         assert!(matches!(command, Command::AskState { .. }), "{command:?}");
@@ -180,14 +180,14 @@ fn refused(status: u16) -> ResponseSummary<'static> {
 }
 
 #[test]
-fn a_call_notes_under_which_credential_it_sends() {
+fn a_call_stores_the_credential_that_it_sends() {
     let (one, two) = (of(&[("x-api-key", "one")]), of(&[("x-api-key", "two")]));
     let mut page = Page { text: None, random: 0 };
     page.lose("a", &one);
     page.lose("a", &one);
     assert_eq!(page.gives_up_as(&one), same(&["x-api-key"], false));
     assert_eq!(page.gives_up_as(&two), differs(&["x-api-key"]));
-    // Sent under both: no key call speaks for both.
+    // The key was sent with both credentials, so no key call speaks for both.
     page.lose("a", &two);
     for source in [&one, &two] {
         assert_eq!(page.gives_up_as(source), KeyCallCredential::Several);
@@ -197,7 +197,7 @@ fn a_call_notes_under_which_credential_it_sends() {
 }
 
 #[test]
-fn a_refusal_of_the_caller_leaves_room_for_another_credential() {
+fn after_a_401_another_credential_can_be_used() {
     let (none, one) = (of(&[]), of(&[("x-api-key", "one")]));
     for (status, is_known) in [(401, false), (403, false), (429, true)] {
         let mut page = Page { text: None, random: 0 };
@@ -212,7 +212,7 @@ fn a_refusal_of_the_caller_leaves_room_for_another_credential() {
 }
 
 #[test]
-fn what_an_earlier_version_stored_is_asked_about_as_before() {
+fn an_entry_of_an_earlier_version_allows_key_calls_with_any_credential() {
     let one = of(&[("x-api-key", "one")]);
     let mut page = Page { text: None, random: 0 };
     page.lose("a", &one);
@@ -221,7 +221,7 @@ fn what_an_earlier_version_stored_is_asked_about_as_before() {
     assert!(old.encode().starts_with("1 "));
     page.text = Some(old.encode());
     assert_eq!(page.gives_up_as(&one), KeyCallCredential::Caller(vec!["x-api-key".into()]));
-    // What goes out now does not say what went out then.
+    // Later requests do not show which credential the earlier requests had.
     page.lose("a", &one);
     assert!(matches!(page.gives_up_as(&one), KeyCallCredential::Caller(_)));
 }

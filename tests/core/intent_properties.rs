@@ -1,7 +1,7 @@
-//! What always holds of an intent, checked in random histories: reloads at any step, two tabs,
-//! requests and responses lost and doubled, clocks that are wrong, days that pass, and a server made of
+//! The properties of intents, checked in random histories: reloads at any step, two tabs,
+//! requests and responses that are lost and doubled, wrong clocks, days that pass, and a server with
 //! the real lifecycle. `support/client/world.rs` is the world; `support/client/reference.rs` is the
-//! slow model that every key that is sent is checked against.
+//! slow model with which every sent key is compared.
 
 use crate::support::client::requests;
 use crate::support::client::server::Fate;
@@ -75,7 +75,7 @@ fn run(((retry, refuse, sends_proof, key_calls, behind), ops): (Setting, Vec<Op>
         unknown_outcome: if retry { UnknownOutcome::Retry } else { UnknownOutcome::Hold },
         expired_key: if refuse { ExpiredKey::Refuse } else { ExpiredKey::Forget },
     };
-    // One clock in four is days behind from the start.
+    // One clock in four is days behind from the beginning.
     let mut world = World::new(policy, sends_proof, key_calls, behind.saturating_sub(5));
     for op in ops {
         world.step(op);
@@ -88,9 +88,9 @@ fn no_intent_is_paid_twice_in_random_histories() {
     play_all(&history(), 2000, |history| drop(run(history)));
 }
 
-/// A property that holds of histories in which nothing happens says nothing.
+/// A property that holds in histories in which nothing happens proves nothing.
 #[test]
-fn the_histories_reach_all_that_matters() {
+fn the_histories_reach_all_milestones() {
     let reached = reached(&history(), 1000, |history| run(history).milestones.into_keys());
     for milestone in [
         "send_fresh",
@@ -124,7 +124,7 @@ fn the_histories_reach_all_that_matters() {
         let times = reached.get(milestone).copied().unwrap_or(0);
         assert!(times >= 5, "{milestone}: {reached:?}");
     }
-    // What the properties do not promise is rare even here.
+    // Histories beyond the stated limit are rare even here.
     let beyond = reached.get("the stated limit").copied().unwrap_or(0);
     assert!(beyond < 10, "{beyond} of 1000 histories are beyond the stated limit");
 }

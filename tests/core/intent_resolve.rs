@@ -1,5 +1,5 @@
-//! Finding out about an unknown outcome, as a table; every cell is checked. The first line that fits
-//! counts. `first` is the first step, `state` and `void` what follows a report to either call.
+//! Resolving an unknown outcome, as a table; every cell is checked. The first line that fits
+//! counts. `first` is the first step, `state` and `void` are the steps after the result of each key call.
 
 use crate::support::client::names::state_name;
 use crate::support::client::requests::NOW;
@@ -87,7 +87,7 @@ fn resolving() {
         let expected = table.expect(&words);
         assert_eq!(step, expected[0].1, "{words:?}");
         let after = Stored::Entry(write.unwrap_or_else(|| entry.clone()));
-        // An attempt under way whose end was already unknown keeps its name.
+        // An attempt in progress whose outcome was already unknown keeps its state.
         let state = match (expected[1].1, name) {
             ("same", _) | ("unknown", "sending") => state_name(&before),
             (state, _) => state.to_owned(),

@@ -1,5 +1,5 @@
-//! What each call does with an intent in each state, as tables; every cell is checked. The first
-//! line that fits counts.
+//! What each call does with an intent in each state, as tables; every cell is checked. The first line
+//! that fits counts.
 //! The words for states and ages are in `support/client/situations.rs`.
 
 use crate::support::client::names::{start_name, state_name};
@@ -158,7 +158,7 @@ fn the_end_of_an_attempt() {
         assert_eq!(state_name(&Stored::Entry(found.clone())), state, "{words:?}");
         assert_eq!(found.maybe_executed, maybe == "yes", "{words:?}");
         if state == state_name(&before) {
-            assert_eq!(found.state, entry.state, "the response that is there stays: {words:?}");
+            assert_eq!(found.state, entry.state, "a stored response stays: {words:?}");
         }
         let unchanged = Entry {
             state: entry.state,
@@ -199,8 +199,12 @@ fn an_attempt_is_sent() {
                 let maybe = if expected[1].1 == "same" { maybe } else { expected[1].1 };
                 assert_eq!(after.maybe_executed, maybe == "yes", "{words:?}");
                 assert_eq!(after.attempts, entry.attempts + 1);
-                assert_eq!(after.updated_at, NOW.max(entry.updated_at), "its time never goes back");
-                // The first byte of all is what the retention counts from.
+                assert_eq!(
+                    after.updated_at,
+                    NOW.max(entry.updated_at),
+                    "the time of an entry never goes back"
+                );
+                // The retention counts from the first byte that was ever sent.
                 let safe = if entry.attempts == 0 { NOW.plus(SAFE) } else { entry.safe_until };
                 assert_eq!(after.safe_until, safe);
             }
@@ -211,7 +215,7 @@ fn an_attempt_is_sent() {
 }
 
 #[test]
-fn what_an_aborted_call_leaves_behind() {
+fn the_result_of_an_aborted_call() {
     for name in ALL {
         let expected = match *name {
             "sending" | "unknown" | "damaged" | "newer" => AfterAbort::Unknown,
@@ -235,7 +239,7 @@ fn which_entries_are_pending() {
 }
 
 #[test]
-fn what_full_storage_may_lose() {
+fn which_entries_may_be_removed_when_storage_is_full() {
     for name in ALL {
         let is_spent = ["prepared", "refused", "voided"].contains(name);
         assert_eq!(stored(name, "in_time", "no").is_spent(), is_spent, "{name}");
@@ -243,7 +247,7 @@ fn what_full_storage_may_lose() {
 }
 
 #[test]
-fn a_key_without_time_follows_only_a_key_that_nothing_was_executed_under() {
+fn a_key_without_time_replaces_only_a_key_that_was_not_executed() {
     let wanted = payload("this");
     let before = stored("not_executed", "in_time", "no");
     let Stored::Entry(entry) = &before else { panic!() };
@@ -267,13 +271,13 @@ fn a_key_without_time_follows_only_a_key_that_nothing_was_executed_under() {
 }
 
 #[test]
-fn how_long_a_key_is_safe() {
+fn how_long_a_key_may_be_sent() {
     let wanted = payload("this");
     let entry = entry_in(IntentState::Unknown, &wanted, NOW);
     let after = |millis| NOW.plus(Millis::new(millis));
     assert_eq!(entry.time_left(NOW), SAFE);
     assert_eq!(entry.time_left(after(SAFE.as_u64())), Millis::new(0));
-    // The clock went back: by an hour it is an old friend, by more nobody knows.
+    // The clock went back. An hour is tolerated; after more, the age of the key is unknown.
     assert_eq!(entry.time_left(NOW.minus(Millis::from_seconds(3600))), SAFE);
     assert_eq!(entry.time_left(NOW.minus(Millis::new(3_600_001))), Millis::new(0));
 
@@ -285,7 +289,7 @@ fn how_long_a_key_is_safe() {
     let (hour, later) = (Millis::from_seconds(3600), after(1_000_000));
     for state in ["in_progress", "unknown", "released"] {
         assert_eq!(noted(Some(state), None, later), later.plus(SAFE), "{state}");
-        // 30 days of an unknown outcome say nothing about the response that may still come.
+        // That an unknown outcome is remembered for 30 days does not apply to the response that may follow.
         let month = Some(later.plus(Millis::from_days(30)));
         assert_eq!(noted(Some(state), month, later), later.plus(SAFE), "{state}");
     }
@@ -295,14 +299,14 @@ fn how_long_a_key_is_safe() {
         assert_eq!(noted(state, None, later), NOW.plus(SAFE), "{state:?}");
         assert_eq!(noted(state, Some(soon), later), later.plus(hour), "{state:?}");
     }
-    // A short retention is not eaten up by the hour for clocks.
+    // The hour for clocks does not use up a short retention.
     let short = Submit { retention: Millis::from_seconds(60), ..submit(&wanted) };
     let Start::Send { entry, .. } = start(&Stored::Nothing, &short, NOW) else { panic!() };
     assert_eq!(entry.time_left(NOW), Millis::from_seconds(30));
 }
 
 #[test]
-fn a_key_may_be_minted_anew_only_while_nothing_is_unknown() {
+fn a_key_may_be_replaced_only_while_no_outcome_is_unknown() {
     let of = |name, maybe, own_key| match stored(name, "in_time", maybe) {
         Stored::Entry(entry) => Entry { own_key, ..entry }.context(true, "*/*").may_remint,
         other => panic!("{other:?}"),

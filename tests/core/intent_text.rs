@@ -1,4 +1,4 @@
-//! What is stored for an intent and for a tab lease, and which texts count as neither.
+//! The texts that are stored for an intent and for a tab lease, and which other texts are refused.
 
 use crate::support::client::requests::{NOW, RETENTION, entry_in, key, parts, payload};
 use oncekey::client::intent::{
@@ -56,7 +56,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_entry_comes_back(entry in entry()) {
+    fn every_entry_can_be_read_again(entry in entry()) {
         prop_assert_eq!(Entry::decode(&entry.encode()), Ok(entry));
     }
 
@@ -72,19 +72,19 @@ proptest! {
     }
 
     #[test]
-    fn no_text_panics(text in "\\PC*") {
+    fn no_text_causes_a_panic(text in "\\PC*") {
         let _ = Entry::decode(&text);
         let _ = TabLease::decode(&text);
     }
 
     #[test]
-    fn every_tab_lease_comes_back(tab in any::<u64>(), until in any::<u64>()) {
+    fn every_tab_lease_can_be_read_again(tab in any::<u64>(), until in any::<u64>()) {
         let lease = TabLease { tab: TabToken::new(tab), until: UnixMillis::new(until) };
         prop_assert_eq!(TabLease::decode(&lease.encode()), Some(lease));
     }
 }
 
-/// The form that pages have stored is read for ever.
+/// The text that pages have stored must be readable in all later versions.
 #[test]
 fn the_texts_of_version_1() {
     let unknown = entry_in(IntentState::Unknown, &payload("this"), NOW);
@@ -97,9 +97,9 @@ fn the_texts_of_version_1() {
     assert_eq!(lease.encode(), "c1 0000000000000abc 1764000000000 a53885d6");
 }
 
-/// With a right sum, too.
+/// These texts have a correct checksum, too.
 #[test]
-fn what_the_lifecycle_cannot_lead_to_is_damaged() {
+fn an_entry_that_the_lifecycle_cannot_produce_is_damaged() {
     let good = entry_in(IntentState::Unknown, &payload("this"), NOW);
     let succeeded = IntentState::Succeeded { http_status: 201 };
     for wrong in [
@@ -119,20 +119,20 @@ fn what_the_lifecycle_cannot_lead_to_is_damaged() {
 }
 
 #[test]
-fn garbage_is_never_nothing() {
+fn garbage_never_counts_as_an_absent_entry() {
     for text in ["", " ", "null", "{}", "1", "[object Object]", "1 k", "ok", "019ab698-2980-7707"] {
         assert_eq!(Stored::read(Some(text)), Stored::Unreadable(EntryError::Damaged), "{text:?}");
     }
     assert_eq!(Stored::read(None), Stored::Nothing);
 }
 
-/// Sealed as every version seals: version and key first, the sum last.
+/// Every version begins with the version and the key, and ends with the checksum.
 #[test]
-fn a_newer_version_still_tells_its_key() {
+fn the_key_in_an_entry_of_a_newer_version_can_be_read() {
     assert_eq!(
         Entry::decode("2 order-1042 whatever comes then 3fa1a1a0"),
         Err(EntryError::Damaged),
-        "its sum counts too"
+        "the checksum is checked, too"
     );
     let sealed = sealed("2 order-1042 whatever comes then");
     let found = Entry::decode(&sealed);
@@ -150,7 +150,7 @@ fn sealed(text: &str) -> String {
 }
 
 #[test]
-fn nothing_of_a_body_is_stored_but_32_bits() {
+fn only_32_bits_of_a_body_are_stored() {
     let card = payload(r#"{"card":{"number":"4242424242424242"}}"#);
     let text = entry_in(IntentState::Sending, &card, NOW).encode();
     assert!(!text.contains("4242"), "{text}");
@@ -159,7 +159,7 @@ fn nothing_of_a_body_is_stored_but_32_bits() {
 }
 
 #[test]
-fn only_settled_old_entries_are_over() {
+fn only_settled_old_entries_can_be_removed() {
     let of = |state, updated_at, safe_until| {
         let mut entry = entry_in(state, &payload("{}"), NOW);
         (entry.updated_at, entry.safe_until) = (updated_at, safe_until);
@@ -177,9 +177,9 @@ fn only_settled_old_entries_are_over() {
         assert!(!of(state, NOW, NOW).is_over(RETENTION, just_before));
         assert!(of(state, NOW, NOW).is_over(RETENTION, end));
         assert!(of(state, NOW, NOW).is_over(RETENTION, years_later));
-        // The server knows it for longer than the client assumes: an older setting.
+        // The server remembers it for longer than the client assumes, because of an older setting.
         assert!(!of(state, NOW, years_later).is_over(RETENTION, end));
-        // The clock went back: nobody can say how old it is.
+        // The clock went back, so the age is unknown.
         assert!(!of(state, years_later, NOW).is_over(RETENTION, end));
     }
     for state in [IntentState::Prepared, IntentState::Sending, IntentState::Unknown] {
@@ -190,7 +190,7 @@ fn only_settled_old_entries_are_over() {
 }
 
 #[test]
-fn a_tag_tells_what_matters() {
+fn a_tag_depends_on_the_target_the_payload_and_the_key() {
     let this = RequestParts { query: Some("a=1"), ..parts(r#"{"amount":1,"note":"x"}"#) };
     let origin = "https://api.example";
     let one = key("k-1");

@@ -1,4 +1,4 @@
-//! Which calls leave a row in the journal, and what it says: each line of the table in
+//! Which calls leave a row in the journal, and its content: each line of the table in
 //! `src/journal.rs`, and random histories in which no life of a key has two responses.
 
 use crate::support::lifecycle::requests::{request, response, token};
@@ -20,7 +20,7 @@ fn policy(unknown_outcome: UnknownOutcome, expired_key: ExpiredKey) -> Policy {
     Policy { retention: DAY, lease: LEASE, unknown_outcome, expired_key }
 }
 
-/// A key, and the rows that were written about it.
+/// A key, and the rows about it.
 struct Key {
     now: UnixMillis,
     policy: Policy,
@@ -33,12 +33,12 @@ impl Key {
         Self { now: START, policy, record: None, rows: Vec::new() }
     }
 
-    /// A key that is sent again after an unknown outcome.
+    /// Returns a key that is executed again after an unknown outcome.
     fn retried() -> Self {
         Self::new(policy(UnknownOutcome::Retry, ExpiredKey::Forget))
     }
 
-    /// One step of a store. Gives the words of the row that it wrote.
+    /// Makes one step of a store. Returns the words of the row that it wrote.
     fn call<D>(
         &mut self,
         by: RequestedBy<'_>,
@@ -105,7 +105,7 @@ fn by(attempt: Option<u8>, request_id: &str) -> RequestedBy<'_> {
     RequestedBy { attempt: attempt.map(u32::from), request_id: Some(request_id), operator: false }
 }
 
-/// operation kind attempt, request id, status, cause, state
+/// Returns a row as `operation kind attempt, request id, status, cause, state`.
 fn words(row: &JournalEntry) -> String {
     let status = row.http_status.map(|status| status.to_string());
     let rest = [
@@ -143,7 +143,7 @@ fn a_response_has_one_row_and_reads_have_none() {
 }
 
 #[test]
-fn each_end_of_an_attempt_has_a_row_that_says_why() {
+fn each_end_of_an_attempt_has_a_row_with_its_cause() {
     let mut key = Key::retried();
     key.begin(1);
     says(&key.complete(1, 429), "complete released 1, req 1, 429, status, released");
@@ -170,7 +170,7 @@ fn each_end_of_an_attempt_has_a_row_that_says_why() {
 }
 
 #[test]
-fn a_request_that_is_repeated_elsewhere_has_a_row_though_its_record_goes() {
+fn a_redirected_request_has_a_row_although_its_record_is_removed() {
     let mut key = Key::retried();
     key.begin(1);
     says(&key.complete(1, 307), "complete elsewhere 1, req 1, 307, -, -");
@@ -178,7 +178,7 @@ fn a_request_that_is_repeated_elsewhere_has_a_row_though_its_record_goes() {
 }
 
 #[test]
-fn an_attempt_that_was_overtaken_shows() {
+fn an_overtaken_attempt_has_rows() {
     let mut key = Key::retried();
     key.begin(1);
     key.wait(LEASE);
@@ -188,7 +188,7 @@ fn an_attempt_that_was_overtaken_shows() {
     says(&key.complete(1, 201), "complete late_success 1, req 1, 201, -, completed");
     says(&key.complete(2, 201), "complete late_ignored 2, req 2, 201, -, completed");
     assert_eq!(key.fail(2, FailCause::TimedOut), None);
-    // One whose lease has died, and which nobody has overtaken, is the owner still.
+    // An attempt whose lease has expired is still the owner if no attempt has overtaken it.
     let mut slow = Key::retried();
     slow.begin(1);
     slow.wait(LEASE);
@@ -196,7 +196,7 @@ fn an_attempt_that_was_overtaken_shows() {
 }
 
 #[test]
-fn a_response_whose_record_is_gone_shows() {
+fn a_response_whose_record_was_removed_has_a_row() {
     let mut key = Key::retried();
     says(&key.complete(7, 201), "complete late_ignored 7, req 7, 201, -, -");
     assert_eq!(key.rows[0].created_at, None);
@@ -206,7 +206,7 @@ fn a_response_whose_record_is_gone_shows() {
 }
 
 #[test]
-fn decisions_about_a_key_say_whose_they_were() {
+fn settlements_and_voids_have_rows_with_their_request() {
     let mut key = Key::new(policy(UnknownOutcome::Hold, ExpiredKey::Forget));
     key.begin(1);
     key.fail(1, FailCause::TimedOut);
@@ -228,7 +228,7 @@ fn decisions_about_a_key_say_whose_they_were() {
 }
 
 #[test]
-fn an_unresolved_outcome_has_a_row_when_it_is_forgotten() {
+fn an_unknown_outcome_has_a_row_when_its_record_is_removed() {
     let days_30 = Millis::from_days(30);
     let unknown = |expired_key| {
         let mut key = Key::new(policy(UnknownOutcome::Hold, expired_key));
@@ -244,11 +244,11 @@ fn an_unresolved_outcome_has_a_row_when_it_is_forgotten() {
     says(&refused.expire(), "expire expired 1, -, -, timed_out, expired");
     assert_eq!(refused.expire(), None);
     refused.wait(days_30);
-    assert_eq!(refused.expire(), None, "of a tombstone nothing is lost");
-    // Where the sweep was late, the next attempt says it.
+    assert_eq!(refused.expire(), None, "removing a tombstone leaves no row");
+    // If the sweep is late, the next attempt leaves the row.
     let mut late = unknown(ExpiredKey::Forget);
     says(&late.begin(2), "begin expired 1, -, -, timed_out, -");
-    assert_eq!(late.rows[0].created_at, Some(START), "it is about the earlier life");
+    assert_eq!(late.rows[0].created_at, Some(START), "the row is about the earlier life");
     says(&late.complete(2, 201), "complete completed 2, req 2, 201, -, completed");
     assert_eq!(late.rows[1].created_at, Some(late.now));
     let mut dead = Key::retried();
@@ -258,7 +258,7 @@ fn an_unresolved_outcome_has_a_row_when_it_is_forgotten() {
 }
 
 #[test]
-fn a_business_key_has_rows_of_its_own() {
+fn a_business_key_has_its_own_rows() {
     let mut business_key =
         Key::new(policy(UnknownOutcome::Hold, ExpiredKey::Forget).of_business_keys());
     business_key.begin(1);
@@ -271,7 +271,7 @@ fn a_business_key_has_rows_of_its_own() {
 }
 
 #[test]
-fn a_list_shows_the_state_of_each_key_its_reason_and_its_age() {
+fn a_list_contains_the_state_of_each_key_its_cause_and_its_age() {
     let mut key = Key::retried();
     key.begin(1);
     let of = |key: &Key| {
@@ -281,7 +281,7 @@ fn a_list_shows_the_state_of_each_key_its_reason_and_its_age() {
     };
     assert_eq!(of(&key), (None, None, START));
     key.wait(LEASE);
-    assert_eq!(of(&key), (Some("lease_died"), None, START), "since its last sign of life");
+    assert_eq!(of(&key), (Some("lease_died"), None, START), "the time of the last renewal");
     key.complete(1, 503);
     assert_eq!(of(&key), (Some("status"), Some(503), key.now));
     key.settle(None, false);
@@ -291,7 +291,7 @@ fn a_list_shows_the_state_of_each_key_its_reason_and_its_age() {
     assert_eq!(of(&key), (None, None, key.now));
 }
 
-/// What happens to a key next: which, and by whom.
+/// Makes the next call for a key: `what` selects the call, `who` the attempt.
 fn happen(key: &mut Key, what: u8, who: u8, choice: u8) {
     let pick = usize::from(choice);
     match what {
@@ -328,7 +328,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_journal_tells_the_life_of_a_key(
+    fn the_journal_agrees_with_the_record_of_a_key(
         hold in any::<bool>(),
         refuse in any::<bool>(),
         history in vec((0..100_u8, 1..6_u8, any::<u8>()), 1..80),
@@ -343,12 +343,12 @@ proptest! {
             let row = key.rows.get(rows);
             let changed = before.as_ref().map(|record| &record.state)
                 != key.record.as_ref().map(|record| &record.state);
-            // An end of an attempt, or a decision, never goes without a row.
+            // Every end of an attempt and every decision has a row.
             if changed && !matches!(key.record.as_ref().map(|record| &record.state),
                 Some(State::InFlight { .. } | State::Expired { .. }) | None) {
                 prop_assert!(row.is_some(), "no row for {:?}", key.record);
             }
-            // What is in the row is in the record.
+            // The row agrees with the record.
             if let (Some(row), Some(record)) = (row, &key.record)
                 && !matches!(row.kind, ChangeKind::Expired)
             {
@@ -364,7 +364,7 @@ proptest! {
     }
 }
 
-/// The names are what consumers of the journal compare: none may change.
+/// Consumers of the journal compare these names, so none may change.
 #[test]
 fn kinds_have_their_names() {
     let kinds = [

@@ -1,4 +1,4 @@
-//! What always holds, checked in random histories of a world where everything goes wrong.
+//! The properties of the lifecycle, checked in random histories of a world with all kinds of faults.
 //!
 //! The properties are in `docs/protocol.md`; `support/lifecycle/witness.rs` checks them, and
 //! `support/lifecycle/world.rs` is the world.
@@ -17,7 +17,7 @@ fn expired_key() -> impl Strategy<Value = ExpiredKey> {
     prop_oneof![Just(ExpiredKey::Forget), Just(ExpiredKey::Refuse), Just(ExpiredKey::Remember)]
 }
 
-/// One of a hundred things, distinguished by `what`: a union of strategies takes much longer.
+/// One of a hundred events, distinguished by `what`, because a union of strategies takes much longer.
 fn op() -> impl Strategy<Value = Op> {
     (0..100_u8, 0..1000_usize, 0..1000_usize).prop_map(|(what, pick, choice)| match what {
         0..48 => Op::Deliver { pick, fate: choice },
@@ -47,7 +47,7 @@ fn op() -> impl Strategy<Value = Op> {
     })
 }
 
-/// A policy, how the key tells its time, and what happens.
+/// A policy, the time in the key, and the events.
 fn history() -> impl Strategy<Value = (UnknownOutcome, ExpiredKey, Option<i64>, Vec<Op>)> {
     (unknown_outcome(), expired_key(), prop::option::of(-55..=55_i64), vec(op(), 1..90))
 }
@@ -68,9 +68,9 @@ fn an_intent_is_executed_as_promised_and_gets_one_response_in_random_histories()
     play_all(&history(), 2500, |history| drop(run(history)));
 }
 
-/// A property that holds of histories in which nothing happens says nothing.
+/// A property that holds in histories in which nothing happens proves nothing.
 #[test]
-fn the_histories_reach_all_that_matters() {
+fn the_histories_reach_all_milestones() {
     let reached = reached(&history(), 1000, |history| run(history).witness.milestones().clone());
     for milestone in [
         "a key gets its response",
@@ -105,7 +105,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_key_of_one_scope_never_meets_a_key_of_another(
+    fn keys_of_two_scopes_never_share_a_record(
         one in ("[!#-+\\--~]{1,6}", "[ -~]{0,6}"),
         other in ("[!#-+\\--~]{1,6}", "[ -~]{0,6}"),
     ) {
@@ -119,7 +119,7 @@ proptest! {
     }
 
     #[test]
-    fn a_business_key_never_meets_a_key_or_another_business_key(
+    fn a_business_key_never_shares_a_record_with_another_key(
         one in ("[!#-+\\--~]{1,6}", "[ -~]{0,6}", "[ab]{0,2}"),
         other in ("[!#-+\\--~]{1,6}", "[ -~]{0,6}", "[ab]{0,2}"),
     ) {

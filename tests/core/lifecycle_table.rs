@@ -2,22 +2,22 @@
 //!
 //! # How to read them
 //!
-//! The record has seen two attempts; its owner, where it has one, is the attempt `owner`. `finished`
-//! is an attempt whose end is recorded, `overtaken` one that lost the key to a later one, `new` one
-//! that the record does not know. `dead` is a key in flight whose lease died, `bodiless` one that
+//! The record has seen two attempts. If it has an owner, the owner is the attempt `owner`. `finished`
+//! is an attempt whose end is recorded, `overtaken` an attempt that lost the key to a later one, `new` an attempt
+//! that the record does not know. `dead` is a key in flight whose lease has expired, `bodiless` a key that
 //! has a response without a body, `tombstone` what the sweep left of an expired key.
 //!
 //! `in_time` is the last millisecond in which a record counts, `after` the first in which it does
-//! not, `long_after` the first in which it is as if it had never been. A key is `untimed` unless it
-//! is a UUIDv7; `young` is the oldest that cannot have been forgotten, `old` the youngest that has
-//! outlived the retention and an hour, `ageing` in between.
+//! not, `long_after` the first in which the record is forgotten. A key is `untimed` unless it
+//! is a UUIDv7. `young` is the greatest age at which a key cannot have been forgotten, `old` the smallest age beyond
+//! the retention and an hour, `ageing` is between them.
 //!
-//! `remember` is a business key. What it has in time it has for good, so that `as in_time` is
-//! what comes after; only a released one goes, and of a response all but the status.
+//! `remember` is a business key. Its record is permanent, so after its time the result is `as in_time`.
+//! Only a released business key is removed, and of a response everything except the status.
 //!
-//! Outputs: the decision, what is stored then, its `maybe_executed` and number of attempts (`same`
-//! as before), and the state that callers see (`as_now`: that of the table [`SEEN`]). What the
-//! journal says has a table of its own for each call, by what is stored.
+//! The outputs are the decision, the state that is stored then, its `maybe_executed` and its number of attempts
+//! (`same` as before), and the state that callers see (`as_now`: that of the table [`SEEN`]). The journal has a
+//! table of its own for each call, by what is stored.
 
 use crate::support::lifecycle::outcome::{
     Outcome, check, check_change, completion_words, decision_words, written_words,
@@ -33,7 +33,7 @@ use oncekey::{
     Step, lifecycle,
 };
 
-/// What callers see of the current state of a key.
+/// The state that callers see.
 const SEEN: &str = "
     state              | when             | expired_key     => seen        | http_status
     absent             | *                | *               => nothing     | -
@@ -78,7 +78,7 @@ const BEGIN: &str = "
     released           | in_time          | *               | *       | *     | *   | same           | *                  => execute 3          | in_flight | same  | 3        | in_progress
 ";
 
-/// What the journal says of a `begin`.
+/// The row in the journal after a `begin`.
 const BEGIN_CHANGE: &str = "
     state        | when             | expired_key   | token | stored    => change
     dead/unknown | after/long_after | forget/refuse | *     | in_flight => expired
@@ -94,13 +94,13 @@ const RENEW: &str = "
     *              | *                | *           | *     => lost     | kept      | same  | same     | as_now
 ";
 
-/// No renewal has a row in the journal.
+/// A renewal has no row in the journal.
 const RENEW_CHANGE: &str = "
     state => change
     *     => -
 ";
 
-/// `complete`: 200 and 402 are final, 429 was not executed, 409 and 503 are unknown, 307 is to be
+/// `complete`: 200 and 402 are final, 429 was not executed, 409 and 503 are unknown, 307 must be
 /// repeated elsewhere.
 const COMPLETE: &str = "
     state        | when             | expired_key     | unknown | maybe | token     | status => decision               | stored          | maybe | attempts | seen
@@ -134,8 +134,8 @@ const COMPLETE: &str = "
     voided       | in_time          | *               | *       | *     | *         | *      => lease_lost key_voided  | kept            | same  | same     | voided
 ";
 
-/// What the journal says of a `complete`. Of an absent key, and of a tombstone, nobody knows that an
-/// attempt has finished.
+/// The row in the journal after a `complete`. An absent key and a tombstone contain no attempts, so an
+/// attempt that has finished is not recognized.
 const COMPLETE_CHANGE: &str = "
     state            | token     | stored    => change
     *                | overtaken | completed => late_success
@@ -174,7 +174,7 @@ const FAIL: &str = "
     voided       | in_time          | *               | *       | *     | *        | *               => lease_lost key_voided  | kept              | same  | same     | voided
 ";
 
-/// What the journal says of a `fail`.
+/// The row in the journal after a `fail`.
 const FAIL_CHANGE: &str = "
     stored   => change
     released => released
@@ -214,7 +214,7 @@ const SETTLE_CHANGE: &str = "
     kept               => -
 ";
 
-/// What the sweep does.
+/// The sweep.
 const EXPIRE: &str = "
     state     | when             | expired_key     => stored
     *         | in_time          | *               => kept
@@ -226,14 +226,14 @@ const EXPIRE: &str = "
     *         | long_after       | *               => nothing
 ";
 
-/// What the journal says of the sweep.
+/// The row in the journal after the sweep.
 const EXPIRE_CHANGE: &str = "
     state        | stored            => change
     dead/unknown | tombstone/nothing => expired
     *            | *                 => -
 ";
 
-/// Makes a call in every situation with every combination of its own words.
+/// Makes a call in every situation, with every combination of its own words.
 fn check_all(
     [text, changes]: [&'static str; 2],
     call: &[(&'static str, &[&'static str])],
@@ -262,7 +262,7 @@ fn check_all(
 fn peek_returns_what_begin_would() {
     for situation in Situation::all() {
         for request in ["same", "other", "unlisted"] {
-            // The record's own policy: an absent key is begun under today's, and it always runs.
+            // The record's own policy counts. An absent key is begun under today's policy, and is always executed.
             let attempt = Attempt {
                 fingerprints: request_of(request),
                 token: token_of("new"),
@@ -302,8 +302,8 @@ fn begin_does_what_its_table_says() {
             assert_eq!(execution.lease, record.policy.lease);
             let known = situation.record().filter(|known| known.status(NOW).is_some());
             if known.is_some() && execution.attempt == 1 {
-                // A business key begun anew: what has ended stays known, and what was overtaken would
-                // bring the response of another request.
+                // A business key that is begun again keeps its ended attempts and forgets its overtaken attempts, which
+                // could record the response of the earlier request.
                 assert!(record.earlier.has_ended(token_of("finished")));
                 let late = response(200, "of the request before");
                 let record_of_key = Some((**record).clone());
@@ -447,7 +447,7 @@ fn the_sweep_follows_its_table_and_no_caller_sees_a_difference() {
 }
 
 #[test]
-fn a_status_tells_what_its_table_says() {
+fn a_status_follows_its_table() {
     let table = Table::parse(SEEN);
     for situation in Situation::all() {
         let Some(record) = situation.record() else {

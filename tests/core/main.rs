@@ -1,4 +1,4 @@
-//! The tests of the core, one module a file: tables that give a result for every case, properties over random
+//! The tests of the core. Each module is one file: tables with a result for every case, properties over random
 //! input, and vectors that other implementations can use. `cargo test --test core lifecycle_table` runs one file.
 
 #![cfg(not(target_arch = "wasm32"))]

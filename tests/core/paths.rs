@@ -1,4 +1,4 @@
-//! Paths as an origin may read them, as a table of spellings and by chance.
+//! Paths as origins may read them, as a table of spellings and with random paths.
 
 use oncekey::request::path::{
     has_dot_segments, is_in_folder, leaves_root, lenient_readings, normalize,
@@ -27,7 +27,7 @@ fn a_path_has_one_spelling() {
 }
 
 #[test]
-fn what_goes_up_over_the_start_leads_out() {
+fn a_path_that_goes_up_past_its_start_leads_out() {
     for path in [
         "/..",
         "/..%2f",
@@ -44,9 +44,9 @@ fn what_goes_up_over_the_start_leads_out() {
         "/v1/..%2f..%2fa",
         "/a/./..;/..;/x",
         "//..;/a",
-        // An escaped slash parts nothing for some origins, so this goes up twice from one segment.
+        // For some origins an escaped slash is not a separator, so this goes up twice from one segment.
         "/a%2fb/..;/..;/c",
-        // A dot is no step, also where only the last round of undoing sees it.
+        // A dot counts as one even if it appears only after the last round of decoding.
         "/.%2525252f..",
     ] {
         assert!(leaves_root(path), "{path}");
@@ -86,7 +86,7 @@ fn a_folder_is_found_in_every_reading() {
 }
 
 #[test]
-fn dots_go_up_where_slashes_parameters_and_capitals_do_not_count() {
+fn dots_are_found_by_readers_that_ignore_slashes_parameters_and_case() {
     for path in ["/V1//orders/", "/v1/x/..;/orders", "/v1/%2e/orders;a=b", "/..;/v1%2forders"] {
         assert!(lenient_readings(path).any(|reading| reading == "/v1/orders"), "{path}");
     }
@@ -94,7 +94,7 @@ fn dots_go_up_where_slashes_parameters_and_capitals_do_not_count() {
 }
 
 #[test]
-fn a_look_up_does_not_lead_where_its_value_wants() {
+fn a_value_cannot_change_the_path_of_a_look_up() {
     let look_ups = LookUps::parse("POST:/o:/find/{/no}?no={/no}#/id").unwrap();
     let target = |no: &str| {
         let body = format!("{{\"no\":{no:?}}}");
@@ -116,7 +116,7 @@ fn a_look_up_does_not_lead_where_its_value_wants() {
 
 proptest! {
     #[test]
-    fn no_path_makes_it_panic_and_every_reading_holds_what_the_plain_one_does(
+    fn no_path_causes_a_panic_and_lenient_readings_match_whatever_the_plain_reading_matches(
         path in "(/|%2[ef5]|%5c|\\.|;|\\\\|%|[aA]|webhooks|\\PC){0,24}",
     ) {
         let path = format!("/{path}");
@@ -124,13 +124,13 @@ proptest! {
         prop_assert_eq!(normalize(&spelt), spelt.clone());
         prop_assert_eq!(leaves_root(&path), leaves_root(&spelt));
         let _ = (is_in_folder(&path, "webhooks"), has_dot_segments(&path), lenient_readings(&path).count());
-        // A rule that is by the letter also holds for whoever reads carelessly.
+        // A rule that matches the exact path also matches for a lenient reader.
         let route = Route::parse("POST:/*").unwrap();
         prop_assert!(!route.matches("POST", &path) || route.could_match("POST", &path));
     }
 
     #[test]
-    fn what_a_careless_origin_resolves_to_above_its_start_leads_out(
+    fn a_path_that_a_lenient_origin_resolves_above_its_start_leads_out(
         ups in 1_usize..4,
         steps in prop::collection::vec("[a-z]{1,3}", 0..3),
         dots in prop::sample::select(vec!["..;", "..%2f", "%2e%2e%2f", "..%5c", "%252e%252e"]),

@@ -1,6 +1,6 @@
-//! Keeps `docs/protocol.md` true: its state diagram and its tables of responses and errors are made from
-//! the functions that decide. After a change of these,
-//! `UPDATE_DOCS=1 cargo test --test core protocol_diagram` writes them anew.
+//! Keeps `docs/protocol.md` up to date: its state diagram and its tables of responses and errors are generated from
+//! the functions that decide. After a change of these functions,
+//! `UPDATE_DOCS=1 cargo test --test core protocol_diagram` writes them again.
 
 #![allow(clippy::disallowed_methods, reason = "a test reads a file; the core reads none")]
 
@@ -99,7 +99,7 @@ fn calls(by_owner: bool) -> Vec<(&'static str, Call)> {
     if by_owner { owner.into_iter().chain(anybody).collect() } else { anybody }
 }
 
-/// What leads from one node to another, and in which situations.
+/// The situations in which a call leads from one node to another.
 type Edges = BTreeMap<(usize, usize), BTreeMap<&'static str, Vec<Situation>>>;
 
 fn note(edges: &mut Edges, from: &str, to: &str, what: &'static str, situation: &Situation) {
@@ -110,13 +110,13 @@ fn note(edges: &mut Edges, from: &str, to: &str, what: &'static str, situation: 
     }
 }
 
-/// The situations before anything has expired, one for each combination that may matter.
+/// Returns the situations before anything has expired, one for each combination that may matter.
 fn live() -> impl Iterator<Item = Situation> {
     let counts = |situation: &Situation| {
         matches!(situation.word("when"), "-" | "in_time")
             && situation.word("key") == "untimed"
             && situation.word("state") != "bodiless"
-            // A released key was never executed, by the rules.
+            // A released key was certainly not executed.
             && (situation.word("state"), situation.word("maybe")) != ("released", "yes")
     };
     Situation::all().into_iter().filter(counts)
@@ -154,7 +154,7 @@ fn edges() -> Edges {
     edges
 }
 
-/// Under which conditions something leads on: those words that not all of `all` have.
+/// Returns the conditions of a transition: the words that not all of `all` have.
 fn conditions(of: &[Situation], all: &[Situation]) -> String {
     let mut conditions = Vec::new();
     for column in ["unknown", "expired_key", "maybe"] {
@@ -181,7 +181,7 @@ fn diagram(of_attempts: bool) -> String {
         let all: Vec<_> = live()
             .filter(|of| of.word("state") != "dead" && node(of.record().as_ref()) == NODES[from])
             .collect();
-        // Calls of one name that lead on under the same conditions share a line.
+        // Calls with the same name and the same conditions share a line.
         let mut labels = BTreeMap::<(&str, String), Vec<&str>>::new();
         for (what, of) in whats {
             let (name, kind) = what.split_once(", ").unwrap_or((what, ""));
@@ -331,7 +331,7 @@ fn errors() -> String {
     lines.join("\n")
 }
 
-/// Where the page holds what a test makes.
+/// Returns the place of a generated part in the page.
 fn block(page: &str, name: &str) -> std::ops::Range<usize> {
     let begin = format!("<!-- generated: {name} -->\n");
     let start = page.find(&begin).unwrap_or_else(|| panic!("no {begin}")) + begin.len();
@@ -360,9 +360,9 @@ fn the_page_shows_what_the_functions_do() {
     }
 }
 
-/// The page says so, and the diagram leaves it out.
+/// The page states this, and the diagram omits it.
 #[test]
-fn to_everybody_but_its_owner_a_dead_attempt_is_an_unknown_outcome() {
+fn for_other_attempts_an_expired_lease_is_an_unknown_outcome() {
     for dead in live().filter(|situation| situation.word("state") == "dead") {
         let mut unknown = dead.clone();
         for (column, word) in &mut unknown.0 {

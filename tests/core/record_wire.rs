@@ -1,5 +1,5 @@
-//! The stored form of a record: what was written is read back, and what is not a record, or is one no
-//! more, is an error and never another record.
+//! The stored form of a record: a written record is read back unchanged, and any other bytes are an
+//! error and never another record.
 
 #![allow(clippy::disallowed_methods, reason = "a test reads a file; the core reads none")]
 
@@ -50,7 +50,7 @@ fn response() -> impl Strategy<Value = StoredResponse> {
                 Some(body) => StoredResponse::keep(status, [], body, &request_id, 100_000).0,
                 None => StoredResponse::without_body(status, [], &request_id),
             };
-            // Whatever headers are let through by then.
+            // Headers as a later version may allow them.
             response.headers = headers.into_iter().collect();
             response.headers.append("location", format!("/orders/{request_id}"));
             response.note_resource();
@@ -83,7 +83,7 @@ fn state() -> impl Strategy<Value = State> {
     ]
 }
 
-/// The attempts as their wire form has them, since only the lifecycle notes any.
+/// Returns attempts from their stored form, because only the lifecycle can create them.
 fn earlier(attempts: &[([u8; 16], bool)]) -> EarlierAttempts {
     let mut bytes = Vec::new();
     let mut encoder = minicbor::Encoder::new(&mut bytes);
@@ -110,9 +110,9 @@ fn record() -> impl Strategy<Value = Record> {
     )
 }
 
-/// What a store does not take is tried once more, smaller.
+/// A record that the store refuses is stored again without its body.
 #[test]
-fn a_response_can_leave_its_body_out_once() {
+fn a_response_can_be_stored_without_its_body() {
     let at = UnixMillis::new(1_764_000_000_000);
     let of = |state| Record {
         fingerprint: None,
@@ -132,12 +132,12 @@ fn a_response_can_leave_its_body_out_once() {
     let response = response_of(201, "what was bought");
     let smaller = completed(response.clone()).without_response_body().expect("it has a body");
     assert_eq!(smaller, completed(response.into_status_only()));
-    assert_eq!(smaller.without_response_body(), None, "there is nothing left to leave out");
+    assert_eq!(smaller.without_response_body(), None, "there is no body left to omit");
     let unknown = State::Unknown { cause: UnknownCause::NotStored, since: at };
     assert_eq!(of(unknown).without_response_body(), None);
 }
 
-/// Puts a fitting head before a body that may be anything.
+/// Adds a valid head to a body of any bytes.
 fn with_head(body: &[u8]) -> Vec<u8> {
     let sum = crc32fast::hash(body).to_le_bytes();
     [b"ok", &[Record::WIRE_VERSION][..], &sum, body].concat()
@@ -156,17 +156,17 @@ proptest! {
     }
 
     #[test]
-    fn bytes_that_are_no_record_are_an_error(bytes in vec(any::<u8>(), 0..400)) {
+    fn bytes_that_are_not_a_record_are_an_error(bytes in vec(any::<u8>(), 0..400)) {
         prop_assert!(Record::decode(&bytes).is_err());
     }
 
     #[test]
-    fn a_fitting_head_before_anything_is_no_panic(body in vec(any::<u8>(), 0..400)) {
+    fn no_body_after_a_valid_head_causes_a_panic(body in vec(any::<u8>(), 0..400)) {
         let _ = Record::decode(&with_head(&body));
     }
 
     #[test]
-    fn a_changed_body_under_a_fitting_head_is_no_panic(
+    fn no_changed_body_after_a_valid_head_causes_a_panic(
         record in record(), at in any::<prop::sample::Index>(), byte in any::<u8>(),
     ) {
         let mut body = record.encode().split_off(HEAD);
@@ -189,7 +189,7 @@ proptest! {
         let longer = [&bytes[..], &[0]].concat();
         prop_assert_eq!(Record::decode(&longer), Err(RecordError::Damaged));
         let longer = with_head(&longer[HEAD..]);
-        prop_assert_eq!(Record::decode(&longer), Err(RecordError::Damaged), "a checksum of all");
+        prop_assert_eq!(Record::decode(&longer), Err(RecordError::Damaged), "the checksum covers all bytes");
     }
 
     #[test]
@@ -222,20 +222,20 @@ fn an_unknown_version_is_reported_with_its_number() {
 }
 
 #[test]
-fn a_length_that_promises_more_than_there_is_takes_no_memory() {
+fn a_length_beyond_the_input_allocates_no_memory() {
     // An array, a text, bytes and a map of 2^63 elements.
     for head in [0x9b, 0x7b, 0x5b, 0xbb] {
         let body = [&[head, 0x7f][..], &[0xff; 7]].concat();
         assert_eq!(Record::decode(&with_head(&body)), Err(RecordError::Damaged));
-        // The same in place of the record's first field.
+        // The same instead of the record's first field.
         let body = [&[0x87][..], &body].concat();
         assert_eq!(Record::decode(&with_head(&body)), Err(RecordError::Damaged));
     }
 }
 
 #[test]
-fn nesting_without_end_overflows_no_stack() {
-    // As an eighth field, which this version passes over.
+fn deep_nesting_does_not_overflow_the_stack() {
+    // An eighth field, which this version skips.
     let mut body = golden_records()[0].1.encode().split_off(HEAD);
     body[0] = 0x88;
     body.extend(std::iter::repeat_n(0x81, 1_000_000));
@@ -243,7 +243,7 @@ fn nesting_without_end_overflows_no_stack() {
 }
 
 #[test]
-fn a_field_that_a_later_build_adds_is_passed_over() {
+fn a_field_of_a_later_version_is_skipped() {
     for (name, record) in golden_records() {
         let mut body = record.encode().split_off(HEAD);
         assert_eq!(body[0], 0x87, "a record is an array of seven fields");
@@ -258,7 +258,7 @@ fn response_of(status: u16, body: &str) -> StoredResponse {
     StoredResponse::keep(status, headers, body.as_bytes().to_vec(), "req_1", 10_000).0
 }
 
-/// The records of `tests/vectors/records.json`, one a state.
+/// Returns the records of `tests/vectors/records.json`, one for each state.
 fn golden_records() -> Vec<(&'static str, Record)> {
     let at = UnixMillis::new(1_764_000_000_000);
     let [hold, retry] =
@@ -341,8 +341,8 @@ fn from_hex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(digit).collect()
 }
 
-/// These bytes are in stores already: a build that reads them otherwise would lose or change keys.
-/// A new version adds vectors; it never changes one.
+/// Stores already contain these bytes. A build that reads them in another way would lose or change keys.
+/// A new version adds vectors and never changes one.
 #[test]
 fn every_record_that_version_1_wrote_is_still_read() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/records.json");
@@ -360,7 +360,7 @@ fn every_record_that_version_1_wrote_is_still_read() {
     for (name, record) in &records {
         let known = &v1[*name];
         assert_eq!(Record::decode(&from_hex(known)).as_ref(), Ok(record), "{name}");
-        assert_eq!(&hex(&record.encode()), known, "{name} is written as ever");
+        assert_eq!(&hex(&record.encode()), known, "{name} is written as before");
     }
     assert_eq!(v1.len(), records.len(), "a vector without its record");
 }

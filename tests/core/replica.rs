@@ -1,4 +1,4 @@
-//! What a replica may hold and when its copies count.
+//! Which records a replica may contain, and when its copies count.
 
 use crate::support::lifecycle::requests::{request, response, token};
 use oncekey::replica::{HEAD_START, copy, verify};
@@ -20,7 +20,7 @@ fn attempt(fingerprints: &Fingerprints) -> Attempt<'_> {
     Attempt { fingerprints, token: token(1), minted_at: None, policy: &POLICY }
 }
 
-/// The record and status after a response of this attempt.
+/// Returns the record and the status after a response of this attempt.
 fn after(fingerprints: &Fingerprints, response: StoredResponse) -> (Record, KeyStatus) {
     let written = |step: Next| match step {
         Next::Write(record) => *record,
@@ -31,7 +31,7 @@ fn after(fingerprints: &Fingerprints, response: StoredResponse) -> (Record, KeyS
     (written(next), status.expect("a status"))
 }
 
-/// A copy of a response to the request `this`, fingerprinted with these secrets.
+/// Returns a copy of a response to the request `this`, fingerprinted with these secrets.
 fn copied(secrets: &str) -> (Record, Millis) {
     let (fingerprints, response) = (request("this", secrets), response(201, "stored"));
     let (_, status) = after(&fingerprints, response.clone());
@@ -52,7 +52,7 @@ fn a_copy_expires_a_minute_before_the_response() {
 }
 
 #[test]
-fn what_expires_before_a_replica_could_forget_it_is_not_copied() {
+fn a_response_with_a_retention_too_short_for_the_replica_is_not_copied() {
     let (fingerprints, response) = (request("this", ""), response(201, ""));
     let (_, status) = after(&fingerprints, response.clone());
     let end = status.expires_at.expect("an end").minus(HEAD_START).minus(SHORTEST);
@@ -93,7 +93,7 @@ fn a_record_without_a_response_is_not_copied() {
 }
 
 #[test]
-fn a_copy_says_what_the_authority_says() {
+fn a_copy_leads_to_the_same_decision_as_the_record() {
     let response = response(201, "stored");
     for (asked, recorded) in [("this", "this"), ("this", "that")] {
         let (asked, recorded) = (request(asked, ""), request(recorded, ""));
@@ -105,7 +105,7 @@ fn a_copy_says_what_the_authority_says() {
 }
 
 #[test]
-fn a_copy_that_cannot_be_compared_says_nothing() {
+fn a_copy_that_cannot_be_compared_does_not_count() {
     assert_eq!(decision(&request("this", "b:2"), NOW), None);
     assert_eq!(decision(&request("this", ""), NOW), None);
     assert!(decision(&request("this", "b:2,a:1"), NOW).is_some());

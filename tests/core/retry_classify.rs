@@ -1,9 +1,10 @@
 //! What the end of an attempt means, as a table; every cell is checked.
 //!
-//! Inputs: the status; the error's name (as `code`, then as `type`); `Idempotency-State`; what else
-//! the response tells: `replayed`, `not_stored`, `html` (not the API's media type), `redirected` (it is
-//! the response of the page that a redirect led to), `cut`, `empty`; whether an earlier attempt is `unknown`; whether the server is known to send `proof`, or 402 is `named` as a
-//! status by which it responds for the key itself (without effect where it sends proof); whether the key may be minted anew. The first line that fits counts.
+//! The inputs are the status; the error's name (as `code`, then as `type`); `Idempotency-State`; other properties of
+//! the response: `replayed`, `not_stored`, `html` (not the API's media type), `redirected` (from the page that a
+//! redirect led to), `cut`, `empty`; whether an earlier attempt is `unknown`; whether the server is known to send
+//! `proof`, or 402 is `named` as a status that settles the key (without effect if the server sends proof); and
+//! whether the key may be replaced. The first line that fits counts.
 
 use crate::support::client::names::outcome_name;
 use crate::support::lifecycle::situations::product;
@@ -60,7 +61,7 @@ const TABLE: &str = "
 
 #[test]
 fn every_cell() {
-    // A rejection's name counts at any 4xx; these two stand for all in the table.
+    // The name of an error counts for each 4xx. The two in the table stand for all of them.
     let table = Table::parse(TABLE);
     let names = [
         "none",
@@ -154,7 +155,7 @@ fn outcome(response: ResponseSummary<'_>) -> Outcome {
 }
 
 #[test]
-fn every_status_without_a_word_about_it() {
+fn every_status_without_an_error_name() {
     for status in 0..=999 {
         let expected = match status {
             200..=299 => Outcome::Succeeded { http_status: status },
@@ -180,7 +181,7 @@ fn which_statuses_may_be_named_as_final() {
 }
 
 #[test]
-fn a_failure_without_a_response_is_ambiguous_or_unsettled() {
+fn a_failure_without_a_response_leaves_the_outcome_unknown() {
     for maybe_executed in [false, true] {
         let context = Context { maybe_executed, ..CLEAN };
         assert_eq!(
@@ -198,9 +199,9 @@ fn a_failure_without_a_response_is_ambiguous_or_unsettled() {
     }
 }
 
-/// Headers that arrive and then a cut are a 200 with an empty body, without any error.
+/// A connection that is cut after the headers looks like a 200 with an empty body, without any error.
 #[test]
-fn an_empty_body_is_whole_only_where_it_says_so() {
+fn an_empty_body_is_complete_only_if_the_response_allows_it() {
     let empty = |status, content_type, content_length| {
         outcome(ResponseSummary {
             status,
@@ -252,7 +253,7 @@ fn the_media_types_that_are_expected() {
     }
 }
 
-/// Stripe says "in progress" with a type that means a mismatch elsewhere.
+/// Stripe reports "in progress" with a type that means a mismatch in other APIs.
 #[test]
 fn a_409_is_classified_by_its_body() {
     let of =
@@ -271,7 +272,7 @@ fn a_409_is_classified_by_its_body() {
 }
 
 #[test]
-fn a_shell_asks_what_a_success_and_what_json_is() {
+fn shells_ask_the_core_what_a_success_and_what_json_is() {
     for (status, expected) in [(200, true), (303, true), (399, true), (400, false), (504, false)] {
         assert_eq!(is_success(status), expected, "{status}");
     }

@@ -1,4 +1,4 @@
-//! The policy, `Retry-After`, and when a request is sent again.
+//! The retry policy, `Retry-After`, and when a request is sent again.
 
 use crate::support::client::names::next_name;
 use crate::support::client::requests::NOW;
@@ -28,14 +28,14 @@ fn fixed() -> RetryPolicy {
 fn the_defaults() {
     let settings = RetrySettings::default();
     assert_eq!(RetryPolicy::new(settings.clone()), Ok(RetryPolicy::default()));
-    assert!(settings.attempt_timeout > seconds(25), "longer than the server's own");
+    assert!(settings.attempt_timeout > seconds(25), "longer than the server's own limit");
     let attempts = settings.attempt_timeout.as_u64() * u64::from(settings.limit + 1);
     let waits: u64 = settings.delays.iter().map(|delay| delay.as_u64()).sum();
     assert!(attempts + waits <= settings.total_time.as_u64(), "every attempt gets its time");
 }
 
 #[test]
-fn wrong_settings_say_what_is_wrong() {
+fn the_errors_of_wrong_settings_say_what_is_wrong() {
     use RetryPolicyError as E;
     let good = RetrySettings::default;
     let (none, too_long) = (Millis::new(0), Millis::new(1 << 31));
@@ -105,7 +105,7 @@ fn which_outcomes_are_retried_and_when() {
 }
 
 #[test]
-fn the_last_delay_counts_for_all_that_follow_and_no_limit_means_no_retry() {
+fn the_last_delay_is_repeated_and_a_limit_of_0_means_no_retry() {
     let settings = |limit| RetrySettings {
         limit,
         delays: vec![seconds(3)],
@@ -121,7 +121,7 @@ fn the_last_delay_counts_for_all_that_follow_and_no_limit_means_no_retry() {
 }
 
 #[test]
-fn an_attempt_has_a_fresh_time_out_within_the_total() {
+fn each_attempt_has_its_own_time_limit_within_the_total() {
     let policy = RetryPolicy::default();
     let of = |elapsed, left| attempt_timeout(&policy, progress(0, elapsed, left));
     assert_eq!(of(seconds(0), LONG), seconds(30));
@@ -132,7 +132,7 @@ fn an_attempt_has_a_fresh_time_out_within_the_total() {
 }
 
 #[test]
-fn what_retry_after_may_be() {
+fn which_values_of_retry_after_are_valid() {
     // NOW is Mon, 24 Nov 2025 16:00:00 GMT.
     let date = "Mon, 24 Nov 2025 16:00:30 GMT";
     let of = |value, date| retry_after(value, date, NOW, seconds(60)).map(Millis::as_u64);
@@ -164,7 +164,7 @@ fn what_retry_after_may_be() {
     ] {
         assert_eq!(of(value, None), expected, "{value:?}");
     }
-    // A date is read on the server's clock, if the response has its date.
+    // A date is compared with the server's clock, if the response contains its date.
     assert_eq!(of(date, Some("Mon, 24 Nov 2025 16:00:20 GMT")), Some(10_000));
     assert_eq!(
         of("Wed, 03 Jun 2020 10:00:05 GMT", Some("Wed, 03 Jun 2020 10:00:00 GMT")),
@@ -176,7 +176,7 @@ fn what_retry_after_may_be() {
 }
 
 #[test]
-fn when_a_key_expires_on_the_clock_here() {
+fn the_expiry_of_a_key_is_converted_to_the_local_clock() {
     let of = |value, date| expires_at(value, date, NOW).map(|point| point.since(NOW));
     let tomorrow = "Tue, 25 Nov 2025 16:00:00 GMT";
     assert_eq!(of(tomorrow, None), Some(Millis::from_days(1)));
@@ -188,9 +188,9 @@ fn when_a_key_expires_on_the_clock_here() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A plain second reading of the rules.
+    /// A plain second implementation of the rules.
     #[test]
-    fn no_wait_is_longer_than_it_may_be(
+    fn no_wait_is_longer_than_its_limit(
         delays in prop::collection::vec(0..=i32::MAX as u64, 1..6),
         limit in 0..8_u32,
         retries in 0..10_u32,
@@ -224,9 +224,9 @@ proptest! {
     }
 }
 
-/// Full jitter: both ends are drawn, and all in between.
+/// Full jitter: the wait can be anything from zero to its limit.
 #[test]
-fn a_wait_is_drawn_from_nothing_to_its_limit() {
+fn a_wait_is_random_between_zero_and_its_limit() {
     let of = |random| match next(
         &RetryPolicy::default(),
         &AMBIGUOUS,

@@ -1,5 +1,5 @@
-//! `tests/vectors/retry.json`, which any other implementation can be checked with. Its digests were
-//! computed outside of this crate. `next` is by the default policy.
+//! `tests/vectors/retry.json`, with which other implementations can be checked, too. Its digests were
+//! computed outside this crate. `next` uses the default policy.
 
 use crate::support::client::names::{next_name, outcome_name, state_name};
 use crate::support::client::requests::key;

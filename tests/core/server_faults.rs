@@ -1,4 +1,4 @@
-//! What servers were reported to get wrong, fault by fault, as far as it is a matter of rules.
+//! The reported faults of servers, as far as the core's rules prevent them.
 
 use crate::support::lifecycle::requests::{request, response, token};
 use oncekey::fingerprint::RequestParts;
@@ -22,7 +22,7 @@ fn policy() -> Policy {
     }
 }
 
-/// One key, as a shard holds it.
+/// One key, as a shard stores it.
 #[derive(Clone, Default)]
 struct Key {
     record: Option<Record>,
@@ -35,7 +35,7 @@ impl Key {
         key
     }
 
-    /// In each state that a first attempt can leave.
+    /// Returns the key in each state that a first attempt can leave.
     fn in_every_state() -> Vec<(&'static str, Self)> {
         let ended = |status| {
             let mut key = Self::in_flight();
@@ -78,14 +78,14 @@ impl Key {
         self.store(lifecycle::fail(self.record.clone(), token, cause, now))
     }
 
-    /// The sweep comes by.
+    /// Runs the sweep.
     fn expire(&mut self, now: UnixMillis) {
         if let Some(record) = self.record.clone() {
             self.next(lifecycle::expire(record, now).next);
         }
     }
 
-    /// The number of the attempt that may run, if one may.
+    /// Returns the number of the attempt, if it may run.
     fn runs(&mut self, token: Token, now: UnixMillis) -> Option<u32> {
         match self.begin("a", token, now) {
             Decision::Execute(Execution { attempt, .. }) => Some(attempt),
@@ -117,7 +117,7 @@ fn fault_3_another_body_is_a_mismatch_in_every_state() {
 }
 
 #[test]
-fn fault_5_an_attempt_changes_no_record_but_its_own() {
+fn fault_5_an_overtaken_attempt_does_not_change_the_record() {
     let strange = token(9);
     for (state, key) in Key::in_every_state() {
         let mut key = key;
@@ -141,7 +141,7 @@ fn fault_5_an_attempt_changes_no_record_but_its_own() {
 }
 
 #[test]
-fn faults_6_8_a_dead_attempt_blocks_its_key_for_a_lease_to_the_millisecond() {
+fn faults_6_8_a_dead_attempt_blocks_its_key_for_exactly_one_lease() {
     let mut key = Key::in_flight();
     let death = UnixMillis::new(NOW.as_u64() + 15_000);
     let last = UnixMillis::new(death.as_u64() - 1);
@@ -162,7 +162,7 @@ fn faults_7_13_however_an_attempt_ends_the_next_one_may_run_with_a_higher_number
         key.fail(token(1), cause, NOW);
         assert_eq!(key.runs(token(2), NOW), Some(2), "{cause:?}");
     }
-    // Gone without a word, again and again.
+    // Attempts that end without recording anything, again and again.
     let mut key = Key::in_flight();
     for number in 2..=20 {
         let now = NOW.plus(Millis::new(LEASE.as_u64() * u64::from(number)));
@@ -197,7 +197,7 @@ fn faults_10_15_an_expired_key_is_absent_whether_it_was_swept_or_not() {
 }
 
 #[test]
-fn fault_14_a_call_that_is_made_again_gets_its_first_response() {
+fn fault_14_a_repeated_call_gets_the_same_reply() {
     let mut key = Key::default();
     let first = key.begin("a", token(1), NOW);
     assert_eq!(key.begin("a", token(1), NOW), first);
@@ -220,7 +220,7 @@ fn fault_34_no_5xx_is_ever_kept() {
 }
 
 #[test]
-fn fault_21_up_to_255_characters_are_a_key_and_each_counts_in_its_stored_name() {
+fn fault_21_a_key_has_up_to_255_characters_and_each_changes_its_stored_name() {
     let scope = Scope::of_tenant(&"t".repeat(5000));
     let mut names = std::collections::HashSet::new();
     for length in 1..=600 {
@@ -241,14 +241,14 @@ fn fault_21_up_to_255_characters_are_a_key_and_each_counts_in_its_stored_name() 
 }
 
 #[test]
-fn fault_22_whatever_is_not_visible_ascii_is_no_key_at_any_place() {
+fn fault_22_a_key_with_a_character_other_than_visible_ascii_is_refused() {
     let all = (0..=0x20).chain(0x7f..=0x2fff).chain([0xfeff, 0xff4b, 0xfffd, 0xfffe, 0x1f511]);
     for odd in all.filter_map(char::from_u32) {
         for text in [format!("{odd}k"), format!("k{odd}k"), format!("k{odd}")] {
             let no_key = Err(KeyError::NotVisibleAscii);
             assert_eq!(IdempotencyKey::parse_bare(&text), no_key, "{text:?}");
             assert_eq!(IdempotencyKey::parse_header(&format!("\"{text}\"")), no_key, "{text:?}");
-            // White space around a header's value is not of it.
+            // White space around a header's value is not part of it.
             if text.trim_matches([' ', '\t']) != "k" {
                 assert_eq!(IdempotencyKey::parse_header(&text), no_key, "{text:?}");
             }
@@ -279,7 +279,7 @@ fn faults_17_18_a_key_belongs_to_one_method_path_and_query() {
             }
         }
     }
-    // Nothing that moves from one part into another is the same request either.
+    // A byte that moves from one part to another also makes another request.
     all.push(of("POST", "/pay?to=alice", None));
     let distinct: std::collections::HashSet<_> = all.iter().map(Fingerprint::digest_hex).collect();
     assert_eq!(distinct.len(), all.len());
@@ -311,7 +311,7 @@ proptest! {
     }
 
     #[test]
-    fn fault_22_a_text_is_a_key_only_if_all_of_it_is_visible_ascii(text in "\\PC*|[\\x00-\\x7f]*") {
+    fn fault_22_only_a_text_of_visible_ascii_is_a_key(text in "\\PC*|[\\x00-\\x7f]*") {
         if let Ok(key) = IdempotencyKey::parse_header(&text) {
             prop_assert!(key.as_str().bytes().all(|byte| byte.is_ascii_graphic()));
         }
@@ -328,7 +328,7 @@ proptest! {
     }
 
     #[test]
-    fn faults_27_28_29_headers_and_body_are_stored_as_they_came(
+    fn faults_27_28_29_headers_and_body_are_stored_unchanged(
         status in prop_oneof![Just(200_u16), Just(201), Just(302), Just(404)],
         headers in prop::collection::vec(("(x-[a-z]{1,8}|link|location|content-disposition|etag)", "[ -~]{0,60}"), 0..12),
         body: Vec<u8>,
@@ -345,7 +345,7 @@ proptest! {
 }
 
 #[test]
-fn a_uuidv7_from_the_future_counts_as_made_now() {
+fn a_uuidv7_from_the_future_counts_as_minted_now() {
     let fingerprints = request("a", "");
     for expired_key in [ExpiredKey::Forget, ExpiredKey::Refuse] {
         let policy = Policy { expired_key, ..policy() };

@@ -1,4 +1,4 @@
-//! One sender at a time where there are no Web Locks, in random interleavings of three tabs.
+//! One sender at a time without Web Locks, in random interleavings of three tabs.
 
 use oncekey::client::intent::{Acquisition, TabLease, TabToken};
 use oncekey::{Millis, UnixMillis};
@@ -26,7 +26,7 @@ fn the_table() {
         (after(14_750), Acquisition::Held, Acquisition::Wait(Millis::new(250)), false),
         (after(14_999), Acquisition::Held, Acquisition::Wait(Millis::new(1)), false),
         (after(15_000), fresh(ONE, after(15_000)), fresh(TWO, after(15_000)), false),
-        // The clock went back: no lease lives longer than a lease from now.
+        // After the clock went back, a lease still ends at most one lease from now.
         (
             NOW.minus(Millis::new(1)),
             fresh(ONE, NOW.minus(Millis::new(1))),
@@ -53,7 +53,7 @@ fn the_table() {
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    /// A tab reads, and writes what follows after this long.
+    /// A tab reads, and writes its reaction after this time.
     Acquire {
         tab: usize,
         gap: u64,
@@ -86,7 +86,7 @@ fn op() -> impl Strategy<Value = Op> {
 
 #[derive(Clone, Copy, Default)]
 struct Tab {
-    /// A write under way, and when it arrives.
+    /// A write that has not arrived yet, and the time of its arrival.
     write: Option<(u64, TabLease)>,
     confirm_at: Option<u64>,
     confirmed: bool,
@@ -162,7 +162,7 @@ impl World {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// As long as no tab takes longer than `CONFIRM_AFTER` between a read and its write.
+    /// Holds as long as no tab takes longer than `CONFIRM_AFTER` between a read and its write.
     #[test]
     fn never_two_senders(ops in vec(op(), 1..80)) {
         let mut world = World::default();
@@ -173,14 +173,14 @@ proptest! {
 }
 
 #[test]
-fn a_tab_that_is_alone_gets_to_send_and_one_that_died_is_followed() {
+fn a_single_tab_may_send_and_another_tab_takes_over_after_it_dies() {
     let mut world = World::default();
     for op in [Op::Acquire { tab: 0, gap: 3 }, Op::Wait { millis: 253 }, Op::Confirm { tab: 0 }] {
         world.step(op);
     }
     assert_eq!(world.held, 1);
     world.step(Op::Acquire { tab: 1, gap: 0 });
-    assert!(world.tabs[1].write.is_none(), "the other one waits");
+    assert!(world.tabs[1].write.is_none(), "the other tab waits");
     for op in [
         Op::Wait { millis: 15_000 },
         Op::Acquire { tab: 1, gap: 1 },

@@ -1,11 +1,11 @@
-//! Webhooks that come in: whose they are, and whether they are signed.
+//! Incoming webhooks: their source, and whether they are signed.
 use oncekey::webhook::{
     Sources, SourcesError, WebhookError, WebhookMessage, WebhookSecret, is_inbound, sign,
 };
 use oncekey::{IdempotencyKey, Millis, UnixMillis};
 use proptest::prelude::*;
 
-// The example of the reference implementations' tests.
+// The example in the tests of the reference implementation.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const OTHER: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 const ID: &str = "msg_p5jXN8AQM9LWM0D4loKWxJek";
@@ -50,7 +50,7 @@ fn signed_by(signatures: &str) -> Result<IdempotencyKey, WebhookError> {
     ])
 }
 
-/// A message with this id and timestamp, signed as it should be.
+/// Verifies a message with this id and timestamp and a correct signature.
 fn with(id: &str, timestamp: &str, now: UnixMillis) -> Result<IdempotencyKey, WebhookError> {
     let secrets = [secret(SECRET)];
     let seconds = timestamp.parse().unwrap_or(SECONDS);
@@ -64,7 +64,7 @@ fn with(id: &str, timestamp: &str, now: UnixMillis) -> Result<IdempotencyKey, We
 }
 
 #[test]
-fn the_published_example_is_taken() {
+fn the_published_example_is_accepted() {
     assert_eq!(signed_by(SIGNATURE).unwrap().as_str(), ID);
 }
 
@@ -106,7 +106,7 @@ fn a_signature_of_another_message_is_refused() {
 }
 
 #[test]
-fn any_secret_of_the_source_will_do_and_no_other() {
+fn any_secret_of_the_source_is_accepted_and_no_other() {
     let timestamp = SECONDS.to_string();
     let headers =
         [("webhook-id", ID), ("webhook-timestamp", &timestamp), ("webhook-signature", SIGNATURE)];
@@ -118,7 +118,7 @@ fn any_secret_of_the_source_will_do_and_no_other() {
 }
 
 #[test]
-fn each_header_has_to_be_there() {
+fn each_header_is_required() {
     let timestamp = SECONDS.to_string();
     let all =
         [("webhook-id", ID), ("webhook-timestamp", &timestamp), ("webhook-signature", SIGNATURE)];
@@ -136,7 +136,7 @@ fn each_header_has_to_be_there() {
 }
 
 #[test]
-fn the_older_spelling_is_taken_whole_or_not_at_all() {
+fn the_older_header_names_are_accepted_only_together() {
     let timestamp = SECONDS.to_string();
     let older = [("svix-id", ID), ("svix-timestamp", &timestamp), ("svix-signature", SIGNATURE)];
     assert!(verify(&older).is_ok());
@@ -158,7 +158,7 @@ fn an_id_is_a_key_without_full_stops() {
 }
 
 #[test]
-fn no_two_messages_share_their_signed_bytes() {
+fn two_messages_never_have_the_same_signed_bytes() {
     // `a.1.2.b` as the id `a` at 1 with the body `2.b`, and as the id `a.1` at 2 with the body `b`.
     let secrets = [secret(SECRET)];
     let body = [SECONDS.to_string().as_bytes(), b".b"].concat();
@@ -179,7 +179,7 @@ fn no_two_messages_share_their_signed_bytes() {
 fn the_time_may_be_off_by_five_minutes_either_way() {
     for (off, taken) in [(0, true), (299, true), (300, true), (301, false), (3600, false)] {
         for seconds in [SECONDS - off, SECONDS + off] {
-            // Within the last second of the tolerance too.
+            // The last second of the tolerance still counts.
             for millis in [0, 999] {
                 let now = now().plus(Millis::new(millis));
                 let result = with("a", &seconds.to_string(), now);
@@ -191,7 +191,7 @@ fn the_time_may_be_off_by_five_minutes_either_way() {
 }
 
 #[test]
-fn a_timestamp_is_digits() {
+fn a_timestamp_consists_of_digits() {
     for timestamp in [
         "hello",
         "+1614265330",
@@ -214,7 +214,7 @@ fn a_timestamp_is_digits() {
 }
 
 #[test]
-fn a_message_shows_neither_id_nor_signature() {
+fn debug_output_contains_no_id_and_no_signature() {
     let timestamp = SECONDS.to_string();
     let message = WebhookMessage::read(
         |name| match name {
@@ -229,7 +229,7 @@ fn a_message_shows_neither_id_nor_signature() {
 }
 
 #[test]
-fn sources_are_a_closed_list_with_secrets_of_their_own() {
+fn each_listed_source_has_its_own_secrets() {
     let list = format!(" dodo:{SECRET} , polar:{OTHER},dodo:{OTHER},");
     let sources = Sources::parse(&list).unwrap();
     assert_eq!(sources.secrets_of("dodo"), Some(&[secret(SECRET), secret(OTHER)][..]));
@@ -242,7 +242,7 @@ fn sources_are_a_closed_list_with_secrets_of_their_own() {
 }
 
 #[test]
-fn a_list_that_is_none_says_why_and_shows_nothing_of_it() {
+fn the_error_of_an_invalid_list_says_what_is_wrong_without_quoting_it() {
     use SourcesError::{BadName, BadSecret, NotAPair};
     let long = "s".repeat(65);
     for (entry, error) in [
@@ -266,7 +266,7 @@ fn a_list_that_is_none_says_why_and_shows_nothing_of_it() {
 }
 
 #[test]
-fn no_spelling_of_the_path_goes_past_the_check() {
+fn every_spelling_of_the_path_is_recognized() {
     for path in [
         "/webhooks/dodo",
         "/webhooks/",
@@ -305,7 +305,7 @@ fn no_spelling_of_the_path_goes_past_the_check() {
         "/%7/webhooks",
         "/%",
     ] {
-        // What a dot segment leads out of is still under the folder by the letter.
+        // A path inside the folder stays there even if a dot segment leads out of it.
         assert_eq!(is_inbound(path), path.starts_with("/webhooks/"), "{path}");
     }
 }
@@ -345,7 +345,7 @@ proptest! {
             prop_assert!(headers(&id, &timestamp, &signature, &flip(&body)).is_err());
         }
         if let Ok(other) = String::from_utf8(flip(id.as_bytes())) {
-            // White space round a header is not of it.
+            // White space around a header is not part of it.
             prop_assert!(other.trim() == id || headers(&other, &timestamp, &signature, &body).is_err());
         }
         if let Ok(other) = String::from_utf8(flip(timestamp.as_bytes())) {
@@ -369,7 +369,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_that_comes_in_makes_it_panic(
+    fn no_input_causes_a_panic(
         values in prop::collection::vec("\\PC{0,40}|v1,[A-Za-z0-9+/]{0,50}={0,2}|[0-9]{0,22}", 3),
         list in "([a-z]{0,4}:?(whsec_)?[A-Za-z+/=]{0,40},?){0,4}|\\PC{0,60}",
         path in "(/|%|\\.|;|\\\\|webhooks|[0-9a-f]{2}|\\PC){0,12}",

@@ -1,4 +1,4 @@
-//! What becomes of the event that a webhook brings.
+//! The lifecycle of a webhook's event.
 
 use oncekey::webhook::fingerprints;
 use oncekey::{
@@ -35,7 +35,7 @@ fn policy() -> Policy {
     of_keys.of_events()
 }
 
-/// One event, as its record goes through deliveries.
+/// One event and its record, over several deliveries.
 #[derive(Default)]
 struct Event {
     record: Option<Record>,
@@ -71,7 +71,7 @@ impl Event {
 }
 
 #[test]
-fn an_event_is_done_after_a_2xx_and_stays_done() {
+fn an_event_is_processed_after_a_2xx_and_stays_so() {
     for status in [200, 201, 202, 204, 299] {
         let mut event = Event::default();
         let (_, token) = event.begin(now());
@@ -89,7 +89,7 @@ fn an_event_is_done_after_a_2xx_and_stays_done() {
 }
 
 #[test]
-fn fault_38_an_event_that_the_origin_has_not_taken_is_sent_again_when_it_comes_again() {
+fn fault_38_an_event_that_the_origin_did_not_process_is_forwarded_again() {
     for status in
         [300, 301, 302, 303, 304, 307, 308, 400, 401, 404, 408, 409, 410, 422, 429, 500, 503]
     {
@@ -106,7 +106,7 @@ fn fault_38_an_event_that_the_origin_has_not_taken_is_sent_again_when_it_comes_a
 }
 
 #[test]
-fn an_event_that_timed_out_is_sent_again_and_one_in_flight_is_not() {
+fn an_event_is_forwarded_again_after_a_time_out_but_not_while_in_flight() {
     let mut event = Event::default();
     let (_, token) = event.begin(now());
     assert_eq!(event.begin(now()).0, Decision::InProgress);

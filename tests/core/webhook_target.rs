@@ -1,9 +1,9 @@
-//! Where webhooks may be sent, as a table of spellings.
+//! The URLs to which webhooks may be sent, as a table of spellings.
 
 use oncekey::webhook::target::{Reach, TargetError, check_target};
 
 #[test]
-fn public_names_are_taken() {
+fn public_names_are_accepted() {
     for url in [
         "https://shop.example",
         "https://shop.example/",
@@ -23,9 +23,9 @@ fn public_names_are_taken() {
 }
 
 #[test]
-fn an_url_may_be_as_long_as_it_says() {
+fn the_longest_url_is_accepted_and_a_longer_one_refused() {
     let url = |length: usize| format!("https://shop.example/{:a>1$}", "", length - 21);
-    // 253 characters make the longest name.
+    // The longest name has 253 characters.
     let name = |last: usize| format!("https://{}{}.example", "a.".repeat(100), "a".repeat(last));
     for (fits, too_long) in [(url(2048), url(2049)), (name(45), name(46))] {
         assert_eq!(check_target(&fits, Reach::Public), Ok(()), "{fits}");
@@ -36,7 +36,7 @@ fn an_url_may_be_as_long_as_it_says() {
 #[test]
 fn addresses_are_refused_in_every_spelling() {
     for host in [
-        // IPv4: loopback, private, link-local, shared, this network, broadcast, a public one
+        // IPv4: loopback, private, link-local, shared, this network, broadcast, a public address
         "127.0.0.1",
         "127.1",
         "127.0.1",
@@ -48,7 +48,7 @@ fn addresses_are_refused_in_every_spelling() {
         "0.0.0.0",
         "255.255.255.255",
         "8.8.8.8",
-        // one number, in decimal, octal and hexadecimal; parts in each
+        // one number, in decimal, octal and hexadecimal; several parts in each
         "2130706433",
         "017700000001",
         "0x7f000001",
@@ -123,7 +123,7 @@ fn private_names_are_refused() {
 }
 
 #[test]
-fn what_parsers_disagree_on_is_no_url_here() {
+fn a_url_that_parsers_read_differently_is_refused() {
     let long_label = format!("https://{}.example", "a".repeat(64));
     let long_name = format!("https://{}example", "a.".repeat(130));
     let long_url = format!("https://shop.example/{}", "a".repeat(2048));
@@ -142,7 +142,7 @@ fn what_parsers_disagree_on_is_no_url_here() {
         "javascript:alert(1)",
         "file:///etc/passwd",
         "data:text/plain,x",
-        // a user, and what looks like one
+        // a user, and a URL that seems to have one
         "https://user@shop.example/",
         "https://user:pass@127.0.0.1/",
         "https://shop.example@127.0.0.1/",
@@ -157,7 +157,7 @@ fn what_parsers_disagree_on_is_no_url_here() {
         "https://shop.exam\tple/",
         "https://shop.exam\nple/",
         "https://shop.example/\u{0}",
-        // escapes and other scripts, which parsers fold to ASCII
+        // escapes and other scripts, which some parsers fold to ASCII
         "https://%6cocalhost/",
         "https://127.0.0.%31/",
         "https://loc%61lhost/",
@@ -166,7 +166,7 @@ fn what_parsers_disagree_on_is_no_url_here() {
         "https://127。0。0。1/",
         "https://bücher.example/",
         "https://shop.example/ü",
-        // names that are none
+        // invalid names
         "https://localhost./",
         "https://127.0.0.1./",
         "https://shop.example./",
@@ -194,7 +194,7 @@ fn what_parsers_disagree_on_is_no_url_here() {
 }
 
 #[test]
-fn without_tls_only_in_local_development() {
+fn http_is_accepted_only_in_local_development() {
     let url = "http://shop.example/";
     assert_eq!(check_target(url, Reach::Public), Err(TargetError::NotHttps));
     assert_eq!(check_target(url, Reach::Local), Ok(()));
@@ -202,7 +202,7 @@ fn without_tls_only_in_local_development() {
 }
 
 #[test]
-fn local_development_may_send_anywhere_and_still_to_urls_alone() {
+fn local_development_accepts_any_host_but_only_valid_urls() {
     for url in [
         "http://127.0.0.1:9000/hooks",
         "http://localhost:9000/",
@@ -229,7 +229,7 @@ fn local_development_may_send_anywhere_and_still_to_urls_alone() {
 }
 
 #[test]
-fn no_text_makes_it_panic() {
+fn no_text_causes_a_panic() {
     let url = "https://user@Shop.example:443/a?b#c";
     for start in 0..=url.len() {
         for end in start..=url.len() {

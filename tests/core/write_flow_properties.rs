@@ -1,4 +1,4 @@
-//! What holds of a write flow with any events, in any order.
+//! The properties of a write flow with any events in any order.
 
 use crate::support::write_flow::{
     LEASE, START, Walk, begun, business_key, ended, execute, recorded, response, settled, status,
@@ -62,7 +62,7 @@ fn every_record_that_returned_execute_gets_an_end_after_any_events() {
     });
 }
 
-/// One of the things that may come of a step.
+/// Returns one of the possible events of a step.
 fn reply(step: &Action, pick: u8) -> Event {
     let decisions = [
         execute(),

@@ -63,20 +63,20 @@ fn a_replica_responds_in_place_of_a_slow_or_silent_shard() {
 }
 
 #[test]
-fn a_replica_that_has_nothing_proves_nothing() {
+fn a_missing_copy_proves_nothing() {
     for why in [Rejection::StoreUnavailable, Rejection::RecordUnreadable] {
         let mut walk = Walk::begin(Identity::Key, None);
         walk.gets(Event::Begun(Err(why.clone())));
         walk.expects(Action::AskReplica);
         walk.gets(Event::Copied(None));
-        // Its `begin` may still arrive: the record must not wait for this attempt.
+        // Its `begin` may still arrive, so the attempt is ended in advance.
         let given_up = [FollowUp::Fail(Target::First, FailCause::NotDispatched)];
         walk.ends(rejected(why), None, &given_up);
     }
 }
 
 #[test]
-fn who_has_waited_for_half_a_lease_does_not_execute() {
+fn an_attempt_that_waited_for_half_a_lease_does_not_call_the_origin() {
     for waited in [LEASE.half(), LEASE] {
         let mut walk = Walk::begin(Identity::Key, None);
         walk.waits(waited);
@@ -92,7 +92,7 @@ fn who_has_waited_for_half_a_lease_does_not_execute() {
 }
 
 #[test]
-fn the_wait_counts_from_the_first_begin_and_both_records_are_given_back() {
+fn the_wait_counts_from_the_first_begin_and_both_records_are_released() {
     let mut walk = Walk::begin(Identity::Key, Some(business_key()));
     walk.waits(Millis::from_seconds(3));
     walk.gets(begun(execute()));
@@ -109,8 +109,8 @@ fn the_wait_counts_from_the_first_begin_and_both_records_are_given_back() {
 }
 
 #[test]
-fn who_is_refused_after_a_long_wait_says_that_it_does_not_execute() {
-    // Its first call may have got the record, and the reply been lost.
+fn an_attempt_that_is_refused_after_a_long_wait_releases_its_records() {
+    // The first call may have got the record although its reply was lost.
     let late = [FollowUp::Fail(Target::First, FailCause::NotDispatched)];
     for (waited, after) in [(LEASE.half(), &late[..]), (Millis::new(4999), &[])] {
         let mut walk = Walk::begin(Identity::Key, None);
@@ -118,7 +118,7 @@ fn who_is_refused_after_a_long_wait_says_that_it_does_not_execute() {
         walk.gets(begun_as(Decision::InProgress, KeyState::InProgress));
         walk.ends(rejected(Rejection::InProgress), Some(KeyState::InProgress), after);
     }
-    // And so for the business key, from when that was asked.
+    // The same holds for the business key, from the time of its first call.
     let mut walk = Walk::begin(Identity::Key, Some(business_key()));
     walk.waits(Millis::from_seconds(4));
     walk.gets(begun(execute()));
@@ -178,7 +178,7 @@ fn an_unreachable_origin_tells_the_caller_what_to_do() {
 }
 
 #[test]
-fn an_overtaken_attempt_gives_the_current_decision_never_its_own_response() {
+fn an_overtaken_attempt_sends_the_current_decision_and_never_its_own_response() {
     let lost = || ended(Completion::LeaseLost(Box::new(Decision::Replay(response(200)))));
     let mut walk = Walk::at_origin(Identity::Key, None);
     walk.gets(Event::Called(Ok(response(201))));
@@ -192,7 +192,7 @@ fn an_overtaken_attempt_gives_the_current_decision_never_its_own_response() {
 }
 
 #[test]
-fn a_response_that_could_not_be_recorded_is_marked_and_holds_the_key() {
+fn a_response_that_could_not_be_recorded_is_marked_and_the_key_is_on_hold() {
     for ended in [Event::Ended(None), ended(Completion::RecordGone)] {
         let mut walk = Walk::at_origin(Identity::Key, None);
         walk.gets(Event::Called(Ok(response(201))));
@@ -203,7 +203,7 @@ fn a_response_that_could_not_be_recorded_is_marked_and_holds_the_key() {
 }
 
 #[test]
-fn a_releasing_response_holds_nothing_when_it_could_not_be_recorded() {
+fn a_response_that_releases_the_key_puts_nothing_on_hold_if_it_could_not_be_recorded() {
     use FailCause::{ConnectionLost, NotDispatched, NotStored};
     for (identity, status, cause) in [
         (Identity::Key, 201, NotStored),
@@ -211,7 +211,7 @@ fn a_releasing_response_holds_nothing_when_it_could_not_be_recorded() {
         (Identity::Key, 503, ConnectionLost),
         (Identity::Key, 429, NotDispatched),
         (Identity::Key, 307, NotDispatched),
-        // Only a success binds a business key or an event, and an event is sent again.
+        // Only a success counts for a business key or an event, and an event is sent again.
         (Identity::BusinessKey, 201, NotStored),
         (Identity::BusinessKey, 402, NotDispatched),
         (Identity::Event, 200, ConnectionLost),
@@ -224,7 +224,7 @@ fn a_releasing_response_holds_nothing_when_it_could_not_be_recorded() {
         walk.gets(Event::Ended(None));
         walk.ends(CallerResponse::NotStored, None, &[FollowUp::Fail(Target::First, cause)]);
     }
-    // The business key beside a key, by its own rule.
+    // The business key beside a key has its own rule.
     let mut walk = Walk::at_origin(Identity::Key, Some(business_key()));
     walk.gets(Event::Called(Ok(response(402))));
     walk.gets(Event::Ended(None));
@@ -248,7 +248,7 @@ fn the_business_key_is_completed_before_its_key() {
 }
 
 #[test]
-fn a_response_of_a_business_key_is_kept_when_its_key_could_not_be_stored() {
+fn a_response_counts_as_stored_if_only_the_business_key_stored_it() {
     for (status, expected) in [(201, CallerResponse::Own), (402, CallerResponse::NotStored)] {
         let mut walk = Walk::at_origin(Identity::Key, Some(business_key()));
         walk.gets(Event::Called(Ok(response(status))));
@@ -266,7 +266,7 @@ fn a_response_of_a_business_key_is_kept_when_its_key_could_not_be_stored() {
     let after =
         [FollowUp::Copy(response(201)), FollowUp::Fail(Target::BusinessKey, FailCause::NotStored)];
     walk.ends(CallerResponse::Own, Some(KeyState::Completed), &after);
-    // Neither: both are held.
+    // Neither could be stored: both are on hold.
     let mut walk = Walk::at_origin(Identity::Key, Some(business_key()));
     walk.gets(Event::Called(Ok(response(201))));
     walk.gets(Event::Ended(None));
@@ -311,7 +311,7 @@ fn a_key_adopts_the_response_of_its_business_key() {
     walk.gets(recorded(KeyState::Completed));
     let copied = [FollowUp::Copy(response(201))];
     walk.ends(CallerResponse::Replay(response(201)), Some(KeyState::Completed), &copied);
-    // It cannot be stored: the business key still has it, and nothing was dispatched.
+    // The key cannot store the response. The business key has it, and nothing was dispatched.
     let mut walk = Walk::begin(Identity::Key, Some(business_key()));
     walk.gets(begun(execute()));
     walk.gets(begun(Decision::Replay(response(201))));
@@ -337,7 +337,7 @@ fn a_business_key_that_refuses_releases_the_key() {
         walk.gets(recorded(KeyState::Released));
         walk.ends(rejected(of_business_key(why)), Some(KeyState::Released), &[]);
     }
-    // Silence: its `begin` may still arrive.
+    // No reply: the `begin` of the business key may still arrive.
     let mut walk = Walk::begin(Identity::Key, Some(business_key()));
     walk.gets(begun(execute()));
     walk.gets(Event::Begun(Err(Rejection::StoreUnavailable)));
@@ -361,7 +361,7 @@ fn a_business_key_with_an_unknown_outcome_is_looked_up_and_settled_before_the_ke
     walk.gets(recorded(KeyState::Completed));
     let copied = [FollowUp::Copy(response(200))];
     walk.ends(CallerResponse::Replay(response(200)), Some(KeyState::Completed), &copied);
-    // Nothing was found, or another attempt resolved it: the key is released.
+    // The look-up found nothing, or another attempt resolved the outcome: the key is released.
     for (events, why) in [
         (vec![Event::LookedUp(None)], of_business_key(Rejection::OutcomeUnknown)),
         (
@@ -386,7 +386,7 @@ fn a_business_key_with_an_unknown_outcome_is_looked_up_and_settled_before_the_ke
         walk.gets(recorded(KeyState::Released));
         walk.ends(rejected(why), Some(KeyState::Released), &[]);
     }
-    // Its content is gone and the status tells: nothing is to be settled.
+    // The content has expired, and the status alone decides. There is nothing to settle.
     let gone = Decision::NotReplayable { http_status: Some(201), resource: None };
     let mut walk = Walk::begin(Identity::Key, Some(business_key()));
     walk.gets(begun(execute()));
@@ -399,7 +399,7 @@ fn a_business_key_with_an_unknown_outcome_is_looked_up_and_settled_before_the_ke
 #[test]
 fn a_key_on_hold_gets_the_response_of_its_business_key_or_of_a_look_up() {
     let held = || begun_as(Decision::OutcomeUnknown, KeyState::Unknown);
-    // The business key has the response: the key is settled with it.
+    // The business key has the response, so the key is settled with it.
     let mut walk = Walk::begin(Identity::Key, Some(business_key()));
     walk.gets(held());
     walk.expects(Action::PeekBusinessKey);
@@ -408,7 +408,7 @@ fn a_key_on_hold_gets_the_response_of_its_business_key_or_of_a_look_up() {
     walk.gets(settled(Settling::Settled));
     let copied = [FollowUp::Copy(response(200))];
     walk.ends(CallerResponse::Replay(response(200)), Some(KeyState::Completed), &copied);
-    // Both are unknown: looked up, and the business key first.
+    // Both are unknown: the outcome is looked up, and the business key is settled first.
     let mut walk = Walk::begin(Identity::Key, Some(business_key()));
     walk.gets(held());
     walk.gets(Event::Peeked(Ok(Some(Decision::OutcomeUnknown))));
@@ -419,7 +419,7 @@ fn a_key_on_hold_gets_the_response_of_its_business_key_or_of_a_look_up() {
     walk.expects(settle(Target::First));
     walk.gets(settled(Settling::Settled));
     walk.ends(CallerResponse::Replay(response(200)), Some(KeyState::Completed), &copied);
-    // The business key would execute: only the key is settled. Without a business key it is the same.
+    // The business key would execute, so only the key is settled. Without a business key the result is the same.
     for business_key in [Some(business_key()), None] {
         let mut walk = Walk::begin(Identity::Key, business_key.clone());
         walk.gets(held());
@@ -476,7 +476,7 @@ fn an_error_without_a_key_names_the_business_key() {
 }
 
 #[test]
-fn an_event_has_no_copy_and_its_response_is_only_that_it_is_done() {
+fn an_event_has_no_copy_and_a_repeated_event_is_a_duplicate() {
     let mut walk = Walk::at_origin(Identity::Event, None);
     walk.gets(Event::Called(Ok(response(200))));
     walk.gets(recorded(KeyState::Completed));
@@ -495,7 +495,7 @@ fn an_event_has_no_copy_and_its_response_is_only_that_it_is_done() {
 }
 
 #[test]
-fn what_does_not_belong_to_the_step_executes_nothing() {
+fn an_event_of_another_step_executes_nothing() {
     for event in [
         Event::Called(Ok(response(201))),
         Event::Ended(None),

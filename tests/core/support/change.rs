@@ -1,4 +1,4 @@
-//! Changes of a JSON value, or of a multipart body, that make it another one.
+//! Changes of a JSON value or of a multipart body that give it another meaning.
 
 use super::form::{Form, Part};
 use super::reference::{Decimal, Value};
@@ -23,7 +23,7 @@ pub(crate) fn change_value(value: &mut Value, choices: &mut Choices) {
                 1 => {
                     let member = members.remove(&name).unwrap();
                     let mut renamed = name.clone();
-                    // Longer than any other name, so it is none of them.
+                    // The new name is longer than all others, so it differs from them.
                     renamed.extend(members.keys().flatten().copied().chain([0x78]));
                     members.insert(renamed, member);
                 }
@@ -68,7 +68,7 @@ fn change_number(number: &mut Decimal, choices: &mut Choices) {
     }
 }
 
-/// The value without one of its members or elements, or with another in its place, and the way to
+/// Returns the value without one of its members or elements, or with another in its place, and the pointer to
 /// it.
 pub(crate) fn without_one(
     value: &Value,

@@ -1,8 +1,8 @@
-//! What a multipart body says, random ways to write it, and a plain reader of it.
+//! The content of a multipart body, random spellings of it, and a plain reader.
 
 use super::spelling::Choices;
 
-/// What a multipart body says. Names of fields are in lower case, sorted, those of one name in
+/// The content of a multipart body. Names of fields are in lower case and sorted; fields with one name keep
 /// their order.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Form {
@@ -17,7 +17,7 @@ pub(crate) struct Part {
     pub(crate) content: Vec<u8>,
 }
 
-/// Content type and body of a form, spelled in one of many ways.
+/// Returns the content type and the body of a form in a random spelling.
 pub(crate) fn spell(form: &Form, choices: &mut Choices) -> (String, Vec<u8>) {
     let long = format!("{}{}", "b".repeat(61), choices.below(1_000_000));
     let boundary = ["----WebKitFormBoundaryx", "=_q/1:2'()+,.?", "two words", "AaB03x", &long]
@@ -67,7 +67,7 @@ pub(crate) fn spell(form: &Form, choices: &mut Choices) -> (String, Vec<u8>) {
     (content_type, body)
 }
 
-/// Shuffled, but fields of one name stay in their order.
+/// Shuffles the fields, but keeps the order of fields with one name.
 fn mixed<'f>(fields: &'f [(String, Vec<u8>)], choices: &mut Choices) -> Vec<&'f (String, Vec<u8>)> {
     let mut mixed: Vec<_> = fields.iter().collect();
     choices.shuffle(&mut mixed);
@@ -78,9 +78,9 @@ fn mixed<'f>(fields: &'f [(String, Vec<u8>)], choices: &mut Choices) -> Vec<&'f 
         .collect()
 }
 
-/// Reads a body of a known boundary line by line; `None` if it has no canonical form.
+/// Reads a body with a known boundary line by line. Returns `None` if it has no canonical form.
 pub(crate) fn read(boundary: &str, body: &[u8]) -> Option<Form> {
-    // Lines without their CRLF; the last one has none.
+    // The lines without their CRLF. The last line has none.
     let mut lines: Vec<&[u8]> = Vec::new();
     let (mut start, mut at) = (0, 0);
     while at + 1 < body.len() {
@@ -93,7 +93,7 @@ pub(crate) fn read(boundary: &str, body: &[u8]) -> Option<Form> {
     }
     lines.push(&body[start..]);
 
-    // Between delimiters, until the closing one.
+    // The lines between the delimiters, until the closing delimiter.
     let mut sections: Vec<Vec<&[u8]>> = vec![Vec::new()];
     let last = lines.len() - 1;
     for (number, line) in lines.iter().enumerate() {
@@ -149,7 +149,7 @@ fn read_part(lines: &[&[u8]]) -> Option<Part> {
     Some(Part { fields, content: lines[blank + 1..].join(&b"\r\n"[..]) })
 }
 
-/// The canonical form, as `canonical::multipart` describes it.
+/// Writes the canonical form, as `canonical::multipart` describes it.
 pub(crate) fn write(form: &Form) -> Vec<u8> {
     let mut out = Vec::new();
     let sized = |out: &mut Vec<u8>, bytes: &[u8]| {

@@ -1,11 +1,11 @@
-//! Plays random histories: that a property holds in all of them, and that they reach what matters.
+//! Plays random histories, and checks that a property holds in all of them and that they reach the milestones.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// Plays this many, or as many as `PROPTEST_CASES` says; `play` panics where the property fails.
+/// Plays this many histories, or as many as `PROPTEST_CASES` says. `play` panics if the property fails.
 pub(crate) fn play_all<S: Strategy>(histories: &S, cases: u32, play: impl Fn(S::Value)) {
     let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     let result = TestRunner::new(config(asked.unwrap_or(cases))).run(histories, |history| {
@@ -17,7 +17,7 @@ pub(crate) fn play_all<S: Strategy>(histories: &S, cases: u32, play: impl Fn(S::
     }
 }
 
-/// In how many of this many histories, always the same ones, each milestone was reached.
+/// Returns in how many of this many histories, which are always the same, each milestone was reached.
 pub(crate) fn reached<S: Strategy, M: IntoIterator<Item = &'static str>>(
     histories: &S,
     cases: u32,

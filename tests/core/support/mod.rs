@@ -1,4 +1,4 @@
-//! What several tests share.
+//! Helpers that several tests share.
 
 pub(crate) mod change;
 pub(crate) mod client;
@@ -13,7 +13,7 @@ pub(crate) mod write_flow;
 
 use proptest::test_runner::Config;
 
-/// A failure shows its smallest input, which then becomes a test by hand: no files of seeds.
+/// proptest prints the smallest failing input, which then becomes a test. No files of seeds are stored.
 pub(crate) fn cases(cases: u32) -> Config {
     Config { cases, failure_persistence: None, ..Config::default() }
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::form::{Form, Part};
 use super::reference::{Decimal, Value, utf16};
 
-/// What is written in a way of its own, or sorted so.
+/// Texts that have a special spelling or position.
 const SPECIAL: [&str; 14] = [
     "\"", "\\", "/", "\u{0}", "\u{1f}", "\n", "\u{7f}", "\u{80}", "é", "\u{d7ff}", "\u{e000}",
     "\u{ffff}", "😀", "\\u0061",
@@ -45,7 +45,7 @@ pub(crate) fn value() -> impl Strategy<Value = Value> {
 }
 
 pub(crate) fn form() -> impl Strategy<Value = Form> {
-    // Content likes to look like a delimiter of any boundary that is used here.
+    // The content often resembles a delimiter of the boundaries that are used here.
     let piece = prop::sample::select(vec![
         "\r\n",
         "\r",

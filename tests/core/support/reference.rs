@@ -1,5 +1,5 @@
-//! The rules of canonical JSON once more, as plainly as they can be put: a recursive reader of
-//! values and a writer of them. Slow and trusting; the real one is compared with it.
+//! A second implementation of canonical JSON, as plain as possible: a recursive reader of
+//! values and a writer. It is slow and trusts its input; the core is compared with it.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub(crate) enum Value {
     Object(BTreeMap<Vec<u16>, Value>),
 }
 
-/// ± digits × 10^exponent, without zeros at either end of the digits. Nought has no digits.
+/// ± digits × 10^exponent, without zeros at either end of the digits. Zero has no digits.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Decimal {
     pub(crate) negative: bool,
@@ -24,7 +24,7 @@ pub(crate) struct Decimal {
     pub(crate) exponent: i64,
 }
 
-/// The value of a JSON text; `None` if it has no canonical form.
+/// Returns the value of a JSON text; `None` if it has no canonical form.
 pub(crate) fn read(bytes: &[u8]) -> Option<Value> {
     let text: Vec<char> = std::str::from_utf8(bytes).ok()?.chars().collect();
     let mut reader = Reader { text: &text, at: 0 };
@@ -33,7 +33,7 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Value> {
     (reader.at == text.len()).then_some(value)
 }
 
-/// The canonical form of a JSON text.
+/// Returns the canonical form of a JSON text.
 pub(crate) fn canonicalize(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut form = String::new();
     write(&read(bytes)?, &mut form);
@@ -273,7 +273,7 @@ fn write_string(text: &str, form: &mut String) {
     form.push('"');
 }
 
-/// ECMAScript's Number::toString, steps 6 to 12: `k` digits, and a point after `n` of them.
+/// ECMAScript's Number::toString, steps 6 to 12: `k` digits, and a decimal point after `n` of them.
 fn write_number(number: &Decimal, form: &mut String) {
     let digits = &number.digits;
     let k = digits.len() as i64;

@@ -1,8 +1,8 @@
-//! Random ways to write a JSON value.
+//! Random spellings of a JSON value.
 
 use super::reference::{Decimal, Value};
 
-/// Choices that a seed determines (SplitMix64).
+/// Choices that depend only on a seed (SplitMix64).
 pub(crate) struct Choices(pub(crate) u64);
 
 impl Choices {
@@ -25,7 +25,7 @@ impl Choices {
     }
 }
 
-/// Writes a value in one of its many spellings.
+/// Writes a value in a random spelling.
 pub(crate) fn spell(value: &Value, choices: &mut Choices) -> String {
     let mut spelling = String::new();
     spell_into(value, choices, &mut spelling);
@@ -113,7 +113,7 @@ fn spell_number(number: &Decimal, choices: &mut Choices, out: &mut String) {
     if number.negative || (number.digits.is_empty() && choices.below(2) == 0) {
         out.push('-');
     }
-    // Zeros round the digits, and a point somewhere among all of them.
+    // Zeros around the digits, and a decimal point anywhere among them.
     let (before, after) = (choices.below(4), choices.below(4));
     let digits = format!(
         "{}{}{}",

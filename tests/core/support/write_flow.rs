@@ -1,4 +1,4 @@
-//! A write flow, walked through action by action.
+//! Walks through a write flow, action by action.
 
 use oncekey::BusinessKey;
 use oncekey::write_flow::{
@@ -44,7 +44,7 @@ impl Walk {
         Self { flow, action, now: START }
     }
 
-    /// Everybody says Execute.
+    /// Begins a flow in which every record returns `Execute`.
     pub(crate) fn at_origin(identity: Identity, business_key: Option<BusinessKey>) -> Self {
         let mut walk = Self::begin(identity, business_key);
         while matches!(walk.action, Action::Begin(_)) {

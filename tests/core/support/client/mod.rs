@@ -1,4 +1,4 @@
-//! What the tests of the client's side share.
+//! Helpers that the tests of the client share.
 
 pub(crate) mod names;
 pub(crate) mod reference;

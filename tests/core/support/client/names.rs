@@ -1,4 +1,4 @@
-//! Outcomes, states and steps by the words of tables and vectors.
+//! The names of outcomes, states and steps in tables and vectors.
 
 use oncekey::client::intent::{End, IntentState, Start, Stored};
 use oncekey::client::retry::{Outcome, RetryDecision, Stop};

@@ -1,5 +1,5 @@
-//! The reference that the table is checked against: it keeps everything that was ever sent and
-//! got, forgets nothing at a reload, and works out from that, slowly, what may be sent.
+//! The reference for the intent table: it remembers everything that was ever sent and received, also over reloads,
+//! and derives from that, slowly, what may be sent.
 
 use oncekey::client::intent::IntentState;
 use oncekey::client::retry::Outcome;
@@ -17,12 +17,12 @@ struct KeyHistory {
 #[derive(Default)]
 pub(crate) struct History {
     keys: BTreeMap<String, KeyHistory>,
-    /// The key and the payload that are known to have succeeded.
+    /// The key and the payload that have succeeded.
     pub(crate) success: Option<(String, u8)>,
 }
 
 impl History {
-    /// The attempt with this number is sent.
+    /// Records that this attempt is sent.
     pub(crate) fn note_sent(&mut self, key: &str, payload: u8, attempt: u32) {
         let open = self.open_keys();
         assert!(
@@ -35,7 +35,7 @@ impl History {
         let history = self.keys.entry(key.to_owned()).or_default();
         assert!(history.sent == 0 || history.payload == payload, "one key, two payloads");
         assert_eq!(attempt, history.sent + 1, "attempts are counted");
-        assert!(!history.proven_dead, "a key that was given up is sent");
+        assert!(!history.proven_dead, "a key is sent after it was given up");
         (history.payload, history.sent) = (payload, attempt);
     }
 
@@ -47,7 +47,7 @@ impl History {
         }
     }
 
-    /// A key call proved how it ended.
+    /// Records the state that a key call proved.
     pub(crate) fn note_proven(&mut self, key: &str, state: IntentState) {
         match state {
             IntentState::Succeeded { .. } => self.note_success(key),
@@ -65,7 +65,7 @@ impl History {
         self.success.get_or_insert((key.to_owned(), history.payload));
     }
 
-    /// The keys that something may still be executed under, or may have been.
+    /// Returns the keys under which something was or may still be executed.
     pub(crate) fn open_keys(&self) -> Vec<String> {
         let open = self.keys.iter().filter(|(_, history)| history.is_open());
         open.map(|(key, _)| key.clone()).collect()

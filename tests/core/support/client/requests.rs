@@ -6,7 +6,7 @@ use oncekey::{IdempotencyKey, Millis, UnixMillis};
 
 pub(crate) const NOW: UnixMillis = UnixMillis::new(1_764_000_000_000);
 pub(crate) const RETENTION: Millis = Millis::from_days(1);
-/// How long after the first byte a key may be sent.
+/// For how long after the first byte a key may be sent.
 pub(crate) const SAFE: Millis = Millis::from_seconds(23 * 3600);
 
 pub(crate) fn parts(body: &str) -> RequestParts<'_> {
@@ -33,7 +33,7 @@ pub(crate) fn key(text: &str) -> IdempotencyKey {
     IdempotencyKey::parse_bare(text).expect("a key")
 }
 
-/// The entry of an intent that begins now.
+/// Returns the entry of an intent that begins now.
 pub(crate) fn fresh_entry(payload: &Payload, now: UnixMillis) -> Entry {
     match start(&Stored::Nothing, &submit(payload), now) {
         Start::Send { entry, fresh: true } => entry,
@@ -41,7 +41,7 @@ pub(crate) fn fresh_entry(payload: &Payload, now: UnixMillis) -> Entry {
     }
 }
 
-/// An entry in this state, one attempt into its life.
+/// Returns an entry in this state, after one attempt.
 pub(crate) fn entry_in(state: IntentState, payload: &Payload, now: UnixMillis) -> Entry {
     let maybe_executed = state == IntentState::Unknown;
     Entry { state, attempts: 1, maybe_executed, ..fresh_entry(payload, now) }

@@ -1,4 +1,4 @@
-//! A server built on the real lifecycle, and an origin behind it that takes money.
+//! A server with the real lifecycle, and an origin behind it that charges.
 
 use oncekey::client::intent::Report;
 use oncekey::{
@@ -8,7 +8,7 @@ use oncekey::{
 };
 use std::collections::BTreeMap;
 
-/// What the client sees of a response.
+/// The parts of a response that the client sees.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SeenResponse {
     pub(crate) status: u16,
@@ -30,7 +30,7 @@ pub(crate) enum Fate {
     FailBefore,
     FailAfter,
     TimeOutAfter,
-    /// The isolate dies, and the lease with it.
+    /// The isolate dies, and its lease is no longer renewed.
     Crash {
         charged: bool,
     },
@@ -47,7 +47,7 @@ pub(crate) struct Server {
     pub(crate) policy: Policy,
     records: BTreeMap<String, Record>,
     pub(crate) executions: Vec<Execution>,
-    /// The keys that money was taken under, one entry each time.
+    /// The keys that were charged, one entry for each charge.
     pub(crate) charges: Vec<String>,
     /// The keys that a deduplicating origin has declined.
     declined: Vec<String>,
@@ -66,7 +66,7 @@ impl Server {
         }
     }
 
-    /// A request arrives. `None`: it is being executed.
+    /// Handles a request. Returns `None` while it is being executed.
     pub(crate) fn receive(
         &mut self,
         key: &IdempotencyKey,
@@ -92,7 +92,7 @@ impl Server {
         Some(seen(&step.decision, step.status.as_ref()))
     }
 
-    /// An execution ends. `None`: nobody gets a response.
+    /// Ends an execution. Returns `None` if no caller gets a response.
     pub(crate) fn finish(
         &mut self,
         index: usize,
@@ -143,7 +143,7 @@ impl Server {
         })
     }
 
-    /// What runs for longer than the platform lets it is gone.
+    /// Drops executions that have run longer than the platform allows.
     pub(crate) fn drop_old(&mut self, now: UnixMillis) {
         self.executions.retain(|execution| now.since(execution.since).as_u64() < 60_000);
     }

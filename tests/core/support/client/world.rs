@@ -1,5 +1,5 @@
-//! Two tabs, one storage, a network that loses and doubles, and a server. Nothing is locked: a tab
-//! may start while the other one is sending, as when a lease was taken over.
+//! Two tabs, one storage, a network that loses and doubles messages, and a server. The tabs have no lock: a tab
+//! may start while the other one is sending, as after a lease was taken over.
 
 mod page;
 
@@ -13,12 +13,12 @@ use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
-    /// `crash`: the page dies when the key is stored, before the first byte goes out.
+    /// `crash`: the page crashes after the key is stored and before the request is sent.
     Submit {
         tab: usize,
         payload: u8,
         crash: bool,
-        /// The tab waited for the other one.
+        /// Whether the tab has waited for the other tab.
         waited: bool,
     },
     Continue {
@@ -30,7 +30,7 @@ pub(crate) enum Op {
     TimeOut {
         tab: usize,
     },
-    /// `gate`: an intermediary responds before the lifecycle.
+    /// `gate`: an intermediary responds before the request reaches the lifecycle.
     Arrive {
         pick: usize,
         gate: Option<Gate>,
@@ -42,7 +42,7 @@ pub(crate) enum Op {
         pick: usize,
         fate: Fate,
     },
-    /// `keep`: it comes once more.
+    /// `keep`: the message stays and arrives again.
     Deliver {
         pick: usize,
         keep: bool,
@@ -63,11 +63,11 @@ pub(crate) enum Op {
     Wait {
         seconds: u64,
     },
-    /// The client's clock is this many minutes off.
+    /// Sets the client's clock this many minutes off.
     Clock {
         minutes: i64,
     },
-    /// The client's clock jumps ahead for good.
+    /// Moves the client's clock ahead permanently.
     Ahead {
         days: u64,
     },
@@ -92,7 +92,7 @@ struct Request {
 struct Running {
     call: Call,
     payload: u8,
-    /// The attempt whose end is awaited.
+    /// The attempt whose end the call waits for.
     sent: Option<(IdempotencyKey, u32)>,
     waits: bool,
 }
@@ -101,7 +101,7 @@ struct Running {
 struct Tab {
     life: u32,
     running: Option<Running>,
-    /// The payload that this page last sent, by its key.
+    /// The payload that this page sent last, with its key.
     body: Option<(IdempotencyKey, u8)>,
 }
 
@@ -167,9 +167,9 @@ impl World {
         self.check();
     }
 
-    /// The limit that `intent.rs` states: the browser sent an attempt twice, one copy was responded to
-    /// with "not executed", the other was executed, and nobody asked for as long as the server
-    /// remembered, or could ask.
+    /// The limit that `intent.rs` states: the browser sent an attempt twice, one copy got "not executed" as its
+    /// response, the other was executed, and the client did not or could not ask while the server
+    /// remembered it.
     fn is_beyond_the_limit(&self) -> bool {
         if self.limit {
             return true;
@@ -185,7 +185,7 @@ impl World {
             let Stored::Entry(entry) = self.stored() else { panic!("a success was lost") };
             assert_eq!(entry.key.as_str(), key);
             assert!(matches!(entry.state, IntentState::Succeeded { .. }), "{entry:?}");
-            assert_eq!(self.server.charges.len(), 1, "a success that nobody paid for");
+            assert_eq!(self.server.charges.len(), 1, "a success without a payment");
         }
     }
 
@@ -204,7 +204,7 @@ impl World {
             }
             Some(Gate::SignIn) => Some(blank(401, Some("authentication_error"))),
             Some(Gate::Down) => Some(blank(503, Some("api_connection_error"))),
-            // Without proof this cannot be distinguished from the key's response: a stated limit.
+            // Without proof, the page cannot distinguish this from the key's response. This is a stated limit.
             Some(Gate::Malformed) if !self.sends_proof => return,
             Some(Gate::Malformed) => Some(blank(400, Some("invalid_request_error"))),
             Some(Gate::Portal) => Some(SeenResponse { html: true, ..blank(200, None) }),
@@ -249,7 +249,7 @@ impl World {
         self.attempt_ended(tab, &key, attempt, &AttemptResult::Response(&response), &seen);
     }
 
-    /// Something was, or may yet be, executed under the key.
+    /// Returns whether something was or may still be executed under the key.
     fn is_alive(&self, key: &IdempotencyKey) -> bool {
         self.requests.iter().any(|request| request.key == *key)
             || self.server.executions.iter().any(|execution| execution.key == *key)

@@ -1,4 +1,4 @@
-//! The key in a form's field: no field is overlooked, and nothing else is cut out. The first line of an
+//! The key in a form's field: no field is overlooked, and nothing else is removed. The first line of an
 //! input is the `Content-Type`.
 
 use super::form::{Form, Part};
@@ -28,7 +28,7 @@ pub(crate) fn check(bytes: &[u8]) {
     if let Ok(SplitForm { key: Some(key), body: rest }) = taken {
         assert_eq!(IdempotencyKey::parse_bare(key.as_str()), Ok(key));
         let again = take_key(content_type, rest.clone(), &FIELD);
-        assert_eq!(again, Ok(SplitForm { key: None, body: rest }), "there was one");
+        assert_eq!(again, Ok(SplitForm { key: None, body: rest }), "there is only one field");
     }
 }
 
@@ -59,7 +59,7 @@ fn check_pairs(body: &[u8], taken: &Result<SplitForm, FormKeyError>) {
         .map_or(&b""[..], |at_equals| &pairs[at][at_equals + 1..]);
     let text = String::from_utf8(decoded(value)).ok();
     let key = text.and_then(|text| IdempotencyKey::parse_bare(&text).ok());
-    // An escape that is none leaves its percent sign behind, and so does one of a percent sign.
+    // An invalid escape leaves its percent sign, and so does an escaped percent sign.
     let broken = value
         .split(|byte| *byte == b'%')
         .skip(1)
@@ -99,7 +99,7 @@ fn check_parts(
         }
         Ok(SplitForm { key: Some(key), body: rest }) => {
             assert!(plainly.len() <= 1);
-            // One part is gone, and it held the key under the name.
+            // One part was removed, and it was the field with the key.
             let left = multipart_body::read(content_type, rest).expect("a form as before");
             let mut without = form.clone();
             let gone = (0..form.parts.len())
@@ -108,7 +108,7 @@ fn check_parts(
             let part = without.parts.remove(gone);
             assert_eq!(left, without);
             assert_eq!(part.content, key.as_str().as_bytes());
-            // Of parts that are alike another one may be the one that is named.
+            // If several parts are equal, another one of them may be the field.
             assert!(dispositions(&part).any(holds_name));
         }
         Err(_) => assert!(form.parts.iter().any(perhaps), "no reader finds the field here"),
@@ -120,7 +120,7 @@ fn dispositions(part: &Part) -> impl Iterator<Item = &[u8]> {
     named.map(|(_, value)| &value[..])
 }
 
-/// As browsers write it.
+/// Returns whether a part has the name as browsers write it.
 fn names_plainly(disposition: &[u8]) -> bool {
     let text = String::from_utf8_lossy(disposition);
     text.split(';').skip(1).any(|piece| piece.trim_matches([' ', '\t']) == "name=\"key\"")

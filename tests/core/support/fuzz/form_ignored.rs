@@ -1,4 +1,4 @@
-//! Fields of a form that do not count: exactly those, and each of them. The first line of an input is
+//! Fields of a form that do not count: exactly the listed ones, and each of them. The first line of an input is
 //! the `Content-Type`.
 
 use super::form::{self, Part};
@@ -9,7 +9,7 @@ use oncekey::canonical::fields::CSRF_FIELDS;
 use oncekey::fingerprint::{Comparison, FingerprintSecrets, Fingerprints, RequestParts};
 use sha2::{Digest, Sha256};
 
-/// Named by pointers, beside the usual names.
+/// Fields that pointers name, beside the usual CSRF fields.
 const IGNORED: [&str; 2] = ["nonce", "a\"b"];
 const POINTERS: [&str; 4] = ["/nonce", "/a\"b", "/deep/er", "/payment/_token"];
 
@@ -47,7 +47,7 @@ pub(crate) fn check(bytes: &[u8]) {
         _ => return,
     };
     assert_eq!(made.signing().digest_hex(), digest(&essence, tag, &counted));
-    // What an earlier release stored: nothing was left out.
+    // The fingerprint that an earlier release stored, which left out nothing.
     let hex = digest(&essence, tag, &whole);
     assert_eq!(made.compare(&stored(&hex)), Comparison::Same);
     if counted != whole {
@@ -82,7 +82,7 @@ fn is_ignored(name: &[u8]) -> bool {
     IGNORED.contains(&name) || CSRF_FIELDS.contains(&last_step)
 }
 
-/// Letter by letter.
+/// Reads a part letter by letter.
 fn is_left_out(part: &Part) -> bool {
     let mut dispositions = part.fields.iter().filter(|(name, _)| name == "content-disposition");
     let (Some((_, value)), None) = (dispositions.next(), dispositions.next()) else {
@@ -120,7 +120,7 @@ fn is_left_out(part: &Part) -> bool {
         if letters.next_if_eq(&b'"').is_some() {
             loop {
                 match letters.next() {
-                    // What comes after a backslash and a quote, readers do not agree on.
+                    // Readers disagree about what follows a backslash and a quote.
                     None => return false,
                     Some(b'"') if value.ends_with(b"\\") => return false,
                     Some(b'"') => break,
@@ -148,7 +148,7 @@ fn is_left_out(part: &Part) -> bool {
     let [name] = &names[..] else {
         return false;
     };
-    // As browsers write a quote.
+    // A quote in the spelling of browsers.
     is_ignored(name) && name != b"a\"b" || name == b"a%22b"
 }
 
@@ -163,7 +163,7 @@ fn digest(essence: &str, tag: u8, form: &[u8]) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A record's fingerprint with this digest, as it is stored.
+/// Returns the fingerprint of a record with this digest, in its stored form.
 fn stored(hex: &str) -> oncekey::fingerprint::Fingerprint {
     let digest = (0..32).map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).expect("hex"));
     let mut cbor = vec![0x83, 1, 0xf6, 0x58, 32];

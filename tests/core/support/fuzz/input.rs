@@ -1,8 +1,8 @@
-//! How an input is taken apart.
+//! Splits an input into its parts.
 
 use super::spelling::Choices;
 
-/// Choices that the whole input determines: any change of it leads to others (FNV-1a).
+/// Returns choices that depend on the whole input, so that each change leads to other choices (FNV-1a).
 pub(super) fn choices(bytes: &[u8]) -> Choices {
     let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -10,7 +10,7 @@ pub(super) fn choices(bytes: &[u8]) -> Choices {
     Choices(hash)
 }
 
-/// Up to the first `divider` and behind it; nothing behind it where there is none.
+/// Returns the bytes before the first `divider`, and those after it, if there is one.
 pub(super) fn halves(bytes: &[u8], divider: u8) -> (&[u8], Option<&[u8]>) {
     match bytes.iter().position(|byte| *byte == divider) {
         None => (bytes, None),
@@ -18,13 +18,13 @@ pub(super) fn halves(bytes: &[u8], divider: u8) -> (&[u8], Option<&[u8]>) {
     }
 }
 
-/// The first line, as text, and what follows it; `None` where the line is no text.
+/// Returns the first line as text, and the rest. `None` if the line is not text.
 pub(super) fn line(bytes: &[u8]) -> Option<(&str, &[u8])> {
     let (line, rest) = halves(bytes, b'\n');
     Some((core::str::from_utf8(line).ok()?, rest.unwrap_or_default()))
 }
 
-/// The bytes that a text with percent-escapes stands for, read one index at a time.
+/// Decodes percent-escapes, byte by byte.
 pub(super) fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut at = 0;

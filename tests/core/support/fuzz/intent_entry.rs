@@ -1,7 +1,7 @@
-//! What a page's storage holds: any text is an entry, a tab lease or nothing that can be read, and never
-//! "nothing". What is read is written as itself, and what the intent's calls make of it can be read.
+//! The content of a page's storage: any text is an entry, a tab lease or unreadable, and never counts as
+//! absent. A text that is read is written again in the same way, and the results of the intent's calls can be read.
 //!
-//! The sum would stop all that is made up. So an input is read unchanged, and also sealed.
+//! Generated text would never pass the checksum. So each input is read unchanged, and once more with a valid checksum.
 
 use oncekey::client::intent::{
     Entry, EntryError, IntentState, Payload, Start, Stored, Submit, TabLease, note_outcome,
@@ -38,7 +38,10 @@ pub(crate) fn check(bytes: &[u8]) {
         let stored = Stored::read(Some(text));
         check_stored(&stored);
         if stored != Stored::Nothing && entry.is_err() {
-            assert!(stored.is_pending() && !stored.is_spent(), "it may stand for a payment");
+            assert!(
+                stored.is_pending() && !stored.is_spent(),
+                "an unreadable entry may belong to a payment"
+            );
         }
     }
 }
@@ -48,7 +51,7 @@ fn sealed(text: &str) -> String {
     format!("{text} {:02x}{:02x}{:02x}{:02x}", sum[0], sum[1], sum[2], sum[3])
 }
 
-/// Whether the fields of a text that is sealed rightly are those of an entry.
+/// Returns whether the fields of a text with a valid checksum are those of an entry.
 fn is_entry(fields: &[&str]) -> bool {
     let ["1", key, tag, state, flags, attempts, created, updated, safe, _] = fields[..] else {
         return false;
@@ -82,7 +85,7 @@ fn is_entry(fields: &[&str]) -> bool {
 }
 
 fn check_stored(stored: &Stored) {
-    // Nothing hangs on the time where there is no entry.
+    // Without an entry, the time makes no difference.
     let times = match stored {
         Stored::Entry(_) => &[0, NOW.as_u64(), u64::MAX][..],
         _ => &[NOW.as_u64()],
@@ -98,11 +101,11 @@ fn check_stored(stored: &Stored) {
         let begun = start(stored, &submit, now);
         let Stored::Entry(entry) = stored else {
             let is_refused = matches!(begun, Start::Unreadable(_));
-            assert!(is_refused, "no key is made in the place of one that cannot be read");
+            assert!(is_refused, "an unreadable entry is not replaced by a new key");
             continue;
         };
         if let Start::Send { entry: sent, fresh } = &begun {
-            // No second key while an outcome is not known.
+            // No second key is made while an outcome is unknown.
             let is_open = matches!(entry.state, IntentState::Sending | IntentState::Unknown);
             assert!(!fresh || !is_open);
             check_kept(sent);

@@ -1,5 +1,5 @@
-//! JSON bodies: two are the same exactly when they are by the reference. A byte that no JSON has
-//! divides an input into two bodies.
+//! JSON bodies: two bodies are the same request exactly if the reference agrees. A byte that JSON never
+//! contains divides an input into two bodies.
 
 use super::change::{change_value, without_one};
 use super::input::{choices, halves};
@@ -40,11 +40,11 @@ fn check_one(body: &[u8], choices: &mut Choices) -> Option<Value> {
         return Some(value);
     }
 
-    // One comparison a run: the next input gets another.
+    // One comparison for each run. Other inputs lead to other comparisons.
     match choices.below(4) {
         0 => {
             let again = canonicalize(&form, &[]);
-            assert_eq!(again.as_ref(), Some(&form), "a form is its own form");
+            assert_eq!(again.as_ref(), Some(&form), "a canonical form is its own canonical form");
         }
         1 => {
             let spelling = spell(&value, choices);
@@ -63,7 +63,7 @@ fn check_one(body: &[u8], choices: &mut Choices) -> Option<Value> {
     Some(value)
 }
 
-/// What a pointer names does not matter.
+/// Checks that a member which a pointer names does not count.
 fn check_left_out(body: &[u8], value: &Value, choices: &mut Choices) {
     let (pick, mut steps) = (choices.below(usize::MAX) as u64, Vec::new());
     let Some(removed) = without_one(value, &mut Choices(pick), &mut steps, None) else {
@@ -83,7 +83,7 @@ fn check_left_out(body: &[u8], value: &Value, choices: &mut Choices) {
     assert_eq!(canonicalize(replaced.as_bytes(), &ignore), expected, "{pointer} of {replaced}");
 }
 
-/// The business key in the body is the member that the reference finds.
+/// Checks that the business key in the body is the member that the reference finds.
 fn check_number(body: &[u8], value: Option<&Value>) {
     static KEYS: LazyLock<BusinessKeys> =
         LazyLock::new(|| BusinessKeys::parse("POST:/o:/no").expect("a list"));
@@ -111,7 +111,7 @@ fn check_number(body: &[u8], value: Option<&Value>) {
     }
 }
 
-/// Whether a member of the document could be taken for the one that is looked for.
+/// Returns whether a parser could read another member as the one with the business key.
 fn has_lookalike(value: &Value) -> bool {
     let Value::Object(members) = value else { return false };
     members.keys().any(|name| {
@@ -133,7 +133,7 @@ fn fingerprint(body: &[u8]) -> Fingerprint {
     })
 }
 
-/// Whether its numbers have other spellings: near the largest exponents some have too many digits.
+/// Returns whether its numbers have other spellings. Near the largest exponents, some spellings have too many digits.
 fn is_tame(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(_) | Value::String(_) => true,

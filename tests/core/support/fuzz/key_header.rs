@@ -1,10 +1,10 @@
 //! An `Idempotency-Key` header: `"k"` and `k` are one key, and a key that was read is written and read
-//! as itself.
+//! again as the same key.
 
 use oncekey::{IdempotencyKey, KeyError};
 
 pub(crate) fn check(bytes: &[u8]) {
-    // The platform puts U+FFFD in the place of what is no UTF-8.
+    // The platform replaces invalid UTF-8 by U+FFFD.
     let value = &String::from_utf8_lossy(bytes)[..];
     let read = IdempotencyKey::parse_header(value);
     let expected = key_in(value);
@@ -21,7 +21,7 @@ pub(crate) fn check(bytes: &[u8]) {
     for spelling in [text, &quoted, &format!("\t {text} "), &format!(" {quoted}\t")] {
         assert_eq!(IdempotencyKey::parse_header(spelling).as_ref(), Ok(&key), "{spelling:?}");
     }
-    // A header that is sent twice, or with nothing more behind it, is no key.
+    // A header that is sent twice, or with an empty second value, is not a key.
     for twice in [format!("{text}, {text}"), format!("{text}, "), format!(", {quoted}")] {
         assert!(IdempotencyKey::parse_header(&twice).is_err(), "{twice:?}");
     }
@@ -29,14 +29,14 @@ pub(crate) fn check(bytes: &[u8]) {
     let _ = key.minted_at();
 }
 
-/// The key in a header, by replacing.
+/// Reads the key in a header by replacing characters.
 fn key_in(value: &str) -> Option<String> {
     let value = value.trim_matches([' ', '\t']);
     if !value.starts_with('"') {
         return is_key(value).then(|| value.to_owned());
     }
     let inner = value.strip_prefix('"')?.strip_suffix('"')?;
-    // Two characters that no key has stand for the escapes, until whatever else is checked.
+    // Two characters that no key contains stand for the escapes during the other checks.
     if inner.contains(['\u{1}', '\u{2}']) {
         return None;
     }
@@ -50,6 +50,6 @@ fn key_in(value: &str) -> Option<String> {
 
 fn is_key(text: &str) -> bool {
     let are_visible = text.chars().all(|character| ('!'..='~').contains(&character));
-    // It goes on to the origin bare: it must not begin a quoted string there, nor read as two.
+    // The origin gets the key without quotes, so it must not begin with a quote or look like two keys.
     are_visible && (1..=255).contains(&text.len()) && !text.starts_with('"') && !text.ends_with(',')
 }

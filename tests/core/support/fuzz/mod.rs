@@ -1,7 +1,7 @@
-//! What has to hold of whatever bytes come in: one property a target, which panics where it does not.
+//! The properties that must hold for any input: one for each target, which panics if it does not hold.
 //!
-//! The fuzzer (`fuzz/`) calls them with inputs that it makes up, and `tests/core/fuzz_corpus.rs` with all
-//! that are committed. Wherever there can be one, the core is compared with a second implementation
+//! The fuzzer (`fuzz/`) calls them with generated inputs, and `tests/core/fuzz_corpus.rs` with all
+//! committed inputs. Wherever possible, the core is compared with a second implementation
 //! that is slow and plain, and was written from the rules and not from the code.
 
 use super::{change, form, reference, spelling};

@@ -1,4 +1,4 @@
-//! Multipart bodies: the boundary does not matter, the content does. The first line of an input is
+//! Multipart bodies: the boundary does not count, and the content does. The first line of an input is
 //! the `Content-Type`.
 
 use super::change::change_form;
@@ -24,7 +24,7 @@ pub(crate) fn check(bytes: &[u8]) {
         let (content_type, spelling) = spell(parts, &mut choices);
         let boundary = boundary(&content_type).expect("a boundary");
         let delimiter = format!("--{boundary}").into_bytes();
-        // Not where the content happens to hold the new delimiter.
+        // This check is left out if the content happens to contain the new delimiter.
         if !body.windows(delimiter.len()).any(|window| window == delimiter) {
             let spelt = canonicalize(&content_type, &spelling);
             assert_eq!(spelt == canonical, is_same, "{content_type} {parts:?}");
@@ -32,7 +32,7 @@ pub(crate) fn check(bytes: &[u8]) {
     }
 }
 
-/// What a body says, if it has a canonical form.
+/// Returns the content of a body, if it has a canonical form.
 pub(super) fn read(content_type: &str, body: &[u8]) -> Option<form::Form> {
     let essence = content_type.split(';').next()?.trim_matches([' ', '\t']).to_lowercase();
     let (kind, subtype) = essence.split_once('/')?;
@@ -42,7 +42,7 @@ pub(super) fn read(content_type: &str, body: &[u8]) -> Option<form::Form> {
     form::read(&boundary(content_type)?, body)
 }
 
-/// The boundary of a `Content-Type`, read letter by letter.
+/// Reads the boundary of a `Content-Type` letter by letter.
 fn boundary(content_type: &str) -> Option<String> {
     let mut letters = content_type.chars().skip_while(|letter| *letter != ';').peekable();
     let mut found = Vec::new();

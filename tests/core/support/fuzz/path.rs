@@ -1,18 +1,22 @@
-//! Paths: one spelling for each, and no reading of one that is overlooked where a rule protects
-//! something. The first line of an input is the path, the second a route.
+//! Paths: each has one spelling, and no reading of a path that a rule protects is overlooked.
+//! The first line of an input is the path, the second a route.
 
 use super::input::{line, unescaped};
 use oncekey::request::path;
 use oncekey::{Route, webhook};
 
-/// How often escapes may be undone.
+/// How often escapes are decoded.
 const ROUNDS: usize = 4;
 
 pub(crate) fn check(bytes: &[u8]) {
     let Some((path, rest)) = line(bytes) else { return };
     let normal = path::normalize(path);
     assert_eq!(path::normalize(&normal), normal);
-    assert_eq!(decoded_once(&normal), decoded_once(path), "another spelling of the same");
+    assert_eq!(
+        decoded_once(&normal),
+        decoded_once(path),
+        "the normal form is another spelling of the path"
+    );
     check_readings(path);
 
     let Some((route, _)) = line(rest) else { return };
@@ -26,8 +30,11 @@ pub(crate) fn check(bytes: &[u8]) {
     let segments: Vec<&str> = path.split('/').collect();
     let expected = path.starts_with('/') && fits(&pattern[1..], &segments[1..]);
     assert_eq!(route.matches(method, path), expected, "{pattern:?} {path:?}");
-    assert!(!expected || route.could_match(method, path), "the letter is one of the readings");
-    // A method of small letters is no route's own.
+    assert!(
+        !expected || route.could_match(method, path),
+        "the exact reading is one of the readings"
+    );
+    // No route has a method in lower case.
     assert!(!route.could_match("no", path) || rest.starts_with(b"*"));
 }
 
@@ -41,7 +48,7 @@ fn fits(pattern: &[&str], path: &[&str]) -> bool {
     }
 }
 
-/// Readings that an origin plainly may have: escapes undone up to four times, then slashes divide it.
+/// Checks the readings that an origin may plainly use: escapes are decoded up to four times, then slashes divide.
 fn check_readings(path: &str) {
     let mut bytes = path.as_bytes().to_vec();
     for _ in 0..=ROUNDS {
@@ -60,15 +67,15 @@ fn check_readings(path: &str) {
                 segment => way.push(segment),
             }
         }
-        assert!(!leaves || path::leaves_root(path), "it goes up over its start");
-        assert!(!has_dots || path::has_dot_segments(path), "it has dots");
+        assert!(!leaves || path::leaves_root(path), "the path goes up past its start");
+        assert!(!has_dots || path::has_dot_segments(path), "the path has dot segments");
         let is_inbound = way.first() == Some(&&b"webhooks"[..]) && way.len() > 1;
-        assert!(!is_inbound || webhook::is_inbound(path), "webhooks come in there");
+        assert!(!is_inbound || webhook::is_inbound(path), "the path is in the folder of webhooks");
         bytes = unescaped(&bytes);
     }
 }
 
-/// Escapes undone once, with those kept apart that are of characters with a meaning.
+/// Decodes escapes once, and marks the escaped characters that have a meaning in paths.
 fn decoded_once(path: &str) -> Vec<(u8, bool)> {
     let bytes = path.as_bytes();
     let (mut read, mut at) = (Vec::new(), 0);

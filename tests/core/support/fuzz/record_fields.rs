@@ -1,5 +1,5 @@
-//! A record with any fields: it comes back as it was written. Here an input is no record but says what
-//! each field holds, so that this reaches what no decoder makes.
+//! A record with any fields is read again as it was written. Here an input does not contain a record, but
+//! the content of each field, so that the test also covers records that no decoder returns.
 
 use super::record::{check_life, check_written};
 use arbitrary::{Result, Unstructured};
@@ -94,7 +94,7 @@ fn fingerprint(input: &mut Unstructured<'_>) -> Result<Fingerprint> {
     Ok(Fingerprints::compute(&parts, &secrets.unwrap_or_default()).signing().clone())
 }
 
-/// The attempts as their wire form has them, since only the lifecycle notes any.
+/// Returns attempts from their stored form, because only the lifecycle can create them.
 fn earlier(input: &mut Unstructured<'_>) -> Result<EarlierAttempts> {
     let mut bytes = Vec::new();
     let mut encoder = minicbor::Encoder::new(&mut bytes);
@@ -108,12 +108,12 @@ fn earlier(input: &mut Unstructured<'_>) -> Result<EarlierAttempts> {
     Ok(minicbor::decode(&bytes).expect("the wire form of earlier attempts"))
 }
 
-/// Also the token that the calls are made with.
+/// Returns a token, often the one with which the calls are made.
 fn token(input: &mut Unstructured<'_>) -> Result<Token> {
     Ok(if input.arbitrary()? { super::record::TOKEN } else { Token::new(input.arbitrary()?) })
 }
 
-/// Also times that are near each other.
+/// Returns a time, often near another one.
 fn time(input: &mut Unstructured<'_>) -> Result<UnixMillis> {
     let any = input.arbitrary()?;
     Ok(UnixMillis::new(if input.arbitrary()? {

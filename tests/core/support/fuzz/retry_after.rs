@@ -1,5 +1,5 @@
 //! `Retry-After` and `Idempotency-Expires`. The lines of an input are the value, the response's `Date`,
-//! and the clock here in milliseconds.
+//! and the local clock in milliseconds.
 
 use super::input::line;
 use oncekey::client::retry::{expires_at, parse_http_date, retry_after};
@@ -22,7 +22,7 @@ pub(crate) fn check(bytes: &[u8]) {
     let present = date.and_then(|date| read_date(date, now)).unwrap_or(now);
     let ahead = point.filter(|point| *point > present).map(|point| point - present);
     let is_number = !value.is_empty() && value.chars().all(|digit| digit.is_ascii_digit());
-    // More digits than these are more than any limit.
+    // Seconds with more digits are beyond any limit.
     let significant = value.trim_start_matches('0');
     let seconds = match significant.len() {
         0 => 0,
@@ -42,8 +42,8 @@ const DAYS: [&str; 7] =
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// Milliseconds since 1970: gathers what looks like parts of a date, and takes the point that they name if
-/// the point is written like that.
+/// Returns milliseconds since 1970: collects the parts of a date, and accepts the point in time that they name if
+/// it would be written in the same way.
 fn read_date(value: &str, now: u64) -> Option<u64> {
     let numbers: Vec<u64> = value
         .split(|letter: char| !letter.is_ascii_digit())
@@ -99,13 +99,13 @@ fn point(
 }
 
 fn days_until(year: u64) -> u64 {
-    // Every 400 years have the same days.
+    // Every 400 years have the same number of days.
     let (cycles, rest) = ((year - 1970) / 400, (year - 1970) % 400);
     let days_of = |year| (1..=12).map(|month| length(year, month)).sum::<u64>();
     cycles * 146_097 + (1970..1970 + rest).map(days_of).sum::<u64>()
 }
 
-/// The year of a day, and the day's number in it.
+/// Returns the year of a day, and the number of the day in that year.
 fn year_and_day(mut day: u64) -> (u64, u64) {
     let mut year = 1970 + day / 146_097 * 400;
     day %= 146_097;

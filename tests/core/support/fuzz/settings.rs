@@ -1,5 +1,5 @@
-//! Settings: any text is a list or an error that shows nothing of it, and what a list says is what
-//! plain splitting finds in it. The first line of an input is the setting, the rest a JSON body.
+//! Settings: any text is a list or an error that quotes nothing of it, and the content of a list is what
+//! plain splitting finds. The first line of an input is the setting, the rest a JSON body.
 
 use super::input::{line, unescaped};
 use super::reference::{self, Value};
@@ -64,7 +64,7 @@ fn check_sources(text: &str) {
                 let secret = WebhookSecret::parse(secret).expect("a secret");
                 let known = sources.secrets_of(name).expect("it is listed");
                 assert!(known.contains(&secret));
-                // Base64 may come without its padding.
+                // Base64 may omit its padding.
                 let text = entry.split_once(':').map_or("", |(_, text)| text);
                 assert!(secret.expose().trim_end_matches('=') == text.trim_end_matches('='));
             }
@@ -102,7 +102,7 @@ fn check_pointer(text: &str) {
     }
 }
 
-/// Whatever a body says, what is asked is a path on the origin, and the body's value is in it.
+/// Checks that a look-up asks for a path on the origin that contains the body's value, whatever the body contains.
 fn check_look_ups(text: &str, body: &[u8]) {
     let Ok(look_ups) = LookUps::parse(text) else { return };
     let Some(entry) = text.split(',').map(str::trim).find(|entry| !entry.is_empty()) else {
@@ -117,14 +117,14 @@ fn check_look_ups(text: &str, body: &[u8]) {
         return;
     };
     let target = look_up.target;
-    assert!(reference::read(body).is_some(), "a body that cannot be read names nothing");
+    assert!(reference::read(body).is_some(), "an unreadable body has no value");
     let plain = |c: char| ('!'..='~').contains(&c) && !"#{}\"<>\\^`|".contains(c);
     assert!(target.starts_with('/') && !target.starts_with("//") && target.chars().all(plain));
     let before = template.split('{').next().unwrap_or_default();
     assert!(target.starts_with(before), "{target} by {template}");
     let path = target.split('?').next().unwrap_or_default();
     assert!(!path.split('/').any(|step| [".", ".."].contains(&step)), "{target}");
-    // A value brings no divider of its own.
+    // The value contains no separators.
     for divider in ['/', '?', '&', ';', '='] {
         let pointers = template.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
         let literal = before.to_owned() + &pointers.map(|(_, rest)| rest).collect::<String>();
@@ -132,7 +132,7 @@ fn check_look_ups(text: &str, body: &[u8]) {
     }
 }
 
-/// A look-up and its fragment: the first `#` outside braces divides them.
+/// Splits a look-up from its fragment at the first `#` outside braces.
 fn template_and_proof(text: &str) -> (&str, &str) {
     let mut is_inside = false;
     let divides = |character: char| {
@@ -142,7 +142,7 @@ fn template_and_proof(text: &str) -> (&str, &str) {
     text.split_once(divides).expect("a look-up has a fragment")
 }
 
-/// A response proves an execution exactly if the reference finds something at the pointer.
+/// A response proves an execution exactly if the reference finds a value at the pointer.
 fn check_proof(proof: &str, body: &[u8]) {
     let text = format!("POST:/o:/x?no={{/no}}#{proof}");
     let look_ups = LookUps::parse(&text).expect("the fragment was taken before");
@@ -171,7 +171,7 @@ fn check_proof(proof: &str, body: &[u8]) {
             let is_nil = text.chars().all(nil) && text.matches('0').count() == 32;
             text.chars().any(char::is_alphanumeric) && !is_nil
         }
-        // A number of so little that a reader may take it for nought.
+        // A number so small that a reader may read it as zero.
         Some(Value::Number(number)) => {
             !number.digits.is_empty() && number.exponent + number.digits.len() as i64 > -99
         }
@@ -180,7 +180,7 @@ fn check_proof(proof: &str, body: &[u8]) {
     assert_eq!(look_up.is_proved_by(&response), expected, "{text}");
 }
 
-/// An URL that is taken leads by TLS to a name that is no address and none of a private network.
+/// Checks that an accepted URL has TLS and a host name that is neither an address nor in a private network.
 fn check_url(text: &str) {
     let local = check_target(text, Reach::Local);
     if check_target(text, Reach::Public).is_err() {
@@ -199,7 +199,7 @@ fn check_url(text: &str) {
     }
 }
 
-/// An error may be logged, and a setting may hold a secret in the wrong place.
+/// Checks that an error does not quote the setting. Errors may be logged, and a setting may contain a secret.
 fn shows_nothing(error: &str, text: &str) {
     for piece in text.split([',', ':', ' ']).filter(|piece| piece.len() >= 12) {
         assert!(!error.contains(piece), "{error}");

@@ -1,5 +1,5 @@
-//! A call to a shard, as an older or a newer gateway may send it: any bytes are a call or none, what is
-//! read is written as itself, and carried out on any record it is no panic. An input is the length of
+//! A call to a shard, as an older or a newer gateway may send it: any bytes are a call or an error. A call that is
+//! read is written again in the same way, and carrying it out on any record causes no panic. An input is the length of
 //! a record's body in two bytes, that body, and the call.
 
 use super::record::{NOW, check_next, with_head};
@@ -38,7 +38,7 @@ fn check_copy<T: Encode<()> + for<'b> Decode<'b, ()>>(message: &T) {
     assert_eq!(minicbor::to_vec(&copy).expect("memory"), bytes);
 }
 
-/// As the shard does it.
+/// Carries out an operation as the shard does.
 fn decide(operation: &AnyOperation, record: Option<Record>) -> (Next, Option<Change>) {
     match operation {
         AnyOperation::Begin(Begin { fingerprints, token, minted_at, policy }) => {

@@ -1,16 +1,16 @@
-//! A webhook's headers: taken is only what a secret of the source signs. The lines of an input are the
-//! id, the timestamp and the signatures; the rest is the body.
+//! The headers of a webhook: a message is accepted only if a secret of the source has signed it. The lines of an input
+//! are the id, the timestamp and the signatures; the rest is the body.
 //!
-//! No fuzzer guesses a signature. So in the signatures `{0}` and `{1}` stand for what the two secrets
-//! of the source make of this message, `{0/16}` for half of it, `{0~}` for it with changed bits, and
-//! `{2}` for what a stranger makes of it.
+//! A fuzzer cannot guess a signature. So `{0}` and `{1}` in the signatures stand for the signatures of this message
+//! with the two secrets of the source, `{0/16}` for half of the first, `{0~}` for the first with changed bits, and
+//! `{2}` for the signature with a secret of another source.
 
 use super::input::line;
 use oncekey::webhook::{WebhookError, WebhookMessage, WebhookSecret, sign};
 use oncekey::{IdempotencyKey, UnixMillis};
 use sha2::{Digest, Sha256};
 
-/// As texts, so that the reference can read them for itself; the last is the stranger's.
+/// The secrets as text, so that the reference can read them. The last one belongs to another source.
 const SECRETS: [&str; 3] = [
     "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
     "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD",
@@ -25,7 +25,7 @@ pub(crate) fn check(bytes: &[u8]) {
     let mut signatures = signatures.to_owned();
     let refusal = refusal(id, timestamp, &signatures);
     let mut right = Vec::new();
-    // Codes cost most of the time, and who is refused before has none.
+    // Signatures take most of the time, and a message that is refused earlier needs none.
     if refusal.is_none() {
         for (at, secret) in SECRETS.into_iter().enumerate() {
             let is_stranger = at == 2;
@@ -41,7 +41,7 @@ pub(crate) fn check(bytes: &[u8]) {
             right.extend((!is_stranger).then(|| format!("v1,{}", base64(&mac))));
         }
     }
-    // The one spelling of each signature, and the same without its padding.
+    // The one valid spelling of each signature, and the same without its padding.
     let is_right = |signature: &str| {
         right.iter().any(|right| signature == right || signature == right.trim_end_matches('='))
     };
@@ -71,7 +71,7 @@ pub(crate) fn check(bytes: &[u8]) {
         | (Err(WebhookError::BadSignature), Err(Refusal::BadSignature)) => {}
         _ => panic!("{taken:?}, expected {expected:?}"),
     }
-    // What signs writes what the reference writes.
+    // The signing function writes the same signature as the reference.
     if let (Some(first), Ok(seconds)) = (right.first(), timestamp.parse::<u64>())
         && seconds.to_string() == timestamp
     {
@@ -87,7 +87,7 @@ enum Refusal {
     BadSignature,
 }
 
-/// Why a message is refused before its signatures are looked at.
+/// Returns the reason if a message is refused before its signatures are checked.
 fn refusal(id: &str, timestamp: &str, signatures: &str) -> Option<Refusal> {
     let [id, timestamp, signatures] = [id, timestamp, signatures].map(str::trim);
     if id.is_empty() || timestamp.is_empty() || signatures.is_empty() {
@@ -104,7 +104,7 @@ fn refusal(id: &str, timestamp: &str, signatures: &str) -> Option<Refusal> {
     (!is_near).then_some(Refusal::BadTime)
 }
 
-/// HMAC-SHA256 (RFC 2104) over id, time and body with full stops between.
+/// Returns the HMAC-SHA256 (RFC 2104) of id, time and body, joined by full stops.
 fn mac(secret: &str, id: &str, timestamp: &str, body: &[u8]) -> [u8; 32] {
     let mut key = unbase64(secret.strip_prefix("whsec_").expect("a secret"));
     key.resize(64, 0);
@@ -116,7 +116,7 @@ fn mac(secret: &str, id: &str, timestamp: &str, body: &[u8]) -> [u8; 32] {
 
 const ALPHABET: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// RFC 4648 §4, bit by bit.
+/// Encodes as RFC 4648 §4, bit by bit.
 fn base64(bytes: &[u8]) -> String {
     let mut bits: Vec<u8> =
         bytes.iter().flat_map(|byte| (0..8).rev().map(move |at| byte >> at & 1)).collect();

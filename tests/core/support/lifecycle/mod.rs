@@ -1,4 +1,4 @@
-//! What the tests of the lifecycle share.
+//! Helpers that the tests of the lifecycle share.
 
 pub(crate) mod observers;
 pub(crate) mod outcome;

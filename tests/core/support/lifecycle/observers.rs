@@ -1,5 +1,5 @@
-//! Those who look at a key from outside: the operator who settles, the replica, and whoever asks at
-//! the end, or at any time, what would be.
+//! The observers of a key: an operator who settles, the replica, and checks at any time and at
+//! the end.
 
 use super::requests::{response, token};
 use super::world::{Message, Phase, REQUESTS, World};
@@ -9,13 +9,16 @@ use oncekey::{
 };
 
 impl World {
-    /// If the caller gave the key up now, would that be a true proof? And does `released` say the truth?
+    /// Checks that a void at this time would be a true proof, and that `released` is true.
     pub(crate) fn probe(&self) {
         let (record, now) = (self.record(), self.shard_now());
         let status = record.as_ref().and_then(|record| record.status(now));
         let counts = status.is_some();
         if status.is_some_and(|status| status.state == KeyState::Released) {
-            assert!(!self.witness.executed_in_this_generation(), "released though it was executed");
+            assert!(
+                !self.witness.executed_in_this_generation(),
+                "released although it was executed"
+            );
         }
         let step = lifecycle::void(record, self.minted_at, &self.today, now);
         if matches!(&step.next, Next::Write(_)) {
@@ -23,7 +26,7 @@ impl World {
         }
     }
 
-    /// The operator is honest: as long as something is under way nobody can know.
+    /// Lets an operator settle truthfully. While a message is on its way, the operator cannot know the outcome.
     pub(crate) fn settle(&mut self) {
         let under_way = self.network.iter().any(|message| match message {
             Message::Request(_) => true,
@@ -47,14 +50,14 @@ impl World {
         assert_eq!(
             step.decision == Settling::Settled,
             is_unknown,
-            "what is unknown can be settled"
+            "an unknown outcome can be settled"
         );
         if is_unknown {
             self.witness.settled(executed);
         }
     }
 
-    /// A gateway hands the response that it stored to the replica.
+    /// Copies a stored response to the replica.
     pub(crate) fn copy(&mut self, of: usize, own: &StoredResponse, status: Option<&KeyStatus>) {
         let Some(status) = status else { return };
         let fingerprint = REQUESTS[self.gateways[of].request].signing();
@@ -63,7 +66,7 @@ impl World {
         self.copies.extend(copy.map(|(copy, _)| copy));
     }
 
-    /// What a replica says is what the authority says at this time; its copies stay for ever here.
+    /// Checks that the replica agrees with the shard at this time. Its copies never disappear here.
     pub(crate) fn ask_replica(&mut self, pick: usize, other: bool) {
         if self.copies.is_empty() {
             return;
@@ -86,7 +89,7 @@ impl World {
         self.witness.milestone("a replica responds");
     }
 
-    /// In the end nobody does anything any more: whatever the key waits for, it says so.
+    /// Checks, when no message is left, that every state is final or can be settled.
     pub(crate) fn come_to_rest(&mut self) {
         self.now = self.now.plus(Millis::from_seconds(70));
         let record = self.record();
@@ -103,11 +106,11 @@ impl World {
         assert!(!decisions.contains(&Decision::InProgress), "a key is stuck: {decisions:?}");
         assert!(
             decisions.iter().any(|decision| *decision != Decision::Mismatch),
-            "it belongs to one of them"
+            "the key belongs to one of them"
         );
         if decisions.contains(&Decision::OutcomeUnknown) {
             let policy = record.as_ref().map(|record| record.policy.unknown_outcome);
-            assert_eq!(policy, Some(UnknownOutcome::Hold), "only `hold` waits");
+            assert_eq!(policy, Some(UnknownOutcome::Hold), "only `hold` leaves an unknown outcome");
             let step = lifecycle::settle(record, Settlement::NotExecuted, now);
             assert_eq!(step.decision, Settling::Settled, "and an operator can end that");
         }

@@ -1,4 +1,4 @@
-//! What a call did, in the words of the tables, and its comparison with what they say.
+//! The result of a call in the words of the tables, and its comparison with them.
 
 use super::situations::{NOW, Situation, Words, stored};
 use super::table::Table;
@@ -8,7 +8,7 @@ use oncekey::{
     UnknownOutcome,
 };
 
-/// The words of a call's outcome, as in the tables.
+/// The words of a call's result, as in the tables.
 pub(crate) struct Outcome {
     decision: String,
     next: Next,
@@ -53,7 +53,7 @@ pub(crate) fn completion_words(completion: &Completion) -> String {
     }
 }
 
-/// The state of a record that was just written; all its times must be now.
+/// Returns the state of a record that was just written. All its times must be now.
 pub(crate) fn written_words(record: &Record, before: Option<&Record>) -> String {
     let cause = |cause: &UnknownCause| match cause {
         UnknownCause::Status(status) => status.to_string(),
@@ -68,7 +68,7 @@ pub(crate) fn written_words(record: &Record, before: Option<&Record>) -> String 
             ("in_flight".to_owned(), NOW)
         }
         State::Completed { response, completed_at } => match before.map(|before| &before.state) {
-            // A response does not change; in time, all of it but its status goes.
+            // A response does not change. In time, only its status is left.
             Some(State::Completed { response: was, completed_at: at }) => {
                 assert_eq!((response, completed_at), (&was.clone().into_status_only(), at));
                 ("status_only".to_owned(), NOW)
@@ -87,7 +87,7 @@ pub(crate) fn written_words(record: &Record, before: Option<&Record>) -> String 
         }
         State::Voided { since } => ("voided".to_owned(), *since),
         State::Expired { since } => {
-            assert_eq!(Some(*since), before.and_then(Record::due_at), "expired when it was due");
+            assert_eq!(Some(*since), before.and_then(Record::due_at), "it expired at its due time");
             ("tombstone".to_owned(), NOW)
         }
     };
@@ -95,7 +95,7 @@ pub(crate) fn written_words(record: &Record, before: Option<&Record>) -> String 
     words
 }
 
-/// Compares what a call did with its line, and what no line speaks of with what holds for all.
+/// Compares the result of a call with its line, and the columns that no line contains with the general rules.
 pub(crate) fn check(
     [table, seen, changes]: [&Table; 3],
     situation: &Situation,
@@ -136,14 +136,14 @@ pub(crate) fn check(
     if let Next::Write(record) = &outcome.next {
         assert_eq!(outcome.status, record.status(NOW), "{words:?}");
         assert_eq!(Record::decode(&record.encode()).as_ref(), Ok(&**record));
-        // A first attempt begins a record anew, whatever was there.
+        // A first attempt begins a new record, whatever was stored before.
         let is_new = seen_as_now == "nothing" || outcome.decision == "execute 1";
         let known = before.filter(|_| !is_new);
         let mut policy = known.as_ref().map_or(situation.policy_of_today(), |known| known.policy);
         if stored.ends_with(", hold") {
             policy.unknown_outcome = UnknownOutcome::Hold;
         }
-        assert_eq!(record.policy, policy, "the policy that it was begun under: {words:?}");
+        assert_eq!(record.policy, policy, "the policy of the first attempt: {words:?}");
         if let Some(known) = known {
             assert_eq!(record.created_at, known.created_at);
             assert_eq!(record.fingerprint, known.fingerprint);
@@ -153,7 +153,7 @@ pub(crate) fn check(
     }
 }
 
-/// Compares what a call says to the journal with its line there, and with the record.
+/// Compares the journal row of a call with its line, and with the record.
 pub(crate) fn check_change(
     changes: &Table,
     mut words: Words,
@@ -168,7 +168,7 @@ pub(crate) fn check_change(
     let kind = change.as_ref().map_or("-", |change| change.kind.as_str());
     assert_eq!(kind, changes.expect(&words)[0].1, "the change of {words:?}");
     let Some(change) = change else { return };
-    // A change that ends a life tells of that, and every other one of what is there now.
+    // A row that ends a life describes that life; every other row describes the current state.
     let record_of = if change.kind == ChangeKind::Expired { before } else { after };
     let record_of = record_of.as_ref().or(before.as_ref());
     assert_eq!(change.attempts, record_of.map_or(0, |record| record.attempts), "{words:?}");

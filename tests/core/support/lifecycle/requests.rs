@@ -3,7 +3,7 @@
 use oncekey::fingerprint::RequestParts;
 use oncekey::{FingerprintSecrets, Fingerprints, StoredResponse, Token};
 
-/// A request with this body, compared under these secrets (`id:secret,…`; empty for none).
+/// Returns a request with this body, with fingerprints by these secrets (`id:secret,…`; empty for none).
 pub(crate) fn request(body: &str, secrets: &str) -> Fingerprints {
     let secrets = match secrets {
         "" => FingerprintSecrets::none(),
@@ -21,12 +21,12 @@ pub(crate) fn request(body: &str, secrets: &str) -> Fingerprints {
     Fingerprints::compute(&parts, &secrets)
 }
 
-/// The token of attempt `number`.
+/// Returns the token of attempt `number`.
 pub(crate) fn token(number: u8) -> Token {
     Token::new([number; 16])
 }
 
-/// A response with this status whose body, and request id, tell it from every other.
+/// Returns a response with this status. Its body, which is also its request id, distinguishes it from all others.
 pub(crate) fn response(status: u16, body: &str) -> StoredResponse {
     let headers = [("content-type".to_owned(), "text/plain".to_owned())];
     let request_id = format!("req {body}");

@@ -1,7 +1,7 @@
-//! Every situation that a key can be in, named by words, and the record that it has then.
+//! Every situation of a key, by words, and the record that the key has in it.
 //!
-//! Points in time lie on the edge: what is in time ends a millisecond from now, what is over has
-//! ended this very millisecond.
+//! Points in time are at the limits: a record that is `in_time` ends a millisecond from now, and one that is over
+//! ended in this millisecond.
 
 use super::requests::{request, response, token};
 use oncekey::record::{EarlierAttempts, ReleaseCause, UnknownCause};
@@ -13,20 +13,20 @@ use std::sync::LazyLock;
 
 /// The time of every call.
 pub(crate) const NOW: UnixMillis = UnixMillis::new(1_764_000_000_000);
-/// How long responses live.
+/// The retention of responses.
 pub(crate) const RETENTION: Millis = Millis::from_days(1);
-/// How many attempts every record has seen.
+/// How many attempts every record has had.
 pub(crate) const ATTEMPTS: u32 = 2;
-/// What is recorded was signed with the secret `old`; it has been rotated since and is still listed.
+/// The fingerprints of records were made with the secret `old`, which has been rotated since and is still listed.
 static RECORDED: LazyLock<Fingerprints> = LazyLock::new(|| request("this", "old:aaaa"));
 static SAME: LazyLock<Fingerprints> = LazyLock::new(|| request("this", "new:bbbb,old:aaaa"));
 static OTHER: LazyLock<Fingerprints> = LazyLock::new(|| request("that", "new:bbbb,old:aaaa"));
-/// The same request after `old` was taken off the list.
+/// The same request after `old` was removed from the list.
 static UNLISTED: LazyLock<Fingerprints> = LazyLock::new(|| request("this", "new:bbbb"));
-/// One attempt that ended and one that was overtaken.
+/// An attempt that has ended, and an attempt that was overtaken.
 static EARLIER: LazyLock<EarlierAttempts> = LazyLock::new(earlier);
 
-/// Columns of the tables and their words.
+/// The columns of the tables and their words.
 pub(crate) type Words = Vec<(&'static str, &'static str)>;
 
 /// A situation, by its words in the columns `state`, `when`, `expired_key`, `unknown`, `maybe` and
@@ -35,7 +35,7 @@ pub(crate) type Words = Vec<(&'static str, &'static str)>;
 pub(crate) struct Situation(pub(crate) Words);
 
 impl Situation {
-    /// All of them.
+    /// Returns all situations.
     pub(crate) fn all() -> Vec<Self> {
         let mut all = Vec::new();
         for (state, whens, maybes) in [
@@ -63,13 +63,13 @@ impl Situation {
         all
     }
 
-    /// The word in a column.
+    /// Returns the word in a column.
     pub(crate) fn word(&self, column: &str) -> &'static str {
         let found = self.0.iter().find(|(name, _)| *name == column);
         found.unwrap_or_else(|| panic!("no column {column}")).1
     }
 
-    /// The policy of the record.
+    /// Returns the policy of the record.
     pub(crate) fn policy(&self) -> Policy {
         Policy {
             retention: RETENTION,
@@ -86,7 +86,7 @@ impl Situation {
         }
     }
 
-    /// Today's policy: another lease, and the contrary for unknown outcomes.
+    /// Returns today's policy: it has another lease, and the opposite rule for unknown outcomes.
     pub(crate) fn policy_of_today(&self) -> Policy {
         Policy {
             lease: Millis::from_seconds(20),
@@ -98,7 +98,7 @@ impl Situation {
         }
     }
 
-    /// When the key was made.
+    /// Returns the time when the key was minted.
     pub(crate) fn minted_at(&self) -> Option<UnixMillis> {
         let hour = Millis::from_seconds(3600);
         let oldest_young = NOW.minus(RETENTION).plus(hour).plus(Millis::new(1));
@@ -112,7 +112,7 @@ impl Situation {
         }
     }
 
-    /// The record that the key has.
+    /// Returns the record of the key.
     pub(crate) fn record(&self) -> Option<Record> {
         let tombstone = Millis::from_days(30);
         let end = match self.word("when") {
@@ -124,7 +124,7 @@ impl Situation {
         let (days_30, completed_at) = (end.minus(Millis::from_days(30)), end.minus(RETENTION));
         let state = match self.word("state") {
             "in_flight" => State::InFlight { token: OWNER, lease_until: end },
-            // In time it has just died.
+            // In time, the lease has just expired.
             "dead" if self.word("when") == "in_time" => {
                 State::InFlight { token: OWNER, lease_until: NOW }
             }
@@ -154,14 +154,14 @@ impl Situation {
     }
 }
 
-/// The response of completed keys.
+/// Returns the response of completed keys.
 pub(crate) fn stored() -> StoredResponse {
     response(201, "stored")
 }
 
 const OWNER: Token = Token::new([1; 16]);
 
-/// The token of an attempt that has this relation to the key.
+/// Returns the token of an attempt with this relation to the key.
 pub(crate) fn token_of(relation: &str) -> Token {
     match relation {
         "owner" => OWNER,
@@ -172,7 +172,7 @@ pub(crate) fn token_of(relation: &str) -> Token {
     }
 }
 
-/// The request as it comes now.
+/// Returns the request that arrives now.
 pub(crate) fn request_of(relation: &str) -> &'static Fingerprints {
     match relation {
         "same" => &SAME,
@@ -204,11 +204,11 @@ fn earlier() -> EarlierAttempts {
 fn written<D>(step: Step<D>) -> Record {
     match step.next {
         Next::Write(record) => *record,
-        _ => panic!("a step of the preparation writes nothing"),
+        _ => panic!("a step of the preparation must write a record"),
     }
 }
 
-/// All combinations of the words of several columns.
+/// Returns all combinations of the words of several columns.
 pub(crate) fn product(columns: &[(&'static str, &[&'static str])]) -> Vec<Words> {
     columns.iter().fold(vec![Vec::new()], |rows, (column, words)| {
         let longer = |row: Words| {

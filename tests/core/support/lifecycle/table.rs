@@ -1,8 +1,8 @@
-//! Decision tables as text: what a cell holds is looked up by words.
+//! Decision tables as text, in which cells are found by words.
 //!
-//! A table begins with a line of column names, inputs and outputs parted by `=>`. In an input column
-//! `*` is every word and `a/b` for either. The first line that fits counts. A first output
-//! `as WORD` means: the same as in the state `WORD`; `as in_time`: the same as before its time is over.
+//! A table begins with a line of column names; `=>` separates inputs and outputs. In an input column
+//! `*` is every word, and `a/b` is either word. The first line that fits counts. A first output
+//! `as WORD` means the same as in the state `WORD`; `as in_time` means the same as before the end of its time.
 
 use super::situations::Words;
 use std::cell::RefCell;
@@ -44,7 +44,7 @@ impl Table {
         Self { inputs, outputs, rows, used }
     }
 
-    /// What is expected for these words.
+    /// Returns the expected outputs for these words.
     pub(crate) fn expect(&self, words: &Words) -> Vec<(&'static str, &'static str)> {
         let fits = |row: &Row| {
             self.inputs.iter().zip(&row.inputs).all(|(column, cell)| {
@@ -74,10 +74,10 @@ impl Table {
         self.outputs.iter().copied().zip(outputs.iter().copied()).collect()
     }
 
-    /// A line that never counted says something that is not tested.
+    /// Fails if a line was never used, because such a line tests nothing.
     pub(crate) fn assert_every_line_counted(&self) {
         for (row, used) in self.rows.iter().zip(self.used.borrow().iter()) {
-            assert!(used, "this line never counts: {}", row.line);
+            assert!(used, "this line is never used: {}", row.line);
         }
     }
 }

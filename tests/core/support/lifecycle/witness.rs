@@ -1,5 +1,5 @@
-//! Remembers everything that happened to a key and checks what always holds. It keeps every attempt
-//! for ever, so it can check what a record with four tokens cannot know.
+//! The witness remembers everything that happened to a key, and checks the properties. It remembers every attempt
+//! for ever, so it can check what a record with four tokens cannot.
 
 use oncekey::{
     Decision, Execution, ExpiredKey, FailCause, Millis, Policy, Record, State, StoredResponse,
@@ -7,7 +7,7 @@ use oncekey::{
 };
 use std::collections::BTreeSet;
 
-/// What the end of an attempt says.
+/// The result of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Response,
@@ -17,7 +17,7 @@ pub(crate) enum End {
 }
 
 impl End {
-    /// Of a business key only a success counts as its response.
+    /// For a business key, only a success counts as its response.
     pub(crate) fn of_status(status: u16, is_business_key: bool) -> Self {
         match status {
             300..=399 | 400..=407 | 410..=499 if is_business_key => Self::NotExecuted,
@@ -37,20 +37,20 @@ impl End {
     }
 }
 
-/// An attempt that was let through at least once.
+/// An attempt that got `Execute` at least once.
 #[derive(Clone)]
 struct Known {
     attempt: usize,
     generation: u32,
     lease_until: UnixMillis,
     end: Option<End>,
-    /// An operator resolved that neither it nor an earlier one was executed.
+    /// Whether an operator settled that neither it nor an earlier attempt was executed.
     cleared: bool,
     executed: bool,
 }
 
 impl Known {
-    /// Whether it may have been executed, as far as anybody could know at `now`.
+    /// Returns whether the attempt may have been executed, as far as it can be known at `now`.
     fn may_have_executed(&self, now: UnixMillis) -> bool {
         let unknown = match self.end {
             Some(end) => matches!(end, End::Unknown | End::NotStored),
@@ -61,14 +61,14 @@ impl Known {
 }
 
 pub(crate) struct Witness {
-    /// The policy of the generation: a key that was forgotten begins a new one.
+    /// The policy of the generation. A key that was forgotten begins a new generation.
     policy: Policy,
-    /// Whether it was begun with `hold`; a response that is not stored makes it hold later.
+    /// Whether the generation began with `hold`. A response that is not stored changes it to hold later.
     begun_with_hold: bool,
     policy_is_constant: bool,
     key_tells_its_time: bool,
     generation: u32,
-    /// In the order in which they were let through, the latest last.
+    /// The attempts in the order in which they got `Execute`, the latest last.
     known: Vec<Known>,
     owner: Option<usize>,
     responses_seen: Vec<(u32, StoredResponse)>,
@@ -114,7 +114,7 @@ impl Witness {
         self.policy_is_constant = false;
     }
 
-    /// An attempt gets the key. Property 1.
+    /// Records that an attempt gets the key. Property 1.
     pub(crate) fn granted(
         &mut self,
         attempt: usize,
@@ -139,7 +139,7 @@ impl Witness {
             if self.policy.unknown_outcome == UnknownOutcome::Hold {
                 assert!(
                     !earlier.may_have_executed(now),
-                    "attempt {attempt} begins though {} may have executed, with hold",
+                    "attempt {attempt} begins although {} may have been executed, with hold",
                     earlier.attempt
                 );
             }
@@ -170,13 +170,13 @@ impl Witness {
         self.find(attempt).lease_until = now.plus(lease);
     }
 
-    /// The origin is called. Where no clock was set nobody else can own the key by then.
+    /// Records a call of the origin. If no clock was set, no other attempt can own the key by then.
     pub(crate) fn dispatched(&mut self, attempt: usize, now: UnixMillis, clocks_are_right: bool) {
         let known = self.find(attempt);
         assert!(!clocks_are_right || now < known.lease_until, "{attempt} is sent without a lease");
     }
 
-    /// The origin does the work. Property 1 again, by its effect, and the promise of `voided`.
+    /// Records an execution by the origin. Checks property 1 by its effect, and the promise of `voided`.
     pub(crate) fn executed(&mut self, attempt: usize, now: UnixMillis) {
         self.executions += 1;
         self.find(attempt).executed = true;
@@ -192,14 +192,20 @@ impl Witness {
         let holds = self.begun_with_hold;
         let executed = self.known.iter().filter(|k| k.generation == generation && k.executed);
         if holds && generation == self.generation {
-            assert_eq!(executed.count(), 1, "with hold the work is done once");
+            assert_eq!(executed.count(), 1, "with hold the request is executed once");
         }
         if holds && self.is_business_key() && self.policy_is_constant {
-            assert_eq!(self.executions, 1, "with hold a business key's work is done once for ever");
+            assert_eq!(
+                self.executions, 1,
+                "with hold the request of a business key is executed once for ever"
+            );
         }
         let refuses = self.policy.expired_key == ExpiredKey::Refuse;
         if holds && refuses && self.key_tells_its_time && self.policy_is_constant {
-            assert_eq!(self.executions, 1, "with hold and refuse the work is done once for ever");
+            assert_eq!(
+                self.executions, 1,
+                "with hold and refuse the request is executed once for ever"
+            );
         }
     }
 
@@ -207,10 +213,10 @@ impl Witness {
         self.known.iter().any(|known| known.generation == self.generation && known.executed)
     }
 
-    /// An attempt's end is recorded.
+    /// Records that an attempt's end is stored.
     pub(crate) fn ended(&mut self, attempt: usize, end: End) {
         if self.owner != Some(attempt) {
-            assert_eq!(end, End::Response, "an overtaken attempt adds a success only");
+            assert_eq!(end, End::Response, "an overtaken attempt adds only a success");
             self.milestone("an overtaken attempt brings the first success");
         }
         self.find(attempt).end = Some(end);
@@ -234,7 +240,7 @@ impl Witness {
         }
     }
 
-    /// A caller sees a kept response. Property 2.
+    /// Records that a caller sees a kept response. Property 2.
     pub(crate) fn saw(&mut self, response: &StoredResponse, generation: u32) {
         for (other, seen) in &self.responses_seen {
             assert!(
@@ -261,7 +267,7 @@ impl Witness {
         }
     }
 
-    /// The stored record before and after a call of `who`. Properties 3 and 5.
+    /// Checks the stored record before and after a call of `who`. Properties 3 and 5.
     pub(crate) fn changed(
         &mut self,
         who: Option<usize>,
@@ -290,7 +296,7 @@ impl Witness {
             }
             self.milestone("a response expires");
         }
-        // A new record, or one that has expired, knows nothing of earlier attempts.
+        // A new record, and a record that has expired, contain no earlier attempts.
         let counts = before.is_some_and(|before| before.status(now).is_some());
         if let Some(who) = who
             && counts
@@ -300,11 +306,11 @@ impl Witness {
         {
             let is_responseed = after.is_some_and(|r| matches!(r.state, State::Completed { .. }));
             let is_first_success = brings_success && is_responseed && self.known[at].end.is_none();
-            // Which attempts are known is limited: four of those that own the key no more.
+            // A record remembers only four of the attempts that no longer own the key.
             let is_remembered = self.known.len() - at <= 4;
             assert!(
                 is_first_success || !is_remembered,
-                "attempt {who}, which owns nothing, changes {before:?} to {after:?}"
+                "attempt {who}, which does not own the key, changes {before:?} to {after:?}"
             );
         }
         let is_voided = |record: Option<&Record>| {
@@ -321,8 +327,8 @@ impl Witness {
         }
     }
 
-    /// What `void` would promise now must be true: of all attempts where the key tells its time, else
-    /// of those that the record knows of, if it counts.
+    /// Checks that a `void` at this time would be true: of all attempts if the key contains its time, otherwise
+    /// of the attempts in the record, if the record counts.
     pub(crate) fn assert_voidable(&self, record_counts: bool) {
         let promised = |known: &&Known| {
             self.key_tells_its_time
@@ -331,7 +337,7 @@ impl Witness {
         };
         let executed = self.known.iter().filter(promised).find(|known| known.executed);
         let executed = executed.map(|known| known.attempt);
-        assert_eq!(executed, None, "voided though this attempt was executed");
+        assert_eq!(executed, None, "voided although this attempt was executed");
     }
 
     fn find(&mut self, attempt: usize) -> &mut Known {

@@ -1,6 +1,6 @@
-//! A world to run the lifecycle in: callers, gateways, a network that delays, repeats, reorders and
-//! loses, an origin that may work before it fails, clocks that step, a store, a replica, and an
-//! operator who finds out what happened before settling. All of it is about one key.
+//! A world that runs the lifecycle: callers, gateways, a network that delays, repeats, reorders and
+//! loses messages, an origin that may execute before it fails, clocks that jump, a store, a replica, and an
+//! operator who settles truthfully. All of it is about one key.
 
 use super::requests::{request, response, token};
 use super::witness::{End, Witness};
@@ -13,18 +13,18 @@ use std::sync::LazyLock;
 
 const START: UnixMillis = UnixMillis::new(1_764_000_000_000);
 const DAY: u64 = 86_400_000;
-/// The two requests that come with the key.
+/// The two requests with the key.
 pub(crate) static REQUESTS: LazyLock<[Fingerprints; 2]> =
     LazyLock::new(|| [request("one", ""), request("other", "")]);
 
-/// What happens next. The numbers pick one of what there is.
+/// The next event. Each number selects one of the possible messages or gateways.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
     /// A caller sends a request, the first or the other, through a new gateway.
     Send { other: bool },
-    /// A message arrives; what the origin makes of one that reaches it is its `fate`.
+    /// A message arrives. `fate` is what the origin does with a message for it.
     Deliver { pick: usize, fate: usize },
-    /// A message arrives, and will once more.
+    /// A message arrives, and will arrive again.
     Duplicate { pick: usize },
     /// A message is lost.
     Lose { pick: usize },
@@ -32,25 +32,25 @@ pub(crate) enum Op {
     Repeat { pick: usize },
     /// A gateway that waits for the origin renews its lease.
     Renew { pick: usize },
-    /// A gateway that waits for the origin waits no longer.
+    /// A gateway stops waiting for the origin.
     GiveUp { pick: usize, lost: bool },
-    /// A gateway that waits for the store's first reply waits no longer, and says so.
+    /// A gateway stops waiting for the store's first reply, and records that.
     Abandon { pick: usize },
-    /// A gateway is gone.
+    /// A gateway dies.
     Crash { pick: usize },
-    /// The caller gives the key up.
+    /// The caller voids the key.
     Void,
-    /// The operator finds out and settles.
+    /// The operator settles the outcome.
     Settle,
-    /// Time goes on.
+    /// Time passes.
     Wait { time: usize },
-    /// The store's clock steps to this many seconds from the true time.
+    /// The store's clock jumps to this many seconds from the true time.
     Step { seconds: i64 },
-    /// The sweep comes.
+    /// The sweep runs.
     Sweep,
     /// The operator changes the policy.
     Redeploy { unknown: UnknownOutcome, expired: ExpiredKey },
-    /// A replica is asked what it knows about a request.
+    /// A gateway asks a replica about a request.
     AskReplica { pick: usize, other: bool },
 }
 
@@ -74,7 +74,7 @@ pub(crate) enum Phase {
     Over,
 }
 
-/// What a gateway stores at the end.
+/// The result that a gateway stores at the end.
 #[derive(Clone, PartialEq)]
 pub(crate) enum Brought {
     Response(StoredResponse),
@@ -102,7 +102,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// `minted` is how many minutes the clock that made the key was ahead, for a key that tells.
+    /// `minted`: by how many minutes the clock was ahead that minted the key, for a key with a time.
     pub(crate) fn new(unknown: UnknownOutcome, expired: ExpiredKey, minted: Option<i64>) -> Self {
         let today = Policy {
             retention: Millis::from_days(1),
@@ -110,7 +110,7 @@ impl World {
             unknown_outcome: unknown,
             expired_key: expired,
         };
-        // A business key does not tell its time.
+        // A business key contains no time.
         let minted = minted.filter(|_| expired != ExpiredKey::Remember);
         let minted_at = minted.map(|minutes| shifted(START, minutes * 60_000));
         Self {
@@ -152,7 +152,7 @@ impl World {
             }
             Op::Duplicate { pick } => {
                 if let Some(message) = self.take(pick) {
-                    // HTTP does not send a request to the origin twice by itself.
+                    // HTTP does not send a request to the origin twice.
                     if !matches!(message, Message::Request(_)) {
                         self.network.push(message.clone());
                     }
@@ -217,7 +217,7 @@ impl World {
             }
             Op::Redeploy { unknown, expired } => {
                 self.today.unknown_outcome = unknown;
-                // No setting makes a key of a business key, or a business key of a key.
+                // No policy changes a key into a business key, or a business key into a key.
                 if !self.is_business_key() {
                     self.today.expired_key = expired;
                 }
@@ -321,7 +321,7 @@ impl World {
                 let is_final =
                     End::of_status(response.status, self.is_business_key()) == End::Response;
                 if is_final && fate % 16 == 15 {
-                    // It goes out marked as not stored.
+                    // The response is sent with the mark that it was not stored.
                     self.end(of, Brought::Failure(FailCause::NotStored));
                 } else {
                     self.end(of, Brought::Response(response));
@@ -348,7 +348,7 @@ impl World {
         self.network.push(Message::Ended(of, step.decision, step.status, generation));
     }
 
-    /// One read-decide-write at the store, which keeps bytes.
+    /// Reads, decides and writes in one step. The store keeps bytes.
     pub(crate) fn call<D>(
         &mut self,
         who: Option<usize>,
@@ -366,14 +366,15 @@ impl World {
         }
         let after = self.record();
         if let Next::Write(record) = &step.next {
-            assert_eq!(after.as_ref(), Some(&**record), "what is read back is what was written");
+            assert_eq!(after.as_ref(), Some(&**record), "a stored record is read back unchanged");
         }
         self.witness.changed(who, brings_success, before.as_ref(), after.as_ref(), now);
         step
     }
 
     pub(crate) fn record(&self) -> Option<Record> {
-        let decode = |bytes: &Vec<u8>| Record::decode(bytes).expect("the store keeps bytes well");
+        let decode =
+            |bytes: &Vec<u8>| Record::decode(bytes).expect("the store returns the bytes unchanged");
         self.stored.as_ref().map(decode)
     }
 

@@ -1,4 +1,4 @@
-//! What a page does: it carries out what a [`Call`] says, in the order that it says it.
+//! A page, which carries out the commands of a [`Call`] in their order.
 
 use super::super::names;
 use super::super::requests::RETENTION;
@@ -49,7 +49,7 @@ impl World {
         self.follow(tab, step, crash, lost);
     }
 
-    /// The time that the call of this tab was to wait is over.
+    /// Continues the call of this tab after its wait.
     pub(super) fn go_on(&mut self, tab: usize) {
         let input = self.input(tab);
         let Some(running) = self.tabs[tab].running.as_mut().filter(|running| running.waits) else {
@@ -73,7 +73,7 @@ impl World {
         }
     }
 
-    /// What a page does with the end of an attempt.
+    /// Handles the end of an attempt.
     pub(super) fn attempt_ended(
         &mut self,
         tab: usize,
@@ -97,7 +97,7 @@ impl World {
             _ => None,
         };
         if !is_awaited {
-            // No browser delivers a response twice. If one does, nothing must break.
+            // No browser delivers a response twice, but a second delivery must not cause an error.
             let noted = outcome
                 .and_then(|outcome| note_outcome(&input.stored, key, attempt, &outcome, input.now));
             if let Some(entry) = noted {
@@ -182,7 +182,7 @@ impl World {
                 self.tabs[tab].running.as_ref().map_or(0, |running| running.payload)
             }
             (SentRequest::Earlier, Some((earlier, payload))) => {
-                assert_eq!(earlier, key, "the old payload goes with the old key");
+                assert_eq!(earlier, key, "the old payload is sent with the old key");
                 *payload
             }
             (SentRequest::Earlier, None) => panic!("the old payload is not in memory"),
@@ -195,13 +195,17 @@ impl World {
             return self.reload(tab);
         }
         let Stored::Entry(entry) = self.stored() else { panic!("nothing is stored") };
-        assert_eq!((&entry.key, entry.attempts), (key, attempt), "stored before the first byte");
+        assert_eq!(
+            (&entry.key, entry.attempts),
+            (key, attempt),
+            "the key is stored before the request is sent"
+        );
         self.tabs[tab].body = Some((key.clone(), payload));
         let to = (tab, self.tabs[tab].life, attempt);
         self.requests.push(Request { key: key.clone(), payload, to, sent_at: self.real });
     }
 
-    /// What a key call proves, by the words of the report.
+    /// Records what a key call proves.
     fn note_report(&mut self, stored: &Stored, key: &IdempotencyKey, report: Report) {
         let Stored::Entry(entry) = stored else { return };
         let is_open = matches!(
@@ -225,7 +229,7 @@ impl World {
         self.reach("resolved");
     }
 
-    /// A key that counts as given up though no server confirmed it: the limit that `intent.rs` states.
+    /// Records a key that counts as given up although no server confirmed it: the limit that `intent.rs` states.
     fn settle_unproven(&mut self, before: &Stored, step: &CallStep) {
         let (Stored::Entry(before), Some(after)) = (before, &step.write) else { return };
         let is_given_up = after.key != before.key || after.state == IntentState::Voided;
@@ -248,11 +252,11 @@ impl World {
 
     fn write(&mut self, entry: &Entry) {
         self.store = Some(entry.encode());
-        assert_eq!(self.stored(), Stored::Entry(entry.clone()), "what is stored is read again");
+        assert_eq!(self.stored(), Stored::Entry(entry.clone()), "a stored entry can be read again");
     }
 }
 
-/// IMF-fixdate (RFC 9110 §5.6.7), worked out a day at a time.
+/// Formats an IMF-fixdate (RFC 9110 §5.6.7), by counting days.
 fn http_date(point: oncekey::UnixMillis) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [(&str, u64); 12] = [
