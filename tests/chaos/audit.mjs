@@ -1,10 +1,10 @@
-// When all is quiet: for each key its state, its account in the journal and what was made under it have to agree, and
-// one more request with it has to end as the promises say.
+// The audit at rest: for each key, its state, its rows in the journal and its effects must agree, and
+// one more request with the key must get the promised result.
 import { booksOf } from "./books.mjs";
 import { accountOf, readJournal } from "./journal.mjs";
 import { ADMIN_TOKEN } from "./setups.mjs";
 
-/** How many keys are looked at at once. */
+/** How many keys are audited at once. */
 const AT_ONCE = 16;
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -32,18 +32,18 @@ export async function audit(run) {
   readLog(run);
 }
 
-/** The Worker never trapped, found every record readable, and its log holds no key and no credential. */
+/** Checks that the Worker never trapped and could read every record, and that its log contains no key or credential. */
 function readLog(run) {
   const log = run.server.log();
   const trouble = log.split("\n").filter((line) => /panicked|in wasm|after a trap|unreadable|not written/.test(line));
-  if (trouble.length > 0) run.problem(`the Worker's log has:\n${trouble.slice(0, 5).join("\n")}`);
+  if (trouble.length > 0) run.problem(`the Worker's log contains:\n${trouble.slice(0, 5).join("\n")}`);
   const secrets = [ADMIN_TOKEN, ...run.intents.flatMap(({ key, apiKey }) => [key, apiKey])];
-  for (const secret of new Set(secrets)) if (secret && log.includes(secret)) run.problem(`the Worker's log holds ${secret}`);
+  for (const secret of new Set(secrets)) if (secret && log.includes(secret)) run.problem(`the Worker's log contains ${secret}`);
 }
 
-/** Brings a key to its end. Gives the record and the response that it then has. */
+/** Resolves a key. Returns its record and its response after that. */
 async function conclude(run, intent) {
-  // A page that was never let through has no key yet.
+  // A page whose requests never left has no key yet.
   if (!intent.key) return run.problem(`a buyer without a key: ${intent.name}`);
   const wrong = (what) => run.problem(`${what}: ${intent.name}`);
   const before = await rested(run, intent);
@@ -51,15 +51,15 @@ async function conclude(run, intent) {
   run.tally.note(`at the end: ${state}`);
   if (!["completed", "unknown", "released", "voided", "absent"].includes(state)) wrong(`it is ${state} long after its lease`);
   if (intent.kept.length > 0 && state !== "completed") wrong(`its response was lost, it is ${state} now`);
-  if ((intent.state === "voided") !== (state === "voided")) wrong(`its buyer was told ${intent.state}, and it is ${state}`);
-  // An attempt that was taken for dead may still have reported its end: it had a response, or was refused.
-  if (intent.state === "held" && !["unknown", "completed", "released"].includes(state)) wrong(`it was held, and is ${state}`);
+  if ((intent.state === "voided") !== (state === "voided")) wrong(`its buyer got ${intent.state}, and it is ${state}`);
+  // An attempt whose lease had expired may still have recorded its end: a response or a refusal.
+  if (intent.state === "held" && !["unknown", "completed", "released"].includes(state)) wrong(`it was on hold, and is ${state}`);
   if (!run.setup.hold && intent.state !== "voided" && state !== "completed") wrong(`its buyer is done, and it is ${state}`);
 
   let response = await ask(run, intent);
   const isHeld = () => run.setup.hold && response.status === 409 && response.json.code === "idempotency_outcome_unknown";
   if (state === "unknown" && run.setup.hold && !isHeld()) wrong(`it is unknown, and the response is ${response.status} ${response.text}`);
-  // More than once, for what runs after it was settled may take too long as well.
+  // A request after a settlement may time out, too, so this may take several rounds.
   for (let times = 0; isHeld() && times < 5; times++) {
     await settle(run, intent);
     response = await ask(run, intent);
@@ -71,7 +71,7 @@ async function conclude(run, intent) {
     if (response.status !== (intent.declined ? 402 : 201)) wrong(`in the end the response is ${response.status} ${response.text}`);
     if (record?.state !== "completed") wrong(`in the end it is ${record?.state}`);
     if (state === "completed" && !response.replayed) wrong("it was completed, and executed again");
-    if (intent.result && intent.result.text !== response.text) wrong(`its buyer was told ${intent.result.text}, and now ${response.text}`);
+    if (intent.result && intent.result.text !== response.text) wrong(`its buyer got ${intent.result.text}, and now the response is ${response.text}`);
   }
   const effects = await run.setup.effects(run, intent);
   const due = state === "voided" ? 0 : intent.effects;
@@ -79,7 +79,7 @@ async function conclude(run, intent) {
   return { record, response };
 }
 
-/** The record, once no attempt is under way. A lease that lives for so long without a caller never ends. */
+/** Returns the record once no attempt is in progress. A lease that is still alive after this time never ends. */
 async function rested(run, intent) {
   for (let tries = 0; ; tries++) {
     const { key: record } = await run.life(intent);
@@ -88,7 +88,7 @@ async function rested(run, intent) {
   }
 }
 
-/** What a request with the key gets, once it need not retry any more. */
+/** Sends a request with the key until it need not retry, and returns the response. */
 async function ask(run, intent) {
   for (let tries = 0; ; tries++) {
     const response = await run.send(intent).catch((error) => ({ status: 0, text: String(error) }));
@@ -100,8 +100,8 @@ async function ask(run, intent) {
 }
 
 /**
- * An operator looks at the origin's books, and says what became of a payment. He waits first: a request that is still
- * on its way to the origin would be executed after he had recorded that it was not.
+ * Lets an operator check the origin's records and settle a payment. The operator waits first, because a request
+ * that is still on its way could be executed after the payment was settled as not executed.
  */
 async function settle(run, intent) {
   do await sleep(500);

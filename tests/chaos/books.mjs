@@ -1,29 +1,29 @@
-// The books of the other side, when all is quiet: our origin's charges, or the sandbox's ledger.
+// The records of the origin at rest: the charges of the test's own origin, or the sandbox's ledger.
 import { ADMIN_TOKEN } from "./setups.mjs";
 
-/** What is wrong with them. */
+/** Returns the problems of the records. */
 export async function booksOf(run) {
   return run.origin ? charges(run) : ledger(run);
 }
 
-/** Every charge is that of an intent, and none has two, whatever keys there were. */
+/** Checks that every charge belongs to an intent, and no intent has two charges, whatever its keys. */
 function charges(run) {
   const problems = [];
   const intents = new Map(run.intents.map((intent) => [intent.order, intent]));
   for (const [order, made] of Map.groupBy(run.origin.charges, ({ order }) => order)) {
     if (made.length > 1) problems.push(`${order} was charged ${made.length} times: ${JSON.stringify(made)}`);
-    if (!intents.has(order)) problems.push(`${order} was charged, and nobody wanted it`);
+    if (!intents.has(order)) problems.push(`${order} was charged, but no buyer wanted it`);
   }
   for (const { order, result } of intents.values()) {
     if (result?.status !== 201) continue;
     const named = JSON.parse(result.text).charge;
-    if (!run.origin.charges.some(({ id, order: of }) => id === named && of === order)) problems.push(`a buyer was told of ${named} for ${order}, which is not in the books`);
+    if (!run.origin.charges.some(({ id, order: of }) => id === named && of === order)) problems.push(`a buyer got ${named} for ${order}, which is not in the origin's records`);
   }
   run.tally.note("charges", run.origin.charges.length);
   return problems;
 }
 
-/** The ledger is 0 in all, agrees with each order, and lacks nothing that the journal has. */
+/** Checks that the sum of the ledger is 0, that it agrees with each order, and that reconciliation finds nothing. */
 async function ledger(run) {
   const problems = [];
   const asked = { apiKey: run.merchant, key: "none" };
@@ -52,7 +52,7 @@ async function ledger(run) {
   const headers = { Authorization: `Bearer ${ADMIN_TOKEN}` };
   for (let path = "/_oncekey/reconcile?limit=100"; path; ) {
     const response = await run.insist("GET", path, asked, { headers });
-    for (const lacking of response.json.lacking) problems.push(`reconciliation lacks something: ${JSON.stringify(lacking)}`);
+    for (const lacking of response.json.lacking) problems.push(`reconciliation reports a difference: ${JSON.stringify(lacking)}`);
     path = response.get("Link")?.match(/^<(.*)>; rel="next"$/)[1];
   }
   return problems;

@@ -1,16 +1,16 @@
-// Buyers, who have one intent each and come again with the same key and bytes until they have a response. Some hang up,
-// some send twice at once, some give up and void their key, some are pages that use the npm package.
+// Buyers. Each has one intent and sends the same bytes with the same key until there is a response. Some hang up,
+// some send twice at once, some void their key, and some are pages with the npm package.
 import { join } from "node:path";
 
 const root = new URL("../../", import.meta.url).pathname;
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Pursues an intent to its end. `run` is what it goes through: see run.mjs. */
+/** Sends an intent until it has a result. `run`: see run.mjs. */
 export async function pursue(run, intent, random) {
   run.intents.push(intent);
   if (intent.key) await insist(run, intent, random.of("plain"));
   else await visit(run, intent, random.of("package"));
-  // Some ask again, now or after the next kill.
+  // Some send the request again later, now or after the next kill.
   for (let again = 0; intent.state === "done" && !run.calm && random.chance(35) && again < 3; again++) {
     await sleep(random.below(1200));
     await run.send(intent).catch(() => {});
@@ -31,26 +31,26 @@ async function insist(run, intent, random) {
   }
 }
 
-/** How a caller hangs up, if he does. */
+/** Decides whether and how a caller hangs up. */
 function quitOf(run, random) {
   if (run.calm || !random.chance(16)) return undefined;
   return { how: random.one(["reset", "close", "half"]), after: random.one([0, 5, 20, 100, 400]) };
 }
 
-/** What a response means to its buyer. */
+/** Handles the response to a buyer. */
 function settle(run, intent, response) {
   if ([201, 402].includes(response.status)) {
     intent.result ??= response;
     intent.state = "done";
   } else if (intent.hasGivenUp && response.status === 409 && response.json.code === "idempotency_key_voided") {
-    // The response to the call that gave it up was lost.
+    // The response to the void was lost.
     intent.state = "voided";
   } else if (run.setup.hold && response.status === 409 && response.json.code === "idempotency_outcome_unknown" && intent.state === "open") {
     intent.state = "held";
   }
 }
 
-/** Gives the key up. That it is voided is a promise that nothing was executed and nothing will be. */
+/** Voids the key. The state voided promises that the request was not and never will be executed. */
 async function giveUp(run, intent) {
   intent.hasGivenUp = true;
   const response = await run.ask("POST", "/_oncekey/key/void", intent).catch(() => undefined);
@@ -61,7 +61,7 @@ async function giveUp(run, intent) {
   }
 }
 
-/** A page with the npm package. It may be left and opened again: what is stored stays. */
+/** Acts as a page with the npm package. The page may be left and opened again; its storage stays. */
 async function visit(run, intent, random) {
   const { createClient } = await import(join(root, "www/dist/index.js"));
   const storage = storageOf(new Map());
@@ -88,7 +88,7 @@ async function visit(run, intent, random) {
   }
 }
 
-/** Sends what the package sends. It has one key for an intent. */
+/** Sends the request of the package, and checks that it has one key for an intent. */
 async function sendOf(run, intent, init, random) {
   const key = new Headers(init.headers).get("idempotency-key");
   if (intent.key && intent.key !== key) run.problem(`the package sent another key than before: ${intent.name}`);
@@ -98,7 +98,7 @@ async function sendOf(run, intent, init, random) {
   return new Response(response.body, { status: response.status, headers: response.pairs });
 }
 
-/** What a page's storage is. */
+/** Returns the storage of a page. */
 const storageOf = (entries) => ({
   get length() {
     return entries.size;

@@ -1,11 +1,11 @@
-// One request of a caller, who may hang up in the middle.
+// One request of a caller, who may hang up during the request.
 import { request as send } from "node:http";
 import { ReceivedResponse } from "../worker/fixtures/client.mjs";
 
 /**
- * Sends a request on a connection of its own; fails when there is no whole response. `quit`: {how, after} - the caller
- * resets or closes the connection after so many milliseconds, or sends half of the body and resets. `bus` gets an event when
- * the request is out and when a response comes.
+ * Sends a request on its own connection, and fails without a complete response. `quit`: {how, after} - the caller
+ * resets or closes the connection after this many milliseconds, or sends half of the body and resets. `bus` gets an event
+ * when the request was sent and when a response arrives.
  */
 export function call(url, { method = "POST", path, headers, body = "", quit, bus, timeout = 10_000 }) {
   const { hostname, port } = new URL(url);

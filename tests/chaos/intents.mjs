@@ -1,24 +1,24 @@
-// What buyers want: each intent has one key and one body, however often it is sent.
+// The intents of buyers. Each intent has one key and one body, however often it is sent.
 
 export class Intent {
-  /** open, done (it has its response), held (nobody knows, and nothing runs until the outcome is resolved) or voided. */
+  /** open, done (it has its response), held (its outcome is unknown and on hold) or voided. */
   state = "open";
-  /** The responses that a caller saw and that were marked as stored: {status, text, requestId}. */
+  /** The responses that a caller got with the mark that they are stored: {status, text, requestId}. */
   kept = [];
-  /** The response by which its buyer took it for done. */
+  /** The response that ended the intent for its buyer. */
   result;
-  /** Requests that have no end yet: when each was sent. */
+  /** The times at which the requests without a result were sent. */
   open = new Set();
-  /** Its buyer has asked to void its key. */
+  /** Whether the buyer has tried to void the key. */
   hasGivenUp = false;
-  /** How often it was sent. */
+  /** How often the request was sent. */
   sent = 0;
 
   /**
-   * `path`, `body`: what is sent; without a key its sender is a page, which makes one. `declined`: the response will be a
-   * refusal. `effects`: how many it shall have at the other side: a declined payment is an entry in some books, and none
-   * in others. `makes`, `order`: what it is about. `waits`: its buyer sends nothing while the server is down, so that
-   * it is known what a kill hit.
+   * `path`, `body`: the request; without a key, its sender is a page, which makes one. `declined`: the response will be a
+   * refusal. `effects`: the expected number of effects at the origin; not all origins record a declined payment.
+   * `makes`, `order`: the object of the request. `waits`: the buyer sends nothing while the server is down, so that
+   * the phase that a kill hit is known.
    */
   constructor({ number, apiKey, key, path, body, declined = false, effects = 1, makes, order, waits }) {
     this.headers = { "X-Api-Key": apiKey, "Content-Type": "application/json" };

@@ -1,12 +1,12 @@
-// `make chaos`: kills the Worker many times on all setups. KILLS: how many; SEED: repeats the decisions of a run; ONLY:
-// one setup, such as "naive" or "naive/workerd"; VARS: settings over those of the setups.
+// `make chaos`: kills the Worker many times in all setups. KILLS: the number of kills; SEED: repeats the decisions of a
+// run; ONLY: one setup, such as "naive" or "naive/workerd"; VARS: settings that replace those of the setups.
 import { availableParallelism } from "node:os";
 import { chaos } from "./run.mjs";
 import { PHASES } from "./phases.mjs";
 import { phaseTable, summary } from "./summary.mjs";
 import { Tally } from "./tally.mjs";
 
-/** Which share of the kills each setup gets. */
+/** The share of the kills for each setup. */
 const SHARES = [
   { setup: "naive", kind: "workerd", share: 33 },
   { setup: "deduplicating", kind: "workerd", share: 30 },
@@ -15,14 +15,14 @@ const SHARES = [
   { setup: "deduplicating", kind: "wrangler", share: 5 },
   { setup: "sandbox", kind: "wrangler", share: 4 },
 ];
-/** How many are killed at a time. Most of the time they wait. */
+/** How many setups run at the same time. Most of the time they wait. */
 const AT_ONCE = 2;
-/** From so many kills on, each phase of a request has to be met. */
+/** A run with at least this many kills must hit each phase of a request. */
 const LONG = 100;
 
 const number = (name, fallback) => {
   const value = Number(process.env[name] || fallback);
-  if (!Number.isInteger(value) || value < 1) throw new Error(`${name}=${process.env[name]} is no whole number from 1`);
+  if (!Number.isInteger(value) || value < 1) throw new Error(`${name}=${process.env[name]} must be a whole number from 1`);
   return value;
 };
 const kills = number("KILLS", 220);
@@ -35,14 +35,14 @@ console.log(`chaos: ${kills} kills, SEED=${seed}`);
 const all = new Tally();
 const chosen = SHARES.filter(({ setup, kind }) => !only || (only[0] === setup && (!only[1] || only[1] === kind)));
 const whole = chosen.reduce((sum, { share }) => sum + share, 0);
-/** Shown while it runs: what went wrong, and every tenth kill. */
-const say = (text) => (process.env.VERBOSE || /PROBLEM|state and log|kill \d*0 of/.test(text)) && console.log(text);
+/** Prints problems, and every tenth kill. */
+const print = (text) => (process.env.VERBOSE || /PROBLEM|state and log|kill \d*0 of/.test(text)) && console.log(text);
 let failed = chosen.length === 0;
 const left = [...chosen];
 const places = Array.from({ length: AT_ONCE }, async () => {
   for (let next = left.shift(); next; next = left.shift()) {
     const { setup, kind, share } = next;
-    const run = await chaos({ setup, kind, kills: Math.ceil((kills * share) / whole), seed, vars, say });
+    const run = await chaos({ setup, kind, kills: Math.ceil((kills * share) / whole), seed, vars, print });
     console.log(`\n${summary(run)}`);
     all.add(run.tally);
     failed ||= run.problems.length > 0;
@@ -54,7 +54,7 @@ const missed = PHASES.filter((phase) => all.of(`phase: ${phase}`) === 0);
 const seconds = Math.round((performance.now() - begun) / 1000);
 console.log(`\n${all.of("kills")} kills, ${all.of("requests")} requests, ${all.of("charges")} charges in ${seconds} s on ${availableParallelism()} cores. To repeat: make chaos KILLS=${kills} SEED=${seed}`);
 if (kills >= LONG && !only && missed.length > 0) {
-  console.log(`no kill ever hit a request ${missed.join(", or ")}: the run proves less than it says`);
+  console.log(`no kill ever hit a request ${missed.join(", or ")}: the run proves less than it claims`);
   failed = true;
 }
 console.log(failed ? "chaos: FAILED" : "chaos: ok");

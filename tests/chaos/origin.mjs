@@ -1,10 +1,10 @@
-// An origin that takes payments, dies and lies. It runs in the test's own process, so that its log survives every kill.
+// An origin that takes payments and fails in many ways. It runs in the process of the test, so its log survives kills.
 import { createServer } from "node:http";
 import { freePort } from "./port.mjs";
 
-/** What may go wrong with a call, and how often in a hundred. The name says whether it `charges` first, or never. */
+/** The faults of a call, and their frequency in a hundred. The names say whether the call charges before the fault. */
 const FAULTS = {
-  /** With `hold` every unknown outcome ends a key's life until somebody settles it, so most calls go well. */
+  /** With `hold`, each unknown outcome blocks its key until an operator settles it, so most calls have no fault. */
   naive: {
     "none": 52, "slow": 10, "slow after charging": 10, "reset after charging": 6, "500 after charging": 5, "500": 4,
     "hangs after charging": 2, "hangs": 2, "cut after charging": 4, "429": 5,
@@ -19,21 +19,21 @@ const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export class Origin {
   /**
-   * Every call, in the order in which it came: {order, key, attempt, requestId, fault, at, charge, body, endedAt, isOver}.
-   * `status` and `body` are those of a response that left as a whole. A call has ended when its caller waits no more,
-   * and is over when nothing more is done for it.
+   * Every call in the order of arrival: {order, key, attempt, requestId, fault, at, charge, body, endedAt, isOver}.
+   * `status` and `body` are those of a complete response. A call has ended when its caller no longer waits,
+   * and is over when the origin does nothing more for it.
    */
   calls = [];
   /** Every charge: {id, order, key, attempt}. */
   charges = [];
-  /** Honest from then on. */
+  /** Whether faults have stopped. */
   calm = false;
   #kept = new Map();
   #server;
 
   /**
-   * `kind`: naive charges with every call; deduplicating knows the key that is forwarded, and sends its first response again.
-   * `slow`: the longest that it takes, in milliseconds; `bus` gets an event for calls and responses, and at once of a second charge.
+   * `kind`: naive charges with every call; deduplicating recognizes the forwarded key and repeats its first response.
+   * `slow`: the longest delay in milliseconds; `bus` gets an event for calls, for responses and for a second charge.
    */
   static async start({ kind, random, slow, bus }) {
     const origin = Object.assign(new Origin(), { kind, random, slow, bus });
@@ -48,12 +48,12 @@ export class Origin {
   of(key) {
     return this.calls.filter((call) => call.key === key);
   }
-  /** Whether somebody waits, or something is still done. */
+  /** Returns whether a caller waits, or a call is still being handled. */
   get isBusy() {
     return this.calls.some((call) => call.endedAt === undefined || !call.isOver);
   }
 
-  /** Nobody listens for a while, and connections that rest are closed. */
+  /** Stops listening for a while, and closes idle connections. */
   async leave(ms) {
     this.#server.close();
     this.#server.closeIdleConnections();
@@ -106,7 +106,7 @@ export class Origin {
     const { fault } = call;
     if (fault === "slow") await sleep(random.below(this.slow));
     const charges = !["500", "429", "hangs"].includes(fault);
-    // A naive API charges for whoever called, whether he is still there or not.
+    // A naive API charges even if the caller is gone.
     const reply = charges ? this.#charge(call, card) : undefined;
     if (fault === "slow after charging") await sleep(random.below(this.slow));
     if (fault.startsWith("hangs")) return;
@@ -125,7 +125,7 @@ export class Origin {
     });
   }
 
-  /** The response to a payment. No two responses are the same text, so that a replay can be recognized. */
+  /** Returns the response to a payment. No two responses have the same text, so that replays can be recognized. */
   #charge(call, card) {
     const known = this.kind === "deduplicating" && this.#kept.get(call.key);
     const made = known || { answered: 0 };

@@ -1,20 +1,20 @@
-// Where a kill found the requests that were under way, as far as records and the origin's log can tell.
+// The phases in which a kill hit the requests in progress, as far as records and the origin's log show them.
 //
-// Asked right after the restart, while the buyers of these keys wait. The record tells how far the attempt had been
-// stored, and the log, as it was at the moment of the kill, how far the origin had come.
+// They are read right after the restart, while the buyers of these keys wait. The record shows how far the attempt was
+// stored, and the log at the time of the kill shows how far the origin was.
 
-/** In the order of a request's life. */
+/** The phases in the order of a request's life. */
 export const PHASES = [
   "before begin",
   "begun, not at the origin",
   "at the origin",
-  "answered by the origin, not recorded",
-  "recorded, caller not told",
-  "a replay under way",
-  "behind an attempt that an earlier kill has ended",
+  "the origin has responded, not recorded",
+  "recorded, the caller has no response",
+  "during a replay",
+  "after an attempt that an earlier kill has ended",
 ];
 
-/** What is known at the moment of a kill: one entry for each key with requests under way whose buyer waits. */
+/** Returns the state at the time of a kill: one entry for each key with requests in progress whose buyer waits. */
 export function snapshot(run) {
   const open = run.intents.filter((intent) => intent.waits && intent.key && intent.open.size > 0);
   return open.map((intent) => ({
@@ -26,24 +26,24 @@ export function snapshot(run) {
   }));
 }
 
-/** The phase that each of them was in. */
+/** Returns the phase of each of them. */
 export async function phasesOf(run, found) {
   return Promise.all(found.map((one) => phaseOf(run, one)));
 }
 
 async function phaseOf(run, { intent, since, sentAt, hadResponse, calls }) {
-  if (hadResponse) return "a replay under way";
+  if (hadResponse) return "during a replay";
   const { key: record } = await run.life(intent);
   if (!record) return "before begin";
-  // In flight, or dead: what is stored is the attempt's beginning.
+  // The key is in flight, or its lease has expired: only the begin is stored.
   if (record.lease_until) {
     const aliveAt = Date.parse(record.lease_until) - run.settings.LEASE_SECONDS * 1000;
-    if (aliveAt < since) return "behind an attempt that an earlier kill has ended";
-    if (!calls) return (await run.setup.effects(run, intent)) ? "answered by the origin, not recorded" : "at the origin";
+    if (aliveAt < since) return "after an attempt that an earlier kill has ended";
+    if (!calls) return (await run.setup.effects(run, intent)) ? "the origin has responded, not recorded" : "at the origin";
     const call = calls.findLast(({ attempt }) => attempt === record.attempts);
     if (!call) return "begun, not at the origin";
-    return call.endedAt === undefined ? "at the origin" : "answered by the origin, not recorded";
+    return call.endedAt === undefined ? "at the origin" : "the origin has responded, not recorded";
   }
-  // Its last attempt has ended. If that was before this request was sent, this one had not begun.
-  return Date.parse(record.changed_at) < sentAt ? "before begin" : "recorded, caller not told";
+  // The last attempt has ended. If it ended before this request was sent, this request had not begun.
+  return Date.parse(record.changed_at) < sentAt ? "before begin" : "recorded, the caller has no response";
 }

@@ -1,12 +1,12 @@
-// Ports that are left and taken again.
+// Ports that are released and used again.
 import { createServer } from "node:net";
 
-/** Below what systems give to those who call: a caller who knocks while nobody listens must not get the port itself. */
+/** Below the ephemeral ports of most systems: a connection to a closed port must not be given that port itself. */
 const FIRST = 15_000;
 const COUNT = 15_000;
 const given = new Set();
 
-/** A port that is free now, and that is given to nobody else here. */
+/** Returns a free port that no other part of the test uses. */
 export async function freePort() {
   for (;;) {
     const port = FIRST + Math.floor(Math.random() * COUNT);

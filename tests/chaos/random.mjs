@@ -1,5 +1,5 @@
-// Decisions that a seed repeats. Each is drawn under a name of its own, so that it does not depend on what else was
-// drawn before it: timing may differ from run to run, decisions do not.
+// Decisions that a seed repeats. Each decision is drawn under its own name, so it does not depend on
+// other decisions. The timing differs from run to run; the decisions do not.
 import { createHash } from "node:crypto";
 
 export class Random {
@@ -10,7 +10,7 @@ export class Random {
     this.#name = name.join("/");
   }
 
-  /** The same source under a longer name. */
+  /** Returns the same source under a longer name. */
   of(...name) {
     return new Random(this.#name, ...name);
   }
@@ -18,7 +18,7 @@ export class Random {
   bytes() {
     return createHash("sha256").update(`${this.#name}#${this.#drawn++}`).digest();
   }
-  /** A whole number from 0 up to, and without, `limit`. */
+  /** Returns a whole number from 0 up to, but not including, `limit`. */
   below(limit) {
     return this.bytes().readUInt32BE() % limit;
   }
@@ -31,12 +31,12 @@ export class Random {
   one(list) {
     return list[this.below(list.length)];
   }
-  /** One of the names, each as likely as its number is large. */
+  /** Returns one of the names, with a probability proportional to its number. */
   weighted(weights) {
     let left = this.below(Object.values(weights).reduce((sum, weight) => sum + weight, 0));
     for (const [name, weight] of Object.entries(weights)) if ((left -= weight) < 0) return name;
   }
-  /** In the form of a random UUID. */
+  /** Returns a random UUID. */
   key() {
     const hex = this.bytes().toString("hex");
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

@@ -1,4 +1,4 @@
-// A run: a server, buyers who keep it busy, kills at moments of their own, and then quiet.
+// A run: a server, buyers that keep it busy, kills at random times, and then rest.
 import { EventEmitter, once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,22 +15,22 @@ import { Server } from "./servers.mjs";
 import { ADMIN_TOKEN, SETUPS } from "./setups.mjs";
 import { Tally } from "./tally.mjs";
 
-/** How many buyers are busy at once. */
+/** How many buyers are active at once. */
 const BUYERS = 14;
-/** How many problems are shown. */
+/** How many problems are printed. */
 const MOST_SHOWN = 10;
-/** How long everything may take to come to its end once the kills are over. */
+/** How long it may take until everything is at rest after the last kill. */
 const PATIENCE = 180_000;
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * Runs one setup on one kind of server, kills it so many times, and audits what is left. `vars`: settings over those of
- * the setup; `atLeast`: how many intents have to be done before it ends, if nothing is wrong. Gives the run; its
- * `problems` are what must not be.
+ * Runs one setup on one kind of server, kills it `kills` times, and audits the result. `vars`: settings that replace
+ * those of the setup; `atLeast`: how many intents must be done before the run ends, if there is no problem. Returns the
+ * run; its `problems` must be empty.
  */
-export async function chaos({ setup, kind, kills, seed, vars, atLeast = 10, say = () => {} }) {
-  const run = new Run({ setup, kind, seed, vars, say });
+export async function chaos({ setup, kind, kills, seed, vars, atLeast = 10, print = () => {} }) {
+  const run = new Run({ setup, kind, seed, vars, print });
   try {
     await run.open();
     await run.strike(kills);
@@ -38,7 +38,7 @@ export async function chaos({ setup, kind, kills, seed, vars, atLeast = 10, say 
     await run.quiet();
     await audit(run);
   } catch (error) {
-    run.problem(`the run itself failed: ${error.stack}\n${run.server.says()}`);
+    run.problem(`the run itself failed: ${error.stack}\n${run.server.output()}`);
   } finally {
     await run.close();
   }
@@ -49,23 +49,23 @@ class Run {
   intents = [];
   problems = [];
   tally = new Tally();
-  /** What happens, for kills that wait for it: sent, received; at our own origin called and answered. */
+  /** The events for which kills wait: sent and received; at the test's own origin, called and answered. */
   bus = new EventEmitter();
-  /** From then on nobody makes trouble, and nobody new comes. */
+  /** Whether faults have stopped, and no new buyers come. */
   calm = false;
-  /** There is no server any more: whoever still waits need not. */
+  /** Whether the server has stopped for good, so that nothing needs to wait for it. */
   isOver = false;
   merchant = "kuko_test_chaos";
   #buyers = [];
   #next = 0;
   #gate = Promise.resolve();
 
-  constructor({ setup, kind, seed, vars, say }) {
+  constructor({ setup, kind, seed, vars, print }) {
     this.title = `${setup} origin on ${kind === "wrangler" ? "wrangler dev" : "workerd"}`;
     this.random = new Random(seed, setup, kind);
     this.setup = SETUPS[setup];
     Object.assign(this, { kind, vars });
-    this.say = (text) => say(`${this.title}: ${text}`);
+    this.print = (text) => print(`${this.title}: ${text}`);
     this.bus.setMaxListeners(0);
     this.bus.on("charged twice", (call) => this.problem(`a second charge for an order: ${JSON.stringify(call)}`));
   }
@@ -74,7 +74,7 @@ class Run {
     this.folder = mkdtempSync(join(tmpdir(), "oncekey-chaos-"));
     this.origin = await this.setup.open(this);
     const { vars, replica } = this.setup;
-    // wrangler dev takes longer over everything, also over what has to be done within half a lease.
+    // wrangler dev is slower in everything, including what must be done within half a lease.
     const lease = this.kind === "wrangler" ? { LEASE_SECONDS: 2 } : {};
     const upstream = this.origin ? { UPSTREAM: this.origin.url } : {};
     this.settings = { ...vars, ...lease, ...upstream, ...this.vars };
@@ -83,7 +83,7 @@ class Run {
     this.#buyers = Array.from({ length: BUYERS }, () => this.#buy());
   }
 
-  /** Kills the server so many times while the buyers go on. */
+  /** Kills the server this many times while the buyers continue. */
   async strike(kills) {
     for (let number = 1; number <= kills; number++) {
       const random = this.random.of("kill", number);
@@ -100,21 +100,21 @@ class Run {
       const phases = await phasesOf(this, found);
       for (const phase of phases) this.tally.note(`requests: ${phase}`);
       for (const phase of new Set(phases)) this.tally.note(`phase: ${phase}`);
-      if (phases.length === 0) this.tally.note("phase: nothing under way that waits");
-      this.say(`kill ${number} of ${kills}`);
+      if (phases.length === 0) this.tally.note("phase: no request in progress that waits");
+      this.print(`kill ${number} of ${kills}`);
       open();
     }
   }
 
-  /** Lets the buyers go on until enough of them are served. */
+  /** Lets the buyers continue until enough of them are served. */
   async serve(count) {
     const isEnough = () => this.problems.length > 0 || this.intents.filter(({ state }) => state === "done").length >= count;
     for (const end = Date.now() + PATIENCE; !isEnough() && Date.now() < end; ) await sleep(50);
   }
 
-  /** Waits for the moment of a kill: a time, or something that happens; never for long. */
+  /** Waits for the time of a kill: a delay or an event, and never for long. */
   async #moment(random) {
-    // Something has to be under way before.
+    // A request must be in progress.
     await sleep(random.between(100, 500));
     const events = this.origin ? { time: 20, sent: 22, called: 12, answered: 28, received: 18 } : { time: 25, sent: 40, received: 35 };
     const what = random.weighted(events);
@@ -129,7 +129,7 @@ class Run {
     if (after > 0) await sleep(after);
   }
 
-  /** Leases die while their attempts live: those are overtaken, and come late. */
+  /** Stops the server for a while, so that leases expire while their attempts live: these are overtaken, and end late. */
   async #pause(random) {
     this.tally.note("times that the server stood still");
     await sleep(random.between(100, 400));
@@ -142,7 +142,7 @@ class Run {
     await this.origin.leave(ms).catch((error) => this.problem(`the origin did not come back: ${error}`));
   }
 
-  /** One place in the shop: one buyer after the other. */
+  /** Lets one buyer after the other send its intents. */
   async #buy() {
     while (!this.calm) {
       const number = this.#next++;
@@ -162,13 +162,13 @@ class Run {
     }
   }
 
-  /** Asks once more for a response of long ago. */
+  /** Sends an old intent again. */
   async #replayOld(random) {
     const done = this.intents.filter((intent) => intent.kept.length > 0);
     if (!this.calm && done.length > 0 && random.chance(30)) await this.send(random.one(done)).catch(() => {});
   }
 
-  /** Sends an intent once; fails when there is no whole response. */
+  /** Sends an intent once. Fails without a complete response. */
   async send(intent, quit) {
     const mark = performance.timeOrigin + performance.now();
     const random = this.random.of("send", intent.number, intent.sent++);
@@ -178,7 +178,7 @@ class Run {
     this.tally.note("requests");
     try {
       const response = await call(this.server.url, { ...intent, headers, quit, bus: this.bus });
-      if (hadResponse && response.status === 409) this.problem(`it had a response, and this is it no more: ${response.text} to ${intent.name}`);
+      if (hadResponse && response.status === 409) this.problem(`the response was lost: ${response.text} to ${intent.name}`);
       this.#noteResponse(intent, response);
       return response;
     } catch (error) {
@@ -189,20 +189,20 @@ class Run {
     }
   }
 
-  /** What one caller sees has to agree with what any other saw. */
+  /** Checks that all callers of a key see the same. */
   #noteResponse(intent, response) {
     const { status, state } = response;
     const isError = status >= 400 && status !== 402;
     this.tally.note(`response: ${status} ${isError ? (codeOf(response) ?? "") : response.replayed ? "again" : ""}`.trim());
     if (isError && ![409, 429].includes(status) && status < 500) {
-      this.problem(`a response that nobody should get: ${status} ${response.text} to ${intent.name}`);
+      this.problem(`a response that no caller should get: ${status} ${response.text} to ${intent.name}`);
     }
-    if (isError && codeOf(response) === "idempotency_key_voided" && !intent.hasGivenUp) this.problem(`voided, and nobody asked for it: ${intent.name}`);
+    if (isError && codeOf(response) === "idempotency_key_voided" && !intent.hasGivenUp) this.problem(`voided, although no buyer asked for it: ${intent.name}`);
     if (![201, 402].includes(status)) return;
-    if (intent.state === "voided") this.problem(`voided, and then answered: ${intent.name}`);
+    if (intent.state === "voided") this.problem(`voided, and then executed: ${intent.name}`);
     const seen = { status, text: response.text, requestId: response.get("X-Request-Id") };
     if (response.get("Idempotency-Stored") === "false") return void this.tally.note("responses that could not be stored");
-    if (state !== "completed") return void this.problem(`a response that is not said to be stored (${state}): ${intent.name}`);
+    if (state !== "completed") return void this.problem(`a response without the mark that it is stored (${state}): ${intent.name}`);
     const [first] = intent.kept;
     if (first && JSON.stringify(first) !== JSON.stringify(seen)) {
       this.problem(`two responses for one key: ${JSON.stringify(first)} and ${JSON.stringify(seen)}`);
@@ -210,12 +210,12 @@ class Run {
     intent.kept.push(seen);
   }
 
-  /** A call about a key, as its tenant; `more`: further headers. */
+  /** Makes a key call as the key's tenant. */
   ask(method, path, intent, { body, headers, timeout } = {}) {
     const named = { "X-Api-Key": intent.apiKey, "Idempotency-Key": intent.key, ...headers };
     return call(this.server.url, { method, path, headers: named, body, timeout });
   }
-  /** A read that has to succeed, sooner or later. One of the whole journal wakes every shard, which takes its time. */
+  /** Repeats a read until it succeeds. A read of the whole journal starts every shard, which takes a while. */
   async insist(method, path, intent, more) {
     for (const end = Date.now() + PATIENCE; ; await sleep(100)) {
       const response = await this.ask(method, path, intent, { ...more, timeout: PATIENCE / 2 }).catch((error) => error);
@@ -223,7 +223,7 @@ class Run {
       if (Date.now() > end) throw new Error(`${path}: ${response.text ?? response}`);
     }
   }
-  /** What operators see of a key: {key, journal}; no key when there is no record. */
+  /** Returns what operators see of a key: {key, journal}, without `key` if there is no record. */
   async life(intent) {
     const headers = { Authorization: `Bearer ${ADMIN_TOKEN}` };
     const name = recordName(intent.key, intent.apiKey);
@@ -231,12 +231,12 @@ class Run {
     return response.status === 404 ? { key: null, journal: [] } : response.json;
   }
 
-  /** The server serves, and nobody looks at what the kill has left. */
+  /** Waits until the server responds, without reading any key. */
   isUp() {
     return this.#gate;
   }
 
-  /** Lets everybody who is there come to an end, and whatever still runs. */
+  /** Waits until all buyers and all calls at the origin have ended. */
   async quiet() {
     this.calm = true;
     if (this.origin) this.origin.calm = true;
@@ -247,19 +247,19 @@ class Run {
     late.abort();
     if (first === "too late") {
       const left = this.intents.filter(({ state }) => state === "open");
-      throw new Error(`buyers without an end:\n${left.map(({ name }) => name).join("\n")}`);
+      throw new Error(`these buyers never end:\n${left.map(({ name }) => name).join("\n")}`);
     }
-    // What is on its way to the origin arrives before this is over: it is read by this very process.
+    // Requests on their way to the origin arrive before this ends, because this process reads them.
     await sleep(1000);
     while (this.origin?.isBusy) {
-      if (Date.now() > end) throw new Error("calls at the origin without an end");
+      if (Date.now() > end) throw new Error("calls at the origin never end");
       await sleep(100);
     }
   }
 
   problem(text) {
     this.problems.push(text);
-    if (this.problems.length <= MOST_SHOWN) this.say(`PROBLEM, after ${this.tally.of("kills")} kills: ${text}`);
+    if (this.problems.length <= MOST_SHOWN) this.print(`PROBLEM, after ${this.tally.of("kills")} kills: ${text}`);
   }
 
   async close() {
@@ -267,11 +267,11 @@ class Run {
     await this.server?.kill();
     await this.origin?.close();
     if (this.problems.length === 0) rmSync(this.folder, { recursive: true, force: true });
-    else this.say(`state and log of the server: ${this.folder}`);
+    else this.print(`state and log of the server: ${this.folder}`);
   }
 }
 
-/** The code of an error, where there is one. */
+/** Returns the code of an error, if there is one. */
 function codeOf(response) {
   try {
     return response.json.code ?? response.json.error;

@@ -1,30 +1,30 @@
-// The Worker as a process that can be killed: SIGKILL for its whole group, as a power cut of the process, and the same
-// port and state again.
+// The Worker as a process that can be killed: SIGKILL ends its whole process group, and the next start has the same
+// port and state.
 import { spawn } from "node:child_process";
 import { createWriteStream, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { workerdConfig } from "./workerd-config.mjs";
 
 const root = new URL("../../", import.meta.url).pathname;
-/** What scripts/worker-build made; another build can be killed by naming its folder. */
+/** The folder of the build, by default that of scripts/worker-build. */
 const built = process.env.ONCEKEY_WORKER_BUILD ?? join(root, "worker/build");
 
-/** How a server is started: a command for a port and a folder. */
+/** The commands that start a server with a port and a folder. */
 const KINDS = {
   /** workerd alone, without a simulator in front of it. */
   workerd({ folder, port, vars, replica }) {
     const binary = join(root, "node_modules/@cloudflare/workerd-linux-64/bin/workerd");
-    // Where it is not Linux on x64, the package's own launcher finds the binary.
+    // On systems other than Linux on x64, the package's own launcher finds the binary.
     const program = existsSync(binary) ? binary : join(root, "node_modules/workerd/bin/workerd");
     const config = join(folder, "config.capnp");
     writeFileSync(config, workerdConfig({ built, folder, port, vars, replica }));
     return [program, ["serve", "--experimental", config], {}];
   },
-  /** `wrangler dev`, as it is used for development. */
+  /** `wrangler dev`, as in development. */
   wrangler({ folder, port, vars }) {
     const config = join(folder, "wrangler.toml");
     const text = readFileSync(join(root, "worker/wrangler.toml"), "utf8");
-    // The build exists already, and nobody looks at pages here.
+    // The build exists already, and the test needs no pages.
     const parts = text.split(/^(?=\[)/m).filter((part) => !/^\[(build\]|assets\]|\[?env\.)/.test(part));
     writeFileSync(config, parts.join("").replace(/^main = .*$/m, `main = ${JSON.stringify(join(built, "entry.mjs"))}`));
     const settings = Object.entries(vars).flatMap(([name, value]) => ["--var", `${name}:${value}`]);
@@ -37,7 +37,7 @@ const KINDS = {
 };
 
 export class Server {
-  /** How long each start took, in milliseconds, and when the last one began. */
+  /** How long each start took in milliseconds, and when the last start began. */
   starts = [];
   servesSince;
   #command;
@@ -45,7 +45,7 @@ export class Server {
   #process;
   #ended;
 
-  /** `kind`: workerd or wrangler; `folder`: its state, and what it says; `vars`: settings; `replica`: with KV or without. */
+  /** `kind`: workerd or wrangler; `folder`: its state and its log; `vars`: settings; `replica`: whether it has KV. */
   constructor({ kind, folder, port, vars, replica = true }) {
     Object.assign(this, { kind, folder, port, url: `http://127.0.0.1:${port}` });
     mkdirSync(join(folder, "state"), { recursive: true });
@@ -53,14 +53,14 @@ export class Server {
     this.#log = join(folder, "server.log");
   }
 
-  /** Starts it and waits until it can serve. */
+  /** Starts the server and waits until it can serve. */
   async start() {
     const begun = performance.now();
     this.servesSince = Date.now();
     const [program, values, env] = this.#command;
     const log = createWriteStream(this.#log, { flags: "a" });
     await new Promise((resolve) => log.once("open", resolve));
-    // A group of its own, so that a kill reaches whatever it starts.
+    // A separate process group, so that a kill also ends its child processes.
     const child = spawn(program, values, { cwd: this.folder, detached: true, stdio: ["ignore", log, log], env: { ...process.env, ...env } });
     this.#process = child;
     this.#ended = new Promise((resolve) => child.once("exit", resolve).once("error", resolve));
@@ -68,7 +68,7 @@ export class Server {
     let ended = false;
     this.#ended.then(() => (ended = true));
     for (const until = begun + 60_000; ; await new Promise((resolve) => setTimeout(resolve, 20))) {
-      if (ended || performance.now() > until) throw new Error(`${this.kind} does not serve; it says:\n${this.says()}`);
+      if (ended || performance.now() > until) throw new Error(`${this.kind} does not serve; its output:\n${this.output()}`);
       try {
         const response = await fetch(`${this.url}/_oncekey/health`, { signal: AbortSignal.timeout(5000) });
         await response.arrayBuffer();
@@ -78,14 +78,14 @@ export class Server {
     this.starts.push(performance.now() - begun);
   }
 
-  /** Stops for a while, as a machine that is short of time or is moved, and goes on. */
+  /** Stops the process for a while, as on a machine that is overloaded or migrated. */
   async pause(ms) {
     process.kill(-this.#process.pid, "SIGSTOP");
     await new Promise((resolve) => setTimeout(resolve, ms));
     process.kill(-this.#process.pid, "SIGCONT");
   }
 
-  /** SIGKILL. The signal has been sent when this returns, and the group is gone when its promise is fulfilled. */
+  /** Sends SIGKILL. The signal was sent when this returns, and the group has ended when its promise resolves. */
   kill() {
     const child = this.#process;
     this.#process = undefined;
@@ -98,11 +98,11 @@ export class Server {
     return this.#ended;
   }
 
-  /** What it printed in all its lives, and what last. */
+  /** Returns the output of all starts. */
   log() {
     return existsSync(this.#log) ? readFileSync(this.#log, "utf8") : "";
   }
-  says() {
+  output() {
     return this.log().split("\n").slice(-40).join("\n");
   }
 }

@@ -1,12 +1,12 @@
-// What is killed: the Worker before an origin of our own, or with the sandbox, under settings that invite trouble.
-// Leases are short, so that dead ones are met often.
+// The setups: the Worker in front of the test's own origin or with the sandbox, with settings that make faults likely.
+// Leases are short, so that expired leases are frequent.
 import { Intent } from "./intents.mjs";
 import { Origin } from "./origin.mjs";
 
 export const ADMIN_TOKEN = "chaos-admin-0123456789";
 const vars = { ADMIN_TOKEN, LEASE_SECONDS: 1, ORIGIN_TIMEOUT_SECONDS: 2 };
 
-/** One payment a buyer at our own origin. The third part of the buyers are pages with the npm package. */
+/** One payment for each buyer at the test's own origin. A third of the buyers are pages with the npm package. */
 async function* payments(run, random, number) {
   const order = `order-${number}`;
   const declined = random.chance(12);
@@ -24,7 +24,7 @@ async function* payments(run, random, number) {
   });
 }
 
-/** An order at the sandbox, its payment, and often a refund. */
+/** An order in the sandbox, its payment, and often a refund. */
 async function* purchases(run, random, number) {
   const apiKey = run.merchant;
   const isPage = random.chance(25);
@@ -47,23 +47,23 @@ const FAULTS = { none: 55, "error-before": 7, "error-after": 12, "delay": 13, "d
 const atOrigin = (kind) => ({
   buys: payments,
   open: (run) => Origin.start({ kind, random: run.random.of("origin"), slow: 1600, bus: run.bus }),
-  /** How many it had. */
+  /** Returns the number of effects. */
   effects: (run, intent) => run.origin.charges.filter(({ order }) => order === intent.order).length,
 });
 
 export const SETUPS = {
-  /** Charges with every call. The default with an upstream: an unknown outcome is on hold. */
+  /** The origin charges with every call. An unknown outcome is on hold, the default with an upstream. */
   naive: { ...atOrigin("naive"), hold: true, vars, replica: false },
-  /** Knows the forwarded key, so that an unknown outcome may be tried again. */
+  /** The origin recognizes the forwarded key, so an unknown outcome may be executed again. */
   deduplicating: { ...atOrigin("deduplicating"), hold: false, vars: { ...vars, UNKNOWN_OUTCOME: "retry" }, replica: true },
-  /** Orders, payments and refunds in the sandbox's ledger. */
+  /** The sandbox with orders, payments, refunds and a ledger. */
   sandbox: {
     buys: purchases,
     open: () => undefined,
     hold: false,
     vars,
     replica: true,
-    /** What the sandbox shall do with one request. */
+    /** Returns the fault that the sandbox has for one request. */
     headers(random) {
       const fault = random.weighted(FAULTS);
       if (fault === "none") return {};

@@ -1,4 +1,4 @@
-// Counts of what a run did, so that an idle run is noticed.
+// Counts the events of a run, so that a run in which nothing happens is noticed.
 
 export class Tally {
   #counts = new Map();
@@ -13,11 +13,11 @@ export class Tally {
   add(other) {
     for (const [what, count] of other.#counts) this.note(what, count);
   }
-  /** Those whose names begin so, as lines. */
+  /** Returns these counts as lines. */
   lines(names) {
     return names.filter((name) => this.#counts.has(name)).map((name) => `  ${String(this.of(name)).padStart(7)}  ${name}`);
   }
-  /** All of them that begin with a word, without it. */
+  /** Returns the counts whose names begin with a word, without that word. */
   under(word) {
     const found = [...this.#counts].filter(([name]) => name.startsWith(`${word}: `));
     return Object.fromEntries(found.map(([name, count]) => [name.slice(word.length + 2), count]));

@@ -1,11 +1,11 @@
-// The config by which plain workerd runs the built Worker: its objects and its KV namespace on disk.
+// The config with which plain workerd runs the built Worker, with its objects and its KV namespace on disk.
 import { readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 
 const worker = new URL("../../worker/", import.meta.url).pathname;
 const text = (value) => JSON.stringify(value);
 
-/** In Cap'n Proto's text form. `replica`: with a KV namespace; without one the Worker has to do without copies. */
+/** Returns the config as Cap'n Proto text. `replica`: whether the Worker has a KV namespace for copies. */
 export function workerdConfig({ built, folder, port, vars, replica }) {
   const settings = Object.entries(vars).map(([name, value]) => `(name = ${text(name)}, text = ${text(String(value))})`);
   const bindings = [
@@ -14,7 +14,7 @@ export function workerdConfig({ built, folder, port, vars, replica }) {
     ...(replica ? [`(name = "REPLICA", kvNamespace = (name = "kv", props = (json = "{\\"namespace\\": \\"replica\\"}")))`] : []),
     ...settings,
   ];
-  // A path that begins with a slash is looked for elsewhere.
+  // Paths must be relative, because workerd resolves absolute paths in another folder.
   const embed = (name) => `embed ${text(relative(folder, join(built, name)))}`;
   const disk = (name) => `(name = ${text(name)}, disk = (path = ${text(join(folder, "state"))}, writable = true))`;
   const services = ["main", ...(replica ? ["kv"] : [])];
@@ -26,7 +26,7 @@ const config :Workerd.Config = (
     # The origin is on this machine.
     (name = "internet", network = (allow = ["public", "private"])),
   ],
-  # Without this, nobody hears what the Worker says.
+  # Without this, the output of the Worker is lost.
   logging = (structuredLogging = true),
   sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")],
 );
@@ -49,7 +49,7 @@ const main :Workerd.Worker = (
 ${replica ? kv : ""}`;
 }
 
-/** workerd has a KV of its own, which works like this. */
+/** The KV of workerd, which consists of a Worker and its storage. */
 const kv = `const kv :Workerd.Worker = (
   modules = [(name = "kv.js", bundled = "/workerd/kv.js")],
   compatibilityDate = ${text(compatibilityDate())},
@@ -62,7 +62,7 @@ const kv = `const kv :Workerd.Worker = (
 );
 `;
 
-/** The Worker's own, as wrangler reads it. */
+/** Returns the compatibility date in wrangler.toml. */
 export function compatibilityDate() {
   return readFileSync(join(worker, "wrangler.toml"), "utf8").match(/^compatibility_date = "(.*)"$/m)[1];
 }
