@@ -1,4 +1,4 @@
-// The package in a browser without a bundler's help, and with React.
+// The package in a browser without a bundler, and with React.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import * as esbuild from "esbuild";
@@ -15,7 +15,7 @@ before(async () => {
 });
 after(() => Promise.all([shop.close(), browser.close()]));
 
-/** Opens a page. What it throws ends the test. */
+/** Opens a page. An error of the page fails the test. */
 async function open(path, context = browser) {
   const page = await context.newPage();
   page.setDefaultTimeout(180_000);
@@ -44,14 +44,14 @@ test("a script tag", async () => {
   assert.match(strict.fallback, /CompileError/);
 });
 
-test("the ES module itself, from its own address", async () => {
+test("the ES module, imported by its URL", async () => {
   consumer.write("module.js", `import { createClient } from "${DIST}/index.js";${BUY}`);
   consumer.write("module.html", html('<script type="module" src="module.js"></script>'));
   assert.equal((await reported(browser, `${shop.url}/module.html`)).fallback, null);
   assert.match((await reported(browser, `${shop.url}/strict/module.html`)).fallback, /CompileError/);
 });
 
-test("auto: a script in the page is all", async () => {
+test("auto: a page needs only a script tag", async () => {
   consumer.write(
     "auto.html",
     html(`<form data-oncekey="order:auto" method="post" action="/orders">${FORM}</form><script type="module" src="${DIST}/auto.js"></script>`),
@@ -65,7 +65,7 @@ test("auto: a script in the page is all", async () => {
   const { intent, state, key } = await settled;
   assert.deepEqual([intent, state], ["order:auto", "succeeded"]);
   assert.deepEqual(shop.orders.slice(before), [{ key, body: "card=4242&how=pay" }]);
-  // A form that comes later is guarded too.
+  // A form that is added later is guarded, too.
   await page.evaluate((form) => {
     document.body.insertAdjacentHTML("beforeend", `<form id="later" data-oncekey="order:later" method="post" action="/orders">${form}</form>`);
   }, FORM);
@@ -108,13 +108,13 @@ const bundle = (name, react = 19) =>
     splitting: true,
     format: "esm",
     alias: react === 18 ? { react: "react18", "react-dom": "react-dom18" } : {},
-    // Only then does StrictMode mount twice.
+    // StrictMode mounts twice only in a development build.
     define: { "process.env.NODE_ENV": '"development"' },
     logLevel: "silent",
   });
 
 for (const [react, entry] of [[18, "oncekey"], [19, "oncekey"], [19, "oncekey/slim"]]) {
-  test(`faults 50, 51: react ${react}, with the client of ${entry}`, async () => {
+  test(`faults 50, 51: a form in react ${react} stays locked over renders, with the client of ${entry}`, async () => {
     const name = `${entry.replace("/", "-")}-${react}`;
     const intent = `order:${name}`;
     consumer.write(
@@ -127,7 +127,7 @@ for (const [react, entry] of [[18, "oncekey"], [19, "oncekey"], [19, "oncekey/sl
       const client = createClient();
       window.responses = [];
       window.version = version;
-      // What listens to the window, and is not taken off.
+      // Records the window's listeners that are not removed.
       window.listeners = new Set();
       for (const [method, note] of [["addEventListener", "add"], ["removeEventListener", "delete"]]) {
         const own = EventTarget.prototype[method];
@@ -162,7 +162,7 @@ for (const [react, entry] of [[18, "oncekey"], [19, "oncekey"], [19, "oncekey/sl
     await page.click("button");
     await state("sending");
     assert.ok(await isLocked());
-    // Renders in between, with other attributes and another label, do not unlock.
+    // Renders with other attributes and another label do not unlock the form.
     for (let count = 1; count <= 3; count++) {
       await page.click("#more");
       await page.waitForSelector(`form.c${count}`);
@@ -179,7 +179,7 @@ for (const [react, entry] of [[18, "oncekey"], [19, "oncekey"], [19, "oncekey/sl
     const sent = shop.orders.slice(before);
     assert.equal(sent.length, 1, JSON.stringify(sent));
     assert.equal(sent[0].body, "card=4242&how=pay");
-    // Unmounting takes the guard off, and leaves nothing behind.
+    // Unmounting removes the guard completely.
     await page.evaluate(() => window.leave());
     assert.equal(await page.$eval("#root", (root) => root.innerHTML), "");
     assert.equal(await page.evaluate(() => window.listeners.size), 0);
@@ -189,7 +189,7 @@ for (const [react, entry] of [[18, "oncekey"], [19, "oncekey"], [19, "oncekey/sl
   });
 }
 
-test("fault 58: a form that a server rendered gets its key in the page that sends it, and not before", async () => {
+test("fault 58: a form that a server rendered gets its key only in the page that sends it", async () => {
   consumer.write(
     "checkout.mjs",
     `import { createElement as h } from "react";
@@ -222,7 +222,7 @@ test("fault 58: a form that a server rendered gets its key in the page that send
   consumer.write("out-hydrated/index.html", html(`<div id="root">${rendered}</div><script type="module" src="page.js"></script>`));
   const before = shop.orders.length;
   for (const buyer of [1, 2]) {
-    // Each buyer has a browser's storage of their own.
+    // Each buyer has a separate browser storage.
     const context = await browser.newContext();
     const page = await open("/out-hydrated/index.html", context);
     await page.waitForFunction(() => window.isHydrated && document.querySelector("output").textContent === "idle");
@@ -232,7 +232,7 @@ test("fault 58: a form that a server rendered gets its key in the page that send
     await page.click("button");
     await page.waitForFunction(() => window.settled);
     const [{ key }] = shop.orders.slice(before + buyer - 1);
-    assert.ok(parseInt(key.replace("-", "").slice(0, 12), 16) >= clicked, "its time is that of the click");
+    assert.ok(parseInt(key.replace("-", "").slice(0, 12), 16) >= clicked, "the key contains the time of the click");
     assert.deepEqual(page.errors, []);
     await context.close();
   }
@@ -240,7 +240,7 @@ test("fault 58: a form that a server rendered gets its key in the page that send
   assert.deepEqual([keys.length, new Set(keys).size], [2, 2]);
 });
 
-test("fault 71: an effect that React runs twice has one key, and its second run waits for the first", async () => {
+test("fault 71: an effect that React runs twice has one key, and the second run waits for the first", async () => {
   consumer.write(
     "effect.js",
     `import { StrictMode, createElement as h, useEffect } from "react";
@@ -270,7 +270,7 @@ test("fault 71: an effect that React runs twice has one key, and its second run 
   await page.waitForFunction(() => window.responses.length === 2);
   const responses = await page.evaluate(() => window.responses);
   assert.deepEqual(responses, [[201, '{"id":"order"}'], [201, '{"id":"order"}']]);
-  // It asks for its response under the same key, which a server with keys replays; this one has none.
+  // The second run sends the same key again. A server with keys would replay the response; this server has none.
   assert.equal(new Set(shop.orders.slice(before).map(({ key }) => key)).size, 1);
   assert.deepEqual(page.errors, []);
   await page.close();

@@ -1,4 +1,4 @@
-// The package in the bundles of four bundlers, run in a browser: with its wasm, and where a CSP forbids wasm.
+// The package in the bundles of four bundlers, run in a browser: with its wasm, and with a CSP that forbids wasm.
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ let browser;
 before(async () => {
   consumer = await Consumer.make("bundlers");
   consumer.write("default.js", `import { createClient } from "oncekey";${BUY}`);
-  // As each bundler wants an asset to be named.
+  // Each bundler has its own way to name an asset.
   const slim = (wasm) => `import { createClient, init } from "oncekey/slim";${wasm}${BUY}`;
   consumer.write("slim-import.js", slim('import wasm from "oncekey/wasm"; init(new URL(wasm, import.meta.url));'));
   consumer.write("slim-url.js", slim('init(new URL("oncekey/wasm", import.meta.url));'));
@@ -24,7 +24,7 @@ before(async () => {
 });
 after(() => Promise.all([shop.close(), browser.close()]));
 
-/** Node's resolution, in place of a plugin from the registry. */
+/** Resolves modules as Node does, instead of a plugin from the registry. */
 const resolution = {
   name: "resolution",
   resolveId(id) {
@@ -51,7 +51,7 @@ const BUNDLERS = {
       }),
   },
   rollup: {
-    // Assets are for plugins, of which there is one for each taste.
+    // Rollup needs a plugin for assets.
     async bundle(entry, dir) {
       const bundle = await rollup({ input: { page: entry }, plugins: [resolution], onwarn: (warning) => assert.fail(warning.message) });
       await bundle.write({ dir, format: "es" });
@@ -68,7 +68,7 @@ const BUNDLERS = {
           output: { path, publicPath: "auto" },
           context: consumer.path,
           performance: false,
-          // The package is small already; to try takes seconds, and is done once.
+          // Minifying takes seconds, and the package is already minified.
           optimization: { minimize: !entry.includes("slim") },
         };
         webpack(settings, (error, stats) => {
@@ -113,7 +113,7 @@ for (const [name, { slim, bundle }] of Object.entries(BUNDLERS)) {
       assert.equal((await buys(folder)).fallback, null);
       const { fallback } = await buys(`strict/${folder}`);
       assert.match(fallback, /CompileError/);
-      // Loaded only there, so it is a file of its own.
+      // The translation is a separate file, because it is loaded only with such a CSP.
       const files = readdirSync(consumer.at(folder), { recursive: true }).filter((file) => file.endsWith(".js"));
       assert.ok(files.length > 1, files.join());
     });

@@ -1,4 +1,4 @@
-// The package in Node: as an ES module and as CommonJS, on servers that render pages, and what its import touches.
+// The package in Node: as an ES module and as CommonJS, on servers that render pages, and the side effects of its import.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { build } from "esbuild";
@@ -12,7 +12,7 @@ before(async () => {
 });
 after(() => shop.close());
 
-/** Buys something in Node, and prints what came of it. */
+/** Returns a program that buys something in Node, and prints the result. */
 const buy = () => `
 const client = createClient({ storage: null });
 const body = JSON.stringify({ amount: 1 });
@@ -33,7 +33,7 @@ for (const [how, name, load] of [
   });
 }
 
-test("slim: takes the wasm's bytes", async () => {
+test("slim: accepts the wasm's bytes", async () => {
   const report = await consumer.run(
     "slim.mjs",
     `import { readFileSync } from "node:fs";
@@ -43,7 +43,7 @@ test("slim: takes the wasm's bytes", async () => {
   assert.equal(report.status, 201);
 });
 
-test("fault 75: slim: the wasm of another version does not link, and the right one may come later", async () => {
+test("fault 75: slim: wasm of another version causes an error, and the correct wasm can be given later", async () => {
   const report = await consumer.run(
     "versions.mjs",
     `import { readFileSync } from "node:fs";
@@ -61,11 +61,11 @@ test("fault 75: slim: the wasm of another version does not link, and the right o
   assert.deepEqual(report, ["TypeError", "ready"]);
 });
 
-test("slim: without init, or with bytes that are not wasm, it is an error, and no translation is loaded in its place", async () => {
+test("slim: a call without init, or with bytes that are not wasm, is an error, and no translation is loaded", async () => {
   const report = await consumer.run(
     "no-init.mjs",
     `import { createClient, init, mintKey } from "oncekey/slim";
-    const told = async (call) => {
+    const described = async (call) => {
       try {
         await call();
         return "nothing";
@@ -74,12 +74,12 @@ test("slim: without init, or with bytes that are not wasm, it is an error, and n
       }
     };
     const page = () => new Response("<!doctype html>", { headers: { "content-type": "text/html" } });
-    const all = [await told(createClient), await told(mintKey), await told(() => init(undefined))];
+    const all = [await described(createClient), await described(mintKey), await described(() => init(undefined))];
     for (const wasm of [page, new TextEncoder().encode("<!doctype html>"), () => new Response("", { status: 404 })]) {
       init(wasm);
       const client = createClient({ storage: null });
       client.addEventListener("wasm-fallback", () => all.push("a translation was loaded"));
-      all.push(await told(() => client.ready));
+      all.push(await described(() => client.ready));
     }
     console.log(JSON.stringify(all));`,
   );
@@ -89,7 +89,7 @@ test("slim: without init, or with bytes that are not wasm, it is an error, and n
 });
 
 test("where wasm is forbidden, its translation runs", async () => {
-  // Node's own fetch compiles its parser first.
+  // Node's fetch compiles the wasm of its parser first.
   const forbid = `const forbidden = () => { throw new WebAssembly.CompileError("forbidden"); };
     fetch("${shop.url}/").then(() => {
       WebAssembly.Module = WebAssembly.compile = WebAssembly.instantiate = forbidden;
@@ -104,10 +104,10 @@ test("where wasm is forbidden, its translation runs", async () => {
   }
 });
 
-// `document` and the like are not there: a server renders pages with these.
+// On a server that renders pages, `document` and similar objects do not exist.
 const ENTRIES = ["oncekey", "oncekey/slim", "oncekey/react", "oncekey/element", "oncekey/auto"];
 
-test("every entry point can be imported and required where there is no document", async () => {
+test("every entry point can be imported and required without a document", async () => {
   const names = JSON.stringify(ENTRIES);
   const load = (how) => `const all = {};
     for (const name of ${names}) all[name] = Object.keys(${how}(name)).filter((name) => !["default", "module.exports", "__esModule"].includes(name)).sort();
@@ -125,7 +125,7 @@ test("every entry point can be imported and required where there is no document"
 });
 const ERRORS = ["AbortedError", "KeyReusedError", "KeyVoidedError", "OutcomeUnknownError", "PayloadChangedError", "ResponseGoneError"];
 
-test("fault 58: React renders a guarded form on a server, and draws nothing for it", async () => {
+test("fault 58: React renders a guarded form on a server without using randomness", async () => {
   const report = await consumer.run(
     "render.mjs",
     `import { createElement } from "react";
@@ -149,10 +149,10 @@ test("fault 58: React renders a guarded form on a server, and draws nothing for 
   assert.deepEqual(report, ["<form>idle</form>", "<form>idle</form>", 0]);
 });
 
-test("an import touches nothing and leaves nothing behind", async () => {
+test("an import has no side effects", async () => {
   const report = await consumer.run(
     "touched.mjs",
-    `// Whoever asks for one of these is noted.
+    `// Each access to one of these is recorded.
     const touched = [];
     const watched = ["localStorage", "sessionStorage", "document", "window", "navigator", "location", "crypto", "performance",
       "fetch", "WebAssembly", "atob", "customElements", "setTimeout", "setInterval", "queueMicrotask", "addEventListener",
@@ -179,7 +179,7 @@ test("an import touches nothing and leaves nothing behind", async () => {
   assert.deepEqual(report, { touched: [], added: false, left: 0 });
 });
 
-test("it loads where nobody may change what is built in", async () => {
+test("the package works with frozen built-in objects", async () => {
   const report = await consumer.run("frozen.mjs", `import { createClient, mintKey } from "oncekey";${buy()}`, ["--frozen-intrinsics"]);
   assert.equal(report.status, 201);
 });

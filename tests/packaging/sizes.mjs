@@ -1,4 +1,4 @@
-// What a page loads of the package, for the check of sizes (tarball.test.mjs) and for the benchmark. Bytes, gzip -9.
+// The sizes that a page loads of the package, for the check in tarball.test.mjs and for the benchmark. Bytes, gzip -9.
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -7,14 +7,14 @@ import { build } from "esbuild";
 
 export const gzipped = (bytes) => gzipSync(bytes, { level: 9 }).length;
 
-/** Whether the builds could compile the standard library for size (scripts/lib.sh). What they make is larger without. */
+/** Returns whether the builds can compile the standard library for size (scripts/lib.sh). Otherwise they are larger. */
 export const hasSmallStd = () =>
   existsSync(join(execFileSync("rustc", ["--print", "sysroot"], { encoding: "utf8" }).trim(), "lib/rustlib/src/rust/library/Cargo.lock"));
 
 /**
- * Bundles `content` for a page as a shop would. Gives `all`: every script that comes out and the wasm that one of them
- * names by its URL; `waits`: those that have to be there before the first line of `content` runs. The translation for
- * a CSP that forbids wasm is loaded by such pages alone, and counts for neither.
+ * Bundles `content` for a page as a shop would. Returns `all`: every script of the bundle, and the wasm that one of them
+ * names by its URL; `waits`: the files that must be loaded before the first line of `content` runs. The translation for
+ * a CSP that forbids wasm counts for neither, because only such pages load it.
  */
 async function bundle(content, dist) {
   const { outputFiles, metafile } = await build({
@@ -49,7 +49,7 @@ async function bundle(content, dist) {
   return { all: sum(sizes.keys()) + wasm, waits: sum(waits) };
 }
 
-/** The sizes of the package whose files are in `dist`. */
+/** Returns the sizes of the package whose files are in `dist`. */
 export async function packageSizes(dist) {
   const use = (names, entry) => `import { ${names} } from "./${entry}"; globalThis.use = [${names}];`;
   const [whole, client, slim] = await Promise.all([
@@ -68,7 +68,7 @@ export async function packageSizes(dist) {
   };
 }
 
-/** A script as it is published, and what it imports. */
+/** Returns the size of a published script with its imports. */
 export function withImports(dist, entry) {
   const seen = new Set();
   const follow = (file) => {
@@ -80,7 +80,7 @@ export function withImports(dist, entry) {
   return [...seen].reduce((sum, file) => sum + gzipped(readFileSync(file)), 0);
 }
 
-/** What wrangler uploads, from the folder where a dry run of a deploy left it. */
+/** Returns the size of wrangler's upload, from the folder of a dry run. */
 export function uploadSize(folder) {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && !/\.(map|md)$/.test(entry.name))

@@ -1,4 +1,4 @@
-// The package as npm packs it, unpacked for consumers that tests make up, and a shop for their pages and requests.
+// Packs the package with npm, unpacks it for the consumers of the tests, and serves their pages and requests.
 import { execFile } from "node:child_process";
 import { createReadStream, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -10,7 +10,7 @@ const execute = promisify(execFile);
 export const root = new URL("../../", import.meta.url).pathname;
 const folder = join(root, "target/packaging");
 
-/** Packs the package. Gives the tarball's path and the files in it. */
+/** Packs the package. Returns the tarball's path and the files in it. */
 export async function pack(name) {
   const into = join(folder, name);
   rmSync(into, { recursive: true, force: true });
@@ -20,7 +20,7 @@ export async function pack(name) {
   return { tarball: join(into, filename), files: files.map(({ path }) => path) };
 }
 
-/** A folder of its own with the unpacked package in its node_modules; what else it needs is found in this checkout's. */
+/** A folder with the unpacked package in its node_modules. Other modules are found in those of this checkout. */
 export class Consumer {
   static async make(name) {
     const { tarball } = await pack(name);
@@ -38,17 +38,17 @@ export class Consumer {
   at(name) {
     return join(this.path, name);
   }
-  /** Writes a file: text, or a value as JSON. Gives its path. */
+  /** Writes a file: text, or a value as JSON. Returns its path. */
   write(name, content) {
     mkdirSync(dirname(this.at(name)), { recursive: true });
     writeFileSync(this.at(name), typeof content === "string" ? content : JSON.stringify(content));
     return this.at(name);
   }
-  /** Writes a program, runs it in Node, and gives what it printed, read as JSON. */
+  /** Writes a program, runs it in Node, and returns its output, read as JSON. */
   async run(name, content, flags = []) {
     const file = this.write(name, content);
     const { stdout } = await execute(process.execPath, [...flags, file], { cwd: this.path, timeout: 20_000 }).catch(({ stderr }) => {
-      // A line of the package is long.
+      // Lines of the package are long, so they are cut.
       throw new Error(`${name} failed: ${stderr.replace(/^(.{200}).*/gm, "$1 …")}`);
     });
     return JSON.parse(stdout);
@@ -65,13 +65,13 @@ const TYPES = { html: "text/html; charset=utf-8", js: "text/javascript", mjs: "t
 const STRICT = "default-src 'none'; script-src 'self'; connect-src 'self'";
 
 /**
- * Serves a folder, and what is bought: a POST gets a 201, and each is in `orders`; after `hold()`, one to /held waits for `let()`.
- * Under /strict/ the same pages forbid wasm.
+ * Serves a folder and accepts orders: each POST gets a 201 and is added to `orders`. After `hold()`, a POST to /held
+ * waits for `let()`. Under /strict/ the same pages have a CSP that forbids wasm.
  */
 export class Shop {
   orders = [];
   #held;
-  /** From now on, posts to /held wait for `let()`. */
+  /** Makes posts to /held wait for `let()`. */
   hold() {
     this.#held = new Promise((resolve) => (this.let = resolve));
   }
@@ -111,7 +111,7 @@ export class Shop {
   }
 }
 
-/** Opens a page and waits for what its script reports as `window.report`. What it throws is thrown here. */
+/** Opens a page and returns what its script reports as `window.report`. Throws the errors of the page. */
 export async function reported(browser, url) {
   const page = await browser.newPage();
   try {
@@ -124,18 +124,18 @@ export async function reported(browser, url) {
   }
 }
 
-/** A page with one script. */
+/** Returns a page with one script. */
 export const html = (script) => `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><title>Shop</title>${script}`;
 
-/** The rest of a script that has `createClient`: buys something, and reports what came of it. */
+/** The rest of a script that has imported `createClient`: buys something, and reports the result. */
 export const BUY = `
 const client = createClient();
 let fallback = null;
 client.addEventListener("wasm-fallback", ({ detail }) => (fallback = detail.reason));
 const buy = async () => {
-  const answer = await client.fetch("order:1", new URL("/orders", location.href), { body: "{}" });
+  const response = await client.fetch("order:1", new URL("/orders", location.href), { body: "{}" });
   const { state, key } = client.intent("order:1").status();
-  return { status: answer.status, body: await answer.json(), state, key, fallback };
+  return { status: response.status, body: await response.json(), state, key, fallback };
 };
 buy().then((report) => (window.report = report), (error) => (window.report = { error: String(error) }));
 `;

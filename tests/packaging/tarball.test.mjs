@@ -1,4 +1,4 @@
-// What is in the package: all that it leads to, and nothing of the machine that built it.
+// The content of the package: all files that it refers to, and nothing about the machine that built it.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
@@ -24,13 +24,13 @@ function* targets(conditions) {
   else for (const inner of Object.values(conditions)) yield* targets(inner);
 }
 
-test("the licence and the description come along", (t) => {
+test("the package contains the licence and the description", (t) => {
   assert.ok(files.includes("LICENSE"));
   assert.equal(read("LICENSE"), readFileSync(join(root, "LICENSE"), "latin1"));
-  if (!files.includes("README.md")) t.diagnostic("there is no README.md yet");
+  if (!files.includes("README.md")) t.diagnostic("README.md does not exist yet");
 });
 
-test("every entry point is there, and every file is led to", () => {
+test("every entry point exists, and every file is reachable from one", () => {
   const { exports, main, module, types, unpkg, jsdelivr } = JSON.parse(read("package.json"));
   const reached = new Set(["package.json", "LICENSE", "README.md"]);
   const follow = (file) => {
@@ -41,7 +41,7 @@ test("every entry point is there, and every file is led to", () => {
     const imports = /(?:from\s*|import\s*\(?\s*|require\()"(\.[^"]+)"/g;
     for (const [, path] of read(file).matchAll(imports)) {
       let next = join(dirname(file), path);
-      // In types, `./x.js` stands for x.d.ts.
+      // In type declarations, `./x.js` means x.d.ts.
       if (/\.d\.c?ts$/.test(file)) next = next.replace(/\.(c?)js$/, ".d.$1ts");
       follow(next);
     }
@@ -50,7 +50,7 @@ test("every entry point is there, and every file is led to", () => {
   assert.deepEqual(files.filter((file) => !reached.has(file)), []);
 });
 
-test("no file knows the machine that built it", () => {
+test("no file contains a path of the machine that built it", () => {
   const machine = [root, homedir(), process.env.CARGO_HOME, tmpdir(), "/home/", "/Users/", "\\Users\\", "file://", "sourceMappingURL"]
     .filter((path) => path && path !== "/")
     .map((path) => path.replace(/\/$/, ""));
@@ -58,12 +58,12 @@ test("no file knows the machine that built it", () => {
     const content = read(file);
     for (const path of machine) {
       const at = content.indexOf(path);
-      assert.equal(at, -1, `${file} holds ${path}: ${content.slice(at - 40, at + 80)}`);
+      assert.equal(at, -1, `${file} contains ${path}: ${content.slice(at - 40, at + 80)}`);
     }
   }
 });
 
-test("npm installs it, without anything else", async () => {
+test("npm installs the package without dependencies", async () => {
   const { tarball } = await pack("installed");
   const folder = new Consumer(dirname(tarball));
   folder.write("package.json", { private: true, type: "module" });
@@ -72,10 +72,10 @@ test("npm installs it, without anything else", async () => {
   assert.ok(existsSync(folder.at("node_modules/oncekey/dist/index.js")));
 });
 
-/** Bytes, gzip -9. They go down as the package gets lighter and never up; the goals are in docs/performance.md. */
+/** Upper bounds in bytes, gzip -9. They may be lowered, and are never raised. The goals are in docs/performance.md. */
 const BOUNDS = { whole: 85_000, waits: 85_000, client: 81_900, slim: 19_100, wasm: 60_800, translated: 85_600, global: 85_700 };
 
-test("sizes", { skip: hasSmallStd() ? false : "built without the source of the standard library" }, async (t) => {
+test("the sizes of the entry points stay within their bounds", { skip: hasSmallStd() ? false : "built without the source of the standard library" }, async (t) => {
   const dist = join(consumer.package, "dist");
   const sizes = await packageSizes(dist);
   for (const [name, bound] of Object.entries(BOUNDS)) {

@@ -1,4 +1,4 @@
-// The types that TypeScript finds, for each way to resolve them: the right files, and no `any` in them.
+// The types that TypeScript finds with each kind of resolution: the correct files, without `any`.
 import assert from "node:assert/strict";
 import { dirname } from "node:path";
 import { before, test } from "node:test";
@@ -12,7 +12,7 @@ before(async () => {
   consumer.write("worker.ts", 'import { createClient } from "oncekey"; export const client = createClient({ storage: null });');
 });
 
-// TypeScript itself proves it: each line with @ts-expect-error has to be one.
+// TypeScript checks that the line after each @ts-expect-error has an error.
 const PAGE = `
 import { OutcomeUnknownError, createClient, guardForm, mintKey } from "oncekey";
 import type { Client, ClientEvents, FormGuard, Intent, IntentStatus, LoadedClient, PendingIntent } from "oncekey";
@@ -55,7 +55,7 @@ client.intent("order:1").status().state === "done";
 import { entryPoint } from "oncekey";
 `;
 
-/** TypeScript's own files, read once. */
+/** TypeScript's own files, which are read once. */
 const library = new Map();
 function hostFor(options) {
   const host = ts.createCompilerHost(options);
@@ -68,7 +68,7 @@ function hostFor(options) {
   return host;
 }
 
-/** Checks a file. Gives the files of the package that its types came from. */
+/** Checks a file. Returns the files of the package that contain its types. */
 function check(name, how) {
   const options = {
     strict: true,
@@ -95,18 +95,18 @@ for (const [how, name, options, form] of [
   ["Node, CommonJS", "page.cts", { module: ts.ModuleKind.Node16, moduleResolution: ts.ModuleResolutionKind.Node16 }, "cts"],
   ["Node 20 and later, CommonJS", "page.cts", { module: ts.ModuleKind.NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext }, "cts"],
 ]) {
-  test(`types for ${how}`, () => {
+  test(`types for ${how} are found`, () => {
     const files = check(name, options);
     for (const entry of ["index", "slim", "react", "element", "auto", "types", "errors"]) {
       assert.ok(files.includes(`${entry}.d.${form}`), `${entry}: ${files.join(" ")}`);
     }
-    // Never the same type twice, once for each module system.
+    // The types of both module systems are never loaded together.
     const other = form === "ts" ? "cts" : "ts";
     assert.deepEqual(files.filter((file) => file.endsWith(`.d.${other}`)), []);
   });
 }
 
-test("types for a Worker", () => {
+test("types for a Worker are found", () => {
   const files = check("worker.ts", {
     module: ts.ModuleKind.ESNext,
     moduleResolution: ts.ModuleResolutionKind.Bundler,

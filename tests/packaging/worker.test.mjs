@@ -1,4 +1,4 @@
-// The package in a Worker, where wasm is a module: bundled for the `workerd` condition, and run on workerd.
+// The package in a Worker, where wasm is a module: bundled with the `workerd` condition, and run on workerd.
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ before(async () => {
 });
 after(() => shop.close());
 
-/** Bundles a Worker and asks it once. */
+/** Bundles a Worker and sends it one request. */
 async function run(name, script, compatibilityDate) {
   const outdir = consumer.at(name);
   await esbuild.build({
@@ -24,7 +24,7 @@ async function run(name, script, compatibilityDate) {
     bundle: true,
     format: "esm",
     conditions: ["workerd"],
-    // As wrangler does it: the file is copied, and stays an import.
+    // Copies the file and keeps the import, as wrangler does.
     loader: { ".wasm": "copy" },
     external: ["./translated.js"],
     logLevel: "silent",
@@ -57,13 +57,13 @@ async function run(name, script, compatibilityDate) {
 }
 
 const SEND = `
-const answer = await client.fetch("order:1", env.SHOP + "/orders", { body: "{}" });
+const response = await client.fetch("order:1", env.SHOP + "/orders", { body: "{}" });
 const { state, key } = client.intent("order:1").status();
-return Response.json({ status: answer.status, body: await answer.json(), state, key });`;
+return Response.json({ status: response.status, body: await response.json(), state, key });`;
 
-// Before late 2024, fetch() of a Worker refuses `cache`.
+// Before late 2024, fetch() in a Worker refuses the option `cache`.
 for (const date of ["2026-11-01", "2024-01-01"]) {
-  test(`a client of a request sends, as of ${date}`, async () => {
+  test(`a client of one request sends, with the compatibility date ${date}`, async () => {
     const { status, body, state, key } = await run(
       `request-${date}`,
       `import { createClient } from "oncekey";
@@ -75,8 +75,8 @@ for (const date of ["2026-11-01", "2024-01-01"]) {
   });
 }
 
-test("a client of the whole Worker sends", async () => {
-  // Where no request is being handled, a Worker has no random numbers and no time.
+test("a client at the top level of a Worker sends", async () => {
+  // Outside of a request, a Worker has no random numbers and no time.
   const report = await run(
     "whole",
     `import { createClient } from "oncekey/workerd";

@@ -1,4 +1,4 @@
-//! The core as wasm gives the same results as on a native machine. `make test-wasm` runs this file
+//! The core gives the same results as wasm as it does natively. `make test-wasm` runs this file
 //! under Node and in a browser.
 #![cfg(target_arch = "wasm32")]
 
@@ -27,14 +27,14 @@ fn fingerprints() {
 }
 
 #[wasm_bindgen_test]
-fn a_quoted_and_a_bare_key_are_one() {
+fn a_key_is_the_same_with_and_without_quotes() {
     let bare = IdempotencyKey::parse_header("order-1042").expect("a plain key");
     let quoted = IdempotencyKey::parse_header("\"order-1042\"").expect("a quoted key");
     assert_eq!(bare, quoted);
 }
 
 #[wasm_bindgen_test]
-fn a_minted_key_knows_its_time() {
+fn a_minted_key_contains_its_time() {
     let now = UnixMillis::new(1_795_000_000_000);
     assert_eq!(IdempotencyKey::mint(now, [7; 10]).minted_at(), Some(now));
 }

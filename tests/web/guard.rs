@@ -1,5 +1,5 @@
-//! The guard of a form, in a real browser. Names that begin with `fault_` are those of faults that
-//! were reported of buttons and forms elsewhere.
+//! The form guard in a real browser. Tests whose names begin with `fault_` are about faults that
+//! were reported in other systems (docs/reported-faults.md).
 #![cfg(target_arch = "wasm32")]
 
 #[path = "guard/cancel.rs"]

@@ -1,4 +1,4 @@
-//! What a page keeps, in a real browser: in its `localStorage`, and in storages that fail.
+//! What a page stores, in a real browser: in its `localStorage`, and in storages that fail.
 #![cfg(target_arch = "wasm32")]
 
 #[path = "storage/entries.rs"]

@@ -1,4 +1,4 @@
-//! Other handlers of the page, which prevent a submit or keep it to themselves.
+//! Other handlers of the page, which cancel a submit or stop its propagation.
 
 use crate::page::{FORM, Page, method, settle};
 use oncekey_web::guard::FormGuard;
@@ -8,7 +8,7 @@ const SENT: &str = "sent 1 pay card=4242&how=pay";
 const ENTRIES: &str = "entries card=4242&how=pay";
 const NAVIGATE: &str = "{send: 'navigate'}";
 
-/// Another handler prevents the submit: nothing is sent, and nothing stays locked.
+/// Checks that nothing is sent and nothing stays locked if another handler cancels the submit.
 async fn cancels(options: &str, before: &str, after: &str) {
     let page = Page::new(FORM);
     page.js(before);
@@ -77,7 +77,7 @@ async fn fault_49_a_handler_stops_the_event_and_cancels() {
 }
 
 #[wasm_bindgen_test]
-async fn without_another_handler_nothing_is_cancelled() {
+async fn a_submit_that_no_handler_cancels_is_sent() {
     for script in [
         "",
         "root.addEventListener('submit', e => e.stopPropagation())",
@@ -104,7 +104,7 @@ async fn no_handler_can_make_the_browser_post_without_a_key() {
         for capture in ["true", "false"] {
             let script = format!("form.addEventListener('submit', e => {{ {stop} }}, {capture})");
             for (before, after) in [(script.as_str(), ""), ("", script.as_str())] {
-                // The guard is never reached.
+                // The event does not reach the guard.
                 if before.contains("Immediate") && capture == "true" {
                     continue;
                 }
@@ -137,7 +137,7 @@ async fn no_handler_can_make_the_browser_post_without_a_key() {
 }
 
 #[wasm_bindgen_test]
-async fn what_the_last_handler_fills_in_is_sent() {
+async fn a_value_that_the_last_handler_fills_in_is_sent() {
     for script in [
         "form.card.value = 'token'",
         "e.stopPropagation(); form.card.value = 'token'",
@@ -155,7 +155,7 @@ async fn what_the_last_handler_fills_in_is_sent() {
 }
 
 #[wasm_bindgen_test]
-async fn the_guard_decides_after_a_handler_that_is_younger() {
+async fn the_guard_decides_after_handlers_that_were_added_later() {
     for options in ["{}", NAVIGATE] {
         let page = Page::new(FORM);
         let guard = page.guard_with(options, "'key'");
@@ -189,7 +189,7 @@ async fn values_filled_in_after_the_submit_are_not_sent() {
 }
 
 #[wasm_bindgen_test]
-async fn an_event_is_its_own_again_afterwards() {
+async fn the_event_has_its_own_methods_again_afterwards() {
     let page = Page::new(FORM);
     let guard = page.guard("{}");
     page.js("form.onsubmit = e => { root.event = e }");
@@ -201,7 +201,7 @@ async fn an_event_is_its_own_again_afterwards() {
     );
     settle().await;
     assert_eq!(page.text(own), "");
-    // So it is when the form is free again before that, or unguarded.
+    // The same holds if the form is unlocked or unguarded before that.
     for end in [FormGuard::release, FormGuard::detach] {
         guard.release();
         page.click("button");
@@ -212,7 +212,7 @@ async fn an_event_is_its_own_again_afterwards() {
 }
 
 #[wasm_bindgen_test]
-async fn a_release_in_the_middle_of_a_submit_sends_nothing() {
+async fn a_release_during_a_submit_sends_nothing() {
     for options in ["{}", NAVIGATE] {
         let page = Page::new(FORM);
         let guard = page.guard_with(options, "'key'");

@@ -1,4 +1,4 @@
-//! A guard's own life, and pages that make it hard.
+//! The life of a guard, and unusual pages.
 
 use crate::page::{FORM, Page, catch_errors, method, settle, thrown};
 use oncekey_web::guard::FormGuard;
@@ -9,7 +9,7 @@ const ENTRIES: &str = "entries card=4242&how=pay";
 const SENT: &str = "sent 1 pay card=4242&how=pay";
 
 #[wasm_bindgen_test]
-async fn one_guard_a_form() {
+async fn a_form_has_one_guard() {
     let page = Page::new(FORM);
     let guard = page.guard("{}");
     let callback = page.callback("undefined", &JsValue::UNDEFINED);
@@ -17,7 +17,7 @@ async fn one_guard_a_form() {
     assert_eq!(thrown(page.try_guard("{}", &callback)), message);
     guard.detach();
     let _second = page.guard("{}");
-    // The first one is gone for good, and does not take the second one with it.
+    // The first guard is detached, and detaching it again does not affect the second guard.
     guard.detach();
     assert_eq!(thrown(page.try_guard("{}", &callback)), message);
     page.click("button");
@@ -38,7 +38,7 @@ async fn a_guard_that_is_detached_does_nothing() {
     assert!(!guard.locked());
     guard.detach();
     guard.release();
-    guard.settle("succeeded", None).expect("a word that it knows");
+    guard.settle("succeeded", None).expect("a known result");
     guard.resubmit(None).expect("nothing waits");
     guard.say("Nothing");
     assert!(!guard.locked());
@@ -46,7 +46,7 @@ async fn a_guard_that_is_detached_does_nothing() {
     page.events();
     page.click("button");
     page.click("button");
-    assert_eq!(page.events(), [ENTRIES, ENTRIES], "the browser posts as it would without a guard");
+    assert_eq!(page.events(), [ENTRIES, ENTRIES], "the browser posts as without a guard");
 }
 
 #[wasm_bindgen_test]
@@ -62,7 +62,7 @@ async fn a_guard_that_is_detached_before_it_has_sent_sends_nothing() {
 }
 
 #[wasm_bindgen_test]
-async fn a_handler_detaches_in_the_middle_of_a_submit() {
+async fn a_handler_detaches_the_guard_during_a_submit() {
     for options in ["{}", "{send: 'navigate'}"] {
         for place in ["form", "root"] {
             for capture in ["true", "false"] {
@@ -86,7 +86,7 @@ async fn a_handler_detaches_in_the_middle_of_a_submit() {
 }
 
 #[wasm_bindgen_test]
-async fn a_handler_detaches_when_a_submit_is_blocked() {
+async fn a_handler_detaches_the_guard_when_a_submit_is_blocked() {
     let page = Page::new(FORM);
     let guard = page.guard("{}");
     page.js_with(
@@ -100,7 +100,7 @@ async fn a_handler_detaches_when_a_submit_is_blocked() {
 }
 
 #[wasm_bindgen_test]
-async fn the_guard_outlives_its_handle() {
+async fn the_guard_stays_when_its_handle_is_dropped() {
     let page = Page::new(FORM);
     drop(page.guard("{}"));
     page.click("button");
@@ -110,7 +110,7 @@ async fn the_guard_outlives_its_handle() {
 }
 
 #[wasm_bindgen_test]
-fn what_cannot_be_guarded() {
+fn invalid_arguments_are_refused() {
     let page = Page::new("<p></p><form></form>");
     let callback = page.callback("undefined", &JsValue::UNDEFINED);
     for what in ["$('p')", "null", "undefined", "{}", "'form'"] {
@@ -130,7 +130,7 @@ fn what_cannot_be_guarded() {
         let message = format!("TypeError: oncekey: {message}");
         assert_eq!(thrown(page.try_guard(options, &callback)), message);
     }
-    assert_eq!(page.text("$('output')"), "null", "nothing is left behind");
+    assert_eq!(page.text("$('output')"), "null", "the page is unchanged");
     for options in ["{send: null, keyField: undefined}", "undefined", "null", "{}"] {
         page.guard(options).detach();
     }
@@ -195,9 +195,9 @@ async fn controls_whose_names_hide_the_form_s_own_properties() {
     }
 }
 
-/// `unload` or `beforeunload` would keep every page of the site out of the browser's cache for Back.
+/// A listener for `unload` or `beforeunload` would keep every page of the site out of the browser's cache for Back.
 #[wasm_bindgen_test]
-fn the_guard_listens_to_submit_pageshow_clicks_and_keys_alone() {
+fn the_guard_listens_only_to_submit_pageshow_clicks_and_keys() {
     let page = Page::new(FORM);
     page.js("root.real = EventTarget.prototype.addEventListener;
          EventTarget.prototype.addEventListener = function (kind, ...rest) {

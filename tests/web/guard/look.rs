@@ -1,4 +1,4 @@
-//! What people see and hear of a busy form, and that it comes back as it was.
+//! What users see and hear of a busy form, and that it returns to its earlier state.
 
 use crate::page::{FORM, Page, settle, wait};
 use oncekey_web::guard::FormGuard;
@@ -20,14 +20,14 @@ async fn fault_45_only_the_clicked_button_changes_its_label() {
     settle().await;
     let labels = "['a', 'b', 'c', 'e', 'no', 'other'].map(id => $('#' + id)).map(e => e.value || e.textContent)";
     assert_eq!(page.text(labels), "Busy,Later,In,Outside,x,Other");
-    guard.settle("refused", None).expect("a word that it knows");
+    guard.settle("refused", None).expect("a known result");
     assert_eq!(page.text(labels), "Pay,Later,In,Outside,x,Other");
     assert_eq!(page.text(all), "");
     assert_eq!(page.text("form.hasAttribute('aria-busy')"), "false");
 }
 
 #[wasm_bindgen_test]
-async fn fault_43_the_state_before_comes_back() {
+async fn fault_43_each_control_returns_to_its_earlier_state() {
     for native in ["aria", "native"] {
         let html = r#"<form aria-busy="false" id=f><button id=ok>Pay</button>
             <button disabled id=off>No</button><button aria-disabled="true" id=t>T</button>
@@ -42,7 +42,7 @@ async fn fault_43_the_state_before_comes_back() {
             settle().await;
             assert!(guard.locked());
             assert_ne!(page.text("root.innerHTML"), before);
-            guard.settle("unknown", None).expect("a word that it knows");
+            guard.settle("unknown", None).expect("a known result");
             page.js("$('output')?.remove()");
             assert_eq!(page.text("root.innerHTML"), before, "{native} {id}");
         }
@@ -50,30 +50,34 @@ async fn fault_43_the_state_before_comes_back() {
 }
 
 #[wasm_bindgen_test]
-async fn native_disabling_waits_for_the_values_and_gives_the_focus_back() {
+async fn native_disabling_waits_for_the_values_and_restores_the_focus() {
     let page = Page::new(FORM);
     let guard = page.guard("{disable: 'native'}");
     page.js("$('button').focus()");
     page.click("button");
-    assert_eq!(page.text("$('button').disabled"), "false", "its name and value are to be sent");
+    assert_eq!(
+        page.text("$('button').disabled"),
+        "false",
+        "the button's name and value must be sent"
+    );
     settle().await;
     assert_eq!(page.events()[1], "sent 1 pay card=4242&how=pay");
     assert_eq!(page.text("[...form.querySelectorAll('button')].every(e => e.disabled)"), "true");
     assert_eq!(page.text("$('button').hasAttribute('aria-disabled')"), "false");
     page.until("document.activeElement === document.body").await;
-    guard.settle("failed", None).expect("a word that it knows");
+    guard.settle("failed", None).expect("a known result");
     assert_eq!(page.text("document.activeElement === $('button')"), "true");
     assert_eq!(page.text("[...form.querySelectorAll('button')].some(e => e.disabled)"), "false");
 
-    // Somebody who went elsewhere meanwhile stays there.
+    // If the user has moved the focus meanwhile, it stays there.
     page.click("button");
     page.until("document.activeElement === document.body").await;
     page.js("form.card.focus()");
-    guard.settle("failed", None).expect("a word that it knows");
+    guard.settle("failed", None).expect("a known result");
     assert_eq!(page.text("document.activeElement === form.card"), "true");
     page.click("button");
     page.until("$('button').disabled").await;
-    guard.settle("failed", None).expect("a word that it knows");
+    guard.settle("failed", None).expect("a known result");
     assert_eq!(page.text("document.activeElement === form.card"), "true");
 }
 
@@ -90,7 +94,7 @@ async fn the_focus_stays_where_it_is() {
 }
 
 #[wasm_bindgen_test]
-async fn a_label_comes_back_with_its_own_nodes() {
+async fn a_label_is_restored_with_its_own_nodes() {
     let page = Page::new(
         "<form><button data-oncekey-busy='One <b>moment'><b>Pay</b> <i>now</i><!-- x --></button>
         <button data-oncekey-busy=''>Quiet</button></form>",
@@ -99,7 +103,11 @@ async fn a_label_comes_back_with_its_own_nodes() {
     page.js("root.bold = $('b'); root.nodes = [...$('button').childNodes]");
     page.click("button");
     settle().await;
-    assert_eq!(page.text("$('button').textContent"), "One <b>moment", "it is text, not HTML");
+    assert_eq!(
+        page.text("$('button').textContent"),
+        "One <b>moment",
+        "the label is text, not HTML"
+    );
     guard.release();
     assert_eq!(page.text("$('button').innerHTML"), "<b>Pay</b> <i>now</i><!-- x -->");
     assert_eq!(
@@ -120,9 +128,9 @@ async fn without_a_label_the_button_keeps_its_text() {
     assert_eq!(page.text("$('button').textContent"), "Pay");
 }
 
-/// The lock is not in the page, so rendering anew does not take it away.
+/// The lock is not part of the page, so a new render does not remove it.
 #[wasm_bindgen_test]
-async fn fault_50_a_framework_renders_the_form_anew() {
+async fn fault_50_a_form_stays_locked_when_a_framework_renders_it_again() {
     let page = Page::new(FORM);
     let guard = page.guard("{busyLabel: 'Busy'}");
     page.click("button");
@@ -139,7 +147,7 @@ async fn fault_50_a_framework_renders_the_form_anew() {
     page.click("button");
     page.js("form.requestSubmit()");
     assert_eq!(page.events(), ["blocked"; 4]);
-    guard.settle("refused", None).expect("a word that it knows");
+    guard.settle("refused", None).expect("a known result");
     assert_eq!(
         page.text("form.innerHTML"),
         r#"<input name="card" value="1"><button>Again</button>"#
@@ -150,7 +158,7 @@ async fn fault_50_a_framework_renders_the_form_anew() {
 }
 
 #[wasm_bindgen_test]
-async fn what_the_page_has_changed_meanwhile_is_its_own() {
+async fn changes_that_the_page_made_meanwhile_are_kept() {
     let page = Page::new(FORM);
     let guard = page.guard("{busyLabel: 'Busy'}");
     page.click("button");
@@ -164,7 +172,7 @@ async fn what_the_page_has_changed_meanwhile_is_its_own() {
 }
 
 #[wasm_bindgen_test]
-async fn a_button_or_a_form_that_goes_while_it_is_busy() {
+async fn a_button_or_a_form_that_is_removed_while_it_is_busy() {
     for script in ["$('button').remove()", "form.remove()", "root.innerHTML = ''"] {
         for options in ["{busyLabel: 'Busy'}", "{disable: 'native'}"] {
             let page = Page::new(FORM);
@@ -175,7 +183,7 @@ async fn a_button_or_a_form_that_goes_while_it_is_busy() {
             settle().await;
             assert!(page.events().iter().any(|event| event.starts_with("sent 1 pay card=4242")));
             guard.say("Busy");
-            guard.settle("failed", None).expect("a word that it knows");
+            guard.settle("failed", None).expect("a known result");
             assert!(!guard.locked());
             assert_eq!(
                 page.text("root.button.outerHTML"),
@@ -187,7 +195,7 @@ async fn a_button_or_a_form_that_goes_while_it_is_busy() {
 }
 
 #[wasm_bindgen_test]
-async fn a_live_region_is_there_before_the_submit() {
+async fn a_live_region_exists_before_the_submit() {
     let page = Page::new(FORM);
     let guard = page.guard("{}");
     let region = "(o => [o.role, o.ariaLive, o.textContent, o.getBoundingClientRect().width,
@@ -195,7 +203,7 @@ async fn a_live_region_is_there_before_the_submit() {
     assert_eq!(page.text(region), "status,polite,,1,true,");
     guard.say("Sending");
     assert_eq!(page.text("$('output').textContent"), "Sending");
-    // Rendered anew, it is there again.
+    // It exists again after a new render.
     page.js("$('output').remove()");
     guard.say("Once more");
     assert_eq!(
@@ -216,10 +224,10 @@ async fn the_page_may_bring_its_own_live_region() {
     guard.say("Sending");
     assert_eq!(page.text("$('p').textContent"), "Sending");
     guard.detach();
-    assert_eq!(page.text("$('p').textContent"), "Sending", "it is the page's");
+    assert_eq!(page.text("$('p').textContent"), "Sending", "the live region is the page's own");
 }
 
-/// A policy without inline styles refuses an attribute, but not a script.
+/// A policy without inline styles blocks a style attribute, but not styles that a script sets.
 #[wasm_bindgen_test]
 async fn the_live_region_is_hidden_under_a_strict_policy() {
     let page = Page::new(FORM);
@@ -236,9 +244,9 @@ async fn the_live_region_is_hidden_under_a_strict_policy() {
     assert_eq!(page.text(width), "1");
 }
 
-/// A snapshot of a page is taken while a form is busy, and shown on Back.
+/// Some pages keep a snapshot of themselves while a form is busy, and show it on Back.
 #[wasm_bindgen_test]
-async fn a_copy_of_a_busy_form_is_as_the_form_was_once_it_is_guarded() {
+async fn a_copy_of_a_busy_form_is_restored_when_it_is_guarded() {
     for options in [
         "{busyLabel: 'Busy'}",
         "{busyLabel: 'Busy', disable: 'native'}",
@@ -256,13 +264,13 @@ async fn a_copy_of_a_busy_form_is_as_the_form_was_once_it_is_guarded() {
             settle().await;
             guard.say("Sending");
             if done {
-                guard.settle("succeeded", None).expect("a word that it knows");
+                guard.settle("succeeded", None).expect("a known result");
             }
             assert_ne!(page.text("form.outerHTML"), before);
             page.js("root.copy = root.cloneNode(true)");
             guard.detach();
             assert_eq!(page.text("form.outerHTML"), before);
-            // As it is kept by those who keep it as text.
+            // A copy that was kept as text.
             for copy in [
                 "root.copy",
                 "Object.assign(document.createElement('div'), {innerHTML: root.copy.innerHTML})",

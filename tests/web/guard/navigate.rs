@@ -26,18 +26,18 @@ async fn the_browser_posts_the_key_once() {
     page.click("[value=later]");
     page.js("form.requestSubmit()");
     assert_eq!(page.text("$('button').textContent + $('button').disabled"), "Busytrue");
-    // A disabled button submits nothing, so the third of these is not even an event.
+    // A disabled button submits nothing, so the third submit is not even an event.
     assert_eq!(page.events(), [ENTRIES, SENT, POSTED, "blocked", "loaded", "blocked"]);
-    assert!(guard.locked(), "through the navigation");
+    assert!(guard.locked(), "the form stays locked during the navigation");
     assert_eq!(page.text("$('[name=idempotency_key]').type"), "hidden");
     guard.release();
     assert_eq!(page.text("$('[name=idempotency_key]')"), "null");
     page.click("button");
-    assert_eq!(page.events()[2], POSTED, "one key, not two");
+    assert_eq!(page.events()[2], POSTED, "the form has one key");
 }
 
 #[wasm_bindgen_test]
-async fn a_form_that_has_become_a_get_is_not_sent() {
+async fn a_form_whose_method_was_changed_to_get_is_not_sent() {
     let page = Page::new(FORM);
     let guard = page.guard_with(NAVIGATE, "'key'");
     page.js("form.method = 'get'");
@@ -46,7 +46,7 @@ async fn a_form_that_has_become_a_get_is_not_sent() {
     settle().await;
     page.js_with("it()", &stop);
     let message = "TypeError: oncekey: send \"navigate\" needs a form with method=\"post\".";
-    assert_eq!(page.events(), [message], "and no key is asked for");
+    assert_eq!(page.events(), [message], "no key is requested");
     assert!(!guard.locked());
     page.js("$('button').formMethod = 'post'");
     page.click("button");
@@ -55,7 +55,7 @@ async fn a_form_that_has_become_a_get_is_not_sent() {
 }
 
 #[wasm_bindgen_test]
-async fn the_label_of_a_submit_input_is_not_what_is_sent() {
+async fn the_busy_label_of_a_submit_input_is_not_sent() {
     let page = Page::new(
         r#"<form method=POST action="about:blank" target=sink>
         <input type=submit name=how value=pay data-oncekey-busy="Just a moment"></form>"#,
@@ -70,7 +70,7 @@ async fn the_label_of_a_submit_input_is_not_what_is_sent() {
 }
 
 #[wasm_bindgen_test]
-async fn a_key_that_takes_time() {
+async fn a_key_that_arrives_late_is_posted() {
     for label in ["{send: 'navigate', busyLabel: 'Busy'}", "{send: 'navigate', disable: 'native'}"]
     {
         let page = Page::new(FORM);
@@ -84,10 +84,10 @@ async fn a_key_that_takes_time() {
         );
         assert!(guard.locked(), "it waits");
         guard.resubmit(None).expect("it goes");
-        guard.resubmit(None).expect("nothing waits any more");
+        guard.resubmit(None).expect("no submit waits");
         page.events_of_resubmit();
         settle().await;
-        guard.resubmit(None).expect("nothing waits any more");
+        guard.resubmit(None).expect("no submit waits");
         assert!(page.events().is_empty());
         assert!(guard.locked());
         guard.release();
@@ -112,9 +112,9 @@ impl Page {
     }
 }
 
-/// While the event is under way the browser would ignore it.
+/// The browser ignores a submit during the event.
 #[wasm_bindgen_test]
-async fn a_key_that_takes_no_time_at_all() {
+async fn a_key_that_arrives_during_the_event_is_posted() {
     let page = Page::new(FORM);
     page.js("root.result = () => { Promise.resolve().then(() => root.again()); return null }");
     let guard = page.guard_with(NAVIGATE, "number > 1 ? 'key' : root.result()");
@@ -129,7 +129,7 @@ async fn a_key_that_takes_no_time_at_all() {
 }
 
 #[wasm_bindgen_test]
-async fn a_handler_cancels_what_waits_for_its_key() {
+async fn a_handler_can_cancel_a_submit_that_waits_for_its_key() {
     let page = Page::new(FORM);
     let guard = page.guard_with(NAVIGATE, "null");
     page.js("root.addEventListener('submit', e => e.preventDefault())");
@@ -148,7 +148,7 @@ async fn a_handler_cancels_what_waits_for_its_key() {
 }
 
 #[wasm_bindgen_test]
-async fn a_field_that_became_invalid_while_the_key_came() {
+async fn a_field_that_becomes_invalid_before_the_key_arrives() {
     let page = Page::new(FORM);
     let guard = page.guard_with(NAVIGATE, "null");
     page.click("button");
@@ -161,7 +161,7 @@ async fn a_field_that_became_invalid_while_the_key_came() {
 }
 
 #[wasm_bindgen_test]
-async fn a_form_or_a_button_that_went_while_the_key_came() {
+async fn a_form_or_a_button_that_is_removed_before_the_key_arrives() {
     for (script, throws) in [("form.remove()", false), ("$('button').remove()", true)] {
         let page = Page::new(FORM);
         let guard = page.guard_with(NAVIGATE, "null");
@@ -175,7 +175,7 @@ async fn a_form_or_a_button_that_went_while_the_key_came() {
 }
 
 #[wasm_bindgen_test]
-async fn another_button_may_be_named() {
+async fn another_button_can_be_submitted() {
     let page = Page::new(FORM);
     let guard = page.guard_with(NAVIGATE, "number > 1 ? 'key' : null");
     page.js("form.requestSubmit()");
@@ -187,7 +187,7 @@ async fn another_button_may_be_named() {
 }
 
 #[wasm_bindgen_test]
-async fn there_may_be_no_button_at_all() {
+async fn a_form_can_be_submitted_without_a_button() {
     let page = Page::new(FORM);
     let guard = page.guard_with(NAVIGATE, "number > 1 ? 'key' : null");
     page.js("form.requestSubmit()");
@@ -214,7 +214,7 @@ fn the_method_must_be_post() {
 }
 
 #[wasm_bindgen_test]
-async fn a_field_of_the_same_name_that_is_not_for_the_key_is_an_error() {
+async fn a_visible_field_with_the_name_of_the_key_field_is_an_error() {
     let page = Page::new(FORM);
     let callback = page.callback("'key'", &JsValue::UNDEFINED);
     let message = "Error: oncekey: keyField must name one hidden field of the form, or none.";
@@ -225,12 +225,12 @@ async fn a_field_of_the_same_name_that_is_not_for_the_key_is_an_error() {
     page.click("button");
     settle().await;
     page.js_with("it()", &stop);
-    assert_eq!(page.events()[2..], [message], "and nothing is posted");
+    assert_eq!(page.events()[2..], [message], "nothing is posted");
     assert!(!guard.locked());
 }
 
 #[wasm_bindgen_test]
-async fn the_key_goes_in_the_field_that_the_server_has_put_there() {
+async fn the_key_is_sent_in_the_field_that_the_server_has_rendered() {
     for value in ["theirs", ""] {
         let page = Page::new(&FORM.replace(
             "<input",
@@ -248,7 +248,7 @@ async fn the_key_goes_in_the_field_that_the_server_has_put_there() {
 }
 
 #[wasm_bindgen_test]
-async fn a_value_that_is_no_key_is_an_error() {
+async fn a_value_that_is_not_a_key_is_an_error() {
     let message = "TypeError: oncekey: the callback must return a key or nothing.";
     for result in ["''", "7", "Promise.resolve('key')", "false"] {
         let page = Page::new(FORM);
@@ -263,7 +263,7 @@ async fn a_value_that_is_no_key_is_an_error() {
 }
 
 #[wasm_bindgen_test]
-async fn an_event_that_a_script_made_posts_nothing() {
+async fn an_event_that_a_script_created_posts_nothing() {
     let page = Page::new(FORM);
     let guard = page.guard_with(NAVIGATE, "'key'");
     let script = "form.dispatchEvent(new SubmitEvent('submit', {bubbles: true, cancelable: true}))";
@@ -278,8 +278,8 @@ async fn an_event_that_a_script_made_posts_nothing() {
 }
 
 #[wasm_bindgen_test]
-async fn what_the_callback_does_to_the_guard_itself() {
-    let settled = |guard: &FormGuard| guard.settle("refused", None).expect("a word that it knows");
+async fn the_callback_can_settle_release_or_detach_the_guard() {
+    let settled = |guard: &FormGuard| guard.settle("refused", None).expect("a known result");
     for does in [FormGuard::release, FormGuard::detach, settled] {
         for options in ["{}", NAVIGATE] {
             let page = Page::new(FORM);

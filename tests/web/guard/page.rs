@@ -1,4 +1,4 @@
-//! A page with one form, whose posts go to a frame of their own.
+//! A page with one form, whose posts go to a frame.
 
 use js_sys::{Array, Function, Object, Promise, Reflect};
 use oncekey_web::guard::FormGuard;
@@ -6,7 +6,7 @@ use std::rc::Rc;
 use wasm_bindgen::prelude::{Closure, JsCast, JsValue};
 use web_sys::{Element, HtmlFormElement};
 
-/// What is in the form of most tests.
+/// The form of most tests.
 pub(crate) const FORM: &str = r#"<form method=post action="about:blank" target=sink>
     <input name=card value=4242>
     <button name=how value=pay>Pay</button>
@@ -23,7 +23,7 @@ impl Page {
     pub(crate) fn new(html: &str) -> Self {
         let root = run(
             &[("html", &html.into())],
-            // A test that failed has left its page behind, with a frame of the same name.
+            // Removes the page of a failed test, which has a frame with the same name.
             "document.querySelector('#page')?.remove();
              const root = document.createElement('div');
              root.id = 'page';
@@ -36,8 +36,8 @@ impl Page {
             root: root.unchecked_into(),
             log: Array::new(),
         };
-        // What the browser itself posts is seen by the list of entries that it makes for it.
-        // Chromium makes a second one later, for itself, which no script has asked for.
+        // The `formdata` event shows what the browser posts.
+        // Chromium later fires a second one for itself, which no script has caused.
         page.js("const on = EventTarget.prototype.addEventListener;
              Error.stackTraceLimit = 100;
              on.call(form, 'formdata', e => {
@@ -48,12 +48,12 @@ impl Page {
         page
     }
 
-    /// Runs a script that knows the page as `root`, `form`, `log`, and `$` to find elements.
+    /// Runs a script with the page as `root`, `form` and `log`, and `$` to find elements.
     pub(crate) fn js(&self, script: &str) -> JsValue {
         self.js_with(script, &JsValue::UNDEFINED)
     }
 
-    /// So it does, with a value of the test's own, `it`.
+    /// Runs a script with a value of the test as `it`.
     pub(crate) fn js_with(&self, script: &str, it: &JsValue) -> JsValue {
         let script = format!("const $ = s => root.querySelector(s);\n{script}");
         let scope: [(&str, &JsValue); 4] =
@@ -61,7 +61,7 @@ impl Page {
         run(&scope, &script)
     }
 
-    /// The value of an expression, as text.
+    /// Returns the value of an expression, as text.
     pub(crate) fn text(&self, expression: &str) -> String {
         let value = self.js(&format!("return String({expression})"));
         value.as_string().unwrap_or_default()
@@ -78,14 +78,14 @@ impl Page {
         panic!("not in time: {expression}");
     }
 
-    /// What has happened since the last time, in order.
+    /// Returns the events since the last call, in order.
     pub(crate) fn events(&self) -> Vec<String> {
         let events = self.log.iter().filter_map(|entry| entry.as_string()).collect();
         self.log.set_length(0);
         events
     }
 
-    /// A callback that notes what it gets and returns the value of an expression, which may
+    /// Returns a callback that logs its arguments and returns the value of an expression, which may
     /// use `it`.
     pub(crate) fn callback(&self, result: &str, it: &JsValue) -> Function {
         let make = format!(
@@ -109,7 +109,7 @@ impl Page {
             .map(Rc::new)
     }
 
-    /// Guards the form; with `fetch`, unless the options say otherwise.
+    /// Guards the form, with `fetch` unless the options choose otherwise.
     pub(crate) fn guard(&self, options: &str) -> Rc<FormGuard> {
         self.guard_with(options, "undefined")
     }
@@ -145,13 +145,13 @@ pub(crate) fn run(scope: &[(&str, &JsValue)], script: &str) -> JsValue {
     function.call1(&JsValue::UNDEFINED, &values).expect("the script runs")
 }
 
-/// A function of the page that calls a method of the guard.
+/// Returns a function of the page that calls a method of the guard.
 pub(crate) fn method(guard: &Rc<FormGuard>, call: fn(&FormGuard)) -> JsValue {
     let guard = Rc::clone(guard);
     Closure::<dyn Fn()>::new(move || call(&guard)).into_js_value()
 }
 
-/// Lets time pass, and everything that was to happen in it.
+/// Waits, so that everything that was due has happened.
 pub(crate) async fn wait(millis: u32) {
     let promise: Promise =
         run(&[("millis", &millis.into())], "return new Promise(done => setTimeout(done, millis))")
@@ -159,18 +159,18 @@ pub(crate) async fn wait(millis: u32) {
     promise.await.expect("a timer");
 }
 
-/// Lets the tasks run that an event leaves behind.
+/// Waits for the tasks that an event has queued.
 pub(crate) async fn settle() {
     wait(10).await;
 }
 
-/// The name and message of what was thrown.
+/// Returns the name and message of a thrown error.
 pub(crate) fn thrown<T>(result: Result<T, JsValue>) -> String {
     let error = result.err().expect("it throws");
     String::from(error.unchecked_ref::<Object>().to_string())
 }
 
-/// Catches what is thrown where nobody can catch it, as the log's lines.
+/// Logs uncaught errors.
 pub(crate) fn catch_errors(page: &Page) -> JsValue {
     page.js(
         "const listener = e => { e.preventDefault(); e.stopImmediatePropagation(); log.push(String(e.error)) };

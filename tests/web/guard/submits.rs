@@ -1,4 +1,4 @@
-//! Which submits go, and with which values.
+//! Which submits are sent, and with which values.
 
 use crate::page::{FORM, Page, catch_errors, run, settle, thrown, wait};
 use oncekey_web::guard::FormGuard;
@@ -9,12 +9,12 @@ const SENT: &str = "sent 1 pay card=4242&how=pay";
 const ENTRIES: &str = "entries card=4242&how=pay";
 
 #[wasm_bindgen_test]
-async fn fault_48_the_first_submit_goes() {
+async fn fault_48_the_first_submit_is_sent() {
     let page = Page::new(FORM);
     let guard = page.guard("undefined");
     page.click("button");
     assert!(guard.locked(), "at once");
-    // The values are taken at the submit, and what happens to the form afterwards is too late.
+    // The values are read at the submit. Later changes of the form do not count.
     page.js("form.card.value = ''");
     settle().await;
     assert_eq!(page.events(), [ENTRIES, SENT]);
@@ -25,7 +25,7 @@ async fn fault_48_the_first_submit_goes() {
 async fn a_double_click_sends_once() {
     let page = Page::new(FORM);
     let guard = page.guard("{}");
-    // Nobody else hears of the second one, whenever they began to listen.
+    // Other listeners do not get the second submit, whenever they were added.
     page.js("for (const capture of [true, false])
              form.addEventListener('submit', () => log.push('submitted'), capture)");
     page.click("button");
@@ -33,7 +33,7 @@ async fn a_double_click_sends_once() {
     settle().await;
     page.click("button");
     assert_eq!(page.events(), ["submitted", "submitted", ENTRIES, "blocked", SENT, "blocked"]);
-    guard.settle("refused", None).expect("a word that it knows");
+    guard.settle("refused", None).expect("a known result");
     assert!(!guard.locked());
     page.click("button");
     settle().await;
@@ -41,7 +41,7 @@ async fn a_double_click_sends_once() {
 }
 
 #[wasm_bindgen_test]
-async fn a_held_enter_and_other_buttons_are_swallowed() {
+async fn repeats_of_a_held_enter_and_other_buttons_are_blocked() {
     let page = Page::new(FORM);
     let _guard = page.guard("{}");
     page.js("for (let i = 0; i < 5; i++) form.requestSubmit()");
@@ -68,7 +68,7 @@ async fn a_blocked_submit_is_reported_to_the_page_without_its_values() {
 }
 
 #[wasm_bindgen_test]
-async fn a_blocked_submit_is_reported_with_the_detail_that_the_page_wants() {
+async fn a_blocked_submit_is_reported_with_the_detail_that_the_page_chooses() {
     let page = Page::new(FORM);
     let _guard = page.guard("{detail: () => ({intent: 'order:1'})}");
     page.js("form.addEventListener('oncekey:blocked', e => log.push(e.detail.intent))");
@@ -78,7 +78,7 @@ async fn a_blocked_submit_is_reported_with_the_detail_that_the_page_wants() {
 }
 
 #[wasm_bindgen_test]
-async fn fault_47_a_slow_server_lets_no_second_one_through() {
+async fn fault_47_no_second_submit_is_sent_while_the_server_is_slow() {
     let page = Page::new(FORM);
     let guard = page.guard("{}");
     page.click("button");
@@ -112,7 +112,7 @@ async fn fault_46_the_name_of_the_clicked_button_is_sent() {
 }
 
 #[wasm_bindgen_test]
-async fn a_browser_whose_form_data_knows_no_submitters() {
+async fn a_browser_whose_form_data_does_not_support_submitters() {
     let page = Page::new(
         "<form><input name=card value=1><button name=how value=pay></button>
         <button id=nameless></button><input type=image><input type=image name=at></form>",
@@ -136,7 +136,7 @@ async fn a_browser_whose_form_data_knows_no_submitters() {
 }
 
 #[wasm_bindgen_test]
-async fn fault_44_a_required_field_that_is_empty_locks_nothing() {
+async fn fault_44_a_form_with_an_empty_required_field_is_not_locked() {
     let page = Page::new("<form><input name=card required><button>Pay</button></form>");
     let guard = page.guard("{}");
     page.click("button");
@@ -150,14 +150,14 @@ async fn fault_44_a_required_field_that_is_empty_locks_nothing() {
 }
 
 #[wasm_bindgen_test]
-async fn fault_42_a_success_is_held_until_the_page_goes() {
+async fn fault_42_a_form_stays_locked_after_a_success() {
     let page = Page::new(FORM);
     let guard = page.guard("{}");
     page.click("button");
     settle().await;
-    guard.settle("succeeded", Some(1)).expect("a word that it knows");
+    guard.settle("succeeded", Some(1)).expect("a known result");
     for outcome in ["refused", "unknown", "failed"] {
-        guard.settle(outcome, None).expect("a word that it knows");
+        guard.settle(outcome, None).expect("a known result");
     }
     page.click("button");
     settle().await;
@@ -168,19 +168,19 @@ async fn fault_42_a_success_is_held_until_the_page_goes() {
 }
 
 #[wasm_bindgen_test]
-async fn fault_41_back_from_the_cache_the_form_is_free() {
+async fn fault_41_a_form_is_unlocked_when_its_page_returns_from_the_cache() {
     for outcome in [None, Some("succeeded")] {
         let page = Page::new(FORM);
         let guard = page.guard("{disable: 'native', busyLabel: 'Busy'}");
         page.click("button");
         settle().await;
         if let Some(outcome) = outcome {
-            guard.settle(outcome, None).expect("a word that it knows");
+            guard.settle(outcome, None).expect("a known result");
         }
         let show = "window.dispatchEvent(new PageTransitionEvent('pageshow', {persisted: it}))";
         page.js_with(show, &JsValue::FALSE);
-        assert!(guard.locked(), "a first load is no return");
-        // A success is locked, and not busy.
+        assert!(guard.locked(), "the first load is not a return");
+        // After a success, the form is locked and not busy.
         let look = if outcome.is_none() { "trueBusytrue" } else { "truePayfalse" };
         let shown =
             "$('button').disabled + $('button').textContent + form.hasAttribute('aria-busy')";
@@ -197,13 +197,13 @@ async fn fault_41_back_from_the_cache_the_form_is_free() {
 }
 
 #[wasm_bindgen_test]
-async fn each_end_but_a_success_unlocks() {
+async fn each_result_except_a_success_unlocks() {
     let page = Page::new(FORM);
     let guard = page.guard("{}");
     for outcome in ["refused", "unknown", "failed"] {
         page.click("button");
         settle().await;
-        guard.settle(outcome, None).expect("a word that it knows");
+        guard.settle(outcome, None).expect("a known result");
         assert!(!guard.locked(), "{outcome}");
     }
     page.click("button");
@@ -215,20 +215,20 @@ async fn each_end_but_a_success_unlocks() {
 }
 
 #[wasm_bindgen_test]
-async fn the_end_of_an_earlier_submit_does_not_unlock_a_later_one() {
+async fn the_result_of_an_earlier_submit_does_not_unlock_a_later_one() {
     let page = Page::new(FORM);
     let guard = page.guard("{}");
     page.click("button");
     settle().await;
     guard.release();
     page.click("button");
-    // The second one has not been sent yet, so this is not its end.
-    guard.settle("failed", None).expect("a word that it knows");
+    // The second submit was not sent yet, so this is not its result.
+    guard.settle("failed", None).expect("a known result");
     assert!(guard.locked());
     settle().await;
-    guard.settle("failed", Some(1)).expect("a word that it knows");
+    guard.settle("failed", Some(1)).expect("a known result");
     assert!(guard.locked());
-    guard.settle("failed", Some(2)).expect("a word that it knows");
+    guard.settle("failed", Some(2)).expect("a known result");
     assert!(!guard.locked());
 }
 
@@ -242,7 +242,11 @@ async fn an_error_of_the_callback_unlocks_and_is_reported() {
         page.click("button");
         settle().await;
         assert!(!guard.locked());
-        assert_eq!(page.events(), [ENTRIES, SENT, "RangeError: no"], "no POST either");
+        assert_eq!(
+            page.events(),
+            [ENTRIES, SENT, "RangeError: no"],
+            "the browser does not post either"
+        );
         assert_eq!(page.text("form.hasAttribute('aria-busy')"), "false");
         stop.unchecked_into::<js_sys::Function>().call0(&JsValue::NULL).expect("it ends");
         guard.detach();
@@ -250,7 +254,7 @@ async fn an_error_of_the_callback_unlocks_and_is_reported() {
 }
 
 #[wasm_bindgen_test]
-async fn a_button_that_cancels_is_not_a_payment() {
+async fn a_get_button_or_a_dialog_button_does_not_lock_the_form() {
     for options in ["{}", "{send: 'navigate'}"] {
         let page = Page::new(
             r#"<form method=post action="about:blank" target=sink>
@@ -261,13 +265,13 @@ async fn a_button_that_cancels_is_not_a_payment() {
         page.click("#get");
         settle().await;
         assert!(!guard.locked());
-        assert_eq!(page.events(), ["entries "], "the browser's own");
+        assert_eq!(page.events(), ["entries "], "the browser sends the GET itself");
         page.click("#pay");
         page.events();
         page.click("#get");
-        assert_eq!(page.events(), ["blocked"], "it would break off the payment");
+        assert_eq!(page.events(), ["blocked"], "the GET would cancel the payment");
     }
-    // The browser closes the dialog.
+    // The browser closes the dialog itself.
     let page = Page::new(
         "<dialog><form><button>Pay</button><button id=no formmethod=dialog>No</button></form></dialog>",
     );
@@ -281,7 +285,7 @@ async fn a_button_that_cancels_is_not_a_payment() {
 }
 
 #[wasm_bindgen_test]
-async fn a_listener_that_was_left_behind_does_not_meet_what_passes() {
+async fn a_listener_of_an_earlier_submit_does_not_handle_a_later_one() {
     let page = Page::new(
         r#"<form method=post action="about:blank" target=sink><button id=pay>Pay</button>
         <button id=get formmethod=get>Back</button></form>"#,
@@ -290,14 +294,14 @@ async fn a_listener_that_was_left_behind_does_not_meet_what_passes() {
     page.js("form.onsubmit = e => { if (e.submitter.id == 'pay') e.stopImmediatePropagation() }");
     page.click("#pay");
     settle().await;
-    guard.settle("failed", None).expect("a word that it knows");
+    guard.settle("failed", None).expect("a known result");
     page.events();
     page.click("#get");
     assert_eq!(page.events(), ["entries "]);
 }
 
 #[wasm_bindgen_test]
-async fn a_form_of_another_frame_and_one_in_a_shadow_tree() {
+async fn forms_in_a_frame_and_in_a_shadow_tree_can_be_guarded() {
     let page = Page::new(FORM);
     let inner = page.js("const inside = $('iframe').contentDocument;
          inside.body.innerHTML = '<form><button name=how value=pay></button></form>';
@@ -323,7 +327,7 @@ async fn a_form_of_another_frame_and_one_in_a_shadow_tree() {
 }
 
 #[wasm_bindgen_test]
-async fn a_success_is_locked_and_not_busy() {
+async fn after_a_success_a_form_is_locked_and_not_busy() {
     for (options, label) in [
         ("{busyLabel: 'Busy'}", "Paid"),
         ("{busyLabel: 'Busy', disable: 'native'}", "Paid"),
@@ -337,7 +341,7 @@ async fn a_success_is_locked_and_not_busy() {
         let guard = page.guard(options);
         page.click("button");
         settle().await;
-        guard.settle("succeeded", None).expect("a word that it knows");
+        guard.settle("succeeded", None).expect("a known result");
         assert_eq!(page.text("form.hasAttribute('aria-busy')"), "false");
         assert_eq!(page.text("$('button').textContent"), label);
         assert_eq!(page.text("$('button').matches('[aria-disabled=true], :disabled')"), "true");
@@ -351,7 +355,7 @@ async fn a_success_is_locked_and_not_busy() {
 }
 
 #[wasm_bindgen_test]
-async fn the_page_says_that_it_is_done() {
+async fn the_page_can_report_that_it_is_done() {
     let page = Page::new(FORM);
     let guard = page.guard("{}");
     guard.done();
@@ -361,12 +365,12 @@ async fn the_page_says_that_it_is_done() {
     settle().await;
     assert_eq!(page.events(), ["blocked"]);
     guard.release();
-    // What was not sent yet is not sent any more.
+    // A submit that was not sent yet is not sent.
     page.click("button");
     guard.done();
     settle().await;
     assert_eq!(page.events(), [ENTRIES]);
     assert!(guard.locked());
-    guard.settle("failed", None).expect("a word that it knows");
+    guard.settle("failed", None).expect("a known result");
     assert!(guard.locked());
 }

@@ -1,4 +1,4 @@
-//! What is kept, when, and for whom.
+//! Which entries are stored, when, and for which client.
 
 use crate::page::{Page, get, local_storage, refused, run, send, state, text};
 use wasm_bindgen::JsValue;
@@ -10,7 +10,7 @@ fn a_key_is_stored_before_it_is_sent() {
     let client = page.client();
     assert_eq!(state(&client, "order:1"), "idle");
     let sent = send(&client, "order:1", "{}");
-    // The request has not left yet.
+    // The request was not sent yet.
     let stored = page.stored("order:1").expect("an entry");
     assert!(stored.starts_with(&format!("2 {} ", sent.key)), "{stored}");
     assert_eq!(state(&client, "order:1"), "sending");
@@ -24,7 +24,7 @@ fn a_reload_sends_the_same_key() {
     let before = send(&page.client(), "order:1", r#"{"a":1}"#);
     let client = page.client();
     assert_eq!(state(&client, "order:1"), "sending");
-    // The same request, spelt otherwise.
+    // The same request in another spelling.
     let after = send(&client, "order:1", r#"{ "a": 1.0 }"#);
     assert_eq!((after.key, after.attempt), (before.key, 2));
 }
@@ -58,13 +58,13 @@ fn a_response_is_stored_for_all_tabs() {
         ("succeeded".into(), sent.key.clone())
     );
     assert_eq!(get(&known, "httpStatus"), JsValue::from(201));
-    // The first response arrives again; another payload is refused.
+    // The first response is returned again, and another payload is refused.
     assert_eq!(send(&other, "order:1", "{}").key, sent.key);
     assert_eq!(refused(&other, "order:1", r#"{"a":2}"#).0, "payload_changed");
 }
 
 #[wasm_bindgen_test]
-fn nothing_of_a_body_is_stored() {
+fn no_part_of_a_body_is_stored() {
     let page = Page::new();
     let client = page.client();
     let body = r#"{"card":"4242424242424242","holder":"Ada Lovelace"}"#;
@@ -82,7 +82,7 @@ fn nothing_of_a_body_is_stored() {
 }
 
 #[wasm_bindgen_test]
-fn a_forgotten_entry_is_gone() {
+fn a_forgotten_entry_is_removed() {
     let page = Page::new();
     let client = page.client();
     let first = send(&client, "order:1", "{}");
@@ -92,13 +92,13 @@ fn a_forgotten_entry_is_gone() {
     assert_eq!(state(&client, "order:1"), "idle");
     assert_ne!(send(&client, "order:1", "{}").key, first.key);
     assert_eq!(send(&client, "order:2", "{}").key, other.key);
-    // What is not there can be forgotten too.
+    // An absent entry can be forgotten, too.
     client.forget("order:3");
     assert_eq!(client.take_loss(), None);
 }
 
 #[wasm_bindgen_test]
-fn what_another_tab_forgets_is_not_sent_again() {
+fn an_intent_that_another_tab_has_forgotten_is_not_sent_again() {
     let page = Page::new();
     let mut sent = send(&page.client(), "order:1", "{}");
     assert_eq!(text(&sent.failed(), "do"), "wait");
@@ -113,7 +113,7 @@ fn what_another_tab_forgets_is_not_sent_again() {
 }
 
 #[wasm_bindgen_test]
-fn open_intents_are_listed() {
+fn pending_intents_are_listed() {
     let page = Page::new();
     let client = page.client();
     let lost = send(&client, "order:lost", "{}");
@@ -122,7 +122,7 @@ fn open_intents_are_listed() {
     send(&client, "order:done", "{}").gets(201);
     send(&client, "order:refused", "{}").gets(402);
     page.store("order:damaged", "?");
-    // Neither an entry of other clients, nor something of the page's own.
+    // The list contains no entries of other clients or of the page itself.
     let neighbour = Page::new();
     send(&neighbour.client(), "order:other", "{}");
     for name in ["order:mine", &page.namespace, &format!("{}:c:order:claim", page.namespace)] {
@@ -159,7 +159,7 @@ fn an_intent_may_have_any_name() {
 }
 
 #[wasm_bindgen_test]
-fn namespaces_are_apart() {
+fn namespaces_are_separate() {
     let (one, other) = (Page::new(), Page::new());
     let key = send(&one.client(), "order:1", "{}").key;
     assert_eq!(state(&other.client(), "order:1"), "idle");
@@ -167,7 +167,7 @@ fn namespaces_are_apart() {
 }
 
 #[wasm_bindgen_test]
-fn a_namespace_with_colons_is_apart_from_an_intent_with_colons() {
+fn a_namespace_with_colons_is_separate_from_an_intent_with_colons() {
     let (outer, mut inner) = (Page::new(), Page::new());
     inner.namespace = outer.namespace.clone() + ":i:b";
     let key = send(&inner.client(), "c", "{}").key;
@@ -177,7 +177,7 @@ fn a_namespace_with_colons_is_apart_from_an_intent_with_colons() {
 }
 
 #[wasm_bindgen_test]
-fn without_storage_all_is_in_memory() {
+fn without_storage_everything_is_in_memory() {
     let page = Page::with(JsValue::NULL);
     let client = page.client();
     let mut sent = send(&client, "order:1", "{}");
@@ -186,7 +186,7 @@ fn without_storage_all_is_in_memory() {
     sent.gets(201);
     assert_eq!(state(&client, "order:1"), "succeeded");
     assert!(!client.is_shared());
-    // That is what was asked for: nothing to tell.
+    // The page chose this, so there is no event.
     assert_eq!(client.take_loss(), None);
     assert_eq!(page.all(), "");
     assert_eq!(state(&page.client(), "order:1"), "idle");
@@ -195,7 +195,7 @@ fn without_storage_all_is_in_memory() {
 }
 
 #[wasm_bindgen_test]
-fn the_storage_of_a_tab_can_be_given() {
+fn a_session_storage_can_be_used() {
     let page = Page::with(run(&[], "return sessionStorage"));
     let key = send(&page.client(), "order:1", "{}").key;
     assert_eq!(text(&page.client().status("order:1"), "key"), key);

@@ -1,10 +1,10 @@
-//! Storages that throw, forget, or tell something else than what they were given.
+//! Storages that throw, forget, or return other values than they were given.
 
 use crate::page::{Page, refused, run, send, state, text};
 use oncekey_web::Client;
 use wasm_bindgen_test::wasm_bindgen_test;
 
-/// A storage in a `Map`, some of whose methods are others.
+/// Returns a storage in a `Map`, with some other methods.
 fn storage(methods: &str) -> Page {
     Page::with_storage(&format!(
         "const map = new Map();
@@ -24,7 +24,7 @@ fn storage(methods: &str) -> Page {
     ))
 }
 
-/// One page can send, be refused another payload, and forget; and says what it lost, once.
+/// Checks that one page can send, refuses another payload, can forget, and reports the loss once.
 fn works_in_memory(client: &Client, loss: &str) {
     let mut sent = send(client, "order:1", "{}");
     assert_eq!(client.take_loss().as_deref(), Some(loss));
@@ -51,7 +51,7 @@ fn working_storage_is_used() {
 }
 
 #[wasm_bindgen_test]
-fn fault_74_one_that_may_not_be_used() {
+fn fault_74_a_storage_that_may_not_be_used() {
     let page = storage(
         "get length() { denied() }, key: denied, getItem: denied, setItem: denied, removeItem: denied",
     );
@@ -59,7 +59,7 @@ fn fault_74_one_that_may_not_be_used() {
 }
 
 #[wasm_bindgen_test]
-fn fault_74_a_frame_whose_storage_may_not_even_be_named() {
+fn fault_74_a_frame_whose_storage_may_not_be_read() {
     let page = Page::new();
     let before = run(
         &[],
@@ -80,7 +80,7 @@ fn fault_74_a_frame_whose_storage_may_not_even_be_named() {
 }
 
 #[wasm_bindgen_test]
-fn fault_74_a_host_that_has_none() {
+fn fault_74_a_host_without_a_storage() {
     let before = run(
         &[],
         "const before = Object.getOwnPropertyDescriptor(window, 'localStorage');
@@ -94,9 +94,9 @@ fn fault_74_a_host_that_has_none() {
 }
 
 #[wasm_bindgen_test]
-fn fault_74_one_that_takes_nothing() {
+fn fault_74_a_storage_that_accepts_nothing() {
     works_in_memory(&storage("setItem: full").client(), "quota");
-    // Firefox has an error of its own, and other storages have none.
+    // Firefox has its own error, and other storages have no error for this.
     for error in
         ["{ name: 'NS_ERROR_DOM_QUOTA_REACHED' }", "new Error('disk')", "null", "undefined"]
     {
@@ -106,12 +106,12 @@ fn fault_74_one_that_takes_nothing() {
 }
 
 #[wasm_bindgen_test]
-fn fault_74_one_that_keeps_nothing() {
+fn fault_74_a_storage_that_keeps_nothing() {
     works_in_memory(&storage("setItem() {}").client(), "unavailable");
 }
 
 #[wasm_bindgen_test]
-fn storage_that_changes_its_values() {
+fn a_storage_that_changes_its_values() {
     works_in_memory(
         &storage("setItem: (name, text) => void map.set(name, text.slice(1))").client(),
         "unavailable",
@@ -119,25 +119,25 @@ fn storage_that_changes_its_values() {
 }
 
 #[wasm_bindgen_test]
-fn storage_that_only_reads() {
+fn a_storage_that_can_only_be_read() {
     let page = storage("setItem: denied, removeItem: denied");
     works_in_memory(&page.client(), "denied");
 }
 
 #[wasm_bindgen_test]
-fn storage_that_does_not_list() {
+fn a_storage_that_cannot_be_listed() {
     let page = storage("get length() { denied() }, key: denied");
     let client = page.client();
     send(&client, "order:1", "{}");
-    // It is stored all the same, and nothing is lost.
+    // The entry is stored, and nothing is lost.
     assert_eq!(state(&page.client(), "order:1"), "sending");
     assert_eq!(client.pending().length(), 0);
     assert_eq!(client.take_loss(), None);
 }
 
-/// A disk that hiccups must not make a second key out of one whose outcome is unknown.
+/// A failed read must not lead to a second key while the outcome of the first is unknown.
 #[wasm_bindgen_test]
-fn storage_that_fails_one_read_or_one_name() {
+fn a_storage_that_fails_for_one_read_or_one_name() {
     for error in ["new Error('disk')", "new DOMException('no', 'SecurityError')"] {
         let page = storage(&format!(
             "getItem(name) {{ if (this.fails?.(name)) throw {error}; return map.get(name) ?? null }}"
@@ -161,25 +161,25 @@ fn storage_that_fails_one_read_or_one_name() {
 }
 
 #[wasm_bindgen_test]
-fn storage_that_removes_nothing() {
+fn a_storage_that_removes_nothing() {
     let page = storage("removeItem: denied");
     let client = page.client();
     let mut sent = send(&client, "order:1", "{}");
     sent.gets(201);
     client.forget("order:1");
-    // This page has forgotten it, and says that another would not have.
+    // This page has forgotten the entry, and reports that other pages have not.
     assert_eq!(state(&client, "order:1"), "idle");
     assert_eq!(client.pending().length(), 0);
     assert_eq!(client.take_loss().as_deref(), Some("denied"));
     assert_eq!(state(&page.client(), "order:1"), "succeeded");
-    // The next key is stored in its place.
+    // The next key replaces the entry.
     let next = send(&client, "order:1", "{}");
     assert_eq!(text(&page.client().status("order:1"), "key"), next.key);
 }
 
 #[wasm_bindgen_test]
 fn a_newer_entry_in_memory_counts() {
-    // It takes the first entry of an intent, and none after it.
+    // The storage accepts the first entry of an intent, and no later one.
     let page = storage("setItem(name, text) { map.has(name) ? full() : map.set(name, text) }");
     let client = page.client();
     let mut sent = send(&client, "order:1", "{}");
@@ -189,28 +189,28 @@ fn a_newer_entry_in_memory_counts() {
     assert_eq!(state(&client, "order:1"), "succeeded");
     assert_eq!(refused(&client, "order:1", "[]").0, "payload_changed");
     assert_eq!(client.pending().length(), 0);
-    // Another page knows only that there was an attempt: the same key again.
+    // Another page sees only the attempt, so it sends the same key again.
     let other = page.client();
     assert_eq!(state(&other, "order:1"), "sending");
     assert_eq!(send(&other, "order:1", "{}").key, sent.key);
 }
 
 #[wasm_bindgen_test]
-fn storage_that_returns_garbage() {
+fn a_storage_that_returns_garbage() {
     for garbage in ["'garbage'", "''", "'1 '", "String(Math.random())"] {
         let page = storage(&format!("getItem: () => {garbage}"));
         let client = page.client();
         let known = client.status("order:1");
         assert_eq!(text(&known, "state"), "unknown", "{garbage}");
         assert!(text(&known, "problem").contains("damaged"), "{garbage}");
-        // It may stand for a payment, so no key is made in its place.
+        // The entry may belong to a payment, so it is not replaced by a new key.
         assert_eq!(refused(&client, "order:1", "{}"), ("unknown".into(), "unreadable".into()));
     }
 }
 
 #[wasm_bindgen_test]
-fn a_value_that_is_no_storage() {
-    // Nothing that can be awaited, say: neither kept, nor a crash.
+fn a_value_that_is_not_a_storage() {
+    // Such as an asynchronous storage: nothing is stored, and nothing fails.
     for other in ["{}", "[]", "{ getItem: async () => null, setItem: async () => {} }", "new Map()"]
     {
         let page = Page::with_storage(&format!("return {other}"));
@@ -222,14 +222,14 @@ fn a_value_that_is_no_storage() {
 }
 
 #[wasm_bindgen_test]
-fn storage_that_returns_no_texts() {
+fn a_storage_that_does_not_return_texts() {
     for value in ["undefined", "42", "true", "({})", "[]", "new Date(0)", "Symbol()"] {
         works_in_memory(&storage(&format!("getItem: () => {value}")).client(), "unavailable");
     }
 }
 
 #[wasm_bindgen_test]
-fn fault_74_one_that_breaks_later() {
+fn fault_74_a_storage_that_breaks_later() {
     let page = storage(
         "setItem(name, text) { this.broken ? denied() : map.set(name, text) },
          getItem(name) { return this.broken ? denied() : map.get(name) ?? null },",
@@ -238,7 +238,7 @@ fn fault_74_one_that_breaks_later() {
     let mut sent = send(&client, "order:1", "{}");
     sent.failed();
     run(&[("storage", &page.storage)], "storage.broken = true");
-    // What this page has stored is what it knows: no second key.
+    // The page remembers what it has stored, so it makes no second key.
     assert_eq!(text(&client.status("order:1"), "key"), sent.key);
     assert_eq!(send(&client, "order:1", "{}").key, sent.key);
     assert_eq!(client.take_loss().as_deref(), Some("denied"));

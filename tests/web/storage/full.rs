@@ -1,4 +1,4 @@
-//! A storage that is full: what is spent makes room, else memory has to do.
+//! A storage that is full: entries that are no longer needed are removed, otherwise memory is used.
 
 use crate::page::{Page, local_storage, run, send, state, text};
 use wasm_bindgen_test::wasm_bindgen_test;
@@ -30,19 +30,19 @@ fn fault_74_memory_replaces_storage_and_the_page_is_warned_once() {
     let mut sent = send(&client, "order:1", "{}");
     assert_eq!(page.stored("order:1"), None);
     assert_eq!(client.take_loss().as_deref(), Some("quota"));
-    // This page goes on as ever.
+    // This page continues as before.
     assert_eq!(state(&client, "order:1"), "sending");
     assert_eq!(text(&sent.failed(), "do"), "wait");
     assert_eq!(send(&client, "order:1", "{}").key, sent.key);
     assert_eq!(client.pending().length(), 1);
     send(&client, "order:2", "{}");
     assert_eq!(client.take_loss(), None);
-    // A reload knows nothing: the page was warned of that.
+    // A reload finds nothing, as the page was warned.
     assert_eq!(state(&page.client(), "order:1"), "idle");
 }
 
 #[wasm_bindgen_test]
-fn what_has_room_later_is_stored_later() {
+fn an_entry_is_stored_once_the_storage_has_space() {
     let page = Page::new();
     let client = page.client();
     fill();
@@ -50,13 +50,13 @@ fn what_has_room_later_is_stored_later() {
     empty();
     sent.failed();
     assert_eq!(text(&page.client().status("order:1"), "key"), sent.key);
-    // From then on what is stored counts, whoever stores it.
+    // After that, the stored entry counts, whichever page stores it.
     send(&page.client(), "order:1", "{}").gets(201);
     assert_eq!(state(&client, "order:1"), "succeeded");
 }
 
 #[wasm_bindgen_test]
-fn refused_entries_make_room() {
+fn entries_of_refused_requests_are_removed() {
     let page = Page::new();
     let client = page.client();
     let mut kept = Vec::new();
@@ -67,10 +67,10 @@ fn refused_entries_make_room() {
         send(&client, &format!("open:{number}"), "{}").failed();
         kept.push(format!("open:{number}"));
     }
-    // What cannot be read may stand for a payment.
+    // An unreadable entry may belong to a payment.
     page.store("damaged", "?");
     kept.push("damaged".to_owned());
-    // Another namespace's is not ours to remove, nor is anything of the page.
+    // Entries of other namespaces and of the page are not removed.
     let neighbour = Page::new();
     send(&neighbour.client(), "refused", "{}").gets(402);
     local_storage().set_item("cart", "2 apples").expect("storage");

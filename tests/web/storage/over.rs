@@ -1,4 +1,4 @@
-//! What is settled and older than the retention is found and removed; what is open stays.
+//! Settled intents older than the retention are found and removed. Pending intents stay.
 
 use crate::page::{Page, get, local_storage, run, send, state, text};
 use oncekey::Millis;
@@ -6,7 +6,7 @@ use oncekey::client::intent::{Entry, IntentState, Stored};
 use wasm_bindgen::JsValue;
 use wasm_bindgen_test::wasm_bindgen_test;
 
-/// Makes an entry as old as this many days, by what is stored for it.
+/// Makes a stored entry this many days old.
 fn age(page: &Page, intent: &str, days: u64, state: Option<IntentState>) {
     let stored = page.stored(intent).expect("an entry");
     let Stored::Entry(mut entry) = Stored::read(Some(&stored)) else {
@@ -21,7 +21,7 @@ fn age(page: &Page, intent: &str, days: u64, state: Option<IntentState>) {
 }
 
 #[wasm_bindgen_test]
-fn a_settled_intent_goes_after_the_retention_and_an_open_one_stays() {
+fn a_settled_intent_is_removed_after_the_retention_and_a_pending_one_stays() {
     let page = Page::new();
     let client = page.client();
     for (intent, status) in [("done", 201), ("refused", 402), ("young", 201)] {
@@ -62,7 +62,7 @@ fn an_entry_that_was_sent_again_meanwhile_is_not_removed() {
 }
 
 #[wasm_bindgen_test]
-fn a_call_looks_at_a_few_and_in_time_at_all() {
+fn each_call_checks_a_few_entries_and_several_calls_check_all() {
     let page = Page::new();
     let client = page.client();
     send(&client, "order:0", "{}").gets(201);
@@ -88,14 +88,14 @@ fn a_call_looks_at_a_few_and_in_time_at_all() {
 }
 
 #[wasm_bindgen_test]
-fn a_settled_entry_is_seen_when_storage_opens_again() {
+fn a_settled_entry_that_becomes_pending_again_is_listed() {
     let page = Page::new();
     let client = page.client();
     send(&client, "order:1", "{}").gets(402);
     for _ in 0..3 {
         assert_eq!(client.pending().length(), 0);
     }
-    // Another tab tries again, and gets no response.
+    // Another tab sends again, and gets no response.
     let again = send(&page.client(), "order:1", "{}");
     let list = client.pending();
     assert_eq!(list.length(), 1);
@@ -105,7 +105,7 @@ fn a_settled_entry_is_seen_when_storage_opens_again() {
 }
 
 #[wasm_bindgen_test]
-fn storage_that_breaks_does_not_hide_open_entries() {
+fn a_storage_that_breaks_does_not_hide_pending_entries() {
     let page = Page::with_storage(
         "const map = new Map();
         return {
@@ -124,6 +124,6 @@ fn storage_that_breaks_does_not_hide_open_entries() {
     run(&[("storage", &page.storage)], "storage.broken = ':i:order:2'");
     let other = page.client();
     let intents: Vec<_> = other.pending().iter().map(|known| text(&known, "intent")).collect();
-    assert_eq!(intents, ["order:2"], "what cannot be read counts as unknown");
+    assert_eq!(intents, ["order:2"], "an entry that cannot be read counts as unknown");
     assert_eq!(get(&client.pending().get(0), "intent"), JsValue::from("order:2"));
 }

@@ -1,4 +1,4 @@
-//! Clients as a page has them, and what they left in `localStorage`.
+//! The clients of a page, and their entries in `localStorage`.
 
 use js_sys::{Function, Object, Reflect};
 use oncekey_web::{CallHandle, Client};
@@ -10,10 +10,10 @@ thread_local! {
     static NAMESPACES: Cell<u32> = const { Cell::new(0) };
 }
 
-/// A part of the browser's storage that no other test has, and what may be asked there.
+/// A part of the browser's storage that no other test uses.
 pub(crate) struct Page {
     pub(crate) namespace: String,
-    /// What clients are given: undefined means `localStorage`.
+    /// The storage of the clients. Undefined means `localStorage`.
     pub(crate) storage: JsValue,
 }
 
@@ -28,12 +28,12 @@ impl Page {
         Self { namespace: format!("test-{number}"), storage }
     }
 
-    /// With a storage that a script makes.
+    /// Returns a page with a storage that a script creates.
     pub(crate) fn with_storage(script: &str) -> Self {
         Self::with(run(&[], script))
     }
 
-    /// Another page of the same browser: a tab, or a reload.
+    /// Returns the client of another page of the same browser: a tab, or a reload.
     pub(crate) fn client(&self) -> Client {
         let settings = run(
             &[("storage", &self.storage), ("namespace", &self.namespace.as_str().into())],
@@ -47,12 +47,12 @@ impl Page {
         Client::new(settings.unchecked_ref()).expect("good settings")
     }
 
-    /// The name of an intent's entry.
+    /// Returns the name of an intent's entry.
     pub(crate) fn entry(&self, intent: &str) -> String {
         format!("{}:i:{intent}", self.namespace)
     }
 
-    /// What the browser holds for an intent.
+    /// Returns what the browser has stored for an intent.
     pub(crate) fn stored(&self, intent: &str) -> Option<String> {
         local_storage().get_item(&self.entry(intent)).expect("storage")
     }
@@ -61,7 +61,7 @@ impl Page {
         local_storage().set_item(&self.entry(intent), text).expect("storage");
     }
 
-    /// Everything that the browser holds under the names of this page, names included.
+    /// Returns everything that the browser has stored under the names of this page, with the names.
     pub(crate) fn all(&self) -> String {
         let storage = local_storage();
         let names = (0..storage.length().expect("storage"))
@@ -75,7 +75,7 @@ impl Page {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // The storage is small: what one test leaves, another may not have.
+        // The storage is small, so each test removes its entries.
         local_storage().clear().expect("storage");
     }
 }
@@ -84,14 +84,14 @@ pub(crate) fn local_storage() -> Storage {
     web_sys::window().expect("a page").local_storage().expect("storage").expect("storage")
 }
 
-/// A call that is about to send, and the key that it sends.
+/// A call that is about to send, and its key.
 pub(crate) struct Sent {
     pub(crate) call: CallHandle,
     pub(crate) key: String,
     pub(crate) attempt: u32,
 }
 
-/// Begins a call; it has to send.
+/// Begins a call, which must send.
 pub(crate) fn send(client: &Client, intent: &str, body: &str) -> Sent {
     let (call, command) = begin(client, intent, body);
     assert_eq!(text(&command, "do"), "send", "{command:?}");
@@ -99,7 +99,7 @@ pub(crate) fn send(client: &Client, intent: &str, body: &str) -> Sent {
     Sent { call, key: text(&command, "key"), attempt }
 }
 
-/// Begins a call; it has to end without sending. Gives the end's name and why.
+/// Begins a call, which must end without sending. Returns the name of the end and its reason.
 pub(crate) fn refused(client: &Client, intent: &str, body: &str) -> (String, String) {
     let (_, command) = begin(client, intent, body);
     assert_eq!(text(&command, "do"), "end", "{command:?}");
@@ -121,7 +121,7 @@ fn begin(client: &Client, intent: &str, body: &str) -> (CallHandle, JsValue) {
 }
 
 impl Sent {
-    /// The response arrives. Returns the next command.
+    /// Delivers the response. Returns the next command.
     pub(crate) fn gets(&mut self, status: u16) -> JsValue {
         let response = run(
             &[("status", &status.into())],
@@ -133,13 +133,13 @@ impl Sent {
         self.call.responded(response.unchecked_ref()).expect("a command")
     }
 
-    /// None comes.
+    /// Reports that no response arrived.
     pub(crate) fn failed(&mut self) -> JsValue {
         self.call.failed("network").expect("a command")
     }
 }
 
-/// What is known of an intent: its state.
+/// Returns the state of an intent.
 pub(crate) fn state(client: &Client, intent: &str) -> String {
     text(&client.status(intent), "state")
 }
@@ -148,7 +148,7 @@ pub(crate) fn get(object: &JsValue, member: &str) -> JsValue {
     Reflect::get(object, &member.into()).expect("an object")
 }
 
-/// A member that is a text; empty where there is none.
+/// Returns a member that is a text, or an empty text.
 pub(crate) fn text(object: &JsValue, member: &str) -> String {
     get(object, member).as_string().unwrap_or_default()
 }

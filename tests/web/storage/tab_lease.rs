@@ -22,16 +22,16 @@ fn one_tab_sends_and_the_other_waits() {
     assert_eq!(command(one.acquire_lease("order:1")).0, "send");
     assert!(one.renew_lease("order:1"));
     assert!(!other.renew_lease("order:1"));
-    // Another intent is another matter.
+    // Another intent has its own lease.
     assert_eq!(command(other.acquire_lease("order:2")).0, "confirm");
 }
 
 #[wasm_bindgen_test]
-fn who_is_done_makes_room() {
+fn a_tab_that_is_done_releases_its_lease() {
     let page = Page::new();
     let (one, other) = (page.client(), page.client());
     one.acquire_lease("order:1").expect("a lease");
-    // Who is not the sender cannot take it away.
+    // A tab that does not send cannot remove the lease.
     other.release_lease("order:1");
     assert!(one.holds_lease("order:1"));
     one.release_lease("order:1");
@@ -42,18 +42,18 @@ fn who_is_done_makes_room() {
 }
 
 #[wasm_bindgen_test]
-fn of_two_leases_written_at_once_the_last_counts() {
+fn the_last_of_two_leases_that_were_written_at_once_counts() {
     let page = Page::new();
     let (one, other) = (page.client(), page.client());
     one.acquire_lease("order:1").expect("a lease");
     let name = format!("{}:c:order:1", page.namespace);
     let first = local_storage().get_item(&name).expect("storage").expect("a lease");
-    // The other had read before that was written.
+    // The other tab had read before the first lease was written.
     local_storage().remove_item(&name).expect("storage");
     other.acquire_lease("order:1").expect("a lease");
     assert!(!one.holds_lease("order:1"));
     assert!(other.holds_lease("order:1"));
-    // Had the first one written last, it would be the other way round.
+    // If the first tab had written last, it would have the lease.
     local_storage().set_item(&name, &first).expect("storage");
     assert!(one.holds_lease("order:1"));
     assert!(!other.holds_lease("order:1"));
@@ -73,7 +73,7 @@ fn the_lease_of_a_closed_page_ends() {
 }
 
 #[wasm_bindgen_test]
-fn garbage_is_no_lease() {
+fn garbage_is_not_a_lease() {
     let page = Page::new();
     let client = page.client();
     for garbage in ["", "?", "c1 0 0", "c1 0123456789abcdef 99999999999999 00000000"] {
@@ -86,7 +86,7 @@ fn garbage_is_no_lease() {
 }
 
 #[wasm_bindgen_test]
-fn where_storage_fails_each_page_has_a_lease_of_its_own() {
+fn with_a_failing_storage_each_page_has_its_own_lease() {
     let page = Page::with_storage(
         "return { setItem() { throw new DOMException('no', 'SecurityError') }, getItem: () => null }",
     );

@@ -1,4 +1,4 @@
-//! Entries that this version cannot read, or should not: none is taken for nothing.
+//! Entries that this version cannot or must not read: they never count as absent.
 
 use crate::page::{Page, refused, send, state, text};
 use sha2::{Digest, Sha256};
@@ -6,14 +6,14 @@ use wasm_bindgen_test::wasm_bindgen_test;
 
 const KEY: &str = "0195f2f1-7a3c-7000-8000-0123456789ab";
 
-/// Fields with the sum that every version puts last.
+/// Returns fields with the checksum that every version adds at the end.
 fn sealed(fields: &str) -> String {
     let sum = Sha256::digest(fields.as_bytes());
     let digits: String = sum[..4].iter().map(|byte| format!("{byte:02x}")).collect();
     format!("{fields} {digits}")
 }
 
-/// Nothing is sent, what is stored stays as it is, and `forget` is the way out.
+/// Checks that nothing is sent and the stored text stays, until the entry is forgotten.
 fn is_left_alone(text_stored: &str) -> Page {
     let page = Page::new();
     page.store("order:1", text_stored);
@@ -38,7 +38,7 @@ fn can_be_forgotten(page: &Page) {
 }
 
 #[wasm_bindgen_test]
-fn garbage() {
+fn garbage_is_left_alone() {
     for garbage in ["", " ", "1", "null", "{\"key\":\"k\"}", "1 k", "\u{0}", "🛒 1"] {
         can_be_forgotten(&is_left_alone(garbage));
     }
@@ -46,13 +46,13 @@ fn garbage() {
 }
 
 #[wasm_bindgen_test]
-fn a_newer_version() {
+fn an_entry_of_a_newer_version_is_left_alone() {
     for fields in
         [format!("3 {KEY} a form of its own"), format!("17 {KEY} x"), format!("4294967295 {KEY} .")]
     {
         let page = is_left_alone(&sealed(&fields));
         let known = page.client().status("order:1");
-        // Its key can be asked about.
+        // The state of its key can be requested.
         assert_eq!(text(&known, "key"), KEY, "{fields}");
         assert!(text(&known, "problem").contains("newer version"));
         can_be_forgotten(&page);
@@ -60,7 +60,7 @@ fn a_newer_version() {
 }
 
 #[wasm_bindgen_test]
-fn an_older_version() {
+fn an_entry_of_an_older_version_is_left_alone() {
     for fields in [format!("0 {KEY} x"), format!("-1 {KEY} x"), format!("v1 {KEY} x")] {
         can_be_forgotten(&is_left_alone(&sealed(&fields)));
     }
@@ -78,7 +78,7 @@ fn a_damaged_entry_is_left_alone() {
     is_left_alone(&format!("{whole} "));
     is_left_alone(&whole.replacen('s', "v", 1));
     is_left_alone(&whole.to_uppercase());
-    // With a right sum it is no better, where the lifecycle leads to no such entry.
+    // An entry with a correct checksum is also refused if the lifecycle cannot produce it.
     let (fields, _) = whole.rsplit_once(' ').expect("a sum");
     assert_eq!(sealed(fields), whole);
     for other in [
