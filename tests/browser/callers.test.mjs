@@ -1,4 +1,4 @@
-// What a page's own code gets wrong, and places that are not like others: nothing hangs, and no second key is made.
+// Mistakes in a page's own code, and unusual pages: no call hangs, and no second key is made.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { Site, error, inTurn, json, open, paid, reset, startBrowser } from "./support.mjs";
@@ -7,7 +7,7 @@ describe("a page's own code", () => {
   let browser, site, context, shop;
   const client = { retry: { limit: 1, delays: [20], attemptTimeout: 300, totalTime: 1200 } };
   const body = { json: { amount: 2990 } };
-  /** As a server that offers the key calls answers. */
+  /** A response of a server that has the key calls. */
   const proven = () => json(201, {}, { "Idempotency-State": "completed" });
   before(async () => {
     [browser, site] = await Promise.all([startBrowser(), Site.start()]);
@@ -23,7 +23,7 @@ describe("a page's own code", () => {
   });
 
   /**
-   * Runs a script that knows `create` (a client with further settings), `init` (a request), `end` (what became of a
+   * Runs a script with `create` (a client with further settings), `init` (a request), `end` (the result of a
    * promise, "hangs" after three minutes), and the values of `more`.
    */
   const run = (script, more = {}) =>
@@ -47,14 +47,14 @@ describe("a page's own code", () => {
     );
   const state = async () => (await shop.call("status", "order:1")).state;
 
-  describe("looks up what became of an intent", () => {
+  describe("looks up the outcome of an intent", () => {
     const looked = (found, path) =>
       run(`const intent = create().intent("order:1");
         await end(intent.fetch(path, init));
         return [await end(intent.resolve({ lookup: () => found })), intent.status().state]`, { found, path });
 
     for (const found of [{ state: "pending" }, { state: "unknown" }, {}, { state: "succeeded", httpStatus: 404 }, { state: "refused", httpStatus: 200 }]) {
-      test(`${JSON.stringify(found)} is no refusal: it is an error, and the key stays`, async () => {
+      test(`${JSON.stringify(found)} is not a valid result: it causes an error, and the key stays`, async () => {
         const path = site.route(inTurn(500, 500, paid));
         const [end, known] = await looked(found, path);
         assert.deepEqual([end.error, known], ["RangeError", "unknown"]);
@@ -73,19 +73,19 @@ describe("a page's own code", () => {
       });
     }
 
-    test("while a request is under way it waits: what it would find may be out of date", async () => {
+    test("resolve waits while a request is in progress, because the result of a look-up could be out of date", async () => {
       const path = site.route(paid);
       const seen = await run(`const intent = create().intent("order:1");
-        let asked = "not yet";
-        let answer;
-        const held = create({ fetch: (...all) => new Promise((go) => (answer = () => go(fetch(...all)))) });
+        let called = "not yet";
+        let respond;
+        const held = create({ fetch: (...all) => new Promise((go) => (respond = () => go(fetch(...all)))) });
         const sent = held.fetch("order:1", path, init);
-        while (!answer) await new Promise((resolve) => setTimeout(resolve, 5));
-        const looked = intent.resolve({ lookup: () => ((asked = "asked"), { state: "refused" }) });
+        while (!respond) await new Promise((resolve) => setTimeout(resolve, 5));
+        const looked = intent.resolve({ lookup: () => ((called = "called"), { state: "refused" }) });
         await new Promise((resolve) => setTimeout(resolve, 50));
-        const before = asked;
-        answer();
-        return [before, (await sent).status, (await looked).state, asked]`, { path });
+        const before = called;
+        respond();
+        return [before, (await sent).status, (await looked).state, called]`, { path });
       assert.deepEqual(seen, ["not yet", 201, "succeeded", "not yet"]);
     });
 
@@ -106,13 +106,13 @@ describe("a page's own code", () => {
     });
   });
 
-  test("a key's state under another credential says nothing about this key", async () => {
+  test("the state of the key under another credential does not settle this key", async () => {
     const key = site.route(() => json(200, { state: "completed", http_status: 402 }));
     const path = site.route(inTurn(500, 500, proven));
     const ended = (own, headers) =>
       run(`const like = (value, amount) => ({ ...init, headers: { ...init.headers, ...value }, body: JSON.stringify({ amount }) });
         if (localStorage.length === 0) await end(create({ keyUrl: key }).fetch("order:1", path, like({ "X-Api-Key": "one" }, 1)));
-        // Another page: the first body is not in memory.
+        // In another page, the first body is not in memory.
         return end(create({ keyUrl: key, headers: () => (headers) }).fetch("order:1", path, like(own, 2)))`, { key, path, own, headers });
     for (const wrong of [{ "X-Api-Key": "two" }, {}]) {
       const { error, outcome, hint } = await ended(wrong, wrong);
@@ -124,27 +124,27 @@ describe("a page's own code", () => {
     assert.deepEqual(site.at(key).map(({ headers }) => headers["x-api-key"]), ["one"]);
   });
 
-  describe("never comes to an end", () => {
+  describe("never ends", () => {
     const unknown = ({ error, reason, unknownReason }) => assert.deepEqual([error, reason, unknownReason], ["OutcomeUnknownError", "retries_used_up", "timed_out"]);
 
-    test("in validate: the attempt is over in time, and so is the call", async () => {
+    test("in validate: the attempt and the call end at their time limits", async () => {
       unknown(await run(`return end(create().intent("order:1", { validate: () => new Promise(() => {}) }).fetch(path, init))`, { path: site.route() }));
     });
 
-    test("in a fetch of its own that heeds no signal", async () => {
+    test("in its own fetch that ignores the signal: the attempt ends at its time limit", async () => {
       unknown(await run(`return end(create({ fetch: () => new Promise(() => {}) }).fetch("order:1", "/", init))`));
     });
 
     test("in headers: the signal ends a key call", async () => {
       const end = await run(`const headers = { ...init.headers, "X-Api-Key": "one" };
         await end(create({ keyUrl: "/key" }).fetch("order:1", path, { ...init, headers }));
-        // Another page has no request in memory, so it has to ask for the headers.
+        // Another page has no request in memory, so it calls headers().
         const intent = create({ keyUrl: "/key", headers: () => new Promise(() => {}) }).intent("order:1");
         return end(intent.resolve({ signal: AbortSignal.timeout(100) }))`, { path: site.route(reset) });
       assert.deepEqual([end.error, end.outcome], ["AbortError", "unknown"]);
     });
 
-    test("in a look-up: the signal ends it", async () => {
+    test("in a look-up: the signal ends the call", async () => {
       const end = await run(`const intent = create().intent("order:1");
         await end(intent.fetch(path, init));
         return end(intent.resolve({ signal: AbortSignal.timeout(100), lookup: () => new Promise(() => {}) }))`, { path: site.route(reset) });
@@ -156,7 +156,7 @@ describe("a page's own code", () => {
       assert.deepEqual([end.error, end.outcome], ["AbortError", "not_sent"]);
     });
 
-    test("in another tab that holds the lock: the wait is within the total time", async () => {
+    test("in another tab that holds the lock: the wait ends at the total time", async () => {
       await shop.page.evaluate(() => {
         navigator.locks.request("oncekey:oncekey:order:1", () => new Promise(() => {}));
       });
@@ -166,7 +166,7 @@ describe("a page's own code", () => {
     });
   });
 
-  test("a signal that is aborted already stops key calls too", async () => {
+  test("a signal that is already aborted stops key calls, too", async () => {
     const path = site.route(reset);
     const key = site.route();
     await run(`const intent = create({ keyUrl: key }).intent("order:1");
@@ -175,7 +175,7 @@ describe("a page's own code", () => {
     assert.deepEqual([site.hits(key), site.hits(`${key}/void`), await state()], [0, 0, "unknown"]);
   });
 
-  test("a caller that aborts while the body of a success is read learns that the request succeeded", async () => {
+  test("a caller that aborts while the body of a success is read is told in the error that the request succeeded", async () => {
     const path = site.route(inTurn(paid, (_, response) => void setTimeout(() => response.end(), 1000)));
     await shop.send("order:1", path, body);
     const again = await shop.start("order:1", path, body);
@@ -184,14 +184,14 @@ describe("a page's own code", () => {
     assert.deepEqual([end.error, end.outcome, await state()], ["AbortError", "succeeded", "succeeded"]);
   });
 
-  test("a refusal after a redirect is that of another page", async () => {
+  test("a refusal after a redirect does not count as the response of the key", async () => {
     const order = site.route(inTurn(() => error(404, "not_found"), () => json(200, {}, { "Idempotency-State": "completed" })));
     const path = site.route(() => ({ status: 303, headers: { Location: order } }));
     assert.equal((await shop.send("order:1", path, body)).status, 200);
     assert.deepEqual([site.hits(path), site.keys(path).length, await state()], [2, 1, "succeeded"]);
   });
 
-  test("storage that is cleared in mid-call: the error has the key, and says not to call again", async () => {
+  test("after storage is cleared during a call, the error contains the key and says not to call again", async () => {
     const path = site.route(500);
     const end = await run(`const client = create();
       client.addEventListener("retry", () => localStorage.clear());
@@ -200,7 +200,7 @@ describe("a page's own code", () => {
     assert.match(end.message, /before you call again/);
   });
 
-  test("a retry right after a refusal takes a new key at once, each time", async () => {
+  test("each call right after a refusal has a new key", async () => {
     const path = site.route(() => error(402, "card_error"));
     const took = await run(`const client = create(), begun = performance.now();
       for (let time = 0; time < 8; time++) await client.fetch("order:1", path, init);
@@ -209,17 +209,17 @@ describe("a page's own code", () => {
     assert.ok(took < 700, `${took} ms`);
   });
 
-  test("a media type that was not expected is named in the error", async () => {
+  test("the error names an unexpected media type", async () => {
     const path = site.route(() => ({ status: 200, headers: { "Content-Type": "text/html" }, body: "<p>Thanks</p>" }));
     assert.match((await shop.send("order:1", path, body)).hint, /text\/html.*expects/);
   });
 
-  test("a Request is refused, rather than sent to an address of that name", async () => {
+  test("a Request as the URL is refused", async () => {
     const end = await run(`return end(create().fetch("order:1", new Request("/", { method: "POST" })))`);
     assert.equal(end.error, "TypeError");
   });
 
-  test("relative URLs are relative to what they are for fetch", async () => {
+  test("relative URLs are resolved as in fetch", async () => {
     const path = site.route();
     const [dir, name] = [path.slice(0, 3), path.slice(3)];
     await shop.page.evaluate((dir) => {
@@ -230,7 +230,7 @@ describe("a page's own code", () => {
     assert.equal((await shop.send("order:1", name, body)).status, 201);
   });
 
-  test("a frame of srcdoc has its page's base", async () => {
+  test("relative URLs in a srcdoc frame use the base of its page", async () => {
     const status = await shop.page.evaluate(async (path) => {
       const frame = document.createElement("iframe");
       frame.srcdoc = "<p>Pay";
@@ -244,20 +244,20 @@ describe("a page's own code", () => {
     assert.equal(status, 201);
   });
 
-  describe("the client's own signals decide what ended an attempt, whatever the error says", () => {
-    /** As engines and wrappers of `fetch` word it, and as somebody might. */
+  describe("the client's own signals decide why an attempt ended, whatever the error says", () => {
+    /** Errors of engines and of wrappers of `fetch`. */
     const errors = {
       Chromium: 'new TypeError("Failed to fetch")',
       Firefox: 'new TypeError("NetworkError when attempting to fetch resource.")',
       Safari: 'new TypeError("Load failed")',
       "another language": 'new TypeError("網路連線中斷")',
-      "a time-out that is somebody else's": 'new DOMException("signal timed out", "TimeoutError")',
-      "an abort that is somebody else's": 'new DOMException("The user aborted a request.", "AbortError")',
+      "a time-out of another signal": 'new DOMException("signal timed out", "TimeoutError")',
+      "an abort of another signal": 'new DOMException("The user aborted a request.", "AbortError")',
       "a text": '"timeout"',
       nothing: "undefined",
     };
     for (const [what, error] of Object.entries(errors)) {
-      test(`fault 65: ${what} is a lost connection, and the key is sent again`, async () => {
+      test(`fault 65: ${what} counts as a lost connection, and the key is sent again`, async () => {
         const path = site.route();
         const [status, end] = await run(
           `let lost = 2;
@@ -270,7 +270,7 @@ describe("a page's own code", () => {
         assert.equal(site.hits(path), 1);
       });
 
-      test(`fault 65: ${what} that a time-out or a caller's abort brings about is that time-out or abort`, async () => {
+      test(`fault 65: ${what} after a time-out or an abort by the caller counts as that time-out or abort`, async () => {
         const [late, left] = await run(
           `const heeds = (_, { signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(${error})));
           const client = create({ fetch: heeds });
@@ -303,7 +303,7 @@ describe("a page's own code", () => {
       });
     }
 
-    test("oncekey:blocked has the intent's name, as the other events have", async () => {
+    test("oncekey:blocked contains the intent's name, like the other events", async () => {
       await guarded(site.route((_, response) => void setTimeout(() => response.destroy(), 500)));
       await shop.page.evaluate(() => {
         window.blocked = [];
@@ -323,7 +323,7 @@ describe("a page's own code", () => {
       assert.equal(String(site.at(path)[0].body), "note=a%0D%0Ab");
     });
 
-    test("a form whose server answers with pages says so in its markup", async () => {
+    test("a form whose server responds with pages declares that in its markup", async () => {
       const path = site.route(() => ({ status: 200, headers: { "Content-Type": "text/html" }, body: "<p>Thanks</p>" }));
       const next = site.route(() => ({ headers: { "Content-Type": "text/html" }, body: "<p>Done</p>" }));
       const form = FORM(path).replace("<form", `<form data-oncekey="order:1" data-oncekey-expects="text/html" data-oncekey-next="${next}"`);

@@ -13,7 +13,7 @@ describe("the console", () => {
   before(async () => {
     const vars = { ADMIN_TOKEN: TOKEN, BUSINESS_KEYS: "POST:/v1/orders:/out_trade_no" };
     [browser, gateway] = await Promise.all([startBrowser(), startGateway({ vars })]);
-    // All 256 objects begin once.
+    // Starts all 256 objects once.
     await gateway.get("/_oncekey/keys", { headers: admin, as: null });
   });
   beforeEach(async () => {
@@ -33,7 +33,7 @@ describe("the console", () => {
   });
 
   const desk = async () => (operator = await Operator.atDesk(context, gateway));
-  /** A key whose outcome is unknown, and the path that it went to. */
+  /** Creates a key whose outcome is unknown, and returns it with its path. */
   async function unknown(handler = inTurn(500, created)) {
     const [key, path] = [newKey(), gateway.route(handler)];
     await gateway.post(path, key);
@@ -47,7 +47,7 @@ describe("the console", () => {
   const isOpen = (name) => operator.page.locator(`#dialog-${name}`).evaluate((dialog) => dialog.open);
   const focused = () => operator.page.evaluate(() => document.activeElement.dataset.hash ?? document.activeElement.id);
 
-  test("a wrong token is refused, and the right one is forgotten on the way out", async () => {
+  test("a wrong token is refused, and the right token is forgotten at sign-out", async () => {
     operator = await Operator.open(context, gateway);
     const { page } = operator;
     assert.equal(await focused(), "token");
@@ -63,7 +63,7 @@ describe("the console", () => {
       assert.ok(await page.locator("main.desk").isHidden());
     }
     operator.expect(/status of 401/);
-    assert.equal(operator.problems.length, 2, "what cannot be a token is not sent");
+    assert.equal(operator.problems.length, 2, "an invalid token is not sent");
     await operator.signIn();
     await operator.seen();
     assert.ok(await page.locator("main.door").isHidden());
@@ -74,20 +74,20 @@ describe("the console", () => {
     const asked = operator.requests.filter(({ url }) => url.includes("/_oncekey/keys"));
     assert.ok(asked.length > 0 && asked.every(({ headers }) => headers.authorization === `Bearer ${TOKEN}`));
     await page.reload();
-    assert.ok(await page.locator("main.door").isVisible(), "a reload asks again");
+    assert.ok(await page.locator("main.door").isVisible(), "a reload asks for the token again");
     await operator.signIn();
     await operator.seen();
     await completed();
     await page.waitForSelector("[role=option]");
     await page.click("#sign-out");
     assert.ok(await page.locator("main.door").isVisible());
-    assert.equal(await page.locator("[role=option]").count(), 0, "nothing of what was seen is left");
+    assert.equal(await page.locator("[role=option]").count(), 0, "the list is empty after sign-out");
     const before = operator.requests.length;
     await page.waitForTimeout(3500);
-    assert.equal(operator.requests.length, before, "nobody asks any more");
+    assert.equal(operator.requests.length, before, "the page sends no further requests");
   });
 
-  test("unknown outcomes are first, then what is in flight, then the newest", async () => {
+  test("unknown outcomes are listed first, then keys in flight, then the newest", async () => {
     const slow = gated();
     const done = await completed();
     const { key } = await unknown(cut);
@@ -107,7 +107,7 @@ describe("the console", () => {
     assert.match(await operator.text("#said"), /outcomes? (is|are) unknown/);
     assert.match(await page.title(), /^\(\d+\) oncekey console$/);
     assert.deepEqual([await operator.text("#count-unknown"), await operator.text("#count-in-flight")], [String(order.indexOf(recordName(flying))), "1"]);
-    // The attempt is under way: its lease shows, and nothing can be decided.
+    // The attempt is in progress: its lease is shown, and no decision is possible.
     await operator.pick(flying);
     assert.equal(await page.locator("#picture .lease").count(), 1);
     assert.equal(await page.locator("#picture .bar.running").count(), 1);
@@ -117,10 +117,10 @@ describe("the console", () => {
     await response;
     await operator.stands("completed");
     assert.equal(await page.locator("#picture .lease").count(), 0);
-    for (const secret of [key, flying, "kuko_test_gateway"]) assert.ok(!(await page.content()).includes(secret), "only hashes");
+    for (const secret of [key, flying, "kuko_test_gateway"]) assert.ok(!(await page.content()).includes(secret), "the page contains only hashes");
   });
 
-  test("a request that was never executed can be sent again", async () => {
+  test("a key can be settled as not executed, and its request sent again", async () => {
     const { key, path } = await unknown();
     assert.equal((await gateway.post(path, key)).status, 409);
     await desk();
@@ -130,12 +130,12 @@ describe("the console", () => {
     assert.ok(await isOpen("not-executed"));
     assert.match(await operator.text("#dialog-not-executed"), /The next request with it goes to the origin and is executed/);
     await page.click("#dialog-not-executed [type=submit]");
-    assert.ok(await isOpen("not-executed"), "nothing goes without a look at the origin");
+    assert.ok(await isOpen("not-executed"), "the decision needs a confirmation that the origin was checked");
     await page.click("#dialog-not-executed .cancel");
-    assert.equal(await focused(), "act-not-executed", "and Cancel leads back");
+    assert.equal(await focused(), "act-not-executed", "Cancel returns the focus to the button");
     assert.equal((await gateway.status(key)).state, "unknown");
     await page.click("#act-not-executed");
-    assert.ok(!(await page.isChecked("#dialog-not-executed [type=checkbox]")), "each decision is one of its own");
+    assert.ok(!(await page.isChecked("#dialog-not-executed [type=checkbox]")), "each decision needs its own confirmation");
     await page.check("#dialog-not-executed [type=checkbox]");
     await page.click("#dialog-not-executed [type=submit]");
     await operator.stands("free again");
@@ -157,7 +157,7 @@ describe("the console", () => {
     assert.match(lines[4], /gets this response again until/);
   });
 
-  test("an executed request gets the response that the operator chose", async () => {
+  test("a key that is settled as executed replays the response that the operator entered", async () => {
     const { key, path } = await unknown();
     await desk();
     const { page } = operator;
@@ -186,14 +186,14 @@ describe("the console", () => {
       [response.status, response.replayed, response.get("Content-Type"), response.all("X-Seen"), response.text],
       [201, true, "text/plain", ["a", "b"], "paid – by hand"],
     );
-    assert.equal(gateway.hits(path), 1, "the origin was not asked again");
+    assert.equal(gateway.hits(path), 1, "the origin was not called again");
     assert.equal(await page.locator("#picture .mark.settled").count(), 1);
-    // The replay has a place in the life too.
+    // The replay is also part of the key's life.
     await page.locator("#picture .mark.replayed").waitFor();
     assert.match(await operator.text("#log"), /The response was replayed once since/);
   });
 
-  test("nothing else can be touched", async () => {
+  test("only unknown outcomes can be decided", async () => {
     const keys = { completed: await completed(), "free again": await completed(inTurn(429)), voided: newKey() };
     await gateway.call("POST", "/_oncekey/key/void", { key: keys.voided });
     await desk();
@@ -202,16 +202,16 @@ describe("the console", () => {
       assert.equal(await operator.state().textContent(), word);
       assert.ok(await operator.page.locator("#acts").isHidden());
       assert.equal(await operator.page.locator("#acts button:visible").count(), 0);
-      assert.ok((await operator.text("#untouchable")).length > 40, "and it says why");
+      assert.ok((await operator.text("#untouchable")).length > 40, "the page says why");
     }
   });
 
-  test("a decision about a key that has changed meanwhile is not sent", async () => {
+  test("a decision is not sent if the key has changed meanwhile", async () => {
     const { key, path } = await unknown(inTurn(500, 503));
     await desk();
     const { page } = operator;
     await operator.pick(key);
-    // Somebody else frees the key, and it runs again and becomes unknown again, behind the open dialog.
+    // While the dialog is open, another operator releases the key, and a new attempt makes its outcome unknown again.
     await page.click("#act-executed");
     await page.fill("#dialog-executed [data-field=status]", "200");
     await page.check("#dialog-executed [type=checkbox]");
@@ -221,14 +221,14 @@ describe("the console", () => {
     await page.waitForFunction(() => /was not settled: it has changed/.test(document.querySelector("#result").textContent));
     assert.equal((await gateway.status(key)).state, "unknown");
     assert.equal((await gateway.status(key)).attempts, 2);
-    // Now it is decided elsewhere: this page follows, and its focus does not fall into nothing.
+    // The key is then settled elsewhere. The page shows that, and the focus stays on an element.
     await page.focus("#act-executed");
     await operator.settle(key, DONE);
     await operator.stands("completed");
     await page.waitForFunction(() => document.activeElement.id === "life-title");
   });
 
-  test("when the response to a decision is lost, the console says that the key may be settled or not", async () => {
+  test("when the response to a decision is lost, the console says that the key may or may not be settled", async () => {
     const { key } = await unknown();
     await desk();
     const { page } = operator;
@@ -245,7 +245,7 @@ describe("the console", () => {
     await operator.stands("free again");
   });
 
-  test("a key and its business key are decided one by one, and lead to each other", async () => {
+  test("a key and its business key are decided separately, and link to each other", async () => {
     const [key, path] = [newKey(), "/v1/orders"];
     gateway.origin.route(inTurn(500, created), path);
     await gateway.post(path, key, { out_trade_no: "A-1" });
@@ -272,13 +272,13 @@ describe("the console", () => {
     assert.equal(gateway.hits(path), 2);
   });
 
-  test("the list is worked by keys, and looks take neither focus nor place", async () => {
+  test("the list is used by keyboard, and updates change neither focus nor position", async () => {
     const keys = [];
     for (let index = 0; index < 25; index++) keys.unshift(await completed());
     await desk();
     const { page } = operator;
     await operator.row(keys[20]).waitFor();
-    assert.equal(await page.locator("[role=option][tabindex='0']").count(), 1, "one stop for Tab");
+    assert.equal(await page.locator("[role=option][tabindex='0']").count(), 1, "the list is one tab stop");
     await page.focus("#words");
     await page.keyboard.press("Tab");
     assert.ok(await page.evaluate(() => document.activeElement.matches("[role=option]")));
@@ -297,9 +297,9 @@ describe("the console", () => {
     await completed();
     await operator.row(key).waitFor();
     assert.equal(await focused(), recordName(keys[12]));
-    assert.ok(Math.abs((await place()) - before) < 2, "it stays under the eyes");
+    assert.ok(Math.abs((await place()) - before) < 2, "the focused row does not move");
     assert.match(await operator.row(key).evaluate((row) => row.parentElement.querySelector("[role=option]").className), /unknown/);
-    // A dialog opens and closes by keys.
+    // A dialog is opened and closed by keyboard.
     await operator.pick(key);
     await page.focus("#act-not-executed");
     await page.keyboard.press("Enter");
@@ -334,7 +334,7 @@ describe("the console", () => {
     await page.waitForFunction(() => /No key has this hash/.test(document.querySelector("#loading").textContent));
   });
 
-  test("a key's life is a picture with its words, and says whose it is", async () => {
+  test("a key's life is shown as a picture and as text, with its scope", async () => {
     const key = newKey();
     const path = gateway.route(inTurn(429, cut, created));
     await gateway.post(path, key);
@@ -358,7 +358,7 @@ describe("the console", () => {
     await page.waitForFunction(() => document.querySelector("#copied").textContent === "Copied.");
   });
 
-  test("decisions are counted from the moment the page was opened", async () => {
+  test("decisions are counted from the time when the page was opened", async () => {
     await desk();
     const { page } = operator;
     const path = gateway.route();
@@ -372,7 +372,7 @@ describe("the console", () => {
       ["1", "3", "1"],
     );
     assert.ok((await page.locator("#decisions .bar").count()) >= 3);
-    // The other chart is of the whole gateway, and of the time before too.
+    // The other chart is about the whole gateway, and includes the time before.
     await eventually(async () => {
       const { text } = await operator.ask(`journal?from=${Date.now() - 3_600_000}`);
       const rows = text.split("\n").filter(Boolean).map(JSON.parse);
@@ -383,14 +383,14 @@ describe("the console", () => {
     });
   });
 
-  test("a lost line, a hidden page and a token that is changed", async () => {
+  test("the page handles a lost connection, being hidden, and a changed token", async () => {
     await desk();
     const { page } = operator;
     await page.waitForSelector("[role=option]");
     await context.setOffline(true);
     await page.waitForSelector("#trouble:not([hidden])");
     assert.match(await operator.text("#trouble"), /^There is no connection\. What you see is of \d\d:\d\d:\d\d\./);
-    assert.ok((await page.locator("[role=option]").count()) > 0, "what was seen stays");
+    assert.ok((await page.locator("[role=option]").count()) > 0, "the list stays");
     await context.setOffline(false);
     await page.waitForSelector("#trouble[hidden]", { state: "attached" });
     operator.expect(/ERR_INTERNET_DISCONNECTED/, /status of (401|503)/);
@@ -403,7 +403,7 @@ describe("the console", () => {
     await page.waitForTimeout(1500);
     const before = operator.requests.length;
     await page.waitForTimeout(4000);
-    assert.equal(operator.requests.length, before, "nobody sees it, nobody asks");
+    assert.equal(operator.requests.length, before, "a hidden page sends no requests");
     await hide(false);
     await operator.seen();
     await page.route("**/_oncekey/health", (route) => route.fulfill({ status: 503, json: { code: "api_connection_error", message: "The store does not answer." } }));
@@ -421,7 +421,7 @@ describe("the console", () => {
     "on a phone": { colorScheme: "dark", viewport: { width: 360, height: 740 }, hasTouch: true, reducedMotion: "reduce" },
     "on a tablet": { colorScheme: "light", viewport: { width: 900, height: 1000 } },
   })) {
-    test(`everything has a name and can be read ${look}`, async () => {
+    test(`every control has a name and enough contrast ${look}`, async () => {
       const { key } = await unknown();
       const done = await completed();
       await context.close();
@@ -436,11 +436,11 @@ describe("the console", () => {
       for (const one of [done, key]) {
         await operator.pick(one);
         assert.deepEqual(await page.evaluate(faultsOf), []);
-        assert.equal(await page.locator("#keys").isHidden(), isPhone, "a phone shows one of the two");
+        assert.equal(await page.locator("#keys").isHidden(), isPhone, "a phone shows either the list or the key");
         if (isPhone) {
           assert.equal(await focused(), "back");
           await page.click("#back");
-          assert.equal(await focused(), recordName(one), "back to where one was");
+          assert.equal(await focused(), recordName(one), "the focus returns to the row");
         }
       }
       await operator.pick(key);

@@ -1,4 +1,4 @@
-// Key calls under exactly the credential of the request: under another one its key is another key.
+// Key calls use exactly the credential of the request, because the same key under another credential is another key.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, beforeEach, describe, test } from "node:test";
@@ -29,8 +29,8 @@ describe("the credential of key calls", () => {
   const amounts = (path) => site.at(path).map(({ body }) => JSON.parse(String(body)).amount);
 
   /**
-   * A request whose response is lost, then a page that was loaded anew: what it resolves, and what becomes of another
-   * amount. `init` is of both requests, `headers` and `credentials` are the client's on the second page.
+   * Sends a request whose response is lost, and reloads the page. Returns what the page resolves, and the result of a new
+   * amount. `init` is for both requests, `headers` and `credentials` are those of the client on the second page.
    */
   async function lost({ gateway, keyUrl = `${gateway.url}/_oncekey/key`, from = site.url, init = {}, later = init, headers, credentials }) {
     const path = site.route(charge);
@@ -74,7 +74,7 @@ describe("the credential of key calls", () => {
     return { path, resolved, abandoned, changed };
   }
 
-  /** Nothing settled, nothing was charged twice, and each error names what differs. */
+  /** Fails unless nothing was settled or charged twice, and each error names the difference. */
   const refuses = ({ path, resolved, abandoned, changed }, named) => {
     for (const { end, state } of [resolved, abandoned]) {
       assert.deepEqual([end[0], end[1], state], ["OutcomeUnknownError", "credential", "unknown"], String(end));
@@ -92,7 +92,7 @@ describe("the credential of key calls", () => {
 
   const one = { headers: { "X-Api-Key": "one" } };
 
-  test("the same header finds the outcome, from another page too", async () => {
+  test("the same header finds the outcome, also from another page", async () => {
     finds(await lost({ gateway: byHeader, init: one, headers: { "X-Api-Key": "one" } }));
   });
 
@@ -105,22 +105,22 @@ describe("the credential of key calls", () => {
     ["no header at all", undefined, {}],
     ["another header", { Authorization: "Basic b25lOg==" }, { headers: { Authorization: "Basic b25lOg==" } }],
   ]) {
-    test(`${what}: nothing settles, and the error names the header`, async () => {
+    test(`${what}: nothing is settled, and the error names the header`, async () => {
       refuses(await lost({ gateway: byHeader, init: one, later, headers }), /"x-api-key"/);
     });
   }
 
-  test("an unusual credential header counts too", async () => {
+  test("an unusual credential header also counts", async () => {
     const shop = { headers: { "X-Shop": "north" } };
     refuses(await lost({ gateway: byHeader, init: shop, later: {}, headers: {} }), /"x-shop"/);
   });
 
-  test("a token that was renewed is the same caller, and one of somebody else is not", async () => {
+  test("a renewed token identifies the same caller, and another user's token does not", async () => {
     const token = (claims) => `Bearer ${[{ alg: "none" }, claims].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".")}.c2ln`;
     const ann = { headers: { Authorization: token({ sub: "ann", exp: 1, iat: 1, jti: "1" }) } };
     const renewed = { headers: { Authorization: token({ sub: "ann", exp: 2, iat: 2, jti: "2" }) } };
     const bob = { headers: { Authorization: token({ sub: "bob", exp: 2, iat: 2, jti: "2" }) } };
-    // A server that names the caller by a claim.
+    // This server identifies the caller by a claim.
     const keyUrl = site.url + site.route(() => json(200, { state: "completed", http_status: 201 }));
     const more = { gateway: site, keyUrl };
     finds(await lost({ ...more, init: ann, later: renewed, headers: renewed.headers }));
@@ -132,15 +132,15 @@ describe("the credential of key calls", () => {
   describe("that is a cookie", () => {
     beforeEach(() => context.addCookies([{ name: "session", value: "ann", url: site.url }]));
 
-    test("goes along as it did with the request, whatever the client's own option says", async () => {
+    test("is sent as it was with the request, whatever the client's own option says", async () => {
       finds(await lost({ gateway: byCookie, init: { credentials: "include" } }));
     });
 
-    test("does not go along where it did not with the request", async () => {
+    test("is not sent if it was not sent with the request", async () => {
       finds(await lost({ gateway: byCookie, init: {}, credentials: "include" }));
     });
 
-    test("omitted once and sent later: no key call speaks for both", async () => {
+    test("that was omitted once and sent later allows no key call", async () => {
       const path = site.route(charge);
       const shop = await open(context, site.url + site.page());
       const ends = await shop.page.evaluate(
@@ -166,7 +166,7 @@ describe("the credential of key calls", () => {
       }
     });
 
-    test("of another origin than the key calls': nothing settles, and the error names the cookie", async () => {
+    test("of another origin than that of the key calls settles nothing, and the error names the cookie", async () => {
       const path = site.route(charge);
       const shop = await open(context, byCookie.url + site.page());
       const end = await shop.page.evaluate(
@@ -183,7 +183,7 @@ describe("the credential of key calls", () => {
   });
 
   describe("of a form that the browser posts", () => {
-    /** The browser posts the form, and its page comes back with another amount. */
+    /** Lets the browser post the form, and returns to its page with another amount. */
     async function posted(gateway, client) {
       const path = site.route(() => ({ status: 201, headers: { "Content-Type": "text/html" }, body: "<p>Thanks" }));
       const page = site.page({ body: FORM(path), guard: { send: "navigate" }, client: { keyUrl: "/_oncekey/key", ...client } });
@@ -197,7 +197,7 @@ describe("the credential of key calls", () => {
       return { end, paid: site.at(path).map(({ body }) => new URLSearchParams(String(body)).get("amount")) };
     }
 
-    test("is what a form can carry: headers() adds nothing", async () => {
+    test("contains only what a form can send: headers() adds nothing", async () => {
       const { end, paid } = await posted(byHeader, { credential: "one" });
       assert.deepEqual([end.error, end.outcome, paid], ["PayloadChangedError", "succeeded", ["2990"]]);
     });
@@ -209,7 +209,7 @@ describe("the credential of key calls", () => {
     });
   });
 
-  test("of it nothing is stored but names and 32 bits", async () => {
+  test("is stored only as names and 32 bits", async () => {
     const path = site.route(() => json(500));
     const shop = await open(context, site.url + site.page({ client: { retry: { limit: 0 } } }));
     const headers = { "X-Api-Key": "kuko_test_secret", Authorization: "Bearer opensesame" };

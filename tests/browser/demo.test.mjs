@@ -43,7 +43,7 @@ describe("the demo's checkout", () => {
     await logShows(/The event payment\.succeeded arrived: only now the order counts as paid/);
   };
 
-  /** The page cannot see events until it is let to. */
+  /** Hides events from the page until the test allows them. */
   async function withoutEvents() {
     let isOpen = false;
     let asked = 0;
@@ -53,7 +53,7 @@ describe("the demo's checkout", () => {
     });
     return { open: () => (isOpen = true), asked: () => asked };
   }
-  /** Asked of the sandbox itself, as the page's merchant. */
+  /** Reads from the sandbox directly, as the page's merchant. */
   async function shop(path) {
     const apiKey = await page.evaluate(() => JSON.parse(localStorage.getItem("shop:api-key")));
     const response = await worker.fetch(path, { headers: { "X-Api-Key": apiKey } });
@@ -62,7 +62,7 @@ describe("the demo's checkout", () => {
   }
   const key = () => page.getAttribute("#fact-key", "title");
   const executions = async () => (await shop(`/v1/sandbox/executions/${await key()}`)).count;
-  /** Of all orders together: entries that brought money in. */
+  /** Returns the number of entries of all orders that brought money in. */
   const charges = async () =>
     (await shop("/v1/ledger/entries?limit=100")).filter(({ account, amount }) => account === "cash" && amount > 0).length;
   async function chargedOnce() {
@@ -70,7 +70,7 @@ describe("the demo's checkout", () => {
     assert.equal(await charges(), 1);
   }
 
-  test("a double click pays once, and only the event makes it paid", async () => {
+  test("a double click pays once, and the page shows the order as paid only after the event", async () => {
     const events = await withoutEvents();
     await pay({ clickCount: 2 });
     await status(/accepted.*waiting for the event/);
@@ -88,7 +88,7 @@ describe("the demo's checkout", () => {
     assert.equal(await executions(), 1);
     await logShows(/Another press was swallowed/);
     assert.equal(await page.textContent("#fact-sent"), "1 time");
-    // Once more: the same response.
+    // A second payment gets the same response.
     await pay();
     await shows("[data-receipt=response]", /once more/);
     await status(/^Paid\./);
@@ -98,7 +98,7 @@ describe("the demo's checkout", () => {
     await chargedOnce();
   });
 
-  test("a lost response is asked for again, and it is one charge", async () => {
+  test("after a lost response, the request is sent again and charged once", async () => {
     await choose("lost-response");
     await pay();
     await logShows(/Attempt 1 got no response/);
@@ -109,7 +109,7 @@ describe("the demo's checkout", () => {
     assert.equal(await executions(), 1);
   });
 
-  test("after a reload in mid-payment the event makes it paid, whatever became of the response", async () => {
+  test("after a reload during a payment, the event marks the order as paid, whatever happened to the response", async () => {
     const events = await withoutEvents();
     await choose("slow-response");
     await pay();
@@ -129,7 +129,7 @@ describe("the demo's checkout", () => {
     assert.equal(await executions(), 1);
   });
 
-  test("Find out asks for the order's payments where the key does not tell", async () => {
+  test("“Find out” asks for the order's payments if the state of the key is not enough", async () => {
     await choose("always-error");
     await pay();
     await logShows(/Attempt 1 ended in an error: 500/);
@@ -142,7 +142,7 @@ describe("the demo's checkout", () => {
     await chargedOnce();
   });
 
-  test("a declined card pays nothing, and another one pays once", async () => {
+  test("a declined card pays nothing, and another card pays once", async () => {
     await take(DECLINED);
     await pay();
     await status(/The card was declined, and nothing was charged/);
@@ -163,7 +163,7 @@ describe("the demo's checkout", () => {
     assert.deepEqual(tries, [["failed", DECLINED.slice(-4)], ["succeeded", MASTERCARD.slice(-4)]]);
   });
 
-  test("a basket that is changed while the outcome is unknown costs nothing more", async () => {
+  test("a basket that is changed while the outcome is unknown is not charged", async () => {
     await take(VISA);
     await choose("always-error");
     await pay();
@@ -184,7 +184,7 @@ describe("the demo's checkout", () => {
     assert.equal(await key(), first);
     assert.equal(await executions(), 1);
     const made = (await shop("/v1/events")).filter(({ type }) => type === "order.created");
-    assert.equal(made.length, 2, "another basket is another order, and it is not paid");
+    assert.equal(made.length, 2, "the changed basket is another order, which is not paid");
     assert.equal(await page.textContent("[data-receipt=order]"), made.at(-1).data.id);
   });
 });

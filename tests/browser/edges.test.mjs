@@ -1,5 +1,5 @@
-// Guarded forms where pages, browsers and servers are not as one expects: pages that stay, fields with any name, other
-// charsets, keys that a server has made, copies of a page.
+// Guarded forms in unusual pages, browsers and servers: pages that stay, fields with any name, other
+// charsets, keys that a server has minted, copies of a page.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { Site, error, eventually, gated, inTurn, json, open, paid, reset, startBrowser } from "./support.mjs";
@@ -30,10 +30,10 @@ describe("a guarded form", () => {
   const state = async (shop) => (await shop.call("status", "order:1")).state;
   const fields = ({ body }) => Object.fromEntries(new URLSearchParams(String(body)));
 
-  describe("that the browser posts, on a page that stays, is free, and the next submit has the same key", () => {
+  describe("that the browser posts is unlocked if the page stays, and the next submit has the same key, after", () => {
     const navigate = { guard: { send: "navigate" } };
     const download = () => ({ headers: { "Content-Disposition": 'attachment; filename="a.txt"' }, body: "receipt" });
-    /** Submits once more: the key is the first one's. */
+    /** Submits again, and checks that the key is the first one. */
     async function again(shop, path) {
       await free(shop);
       assert.equal((await shop.look()).busy, null);
@@ -51,7 +51,7 @@ describe("a guarded form", () => {
     }
 
     for (const target of ["_blank", "frame"]) {
-      test(`a response in another window: ${target}`, async () => {
+      test(`a response in another window (${target})`, async () => {
         const { shop, path } = await shown(() => ({ headers: { "Content-Type": "text/html" }, body: "<p>Thanks" }), {
           ...navigate,
           form: { attributes: `target="${target}"` },
@@ -66,7 +66,7 @@ describe("a guarded form", () => {
     test("Stop", async () => {
       const slow = gated(paid);
       const { shop, path } = await shown(inTurn(slow, paid), navigate);
-      // While a page is left, it cannot be asked.
+      // A page that is being left cannot be queried.
       const devtools = await context.newCDPSession(shop.page);
       await shop.click("#pay");
       await slow.reached;
@@ -75,7 +75,7 @@ describe("a guarded form", () => {
       slow.open();
     });
 
-    test("“stay” at a dialog: nothing was sent, and the form may be changed", async () => {
+    test("“stay” in the dialog: nothing was sent, and the form may be changed", async () => {
       const { shop, path } = await shown(paid, {
         ...navigate,
         first: `addEventListener("beforeunload", (event) => window.leaves || event.preventDefault());`,
@@ -115,7 +115,7 @@ describe("a guarded form", () => {
     ..."setAttribute baseURI ownerDocument attributes requestSubmit reset after querySelector parentNode length name".split(" "),
   ];
   for (const kind of ["guardForm", "navigate", "auto"]) {
-    test(`a form whose fields have the names of a form's own properties (${kind})`, async () => {
+    test(`a form works whose fields have the names of a form's own properties (${kind})`, async () => {
       const more = NAMES.map((name) => `<input type="hidden" name="${name}" value="-">`).join("");
       const path = site.route(() => ({ status: 201, headers: { "Content-Type": "application/json" }, body: "{}" }));
       const body = FORM(path, { attributes: kind === "auto" ? 'data-oncekey="order:1"' : "", more });
@@ -130,7 +130,7 @@ describe("a guarded form", () => {
     });
   }
 
-  test("oncekey/auto sees an attribute that comes later", async () => {
+  test("oncekey/auto guards a form whose attribute is added later", async () => {
     const path = site.route(() => json(201));
     const shop = await open(context, site.url + site.page({ client: null, from: "auto", body: FORM(path) }));
     await shop.page.evaluate(() => document.querySelector("form").setAttribute("data-oncekey", "order:1"));
@@ -148,7 +148,7 @@ describe("a guarded form", () => {
       const { shop, path } = await shown(paid, { form: { attributes }, headers });
       const named = (name) =>
         shop.page.evaluate((name) => document.querySelector("form").insertAdjacentHTML("beforeend", `<input name="who" value="${name}">`), name);
-      // The test's pages say UTF-8 of themselves.
+      // The test's pages declare UTF-8.
       await shop.page.evaluate(() => document.querySelector("meta[charset]")?.remove());
       await named("Müller");
       await shop.click("#pay");
@@ -162,7 +162,7 @@ describe("a guarded form", () => {
     });
   }
 
-  test("after a success a form stays locked, and is not busy", async () => {
+  test("after a success, a form stays locked and is not busy", async () => {
     const { shop } = await shown(paid, { guard: { busyLabel: "One moment" } });
     await shop.page.evaluate(() => document.querySelector("#pay").setAttribute("data-oncekey-done", "Paid"));
     await shop.click("#pay");
@@ -171,7 +171,7 @@ describe("a guarded form", () => {
     assert.deepEqual([look.busy, look.buttons, await isLocked(shop)], [null, ["Paid,true,on"], true]);
   });
 
-  test("the page cancels what was not sent yet, and says that it is done", async () => {
+  test("the page can cancel a submit that was not sent yet, and report that it is done", async () => {
     const { shop, path } = await shown(paid, { guard: null });
     const calls = await shop.page.evaluate(async (path) => {
       const request = () => new Promise((resolve) => (window.made = () => resolve({ url: path, init: { body: "{}" } })));
@@ -191,7 +191,7 @@ describe("a guarded form", () => {
     assert.deepEqual([site.hits(path), (await shop.look()).busy, await state(shop)], [0, null, "idle"]);
   });
 
-  test("what is sent is not cancelled", async () => {
+  test("a request that was sent is not cancelled", async () => {
     const slow = gated(paid);
     const { shop, path } = await shown(slow);
     await shop.click("#pay");
@@ -202,7 +202,7 @@ describe("a guarded form", () => {
     assert.equal(site.hits(path), 1);
   });
 
-  describe("with a key that its server has put into it", () => {
+  describe("with a key from its server", () => {
     const field = (key) => `<input type="hidden" name="idempotency_key" value="${key}">`;
     for (const send of ["fetch", "navigate"]) {
       for (const enctype of ["application/x-www-form-urlencoded", "multipart/form-data"]) {
@@ -217,7 +217,7 @@ describe("a guarded form", () => {
       }
     }
 
-    test("keeps that of the first page after a lost response and a reload, and takes the next one after a refusal", async () => {
+    test("keeps the key of the first page after a lost response and a reload, and uses the next key after a refusal", async () => {
       let made = 0;
       const path = site.route(inTurn(reset, reset, () => error(402, "card_error", { "Idempotency-State": "completed" }), paid));
       const go = async () => {
@@ -246,10 +246,10 @@ describe("a guarded form", () => {
     });
   });
 
-  test("multipart is written as the HTML standard says, whatever the engine's own way does", async () => {
+  test("multipart bodies follow the HTML standard in every browser engine", async () => {
     const { shop, path } = await shown(paid, {
       guard: null,
-      // WebKit rejects a form that a script has put a file into.
+      // WebKit rejects a form with a file that a script has set.
       first: `const Own = Response;
         window.Response = class extends Own {
           constructor(body, init) {
@@ -283,24 +283,24 @@ describe("a guarded form", () => {
     assert.deepEqual(body, expected);
   });
 
-  test("a guard that cannot be loaded says so, and sends nothing without a key", async () => {
+  test("a guard that cannot be loaded reports that, and sends nothing without a key", async () => {
     const { shop, path } = await shown(paid, {
       from: "slim",
       ready: false,
-      first: `window.heardEvents = []; addEventListener("oncekey:guard-failed", ({ detail }) => heardEvents.push(detail));
+      first: `window.receivedEvents = []; addEventListener("oncekey:guard-failed", ({ detail }) => receivedEvents.push(detail));
         window.wasm = "/no-such.wasm";`,
     });
-    await shop.page.waitForFunction(() => window.heardEvents.length > 0);
+    await shop.page.waitForFunction(() => window.receivedEvents.length > 0);
     await shop.click("#pay");
-    await shop.page.waitForFunction(() => window.heardEvents.some(({ held }) => held));
-    assert.deepEqual(await shop.page.evaluate(() => [...new Set(window.heardEvents.map(({ intent }) => intent))]), ["order:1"]);
+    await shop.page.waitForFunction(() => window.receivedEvents.some(({ held }) => held));
+    assert.deepEqual(await shop.page.evaluate(() => [...new Set(window.receivedEvents.map(({ intent }) => intent))]), ["order:1"]);
     assert.equal((await shop.end(2)).error, "Error");
     assert.match(await shop.page.locator("output").textContent(), /nothing was done/);
     assert.equal(site.hits(path), 0);
     assert.equal(new URL(shop.page.url()).pathname.startsWith("/r/"), true);
   });
 
-  test("a copy of a busy page, as it is shown on Back, is free once it is guarded", async () => {
+  test("a copy of a busy page, as Back shows it, is unlocked when it is guarded", async () => {
     const path = site.route(inTurn(gated(paid), paid));
     const body = `<main>${FORM(path, { attributes: 'data-oncekey="order:1"' })}</main>`;
     const shop = await open(context, site.url + site.page({ client: null, from: "auto", body }));

@@ -1,4 +1,4 @@
-// Guarded forms that the package sends: what a buyer can do to a page, one request.
+// Guarded forms that the package sends: whatever a buyer does in the page, there is one request.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { Site, error, gated, inTurn, open, paid, startBrowser } from "./support.mjs";
@@ -25,7 +25,7 @@ describe("a guarded form", () => {
     await site.close();
   });
 
-  /** A page with a form; `handler` answers it. */
+  /** Opens a page with a form, whose requests `handler` handles. */
   async function shown(handler, { guard = {}, more, retry = { limit: 1, delays: [20] }, ...page } = {}) {
     const path = site.route(handler);
     await context?.close();
@@ -65,17 +65,17 @@ describe("a guarded form", () => {
   };
   for (const [what, act] of Object.entries(ways)) {
     for (const disable of /double click|on a button/.test(what) ? ["aria", "native"] : ["aria"]) {
-      test(`faults 42, 47, 51: ${what} is one request, until the page goes (${disable})`, async () => {
+      test(`faults 42, 47, 51: ${what} sends one request, and the form stays locked until the page is left (${disable})`, async () => {
         const slow = gated(paid);
         const { shop, path, bodies } = await shown(slow, { guard: { disable } });
         await act(shop);
         await slow.reached;
         assert.equal(await shop.page.evaluate(() => window.shop.guard.locked), true);
-        // However long it takes.
+        // The form stays locked however long the request takes.
         await act(shop);
         slow.open();
         assert.equal((await shop.end()).status, 201);
-        // Whatever comes next takes its time, and a click in between is no second order.
+        // The next page takes a while to load, and a click before that does not send a second order.
         await act(shop);
         assert.deepEqual(bodies(), ["amount=2990&note=&how=card"]);
         assert.equal(site.keys(path).length, 1);
@@ -88,7 +88,7 @@ describe("a guarded form", () => {
   }
 
   for (const disable of ["aria", "native"]) {
-    test(`faults 43, 45, 46: the clicked button goes along, all are locked, and all come back (${disable})`, async () => {
+    test(`faults 43, 45, 46: the clicked button's value is sent, all buttons are locked, and all return to their earlier state (${disable})`, async () => {
       const slow = gated(() => error(402, "card_error"));
       const { shop, bodies } = await shown(slow, { guard: { disable, busyLabel: "One moment" } });
       await shop.click("#bank");
@@ -109,7 +109,7 @@ describe("a guarded form", () => {
     });
   }
 
-  test("fault 57: after a refusal the next submit takes a new key", async () => {
+  test("fault 57: after a refusal, the next submit has a new key", async () => {
     const { shop, path } = await shown(inTurn(() => error(402, "card_error"), paid));
     await shop.click("#card");
     await shop.end();
@@ -119,7 +119,7 @@ describe("a guarded form", () => {
     assert.equal((await shop.events("keyrotated")).length, 1);
   });
 
-  test("faults 52, 60: when nobody knows, the form is free and the next submit carries the same key", async () => {
+  test("faults 52, 60: when the outcome is unknown, the form is unlocked and the next submit has the same key", async () => {
     const { shop, path } = await shown(inTurn(500, 500, paid), { guard: { busyLabel: "One moment" } });
     await shop.click("#card");
     assert.equal((await shop.end()).error, "OutcomeUnknownError");
@@ -131,7 +131,7 @@ describe("a guarded form", () => {
     assert.deepEqual([site.hits(path), site.keys(path).length], [3, 1]);
   });
 
-  test("fault 44: a required field that is empty locks nothing", async () => {
+  test("fault 44: a form with an empty required field is not locked", async () => {
     const { shop, path } = await shown(paid, { more: '<input id="name" name="name" required>' });
     await shop.click("#card", 2);
     await shop.page.waitForFunction(() => document.activeElement.id === "name");
@@ -169,24 +169,24 @@ describe("a guarded form", () => {
     });
   }
 
-  test("events bubble from the form, without what was filled in", async () => {
+  test("events bubble from the form, and do not contain the values", async () => {
     const { shop } = await shown(inTurn(500, () => error(409, "idempotency_in_progress"), () => error(402, "card_error", { "Idempotency-State": "completed" })), {
-      first: `window.heardEvents = [];
+      first: `window.receivedEvents = [];
         for (const type of ["attempt", "retry", "inprogress", "settled", "blocked"]) {
-          addEventListener("oncekey:" + type, (event) => heardEvents.push([type, event.target.localName, JSON.stringify(event.detail)]));
+          addEventListener("oncekey:" + type, (event) => receivedEvents.push([type, event.target.localName, JSON.stringify(event.detail)]));
         }`,
     });
     await shop.page.fill("#note", "4242424242424242");
     await shop.click("#card", 2);
     assert.equal((await shop.end()).status, 402);
-    const heardEvents = await shop.page.evaluate(() => window.heardEvents);
+    const receivedEvents = await shop.page.evaluate(() => window.receivedEvents);
     assert.deepEqual(
-      heardEvents.map(([type]) => type).filter((type) => type !== "blocked"),
+      receivedEvents.map(([type]) => type).filter((type) => type !== "blocked"),
       ["attempt", "retry", "attempt", "inprogress", "attempt", "settled"],
     );
-    assert.ok(heardEvents.some(([type]) => type === "blocked"));
-    assert.ok(heardEvents.every(([, target, detail]) => target === "form" && !/4242|2990/.test(detail)));
-    // What screen readers announce.
+    assert.ok(receivedEvents.some(([type]) => type === "blocked"));
+    assert.ok(receivedEvents.every(([, target, detail]) => target === "form" && !/4242|2990/.test(detail)));
+    // The text that screen readers announce.
     const statusText = await shop.page.evaluate(() => window.shop.looks.map(({ statusText }) => statusText));
     assert.deepEqual(
       statusText.filter((text, at) => text !== statusText[at - 1]).map((text) => text.split(" ")[0]),
@@ -209,7 +209,7 @@ describe("a guarded form", () => {
     assert.equal(site.hits(path), 1);
   });
 
-  test("faults 41, 42: Back from the page that followed, the form is free, and sends the same key", async () => {
+  test("faults 41, 42: after Back from the next page, the form is unlocked and sends the same key", async () => {
     const thanks = site.route(() => ({ headers: { "Content-Type": "text/html" }, body: "<p>Thanks" }));
     const { shop, path } = await shown(paid, {
       first: `let returns = 0;
@@ -232,7 +232,7 @@ describe("a guarded form", () => {
     assert.equal(site.hits(path), 2);
   });
 
-  test("a body that the page builds from its form is sent; if that fails, nothing is sent and the form is free", async () => {
+  test("a body that the page builds from its form is sent; if building fails, nothing is sent and the form is unlocked", async () => {
     const { shop, path } = await shown(paid, { guard: null });
     await shop.page.evaluate((path) => {
       let fails = true;
@@ -254,7 +254,7 @@ describe("a guarded form", () => {
     assert.deepEqual(JSON.parse(String(site.at(path)[0].body)), [["amount", "2990"], ["note", ""], ["how", "bank"], "bank"]);
   });
 
-  /** A page whose form cannot be sent: each submit that goes fails at once. */
+  /** Opens a page whose form cannot be sent: each submit fails at once. */
   async function failing() {
     const { shop, path } = await shown(paid, { guard: null });
     await shop.page.evaluate(() => {
@@ -263,12 +263,12 @@ describe("a guarded form", () => {
       window.submits = 0;
       addEventListener("submit", () => (window.submits += 1), true);
     });
-    /** The submits that the browser fired, once there are so many, and those of them that went. */
+    /** Waits for this many submit events. Returns their number, and how many of them were handled. */
     const counted = async (submits) => {
       await shop.page.waitForFunction((submits) => window.submits >= submits, submits);
       return shop.page.evaluate(() => [window.submits, window.shop.ends.length]);
     };
-    /** Waits until the failure of the submit that went last was reported, and the form is free. */
+    /** Waits until the failure of the last handled submit was reported, and the form is unlocked. */
     const failed = async (times) => {
       await shop.end(times);
       assert.equal(await shop.page.evaluate(() => window.shop.guard.locked), false);
@@ -296,7 +296,7 @@ describe("a guarded form", () => {
   });
 
   for (const [where, field] of [["a button", "#card"], ["a field", "#note"]]) {
-    test(`fault 42: an Enter that is held on ${where} is one submit when that has failed`, async () => {
+    test(`fault 42: a held Enter on ${where} is one submit, also after that submit has failed`, async () => {
       const { shop, counted, failed } = await failing();
       const { keyboard } = shop.page;
       await shop.page.focus(field);
@@ -311,7 +311,7 @@ describe("a guarded form", () => {
     });
   }
 
-  test("fault 42: what a script submits for a double click is one submit; a later try of the script is another", async () => {
+  test("fault 42: a script's submits for a double click are one submit; a later submit of the script is another", async () => {
     const { shop, counted, failed, at } = await failing();
     await shop.page.evaluate(() => {
       const pay = document.querySelector("#card");
@@ -349,7 +349,7 @@ describe("a guarded form", () => {
     assert.deepEqual([site.hits(path), site.keys(path).length], [2, 2]);
   });
 
-  test("a form in a page whose CSP forbids wasm", async () => {
+  test("a form works in a page whose CSP forbids wasm", async () => {
     const headers = { "Content-Security-Policy": "default-src 'self'; img-src data:" };
     const { shop, path, bodies } = await shown(paid, { headers });
     await shop.click("#bank", 2);

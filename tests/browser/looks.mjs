@@ -1,4 +1,4 @@
-// Runs in a page: what readers of all kinds need of it. Gives a list of what is wrong.
+// Runs in a page, and returns a list of accessibility problems.
 
 export function faultsOf() {
   const faults = [];
@@ -19,7 +19,7 @@ export function faultsOf() {
     if (node.ariaHidden !== "true" && !name?.trim()) faults.push(`${describe(node)} has no name`);
   }
   for (const node of document.querySelectorAll("svg")) {
-    if (!node.closest("[aria-hidden=true]")) faults.push("a picture without words is read out");
+    if (!node.closest("[aria-hidden=true]")) faults.push("a picture without text is not hidden from screen readers");
   }
   for (const node of document.querySelectorAll("button, select, input:not(.unseen), textarea")) {
     if (!shown(node)) continue;
@@ -51,7 +51,7 @@ export function faultsOf() {
     if (!texts.currentNode.data.trim() || !shown(node) || node.closest(".unseen, noscript, script, option")) continue;
     if (document.querySelector("dialog[open]") && !node.closest("dialog")) continue;
     const style = getComputedStyle(node);
-    // Words in a band of the picture stand on the band that was drawn just before them.
+    // The background of a text in the picture is the band that was drawn just before it.
     let band = node.localName === "text" && node.matches(".state, .until") ? node.previousElementSibling : undefined;
     while (band && band.localName !== "rect") band = band.previousElementSibling;
     const fill = band && getComputedStyle(band).fill;

@@ -1,4 +1,4 @@
-// Forms that are guarded by what their markup says.
+// Forms that are guarded by their markup.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { Site, error, eventually, gated, inTurn, json, open, startBrowser } from "./support.mjs";
@@ -27,7 +27,7 @@ describe("markup", () => {
   ];
 
   for (const [what, going] of paths) {
-    test(`a form is sent once, and goes on to ${what}`, async () => {
+    test(`a form is sent once, and then follows ${what}`, async () => {
       for (const kind of ["auto", "element"]) {
         const next = thanks();
         const [auto, element, headers] = going(next);
@@ -49,7 +49,7 @@ describe("markup", () => {
     });
   }
 
-  test("a form that is put in later is guarded too, and a refusal leaves it free", async () => {
+  test("a form that is added later is guarded, too, and is unlocked after a refusal", async () => {
     const path = site.route(inTurn(() => error(402, "card_error"), () => json(201)));
     const shop = await shown("auto", "<main></main>");
     await shop.page.evaluate((html) => (document.querySelector("main").innerHTML = html), form(path, 'data-oncekey="order:1"'));
@@ -74,7 +74,7 @@ describe("markup", () => {
     assert.deepEqual(rest, { amount: "2990" });
   });
 
-  test("an element that leaves the page takes its guard along, and an element that comes back brings it", async () => {
+  test("an element that is removed from the page is unguarded, and guarded again when it returns", async () => {
     const path = site.route(() => json(201));
     const shop = await shown("element", `<once-form intent="order:1">${form(path)}</once-form>`);
     await shop.page.evaluate(() => {

@@ -1,4 +1,4 @@
-// Guarded forms that the browser posts by itself, with the key in a field.
+// Guarded forms that the browser posts itself, with the key in a field.
 import assert from "node:assert/strict";
 import { createHash, randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
@@ -25,7 +25,7 @@ describe("a form that the browser posts", () => {
     await site.close();
   });
 
-  /** A page with a form, from the site or through the gateway in front of it. */
+  /** Opens a page with a form, directly or through the gateway. */
   async function shown(handler, { from = site.url, guard = {}, client, ...page } = {}) {
     const path = site.route(handler);
     await context?.close();
@@ -33,7 +33,7 @@ describe("a form that the browser posts", () => {
     const shop = await open(context, from + site.page({ body: FORM(path), guard: { send: "navigate", ...guard }, client, ...page }));
     return { shop, path, arrived: () => shop.page.waitForURL(`**${path}`) };
   }
-  /** Goes back to the page as it was left. */
+  /** Goes back to the page in the cache. */
   async function back(shop) {
     await shop.page.goBack({ waitUntil: "commit" });
     await shop.page.waitForFunction(() => window.returned);
@@ -50,7 +50,7 @@ describe("a form that the browser posts", () => {
   };
   for (const [what, act] of Object.entries(ways)) {
     for (const disable of ["aria", "native"]) {
-      test(`${what} is one request, its key in the body (${disable})`, async () => {
+      test(`${what} sends one request, with its key in the body (${disable})`, async () => {
         const slow = gated(thanks);
         const { shop, path, arrived } = await shown(slow, { guard: { disable } });
         await shop.page.focus("#card");
@@ -71,14 +71,14 @@ describe("a form that the browser posts", () => {
   }
 
   for (const disable of ["aria", "native"]) {
-    test(`fault 41: after Back the form is as it was, and sends the same key (${disable})`, async () => {
+    test(`fault 41: after Back, the form is in its earlier state and sends the same key (${disable})`, async () => {
       const { shop, path, arrived } = await shown(thanks, { guard: { disable }, first });
       const before = await shop.look();
       await shop.page.focus("#card");
       await shop.click("#card");
       await arrived();
       await back(shop);
-      // Chromium itself drops the focus of a page that it keeps.
+      // Chromium removes the focus of a page in its cache.
       assert.deepEqual(await shop.look(), { ...before, focus: "card" });
       assert.equal(await shop.page.evaluate(() => window.shop.guard.locked), false);
       const busy = await shop.page.evaluate(() => window.shop.looks.find(({ buttons: [first] }) => first.startsWith("One moment")));
@@ -94,7 +94,7 @@ describe("a form that the browser posts", () => {
     });
   }
 
-  test("a form with a file, and its key, arrives whole", async () => {
+  test("a form with a file is sent completely, with its key", async () => {
     const { shop, path, arrived } = await shown(thanks, { first });
     await shop.page.evaluate(() => {
       const form = document.querySelector("form");
@@ -110,7 +110,7 @@ describe("a form that the browser posts", () => {
     assert.equal(site.hits(path), 1);
   });
 
-  test("a field that the page chose has the key", async () => {
+  test("the key is sent in the field that the page names", async () => {
     const { shop, path, arrived } = await shown(thanks, { guard: { keyField: "once" } });
     await shop.click("#card");
     await arrived();
@@ -118,7 +118,7 @@ describe("a form that the browser posts", () => {
   });
 
   describe("when it was sent before", () => {
-    /** A page whose intent has an entry like that of an earlier post, with these fields changed. */
+    /** Opens a page whose intent has the entry of an earlier post, with these fields changed. */
     async function left(changes, { amount = "2990", client, aged = 0 } = {}) {
       const { shop, path, arrived } = await shown(thanks, { first, client });
       await shop.click("#card");
@@ -138,28 +138,28 @@ describe("a form that the browser posts", () => {
     const DAYS = 48 * 3_600_000;
     const unknown = "We don't know yet whether this went through. You can try again: nothing will be done twice.";
 
-    test("a success that is too old to be asked for is done, not done with other details", async () => {
+    test("a success whose response has expired is reported as done, and not as a changed payload", async () => {
       const { end, look, hits } = await left({ 3: "+201" }, { aged: DAYS });
       assert.deepEqual([end.error, end.httpStatus, look.statusText, look.busy, hits], ["ResponseGoneError", 201, "Done.", null, 1]);
     });
 
-    test("an outcome that is unknown for too long is not called a changed payload", async () => {
+    test("an unknown outcome that is too old is not reported as a changed payload", async () => {
       const { end, look, hits } = await left({}, { aged: DAYS });
       assert.deepEqual([end.error, end.reason, look.statusText, look.busy, hits], ["OutcomeUnknownError", "too_old", unknown, null, 1]);
     });
 
-    test("a changed payload is not sent where nobody can be asked", async () => {
+    test("a changed payload is not sent without key calls", async () => {
       const { end, look, hits } = await left({}, { amount: "1" });
       assert.deepEqual([end.error, end.outcome, look.busy, hits], ["PayloadChangedError", "unknown", null, 1]);
     });
 
-    test("key calls that fail are asked once for each submit", async () => {
+    test("key calls that fail are made once for each submit", async () => {
       const keyUrl = site.route(() => error(500, "api_error"));
       const { end, hits } = await left({ 3: "p" }, { amount: "1", client: { keyUrl } });
       assert.deepEqual([end.error, end.outcome, hits, site.hits(keyUrl)], ["PayloadChangedError", "unknown", 1, 1]);
     });
 
-    test("a request that turns out to have succeeded is done", async () => {
+    test("a request that resolves as succeeded is reported as done", async () => {
       const keyUrl = site.route(() => json(200, { state: "completed", http_status: 201 }));
       const { end, look } = await left({}, { aged: DAYS, client: { keyUrl } });
       assert.deepEqual([end.error, look.statusText], ["ResponseGoneError", "Done."]);
@@ -185,7 +185,7 @@ describe("a form that the browser posts", () => {
       assert.match(sent.headers["idempotency-key"], /^[0-9a-f-]{36}$/);
     });
 
-    test("faults 41, 70: Back and again, and a reload of the response, give the first response again", async () => {
+    test("faults 41, 70: a submit after Back, and a reload of the response, get the first response again", async () => {
       const { shop, path, arrived } = await through(thanks);
       await shop.click("#card");
       await arrived();
@@ -194,13 +194,13 @@ describe("a form that the browser posts", () => {
       await shop.click("#card", 2);
       await arrived();
       assert.equal(await textOf(shop), response);
-      // The browser posts the form once more.
+      // The browser posts the form again.
       await shop.page.reload();
       assert.equal(await textOf(shop), response);
       assert.equal(site.hits(path), 1);
     });
 
-    test("fault 55: an amount that was changed after Back is not sent under the old key, nor a second time", async () => {
+    test("fault 55: an amount that is changed after Back is not sent, with the old key or another", async () => {
       const { shop, path, arrived } = await through(thanks);
       await shop.click("#card");
       await arrived();
@@ -213,7 +213,7 @@ describe("a form that the browser posts", () => {
       assert.equal(site.hits(path), 1);
     });
 
-    test("fault 55: an amount that was changed after a refusal goes with a new key, by the button that was clicked", async () => {
+    test("fault 55: an amount that is changed after a refusal is sent with a new key, and the clicked button's value", async () => {
       const declined = () => ({ ...thanks(), status: 402 });
       const { shop, path, arrived } = await through(declined);
       await shop.click("#card");

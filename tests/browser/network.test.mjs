@@ -1,4 +1,4 @@
-// What can come between a page and its server: no network, CORS, no TLS, CSP, files that do not come.
+// Obstacles between a page and its server: no network, CORS, no TLS, CSP, files that cannot be loaded.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { Site, gated, inTurn, json, open, paid, startBrowser } from "./support.mjs";
@@ -23,7 +23,7 @@ describe("between a page and its server", () => {
   });
   const shown = (page = {}, { url = site.url, ready = true } = {}) => open(context, url + site.page({ client, ...page }), { ready });
 
-  test("without a network it waits, and goes on by itself when there is one", async () => {
+  test("a call waits while there is no network, and continues by itself", async () => {
     const shop = await shown();
     const path = site.route();
     await context.setOffline(true);
@@ -36,7 +36,7 @@ describe("between a page and its server", () => {
     assert.equal(site.hits(path), 1);
   });
 
-  test("without a network, a wait can be aborted", async () => {
+  test("a wait for the network can be aborted", async () => {
     const shop = await shown();
     await context.setOffline(true);
     const call = await shop.start("order:1", site.route(), body);
@@ -48,7 +48,7 @@ describe("between a page and its server", () => {
     let api;
     before(async () => (api = await Site.start()));
     after(() => api.close());
-    /** A path that allows this; `answers` are given to what is no preflight. */
+    /** Returns a path with these CORS headers. `responses` are for requests that are not preflights. */
     const allowing = (headers, ...responses) => {
       const next = inTurn(...responses, paid);
       return api.route((request) => {
@@ -61,7 +61,7 @@ describe("between a page and its server", () => {
       ["allows nothing", {}],
       ["does not allow the key's header", { "Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "Content-Type" }],
     ]) {
-      test(`fault 72: that ${what} looks dead, and the error says what may be wrong`, async () => {
+      test(`fault 72: a server of another origin that ${what} looks like a network error, and the error says what may be wrong`, async () => {
         const shop = await shown();
         const path = allowing(headers);
         const end = await shop.send("order:1", api.url + path, body);
@@ -72,7 +72,7 @@ describe("between a page and its server", () => {
       });
     }
 
-    test("fault 72: that allows it is called, and a page of the same origin gets no such hint", async () => {
+    test("fault 72: a server of another origin that allows the key's header is called, and errors of the same origin have no CORS hint", async () => {
       const shop = await shown();
       const allow = { "Access-Control-Allow-Origin": site.url, "Access-Control-Allow-Headers": "Idempotency-Key, Content-Type" };
       const path = allowing(allow);
@@ -82,7 +82,7 @@ describe("between a page and its server", () => {
       assert.deepEqual([end.unknownReason, end.hint], ["network", undefined]);
     });
 
-    test("has its Retry-After followed where it may be read", async () => {
+    test("can delay retries by Retry-After, if the page may read it", async () => {
       const shop = await shown();
       const allow = { "Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "Idempotency-Key, Content-Type" };
       const busy = () => json(503, {}, { "Retry-After": "1" });
@@ -93,7 +93,7 @@ describe("between a page and its server", () => {
     });
   });
 
-  test("fault 73: a page on plain HTTP, without randomUUID and locks", async () => {
+  test("fault 73: a page on plain HTTP works without randomUUID and locks", async () => {
     const path = site.route(inTurn(500, paid));
     const shop = await shown({ guard: {}, body: FORM(path) }, { url: `http://shop.test:${site.port}` });
     const there = await shop.page.evaluate(() => [isSecureContext, typeof crypto.randomUUID, typeof navigator.locks]);
@@ -114,7 +114,7 @@ describe("between a page and its server", () => {
     ["default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; require-trusted-types-for 'script'", false],
     ["default-src 'self'; require-trusted-types-for 'script'", true],
   ]) {
-    test(`CSP ${policy}: ${isForbidden ? "the translation runs" : "wasm runs"}, and a double click is one request`, async () => {
+    test(`with the CSP ${policy}, ${isForbidden ? "the translation runs" : "wasm runs"}, and a double click sends one request`, async () => {
       const slow = gated(paid);
       const path = site.route(slow);
       const shop = await shown({ guard: {}, body: FORM(path), nonce, headers: { "Content-Security-Policy": policy } });
@@ -130,14 +130,14 @@ describe("between a page and its server", () => {
     });
   }
 
-  describe("what has to be loaded first", () => {
+  describe("code that must be loaded first", () => {
     const csp = { "Content-Security-Policy": "script-src 'self'" };
     const cases = [
       ["wasm", "**/oncekey.wasm", { from: "slim", first: "window.wasm = '/oncekey/oncekey.wasm'" }],
       ["the translation", "**/translated.js", { headers: csp }],
     ];
     for (const [what, file, page] of cases) {
-      test(`fault 48: a double click before ${what} is there is one request, by the button that was clicked`, async () => {
+      test(`fault 48: a double click before ${what} is loaded sends one request, with the clicked button's value`, async () => {
         const coming = gated();
         await context.route(file, async (route) => {
           await coming();
@@ -156,14 +156,14 @@ describe("between a page and its server", () => {
         assert.deepEqual(site.at(path).map(({ body }) => String(body)), ["amount=2990&how=bank"]);
       });
 
-      test(`fault 75: ${what} that fails to load once is loaded by the next call`, async () => {
+      test(`fault 75: after ${what} has failed to load once, the next call loads it`, async () => {
         await context.route(file, (route) => route.abort(), { times: 1 });
         const shop = await shown(page);
         assert.equal(await shop.page.evaluate(() => window.shop.hasFailed), true);
         assert.equal((await shop.send("order:1", site.route(), body)).status, 201);
       });
 
-      test(`fault 75: a form that was submitted while ${what} fails to load reports it, and sends at the next submit`, async () => {
+      test(`fault 75: a form that is submitted while ${what} fails to load reports this, and is sent at the next submit`, async () => {
         const coming = gated();
         await context.route(file, async (route) => {
           await coming();

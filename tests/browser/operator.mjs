@@ -1,17 +1,17 @@
-// The console in a page, and what an operator does there.
+// The console in a page, and the actions of an operator.
 import assert from "node:assert/strict";
 import { exchange } from "../worker/fixtures/client.mjs";
 import { recordName } from "../worker/fixtures/support.mjs";
 
 export const TOKEN = "admin-token-0123456789";
-/** What an operator's calls carry. */
+/** The headers of an operator's calls. */
 export const admin = [["Authorization", `Bearer ${TOKEN}`]];
 
 export class Operator {
-  /** What must not happen: errors, violations of the policy, and all that the browser warns of. */
+  /** Problems: errors, violations of the policy, and warnings of the browser. */
   problems = [];
   #expected = [];
-  /** {url, headers} of every request. */
+  /** The {url, headers} of every request. */
   requests = [];
 
   constructor(page, gateway) {
@@ -24,7 +24,7 @@ export class Operator {
     page.on("request", (request) => this.requests.push({ url: request.url(), headers: request.headers() }));
   }
 
-  /** The browser itself logs responses such as these. */
+  /** Expected problems, because the browser logs responses with error statuses. */
   expect(...expected) {
     this.#expected.push(...expected);
   }
@@ -39,14 +39,14 @@ export class Operator {
     await this.page.fill("#token", token);
     await this.page.press("#token", "Enter");
   }
-  /** Signed in, and everything seen once. */
+  /** Signs in, and waits until everything was loaded once. */
   static async atDesk(context, gateway) {
     const operator = await Operator.open(context, gateway);
     await operator.signIn();
     await operator.seen();
     return operator;
   }
-  /** Waits for another look. */
+  /** Waits for the next update. */
   seen() {
     return this.page.waitForResponse((response) => response.url().includes("/keys?limit="), { timeout: 180_000 });
   }
@@ -54,7 +54,7 @@ export class Operator {
   row(key) {
     return this.page.locator(`[data-hash="${recordName(key)}"]`);
   }
-  /** Picks a key from the list and waits for its life. */
+  /** Selects a key in the list and waits for its life. */
   async pick(key) {
     await this.row(key).click({ timeout: 180_000 });
     await this.page.waitForFunction(
@@ -62,7 +62,7 @@ export class Operator {
       recordName(key).slice(0, 8),
     );
   }
-  /** The state of the key that is shown. */
+  /** Returns the state of the selected key. */
   state() {
     return this.page.locator("#life-title .pill");
   }
@@ -71,7 +71,7 @@ export class Operator {
       timeout: 180_000,
     });
   }
-  /** The list in words, without times. */
+  /** Returns the list as text, without times. */
   words() {
     return this.page.locator("#log li > span:nth-child(2)").allTextContents();
   }
@@ -79,7 +79,7 @@ export class Operator {
     return this.page.locator(selector).textContent();
   }
 
-  /** The same calls without a page. */
+  /** Makes the same calls without a page. */
   async ask(path) {
     return exchange(this.gateway.url, { path: `/_oncekey/${path}`, headers: admin });
   }
@@ -91,7 +91,7 @@ export class Operator {
     return (await this.ask(`keys/${recordName(key)}`)).json.journal;
   }
 
-  /** Fails if anything went wrong in the page that was not to. */
+  /** Fails if the page had an unexpected problem. */
   isSound() {
     const isExpected = (problem) => this.#expected.some((expected) => expected.test(problem));
     assert.deepEqual(this.problems.filter((problem) => !isExpected(problem)), []);

@@ -1,5 +1,5 @@
-// Options that are misspelt or of a wrong type: errors at once, which name the right spelling. And names that could be
-// taken for one another.
+// Misspelt options and options of a wrong type cause errors at once, which name the correct spelling. Also names that
+// could be confused with each other.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { Site, eventually, gated, open, paid, startBrowser } from "./support.mjs";
@@ -22,7 +22,7 @@ beforeEach(async () => {
 
 const FORM = '<form method="post" action="/nowhere"><input name="amount" value="10"><button id="pay">Pay</button></form>';
 
-/** What a script in the page throws: the error's name and message. */
+/** Returns the name and the message of the error that a script in the page throws. */
 const thrown = (shop, script) =>
   shop.page.evaluate(async (script) => {
     const { createClient, guardForm } = window.shop.oncekey;
@@ -71,7 +71,7 @@ describe("an option", () => {
     ['guardForm(form, { intent: "order:1" })', /guardForm needs a client/],
   ];
 
-  test("fault 77: an option with an unknown name or a wrong type is an error that names the right one, and nothing is sent", async () => {
+  test("fault 77: an option with an unknown name or a wrong type causes an error that names the correct one, and nothing is sent", async () => {
     const shop = await open(context, site.url + site.page({ body: FORM }));
     const before = site.seen.length;
     for (const [script, expected] of CASES) assert.match(await thrown(shop, script), expected, script);
@@ -80,14 +80,14 @@ describe("an option", () => {
     assert.equal(await thrown(shop, 'guardForm(form, { client, intent: "order:1", onResponse() {} })'), "nothing");
   });
 
-  test("with a correct name passes, and so do the options of fetch", async () => {
+  test("an option with a correct name is accepted, and so are the options of fetch", async () => {
     const shop = await open(context, site.url + site.page());
     const path = site.route();
     const init = '{ method: "POST", headers: [["X-Api-Key", "k"]], mode: "cors", cache: "no-store", priority: "high", referrerPolicy: "origin", redirect: "follow", integrity: "" }';
     assert.equal(await thrown(shop, `client.fetch("order:1", ${JSON.stringify(path)}, ${init})`), "nothing");
     const all = '{ retention: 1e6, storage: null, namespace: "n", retry: { limit: 1, delays: [1], jitter: "none" }, keyUrl: null, headers: () => ({}), credentials: "omit", fetch }';
     assert.equal(await thrown(shop, `createClient(${all})`), "nothing");
-    // What a `fetch` of the page's own may take besides passes through; a slip does not.
+    // Other options of the page's own `fetch` are passed on, but misspelt options are refused.
     const own = 'createClient({ fetch: (url, init) => fetch(url, init), storage: null })';
     assert.equal(await thrown(shop, `${own}.fetch("order:2", ${JSON.stringify(path)}, { traceId: 1 })`), "nothing");
     assert.match(await thrown(shop, `${own}.fetch("order:2", ${JSON.stringify(path)}, { methd: "PUT" })`), /"methd".*"method"/);
@@ -96,7 +96,7 @@ describe("an option", () => {
 });
 
 describe("an attribute", () => {
-  /** The errors that a page of markup reports, and the events at its elements. */
+  /** Returns the errors that a page of markup reports, and the events at its elements. */
   async function reports(html, attributes = "") {
     const listen = site.script('window.errors = []; addEventListener("oncekey:error", ({ target, detail }) => errors.push([target.localName, detail.error.message]))');
     const path = site.route(() => ({
@@ -113,7 +113,7 @@ describe("an attribute", () => {
     return { errors, events: await page.evaluate(() => window.errors), page };
   }
 
-  test("of a form with an unknown name is reported by an event and an error, and the form is guarded", async () => {
+  test("an unknown attribute of a form is reported by an event and an error, and the form is guarded", async () => {
     const path = site.route();
     const { errors, events, page } = await reports(
       `<form method="post" action="${path}" data-oncekey="order:1" data-oncekey-keyfield="k" data-oncekey-sent="x">
@@ -136,7 +136,7 @@ describe("an attribute", () => {
     await eventually(async () => assert.equal(site.keys(path).length, 1));
   });
 
-  test("of the element is reported where it resembles a known one", async () => {
+  test("an unknown attribute of the element is reported if it resembles a known one", async () => {
     const { events } = await reports(
       '<once-form intent="order:1" keyurl="/k" class="big" v-if="x" data-x="1" sned="fetch"><form method="post" action="/x"><button>Pay</button></form></once-form>',
     );
@@ -145,12 +145,12 @@ describe("an attribute", () => {
     assert.match(events[1][1], /"sned".*"send"/);
   });
 
-  test("with a value that means nothing is reported", async () => {
+  test("an attribute with an invalid value is reported", async () => {
     const { events } = await reports('<form method="post" action="/x" data-oncekey="order:1" data-oncekey-send="navigat"><button>Pay</button></form>');
     assert.match(events[0][1], /must be "fetch" or "navigate"/);
   });
 
-  test("with a correct name and value reports nothing", async () => {
+  test("an attribute with a correct name and value reports nothing", async () => {
     const { errors, events } = await reports(
       `<form method="post" action="/x" data-oncekey="order:1" data-oncekey-send="fetch" data-oncekey-key-field="k" data-oncekey-expects="text/html" data-oncekey-next="/t">
         <button data-oncekey-busy="Wait" data-oncekey-done="Paid">Pay</button><output data-oncekey-status></output></form>`,
@@ -160,7 +160,7 @@ describe("an attribute", () => {
   });
 });
 
-test("fault 78: a namespace with a colon and an intent with one do not wait for each other, and share no key", async () => {
+test("fault 78: a namespace with a colon and an intent with a colon do not wait for each other or share a key", async () => {
   const gate = gated(paid);
   const [slow, fast] = [site.route(gate), site.route()];
   const pages = [

@@ -14,18 +14,18 @@ const EVENTS = [
 ];
 const { client: settings, guard, from } = JSON.parse(document.querySelector("meta[name=settings]").content);
 
-/** The part of an error that others get. */
+/** Returns the properties of an error that can leave the page. */
 function described(error) {
   const { name, message, intent, key, attempts, reason, unknownReason, hint, outcome, httpStatus, response } = error;
   return { error: name, message, intent, key, attempts, reason, unknownReason, hint, outcome, httpStatus, status: response?.status };
 }
 
-async function answered(response) {
+async function describedResponse(response) {
   const read = response.bodyUsed ? "" : await response.text();
   return { status: response.status, text: read, replayed: response.headers.get("idempotent-replayed") === "true" };
 }
 
-/** `json`: sent as such; `form`: pairs, sent as multipart. */
+/** Returns the options of a request. `json`: sent as JSON; `form`: pairs, sent as multipart. */
 function requestOf({ json, form, ...init }) {
   if (json !== undefined) {
     return { ...init, headers: { ...init.headers, "content-type": "application/json" }, body: JSON.stringify(json) };
@@ -38,12 +38,12 @@ function requestOf({ json, form, ...init }) {
 
 class Shop {
   events = [];
-  /** What the guard of the form called back. */
+  /** The results that the form guard reported. */
   ends = [];
-  /** How the form looked, and its status text, at each change. */
+  /** The look of the form and its status text, after each change. */
   looks = [];
   isReady = false;
-  /** Whether the core could not be loaded at first. */
+  /** Whether the first load of the core failed. */
   hasFailed = false;
   #calls = [];
 
@@ -71,7 +71,7 @@ class Shop {
     return this.oncekey.guardForm(document.querySelector("form"), {
       client: this.client,
       intent,
-      onResponse: async (response) => this.ends.push(await answered(response)),
+      onResponse: async (response) => this.ends.push(await describedResponse(response)),
       onError: (error) => this.ends.push(described(error)),
       ...options,
     });
@@ -104,7 +104,7 @@ class Shop {
   start(intent, url, init, options) {
     const controller = new AbortController();
     const sent = this.client.fetch(intent, url, { ...requestOf(init), signal: controller.signal }, options);
-    return this.#calls.push({ controller, end: sent.then(answered, described) }) - 1;
+    return this.#calls.push({ controller, end: sent.then(describedResponse, described) }) - 1;
   }
   result(number) {
     return this.#calls[number].end;

@@ -1,4 +1,4 @@
-// What settles an outcome: the key's own response, with proof where that is needed, and nobody else's.
+// Which responses settle an outcome: only the key's own response, with proof if proof is needed.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, beforeEach, describe, test } from "node:test";
@@ -27,7 +27,7 @@ describe("what settles an outcome", () => {
   const state = async () => (await shop.call("status", "order:1")).state;
 
   describe("a 4xx without proof after an attempt whose outcome is unknown", () => {
-    /** As gateways, firewalls, limits, proxies and APIs say it. */
+    /** Refusals of gateways, firewalls, rate limits, proxies and APIs. */
     const refusals = [
       [400, "invalid_request_error"],
       [400, undefined],
@@ -43,9 +43,9 @@ describe("what settles an outcome", () => {
     for (const [what, headers, client] of [
       ["", {}, {}],
       [", with key calls", {}, { keyUrl: "/nowhere" }],
-      [", that says absent", { "Idempotency-State": "absent" }, {}],
+      [", with the state absent", { "Idempotency-State": "absent" }, {}],
     ]) {
-      test(`settles nothing: the key stays, and the next submit sends it again${what}`, async () => {
+      test(`does not settle it: the key stays, and the next submit sends it again${what}`, async () => {
         await shown(client);
         for (const refusal of refusals) {
           const proven = () => json(201, {}, { "Idempotency-State": "completed" });
@@ -55,7 +55,7 @@ describe("what settles an outcome", () => {
           const end = await shop.send(intent, path, body);
           assert.deepEqual([end.error, end.unknownReason, end.status], ["OutcomeUnknownError", "no_proof", refusal[0]]);
           assert.match(end.message, /finalStatuses/);
-          // Nor does a reload forget it, nor a change make room for another key.
+          // A reload does not forget the key, and a changed payload does not get another key.
           await shop.reload();
           assert.equal((await shop.send(intent, path, other)).error, "PayloadChangedError");
           assert.equal((await shop.send(intent, path, body)).error, "OutcomeUnknownError");
@@ -77,7 +77,7 @@ describe("what settles an outcome", () => {
       }
     });
 
-    test("settles it where the page says that this server uses the status for the key itself", async () => {
+    test("settles it if the page has named the status as final", async () => {
       await shown({ finalStatuses: [402] });
       const named = site.route(inTurn(500, responses([402, "card_error"]), paid));
       await shop.send("order:1", named, body);
@@ -87,13 +87,13 @@ describe("what settles an outcome", () => {
       const another = site.route(inTurn(500, responses([422, "card_error"]), paid));
       await shop.send("order:2", another, body);
       assert.equal((await shop.send("order:2", another, body)).error, "OutcomeUnknownError");
-      // A server that sends proof would have sent it with this one too.
+      // A server that sends proof would have sent it with this response, too.
       const proving = site.route(inTurn(() => json(500, {}, { "Idempotency-State": "unknown" }), responses([402, "card_error"])));
       await shop.send("order:3", proving, body);
       assert.equal((await shop.send("order:3", proving, body)).error, "OutcomeUnknownError");
     });
 
-    test("may be named only by statuses that are a key's response", async () => {
+    test("can be named as final only if its status can be a key's response", async () => {
       await shown();
       for (const wrong of [200, 302, 401, 403, 408, 409, 417, 425, 429, 500, 402.5, Number.NaN, "abc", -402, 65_938]) {
         const name = await shop.page.evaluate((status) => {
@@ -108,7 +108,7 @@ describe("what settles an outcome", () => {
     });
   });
 
-  test("a response that a redirect led to is no success, unless it carries proof", async () => {
+  test("a response after a redirect is not a success, unless it carries proof", async () => {
     await shown();
     const login = site.route(() => json(200, { signIn: true }));
     const thanks = site.route(() => json(200, { paid: true }, { "Idempotency-State": "completed" }));
@@ -124,7 +124,7 @@ describe("what settles an outcome", () => {
     }
   });
 
-  test("a page that a redirect led to is a success when the key's state says that the redirect was its response", async () => {
+  test("a page after a redirect is a success if the redirect was the key's response, according to the key's state", async () => {
     const states = [[200, { state: "completed", http_status: 303 }], [200, { state: "completed", http_status: 201 }], [200, { state: "in_progress" }], [404, {}]];
     for (const [at, [status, record]] of states.entries()) {
       const keyUrl = site.route(() => json(status, record));
@@ -139,7 +139,7 @@ describe("what settles an outcome", () => {
     }
   });
 
-  test("a response with proof is remembered: this server sends proof", async () => {
+  test("after a response with proof, the client expects proof from this server", async () => {
     await shown();
     const busy = () => error(429, "rate_limit_error", { "Idempotency-State": "absent" });
     const queued = () => json(202, { queued: true });
@@ -154,7 +154,7 @@ describe("what settles an outcome", () => {
     assert.deepEqual([site.keys(path).length, await state()], [1, "succeeded"]);
   });
 
-  test("a service worker's own response is no success: resolve() says what became of the request", async () => {
+  test("a service worker's own response is not a success, and resolve() returns the outcome", async () => {
     const credential = `kuko_test_${randomUUID()}`;
     const call = merchant(worker, credential);
     const content = order();
@@ -189,7 +189,7 @@ describe("what settles an outcome", () => {
     assert.equal(await executions(call, end.key), 1);
   });
 
-  describe("a browser that says that it has no network", () => {
+  describe("a browser that reports no network", () => {
     const first = `Object.defineProperty(Navigator.prototype, "onLine", { get: () => false });`;
     const begun = async (send) => {
       const at = performance.now();
@@ -205,7 +205,7 @@ describe("what settles an outcome", () => {
       assert.equal(site.hits(path), 3);
     });
 
-    test("counts for a few seconds after a connection that failed", async () => {
+    test("counts for a few seconds after a failed connection", async () => {
       await shown({ retry: patient }, { first });
       const path = site.route(inTurn((_, response) => void response.socket.destroy(), paid));
       const took = await begun(shop.send("order:1", path, body));
@@ -224,10 +224,10 @@ describe("what settles an outcome", () => {
         "a user in the URL": [`http://user:secret@${location.host}${path}`, {}],
         "a forbidden method": [path, { method: "TRACE" }],
         "CONNECT": [path, { method: "CONNECT" }],
-        "no method at all": [path, { method: "PO ST" }],
+        "an invalid method": [path, { method: "PO ST" }],
         "navigate": [path, { mode: "navigate", body: "{}" }],
-        "a mode that there is not": [path, { mode: "other", body: "{}" }],
-        "credentials that there are not": [path, { credentials: "some", body: "{}" }],
+        "an unknown mode": [path, { mode: "other", body: "{}" }],
+        "unknown credentials": [path, { credentials: "some", body: "{}" }],
         "a bad header name": [path, { headers: { "a b": "1" }, body: "{}" }],
         "a bad header value": [path, { headers: { a: "1\n2" }, body: "{}" }],
         "a value beyond Latin-1": [path, { headers: { a: "ü€" }, body: "{}" }],
@@ -238,7 +238,7 @@ describe("what settles an outcome", () => {
         "ftp": ["ftp://shop.test/", { body: "{}" }],
         "data": ["data:text/plain,x", { body: "{}" }],
         "javascript": ["javascript:1", { body: "{}" }],
-        "no URL": ["http://", { body: "{}" }],
+        "an invalid URL": ["http://", { body: "{}" }],
       };
       const found = {};
       for (const [what, [url, init]] of Object.entries(cases)) {
@@ -252,7 +252,7 @@ describe("what settles an outcome", () => {
     assert.deepEqual([ends.fits, ends.stored, site.hits(path)], [201, 1, 1]);
   });
 
-  test("a request says that it takes JSON where JSON is expected", async () => {
+  test("a request accepts JSON if JSON is expected", async () => {
     await shown();
     for (const [options, headers, accept] of [
       [{}, {}, "application/json"],
@@ -272,7 +272,7 @@ describe("what settles an outcome", () => {
   describe("the lock of an intent", () => {
     const held = () => shop.page.evaluate(async () => (await navigator.locks.query()).held.map(({ name }) => name));
 
-    test("is free when a success is reported, so that the page may be kept for Back", async () => {
+    test("is released before a success is reported, so that the page can be cached for Back", async () => {
       await shown();
       const path = site.route();
       const seen = await shop.page.evaluate(async (path) => {
@@ -287,7 +287,7 @@ describe("what settles an outcome", () => {
       assert.deepEqual(seen, Array(5).fill([201, 0, 0]));
     });
 
-    test("is free when a slow response is reported, and soon after a fast one", async () => {
+    test("is released before a slow response is reported, and soon after a fast one", async () => {
       await shown();
       const path = site.route(async () => {
         await new Promise((go) => setTimeout(go, 200));
@@ -299,7 +299,7 @@ describe("what settles an outcome", () => {
       await eventually(async () => assert.deepEqual(await held(), []));
     });
 
-    test("is let go of when the page is left, and another tab then finds the key", async () => {
+    test("is released when the page is left, and another tab then finds the key", async () => {
       await shown();
       const path = site.route(inTurn(500, paid));
       await shop.send("order:1", path, body);
@@ -308,7 +308,7 @@ describe("what settles an outcome", () => {
       assert.equal(site.keys(path).length, 1);
     });
 
-    test("is not given to another tab before that has seen the key", async () => {
+    test("does not pass to another tab before that tab can see the key", async () => {
       await shown();
       const tabs = [shop, await open(context, site.url + site.page({ client: { retry } }))];
       for (let round = 0; round < 10; round++) {

@@ -1,4 +1,4 @@
-// Settled intents that are older than the retention go in time; what is open stays, and what is in use.
+// Settled intents older than the retention are removed. Pending intents, and intents in use, stay.
 import assert from "node:assert/strict";
 import { createHash, randomUUID } from "node:crypto";
 import { after, before, beforeEach, describe, test } from "node:test";
@@ -6,9 +6,9 @@ import { Site, gated, inTurn, json, open, paid, startBrowser } from "./support.m
 
 const DAY = 86_400_000;
 
-/** As src/client/entry_text.rs seals what it stores. */
+/** Adds the checksum, as src/client/entry_text.rs does. */
 const sealed = (text) => `${text} ${createHash("sha256").update(text).digest("hex").slice(0, 8)}`;
-/** An entry that was last changed so many days ago. */
+/** Returns an entry that was last changed this many days ago. */
 function entry(state, days, { flags = ".", attempts = 1 } = {}) {
   const at = Date.now() - Math.round(days * DAY);
   return sealed(`1 ${randomUUID()} 9c31e0d2 ${state} ${flags} ${attempts} ${at} ${at} ${at + DAY - 3_600_000}`);
@@ -46,7 +46,7 @@ for (const locks of ["Web Locks", "a lease in storage"]) {
       await shop.go(site.url + site.page({ first: 'Object.defineProperty(navigator, "locks", { value: undefined })' }));
     });
 
-    test("fault 79: a till's thousand orders are gone 400 days later: a few with each call, all of them by prune()", async () => {
+    test("fault 79: a thousand old orders are removed, a few with each call and all of them by prune()", async () => {
       await fill(many(1000, 400));
       const path = site.route();
       let before = await count();
@@ -54,7 +54,7 @@ for (const locks of ["Web Locks", "a lease in storage"]) {
         assert.equal((await shop.send(`new:${order}`, path, body)).status, 201);
         await shop.page.waitForFunction((before) => localStorage.length < before, before);
         const gone = before + 1 - (await count());
-        assert.ok(gone >= 1 && gone <= 8, `${gone} went with one call`);
+        assert.ok(gone >= 1 && gone <= 8, `${gone} were removed with one call`);
         before = await count();
       }
       const left = (await names()).filter((name) => name.startsWith("oncekey:i:order:")).length;
@@ -64,7 +64,7 @@ for (const locks of ["Web Locks", "a lease in storage"]) {
       assert.equal(await prune(), 0);
     });
 
-    test("fault 79: what is open, young, unreadable or another's stays", async () => {
+    test("fault 79: pending, young, unreadable and other programs' entries stay", async () => {
       const stays = [
         ["oncekey:i:sending", entry("s", 400)],
         ["oncekey:i:unknown", entry("u", 400, { flags: "m" })],
@@ -104,7 +104,7 @@ for (const locks of ["Web Locks", "a lease in storage"]) {
   });
 }
 
-test("a storage of the page's own, or memory, is pruned as well", async () => {
+test("a storage of the page's own, or memory, is pruned, too", async () => {
   for (const storage of ["null", "sessionStorage"]) {
     const left = await shop.page.evaluate(async ([storage, path, later]) => {
       const client = window.shop.oncekey.createClient({ storage: storage === "null" ? null : sessionStorage });
@@ -131,7 +131,7 @@ test("pending() reads two thousand entries once, and sees what changes", async (
   const first = await timed();
   const again = [await timed(), await timed(), await timed()];
   assert.deepEqual([first.found, again[0].found], [[], []]);
-  // For whoever reads it: a busy machine is no fault.
+  // The times are only printed, because a busy machine is not a fault.
   console.log(`pending(): ${first.took.toFixed(1)} ms, again ${again.map(({ took }) => took.toFixed(1)).join(", ")} ms`);
   await fill([["oncekey:i:order:7", entry("u", 0.1, { flags: "m" })], ["oncekey:i:order:8", "damaged"]]);
   assert.deepEqual((await timed()).found.sort(), ["order:7", "order:8"]);

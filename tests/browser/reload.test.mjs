@@ -1,11 +1,11 @@
-// A page that goes in the middle of a request, before the real gateway with its sandbox.
+// Pages that are reloaded during a request, in front of the real gateway with its sandbox.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { executions, merchant, order } from "../worker/fixtures/merchant.mjs";
 import { Site, eventually, open, startBrowser, startWorker } from "./support.mjs";
 
-describe("a page that is loaded anew", () => {
+describe("a page that is reloaded", () => {
   let browser, site, worker, context, shop, call, credential, target;
   before(async () => {
     [browser, site, worker] = await Promise.all([startBrowser(), Site.start(), startWorker()]);
@@ -32,7 +32,7 @@ describe("a page that is loaded anew", () => {
   const keyState = async (key) => (await call("GET", "/_oncekey/key", { key })).json?.state;
   const stored = async ({ out_trade_no }) => (await call("GET", `/v1/orders?out_trade_no=${out_trade_no}`)).json.data;
 
-  /** Sends an order and loads the page anew while the gateway works on it. Gives its key. */
+  /** Sends an order and reloads the page while the request is in progress. Returns the key. */
   async function left(content, fault = "delay=1000") {
     await shop.start("order:1", target, request(content, fault));
     await shop.waitForEvent("attempt");
@@ -42,7 +42,7 @@ describe("a page that is loaded anew", () => {
     return key;
   }
 
-  test("faults 54, 70: in the middle of a request finds it pending, and gets its response under the same key", async () => {
+  test("faults 54, 70: after a reload during a request, the intent is pending, and the same key gets the response", async () => {
     const content = order();
     const key = await left(content);
     const [{ intent, state, attempts, ...found }] = await shop.call("pending");
@@ -54,7 +54,7 @@ describe("a page that is loaded anew", () => {
     assert.deepEqual([await executions(call, key), await shop.call("pending")], [1, []]);
   });
 
-  test("resolves it without sending it again", async () => {
+  test("can resolve the request without sending it again", async () => {
     const key = await left(order());
     const { state, httpStatus, ...found } = await shop.call("resolve", "order:1");
     assert.deepEqual([state, httpStatus, found.key], ["succeeded", 201, key]);
@@ -63,7 +63,7 @@ describe("a page that is loaded anew", () => {
     assert.deepEqual([events.at(-1).type, events.filter(({ type }) => type === "attempt")], ["settled", []]);
   });
 
-  test("fault 55: a changed amount finds the old outcome first, and is not sent", async () => {
+  test("fault 55: after a reload, a changed amount is not sent if the old request has succeeded", async () => {
     const content = order();
     const key = await left(content);
     const end = await shop.send("order:1", target, request({ ...content, amount: 1 }));
@@ -71,7 +71,7 @@ describe("a page that is loaded anew", () => {
     assert.deepEqual([await executions(call, key), (await stored(content)).amount], [1, content.amount]);
   });
 
-  test("fault 55: a changed amount voids the key of a request that never arrived", async () => {
+  test("fault 55: after a reload, a changed amount voids the key of a request that never arrived", async () => {
     const content = order();
     await context.route(target, (route) => route.abort("connectionreset"));
     const { error, key } = await shop.send("order:1", target, request(content));
@@ -84,25 +84,25 @@ describe("a page that is loaded anew", () => {
     assert.equal((await shop.events("keyrotated"))[0].key, sent.key);
     assert.deepEqual([await keyState(key), await executions(call, key)], ["voided", 0]);
     assert.deepEqual([await keyState(sent.key), await executions(call, sent.key)], ["completed", 1]);
-    // The old request, arriving after all, does nothing.
+    // The old request is not executed if it arrives later.
     assert.equal((await call("POST", "/v1/orders", { key, body: content })).json.type, "idempotency_key_voided");
     assert.equal((await stored(content)).amount, 1);
   });
 
-  test("fault 55: without the key calls, a changed amount is not sent", async () => {
+  test("fault 55: after a reload without key calls, a changed amount is not sent", async () => {
     const content = order();
     await shop.go(site.url + page({ keyUrl: null }));
     await left(content);
     const end = await shop.send("order:1", target, request({ ...content, amount: 1 }));
     assert.deepEqual([end.error, end.outcome], ["PayloadChangedError", "unknown"]);
     assert.deepEqual(await shop.events("attempt"), []);
-    // The same amount still is.
+    // The same amount is sent.
     assert.equal((await shop.send("order:1", target, request(content))).status, 201);
     assert.equal((await stored(content)).amount, content.amount);
   });
 
   for (const [fault, count] of [["error-after", 1], ["error-before", 0]]) {
-    test(`fault 60: ${fault} leaves the outcome unknown, and the key brings it to one execution`, async () => {
+    test(`fault 60: ${fault} leaves the outcome unknown, and the same key then leads to one execution`, async () => {
       const content = order();
       const end = await shop.send("order:1", target, request(content, fault));
       assert.deepEqual([end.error, end.status, end.attempts], ["OutcomeUnknownError", 500, 2]);
@@ -115,7 +115,7 @@ describe("a page that is loaded anew", () => {
     });
   }
 
-  test("gives an intent up when nothing was executed, and only then", async () => {
+  test("can give up an intent only if nothing was executed", async () => {
     const first = await left(order());
     await context.route(target, (route) => route.abort());
     const { key } = await shop.send("order:2", target, request(order()));

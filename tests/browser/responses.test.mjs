@@ -1,4 +1,4 @@
-// What a response means for the key: done, refused, not executed, or nobody knows.
+// What a response means for the key: succeeded, refused, not executed, or unknown.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { Site, error, inTurn, json, open, paid, startBrowser } from "./support.mjs";
@@ -24,7 +24,7 @@ describe("responses", () => {
   const other = { json: { amount: 1, nonce: "one" } };
   const state = async (intent = "order:1") => (await shop.call("status", intent)).state;
 
-  test("fault 57: a refusal is returned, and the next call takes a new key", async () => {
+  test("fault 57: a refusal is returned, and the next call has a new key", async () => {
     const path = site.route(inTurn(() => error(402, "card_error"), paid));
     const end = await shop.send("order:1", path, body);
     assert.deepEqual([end.status, JSON.parse(end.text).type, await state()], [402, "card_error", "refused"]);
@@ -35,7 +35,7 @@ describe("responses", () => {
   });
 
   for (const status of [401, 403, 429]) {
-    test(`${status} is returned as not executed, and the next call carries the same key`, async () => {
+    test(`${status} is returned as not executed, and the next call has the same key`, async () => {
       const path = site.route(inTurn(...Array(status === 429 ? 2 : 1).fill(() => error(status, "authentication_error")), paid));
       assert.equal((await shop.send("order:1", path, body)).status, status);
       assert.deepEqual([await state(), await shop.call("pending")], ["prepared", []]);
@@ -52,7 +52,7 @@ describe("responses", () => {
     assert.equal(site.keys(path).length, 1);
   });
 
-  test("fault 69: a captive portal's page is no success", async () => {
+  test("fault 69: a captive portal's page is not a success", async () => {
     const path = site.route(inTurn(portal, portal, paid));
     const end = await shop.send("order:1", path, body);
     assert.deepEqual([end.error, end.unknownReason, end.status], ["OutcomeUnknownError", "not_the_api", 200]);
@@ -60,14 +60,14 @@ describe("responses", () => {
     assert.equal(site.keys(path).length, 1);
   });
 
-  test("fault 69: a page that the portal redirected to is no success either", async () => {
+  test("fault 69: a page to which the portal redirected is not a success either", async () => {
     const login = site.route(portal);
     const path = site.route(inTurn(() => ({ status: 302, headers: { Location: login } }), paid));
     assert.equal((await shop.send("order:1", path, body)).status, 201);
     assert.deepEqual([site.hits(login), site.keys(path).length], [1, 1]);
   });
 
-  test("fault 69: the caller may say what a response looks like", async () => {
+  test("fault 69: the caller can check a response itself", async () => {
     const path = site.route(inTurn(() => json(200, { welcome: true }), paid));
     const status = await shop.page.evaluate(async (path) => {
       const validate = async (response) => "id" in (await response.json());
@@ -78,16 +78,16 @@ describe("responses", () => {
     assert.deepEqual([site.hits(path), site.keys(path).length], [2, 1]);
   });
 
-  test("the class of an error says what happened", async () => {
+  test("the code of an error decides what it means", async () => {
     const nested = (status, type) => json(status, { error: { type } });
     for (const [what, responses, expected] of [
       ["a 409 of the API's own is a refusal", [() => error(409, "invalid_request_error")], ["refused", 409, 1]],
-      ["so it is with the error in a member", [() => nested(409, "invalid_request_error")], ["refused", 409, 1]],
-      ["an empty success is one", [204], ["succeeded", 204, 1]],
-      ["a 409 that says nothing is asked again", [409, paid], ["succeeded", 201, 2]],
-      ["a 500 for a wrong request is not asked again", [() => error(500, "invalid_request_error")], ["unknown", "OutcomeUnknownError", 1]],
-      ["a 400 that the server is to blame for is asked again", [() => error(400, "api_error"), paid], ["succeeded", 201, 2]],
-      ["a key that is in use is asked again", [() => nested(409, "idempotency_key_in_use"), paid], ["succeeded", 201, 2]],
+      ["the same with the error in a member", [() => nested(409, "invalid_request_error")], ["refused", 409, 1]],
+      ["an empty success is a success", [204], ["succeeded", 204, 1]],
+      ["a 409 without a code is retried", [409, paid], ["succeeded", 201, 2]],
+      ["a 500 for an invalid request is not retried", [() => error(500, "invalid_request_error")], ["unknown", "OutcomeUnknownError", 1]],
+      ["a 400 with the code of a server error is retried", [() => error(400, "api_error"), paid], ["succeeded", 201, 2]],
+      ["a key that is in use is retried", [() => nested(409, "idempotency_key_in_use"), paid], ["succeeded", 201, 2]],
       ["an outcome that the server does not know", [() => error(409, "idempotency_outcome_unknown")], ["unknown", "OutcomeUnknownError", 1]],
       ["a response that the server cannot send again", [() => error(409, "idempotency_not_replayable")], ["unknown", "OutcomeUnknownError", 1]],
     ]) {
@@ -98,7 +98,7 @@ describe("responses", () => {
     }
   });
 
-  test("a key that the server knows from another request is not used again", async () => {
+  test("a key that belongs to another request is not used again", async () => {
     const path = site.route(inTurn(() => error(400, "idempotency_error"), paid));
     const end = await shop.send("order:1", path, body);
     assert.deepEqual([end.error, end.status, end.key], ["KeyReusedError", 400, site.keys(path)[0]]);
@@ -106,7 +106,7 @@ describe("responses", () => {
     assert.equal(site.keys(path).length, 2);
   });
 
-  test("once an outcome is unknown, such a response settles nothing", async () => {
+  test("once an outcome is unknown, an error about another request settles nothing", async () => {
     const path = site.route(inTurn(500, () => error(400, "idempotency_error"), paid));
     const end = await shop.send("order:1", path, body);
     assert.deepEqual([end.error, end.unknownReason], ["OutcomeUnknownError", "mismatch"]);
@@ -114,7 +114,7 @@ describe("responses", () => {
     assert.equal(site.keys(path).length, 1);
   });
 
-  test("a key that was given up", async () => {
+  test("a voided key causes a KeyVoidedError", async () => {
     const path = site.route(inTurn(() => error(409, "idempotency_key_voided"), paid));
     assert.equal((await shop.send("order:1", path, body)).error, "KeyVoidedError");
     assert.equal((await shop.send("order:1", path, body)).status, 201);
@@ -129,7 +129,7 @@ describe("responses", () => {
     assert.equal((await shop.events("keyrotated"))[0].key, second);
   });
 
-  test("a success is the end: the same payload gets its response again, another one is not sent", async () => {
+  test("after a success, the same payload gets its response again, and another payload is not sent", async () => {
     const path = site.route(inTurn(paid, () => json(201, {}, { "Idempotent-Replayed": "true" })));
     assert.equal((await shop.send("order:1", path, body)).status, 201);
     assert.equal((await shop.send("order:1", path, body)).replayed, true);
@@ -160,7 +160,7 @@ describe("responses", () => {
     assert.deepEqual([site.hits(path), site.keys(path).length], [3, 1]);
   });
 
-  test("fault 56: a field that changes by itself can be left out", async () => {
+  test("fault 56: a field that changes with each try can be excluded from the comparison", async () => {
     const path = site.route(inTurn(500, 500, paid));
     const ignore = { ignore: ["/nonce"] };
     assert.equal((await shop.send("order:1", path, body, ignore)).error, "OutcomeUnknownError");
@@ -168,7 +168,7 @@ describe("responses", () => {
     assert.equal(site.keys(path).length, 1);
   });
 
-  test("fault 59: each intent has its own key, and the same body elsewhere is another payload", async () => {
+  test("fault 59: each intent has its own key, and the same body for another URL is another payload", async () => {
     const [path, elsewhere] = [site.route(500), site.route()];
     for (const intent of ["order:1", "order:2"]) await shop.send(intent, path, body);
     assert.equal(site.keys(path).length, 2);
@@ -177,14 +177,14 @@ describe("responses", () => {
     assert.deepEqual([end.status, site.hits(elsewhere), site.keys(path).length], [201, 1, 2]);
   });
 
-  test("a key of the caller's own is sent as it is", async () => {
+  test("the caller's own key is sent unchanged", async () => {
     const path = site.route(inTurn(500, paid));
     const own = { ...body, headers: { "Idempotency-Key": "order-1042" } };
     assert.equal((await shop.send("order:1", path, own)).status, 201);
     assert.deepEqual([site.hits(path), site.keys(path)], [2, ["order-1042"]]);
   });
 
-  test("fault 63: what cannot be sent safely is refused before it is sent", async () => {
+  test("fault 63: a request that cannot be sent safely is refused before it is sent", async () => {
     const path = site.route();
     assert.match((await shop.send("order:1", path, { method: "GET" })).message, /is a write/);
     assert.match((await shop.send("order:1", path, { mode: "no-cors", body: "1" })).message, /no-cors/);

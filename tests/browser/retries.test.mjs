@@ -1,4 +1,4 @@
-// What becomes of a request when servers and networks do what they do: the same bytes under the same key, or not at all.
+// Retries after failures of servers and networks: each retry sends the same bytes with the same key.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { Site, begun, error, gated, inTurn, open, paid, reset, startBrowser } from "./support.mjs";
@@ -49,7 +49,7 @@ describe("retries", () => {
   }
 
   for (const [what, lose] of Object.entries(losses)) {
-    test(`faults 53, 62: ${what} is followed by the same bytes under the same key`, async () => {
+    test(`faults 53, 62: after ${what}, the same bytes are sent again with the same key`, async () => {
       const path = site.route(inTurn(lose, lose, paid));
       const end = await shop.send("order:1", path, body);
       assert.equal(end.status, 201, end.message);
@@ -82,7 +82,7 @@ describe("retries", () => {
     assert.equal(String(site.at(path)[1].body), "streamed");
   });
 
-  test("fault 61: in progress is asked again, and uses up no retries", async () => {
+  test("fault 61: a request in progress is sent again, without using up retries", async () => {
     await shop.go(site.url + site.page({ client: { retry: { ...retry, limit: 0 } } }));
     const busy = () => error(409, "idempotency_in_progress", { "Retry-After": "1" });
     const path = site.route(inTurn(busy, busy, paid));
@@ -92,7 +92,7 @@ describe("retries", () => {
   });
 
   test("fault 61: Chromium's own resend, and the 409 that it gets, do not end the call", async () => {
-    // The first copy is lost after it was executed; the copy that Chromium sends by itself finds it in progress.
+    // The first copy is lost during its execution. The copy that Chromium sends by itself gets 409.
     const kept = await Site.start({ keepAlive: true });
     try {
       await shop.go(kept.url + kept.page({ client: { retry } }));
@@ -109,7 +109,7 @@ describe("retries", () => {
     }
   });
 
-  test("faults 60, 68: errors of the server keep the key, until there is a response or no retry left", async () => {
+  test("faults 60, 68: after server errors the key stays, until there is a response or no retry is left", async () => {
     const path = site.route(inTurn(500, 502, 503, 504, 408, paid));
     const end = await shop.send("order:1", path, body);
     assert.deepEqual(
@@ -125,12 +125,12 @@ describe("retries", () => {
   const httpDate = (ahead) => new Date(Date.now() - 60_000 + ahead).toUTCString();
   for (const [what, headers, after] of [
     ["seconds", { "Retry-After": "1" }, 1000],
-    ["a time that is beyond what is followed", { "Retry-After": "120" }, 1500],
+    ["a time longer than the limit", { "Retry-After": "120" }, 1500],
     ["a date, on the server's clock", () => ({ "Retry-After": httpDate(1000), Date: httpDate(0) }), 1000],
-    ["a date that is past", () => ({ "Retry-After": httpDate(-1000), Date: httpDate(0) }), 20],
-    ["what is neither", { "Retry-After": "1.5" }, 20],
+    ["a date in the past", () => ({ "Retry-After": httpDate(-1000), Date: httpDate(0) }), 20],
+    ["an invalid value", { "Retry-After": "1.5" }, 20],
   ]) {
-    test(`faults 66, 67: Retry-After: ${what}`, async () => {
+    test(`faults 66, 67: Retry-After with ${what} leads to the expected wait`, async () => {
       await shop.go(site.url + site.page({ client: { retry: { ...retry, maxRetryAfter: 1500 } } }));
       const slow = () => error(after === 1000 ? 429 : 503, "rate_limit_error", typeof headers === "function" ? headers() : headers);
       const path = site.route(inTurn(slow, paid));
@@ -140,7 +140,7 @@ describe("retries", () => {
     });
   }
 
-  test("fault 64: an attempt that takes too long is ended, and the next has its own time", async () => {
+  test("fault 64: an attempt that takes too long is ended, and the next attempt has its own time limit", async () => {
     await shop.go(site.url + site.page({ client: { retry: { ...retry, attemptTimeout: 300 } } }));
     const [never, later] = [gated(), gated()];
     const path = site.route(inTurn(never, later, paid));
@@ -150,7 +150,7 @@ describe("retries", () => {
     later.open();
   });
 
-  test("fault 64: all attempts together have an end", async () => {
+  test("fault 64: all attempts together have a time limit", async () => {
     await shop.go(site.url + site.page({ client: { retry: { ...retry, limit: 100, attemptTimeout: 200, totalTime: 500 } } }));
     const never = gated();
     const path = site.route(never);
@@ -161,7 +161,7 @@ describe("retries", () => {
     never.open();
   });
 
-  test("a call that its caller aborts says what that leaves open, and the next one carries the key on", async () => {
+  test("a call that its caller aborts reports whether the outcome is unknown, and the next call has the same key", async () => {
     const slow = gated();
     const path = site.route(inTurn(slow, paid));
     const call = await shop.start("order:1", path, body);
@@ -173,7 +173,7 @@ describe("retries", () => {
     same(path, 2);
   });
 
-  test("a call that is aborted in its wait is at its end at once", async () => {
+  test("a call that is aborted during a wait ends at once", async () => {
     await shop.go(site.url + site.page({ client: { retry: { ...retry, delays: [60_000] } } }));
     const path = site.route(inTurn(500, paid));
     const call = await shop.start("order:1", path, body);
@@ -183,7 +183,7 @@ describe("retries", () => {
     same(path, 2);
   });
 
-  test("a call that was aborted before it began sends nothing, and leaves nothing unknown", async () => {
+  test("a call that is aborted before it begins sends nothing, and leaves no unknown outcome", async () => {
     const path = site.route();
     const end = await shop.page.evaluate(
       ([path]) => window.shop.client.fetch("order:1", path, { body: "1", signal: AbortSignal.abort() }).catch(({ name, outcome }) => [name, outcome]),

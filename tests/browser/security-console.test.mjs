@@ -1,5 +1,5 @@
-// An attack on the operators' console, in Chromium: by what origins and callers have left in the journal, by pages that want
-// to hold it in a frame or to call in its name, and by pages of the API, which share its origin.
+// Attacks on the operators' console in Chromium: by text from origins and callers in the journal, by pages that try to
+// frame it or to make calls for it, and by pages of the API, which have the same origin.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
@@ -7,7 +7,7 @@ import { created, inTurn, newKey, recordName, startGateway } from "../worker/fix
 import { Operator, TOKEN, admin } from "./operator.mjs";
 import { startBrowser } from "./support.mjs";
 
-/** What would run if it were ever markup, or break out of an attribute. */
+/** Texts that would run if they were read as markup, or leave an attribute. */
 const MARKUP = ['<img/src=x/onerror=attacked=1>', '"><script>attacked=1</script>', "'onmouseover='attacked=1", "javascript:attacked=1", "</title><svg/onload=attacked=1>"];
 
 describe("the console under attack", () => {
@@ -32,7 +32,7 @@ describe("the console under attack", () => {
     for (const markup of MARKUP) {
       const key = newKey();
       const tenant = `tenant-${keys.length}`;
-      // An id as an origin may choose it (these are visible ASCII), a business key as a caller may.
+      // Request ids that an origin may choose (they are visible ASCII), and business keys of callers.
       const response = (status) => ({ status, headers: { "X-Request-Id": markup, "Content-Type": "application/json" }, body: "{}" });
       await gateway.post(gateway.route(inTurn(() => response(500), created)), key, { no: `${markup}${newKey()}` }, { as: tenant });
       keys.push(recordName(key, tenant));
@@ -44,12 +44,12 @@ describe("the console under attack", () => {
       for (const [at, hash] of keys.entries()) {
         await page.locator(`[data-hash="${hash}"]`).click({ timeout: 180_000 });
         await page.waitForFunction((start) => document.querySelector("#life-title code").textContent.startsWith(start) && !document.querySelector("#one-life").hidden, hash.slice(0, 8));
-        assert.ok((await page.locator("#one-life").textContent()).includes(MARKUP[at]), "it is shown, letter by letter");
+        assert.ok((await page.locator("#one-life").textContent()).includes(MARKUP[at]), "the text is shown unchanged");
         await page.locator("#one-life *").evaluateAll((nodes) => nodes.forEach((node) => node.dispatchEvent(new MouseEvent("mouseover", { bubbles: true }))));
       }
       assert.equal(await page.evaluate(() => globalThis.attacked), undefined);
       assert.equal(await page.locator("main img, main script, main a[href^=javascript], main [onmouseover]").count(), 0);
-      // Nothing but the gateway was asked, and the token is in no URL and in no storage.
+      // The page called only the gateway, and the token is in no URL and no storage.
       for (const { url } of operator.requests) {
         assert.ok(url.startsWith(gateway.url) || url.startsWith("data:"), url);
         assert.ok(!url.includes(TOKEN));
@@ -62,7 +62,7 @@ describe("the console under attack", () => {
     }
   });
 
-  test("the policy forbids a script that somehow got in", async () => {
+  test("the content security policy blocks an injected script", async () => {
     const context = await newContext();
     try {
       const { page } = await Operator.atDesk(context, gateway);
@@ -95,7 +95,7 @@ describe("the console under attack", () => {
     }
   });
 
-  test("another page can neither hold it in a frame, nor look into its window, nor call in its name", async () => {
+  test("another page cannot frame the console, read its window or make calls for it", async () => {
     const context = await newContext();
     try {
       const key = newKey();
@@ -119,18 +119,18 @@ describe("the console under attack", () => {
         { url: gateway.url, name: recordName(key), token: TOKEN },
       );
       assert.deepEqual(page.frames().map((frame) => new URL(frame.url()).protocol).toSorted(), ["chrome-error:", "http:"], "the frame stays empty");
-      // A request without the headers goes out, and its response, a 401, is not shown.
+      // A request without the headers is sent, but the page cannot read its response, a 401.
       assert.deepEqual(reached, { plain: 0, named: "refused", withToken: "refused" });
       const opened = await Promise.all([context.waitForEvent("page"), page.evaluate((url) => void (globalThis.child = open(url)), `${gateway.url}/_oncekey/console`)]);
       await opened[0].waitForLoadState();
-      assert.equal(await page.evaluate(() => child.closed), true, "its window is cut off from the window that opened it");
+      assert.equal(await page.evaluate(() => child.closed), true, "the console's window is separated from the window that opened it");
       assert.equal((await gateway.status(key)).state, "unknown");
     } finally {
       await context.close();
     }
   });
 
-  test("a page of the API, of the same origin, finds no token", async () => {
+  test("a page of the API with the same origin finds no token", async () => {
     const path = gateway.route(() => ({ headers: { "Content-Type": "text/html" }, body: "<title>of the API</title>" }));
     const context = await newContext();
     try {
@@ -139,7 +139,7 @@ describe("the console under attack", () => {
       await page.goto(gateway.url + path);
       const found = await page.evaluate(async () => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, await caches.keys()]));
       assert.ok(!found.includes(TOKEN));
-      // It cannot get hold of the window either, be it by opening the console itself.
+      // The page cannot access the console's window either, even if it opens the console itself.
       const [opened] = await Promise.all([context.waitForEvent("page"), page.evaluate(() => void (globalThis.child = open("/_oncekey/console")))]);
       await opened.waitForLoadState();
       assert.equal(await page.evaluate(() => child.closed), true);

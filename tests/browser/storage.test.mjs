@@ -1,4 +1,4 @@
-// Storage that is full, forbidden, damaged, or as old as a clock says.
+// Storage that is full, forbidden or damaged, and clocks that are wrong.
 import assert from "node:assert/strict";
 import { createHash, randomUUID } from "node:crypto";
 import { after, before, beforeEach, describe, test } from "node:test";
@@ -7,13 +7,13 @@ import { Site, error, inTurn, json, open, paid, startBrowser } from "./support.m
 const HOUR = 3_600_000;
 const CARD = "4242424242424242";
 
-/** Takes all the room that there is. */
+/** Fills the storage completely. */
 const fill = `localStorage.clear();
 for (let size = 1 << 22, name = 0; size >= 1; ) {
   try { localStorage.setItem("fill" + name++, "x".repeat(size)); } catch { size >>= 1; }
 }`;
 
-/** As src/client/entry_text.rs seals what it stores. */
+/** Adds the checksum, as src/client/entry_text.rs does. */
 const sealed = (text) => `${text} ${createHash("sha256").update(text).digest("hex").slice(0, 8)}`;
 
 describe("storage", () => {
@@ -47,7 +47,7 @@ describe("storage", () => {
     assert.equal((await shop.events())[0].type, "storage-degraded");
   });
 
-  test("entries that only lead to a new start are removed to make room", async () => {
+  test("entries without an unknown outcome are removed if storage is full", async () => {
     const path = site.route(inTurn(() => error(402, "card_error"), 500));
     await shop.send("order:0", path, body);
     const entry = await shop.page.evaluate(() => localStorage["oncekey:i:order:0"]);
@@ -67,7 +67,7 @@ describe("storage", () => {
     ["a sandboxed page", { "Content-Security-Policy": "sandbox allow-scripts allow-forms" }],
     ["a sandboxed page whose CSP forbids wasm", { "Content-Security-Policy": "sandbox allow-scripts allow-forms; script-src *" }],
   ]) {
-    test(`fault 74: ${what} has no storage and no locks, and still sends once`, async () => {
+    test(`fault 74: ${what} sends once, without storage and locks`, async () => {
       const allow = { "Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "*" };
       const responses = inTurn(() => json(500, {}, allow), () => json(201, {}, allow));
       const path = site.route((request) => (request.method === "OPTIONS" ? { status: 204, headers: allow } : responses()));
@@ -83,7 +83,7 @@ describe("storage", () => {
     });
   }
 
-  test("storage that the page does without forgets with it", async () => {
+  test("a page that chooses memory stores nothing, and reports no loss", async () => {
     const path = site.route(500);
     await shop.go(site.url + site.page({ client: { ...client, storage: null } }));
     await shop.send("order:1", path, body);
@@ -97,10 +97,10 @@ describe("storage", () => {
     ["garbage", "garbage", undefined],
     ["an empty text", "", undefined],
     ["a changed entry", sealed(`1 ${key} 9c31e0d2 u m 2 1 2 3`).replace(" u m ", " p . "), undefined],
-    ["an entry of a version that never was", sealed(`0 ${key} and what it was`), undefined],
+    ["an entry of an invalid version", sealed(`0 ${key} and what it was`), undefined],
     ["an entry of a newer version", sealed(`2 ${key} and what it will be`), key],
   ]) {
-    test(`${what} may stand for a payment: nothing is sent until it is forgotten`, async () => {
+    test(`${what} counts as an unknown outcome: nothing is sent until the entry is forgotten`, async () => {
       await store("oncekey:i:order:1", text);
       const path = site.route();
       const end = await shop.send("order:1", path, body);
@@ -122,7 +122,7 @@ describe("storage", () => {
     assert.deepEqual(JSON.parse(await shop.stored()), { cart: "1", "oncekey-cart": "2" });
   });
 
-  /** Moves the page's clock. */
+  /** Sets the page's clock. */
   const move = (hours) =>
     shop.page.evaluate((by) => {
       window.realNow ??= Date.now;
@@ -130,12 +130,12 @@ describe("storage", () => {
     }, hours * HOUR);
 
   for (const [what, hours, sends] of [
-    ["went back by a little", -0.5, true],
+    ["went back a little", -0.5, true],
     ["went back by more than an hour", -1.5, false],
-    ["says that it is nearly a day later", 22, true],
-    ["says that it is a day later", 24, false],
+    ["is nearly a day later", 22, true],
+    ["is a day later", 24, false],
   ]) {
-    test(`when the clock ${what}, what is unknown is ${sends ? "asked under the same key" : "neither sent nor given a new key"}`, async () => {
+    test(`when the clock ${what}, a pending request is ${sends ? "sent again with the same key" : "neither sent nor given a new key"}`, async () => {
       const path = site.route(inTurn(500, 500, paid));
       await shop.send("order:1", path, body);
       await move(hours);
@@ -146,7 +146,7 @@ describe("storage", () => {
     });
   }
 
-  test("nothing of a body is ever stored, in whatever state", async () => {
+  test("no part of a body is stored in any state", async () => {
     const path = site.route(inTurn(500, 500, () => error(402, "card_error"), () => error(401, "authentication_error"), paid));
     const form = `<form method="post" action="${path}"><input name="card" value="${CARD}"><button id="pay">Pay</button></form>`;
     await shop.go(site.url + site.page({ client, guard: {}, body: form }));

@@ -1,4 +1,4 @@
-// A real Chromium, a server for its pages and its requests, and short ways to drive both.
+// Starts Chromium and a server for its pages and requests, and controls both.
 import { readFileSync, readdirSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
@@ -8,25 +8,25 @@ import { chromium } from "playwright-core";
 export { gated, inTurn } from "../worker/fixtures/origin.mjs";
 export { eventually, startWorker } from "../worker/fixtures/support.mjs";
 
-/** What scripts/www-build made; another build can be tested by naming its folder. */
+/** The folder of the build, by default that of scripts/www-build. */
 const built = process.env.ONCEKEY_WWW_BUILD ?? new URL("../../www/dist", import.meta.url).pathname;
-/** Read once: whoever builds anew meanwhile does not change a run. */
+/** The files are read once, so that a build during a run does not change it. */
 const files = new Map(
   readdirSync(built)
     .filter((name) => /\.(js|wasm)$/.test(name))
     .map((name) => [`/oncekey/${name}`, readFileSync(join(built, name))]),
 );
 files.set("/page.mjs", readFileSync(new URL("page.mjs", import.meta.url)));
-// Nothing moves when a label changes.
+// Keeps all controls in place when a label changes.
 files.set("/page.css", "input, button { display: block; width: 300px; height: 24px; margin: 0 }");
 
 const TYPES = { css: "text/css", js: "text/javascript", mjs: "text/javascript", wasm: "application/wasm" };
 
-/** `hosts`: names that lead to 127.0.0.1. Close what it returns. */
+/** Starts a browser; close it after use. `hosts`: names that lead to 127.0.0.1. */
 export async function startBrowser({ hosts = [] } = {}) {
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    // Pages come back from the cache, as they do for buyers.
+    // Enables the cache for Back, as in a buyer's browser.
     ignoreDefaultArgs: ["--disable-back-forward-cache"],
     args: [
       "--no-sandbox",
@@ -42,28 +42,28 @@ export async function startBrowser({ hosts = [] } = {}) {
   const newContext = browser.newContext.bind(browser);
   browser.newContext = async (options) => {
     const context = await newContext(options);
-    // So long that only a fault, and no busy machine, makes a wait fail.
+    // So long that a busy machine does not make a wait fail.
     context.setDefaultTimeout(180_000);
     return context;
   };
   return browser;
 }
 
-/** A response in JSON. */
+/** Returns a response in JSON. */
 export const json = (status, body = {}, headers = {}) => ({
   status,
   headers: { "Content-Type": "application/json", ...headers },
   body: JSON.stringify(body),
 });
-/** A success that no other call gets. */
+/** Returns a success that no other call gets. */
 export const paid = () => json(201, { id: randomUUID() });
-/** An error as the gateway and APIs like it write one. */
+/** Returns an error in the format of the gateway and similar APIs. */
 export const error = (status, type, headers) => json(status, { type, code: type, message: "In words." }, headers);
 
 /** A handler that resets the connection before any response. */
 export const reset = (_, response) => void response.socket.resetAndDestroy();
 
-/** A handler that sends this head and this start of a body, and then lets `end` go on with the socket. */
+/** Returns a handler that sends a head and the start of a body, and then passes the socket to `end`. */
 export const begun = (head, start, end) => (_, response) => {
   response.writeHead(201, { "Content-Type": "application/json", ...head });
   response.flushHeaders();
@@ -73,8 +73,8 @@ export const begun = (head, start, end) => (_, response) => {
 };
 
 /**
- * Serves the package, pages, and what tests script, on one origin. Each response closes its connection, so that
- * Chromium does not send a request again by itself; `keepAlive` leaves that to it.
+ * Serves the package, pages and scripted paths on one origin. Each response closes its connection, so that
+ * Chromium does not send a request again by itself, unless `keepAlive` is set.
  */
 export class Site {
   seen = [];
@@ -94,7 +94,7 @@ export class Site {
     return site;
   }
 
-  /** A new path that `handler(request, response)` answers; a handler that returns nothing has sent its response itself. */
+  /** Returns a new path for `handler(request, response)`. A handler that returns nothing has sent its response itself. */
   route(handler = paid) {
     const path = `/r/${randomUUID()}`;
     this.#routes.set(path, handler);
@@ -102,7 +102,7 @@ export class Site {
   }
 
   /**
-   * The path of a new page. `client`: settings of its client, null for none; `guard`: how its form is guarded;
+   * Returns the path of a new page. `client`: settings of its client, null for none; `guard`: options of the form guard;
    * `first`: a script that runs before the package; `from`: which of its entry points; `nonce`: that of its scripts.
    */
   page({ body = "", client = {}, guard, first, from = "index", nonce, headers = {} } = {}) {
@@ -114,19 +114,19 @@ export class Site {
     return this.route(() => ({ headers: { "Content-Type": "text/html; charset=utf-8", ...headers }, body: html }));
   }
 
-  /** The path of a new script. */
+  /** Returns the path of a new script. */
   script(text) {
     return this.route(() => ({ headers: { "Content-Type": "text/javascript" }, body: text }));
   }
 
-  /** What reached a path. */
+  /** Returns the requests that reached a path. */
   at(path) {
     return this.seen.filter((request) => request.path === path);
   }
   hits(path) {
     return this.at(path).length;
   }
-  /** The keys that reached a path, each once. */
+  /** Returns the keys that reached a path, each once. */
   keys(path) {
     return [...new Set(this.at(path).map(({ headers }) => headers["idempotency-key"]))];
   }
@@ -142,7 +142,7 @@ export class Site {
     if (file) {
       response.setHeader("Content-Type", TYPES[path.split(".").at(-1)]);
       response.setHeader("Cache-Control", "no-cache");
-      // A frame without an origin loads modules as if from elsewhere.
+      // A frame without an origin needs CORS headers to load modules.
       response.setHeader("Access-Control-Allow-Origin", "*");
       response.end(file);
       return;
@@ -160,7 +160,7 @@ export class Site {
   }
 }
 
-/** Opens a page and waits until its client is there. `ready: false` for a client that must not start. */
+/** Opens a page and waits for its client. `ready: false`: the client must not start. */
 export async function open(context, url, { ready = true } = {}) {
   const page = await context.newPage();
   const shop = new Shop(page);
@@ -168,9 +168,9 @@ export async function open(context, url, { ready = true } = {}) {
   return shop;
 }
 
-/** A page of the tests, by what page.mjs offers. */
+/** Controls a page of the tests through page.mjs. */
 export class Shop {
-  /** What the page reported as not caught. */
+  /** The uncaught errors of the page. */
   errors = [];
   #boxes;
 
@@ -182,7 +182,7 @@ export class Shop {
   async go(url, ready = true) {
     await this.page.goto(url);
     if (ready) await this.ready();
-    // While a page is left, it can be clicked, but not asked where.
+    // A page that is being left can be clicked, but its layout cannot be read.
     this.#boxes = await this.page.evaluate(() => {
       const ids = [...document.querySelectorAll("[id]")].map(({ id }) => id);
       const middle = ({ x, y, width, height }) => [x + width / 2, y + height / 2];
@@ -197,11 +197,11 @@ export class Shop {
     return this.page.waitForFunction(() => window.shop?.isReady);
   }
 
-  /** Sends for an intent. Gives what became of it: {status, text, …} or {error, …}. */
+  /** Sends for an intent. Returns its result: {status, text, …} or {error, …}. */
   send(intent, url, init = {}, options = {}) {
     return this.call("send", intent, url, init, options);
   }
-  /** The same, not waited for; `result` gives it later. */
+  /** Sends without waiting. `result` waits for the result. */
   async start(intent, url, init = {}, options = {}) {
     const number = await this.call("start", intent, url, init, options);
     return { result: () => this.call("result", number), abort: () => this.call("abort", number) };
@@ -210,23 +210,23 @@ export class Shop {
   call(name, ...values) {
     return this.page.evaluate(([name, values]) => window.shop[name](...values), [name, values]);
   }
-  /** The events of the client so far, of one type or of all. */
+  /** Returns the events of the client so far, of one type or of all. */
   async events(type) {
     const events = await this.page.evaluate(() => window.shop.events);
     return type === undefined ? events : events.filter((event) => event.type === type);
   }
-  /** Waits until the client has sent this event so often. */
+  /** Waits until the client has sent this many events of a type. */
   async waitForEvent(type, times = 1) {
     await this.page.waitForFunction(
       ([type, times]) => window.shop.events.filter((event) => event.type === type).length >= times,
       [type, times],
     );
   }
-  /** Clicks where an element was when the page was opened, whatever it says of itself. */
+  /** Clicks at the place that an element had when the page was opened. */
   click(selector, times = 1) {
     return this.page.mouse.click(...this.#boxes[selector], { clickCount: times });
   }
-  /** Presses a key and holds it until it has come so often. */
+  /** Presses a key and holds it for this many repeats. */
   async hold(key, times = 6) {
     for (let time = 0; time < times; time++) await this.page.keyboard.down(key);
     await this.page.keyboard.up(key);
@@ -234,12 +234,12 @@ export class Shop {
   look() {
     return this.call("look");
   }
-  /** What the guard of the form called back, once it has. */
+  /** Waits for the result that the form guard reports, and returns it. */
   async end(number = 1) {
     await this.page.waitForFunction((number) => window.shop.ends.length >= number, number);
     return (await this.page.evaluate(() => window.shop.ends))[number - 1];
   }
-  /** All that is stored, as one text. */
+  /** Returns everything that is stored, as one text. */
   stored() {
     return this.page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }));
   }

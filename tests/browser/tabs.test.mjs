@@ -1,4 +1,4 @@
-// Several pages that send for one intent: one sends, the others wait for its response.
+// Several tabs that send for one intent: one sends, and the others wait for its response.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, beforeEach, describe, test } from "node:test";
@@ -8,7 +8,7 @@ import { Site, error, eventually, gated, inTurn, open, startBrowser, startWorker
 let browser, site, worker, gateway;
 before(async () => {
   [browser, site, worker] = await Promise.all([startBrowser(), Site.start(), startWorker()]);
-  // In front of the site: its pages and what they call have one origin.
+  // The gateway is in front of the site, so that pages and API have one origin.
   gateway = await startWorker({ upstream: site.url, vars: { ANONYMOUS: "allow" } });
 });
 after(async () => {
@@ -37,7 +37,7 @@ for (const locks of [true, false]) {
     const events = async (type) => (await Promise.all(tabs.map((tab) => tab.events(type)))).flat();
     const keys = async () => [...new Set((await events("attempt")).map(({ key }) => key))];
 
-    test("faults 52, 70, 71: all get one response, of one execution", async () => {
+    test("faults 52, 70, 71: all tabs get the response of one execution", async () => {
       const content = order();
       const send = (tab) => tab.send("order:1", `${worker.url}/v1/orders`, request(content, "delay=300"));
       const ends = await Promise.all([...tabs, ...tabs].map(send));
@@ -46,11 +46,11 @@ for (const locks of [true, false]) {
       assert.deepEqual(others, []);
       assert.equal(await executions(call, key), 1);
       assert.ok((await events("inprogress")).some(({ elsewhere }) => elsewhere));
-      // The tabs that waited got the same as the tab that sent.
+      // The tabs that waited get the same response as the tab that sent.
       assert.equal(ends.filter(({ replayed }) => !replayed).length, 1);
     });
 
-    test("a tab that waited gets the same refusal, and pays no second time", async () => {
+    test("a tab that waited gets the same refusal, and does not pay a second time", async () => {
       const declined = () => ({ ...error(402, "card_error"), body: JSON.stringify({ type: "card_error", charge: randomUUID() }) });
       const slow = gated(declined);
       const path = site.route(inTurn(slow, declined));
@@ -65,13 +65,13 @@ for (const locks of [true, false]) {
       for (const { status, text, message } of ends) assert.deepEqual([status, text], [402, ends[0].text], message);
       assert.deepEqual(ends.map(({ replayed }) => replayed), [false, true]);
       assert.deepEqual([site.hits(path), (await keys()).length, await events("keyrotated")], [1, 1, []]);
-      // Who comes later tries again.
+      // A later call tries again.
       assert.notEqual((await send(tabs[1])).text, ends[0].text);
       assert.deepEqual([site.hits(path), (await keys()).length], [2, 2]);
     });
 
     for (const leave of ["closed", "loaded anew"]) {
-      test(`fault 70: when the sending tab is ${leave}, the other one takes over with the same key`, async () => {
+      test(`fault 70: when the sending tab is ${leave}, the other tab takes over with the same key`, async () => {
         const content = order();
         const [first, second] = tabs;
         const send = (tab, fault) => tab.start("order:1", `${worker.url}/v1/orders`, request(content, fault));
@@ -89,7 +89,7 @@ for (const locks of [true, false]) {
       });
     }
 
-    test("a wait for another tab can be aborted, and leaves nothing unknown", async () => {
+    test("a wait for another tab can be aborted, and leaves no unknown outcome", async () => {
       const slow = gated();
       const path = site.route(slow);
       const first = await tabs[0].start("order:1", path, { json: 1 });

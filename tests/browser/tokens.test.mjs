@@ -1,4 +1,4 @@
-// A token against cross-site requests is new with each page load. The form is the same request.
+// CSRF tokens, which are new with each page load. The form still is the same request.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { Site, inTurn, open, paid, reset, startBrowser } from "./support.mjs";
@@ -18,7 +18,7 @@ beforeEach(async () => {
 
 const client = { retry: { limit: 0 } };
 
-/** A page whose form has another token, and another amount, than the last one. */
+/** Returns the path of a page whose form has this token and this amount. */
 function page(path, { name, token, enctype = "", amount = 10, guard = {} }) {
   const body = `<form method="post" action="${path}" ${enctype && `enctype="${enctype}"`}><input type="hidden" name="${name}" value="${token}">
     <input name="amount" value="${amount}"><button id="pay">Pay</button></form>`;
@@ -37,13 +37,13 @@ describe("after a lost response and a reload, without key calls,", () => {
         await shop.click("#pay");
         assert.equal((await shop.end()).status, 201);
         assert.deepEqual([site.hits(path), site.keys(path).length], [2, 1]);
-        // The server gets the token of its own page.
+        // The server gets the token of the reloaded page.
         assert.match(site.at(path)[1].body.toString(), /two/);
       });
     }
   }
 
-  test("fault 76: a field that is named in `ignore` may change, and another may not", async () => {
+  test("fault 76: only fields that `ignore` names may change", async () => {
     for (const enctype of ["", "multipart/form-data"]) {
       const path = site.route(inTurn(reset, paid));
       const guard = { intent: `order:${enctype}`, options: { ignore: ["/stamp"] } };
@@ -61,7 +61,7 @@ describe("after a lost response and a reload, without key calls,", () => {
   });
 
   for (const enctype of ["", "multipart/form-data"]) {
-    test(`fault 76: a form that the browser sends keeps its key as well (${enctype || "urlencoded"})`, async () => {
+    test(`fault 76: a form that the browser posts keeps its key, too (${enctype || "urlencoded"})`, async () => {
       const keyIn = ({ body }) => /idempotency_key"?(?:=|\r\n\r\n)([0-9a-f-]{36})/.exec(body.toString())?.[1];
       const path = site.route(inTurn({ status: 500, headers: { "Content-Type": "text/html" }, body: "?" }, { headers: { "Content-Type": "text/html" }, body: "paid" }));
       const guard = { send: "navigate", options: { ignore: ["/stamp"] } };
