@@ -64,7 +64,9 @@ pub(super) fn page_without_proof(_: u8) -> Config {
     }
 }
 
-/// A page in two tabs with an intermediary in front of the gateway. A reload brings another credential.
+/// A page in two tabs, with the key calls, in front of an origin that charges each time. An intermediary responds in
+/// its place (400, 202, or a page behind a redirect), the browser sends a request twice, and a reload brings another
+/// credential.
 pub(super) fn page_and_others(_: u8) -> Config {
     Config {
         name: "a page and others",
