@@ -49,7 +49,7 @@ export async function gateway({ build, state = tmpdir(), rounds, connections, re
       await load({ port: server.port, connections: 8, requests: KEYS, body: small, keyOf: (n) => server.keys[n] });
       const { statuses } = await load({ port: server.port, connections: 1, requests: 8, body: large, keyOf: (n) => server.largeKeys[n % 4] }).catch((error) => ({ statuses: { [error.message]: 1 } }));
       server.takesLarge = statuses[201] === 8;
-      if (!server.takesLarge) missing[`${server.name}, 1 MB`] = `answers ${JSON.stringify(statuses)}`;
+      if (!server.takesLarge) missing[`${server.name}, 1 MB`] = `responds with ${JSON.stringify(statuses)}`;
     }
     const phases = {
       first: { body: small, connections, requests },

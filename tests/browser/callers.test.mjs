@@ -175,7 +175,7 @@ describe("a page's own code", () => {
     assert.deepEqual([site.hits(key), site.hits(`${key}/void`), await state()], [0, 0, "unknown"]);
   });
 
-  test("a caller that aborts while the body of a success is read is told in the error that the request succeeded", async () => {
+  test("a caller that aborts while the body of a success is read gets an error which says that the request succeeded", async () => {
     const path = site.route(inTurn(paid, (_, response) => void setTimeout(() => response.end(), 1000)));
     await shop.send("order:1", path, body);
     const again = await shop.start("order:1", path, body);

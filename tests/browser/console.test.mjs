@@ -71,8 +71,8 @@ describe("the console", () => {
     const kept = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, history.state, location.href, document.documentElement.outerHTML]));
     assert.ok(!kept.includes(TOKEN));
     assert.equal(await page.inputValue("#token"), "");
-    const asked = operator.requests.filter(({ url }) => url.includes("/_oncekey/keys"));
-    assert.ok(asked.length > 0 && asked.every(({ headers }) => headers.authorization === `Bearer ${TOKEN}`));
+    const listed = operator.requests.filter(({ url }) => url.includes("/_oncekey/keys"));
+    assert.ok(listed.length > 0 && listed.every(({ headers }) => headers.authorization === `Bearer ${TOKEN}`));
     await page.reload();
     assert.ok(await page.locator("main.door").isVisible(), "a reload asks for the token again");
     await operator.signIn();

@@ -46,12 +46,12 @@ describe("the demo's checkout", () => {
   /** Hides events from the page until the test allows them. */
   async function withoutEvents() {
     let isOpen = false;
-    let asked = 0;
+    let requests = 0;
     await context.route("**/v1/events*", (route) => {
-      asked++;
+      requests++;
       return isOpen ? route.continue() : route.abort();
     });
-    return { open: () => (isOpen = true), asked: () => asked };
+    return { open: () => (isOpen = true), requests: () => requests };
   }
   /** Reads from the sandbox directly, as the page's merchant. */
   async function shop(path) {
@@ -75,7 +75,7 @@ describe("the demo's checkout", () => {
     await pay({ clickCount: 2 });
     await status(/accepted.*waiting for the event/);
     await shows("#fact-state", /succeeded/);
-    await eventually(() => assert.ok(events.asked() > 1));
+    await eventually(() => assert.ok(events.requests() > 1));
     assert.equal(await thanks(), false);
     assert.doesNotMatch(await page.textContent("[data-oncekey-status]"), /^Paid/);
     assert.equal(await page.locator("#timeline .letter").count(), 0);

@@ -80,10 +80,10 @@ describe("a guarded form", () => {
         ...navigate,
         first: `addEventListener("beforeunload", (event) => window.leaves || event.preventDefault());`,
       });
-      const asked = shop.page.waitForEvent("dialog");
+      const dialog = shop.page.waitForEvent("dialog");
       await shop.page.mouse.move(1, 1);
       const clicked = shop.click("#pay");
-      await (await asked).dismiss();
+      await (await dialog).dismiss();
       await clicked;
       await free(shop);
       assert.deepEqual([await state(shop), site.hits(path)], ["prepared", 0]);

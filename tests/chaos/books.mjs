@@ -26,11 +26,11 @@ function charges(run) {
 /** Checks that the sum of the ledger is 0, that it agrees with each order, and that reconciliation finds nothing. */
 async function ledger(run) {
   const problems = [];
-  const asked = { apiKey: run.merchant, key: "none" };
+  const credentials = { apiKey: run.merchant, key: "none" };
   const must = (holds, problem) => holds || problems.push(problem);
-  const { sum } = (await run.insist("GET", "/v1/ledger/balance", asked)).json.data;
+  const { sum } = (await run.insist("GET", "/v1/ledger/balance", credentials)).json.data;
   must(sum === 0, `the ledger's sum is ${sum}`);
-  const entries = await pages(run, asked, "/v1/ledger/entries?limit=100");
+  const entries = await pages(run, credentials, "/v1/ledger/entries?limit=100");
   const byOrder = Map.groupBy(entries, ({ order_id }) => order_id);
   const bought = Map.groupBy(run.intents, ({ order }) => order);
   for (const intents of bought.values()) {
@@ -39,7 +39,7 @@ async function ledger(run) {
     if (!placed) continue;
     const paid = of("payment") ? placed.amount : 0;
     const refunded = of("refund") ? JSON.parse(of("refund").body).amount : 0;
-    const order = (await run.insist("GET", `/v1/orders/${placed.id}`, asked)).json.data;
+    const order = (await run.insist("GET", `/v1/orders/${placed.id}`, credentials)).json.data;
     must(order.amount_paid === paid && order.amount_refunded === refunded, `its buyer paid ${paid} and got back ${refunded}, and the order says ${JSON.stringify(order)}`);
     const mine = byOrder.get(placed.id) ?? [];
     const cash = mine.filter(({ account }) => account === "cash").map(({ amount }) => amount);
@@ -51,17 +51,17 @@ async function ledger(run) {
   }
   const headers = { Authorization: `Bearer ${ADMIN_TOKEN}` };
   for (let path = "/_oncekey/reconcile?limit=100"; path; ) {
-    const response = await run.insist("GET", path, asked, { headers });
+    const response = await run.insist("GET", path, credentials, { headers });
     for (const lacking of response.json.lacking) problems.push(`reconciliation reports a difference: ${JSON.stringify(lacking)}`);
     path = response.get("Link")?.match(/^<(.*)>; rel="next"$/)[1];
   }
   return problems;
 }
 
-async function pages(run, asked, path) {
+async function pages(run, credentials, path) {
   const all = [];
   for (let cursor = ""; cursor !== null; ) {
-    const { data, next_cursor } = (await run.insist("GET", path + (cursor && `&cursor=${cursor}`), asked)).json;
+    const { data, next_cursor } = (await run.insist("GET", path + (cursor && `&cursor=${cursor}`), credentials)).json;
     all.push(...data);
     cursor = next_cursor ?? null;
   }

@@ -121,23 +121,23 @@ export class Origin {
       if (error) return;
       Object.assign(call, { status, body: bytes.toString() });
       end();
-      this.bus.emit("answered");
+      this.bus.emit("responded");
     });
   }
 
   /** Returns the response to a payment. No two responses have the same text, so that replays can be recognized. */
   #charge(call, card) {
     const known = this.kind === "deduplicating" && this.#kept.get(call.key);
-    const made = known || { answered: 0 };
+    const made = known || { responses: 0 };
     this.#kept.set(call.key, made);
-    made.answered++;
-    if (card === "declined") return [402, { error: "card_declined", answered: made.answered, request: call.requestId }];
+    made.responses++;
+    if (card === "declined") return [402, { error: "card_declined", responses: made.responses, request: call.requestId }];
     if (!made.charge) {
       made.charge = { id: `ch_${this.charges.length + 1}`, order: call.order, key: call.key, attempt: call.attempt };
       if (this.charges.some(({ order }) => order === call.order)) this.bus.emit("charged twice", call);
       this.charges.push(made.charge);
     }
     call.charge = made.charge;
-    return [201, { charge: made.charge.id, order: call.order, answered: made.answered }];
+    return [201, { charge: made.charge.id, order: call.order, responses: made.responses }];
   }
 }

@@ -49,7 +49,7 @@ class Run {
   intents = [];
   problems = [];
   tally = new Tally();
-  /** The events for which kills wait: sent and received; at the test's own origin, called and answered. */
+  /** The events for which kills wait: sent and received; at the test's own origin, called and responded. */
   bus = new EventEmitter();
   /** Whether faults have stopped, and no new buyers come. */
   calm = false;
@@ -89,7 +89,7 @@ class Run {
       const random = this.random.of("kill", number);
       if (this.origin && random.chance(15)) this.#leave(random.between(50, 600));
       if (random.chance(30)) await this.#pause(random);
-      await this.#moment(random);
+      await this.#killTime(random);
       let open;
       this.#gate = new Promise((resolve) => (open = resolve));
       const dead = this.server.kill();
@@ -113,10 +113,10 @@ class Run {
   }
 
   /** Waits for the time of a kill: a delay or an event, and never for long. */
-  async #moment(random) {
+  async #killTime(random) {
     // A request must be in progress.
     await sleep(random.between(100, 500));
-    const events = this.origin ? { time: 20, sent: 22, called: 12, answered: 28, received: 18 } : { time: 25, sent: 40, received: 35 };
+    const events = this.origin ? { time: 20, sent: 22, called: 12, responded: 28, received: 18 } : { time: 25, sent: 40, received: 35 };
     const what = random.weighted(events);
     if (what === "time") return sleep(random.below(700));
     const late = new AbortController();

@@ -38,18 +38,18 @@ enum Op {
 }
 
 #[derive(Clone, Debug)]
-enum Phase {
+enum WritePhase {
     AskKey,
     AskBusinessKey(Execution),
     Dispatch(Execution),
     AtOrigin,
-    EndBusinessKey(Brought),
-    EndKey(KeyEnd, Brought),
+    EndBusinessKey(StoredEnd),
+    EndKey(KeyEnd, StoredEnd),
     Over,
 }
 
 #[derive(Clone, Debug)]
-enum Brought {
+enum StoredEnd {
     Response(StoredResponse),
     Failure(FailCause),
 }
@@ -58,7 +58,7 @@ struct Gateway {
     key: Option<usize>,
     content: usize,
     sent_at: UnixMillis,
-    phase: Phase,
+    phase: WritePhase,
 }
 
 struct World {
@@ -93,7 +93,7 @@ impl World {
         match op {
             Op::Send { key, content } => {
                 let content = key.map_or(content, |key| key % 2);
-                let phase = Phase::AskKey;
+                let phase = WritePhase::AskKey;
                 self.gateways.push(Gateway { key, content, sent_at: self.now, phase });
             }
             Op::Go { pick, fate } => {
@@ -103,7 +103,7 @@ impl World {
             }
             Op::Crash { pick } => {
                 if let Some(of) = self.pick(pick) {
-                    self.gateways[of].phase = Phase::Over;
+                    self.gateways[of].phase = WritePhase::Over;
                 }
             }
             Op::Wait { time } => {
@@ -117,33 +117,37 @@ impl World {
         let (key, content) = (self.gateways[of].key, self.gateways[of].content);
         let first = key.unwrap_or(BUSINESS_KEY);
         self.gateways[of].phase = match self.gateways[of].phase.clone() {
-            Phase::AskKey => match (self.begin(first, of), key) {
-                (Decision::Execute(execution), Some(_)) => Phase::AskBusinessKey(execution),
+            WritePhase::AskKey => match (self.begin(first, of), key) {
+                (Decision::Execute(execution), Some(_)) => WritePhase::AskBusinessKey(execution),
                 (Decision::OutcomeUnknown, Some(_)) => {
                     self.found_held(of, first);
-                    Phase::Over
+                    WritePhase::Over
                 }
                 (decision, None) => match alone(decision) {
-                    Pairing::Dispatch(execution) => Phase::Dispatch(execution),
+                    Pairing::Dispatch(execution) => WritePhase::Dispatch(execution),
                     Pairing::Adopt(response) => self.saw(of, &response),
-                    Pairing::LookUp(_) | Pairing::End(_) => Phase::Over,
+                    Pairing::LookUp(_) | Pairing::End(_) => WritePhase::Over,
                 },
                 (Decision::Replay(response), _) => self.saw(of, &response),
-                _ => Phase::Over,
+                _ => WritePhase::Over,
             },
-            Phase::AskBusinessKey(execution) => match pair(execution, self.begin(BUSINESS_KEY, of))
-            {
-                Pairing::Dispatch(execution) => Phase::Dispatch(execution),
-                Pairing::Adopt(response) => {
-                    self.milestones.insert("a key takes the business key's response");
-                    Phase::EndKey(KeyEnd::Adopt(response.clone()), Brought::Response(response))
+            WritePhase::AskBusinessKey(execution) => {
+                match pair(execution, self.begin(BUSINESS_KEY, of)) {
+                    Pairing::Dispatch(execution) => WritePhase::Dispatch(execution),
+                    Pairing::Adopt(response) => {
+                        self.milestones.insert("a key takes the business key's response");
+                        WritePhase::EndKey(
+                            KeyEnd::Adopt(response.clone()),
+                            StoredEnd::Response(response),
+                        )
+                    }
+                    Pairing::LookUp(_) | Pairing::End(_) => {
+                        let failure = StoredEnd::Failure(FailCause::NotDispatched);
+                        WritePhase::EndKey(KeyEnd::Own, failure)
+                    }
                 }
-                Pairing::LookUp(_) | Pairing::End(_) => {
-                    let failure = Brought::Failure(FailCause::NotDispatched);
-                    Phase::EndKey(KeyEnd::Own, failure)
-                }
-            },
-            Phase::Dispatch(execution) => {
+            }
+            WritePhase::Dispatch(execution) => {
                 if execution.may_dispatch(self.gateways[of].sent_at, self.now) {
                     for name in [first, BUSINESS_KEY] {
                         let status = self.records[&name].status(self.now);
@@ -154,12 +158,12 @@ impl World {
                                 && self.policy.unknown_outcome == UnknownOutcome::Retry;
                         assert!(has_lease, "dispatched without a lease: {state}");
                     }
-                    Phase::AtOrigin
+                    WritePhase::AtOrigin
                 } else {
-                    Phase::EndBusinessKey(Brought::Failure(FailCause::NotDispatched))
+                    WritePhase::EndBusinessKey(StoredEnd::Failure(FailCause::NotDispatched))
                 }
             }
-            Phase::AtOrigin => {
+            WritePhase::AtOrigin => {
                 let (status, works) = [
                     (201, true),
                     (201, true),
@@ -177,57 +181,59 @@ impl World {
                     let holds = self.policy.unknown_outcome == UnknownOutcome::Hold;
                     assert!(self.works == 1 || !holds, "executed twice");
                 }
-                Phase::EndBusinessKey(match status {
-                    0 => Brought::Failure(FailCause::TimedOut),
-                    status => Brought::Response(response(
+                WritePhase::EndBusinessKey(match status {
+                    0 => StoredEnd::Failure(FailCause::TimedOut),
+                    status => StoredEnd::Response(response(
                         status,
                         &format!("content {content}, from {of}"),
                     )),
                 })
             }
             // A request without a key has one record, and the caller gets its decision.
-            Phase::EndBusinessKey(brought) if key.is_none() => {
-                match self.end(BUSINESS_KEY, of, brought.clone()) {
-                    Completion::Recorded => self.saw_own(of, &brought),
+            WritePhase::EndBusinessKey(end) if key.is_none() => {
+                match self.end(BUSINESS_KEY, of, end.clone()) {
+                    Completion::Recorded => self.saw_own(of, &end),
                     Completion::LeaseLost(decision) => match *decision {
                         Decision::Replay(response) => self.saw(of, &response),
-                        _ => Phase::Over,
+                        _ => WritePhase::Over,
                     },
-                    Completion::RecordGone => Phase::Over,
+                    Completion::RecordGone => WritePhase::Over,
                 }
             }
-            Phase::EndBusinessKey(brought) => {
-                let completion = self.end(BUSINESS_KEY, of, brought.clone());
-                match &brought {
-                    Brought::Response(own) => Phase::EndKey(end_of_key(completion, own), brought),
-                    Brought::Failure(_) => Phase::EndKey(KeyEnd::Own, brought),
+            WritePhase::EndBusinessKey(end) => {
+                let completion = self.end(BUSINESS_KEY, of, end.clone());
+                match &end {
+                    StoredEnd::Response(own) => {
+                        WritePhase::EndKey(end_of_key(completion, own), end)
+                    }
+                    StoredEnd::Failure(_) => WritePhase::EndKey(KeyEnd::Own, end),
                 }
             }
-            Phase::EndKey(end, brought) => {
-                let brought = match end {
-                    KeyEnd::Own => brought,
+            WritePhase::EndKey(key_end, own_end) => {
+                let end = match key_end {
+                    KeyEnd::Own => own_end,
                     KeyEnd::Adopt(response) => {
-                        if !matches!(&brought, Brought::Response(own) if *own == response) {
+                        if !matches!(&own_end, StoredEnd::Response(own) if *own == response) {
                             self.milestones
                                 .insert("an overtaken key takes the business key's response");
                         }
-                        Brought::Response(response)
+                        StoredEnd::Response(response)
                     }
                     KeyEnd::Unknown(_) => {
                         self.milestones.insert("an overtaken business key leaves its key unknown");
-                        Brought::Failure(FailCause::ConnectionLost)
+                        StoredEnd::Failure(FailCause::ConnectionLost)
                     }
                 };
-                match self.end(first, of, brought.clone()) {
-                    Completion::Recorded => self.saw_own(of, &brought),
+                match self.end(first, of, end.clone()) {
+                    Completion::Recorded => self.saw_own(of, &end),
                     Completion::LeaseLost(decision) => match *decision {
                         Decision::Replay(response) => self.saw(of, &response),
-                        _ => Phase::Over,
+                        _ => WritePhase::Over,
                     },
-                    Completion::RecordGone => Phase::Over,
+                    Completion::RecordGone => WritePhase::Over,
                 }
             }
-            Phase::Over => Phase::Over,
+            WritePhase::Over => WritePhase::Over,
         };
     }
 
@@ -257,11 +263,11 @@ impl World {
         self.call(name, |record| lifecycle::begin(record, &attempt, now)).decision
     }
 
-    fn end(&mut self, name: usize, of: usize, brought: Brought) -> Completion {
+    fn end(&mut self, name: usize, of: usize, end: StoredEnd) -> Completion {
         let (token, now) = (token(of as u8), self.now);
-        self.call(name, |record| match brought {
-            Brought::Response(response) => lifecycle::complete(record, token, response, now),
-            Brought::Failure(cause) => lifecycle::fail(record, token, cause, now),
+        self.call(name, |record| match end {
+            StoredEnd::Response(response) => lifecycle::complete(record, token, response, now),
+            StoredEnd::Failure(cause) => lifecycle::fail(record, token, cause, now),
         })
         .decision
     }
@@ -276,15 +282,15 @@ impl World {
         step
     }
 
-    fn saw_own(&mut self, of: usize, brought: &Brought) -> Phase {
-        match brought {
-            Brought::Response(response) => self.saw(of, response),
-            Brought::Failure(_) => Phase::Over,
+    fn saw_own(&mut self, of: usize, end: &StoredEnd) -> WritePhase {
+        match end {
+            StoredEnd::Response(response) => self.saw(of, response),
+            StoredEnd::Failure(_) => WritePhase::Over,
         }
     }
 
     /// A caller sees a response.
-    fn saw(&mut self, of: usize, response: &StoredResponse) -> Phase {
+    fn saw(&mut self, of: usize, response: &StoredResponse) -> WritePhase {
         if response.is_success() {
             let own = format!("content {}", self.gateways[of].content);
             let body = String::from_utf8_lossy(response.body().expect("kept")).into_owned();
@@ -293,11 +299,11 @@ impl World {
             assert_eq!((first.body(), first.status), (response.body(), response.status));
             self.milestones.insert("a success is seen");
         }
-        Phase::Over
+        WritePhase::Over
     }
 
     fn pick(&self, pick: usize) -> Option<usize> {
-        let alive = |of: &usize| !matches!(self.gateways[*of].phase, Phase::Over);
+        let alive = |of: &usize| !matches!(self.gateways[*of].phase, WritePhase::Over);
         let alive: Vec<_> = (0..self.gateways.len()).filter(alive).collect();
         (!alive.is_empty()).then(|| alive[pick % alive.len()])
     }

@@ -153,7 +153,7 @@ fn waits(command: &Command) -> (u64, WaitReason) {
     }
 }
 
-fn asks(command: &Command) -> &IdempotencyKey {
+fn asks_state_of(command: &Command) -> &IdempotencyKey {
     match command {
         Command::AskState { key } => key,
         other => panic!("not a request for the state: {other:?}"),
@@ -318,8 +318,8 @@ fn a_tab_that_waited_for_another_tab_gets_its_refusal() {
     page.now = NOW.plus(Millis::new(800));
     page.attempt_ended(&mut call, &json(402));
     let goal = |waited_since| Goal::Submit { payload: payload("a"), own_key: None, waited_since };
-    let (mut second, asked) = page.begin(goal(Some(NOW.plus(Millis::new(100)))));
-    assert_eq!(sent(&asked).0, sent(&command).0, "the same key gives the same response");
+    let (mut second, resent) = page.begin(goal(Some(NOW.plus(Millis::new(100)))));
+    assert_eq!(sent(&resent).0, sent(&command).0, "the same key gives the same response");
     let refused = Outcome::Refused { http_status: 402 };
     assert_eq!(*ended(&page.attempt_ended(&mut second, &json(402))), End::Response(refused));
     let (_, later) = page.begin(goal(Some(NOW.plus(Millis::new(900)))));
@@ -396,7 +396,7 @@ fn a_changed_payload_asks_for_the_state_and_then_voids() {
     let mut page = Page::with_key_calls();
     let old = page.leave_unknown("a");
     let (mut call, command) = page.submit("b");
-    assert_eq!(*asks(&command), old);
+    assert_eq!(*asks_state_of(&command), old);
     assert_eq!(page.report(&mut call, Report::Absent), Command::Void { key: old.clone() });
     let (key, attempt, request, rotated) = sent(&page.report(&mut call, Report::Voided));
     assert_eq!((attempt, request, rotated), (1, SentRequest::Own, true));
@@ -420,7 +420,7 @@ fn a_changed_payload_waits_for_the_request_in_progress() {
     let (mut call, _) = page.submit("b");
     let command = page.report(&mut call, Report::InProgress);
     assert_eq!(waits(&command).1, WaitReason::InProgress);
-    assert_eq!(*asks(&page.wait(&mut call)), old);
+    assert_eq!(*asks_state_of(&page.wait(&mut call)), old);
     assert!(sent(&page.report(&mut call, Report::Completed { http_status: 402 })).3);
 }
 
@@ -525,7 +525,7 @@ fn resolve_changes_nothing_on_the_server() {
     assert_eq!(*ended(&page.begin(Goal::Resolve { look_up: false }).1), End::Status(None));
     let old = page.leave_unknown("a");
     let (mut call, command) = page.begin(Goal::Resolve { look_up: false });
-    assert_eq!(*asks(&command), old);
+    assert_eq!(*asks_state_of(&command), old);
     let found = page.report(&mut call, Report::Released);
     assert_eq!(*ended(&found), End::Status(Some(IntentState::Unknown)));
     let (mut call, _) = page.begin(Goal::Resolve { look_up: false });
@@ -669,8 +669,8 @@ fn a_page_after_a_redirect_is_a_success_if_the_state_of_the_key_is_completed() {
         let mut page = Page::with_key_calls();
         let (mut call, command) = page.submit("a");
         let key = sent(&command).0;
-        let asks = page.attempt_ended(&mut call, &redirected);
-        assert_eq!(asks, Command::AskState { key: key.clone() });
+        let next = page.attempt_ended(&mut call, &redirected);
+        assert_eq!(next, Command::AskState { key: key.clone() });
         assert_eq!(*ended(&page.report(&mut call, report)), expected, "{report:?}");
         assert_eq!(
             (state_name(&page.stored()), &page.entry().key),

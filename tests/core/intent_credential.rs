@@ -13,7 +13,7 @@ fn of(headers: &[(&str, &str)]) -> Credential {
     Credential::new(Cookies::None, headers.iter().copied())
 }
 
-fn asked(sent: &Credential, source: &Credential) -> KeyCallCredential {
+fn key_call(sent: &Credential, source: &Credential) -> KeyCallCredential {
     let key = key("order-1042");
     SentBy::One(sent.mark(&key)).key_call(&key, source)
 }
@@ -34,12 +34,12 @@ fn a_key_call_has_the_headers_of_the_request_and_no_others() {
     let sent = of(&[("X-Api-Key", "one"), ("X-Shop", "north"), ("Accept", "text/html")]);
     let api_key = ("x-api-key", "one");
     let both = same(&["x-api-key", "x-shop"], false);
-    assert_eq!(asked(&sent, &of(&[api_key, ("X-SHOP", "north")])), both);
-    assert_eq!(asked(&sent, &of(&[("x-shop", "north"), api_key, ("x-more", "1")])), both);
-    assert_eq!(asked(&sent, &of(&[api_key])), differs(&["x-shop"]));
-    assert_eq!(asked(&sent, &of(&[api_key, ("x-shop", "south")])), differs(&["x-shop"]));
-    assert_eq!(asked(&sent, &of(&[])), differs(&["x-api-key", "x-shop"]));
-    assert_eq!(asked(&of(&[]), &of(&[api_key])), same(&[], false), "headers are not added");
+    assert_eq!(key_call(&sent, &of(&[api_key, ("X-SHOP", "north")])), both);
+    assert_eq!(key_call(&sent, &of(&[("x-shop", "north"), api_key, ("x-more", "1")])), both);
+    assert_eq!(key_call(&sent, &of(&[api_key])), differs(&["x-shop"]));
+    assert_eq!(key_call(&sent, &of(&[api_key, ("x-shop", "south")])), differs(&["x-shop"]));
+    assert_eq!(key_call(&sent, &of(&[])), differs(&["x-api-key", "x-shop"]));
+    assert_eq!(key_call(&of(&[]), &of(&[api_key])), same(&[], false), "headers are not added");
 }
 
 #[test]
@@ -49,11 +49,11 @@ fn a_key_call_sends_cookies_as_the_request_did() {
     };
     let none = of(&[]);
     let one = [("x-api-key", "one")];
-    assert_eq!(asked(&with(Cookies::Same, &[]), &none), same(&[], true));
-    assert_eq!(asked(&with(Cookies::None, &[]), &none), same(&[], false));
-    assert_eq!(asked(&with(Cookies::Elsewhere, &[]), &none), KeyCallCredential::CookieDiffers);
+    assert_eq!(key_call(&with(Cookies::Same, &[]), &none), same(&[], true));
+    assert_eq!(key_call(&with(Cookies::None, &[]), &none), same(&[], false));
+    assert_eq!(key_call(&with(Cookies::Elsewhere, &[]), &none), KeyCallCredential::CookieDiffers);
     // A header identifies the caller. Those cookies do not identify it for the key calls.
-    assert_eq!(asked(&with(Cookies::Elsewhere, &one), &of(&one)), same(&["x-api-key"], false));
+    assert_eq!(key_call(&with(Cookies::Elsewhere, &one), &of(&one)), same(&["x-api-key"], false));
 }
 
 #[test]

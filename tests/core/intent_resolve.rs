@@ -11,10 +11,10 @@ use oncekey::client::intent::{
 };
 
 const RESOLVE: &str = "
-    stored | age | purpose | means | asked | report => step | state
+    stored | age | purpose | means | after | report => step | state
     succeeded/refused/voided | * | * | * | * | * => settled | same
     prepared | * | * | * | first | * => settled | same
-    not_executed | * | find_out | * | first | * => settled | same
+    not_executed | * | resolve | * | first | * => settled | same
     * | * | * | calls/both | first | * => ask_state | same
     * | * | * | * | state/void | completed_201 => settled | succeeded
     * | * | * | * | state/void | completed_402 => settled | refused
@@ -49,29 +49,29 @@ fn resolving() {
     for words in product(&[
         ("stored", &ALL[1..8]),
         ("age", AGES),
-        ("purpose", &["find_out", "make_room"]),
+        ("purpose", &["resolve", "make_room"]),
         ("means", &["none", "calls", "body", "both"]),
-        ("asked", &["first", "state", "void"]),
+        ("after", &["first", "state", "void"]),
         ("report", &names),
     ]) {
-        let (name, asked) = (word(&words, "stored"), word(&words, "asked"));
-        let is_asked_for = !matches!(name, "prepared" | "not_executed")
-            || asked == "first"
+        let (name, after) = (word(&words, "stored"), word(&words, "after"));
+        let is_covered = !matches!(name, "prepared" | "not_executed")
+            || after == "first"
             || (name == "not_executed" && word(&words, "purpose") == "make_room");
-        if !is_asked_for || (asked == "first" && word(&words, "report") != "absent") {
+        if !is_covered || (after == "first" && word(&words, "report") != "absent") {
             continue;
         }
         let maybe = if name == "sending" { "yes" } else { "no" };
         let before = stored(name, word(&words, "age"), maybe);
         let Stored::Entry(entry) = &before else { panic!() };
         let purpose = match word(&words, "purpose") {
-            "find_out" => Purpose::Resolve,
+            "resolve" => Purpose::Resolve,
             _ => Purpose::MakeRoom,
         };
         let has = |what| word(&words, "means") == what || word(&words, "means") == "both";
         let means = Means { key_calls: has("calls"), old_body: has("body") };
         let (_, report) = reports.iter().find(|(name, _)| *name == word(&words, "report")).unwrap();
-        let (write, step) = match asked {
+        let (write, step) = match after {
             "first" => first_step(entry, purpose, means, NOW),
             "state" => after_report(entry, KeyCall::State, *report, purpose, means, NOW),
             _ => after_report(entry, KeyCall::Void, *report, purpose, means, NOW),

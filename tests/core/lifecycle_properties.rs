@@ -89,7 +89,7 @@ fn the_histories_reach_all_milestones() {
         "an end is unknown",
         "an expired key is refused",
         "an overtaken attempt brings the first success",
-        "an unknown outcome is held",
+        "an unknown outcome is on hold",
         "another request is refused",
         "settled as executed",
         "settled as not executed",

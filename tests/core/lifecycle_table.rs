@@ -20,7 +20,7 @@
 //! table of its own for each call, by what is stored.
 
 use crate::support::lifecycle::outcome::{
-    Outcome, check, check_change, completion_words, decision_words, written_words,
+    CallResult, check, check_change, completion_words, decision_words, written_words,
 };
 use crate::support::lifecycle::requests::response;
 use crate::support::lifecycle::situations::{
@@ -237,7 +237,7 @@ const EXPIRE_CHANGE: &str = "
 fn check_all(
     [text, changes]: [&'static str; 2],
     call: &[(&'static str, &[&'static str])],
-    make: impl Fn(&Situation, &dyn Fn(&str) -> &'static str) -> Outcome,
+    make: impl Fn(&Situation, &dyn Fn(&str) -> &'static str) -> CallResult,
 ) {
     let [table, seen, changes] = [text, SEEN, changes].map(Table::parse);
     for situation in Situation::all() {
@@ -311,7 +311,7 @@ fn begin_does_what_its_table_says() {
                 assert!(matches!(step.decision, Completion::LeaseLost(_)));
             }
         }
-        Outcome::of(step, decision_words)
+        CallResult::of(step, decision_words)
     });
 }
 
@@ -319,7 +319,7 @@ fn begin_does_what_its_table_says() {
 fn renew_does_what_its_table_says() {
     check_all([RENEW, RENEW_CHANGE], &[TOKENS], |situation, word| {
         let step = lifecycle::renew(situation.record(), token_of(word("token")), NOW);
-        Outcome::of(step, |renewal| match renewal {
+        CallResult::of(step, |renewal| match renewal {
             Renewal::Renewed => "renewed".to_owned(),
             Renewal::Lost => "lost".to_owned(),
         })
@@ -343,7 +343,7 @@ fn complete_does_what_its_table_says() {
                 assert_eq!((again.decision, again.next), (Completion::Recorded, Next::Keep));
             }
         }
-        Outcome::of(step, completion_words)
+        CallResult::of(step, completion_words)
     });
 }
 
@@ -363,7 +363,7 @@ fn fail_does_what_its_table_says() {
             let again = lifecycle::fail(Some((**record).clone()), token, cause, NOW);
             assert_eq!((again.decision, again.next), (Completion::Recorded, Next::Keep));
         }
-        Outcome::of(step, completion_words)
+        CallResult::of(step, completion_words)
     });
 }
 
@@ -372,7 +372,7 @@ fn void_does_what_its_table_says() {
     check_all([VOID, VOID_CHANGE], &[], |situation, _| {
         let today = situation.policy_of_today();
         let step = lifecycle::void(situation.record(), situation.minted_at(), &today, NOW);
-        Outcome::of(step, |()| "-".to_owned())
+        CallResult::of(step, |()| "-".to_owned())
     });
 }
 
@@ -381,11 +381,11 @@ fn settle_does_what_its_table_says() {
     let outcomes = ("outcome", &["not_executed", "executed"][..]);
     check_all([SETTLE, SETTLE_CHANGE], &[outcomes], |situation, word| {
         let settlement = match word("outcome") {
-            "executed" => Settlement::Executed(response(201, "found out")),
+            "executed" => Settlement::Executed(response(201, "resolved")),
             _ => Settlement::NotExecuted,
         };
         let step = lifecycle::settle(situation.record(), settlement, NOW);
-        Outcome::of(step, |settling| match settling {
+        CallResult::of(step, |settling| match settling {
             Settling::Settled => "settled".to_owned(),
             Settling::NotUnknown => "not_unknown".to_owned(),
         })

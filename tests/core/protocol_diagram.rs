@@ -41,26 +41,26 @@ fn after<D>(record: Option<Record>, step: Step<D>) -> Option<Record> {
     }
 }
 
-type Call = Box<dyn Fn(&Situation) -> Option<Record>>;
+type Transition = Box<dyn Fn(&Situation) -> Option<Record>>;
 
-fn calls(by_owner: bool) -> Vec<(&'static str, Call)> {
-    let complete = |token: &'static str, status: u16| -> Call {
+fn calls(by_owner: bool) -> Vec<(&'static str, Transition)> {
+    let complete = |token: &'static str, status: u16| -> Transition {
         Box::new(move |of| {
             let step = lifecycle::complete(of.record(), token_of(token), response(status, ""), NOW);
             after(of.record(), step)
         })
     };
-    let fail = |cause: FailCause| -> Call {
+    let fail = |cause: FailCause| -> Transition {
         Box::new(move |of| {
             after(of.record(), lifecycle::fail(of.record(), token_of("owner"), cause, NOW))
         })
     };
-    let settle = |settlement: Settlement| -> Call {
+    let settle = |settlement: Settlement| -> Transition {
         Box::new(move |of| {
             after(of.record(), lifecycle::settle(of.record(), settlement.clone(), NOW))
         })
     };
-    let owner: Vec<(&str, Call)> = vec![
+    let owner: Vec<(&str, Transition)> = vec![
         ("complete, success", complete("owner", 201)),
         ("complete, refusal", complete("owner", 402)),
         ("complete, not executed", complete("owner", 429)),
@@ -71,7 +71,7 @@ fn calls(by_owner: bool) -> Vec<(&'static str, Call)> {
         ("fail, connection lost", fail(FailCause::ConnectionLost)),
         ("fail, not stored", fail(FailCause::NotStored)),
     ];
-    let anybody: Vec<(&str, Call)> = vec![
+    let by_anyone: Vec<(&str, Transition)> = vec![
         (
             "begin",
             Box::new(|of| {
@@ -96,7 +96,7 @@ fn calls(by_owner: bool) -> Vec<(&'static str, Call)> {
         ("settle, executed", settle(Settlement::Executed(response(201, "")))),
         ("settle, not executed", settle(Settlement::NotExecuted)),
     ];
-    if by_owner { owner.into_iter().chain(anybody).collect() } else { anybody }
+    if by_owner { owner.into_iter().chain(by_anyone).collect() } else { by_anyone }
 }
 
 /// The situations in which a call leads from one node to another.
@@ -164,8 +164,8 @@ fn conditions(of: &[Situation], all: &[Situation]) -> String {
         let (here, everywhere) = (words(of), words(all));
         if here != everywhere {
             conditions.extend(here.into_iter().map(|word| match (column, word) {
-                ("maybe", "yes") => "after one that may have executed",
-                ("maybe", _) => "after none that may have executed",
+                ("maybe", "yes") => "after an attempt that may have executed",
+                ("maybe", _) => "after no attempt that may have executed",
                 (_, word) => word,
             }));
         }

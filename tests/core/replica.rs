@@ -95,12 +95,12 @@ fn a_record_without_a_response_is_not_copied() {
 #[test]
 fn a_copy_leads_to_the_same_decision_as_the_record() {
     let response = response(201, "stored");
-    for (asked, recorded) in [("this", "this"), ("this", "that")] {
-        let (asked, recorded) = (request(asked, ""), request(recorded, ""));
+    for (sent, recorded) in [("this", "this"), ("this", "that")] {
+        let (sent, recorded) = (request(sent, ""), request(recorded, ""));
         let (record, status) = after(&recorded, response.clone());
         let copied = copy(recorded.signing(), &response, &status, SHORTEST, NOW).expect("a copy").0;
-        let authority = lifecycle::begin(Some(record), &attempt(&asked), NOW);
-        assert_eq!(verify(copied, &attempt(&asked), NOW), Some(authority));
+        let of_record = lifecycle::begin(Some(record), &attempt(&sent), NOW);
+        assert_eq!(verify(copied, &attempt(&sent), NOW), Some(of_record));
     }
 }
 

@@ -196,7 +196,7 @@ proptest! {
         retries in 0..10_u32,
         random in any::<u32>(),
         (elapsed, left, total) in (0..1_u64 << 33, 0..1_u64 << 33, 30_000..=i32::MAX as u64),
-        asked in prop::option::of(0..=i32::MAX as u64),
+        requested in prop::option::of(0..=i32::MAX as u64),
         in_progress in any::<bool>(),
     ) {
         let settings = RetrySettings {
@@ -208,15 +208,15 @@ proptest! {
         let policy = RetryPolicy::new(settings).unwrap();
         let progress = progress(retries, Millis::new(elapsed), Millis::new(left));
         let outcome = if in_progress { Outcome::InProgress } else { AMBIGUOUS };
-        let found = next(&policy, &outcome, progress, asked.map(Millis::new), random);
+        let found = next(&policy, &outcome, progress, requested.map(Millis::new), random);
         let last = *delays.get(retries as usize).unwrap_or(delays.last().unwrap());
         if let RetryDecision::Again { after, counts } = found {
             let wait = after.as_u64();
             prop_assert!(wait <= i32::MAX as u64 && elapsed + wait < total && wait < left);
             prop_assert_eq!(counts, !in_progress);
-            match (asked, in_progress) {
-                (Some(asked), false) => prop_assert_eq!(wait, asked),
-                (Some(asked), true) => prop_assert_eq!(wait, asked.max(1000)),
+            match (requested, in_progress) {
+                (Some(requested), false) => prop_assert_eq!(wait, requested),
+                (Some(requested), true) => prop_assert_eq!(wait, requested.max(1000)),
                 (None, false) => prop_assert!(wait <= last && retries < limit),
                 (None, true) => prop_assert!((1000..=2000).contains(&wait)),
             }

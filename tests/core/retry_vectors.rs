@@ -105,9 +105,9 @@ fn what_comes_next() {
             elapsed: millis(&vector["elapsed"]).unwrap(),
             left: millis(&vector["left"]).unwrap(),
         };
-        let asked = millis(&vector["retry_after"]);
+        let requested = millis(&vector["retry_after"]);
         let random = number(&vector["random"]) as u32;
-        let found = next(&RetryPolicy::default(), outcome, progress, asked, random);
+        let found = next(&RetryPolicy::default(), outcome, progress, requested, random);
         assert_eq!(next_name(found), vector["next"].as_str().unwrap(), "{vector}");
     }
 }

@@ -234,8 +234,8 @@ fn each_listed_source_has_its_own_secrets() {
     let sources = Sources::parse(&list).unwrap();
     assert_eq!(sources.secrets_of("dodo"), Some(&[secret(SECRET), secret(OTHER)][..]));
     assert_eq!(sources.secrets_of("polar"), Some(&[secret(OTHER)][..]));
-    for nobody in ["", "Dodo", "dodo ", "dodo/", "stripe", "dodo:"] {
-        assert_eq!(sources.secrets_of(nobody), None, "{nobody}");
+    for unknown in ["", "Dodo", "dodo ", "dodo/", "stripe", "dodo:"] {
+        assert_eq!(sources.secrets_of(unknown), None, "{unknown}");
     }
     assert_eq!(Sources::parse(" ,").unwrap().secrets_of(""), None);
     assert!(!format!("{sources:?}").contains("Mf"));

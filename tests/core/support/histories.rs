@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 /// Plays this many histories, or as many as `PROPTEST_CASES` says. `play` panics if the property fails.
 pub(crate) fn play_all<S: Strategy>(histories: &S, cases: u32, play: impl Fn(S::Value)) {
-    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
-    let result = TestRunner::new(config(asked.unwrap_or(cases))).run(histories, |history| {
+    let from_env = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    let result = TestRunner::new(config(from_env.unwrap_or(cases))).run(histories, |history| {
         play(history);
         Ok(())
     });

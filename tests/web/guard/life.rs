@@ -183,7 +183,7 @@ async fn controls_whose_names_hide_the_form_s_own_properties() {
         let events = page.events();
         assert!(events[0].ends_with("&name=&style=&submit=pay"), "{events:?}");
         assert!(events.contains(&"blocked".to_owned()));
-        guard.resubmit(None).expect("it goes");
+        guard.resubmit(None).expect("the submit is sent");
         settle().await;
         if options.contains("navigate") {
             assert!(page.events()[2].ends_with("&submit=pay&idempotency_key=key"));

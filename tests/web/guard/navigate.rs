@@ -83,7 +83,7 @@ async fn a_key_that_arrives_late_is_posted() {
             ["entries card=4242&how=later", "sent 1 later card=4242&how=later"]
         );
         assert!(guard.locked(), "it waits");
-        guard.resubmit(None).expect("it goes");
+        guard.resubmit(None).expect("the submit is sent");
         guard.resubmit(None).expect("no submit waits");
         page.events_of_resubmit();
         settle().await;
@@ -182,7 +182,7 @@ async fn another_button_can_be_submitted() {
     settle().await;
     page.events();
     let button = page.js("return $('[value=later]')").unchecked_into();
-    guard.resubmit(Some(button)).expect("it goes");
+    guard.resubmit(Some(button)).expect("the submit is sent");
     page.events_of_resubmit();
 }
 
@@ -192,7 +192,7 @@ async fn a_form_can_be_submitted_without_a_button() {
     let guard = page.guard_with(NAVIGATE, "number > 1 ? 'key' : null");
     page.js("form.requestSubmit()");
     settle().await;
-    guard.resubmit(None).expect("it goes");
+    guard.resubmit(None).expect("the submit is sent");
     assert_eq!(
         page.events()[3..],
         ["sent 2 undefined card=4242", "entries card=4242&idempotency_key=key"]
@@ -296,5 +296,5 @@ async fn the_callback_can_settle_release_or_detach_the_guard() {
 }
 
 fn again(guard: &Rc<FormGuard>) -> JsValue {
-    method(guard, |guard| guard.resubmit(None).expect("it goes"))
+    method(guard, |guard| guard.resubmit(None).expect("the submit is sent"))
 }

@@ -207,10 +207,10 @@ describe("the journal", () => {
 
   test("the journal contains no key, credential or body", async () => {
     const key = `visible-${newKey()}`;
-    await gateway.post(gateway.route(inTurn({ status: 200, body: "the-answers-body" })), key, { card: "4242-in-the-body" });
+    await gateway.post(gateway.route(inTurn({ status: 200, body: "the-response-body" })), key, { card: "4242-in-the-body" });
     const [row] = await gateway.sql(key, "SELECT * FROM journal WHERE name = ?", { hex: recordName(key) });
     const shown = [row, await about(key), (await ask(`keys/${recordName(key)}`)).json, (await ask("keys")).json];
-    for (const secret of [key, "kuko_test_gateway", "the-answers-body", "4242-in-the-body"])
+    for (const secret of [key, "kuko_test_gateway", "the-response-body", "4242-in-the-body"])
       assert.ok(!JSON.stringify(shown).includes(secret), secret);
   });
 
@@ -234,8 +234,8 @@ describe("the journal", () => {
     assert.ok(pages.slice(0, -1).every((page) => page.length === 7), "only the last one is shorter");
     assert.deepEqual(pages.flat(), all);
     assert.equal(new Set(all.map((row) => row.id)).size, 40);
-    const asked = responses[3].get("X-Request-Id");
-    assert.deepEqual((await journal(`?request_id=${asked}`)).map((row) => row.key), [recordName(keys[3])]);
+    const requestId = responses[3].get("X-Request-Id");
+    assert.deepEqual((await journal(`?request_id=${requestId}`)).map((row) => row.key), [recordName(keys[3])]);
     assert.deepEqual(await about(keys[3], `&request_id=${responses[4].get("X-Request-Id")}`), []);
     // `from` is inclusive, and `to` is exclusive.
     const [row] = await about(keys[0]);

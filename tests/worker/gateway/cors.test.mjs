@@ -153,7 +153,7 @@ describe("with CORS_ORIGINS=https://shop.example,https://other.example", () => {
 
   test("a preflight needs no origin, no credential and no key", async () => {
     const path = gateway.route();
-    const asked = (origin) => ({
+    const preflightFrom = (origin) => ({
       as: null,
       headers: [
         ["Origin", origin],
@@ -161,12 +161,12 @@ describe("with CORS_ORIGINS=https://shop.example,https://other.example", () => {
         ["Access-Control-Request-Headers", "idempotency-key,x-api-key,x-mine"],
       ],
     });
-    const response = await gateway.call("OPTIONS", path, asked(SHOP));
+    const response = await gateway.call("OPTIONS", path, preflightFrom(SHOP));
     assert.equal(response.status, 204);
     assert.equal(response.get("Access-Control-Allow-Origin"), SHOP);
     assert.equal(response.get("Access-Control-Allow-Methods"), "PUT");
     assert.equal(response.get("Access-Control-Allow-Headers"), "idempotency-key,x-api-key,x-mine");
-    const other = await gateway.call("OPTIONS", path, asked("https://evil.example"));
+    const other = await gateway.call("OPTIONS", path, preflightFrom("https://evil.example"));
     assert.equal(other.get("Access-Control-Allow-Origin"), undefined);
     assert.equal(other.get("Access-Control-Allow-Headers"), undefined);
     assert.equal(gateway.hits(path), 0);

@@ -26,7 +26,7 @@ async function breaking() {
   const seen = [];
   const server = createServer((socket) => {
     let text = "";
-    let answered = 0;
+    let served = 0;
     socket.on("error", () => {});
     socket.on("data", (data) => {
       text += data.toString("latin1");
@@ -34,7 +34,7 @@ async function breaking() {
       if (!request) return;
       text = text.slice(request.length);
       seen.push(request);
-      const first = answered++ === 0;
+      const first = served++ === 0;
       if (first) socket.write("HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}");
       else if (origin.end === "reset") socket.resetAndDestroy();
       else socket.destroy();

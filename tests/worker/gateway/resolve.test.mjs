@@ -114,10 +114,10 @@ for (const withBusinessKeys of [true, false]) {
       const headers = [["Cookie", "sid=7"], ["Authorization", "Bearer me"], ["X-Other", "1"], ["Sandbox-Fault", "x"]];
       const found = await send(key, { headers });
       assert.equal(found.replayed, true);
-      const asked = gateway.origin.last(find);
-      assert.deepEqual([asked.method, asked.body.length], ["GET", 0]);
-      assert.equal(asked.target, `${find}?no=%E8%A8%82%E5%96%AE%201%2F2%26x%3D3%23%25`);
-      const { host, connection, "x-request-id": id, "accept-encoding": coding, ...rest } = asked.headers;
+      const sent = gateway.origin.last(find);
+      assert.deepEqual([sent.method, sent.body.length], ["GET", 0]);
+      assert.equal(sent.target, `${find}?no=%E8%A8%82%E5%96%AE%201%2F2%26x%3D3%23%25`);
+      const { host, connection, "x-request-id": id, "accept-encoding": coding, ...rest } = sent.headers;
       assert.match(id, /^req_/);
       const known = { "x-api-key": apiKey, cookie: "sid=7", authorization: "Bearer me" };
       // The host, and two headers that keep caches from responding.
@@ -133,9 +133,9 @@ for (const withBusinessKeys of [true, false]) {
         const key = newKey();
         const send = () => gateway.call("POST", path, { key, body: { content: 1, ...lacking } });
         await send();
-        const asked = gateway.origin.seen.length;
+        const before = gateway.origin.seen.length;
         isError(await send(), 409, "idempotency_outcome_unknown", "unknown");
-        assert.equal(gateway.origin.seen.length, asked, JSON.stringify(lacking));
+        assert.equal(gateway.origin.seen.length, before, JSON.stringify(lacking));
       }
     });
 

@@ -102,10 +102,10 @@ for (const [name, connect] of Object.entries(SDKS)) {
       const key = newKey();
       await gateway.faults(null, { op: "begin", fault: "refuse", times: 1000 });
       const sdk = connect(gateway.url, `sk_test_${name}`);
-      const asked = sdk.post(path, { amount: 1 }, key);
+      const pending = sdk.post(path, { amount: 1 }, key);
       while (sdk.requests() < 2) await new Promise((resolve) => setTimeout(resolve, 20));
       await gateway.faults(null);
-      assert.ok((await asked).id);
+      assert.ok((await pending).id);
       assert.equal(gateway.hits(path), 1);
     });
 

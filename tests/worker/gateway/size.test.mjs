@@ -46,9 +46,9 @@ describe("with the default limits", () => {
       const key = newKey();
       const request = head("POST", path, [["X-Api-Key", apiKey], ["Idempotency-Key", key], framing]);
       const socket = await startRaw(gateway.url, Buffer.concat([request, Buffer.from(start)]));
-      const answered = new Promise((resolve) => socket.once("data", (data) => resolve(data.toString())));
+      const received = new Promise((resolve) => socket.once("data", (data) => resolve(data.toString())));
       socket.write(more);
-      const text = await answered;
+      const text = await received;
       socket.destroy();
       assert.match(text, /^HTTP\/1\.1 413 /);
       assert.match(text, /"type":"invalid_request_error".*10485760/);

@@ -30,8 +30,8 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
       const key = newKey();
       await gateway.faults(key, { op, fault: "lose", times: 2 });
       await asUsual(key, gateway.route());
-      const asked = (await gateway.calls(key)).filter((call) => call.op === op);
-      assert.equal(asked.filter((call) => call.fault).length, 2);
+      const calls = (await gateway.calls(key)).filter((call) => call.op === op);
+      assert.equal(calls.filter((call) => call.fault).length, 2);
     });
 
     test(`a ${op} that does not arrive is sent again`, async () => {
@@ -164,7 +164,7 @@ test("key calls and health report that the store is down", async () => {
   const key = newKey();
   await gateway.faults(
     null,
-    { op: "inspect", fault: "refuse", times: 1000 },
+    { op: "get_status", fault: "refuse", times: 1000 },
     { op: "void", fault: "refuse", times: 1000 },
   );
   assert.equal((await gateway.get("/_oncekey/key", { key })).status, 503);

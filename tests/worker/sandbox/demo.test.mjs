@@ -93,11 +93,11 @@ describe("with the sandbox", () => {
 
   test("HEAD returns the headers without a body", async () => {
     for (const path of ["/", "/_oncekey/demo/checkout.js"]) {
-      const [asked, whole] = [await worker.fetch(path, { method: "HEAD" }), await worker.fetch(path)];
-      assert.equal(asked.status, 200);
-      assert.equal(await asked.text(), "");
+      const [head, whole] = [await worker.fetch(path, { method: "HEAD" }), await worker.fetch(path)];
+      assert.equal(head.status, 200);
+      assert.equal(await head.text(), "");
       for (const name of ["content-type", "content-security-policy", "cache-control", "etag"]) {
-        assert.equal(asked.headers.get(name), whole.headers.get(name), name);
+        assert.equal(head.headers.get(name), whole.headers.get(name), name);
       }
       assert.notEqual(await whole.text(), "");
     }

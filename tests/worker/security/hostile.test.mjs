@@ -28,8 +28,8 @@ describe("a gateway among hostile callers", () => {
       assert.equal(response.get("Content-Encoding"), "deflate");
       assert.ok(response.body.equals(coded), "the bytes are those of the origin");
     }
-    const asked = gateway.origin.last(path).headers["accept-encoding"];
-    assert.equal(asked, "identity", "the gateway asks the origin for no coding");
+    const accepted = gateway.origin.last(path).headers["accept-encoding"];
+    assert.equal(accepted, "identity", "the gateway asks the origin for no coding");
   });
 
   test("uploads that stall do not keep another request from storing its response", async () => {

@@ -59,13 +59,13 @@ describe("callers that do not read", () => {
 
   /** Lets `count` callers request a stored response without reading it. Returns their sockets once each is served. */
   async function stall(count, path, key, seen = () => {}) {
-    const answered = ({ keyed_writes: { replayed, overloaded } }) => replayed + overloaded;
-    const before = answered(await isolate(gateway));
+    const served = ({ keyed_writes: { replayed, overloaded } }) => replayed + overloaded;
+    const before = served(await isolate(gateway));
     const sockets = await Promise.all(Array.from({ length: count }, () => silent(gateway, request(path, key, 0))));
     await eventually(async () => {
       const at = await isolate(gateway);
       seen(at.held_bytes.responses);
-      assert.equal(answered(at) - before, count);
+      assert.equal(served(at) - before, count);
     });
     return sockets;
   }

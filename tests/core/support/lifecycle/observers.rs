@@ -2,7 +2,7 @@
 //! the end.
 
 use super::requests::{response, token};
-use super::world::{Message, Phase, REQUESTS, World};
+use super::world::{GatewayPhase, Message, REQUESTS, World};
 use oncekey::{
     Attempt, Decision, KeyState, KeyStatus, Millis, Next, Settlement, Settling, StoredResponse,
     UnknownOutcome, lifecycle, replica,
@@ -31,7 +31,7 @@ impl World {
         let under_way = self.network.iter().any(|message| match message {
             Message::Request(_) => true,
             Message::Begun(of, Decision::Execute(_), _) => {
-                self.gateways[*of].phase == Phase::Asking
+                self.gateways[*of].phase == GatewayPhase::Asking
             }
             _ => false,
         });
@@ -82,9 +82,9 @@ impl World {
         let Some(verified) = replica::verify(copy, &attempt, self.now) else {
             return;
         };
-        let authority = lifecycle::begin(self.record(), &attempt, self.shard_now());
-        assert_eq!(verified.decision, authority.decision);
-        assert_eq!(verified.status, authority.status);
+        let of_record = lifecycle::begin(self.record(), &attempt, self.shard_now());
+        assert_eq!(verified.decision, of_record.decision);
+        assert_eq!(verified.status, of_record.status);
         self.witness.decided(&verified.decision, self.witness.generation());
         self.witness.milestone("a replica responds");
     }

@@ -9,14 +9,14 @@ use oncekey::{
 };
 
 /// The words of a call's result, as in the tables.
-pub(crate) struct Outcome {
+pub(crate) struct CallResult {
     decision: String,
     next: Next,
     status: Option<KeyStatus>,
     change: Option<Change>,
 }
 
-impl Outcome {
+impl CallResult {
     pub(crate) fn of<D>(step: Step<D>, words: impl Fn(&D) -> String) -> Self {
         let Step { decision, status, next, change } = step;
         Self { decision: words(&decision), next, status, change }
@@ -100,7 +100,7 @@ pub(crate) fn check(
     [table, seen, changes]: [&Table; 3],
     situation: &Situation,
     call: Words,
-    outcome: Outcome,
+    outcome: CallResult,
 ) {
     let words: Words = [&situation.0[..], &call].concat();
     let expected = table.expect(&words);

@@ -257,7 +257,7 @@ impl Witness {
                 self.milestone("a replay");
                 self.saw(response, generation);
             }
-            Decision::OutcomeUnknown => self.milestone("an unknown outcome is held"),
+            Decision::OutcomeUnknown => self.milestone("an unknown outcome is on hold"),
             Decision::KeyExpired => self.milestone("an expired key is refused"),
             Decision::KeyVoided => self.milestone("a voided key is refused"),
             Decision::Mismatch => self.milestone("another request is refused"),

@@ -67,16 +67,16 @@ pub(crate) enum Message {
 }
 
 #[derive(Clone, PartialEq)]
-pub(crate) enum Phase {
+pub(crate) enum GatewayPhase {
     Asking,
     Waiting,
-    Storing(Brought),
+    Storing(StoredEnd),
     Over,
 }
 
 /// The result that a gateway stores at the end.
 #[derive(Clone, PartialEq)]
-pub(crate) enum Brought {
+pub(crate) enum StoredEnd {
     Response(StoredResponse),
     Failure(FailCause),
 }
@@ -84,7 +84,7 @@ pub(crate) enum Brought {
 pub(crate) struct Gateway {
     pub(crate) request: usize,
     sent_at: UnixMillis,
-    pub(crate) phase: Phase,
+    pub(crate) phase: GatewayPhase,
 }
 
 pub(crate) struct World {
@@ -140,8 +140,11 @@ impl World {
     fn happen(&mut self, op: Op) {
         match op {
             Op::Send { other } => {
-                let gateway =
-                    Gateway { request: other.into(), sent_at: self.now, phase: Phase::Asking };
+                let gateway = Gateway {
+                    request: other.into(),
+                    sent_at: self.now,
+                    phase: GatewayPhase::Asking,
+                };
                 self.gateways.push(gateway);
                 self.network.push(Message::Begin(self.gateways.len() - 1));
             }
@@ -161,35 +164,37 @@ impl World {
             }
             Op::Lose { pick } => drop(self.take(pick)),
             Op::Repeat { pick } => {
-                let waiting = self.gateway(pick, |phase| *phase == Phase::Asking);
+                let waiting = self.gateway(pick, |phase| *phase == GatewayPhase::Asking);
                 self.network.extend(waiting.map(Message::Begin));
-                let storing = self.gateway(pick, |phase| matches!(phase, Phase::Storing(_)));
+                let storing = self.gateway(pick, |phase| matches!(phase, GatewayPhase::Storing(_)));
                 let message = storing.map(|of| match self.gateways[of].phase.clone() {
-                    Phase::Storing(Brought::Response(response)) => Message::Complete(of, response),
-                    Phase::Storing(Brought::Failure(cause)) => Message::Fail(of, cause),
+                    GatewayPhase::Storing(StoredEnd::Response(response)) => {
+                        Message::Complete(of, response)
+                    }
+                    GatewayPhase::Storing(StoredEnd::Failure(cause)) => Message::Fail(of, cause),
                     _ => unreachable!(),
                 });
                 self.network.extend(message);
             }
             Op::Renew { pick } => {
-                let waiting = self.gateway(pick, |phase| *phase == Phase::Waiting);
+                let waiting = self.gateway(pick, |phase| *phase == GatewayPhase::Waiting);
                 self.network.extend(waiting.map(Message::Renew));
             }
             Op::GiveUp { pick, lost } => {
-                if let Some(of) = self.gateway(pick, |phase| *phase == Phase::Waiting) {
+                if let Some(of) = self.gateway(pick, |phase| *phase == GatewayPhase::Waiting) {
                     let cause = if lost { FailCause::ConnectionLost } else { FailCause::TimedOut };
-                    self.end(of, Brought::Failure(cause));
+                    self.end(of, StoredEnd::Failure(cause));
                 }
             }
             Op::Abandon { pick } => {
-                if let Some(of) = self.gateway(pick, |phase| *phase == Phase::Asking) {
-                    self.gateways[of].phase = Phase::Over;
+                if let Some(of) = self.gateway(pick, |phase| *phase == GatewayPhase::Asking) {
+                    self.gateways[of].phase = GatewayPhase::Over;
                     self.network.push(Message::Fail(of, FailCause::NotDispatched));
                 }
             }
             Op::Crash { pick } => {
-                if let Some(of) = self.gateway(pick, |phase| *phase != Phase::Over) {
-                    self.gateways[of].phase = Phase::Over;
+                if let Some(of) = self.gateway(pick, |phase| *phase != GatewayPhase::Over) {
+                    self.gateways[of].phase = GatewayPhase::Over;
                 }
             }
             Op::Void => {
@@ -249,20 +254,20 @@ impl World {
                 self.network.push(Message::Begun(of, step.decision, generation));
             }
             Message::Begun(of, decision, generation)
-                if self.gateways[of].phase == Phase::Asking =>
+                if self.gateways[of].phase == GatewayPhase::Asking =>
             {
                 if let Decision::Execute(execution) = &decision {
                     if execution.may_dispatch(self.gateways[of].sent_at, self.now) {
                         let now = self.shard_now();
                         self.witness.dispatched(of, now, !self.clock_was_set);
-                        self.gateways[of].phase = Phase::Waiting;
+                        self.gateways[of].phase = GatewayPhase::Waiting;
                         self.network.push(Message::Request(of));
                     } else {
-                        self.end(of, Brought::Failure(FailCause::NotDispatched));
+                        self.end(of, StoredEnd::Failure(FailCause::NotDispatched));
                     }
                 } else {
                     self.witness.decided(&decision, generation);
-                    self.gateways[of].phase = Phase::Over;
+                    self.gateways[of].phase = GatewayPhase::Over;
                 }
             }
             Message::Renew(of) => {
@@ -274,9 +279,9 @@ impl World {
                 }
             }
             Message::Complete(of, response) => {
-                let (brought, success) = (response.clone(), response.is_success());
+                let (stored_end, success) = (response.clone(), response.is_success());
                 let step = self.call(Some(of), success, |record, now| {
-                    lifecycle::complete(record, token(of as u8), brought, now)
+                    lifecycle::complete(record, token(of as u8), stored_end, now)
                 });
                 self.ended(of, step, End::of_status(response.status, self.is_business_key()));
             }
@@ -287,9 +292,9 @@ impl World {
                 self.ended(of, step, End::of_failure(cause));
             }
             Message::Ended(of, completion, status, generation) => {
-                if let Phase::Storing(brought) = self.gateways[of].phase.clone() {
-                    match (completion, brought) {
-                        (Completion::Recorded, Brought::Response(own)) => {
+                if let GatewayPhase::Storing(stored_end) = self.gateways[of].phase.clone() {
+                    match (completion, stored_end) {
+                        (Completion::Recorded, StoredEnd::Response(own)) => {
                             let state = status.as_ref().map(|status| status.state);
                             if End::of_status(own.status, self.is_business_key()) == End::Response
                                 || state == Some(KeyState::Completed)
@@ -303,7 +308,7 @@ impl World {
                         }
                         _ => {}
                     }
-                    self.gateways[of].phase = Phase::Over;
+                    self.gateways[of].phase = GatewayPhase::Over;
                 }
             }
             Message::Request(of) => {
@@ -317,26 +322,26 @@ impl World {
                 }
                 self.network.push(Message::Response(of, response(status, &format!("from {of}"))));
             }
-            Message::Response(of, response) if self.gateways[of].phase == Phase::Waiting => {
+            Message::Response(of, response) if self.gateways[of].phase == GatewayPhase::Waiting => {
                 let is_final =
                     End::of_status(response.status, self.is_business_key()) == End::Response;
                 if is_final && fate % 16 == 15 {
                     // The response is sent with the mark that it was not stored.
-                    self.end(of, Brought::Failure(FailCause::NotStored));
+                    self.end(of, StoredEnd::Failure(FailCause::NotStored));
                 } else {
-                    self.end(of, Brought::Response(response));
+                    self.end(of, StoredEnd::Response(response));
                 }
             }
             Message::Begun(..) | Message::Response(..) => {}
         }
     }
 
-    fn end(&mut self, of: usize, brought: Brought) {
-        self.network.push(match brought.clone() {
-            Brought::Response(response) => Message::Complete(of, response),
-            Brought::Failure(cause) => Message::Fail(of, cause),
+    fn end(&mut self, of: usize, stored_end: StoredEnd) {
+        self.network.push(match stored_end.clone() {
+            StoredEnd::Response(response) => Message::Complete(of, response),
+            StoredEnd::Failure(cause) => Message::Fail(of, cause),
         });
-        self.gateways[of].phase = Phase::Storing(brought);
+        self.gateways[of].phase = GatewayPhase::Storing(stored_end);
     }
 
     fn ended(&mut self, of: usize, step: Step<Completion>, end: End) {
@@ -383,7 +388,7 @@ impl World {
         (count > 0).then(|| self.network.remove(pick % count))
     }
 
-    fn gateway(&self, pick: usize, which: impl Fn(&Phase) -> bool) -> Option<usize> {
+    fn gateway(&self, pick: usize, which: impl Fn(&GatewayPhase) -> bool) -> Option<usize> {
         let of: Vec<_> =
             (0..self.gateways.len()).filter(|of| which(&self.gateways[*of].phase)).collect();
         (!of.is_empty()).then(|| of[pick % of.len()])

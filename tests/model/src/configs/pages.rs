@@ -135,8 +135,8 @@ pub fn limits() -> Vec<Config> {
             bounds: Bounds { losses: 1, doubles: 1, fates: 1, leases: 1, ..NOTHING_WRONG },
             ..PLAIN
         },
-        // The browser sent the request twice, and one copy was refused with 401. Without the key calls nobody can void
-        // the other copy.
+        // The browser sent the request twice, and one copy was refused with 401. Without the key calls, the page cannot
+        // void the other copy.
         Config {
             name: "limit: two copies",
             page: Some(Page {

@@ -373,7 +373,7 @@ fn shown(operation: &ShardOperation) -> String {
         }
         ShardOperation::Settle { .. } => "settle: executed".to_owned(),
         ShardOperation::Peek { .. } => "peek".to_owned(),
-        ShardOperation::GetStatus => "inspect".to_owned(),
+        ShardOperation::GetStatus => "get status".to_owned(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The objects: each of them holds one record, on a shelf of its own, and the time of its last write.
 
 use super::requests::{WriteRequest, token};
-use super::witness::{Brought, Change, Witness};
+use super::witness::{Change, EndOfAttempt, Witness};
 use super::{Action, World};
 use crate::config::{Clock, Scene};
 use crate::property::Property;
@@ -109,7 +109,7 @@ impl World {
                 let step = rules.renew(record, token, now);
                 let is_lost = step.decision == Renewal::Lost;
                 reached.note(if is_lost { Milestone::RenewalLost } else { Milestone::Renewed });
-                let change = Change::ByAttempt(call.running, token, Brought::Renewal);
+                let change = Change::ByAttempt(call.running, token, EndOfAttempt::Renewal);
                 self.change(scene, call.shelf, step.next, change, now);
                 None
             }
@@ -119,13 +119,14 @@ impl World {
             }
             ObjectOperation::Complete(response) => {
                 let step = rules.complete(record, token, response.clone(), now);
-                let change = Change::ByAttempt(call.running, token, Brought::Response(response));
+                let change =
+                    Change::ByAttempt(call.running, token, EndOfAttempt::Response(response));
                 self.change(scene, call.shelf, step.next, change, now);
                 Some(ended(scene, step.decision, step.status))
             }
             ObjectOperation::Fail(cause) => {
                 let step = rules.fail(record, token, *cause, now);
-                let change = Change::ByAttempt(call.running, token, Brought::Failure(*cause));
+                let change = Change::ByAttempt(call.running, token, EndOfAttempt::Failure(*cause));
                 self.change(scene, call.shelf, step.next, change, now);
                 Some(ended(scene, step.decision, step.status))
             }

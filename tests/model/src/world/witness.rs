@@ -60,19 +60,19 @@ struct Kept {
 /// A change of a record.
 pub(super) enum Change<'a> {
     Begun(&'a WriteRequest, u8, &'a Decision),
-    ByAttempt(u8, Token, Brought<'a>),
+    ByAttempt(u8, Token, EndOfAttempt<'a>),
     Voided(bool),
     Settled,
     Swept,
 }
 
-pub(super) enum Brought<'a> {
+pub(super) enum EndOfAttempt<'a> {
     Response(&'a StoredResponse),
     Failure(FailCause),
     Renewal,
 }
 
-impl Brought<'_> {
+impl EndOfAttempt<'_> {
     fn is_success(&self) -> bool {
         matches!(self, Self::Response(response) if response.is_success())
     }
@@ -219,10 +219,10 @@ impl Witness {
                 (attempt.is_free, attempt.is_clear) = (true, true);
             }
         }
-        if let Change::ByAttempt(running, _, brought) = change
-            && !matches!(brought, Brought::Renewal)
+        if let Change::ByAttempt(running, _, end) = change
+            && !matches!(end, EndOfAttempt::Renewal)
         {
-            let clears = before.is_some_and(|record| brought.clears(&record.policy));
+            let clears = before.is_some_and(|record| end.clears(&record.policy));
             let attempt = self.attempt(*running);
             attempt.is_free = true;
             attempt.is_clear |= clears;
@@ -255,7 +255,7 @@ impl Witness {
             // A redirected request leaves no record. The sweep removes records that may be forgotten.
             let leaves_nothing = matches!(
                 change,
-                Change::ByAttempt(_, _, Brought::Response(response))
+                Change::ByAttempt(_, _, EndOfAttempt::Response(response))
                     if ResponseClass::of_status(response.status) == ResponseClass::RepeatElsewhere
             );
             if leaves_nothing && before.is_some_and(|record| !record.maybe_executed) {
@@ -312,14 +312,14 @@ fn stale_changes(
     after: Option<&Record>,
     change: &Change<'_>,
 ) -> Option<Property> {
-    let Change::ByAttempt(_, token, brought) = change else { return None };
+    let Change::ByAttempt(_, token, end) = change else { return None };
     let state = before.map(|record| &record.state);
     if matches!(state, Some(State::InFlight { token: owner, .. }) if owner == token) {
         return None;
     }
     let has_response = matches!(state, Some(State::Completed { .. } | State::Voided { .. }) | None);
     let adds = matches!(after.map(|record| &record.state), Some(State::Completed { .. }));
-    let is_first_success = !has_response && brought.is_success() && adds;
+    let is_first_success = !has_response && end.is_success() && adds;
     if is_first_success {
         scene.reached.note(Milestone::LateSuccess);
     }
