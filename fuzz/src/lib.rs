@@ -1,5 +1,5 @@
-//! The properties of `tests/core/support/fuzz`, for the fuzzer's binaries: one function a target, so that a
-//! binary holds what its own target needs and the fuzzer has less to count.
+//! The properties of `tests/core/support/fuzz`, for the binaries of the fuzzer. There is one function for each target, so
+//! that a binary contains only what its target needs, and the fuzzer has fewer edges to count.
 
 #![expect(dead_code, reason = "the core's own tests use the rest of what they share")]
 
@@ -17,7 +17,7 @@ mod spelling;
 macro_rules! targets {
     ($($target:ident)*) => {
         $(
-            /// Panics when the property of this target does not hold for an input.
+            /// Panics if the property of this target does not hold for an input.
             pub fn $target(bytes: &[u8]) {
                 properties::$target::check(bytes);
             }

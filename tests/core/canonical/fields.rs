@@ -1,4 +1,4 @@
-//! Fields of forms that do not count: tokens against cross-site requests, and what a caller names.
+//! Fields of forms that do not count: CSRF tokens, and fields that `FINGERPRINT_IGNORE` names.
 
 use oncekey::canonical::JsonPointer;
 use oncekey::canonical::fields::CSRF_FIELDS;
@@ -63,7 +63,7 @@ fn fault_76_a_token_of_any_framework_does_not_count_in_a_form() {
 }
 
 #[test]
-fn a_pointer_of_one_step_names_a_field() {
+fn a_pointer_with_one_segment_names_a_field() {
     let ignore = &["/nonce", "/a~1b", "/deep/er", "/say \"hi\""];
     let bare = of(PAIRS, "amount=10", &[]);
     for body in ["nonce=1&amount=10", "amount=10&n%6Fnce=2", "a%2Fb=1&amount=10&say+%22hi%22=x"] {
@@ -84,12 +84,12 @@ fn a_pointer_of_one_step_names_a_field() {
 }
 
 #[test]
-fn what_readers_may_read_otherwise_is_compared() {
+fn a_field_that_readers_may_read_differently_is_compared() {
     for [one, other] in [
-        // Some readers divide pairs at a semicolon.
+        // Some readers also divide pairs at a semicolon.
         ["_token=1;amount=10", "_token=1;amount=11"],
         ["amount=1&_token=2;x", "amount=1&_token=3;x"],
-        // No form that a browser has written, or one that is compressed.
+        // A form that no browser writes, or a compressed form.
         ["_token=1&a=\u{e9}", "_token=2&a=\u{e9}"],
         ["_token=1&a=\u{1}", "_token=2&a=\u{1}"],
         ["_token=1&a= ", "_token=2&a= "],
@@ -115,7 +115,7 @@ fn what_readers_may_read_otherwise_is_compared() {
         let body = |value| part(disposition, value) + "--B--\r\n";
         assert_ne!(of(PARTS, &body("1"), &[]), of(PARTS, &body("2"), &[]), "{disposition}");
     }
-    // Only forms have tokens, and only what can be taken apart.
+    // Tokens are found only in forms that can be parsed.
     for content_type in ["application/json", "text/plain", "multipart/mixed; boundary=B"] {
         let of = |body: &str| of(content_type, body, &["/nonce"]);
         assert_ne!(of("_token=1"), of("_token=2"), "{content_type}");
@@ -128,8 +128,8 @@ fn what_readers_may_read_otherwise_is_compared() {
 }
 
 #[test]
-fn a_record_of_an_earlier_release_stays_comparable() {
-    // The digests of the whole form, by another program.
+fn a_record_of_an_earlier_release_can_be_compared() {
+    // The digests of the whole form were computed by another program.
     let (form, retried) = ("_token=1&amount=10", "_token=2&amount=10");
     for (secrets, id, hex) in [
         ("", None, "c8f6b7fbd6dc05a0901e39008656de2d05f92dbc7e64c2436c9e6cdf45f61eb2"),
@@ -144,7 +144,7 @@ fn a_record_of_an_earlier_release_stays_comparable() {
             fingerprints("application/x-www-form-urlencoded", body, &[], secrets).compare(&stored)
         };
         assert_eq!(compare(form), Comparison::Same);
-        // Refused: that the token alone has changed does not show in it.
+        // The request is refused, because the digest does not show that only the token has changed.
         assert_eq!(compare(retried), Comparison::Different);
         assert_eq!(compare("_token=1&amount=11"), Comparison::Different);
         assert_eq!(compare("amount=10"), Comparison::Different);
@@ -152,7 +152,7 @@ fn a_record_of_an_earlier_release_stays_comparable() {
 }
 
 #[test]
-fn the_wire_form_is_as_it_was_where_nothing_is_left_out() {
+fn the_wire_form_is_unchanged_if_no_field_is_left_out() {
     let bytes = |body| minicbor::to_vec(fingerprints(PAIRS, body, &[], "k1:secret")).unwrap();
     // array(2): plain, keyed.
     assert_eq!(bytes("amount=10")[0], 0x82);
@@ -160,7 +160,7 @@ fn the_wire_form_is_as_it_was_where_nothing_is_left_out() {
     assert_eq!(longer[0], 0x83);
     let read: Fingerprints = minicbor::decode(&longer).unwrap();
     assert_eq!(read, fingerprints(PAIRS, "amount=10&_token=1", &[], "k1:secret"));
-    // A shard of an earlier release reads the first two and skips the third.
+    // A shard of an earlier release reads the first two elements and skips the third.
     #[derive(minicbor::Decode)]
     struct Earlier {
         #[n(0)]

@@ -37,7 +37,7 @@ proptest! {
         };
         let as_json = request(&other, "Application/JSON; charset=utf-8");
         prop_assert_eq!(request(&one, "application/json"), as_json);
-        // The same bytes as text are other bytes as soon as they differ at all.
+        // As plain text, the bytes are the same request only if they are equal.
         prop_assert_eq!(request(&one, "text/plain") == request(&other, "text/plain"), one == other);
     }
 
@@ -117,7 +117,7 @@ fn every_part_counts() {
 }
 
 #[test]
-fn what_does_not_count() {
+fn spelling_empty_query_and_ignored_members_do_not_count() {
     let ignore = [JsonPointer::parse("/nonce").unwrap()];
     for same in [
         RequestParts { query: Some(""), ..REQUEST },
@@ -136,8 +136,8 @@ fn what_does_not_count() {
 }
 
 #[test]
-fn bodies_of_one_form_are_not_those_of_another() {
-    // The very bytes of a canonical form, sent as a body that has none.
+fn equal_bytes_of_different_body_types_are_different_requests() {
+    // The bytes of a canonical form, sent as a body without a canonical form.
     let form = b"--B\r\n\r\nx\r\n--B--";
     let content_type = "multipart/form-data; boundary=B";
     let canonical = oncekey::canonical::multipart::canonicalize(content_type, form).unwrap();
@@ -149,7 +149,7 @@ fn bodies_of_one_form_are_not_those_of_another() {
 }
 
 #[test]
-fn a_record_is_compared_under_its_own_secret() {
+fn a_record_is_compared_with_its_own_secret() {
     let other = RequestParts { body: br#"{"amount":11}"#, ..REQUEST };
     let (old, both, swapped) =
         (secrets("old:alpha"), secrets("new:beta,old:alpha"), secrets("old:beta"));
@@ -171,7 +171,7 @@ fn a_record_is_compared_under_its_own_secret() {
 }
 
 #[test]
-fn a_plain_record_stays_comparable() {
+fn a_record_without_a_secret_can_be_compared() {
     let other = RequestParts { query: Some("x"), ..REQUEST };
     let recorded = plain(&REQUEST);
     assert_eq!((recorded.version(), recorded.secret_id()), (1, None));
@@ -185,13 +185,13 @@ fn a_plain_record_stays_comparable() {
 }
 
 #[test]
-fn the_wire_form_holds() {
+fn the_wire_form_is_stable() {
     for fingerprint in
         [plain(&REQUEST), Fingerprints::compute(&REQUEST, &secrets("k1:s")).signing().clone()]
     {
         let mut bytes = minicbor::to_vec(&fingerprint).unwrap();
         assert_eq!(minicbor::decode::<Fingerprint>(&bytes).unwrap(), fingerprint);
-        // array(3), then the version: a later one is read, but tells nothing.
+        // array(3), then the version. A fingerprint of a later version is read, but cannot be compared.
         assert_eq!(bytes[..2], [0x83, 1]);
         bytes[1] = 2;
         let later = minicbor::decode::<Fingerprint>(&bytes).unwrap();
@@ -239,7 +239,7 @@ fn a_list_of_secrets_is_checked() {
 }
 
 #[test]
-fn nothing_secret_is_shown() {
+fn debug_output_contains_no_secret() {
     let listed = secrets("k1:hunter2");
     let request = RequestParts { query: Some("token=hunter2"), body: b"hunter2", ..REQUEST };
     let fingerprints = Fingerprints::compute(&request, &listed);
@@ -252,7 +252,7 @@ fn nothing_secret_is_shown() {
 }
 
 #[test]
-fn a_gzip_header_has_no_part_in_it_where_gzip_is_the_coding() {
+fn the_gzip_header_does_not_count_if_the_coding_is_gzip() {
     let header = |flags: u8, time: u8| vec![0x1f, 0x8b, 8, flags, time, 1, 2, 3, 2, 255];
     let data = [0x4b, 0x04, 0x00, 0x43, 0xbe, 0xb7, 0xe8, 0x01, 0, 0, 0];
     let stream = |flags, time, more: &[u8]| [&header(flags, time)[..], more, &data[..]].concat();
@@ -274,7 +274,7 @@ fn a_gzip_header_has_no_part_in_it_where_gzip_is_the_coding() {
         assert_ne!(of(&first, None), of(&same, None), "as content, each byte counts");
         assert_ne!(of(&first, Some("br")), of(&same, Some("br")));
     }
-    // A body that is cut or invalid is compared byte by byte.
+    // A compressed body that is cut or invalid is compared byte by byte.
     for broken in [0x20, 0x04, 0x08].map(|flags| header(flags, 1)) {
         let other = [&broken[..4], &[9], &broken[5..]].concat();
         assert_ne!(of(&broken, gzip), of(&other, gzip));
@@ -282,8 +282,8 @@ fn a_gzip_header_has_no_part_in_it_where_gzip_is_the_coding() {
     for end in 0..first.len() {
         assert_ne!(of(&first[..end], gzip), of(&first, gzip));
     }
-    // A body that is not compressed, whatever its headers say, has the form of its type.
+    // A body that is not compressed, whatever its headers say, is compared by its type.
     assert_eq!(of(br#"{"amount":10}"#, gzip), of(br#"{ "amount":1e1}"#, None));
-    // The data is no other body's raw bytes.
+    // The compressed data differs from a raw body with the same bytes.
     assert_ne!(of(&first, gzip), of(&data, None));
 }

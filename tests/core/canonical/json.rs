@@ -15,7 +15,7 @@ proptest! {
     #![proptest_config(crate::support::cases(500))]
 
     #[test]
-    fn two_spellings_have_one_form(value in value(), one: u64, other: u64) {
+    fn two_spellings_have_one_canonical_form(value in value(), one: u64, other: u64) {
         let (one, other) = (spell(&value, &mut Choices(one)), spell(&value, &mut Choices(other)));
         let expected = reference::canonicalize(one.as_bytes());
         prop_assert!(expected.is_some());
@@ -24,14 +24,14 @@ proptest! {
     }
 
     #[test]
-    fn the_form_is_json_of_the_same_value_and_its_own_form(value in value(), seed: u64) {
+    fn the_canonical_form_is_json_with_the_same_value_and_its_own_canonical_form(value in value(), seed: u64) {
         let form = form(&spell(&value, &mut Choices(seed))).unwrap();
         prop_assert_eq!(reference::read(&form), Some(value));
         prop_assert_eq!(canonicalize(&form, &[]), Some(form));
     }
 
     #[test]
-    fn one_change_makes_another_form(value in value(), change: u64, one: u64, other: u64) {
+    fn one_change_makes_another_canonical_form(value in value(), change: u64, one: u64, other: u64) {
         let mut changed = value.clone();
         change_value(&mut changed, &mut Choices(change));
         prop_assert_ne!(&changed, &value);
@@ -71,7 +71,7 @@ proptest! {
     }
 
     #[test]
-    fn the_value_at_the_pointer_does_not_matter(
+    fn the_value_at_an_ignored_pointer_does_not_count(
         value in value(), pick: u64, with: u64, without: u64, substitute in value(),
     ) {
         let mut steps = Vec::new();
@@ -90,7 +90,7 @@ proptest! {
             let form = canonicalize(present.as_bytes(), &ignore);
             prop_assert_eq!(&form, &expected, "{} of {}", pointer, present);
         }
-        // An element that is left out leaves the next one in its place, so only a member can be
+        // If an element is left out, the next element takes its place. So only a member can be
         // absent.
         if steps.last().is_some_and(|step| step.parse::<usize>().is_err()) {
             let absent = spell(&removed, &mut Choices(without));

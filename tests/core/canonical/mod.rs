@@ -1,5 +1,5 @@
-//! The canonical forms of bodies, and the fingerprints made of them: properties over random bodies,
-//! agreement with a plain second implementation, and vectors that other implementations can use.
+//! The canonical forms of bodies and their fingerprints: properties over random bodies,
+//! comparison with a plain second implementation, and vectors that other implementations can use.
 
 mod fields;
 mod fingerprint;

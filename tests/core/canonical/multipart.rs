@@ -18,7 +18,7 @@ proptest! {
     #![proptest_config(crate::support::cases(500))]
 
     #[test]
-    fn two_spellings_have_one_form(form in form(), one: u64, other: u64) {
+    fn two_spellings_have_one_canonical_form(form in form(), one: u64, other: u64) {
         let expected = Some(form::write(&form));
         for seed in [one, other] {
             let (content_type, body) = spell(&form, &mut Choices(seed));
@@ -29,7 +29,7 @@ proptest! {
     }
 
     #[test]
-    fn one_change_makes_another_form(form in form(), change: u64, one: u64, other: u64) {
+    fn one_change_makes_another_canonical_form(form in form(), change: u64, one: u64, other: u64) {
         let mut changed = form.clone();
         change_form(&mut changed, &mut Choices(change));
         prop_assume!(changed != form);
@@ -52,7 +52,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_do_no_harm(
+    fn no_bytes_cause_a_panic(
         content_type in r"multipart/[a-z]{0,2};? ?(boundary=)?\PC{0,6}", body: Vec<u8>,
     ) {
         canonicalize(&content_type, &body);
@@ -60,7 +60,7 @@ proptest! {
 }
 
 #[test]
-fn what_has_a_form() {
+fn bodies_with_a_canonical_form() {
     for body in [
         "--B--",
         "--B--\r\n",
@@ -78,7 +78,7 @@ fn what_has_a_form() {
 }
 
 #[test]
-fn what_has_no_form() {
+fn bodies_without_a_canonical_form() {
     for body in [
         "",
         "x",
@@ -122,7 +122,7 @@ fn what_has_no_form() {
 }
 
 #[test]
-fn the_order_of_parts_matters_and_so_does_where_one_ends() {
+fn the_order_and_the_ends_of_parts_count() {
     let bodies = [
         "--B\r\nn: a\r\n\r\n1\r\n--B\r\nn: b\r\n\r\n2\r\n--B--",
         "--B\r\nn: b\r\n\r\n2\r\n--B\r\nn: a\r\n\r\n1\r\n--B--",

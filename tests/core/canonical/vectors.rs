@@ -1,4 +1,4 @@
-//! The vectors under `tests/vectors`, which do not depend on this implementation.
+//! The vectors in `tests/vectors`, which do not depend on this implementation.
 
 use oncekey::canonical::{JsonPointer, json};
 use oncekey::fingerprint::{Comparison, FingerprintSecrets, Fingerprints, RequestParts};
@@ -98,7 +98,7 @@ fn text<'v>(value: &'v Value, name: &str) -> &'v str {
     value.get(name).and_then(Value::text).unwrap_or_else(|| panic!("no text {name} in {value:?}"))
 }
 
-/// `name` as UTF-8 text, or `name_hex`.
+/// Returns the bytes of `name`, a UTF-8 text, or of `name_hex`.
 fn bytes(value: &Value, name: &str) -> Vec<u8> {
     match value.get(name) {
         Some(_) => text(value, name).as_bytes().to_vec(),

@@ -33,7 +33,7 @@ fn check_one(body: &[u8], choices: &mut Choices) -> Option<Value> {
     let value = reference::read(body);
     assert_eq!(form, reference::canonicalize(body));
     if choices.below(4) == 0 {
-        check_number(body, value.as_ref());
+        check_business_key(body, value.as_ref());
     }
     let (form, value) = (form?, value?);
     if !is_tame(&value) {
@@ -84,7 +84,7 @@ fn check_left_out(body: &[u8], value: &Value, choices: &mut Choices) {
 }
 
 /// Checks that the business key in the body is the member that the reference finds.
-fn check_number(body: &[u8], value: Option<&Value>) {
+fn check_business_key(body: &[u8], value: Option<&Value>) {
     static KEYS: LazyLock<BusinessKeys> =
         LazyLock::new(|| BusinessKeys::parse("POST:/o:/no").expect("a list"));
     let found = KEYS.read("POST", "/o", Some("application/json"), body);
