@@ -137,7 +137,7 @@ fn edges() -> Edges {
         }
         let mut later = situation.clone();
         let (what, when, state) = match situation.word("state") {
-            "in_flight" => ("the lease dies", "in_time", "dead"),
+            "in_flight" => ("the lease expires", "in_time", "dead"),
             "absent" => continue,
             "tombstone" => ("in time", "long_after", "tombstone"),
             state => ("in time", "after", state),
