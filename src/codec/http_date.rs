@@ -12,6 +12,9 @@ const LONG_DAYS: [&str; 7] =
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
+/// A day in milliseconds.
+const DAY: u64 = 86_400_000;
+
 /// Parses an HTTP-date in one of its three forms. Returns `None` for any other spelling, for a day
 /// that does not exist, for a wrong day of the week, and for a date before 1970.
 ///
@@ -23,6 +26,22 @@ const MONTHS: [&str; 12] =
 pub fn parse_http_date(value: &str, now: UnixMillis) -> Option<UnixMillis> {
     let text = Cursor(value.as_bytes());
     imf_fixdate(text).or_else(|| rfc850(text, now)).or_else(|| asctime(text))
+}
+
+/// Formats a time as an HTTP-date, as in `Sun, 06 Nov 1994 08:49:37 GMT`. A time after the year 9999 becomes
+/// the last second of that year, because an HTTP-date has four digits for the year.
+pub fn format_http_date(time: UnixMillis) -> String {
+    let time = time.min(UnixMillis::new(253_402_300_799_000));
+    let (days, seconds) = (time.as_u64() / DAY, time.as_u64() % DAY / 1000);
+    let (year, weekday) = (year_of(time), DAYS[(days as usize + 4) % 7]);
+    let (mut month, mut day) = (0, days - days_before(year));
+    while day >= days_in(year, month) {
+        day -= days_in(year, month);
+        month += 1;
+    }
+    let (month, day) = (MONTHS[month as usize], day + 1);
+    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    format!("{weekday}, {day:02} {month} {year} {hour:02}:{minute:02}:{second:02} GMT")
 }
 
 fn imf_fixdate(mut text: Cursor<'_>) -> Option<UnixMillis> {
@@ -151,7 +170,6 @@ fn nearest_year(two_digits: u64, now: UnixMillis) -> u64 {
 
 fn year_of(now: UnixMillis) -> u64 {
     const MEAN_YEAR: u64 = 31_556_952_000;
-    const DAY: u64 = 86_400_000;
     // Around New Year, this estimate may be one year too high or too low.
     let year = 1970 + now.as_u64() / MEAN_YEAR;
     let today = now.as_u64() / DAY;
@@ -187,6 +205,24 @@ mod tests {
         assert_eq!(seconds("Thu, 29 Feb 2024 23:59:59 GMT"), Some(1_709_251_199));
         assert_eq!(seconds("Sat, 31 Dec 2016 23:59:60 GMT"), Some(1_483_228_800));
         assert_eq!(seconds("Fri, 31 Dec 9999 23:59:59 GMT"), Some(253_402_300_799));
+    }
+
+    #[test]
+    fn a_formatted_time_is_read_as_the_same_second() {
+        for (millis, text) in [
+            (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
+            (784_111_777_999, "Sun, 06 Nov 1994 08:49:37 GMT"),
+            (1_709_251_199_000, "Thu, 29 Feb 2024 23:59:59 GMT"),
+            (253_402_300_799_000, "Fri, 31 Dec 9999 23:59:59 GMT"),
+            (u64::MAX, "Fri, 31 Dec 9999 23:59:59 GMT"),
+        ] {
+            assert_eq!(format_http_date(UnixMillis::new(millis)), text);
+        }
+        // A step that meets every day of the week, of the month and of the year.
+        for time in (0..253_402_300_800_000).step_by(86_400_000 * 11 + 12_345_000) {
+            let time = UnixMillis::new(time);
+            assert_eq!(parse_http_date(&format_http_date(time), time), Some(time));
+        }
     }
 
     #[test]

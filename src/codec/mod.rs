@@ -3,6 +3,6 @@
 
 pub(crate) mod base64;
 pub mod hex;
-pub(crate) mod http_date;
+pub mod http_date;
 pub mod list;
 pub mod percent;
