@@ -4,16 +4,17 @@
 // the JavaScript that called into wasm and drops no Rust values. Without the guards in this file, the call would never
 // end, and the cells that it had borrowed would stay borrowed. Therefore:
 //
-// - Every poll of a task (platform/src/panic.rs) runs in a microtask of its own, inside a guard. So each trap belongs to
-//   exactly one task, and only that task fails. The caller that awaits the task responds with 500.
+// - Every call that polls tasks (platform/src/task.rs) is inside a guard. Rust knows which task it polls, so each trap
+//   belongs to exactly one task, and only that task fails. Its request gets a 500.
 // - After a trap the instance is retired: calls in flight continue in it, and new calls get a fresh instance. So the
 //   damage of the trap (a borrowed cell, lost memory) ends with the calls that were in flight.
 // - A trap outside of every task belongs to no known call, so all calls in flight in that instance are rejected.
 //
-// The build copies this file next to the files that it imports: oncekey.wasm, and glue.mjs. The latter is wasm-bindgen's
-// output, wrapped in a function so that each instance has its own glue.
+// The build copies this file next to the files that it imports: bridge.mjs, oncekey.wasm, and glue.mjs. The latter is
+// wasm-bindgen's output, wrapped in a function so that each instance has its own glue.
 
 import { DurableObject, WorkerEntrypoint } from "cloudflare:workers";
+import { Bridge } from "./bridge.mjs";
 import makeGlue from "./glue.mjs";
 import module from "./oncekey.wasm";
 
@@ -27,6 +28,8 @@ const busy = new Set();
 class Instance {
   /** The functions that reject the calls in flight. */
   #calls = new Set();
+  /** Timers of operations, by number. */
+  #timers = new Map();
   #exports;
   #stackTop;
 
@@ -43,13 +46,57 @@ class Instance {
 
   /** Polls a task in a microtask. Called by Rust. */
   schedule(task) {
-    microtask(() => {
+    microtask(() => this.#guard(() => this.glue.oncekeyPoll(task, Date.now())));
+  }
+
+  /** Starts the timer of an operation. Called by Rust. */
+  sleep(operation, millis) {
+    this.#timers.set(operation, setTimeout(() => this.#done(operation, 2), millis));
+  }
+
+  /** Cancels the timer of an operation. Called by Rust. */
+  cancel(operation) {
+    clearTimeout(this.#timers.get(operation));
+    this.#timers.delete(operation);
+  }
+
+  /** Tells Rust the result of an operation. */
+  #done(operation, status, text, bytes, object) {
+    this.#timers.delete(operation);
+    this.#guard(() => this.glue.oncekeyDone(operation, Date.now(), status, text, bytes, object));
+  }
+
+  /** Carries out an operation, and tells Rust its result. */
+  #run = (operation, work) => {
+    work().then(
+      (result) => this.#done(operation, ...result),
+      (error) => this.#done(operation, 1, String(error)),
+    );
+  };
+
+  /** Lets wasm handle a request. Gives the response. */
+  respond(request, env, ctx) {
+    return new Promise((respond, reject) => {
+      const sandbox = (...values) => this.glue.oncekeySandbox(...values);
+      const bridge = new Bridge({ run: this.#run, sandbox, request, env, ctx, respond });
       try {
-        this.glue.oncekeyPoll(task);
+        this.glue.oncekeyFetch(bridge, Date.now(), bridge.head());
       } catch (error) {
-        this.#retire(error, () => this.glue.oncekeyTrapped(task));
+        this.#retire(error);
+        // If the trap belonged to a task, its response has been sent.
+        reject(error);
+        bridge.end();
       }
     });
+  }
+
+  /** Calls into wasm, and ends the task whose poll trapped. */
+  #guard(work) {
+    try {
+      work();
+    } catch (error) {
+      this.#retire(error);
+    }
   }
 
   /** Runs wasm-bindgen's own queue: the futures of exported functions, which only await a task. */
@@ -85,29 +132,27 @@ class Instance {
   }
 
   /** Rejects all calls in flight after a trap that belongs to no task, so that no caller waits forever. */
-  condemn(error) {
+  condemn(error, isAgain = false) {
     const calls = [...this.#calls];
     this.#calls.clear();
     busy.delete(this);
     for (const reject of calls) reject(new Error("the request was lost to an internal error"));
-    this.#retire(error);
+    this.#retire(error, isAgain);
   }
 
   /** Takes the instance out of service for new calls, and repairs it for the calls in flight. */
-  #retire(error, tell) {
+  #retire(error, isAgain = false) {
     if (current === this) current = undefined;
     // A trap does not reset Rust's own stack pointer. Microtasks and handlers begin with no wasm frame below
     // them, so the initial value is right.
     this.#exports.__stack_pointer.value = this.#stackTop;
     try {
-      const panicked = this.glue.oncekeyTookPanic();
       // The panic hook has already logged a panic. For other errors only the kind is logged, because a message may
       // contain data.
-      if (!panicked) console.error(`oncekey: ${kind(error)} in wasm`);
-      tell?.();
+      if (!this.glue.oncekeyTrapped()) console.error(`oncekey: ${kind(error)} in wasm`);
     } catch (again) {
       console.error(`oncekey: ${kind(again)} after a trap`);
-      if (tell) this.condemn(again);
+      if (!isAgain) this.condemn(again, true);
     }
   }
 }
@@ -135,7 +180,7 @@ function call(start) {
 export default class extends WorkerEntrypoint {
   async fetch(request) {
     try {
-      return await call((instance) => instance.glue.fetch(request, this.env, this.ctx));
+      return await call((instance) => instance.respond(request, this.env, this.ctx));
     } catch {
       const request_id = `req_${crypto.randomUUID().replaceAll("-", "")}`;
       const error = { type: "api_error", code: "api_error", message: "internal error", request_id };

@@ -33,6 +33,7 @@ const config :Workerd.Config = (
 const main :Workerd.Worker = (
   modules = [
     (name = "entry.mjs", esModule = ${embed("entry.mjs")}),
+    (name = "bridge.mjs", esModule = ${embed("bridge.mjs")}),
     (name = "glue.mjs", esModule = ${embed("glue.mjs")}),
     (name = "oncekey.wasm", wasm = ${embed("oncekey.wasm")}),
   ],

@@ -3,6 +3,7 @@
 
 mod names;
 
+use crate::http::bridge::Bridge;
 use crate::sandbox;
 use oncekey::admin_token::AdminToken;
 use oncekey::canonical::JsonPointer;
@@ -19,6 +20,7 @@ use std::ops::RangeInclusive;
 use std::rc::Rc;
 use web_sys::Url;
 use worker::Env;
+use worker::js_sys::Reflect;
 
 /// The checked settings.
 #[derive(Debug)]
@@ -51,6 +53,9 @@ pub(crate) struct Config {
     pub(crate) webhook_sources: Sources,
     pub(crate) admin_token: Option<AdminToken>,
     pub(crate) journal_retention: Millis,
+    /// Whether Workers KV is bound, and Analytics Engine.
+    pub(crate) has_replica: bool,
+    pub(crate) has_metrics: bool,
     /// Warnings about vars whose names look like settings.
     pub(crate) warnings: Vec<String>,
 }
@@ -88,19 +93,25 @@ thread_local! {
 }
 
 /// Returns the isolate's settings, or what is wrong with them.
-pub(crate) fn load(env: &Env) -> Result<Rc<Config>, String> {
-    let read = || {
-        let warnings = names::check(env)?;
-        let var = |name: &str| env.var(name).ok().map(|value| value.to_string());
-        Config::read(var).map(|config| Rc::new(Config { warnings, ..config }))
-    };
-    CONFIG.with(|config| config.get_or_init(read).clone())
+pub(crate) fn load(bridge: &Bridge) -> Result<Rc<Config>, String> {
+    CONFIG.with(|config| config.get_or_init(|| read(&bridge.env())).clone())
 }
 
 /// Returns how long an object keeps rows of the journal. Wrong settings let no request through, but
 /// an alarm may still run.
 pub(crate) fn journal_retention(env: &Env) -> Millis {
-    load(env).map_or(JOURNAL_RETENTION, |config| config.journal_retention)
+    let config = CONFIG.with(|config| config.get_or_init(|| read(env)).clone());
+    config.map_or(JOURNAL_RETENTION, |config| config.journal_retention)
+}
+
+fn read(env: &Env) -> Result<Rc<Config>, String> {
+    let warnings = names::check(env)?;
+    let var = |name: &str| env.var(name).ok().map(|value| value.to_string());
+    let is_bound =
+        |name: &str| Reflect::get(env, &name.into()).is_ok_and(|bound| bound.is_object());
+    let (has_replica, has_metrics) = (is_bound("REPLICA"), is_bound("METRICS"));
+    let config = Config::read(var)?;
+    Ok(Rc::new(Config { has_replica, has_metrics, warnings, ..config }))
 }
 
 impl Config {
@@ -178,6 +189,8 @@ impl Config {
                 JOURNAL_RETENTION.as_u64() / 1000,
                 1..=315_360_000,
             )?,
+            has_replica: false,
+            has_metrics: false,
             warnings: Vec::new(),
         })
     }

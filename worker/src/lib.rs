@@ -5,7 +5,8 @@
 //!
 //! Some words are used only here. *Room* is memory for bodies, which a `Reservation` counts. *Patience*
 //! is how often and how long a call to a shard is tried. *Odd* headers have values that are not UTF-8,
-//! and stay in the platform's own objects. An *isolate* is one running copy of this Worker.
+//! and stay in the platform's own objects. An *isolate* is one running copy of this Worker. The *bridge* is
+//! the JavaScript side of a request: it reads, sends and waits, and each of these is one call.
 
 mod admin;
 mod config;
@@ -16,11 +17,10 @@ mod pages;
 mod sandbox;
 mod shard;
 
-use futures_channel::oneshot;
-use futures_util::FutureExt;
-use futures_util::future::{Either, select};
+use futures_util::future::{OptionFuture, join};
 use gateway::outcome::GatewayOutcome;
 use gateway::webhook;
+use http::bridge::Bridge;
 use http::context::Caller;
 use http::cors;
 use http::request::HttpRequest;
@@ -28,52 +28,65 @@ use http::response::HttpResponse;
 use oncekey::request::path::leaves_root;
 use oncekey::webhook::is_inbound;
 use oncekey::{Dialect, Rejection, RequestKind};
-use platform::{panic, random};
+use platform::{panic, random, task};
 use std::rc::Rc;
-use worker::{Context, Env, Request, Response, event};
+use worker::wasm_bindgen::{self, prelude::wasm_bindgen};
+use worker::web_sys::{Request, Response};
+use worker::{Env, wasm_bindgen_futures};
 
-/// Handles every request to the Worker.
-///
-/// The work runs as a task that is given to `wait_until`. It continues after the caller has hung up,
-/// because the gateway must record the origin's response.
-#[event(fetch)]
-async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<Response> {
-    panic::arm(request.headers());
-    let request = HttpRequest::new(request);
+/// Handles a request to the Worker. `worker/entry.mjs` calls it at the time `now`.
+#[wasm_bindgen(js_name = oncekeyFetch)]
+#[expect(private_interfaces, reason = "only JavaScript calls it")]
+pub fn fetch(bridge: Bridge, now: f64, head: &str) {
+    task::turn(now, || receive(&Rc::new(bridge), head));
+}
+
+/// Responds to a request to the sandbox, as an origin does. `worker/bridge.mjs` calls it in place of `fetch`.
+#[wasm_bindgen(js_name = oncekeySandbox)]
+pub async fn fetch_sandbox(request: Request, env: Env) -> worker::Result<Response> {
+    let response = task::contain(async move { sandbox::serve(&env, request.into()).await }).await;
+    let lost = |task::Panicked| worker::Error::from("the sandbox panicked");
+    Ok(response.map_err(lost)??.into())
+}
+
+/// Starts the task that responds to a request. The task continues after the caller has hung up, because the gateway
+/// must record the origin's response.
+fn receive(bridge: &Rc<Bridge>, head: &str) {
+    let request = HttpRequest::new(bridge, head);
+    panic::arm(|name| request.header(name));
     let request_id = random::request_id();
-    let config = match config::load(&env) {
+    let config = match config::load(bridge) {
         Ok(config) => config,
-        Err(error) => return Ok(misconfigured(error, &request, &request_id)),
+        Err(error) => {
+            misconfigured(error, &request, &request_id).send(bridge);
+            return bridge.end();
+        }
     };
     if let Some(mut response) = cors::preflight(&config.cors, &request) {
         response.set("x-request-id", &request_id);
-        return Ok(response.into_response());
+        response.send(bridge);
+        return bridge.end();
     }
-    let caller = Rc::new(Caller::new(env, config, &request, request_id));
-    let (sender, receiver) = oneshot::channel();
+    let caller = Rc::new(Caller::new(Rc::clone(bridge), config, &request, request_id));
     let inside = Rc::clone(&caller);
-    let work = panic::contain(async move {
+    let work = async move {
         let outcome = respond(&inside, request).await;
         let GatewayOutcome { response, after } =
             outcome.unwrap_or_else(|rejection| inside.reject(&rejection).into());
         let response = metrics::report(&inside, response);
-        // The work continues even if the caller has gone.
-        let _ = sender.send(response);
-        for work in after {
-            work.await;
-        }
-    })
-    .shared();
-    context.wait_until(work.clone().map(drop));
-    let response = match select(receiver, work).await {
-        Either::Left((Ok(response), _)) => response,
-        _ => caller.reject(&Rejection::Internal),
+        let delivery = OptionFuture::from(inside.send(response));
+        let after = async {
+            for work in after {
+                work.await;
+            }
+        };
+        join(delivery, after).await;
+        inside.bridge.end();
     };
-    let (response, delivery) = caller.finish(response);
-    if let Some(delivery) = delivery {
-        context.wait_until(panic::contain(delivery).map(drop));
-    }
-    Ok(response)
+    task::spawn(work, move || {
+        caller.send(caller.reject(&Rejection::Internal));
+        caller.bridge.end();
+    });
 }
 
 /// The error for a path that some origins would resolve to a place outside of this API.
@@ -97,7 +110,7 @@ async fn respond(caller: &Caller, request: HttpRequest) -> Result<GatewayOutcome
 
 /// Returns the error response of a Worker whose settings are wrong. Such a Worker returns it for every
 /// request.
-fn misconfigured(error: String, request: &HttpRequest, request_id: &str) -> Response {
+fn misconfigured(error: String, request: &HttpRequest, request_id: &str) -> HttpResponse {
     worker::console_error!("{error}");
     let rejection = Rejection::Misconfigured(error);
     let is_keyed = request.is_write() && request.header("idempotency-key").is_some();
@@ -106,5 +119,5 @@ fn misconfigured(error: String, request: &HttpRequest, request_id: &str) -> Resp
     let mut response =
         HttpResponse::of_rejection(&rejection, Dialect::Kukopay, accept, request_id, asked);
     response.set("x-request-id", request_id);
-    response.into_response()
+    response
 }

@@ -77,7 +77,7 @@ async fn fetch(
     // Only the path of this URL matters.
     let folder = if page_file.is_console { "console/" } else { "" };
     let url = ["https://demo.invalid/", folder, page_file.file].concat();
-    caller.env.assets("ASSETS")?.fetch(url, Some(init)).await
+    caller.env().assets("ASSETS")?.fetch(url, Some(init)).await
 }
 
 /// Returns whether `?csp=strict` asks for a policy that forbids wasm.

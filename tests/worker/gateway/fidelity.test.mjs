@@ -46,24 +46,26 @@ describe("an origin's response", () => {
     }
   });
 
-  test("header values that are not UTF-8 are replayed byte for byte, also after the object was evicted", async () => {
-    const odd = ['Content-Disposition: attachment; filename="M\xfcller.pdf"', "X-Odd: \xff\xfe\x80", "X-Utf8: M\xc3\xbcller"];
-    const path = gateway.route((_, response) => {
-      const lines = ["HTTP/1.1 201 Created", ...odd, "Content-Length: 2", "Connection: close", "", "ok"];
-      response.socket.end(Buffer.from(lines.join("\r\n"), "latin1"));
-    });
-    const key = newKey();
-    for (const replayed of [false, true, true]) {
-      const response = await gateway.post(path, key);
-      assert.deepEqual([response.status, response.replayed, response.text], [201, replayed, "ok"]);
-      for (const line of odd) {
-        const [name, value] = line.split(": ");
-        assert.deepEqual(response.all(name), [value], name);
+  for (const [what, body] of [["a small", "ok"], ["a large", "x".repeat(70_000)]]) {
+    test(`header values of ${what} response that are not UTF-8 are replayed byte for byte, also after the object was evicted`, async () => {
+      const odd = ['Content-Disposition: attachment; filename="M\xfcller.pdf"', "X-Odd: \xff\xfe\x80", "X-Utf8: M\xc3\xbcller"];
+      const path = gateway.route((_, response) => {
+        const lines = ["HTTP/1.1 201 Created", ...odd, `Content-Length: ${body.length}`, "Connection: close", "", body];
+        response.socket.end(Buffer.from(lines.join("\r\n"), "latin1"));
+      });
+      const key = newKey();
+      for (const replayed of [false, true, true]) {
+        const response = await gateway.post(path, key);
+        assert.deepEqual([response.status, response.replayed, response.text], [201, replayed, body]);
+        for (const line of odd) {
+          const [name, value] = line.split(": ");
+          assert.deepEqual(response.all(name), [value], name);
+        }
+        if (replayed) await gateway.evict(key);
       }
-      if (replayed) await gateway.evict(key);
-    }
-    assert.equal(gateway.hits(path), 1);
-  });
+      assert.equal(gateway.hits(path), 1);
+    });
+  }
 
   test("header values of a request that are not UTF-8 reach the origin byte for byte", async () => {
     const path = gateway.route();

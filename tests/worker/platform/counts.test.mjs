@@ -9,8 +9,8 @@ const build = new URL("../../../worker/build", import.meta.url).pathname;
 
 /** Goals: 4 rows and 4 statements for a first request, and a handful of calls between JavaScript and wasm. */
 const BOUNDS = {
-  first: { objectCalls: 2, statements: 9, rowsWritten: 12, rowsRead: 8, alarmsSet: 0, intoWasm: 113, outOfWasm: 617 },
-  replay: { objectCalls: 1, statements: 2, rowsWritten: 0, rowsRead: 2, alarmsSet: 0, intoWasm: 62, outOfWasm: 288 },
+  first: { objectCalls: 2, statements: 9, rowsWritten: 12, rowsRead: 8, alarmsSet: 0, intoWasm: 34, outOfWasm: 235 },
+  replay: { objectCalls: 1, statements: 2, rowsWritten: 0, rowsRead: 2, alarmsSet: 0, intoWasm: 17, outOfWasm: 81 },
   expiry: { rowsWritten: 3.05, alarmsSet: 1, alarms: 1.05 },
 };
 

@@ -1,20 +1,21 @@
 //! The platform's clock, and times as callers read them.
 
+use crate::operation::{self, Operation};
+use crate::task;
 use futures_util::future::{Either, select};
 use oncekey::{Millis, UnixMillis};
 use std::pin::pin;
-use std::time::Duration;
 use worker::{SqlStorageValue, js_sys};
 
 /// Returns the current time. The platform advances it only while a task waits for I/O.
 pub fn now() -> UnixMillis {
-    UnixMillis::new(worker::Date::now().as_millis())
+    UnixMillis::new(task::time_of_turn().unwrap_or_else(js_sys::Date::now) as u64)
 }
 
 /// Waits for `length`, or for 2^31-1 ms if `length` is longer: the platform's timers would fire at once.
 pub async fn sleep(length: Millis) {
     let millis = length.as_u64().min(i32::MAX as u64);
-    worker::Delay::from(Duration::from_millis(millis)).await;
+    Operation::start(|operation| operation::sleep(operation, millis as f64)).await;
 }
 
 /// Waits for `work`, but not longer than `length`. Returns `None` if it takes longer.
@@ -28,11 +29,6 @@ pub async fn within<T>(length: Millis, work: impl Future<Output = T>) -> Option<
 /// Formats a time as RFC 3339 in UTC, as in `2026-11-29T20:40:00.000Z`.
 pub fn rfc3339(time: UnixMillis) -> String {
     String::from(date(time).to_iso_string())
-}
-
-/// Formats a time as an HTTP date (RFC 9110 §5.6.7), as in `Sun, 29 Nov 2026 20:40:00 GMT`.
-pub fn imf_fixdate(time: UnixMillis) -> String {
-    String::from(date(time).to_utc_string())
 }
 
 /// Converts a time to a column of a database: an integer that JavaScript's numbers hold exactly,

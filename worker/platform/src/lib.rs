@@ -1,5 +1,5 @@
-//! The code that the gateway and its sandbox share: the platform's clock, randomness, tasks and Durable
-//! Objects, and JSON.
+//! The code that the gateway and its sandbox share: the platform's clock, randomness, tasks, operations
+//! and Durable Objects, and JSON.
 //!
 //! Each module is a thin layer over workers-rs or the JavaScript API, and knows nothing about
 //! idempotency keys or merchants. Two Worker crates need it, so it is a crate of its own.
@@ -7,5 +7,7 @@
 pub mod clock;
 pub mod durable_object;
 pub mod json;
+pub mod operation;
 pub mod panic;
 pub mod random;
+pub mod task;

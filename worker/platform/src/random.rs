@@ -2,6 +2,7 @@
 
 use oncekey::Token;
 use oncekey::codec::hex::hex;
+use std::cell::RefCell;
 use worker::wasm_bindgen::{self, JsValue, prelude::wasm_bindgen};
 
 /// Returns a token for a new attempt.
@@ -25,9 +26,36 @@ pub fn id<const N: usize>(prefix: &str) -> String {
 ///
 /// If the platform gives none. Nothing here would be safe without them, so this request ends.
 pub fn bytes<const N: usize>() -> [u8; N] {
-    let mut bytes = [0; N];
-    fill(&mut bytes).expect("the platform gives random bytes");
-    bytes
+    POOL.with_borrow_mut(|pool| {
+        let mut bytes = [0; N];
+        for byte in &mut bytes {
+            *byte = pool.next();
+        }
+        bytes
+    })
+}
+
+/// Random bytes that are not used yet. One call to the platform brings those of many requests.
+struct Pool {
+    bytes: [u8; 512],
+    used: usize,
+}
+
+thread_local! {
+    static POOL: RefCell<Pool> = const { RefCell::new(Pool { bytes: [0; 512], used: 512 }) };
+}
+
+impl Pool {
+    fn next(&mut self) -> u8 {
+        if self.used == self.bytes.len() {
+            fill(&mut self.bytes).expect("the platform gives random bytes");
+            self.used = 0;
+        }
+        // A byte is used once, and does not stay in memory.
+        let byte = std::mem::take(&mut self.bytes[self.used]);
+        self.used += 1;
+        byte
+    }
 }
 
 #[wasm_bindgen]

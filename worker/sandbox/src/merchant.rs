@@ -10,7 +10,7 @@ use super::{deliveries, fault, route, schema, sending, store};
 use oncekey::UnixMillis;
 use oncekey::webhook::target::Reach;
 use platform::clock;
-use platform::panic::{Panicked, contain};
+use platform::task::{Panicked, contain};
 use std::cell::Cell;
 use std::rc::Rc;
 use worker::{

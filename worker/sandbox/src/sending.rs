@@ -10,7 +10,7 @@ use super::store;
 use oncekey::webhook::target::{Reach, check_target};
 use oncekey::webhook::{self, WebhookSecret};
 use oncekey::{Millis, UnixMillis};
-use platform::panic::contain;
+use platform::task::contain;
 use platform::{clock, random};
 use std::cell::Cell;
 use std::rc::Rc;

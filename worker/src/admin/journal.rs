@@ -43,7 +43,7 @@ pub(super) async fn page(
             let after = if is_first { after.max(from) } else { from };
             (*shard, RowQuery { shard: *shard, after, limit: left as u32, ..question.clone() })
         });
-        let rows = client::ask(&caller.env, questions).await?.into_iter().flatten();
+        let rows = client::ask(&caller.env(), questions).await?.into_iter().flatten();
         found.extend(rows.take(left));
         if found.len() == limit {
             break;

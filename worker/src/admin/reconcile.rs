@@ -33,7 +33,7 @@ pub(super) async fn page(
     let merchant = request.header("x-api-key").unwrap_or_default();
     let scope = admin_scope(caller, request)?;
     let text =
-        sandbox::operations(&caller.env, merchant, &caller.request_id, cursor, limit).await?;
+        sandbox::operations(&caller.env(), merchant, &caller.request_id, cursor, limit).await?;
     let lines = text.lines().filter(|line| !line.is_empty());
     let made: Vec<Made> = lines.map(|line| Made::of_line(line, caller, &scope)).collect();
     let mut lacking = Vec::new();
@@ -44,7 +44,7 @@ pub(super) async fn page(
             keys().map(|key| (key.shard(), journal::of_key(key, Some(KeyState::Completed), 1)));
         let entries = keys().map(|key| (key.shard(), keys::of_key(key)));
         let (completed, entries) =
-            try_join(client::ask(&caller.env, completed), client::ask(&caller.env, entries))
+            try_join(client::ask(&caller.env(), completed), client::ask(&caller.env(), entries))
                 .await?;
         let mut found = completed.into_iter().zip(entries);
         for made in made {

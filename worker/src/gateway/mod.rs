@@ -23,7 +23,6 @@ use oncekey::request::form_key::{SplitForm, merge_keys};
 use oncekey::request::override_headers::{OverrideHeader, overridden_methods};
 use oncekey::write_flow::{Identity, Write};
 use oncekey::{Fingerprints, IdempotencyKey, Policy, Recourse, Rejection, ScopeError, ScopedKey};
-use origin::Deadline;
 use origin_request::OriginRequest;
 use outcome::GatewayOutcome;
 use platform::panic;
@@ -193,7 +192,7 @@ async fn no_body(request: &HttpRequest) -> Result<(), Rejection> {
 async fn pass_through(caller: &Caller, request: &HttpRequest, read: Option<&[u8]>) -> HttpResponse {
     let origin_request = OriginRequest::keyless(request, read, &caller.request_id);
     let recourse = if request.is_write() { Recourse::LookUp } else { Recourse::Retry };
-    match origin::call(caller, origin_request, &Deadline::never()).await {
+    match origin::call(caller, origin_request, None).await {
         Ok(response) => response.pass_on(),
         Err(_) => caller.reject(&Rejection::OriginUnreachable(recourse)),
     }

@@ -3,46 +3,37 @@
 use crate::config::Upstream;
 use crate::gateway::origin_request::OriginRequest;
 use crate::http::body_budget::Reservation;
+use crate::http::bridge::{Bridge, Source};
 use crate::http::context::Caller;
-use crate::http::delivery;
 use crate::http::headers::{self, is_taken_off};
 use crate::http::response::{Body, HttpResponse};
-use crate::sandbox;
-use futures_util::StreamExt;
 use oncekey::budget::SMALL;
 use oncekey::request::forward::{is_link, path_below_origin};
 use oncekey::response::{is_digest, is_own_header, is_request_id};
-use oncekey::{HeaderList, Millis, UnixMillis};
-use platform::clock;
-use std::cell::Cell;
-use std::pin::pin;
-use std::rc::Rc;
-use web_sys::Url;
-use worker::js_sys;
+use oncekey::{HeaderList, Millis};
+use platform::operation::{CUT_OFF, DONE, FAILED, LATE, Reply};
 use worker::wasm_bindgen::JsCast;
-use worker::wasm_bindgen_futures::JsFuture;
-use worker::web_sys::{self, ReadableStream};
-use worker::{AbortController, ByteStream, Headers, Response};
+use worker::web_sys;
 
 /// The base of URLs if the origin is the sandbox.
 const SANDBOX: &str = "https://sandbox";
 
-/// An origin's response whose body was not read.
+/// An origin's response whose body was not read, or only as a whole.
 pub(crate) struct OriginResponse {
     pub(crate) status: u16,
     /// The origin's headers, except those of the connection and those that the gateway sets itself.
     headers: HeaderList,
-    response: web_sys::Response,
+    /// The body, if it was small.
+    whole: Option<Vec<u8>>,
+    /// The rest of the body, with the headers as the platform's own object. `None` if neither is needed.
+    source: Option<Source>,
 }
 
 /// An origin's body, or the part of it that was read.
 pub(crate) enum OriginBody {
     Whole(Vec<u8>),
-    /// The body is too large to keep, or never ends. `read` is the part that was already read.
-    Stream {
-        read: Vec<u8>,
-        rest: Option<ByteStream>,
-    },
+    /// The body is too large to keep, or never ends. This part was read.
+    Part(Vec<u8>),
 }
 
 /// Why there is no response.
@@ -56,49 +47,51 @@ pub(crate) enum OriginError {
     CutOff,
 }
 
-/// Calls the origin and waits for the head of its response. The rest of the deadline is for the body.
+/// How long a response may take, and how much of it is read.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits {
+    /// From when the request's body has gone out.
+    pub(crate) time: Millis,
+    /// In bytes. A larger body stays a stream.
+    pub(crate) body: usize,
+}
+
+/// Calls the origin and waits for its response. `None` as limits leaves the body unread, and has no deadline, because
+/// reports, long polls and event streams may take long.
 pub(crate) async fn call(
     caller: &Caller,
-    request: OriginRequest,
-    deadline: &Deadline,
+    request: OriginRequest<'_>,
+    limits: Option<Limits>,
 ) -> Result<OriginResponse, OriginError> {
-    let base = match &caller.config.upstream {
-        Upstream::Sandbox => SANDBOX,
-        Upstream::Url(base) => base,
+    let (base, is_sandbox) = match &caller.config.upstream {
+        Upstream::Sandbox => (SANDBOX, true),
+        Upstream::Url(base) => (base.as_str(), false),
     };
     let links = Links {
         asked: format!("{base}{}", request.target),
         came: format!("{}{}", request.gateway, request.target),
         gateway: request.gateway.clone(),
     };
-    let sent = async {
-        match &caller.config.upstream {
-            Upstream::Sandbox => {
-                let request = request.into_request(base, None, &deadline.from)?;
-                sandbox::serve(&caller.env, request.into()).await.map(web_sys::Response::from)
-            }
-            Upstream::Url(_) => {
-                let signal = deadline.abort.signal();
-                fetch(request.into_request(base, Some(&signal), &deadline.from)?).await
-            }
-        }
-    };
-    match deadline.bound(sent).await {
-        None => Err(OriginError::TimedOut),
-        Some(Ok(response)) => {
-            let mut response = OriginResponse::new(response);
-            let status = response.status;
-            for (name, value) in response.headers.iter_mut() {
-                if is_link(name, status)
-                    && let Some(link) = links.at_gateway(value, base)
-                {
-                    *value = link;
-                }
-            }
-            Ok(response)
-        }
-        Some(Err(_)) => Err(OriginError::NoResponse),
+    let time = limits.map(|limits| limits.time);
+    let whole = limits.map(|limits| SMALL.min(limits.body as u64));
+    let outgoing = request.into_outgoing(base, is_sandbox);
+    let reply = caller.bridge.origin(&outgoing, time, whole).await;
+    match reply.status {
+        LATE => return Err(OriginError::TimedOut),
+        FAILED => return Err(OriginError::NoResponse),
+        CUT_OFF => return Err(OriginError::CutOff),
+        _ => {}
     }
+    let mut response = OriginResponse::new(reply);
+    let status = response.status;
+    for (name, value) in response.headers.iter_mut() {
+        if is_link(name, status)
+            && let Some(link) = links.at_gateway(&caller.bridge, value, base)
+        {
+            *value = link;
+        }
+    }
+    Ok(response)
 }
 
 /// The URLs by which a link in a response is resolved.
@@ -113,80 +106,27 @@ struct Links {
 impl Links {
     /// Returns a link to the origin as a link to the gateway. The original would lead the caller past
     /// the gateway, with key and credential. Returns `None` for a link that may stay as it is.
-    fn at_gateway(&self, link: &str, base: &str) -> Option<String> {
+    fn at_gateway(&self, bridge: &Bridge, link: &str, base: &str) -> Option<String> {
         // A replacement character means that bytes of the link were lost.
         if link.contains('\u{fffd}') {
             return None;
         }
-        let at_origin = Url::new_with_base(link, &self.asked).ok()?;
-        at_origin.set_username("");
-        at_origin.set_password("");
-        let target = format!("{}{}", self.gateway, path_below_origin(&at_origin.href(), base)?);
-        let as_it_is = Url::new_with_base(link, &self.came).ok()?.href();
-        (as_it_is != Url::new(&target).ok()?.href()).then_some(target)
-    }
-}
-
-/// Calls the platform's `fetch`. The function of the `worker` crate copies the response, and panics if
-/// the origin sends a status that the platform's constructor refuses.
-async fn fetch(request: web_sys::Request) -> worker::Result<web_sys::Response> {
-    let scope: web_sys::WorkerGlobalScope = js_sys::global().unchecked_into();
-    let response = JsFuture::from(scope.fetch_with_request(&request)).await?;
-    Ok(response.dyn_into()?)
-}
-
-/// The deadline of a call to the origin. It counts from when the request's body has gone out.
-pub(crate) struct Deadline {
-    abort: AbortController,
-    /// `None` if there is no deadline.
-    length: Option<Millis>,
-    /// When the call was made, or when the latest piece of its body went out.
-    from: Rc<Cell<UnixMillis>>,
-}
-
-impl Deadline {
-    pub(crate) fn after(length: Millis) -> Self {
-        Self { length: Some(length), ..Self::never() }
-    }
-
-    /// Returns a deadline that never ends, because reports, long polls and event streams may take long.
-    pub(crate) fn never() -> Self {
-        let from = Rc::new(Cell::new(clock::now()));
-        Self { abort: AbortController::default(), length: None, from }
-    }
-
-    /// Waits for `work` until the deadline. Returns `None` if the deadline passes first.
-    async fn bound<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        let Some(length) = self.length else {
-            return Some(work.await);
-        };
-        let mut work = pin!(work);
-        loop {
-            let from = self.from.get();
-            let left = from.plus(length).since(clock::now());
-            let done = clock::within(left, work.as_mut()).await;
-            // If more of the request's body went out meanwhile, the deadline has moved.
-            if done.is_some() || self.from.get() == from {
-                return done;
-            }
-        }
-    }
-
-    /// Aborts the call if it is still under way.
-    pub(crate) fn abort(self) {
-        self.abort.abort();
+        let at_origin = bridge.href(link, &self.asked)?;
+        let target = format!("{}{}", self.gateway, path_below_origin(&at_origin, base)?);
+        let as_it_is = bridge.href(link, &self.came)?;
+        (as_it_is != bridge.href(&target, &self.came)?).then_some(target)
     }
 }
 
 impl OriginResponse {
-    fn new(response: web_sys::Response) -> Self {
-        let status = response.status();
-        let mut headers: HeaderList = Headers(response.headers()).entries().collect();
+    fn new(reply: Reply) -> Self {
+        let mut headers = headers::read(reply.text.split('\n'));
         headers.drop_connection_headers();
         headers.retain(|name, _| !is_own_header(name));
         // An id that cannot be stored or replayed is dropped.
         headers.retain(|name, value| name != "x-request-id" || is_request_id(value));
-        Self { status, headers, response }
+        let source = reply.object.is_object().then(|| reply.object.unchecked_into());
+        Self { status: reply.status, headers, whole: reply.bytes, source }
     }
 
     /// Returns the id that the origin gave the request, if it sent one.
@@ -194,57 +134,55 @@ impl OriginResponse {
         self.headers.get("x-request-id")
     }
 
-    /// Returns the headers whose bytes are not UTF-8, as the platform's own object.
-    pub(crate) fn odd_headers(&self, kept: &HeaderList) -> Option<web_sys::Headers> {
-        headers::odd(kept, &self.response.headers())
+    /// Returns the headers as the platform's own object, if values are not ASCII.
+    pub(crate) fn came(&self) -> Option<web_sys::Headers> {
+        let source = self.source.as_ref().filter(|_| headers::needs_copy(&self.headers));
+        source.map(Source::headers)
     }
 
     /// Reads the decoded body, up to `limit` bytes and as far as `reservation` has room. A larger body,
     /// or a body that never ends, stays a stream.
     pub(crate) async fn read_body(
-        &self,
+        &mut self,
         limit: usize,
         reservation: &Reservation,
-        deadline: &Deadline,
     ) -> Result<OriginBody, OriginError> {
-        let Some(stream) = self.response.body() else {
+        if let Some(whole) = self.whole.take() {
+            return Ok(OriginBody::Whole(whole));
+        }
+        let Some(source) = self.source.as_ref() else {
             return Ok(OriginBody::Whole(Vec::new()));
         };
-        if self.headers.get("content-length") == Some("0") {
-            return Ok(OriginBody::Whole(Vec::new()));
-        }
-        let mut chunks = ByteStream::from(stream);
         if self.never_ends() {
-            return Ok(OriginBody::Stream { read: Vec::new(), rest: Some(chunks) });
+            return Ok(OriginBody::Part(Vec::new()));
         }
         let mut body = Vec::new();
         let mut counted = 0;
         loop {
-            match deadline.bound(chunks.next()).await {
-                None => return Err(OriginError::TimedOut),
-                Some(None) => return Ok(OriginBody::Whole(body)),
+            let reply = source.read(None).await;
+            let piece = match (reply.status, reply.bytes) {
+                (DONE, Some(piece)) => piece,
+                (DONE, None) => return Ok(OriginBody::Whole(body)),
+                (LATE, _) => return Err(OriginError::TimedOut),
                 // The body ended properly, with a coding in its headers and without bytes, so there
                 // is nothing to decode. A broken connection is another error.
-                Some(Some(Err(error)))
-                    if body.is_empty()
-                        && self.headers.get("content-length").is_none()
-                        && is_short_of_coding(&error) =>
+                _ if body.is_empty()
+                    && self.headers.get("content-length").is_none()
+                    && is_short_of_coding(&reply.text) =>
                 {
                     return Ok(OriginBody::Whole(body));
                 }
-                Some(Some(Err(_))) => return Err(OriginError::CutOff),
-                Some(Some(Ok(chunk))) => {
-                    body.extend_from_slice(&chunk);
-                    // A small response is always kept, because it is in memory already.
-                    let size = body.len() as u64;
-                    let has_room = size <= SMALL || reservation.fits_response(size - counted);
-                    if has_room && size > SMALL {
-                        counted = size;
-                    }
-                    if body.len() > limit || !has_room {
-                        return Ok(OriginBody::Stream { read: body, rest: Some(chunks) });
-                    }
-                }
+                _ => return Err(OriginError::CutOff),
+            };
+            body.extend_from_slice(&piece);
+            // A small response is always kept, because it is in memory already.
+            let size = body.len() as u64;
+            let has_room = size <= SMALL || reservation.fits_response(size - counted);
+            if has_room && size > SMALL {
+                counted = size;
+            }
+            if body.len() > limit || !has_room {
+                return Ok(OriginBody::Part(body));
             }
         }
     }
@@ -266,23 +204,25 @@ impl OriginResponse {
     }
 
     /// Returns the response with a body that was read.
-    pub(crate) fn with_body(self, body: OriginBody, room: &Rc<Reservation>) -> HttpResponse {
-        let headers = self.headers_of_read_body(&body);
-        let body = match body {
-            OriginBody::Whole(bytes) => Body::Bytes(bytes),
-            OriginBody::Stream { read, rest } => rejoin(read, rest, Rc::clone(room)),
+    pub(crate) fn with_body(self, body: OriginBody) -> HttpResponse {
+        let (headers, came) = (self.headers_of_read_body(&body), self.came());
+        let body = match (body, self.source) {
+            (OriginBody::Part(read), Some(source)) if read.is_empty() => {
+                Body::Stream(source.rest())
+            }
+            (OriginBody::Part(read), Some(source)) => Body::Joined(read, source.rest()),
+            (OriginBody::Whole(bytes) | OriginBody::Part(bytes), _) => Body::Bytes(bytes),
         };
-        let came = Some(self.response.headers());
         HttpResponse { came, ..HttpResponse::new(self.status, headers, body) }
     }
 
     /// Returns the response with its body as it arrives, codings included.
     pub(crate) fn pass_on(self) -> HttpResponse {
-        let body = match self.response.body() {
-            None => Body::Bytes(Vec::new()),
-            Some(stream) => Body::Stream(stream),
+        let came = self.came();
+        let body = match (self.whole, self.source) {
+            (None, Some(source)) => Body::Stream(source.rest()),
+            (whole, _) => Body::Bytes(whole.unwrap_or_default()),
         };
-        let came = Some(self.response.headers());
         HttpResponse { came, ..HttpResponse::new(self.status, self.headers, body) }
     }
 
@@ -294,22 +234,6 @@ impl OriginResponse {
 }
 
 /// Returns whether the platform says that a body ended before its coding did.
-fn is_short_of_coding(error: &worker::Error) -> bool {
-    error.to_string().contains("compressed stream ended prematurely")
-}
-
-/// Makes a stream of the part of a body that was read and the rest. The first part goes out in
-/// pieces, and keeps its room until the last piece is out.
-fn rejoin(read: Vec<u8>, rest: Option<ByteStream>, room: Rc<Reservation>) -> Body {
-    let first = futures_util::stream::unfold((0, read, room), async |(at, read, room)| {
-        let end = read.len().min(at + delivery::PIECE);
-        let piece = read.get(at..end).filter(|piece| !piece.is_empty())?.to_vec();
-        Some((Ok(piece), (end, read, room)))
-    });
-    let rest = futures_util::stream::iter(rest).flatten();
-    let joined = Response::from_stream(first.chain(rest)).map(web_sys::Response::from);
-    match joined.ok().and_then(|response| response.body()) {
-        Some(stream) => Body::Stream(stream.unchecked_into::<ReadableStream>()),
-        None => Body::Bytes(Vec::new()),
-    }
+fn is_short_of_coding(error: &str) -> bool {
+    error.contains("compressed stream ended prematurely")
 }

@@ -1,7 +1,7 @@
 //! Carries out the flow of a write. The core's `write_flow` decides which calls go to the records and
 //! the origin, and in which order.
 
-use crate::gateway::origin::{self, Deadline, OriginBody, OriginError, OriginResponse};
+use crate::gateway::origin::{self, Limits, OriginBody, OriginError, OriginResponse};
 use crate::gateway::origin_request::OriginRequest;
 use crate::gateway::outcome::{GatewayOutcome, Work};
 use crate::gateway::record::RecordHandle;
@@ -27,6 +27,7 @@ use platform::panic;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::pin::pin;
+use std::rc::Rc;
 
 /// How long a shard may take to reply before the gateway also reads the replica.
 const SLOW: Millis = Millis::new(50);
@@ -113,10 +114,11 @@ impl WriteRun<'_> {
         }
     }
 
-    /// Calls `begin`. If the first record's shard is slow, also reads the replica. Events have no
-    /// replica.
+    /// Calls `begin`. If the first record's shard is slow, also reads the replica, where there is one. Events
+    /// have none.
     async fn begin(&self, target: Target) -> Event {
-        if target == Target::BusinessKey || self.write.identity == Identity::Event {
+        let has_copy = self.caller.config.has_replica && self.write.identity != Identity::Event;
+        if target == Target::BusinessKey || !has_copy {
             return Event::Begun(self.record(target).begin(&self.fingerprints).await);
         }
         let asked = pin!(self.first.begin(&self.fingerprints));
@@ -139,7 +141,7 @@ impl WriteRun<'_> {
             policy: &self.first.policy,
         };
         let step =
-            replica::ask(&self.caller.env, self.first.name, &attempt, &self.caller.room).await?;
+            replica::ask(&self.caller.bridge, self.first.name, &attempt, &self.caller.room).await?;
         Some((step.decision, step.status))
     }
 
@@ -149,25 +151,21 @@ impl WriteRun<'_> {
         execution: Execution,
         own: &mut Option<Own>,
     ) -> Result<StoredResponse, OriginFailure> {
-        let deadline = Deadline::after(self.caller.config.origin_timeout);
         let (key, attempt) = (self.key.as_ref(), execution.attempt);
         let request_id = &self.caller.request_id;
         let origin_request =
             OriginRequest::once(self.request, &self.body, key, attempt, request_id);
         let called_at = clock::now();
-        let called = self.ask_origin(origin_request, &deadline).await;
+        let called = self.ask_origin(origin_request, self.caller.config.origin_timeout).await;
         self.caller.measure.executed(clock::now().since(called_at));
         panic::point("task");
         let (response, body) = called.map_err(|error| match error {
-            OriginError::TimedOut => {
-                deadline.abort();
-                OriginFailure::TimedOut
-            }
+            OriginError::TimedOut => OriginFailure::TimedOut,
             OriginError::NoResponse => OriginFailure::Unreachable,
             OriginError::CutOff => OriginFailure::CutOff,
         })?;
         let stored = self.stored(&response, &body);
-        let odd = response.odd_headers(&stored.headers);
+        let odd = headers::odd(&self.caller.bridge, &stored.headers, response.came().as_ref());
         if let Some(second) = &self.second {
             second.bring(odd.clone());
         }
@@ -191,29 +189,20 @@ impl WriteRun<'_> {
         let request_id = &self.caller.request_id;
         let target = look_up.target.clone();
         let origin_request = OriginRequest::look_up(request, target, &config.scope, request_id);
-        let deadline = Deadline::after(LOOK_UP);
-        match self.ask_origin(origin_request, &deadline).await {
-            Ok((response, body)) => {
-                let found = self.stored(&response, &body);
-                Some(found).filter(|found| look_up.is_proved_by(found))
-            }
-            Err(OriginError::TimedOut) => {
-                deadline.abort();
-                None
-            }
-            Err(_) => None,
-        }
+        let (response, body) = self.ask_origin(origin_request, LOOK_UP).await.ok()?;
+        let found = self.stored(&response, &body);
+        Some(found).filter(|found| look_up.is_proved_by(found))
     }
 
     /// Calls the origin and reads its response, up to the size that is stored.
     async fn ask_origin(
         &self,
-        origin_request: OriginRequest,
-        deadline: &Deadline,
+        origin_request: OriginRequest<'_>,
+        time: Millis,
     ) -> Result<(OriginResponse, OriginBody), OriginError> {
-        let response = origin::call(self.caller, origin_request, deadline).await?;
-        let limit = self.caller.config.max_replay;
-        let body = response.read_body(limit, &self.caller.room, deadline).await?;
+        let limits = Limits { time, body: self.caller.config.max_replay };
+        let mut response = origin::call(self.caller, origin_request, Some(limits)).await?;
+        let body = response.read_body(limits.body, &self.caller.room).await?;
         Ok((response, body))
     }
 
@@ -231,14 +220,14 @@ impl WriteRun<'_> {
             }
             // The response is recorded without its body before the first byte is passed on, so that no
             // later attempt executes.
-            OriginBody::Stream { .. } => StoredResponse::without_body(status, headers, request_id),
+            OriginBody::Part(_) => StoredResponse::without_body(status, headers, request_id),
         }
     }
 
     fn respond(&self, outcome: WriteOutcome, own: Option<Own>) -> GatewayOutcome {
         let WriteOutcome { response, status, follow_ups } = outcome;
         let own = own.map(|Own { response, body, is_kept }| {
-            let response = response.with_body(body, &self.caller.room);
+            let response = response.with_body(body);
             if is_kept { response } else { response.only_once() }
         });
         let reject = |rejection: &Rejection| self.caller.reject_by(rejection, status.as_ref());
@@ -261,12 +250,8 @@ impl WriteRun<'_> {
     /// record.
     fn replay(&self, response: StoredResponse) -> Option<HttpResponse> {
         let records = [Some(&self.first), self.second.as_ref()];
-        let is_odd = response.has_odd_headers();
-        let came = records.into_iter().flatten().filter(|_| is_odd).find_map(|record| {
-            record.came().filter(|came| {
-                headers::odd(&response.headers, came)
-                    .is_some_and(|odd| worker::Headers(odd).keys().next().is_some())
-            })
+        let came = records.into_iter().flatten().find_map(|record| {
+            headers::odd(&self.caller.bridge, &response.headers, record.came().as_ref())
         });
         HttpResponse::replay(response, came)
     }
@@ -274,6 +259,7 @@ impl WriteRun<'_> {
     fn follow_up(&self, next: FollowUp, status: Option<&KeyStatus>) -> Option<Work> {
         match next {
             FollowUp::Fail(target, cause) => Some(self.record(target).fail_later(cause)),
+            FollowUp::Copy(_) if !self.caller.config.has_replica => None,
             FollowUp::Copy(response) => {
                 let (fingerprint, now) = (self.fingerprints.signing(), clock::now());
                 let shortest = replica::SHORTEST;
@@ -285,9 +271,9 @@ impl WriteRun<'_> {
                 if size > SMALL && !room.fits_replay(size) {
                     return None;
                 }
-                let (env, name) = (self.caller.env.clone(), self.first.name);
+                let (bridge, name) = (Rc::clone(&self.caller.bridge), self.first.name);
                 Some(Box::pin(async move {
-                    replica::put(&env, name, &record, left).await;
+                    replica::put(&bridge, name, &record, left).await;
                     drop(room);
                 }))
             }

@@ -6,7 +6,6 @@ use oncekey::{Millis, UnixMillis};
 use platform::clock;
 use std::cell::RefCell;
 use std::thread::LocalKey;
-use worker::js_sys::Uint8Array;
 
 const MIB: u64 = 1 << 20;
 
@@ -57,6 +56,14 @@ impl Reservation {
         Self { budget, slot: budget.with_borrow_mut(|budget| budget.open(now)) }
     }
 
+    /// Counts the bytes of a request's body that have not arrived yet. The body waits for its sender.
+    pub(crate) fn announce(&self, bytes: u64) -> Result<(), NoRoom> {
+        self.with(|budget, slot, now| {
+            budget.count(slot, bytes, REQUEST, now)?;
+            budget.append(slot, &[], REQUEST, now)
+        })
+    }
+
     /// Adds a piece of a request's body.
     pub(crate) fn append(&self, piece: &[u8]) -> Result<(), NoRoom> {
         self.with(|budget, slot, now| budget.append(slot, piece, REQUEST, now))
@@ -99,14 +106,19 @@ impl Reservation {
         self.with(|budget, slot, now| budget.put(slot, bytes, can_ask_again, now));
     }
 
-    /// Returns up to `most` bytes of a response, from `at` on, or `None` if the response lost its room.
-    pub(crate) fn piece(&self, at: usize, most: usize) -> Option<Uint8Array> {
-        self.with(|budget, slot, _| budget.piece(slot, at, most).map(Uint8Array::from))
+    /// Gives up to `most` bytes of a response, from `at` on, to `write`. Returns `None` if the response lost its room.
+    pub(crate) fn piece(&self, at: usize, most: usize, write: impl FnOnce(&[u8])) -> Option<()> {
+        self.with(|budget, slot, _| budget.piece(slot, at, most).map(write))
     }
 
     /// Notes that the caller has read `bytes` more of a response.
     pub(crate) fn has_read(&self, bytes: usize) {
         self.with(|budget, slot, now| budget.has_read(slot, bytes as u64, now));
+    }
+
+    /// Frees the memory.
+    pub(crate) fn close(&self) {
+        self.with(|budget, slot, _| budget.close(slot));
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Budget, Slot, UnixMillis) -> T) -> T {
@@ -116,6 +128,6 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        self.with(|budget, slot, _| budget.close(slot));
+        self.close();
     }
 }

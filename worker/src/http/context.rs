@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::http::body_budget::Reservation;
+use crate::http::bridge::Bridge;
 use crate::http::cors;
 use crate::http::delivery::Delivery;
 use crate::http::request::HttpRequest;
@@ -12,11 +13,11 @@ use oncekey::webhook::is_inbound;
 use oncekey::{KeyState, KeyStatus, Rejection, RequestKind};
 use std::cell::Cell;
 use std::rc::Rc;
-use worker::{Env, Response};
+use worker::Env;
 
 /// The data of one request that every response to it needs.
 pub(crate) struct Caller {
-    pub(crate) env: Env,
+    pub(crate) bridge: Rc<Bridge>,
     pub(crate) config: Rc<Config>,
     /// The id of this request. The origin's own id replaces it in the response.
     pub(crate) request_id: String,
@@ -33,7 +34,7 @@ pub(crate) struct Caller {
 
 impl Caller {
     pub(crate) fn new(
-        env: Env,
+        bridge: Rc<Bridge>,
         config: Rc<Config>,
         request: &HttpRequest,
         request_id: String,
@@ -52,7 +53,12 @@ impl Caller {
         };
         let (measure, asked) = (Rc::new(Measure::begin()), Cell::new(asked));
         let room = Rc::new(Reservation::of_response());
-        Self { env, config, request_id, measure, asked, room, origin, accept }
+        Self { bridge, config, request_id, measure, asked, room, origin, accept }
+    }
+
+    /// Returns the bindings of the Worker.
+    pub(crate) fn env(&self) -> Env {
+        self.bridge.env()
     }
 
     /// Notes whether the write has a key or a business key.
@@ -92,9 +98,9 @@ impl Caller {
         response
     }
 
-    /// Adds the headers that every response has. Returns the platform's response, and the work that
-    /// delivers a large body to the caller.
-    pub(crate) fn finish(&self, mut response: HttpResponse) -> (Response, Option<Delivery>) {
+    /// Adds the headers that every response has, and sends the response. Returns the work that delivers a large body
+    /// to the caller.
+    pub(crate) fn send(&self, mut response: HttpResponse) -> Option<Delivery> {
         if response.header("x-request-id").is_none() {
             response.set("x-request-id", &self.request_id);
         }
@@ -108,7 +114,8 @@ impl Caller {
             );
         }
         cors::apply(&self.config.cors, self.origin.as_deref(), &mut response);
-        let delivery = response.deliver(&self.room);
-        (response.into_response(), delivery)
+        let delivery = response.deliver(&self.bridge, &self.room);
+        response.send(&self.bridge);
+        delivery
     }
 }

@@ -2,13 +2,13 @@
 //! pieces, so that the bytes that a caller has not read are counted and can be dropped.
 
 use crate::http::body_budget::Reservation;
+use crate::http::bridge::{Bridge, Sink};
 use futures_util::future::LocalBoxFuture;
 use oncekey::Millis;
 use platform::clock;
+use platform::operation::{DONE, LATE};
 use std::rc::Rc;
-use worker::wasm_bindgen_futures::JsFuture;
-use worker::web_sys::{ReadableStream, WritableStreamDefaultWriter};
-use worker::worker_sys::FixedLengthStream;
+use worker::web_sys::ReadableStream;
 
 /// The largest body that goes to the platform as a whole, and the size of the pieces of larger ones.
 pub(crate) const PIECE: usize = 64 << 10;
@@ -23,54 +23,51 @@ const LAST_PAUSE: Millis = Millis::from_seconds(300);
 /// The work that feeds a stream while the caller reads.
 pub(crate) type Delivery = LocalBoxFuture<'static, ()>;
 
-/// Makes a stream of a response. A caller that `can_ask_again` is cut off if it does not read while
-/// others need the memory. Returns the bytes if the platform cannot make a stream.
+/// Makes a stream of bytes, and of the `rest` where there is more. A caller that `can_ask_again` is cut off if it does
+/// not read while others need the memory.
 pub(crate) fn of(
+    bridge: &Bridge,
     bytes: Vec<u8>,
+    rest: Option<ReadableStream>,
     can_ask_again: bool,
     room: Rc<Reservation>,
-) -> Result<(ReadableStream, Delivery), Vec<u8>> {
+) -> (ReadableStream, Delivery) {
     let length = bytes.len();
-    let stream = u32::try_from(length).ok().and_then(|length| FixedLengthStream::new(length).ok());
-    let writer = stream.as_ref().and_then(|stream| stream.writable().get_writer().ok());
-    let (Some(stream), Some(writer)) = (stream, writer) else { return Err(bytes) };
+    let sink = bridge.sink(if rest.is_none() { length as f64 } else { -1.0 });
+    let stream = sink.readable();
     room.put(bytes, can_ask_again);
-    let work = async move { deliver(&room, length, can_ask_again, &writer).await };
-    Ok((stream.readable(), Box::pin(work)))
+    let work = async move {
+        if deliver(&room, length, can_ask_again, &sink).await.is_some() {
+            // The rest may take hours.
+            room.close();
+            sink.finish(rest.as_ref()).await;
+        } else {
+            // The announced length, or the missing end, tells the caller that bytes are missing.
+            sink.abort();
+        }
+    };
+    (stream, Box::pin(work))
 }
 
+/// Delivers all pieces. Returns `None` if the caller has gone, or is cut off.
 async fn deliver(
     room: &Reservation,
     length: usize,
     can_ask_again: bool,
-    writer: &WritableStreamDefaultWriter,
-) {
+    sink: &Sink,
+) -> Option<()> {
     let longest = if can_ask_again { LONGEST_PAUSE } else { LAST_PAUSE };
-    let mut at = 0;
-    while at < length {
-        let Some(piece) = room.piece(at, PIECE) else {
-            return cut_off(writer).await;
-        };
-        at += PIECE;
-        let mut write = JsFuture::from(writer.write_with_chunk(&piece));
+    for at in (0..length).step_by(PIECE) {
+        room.piece(at, PIECE, |piece| sink.write(piece))?;
         let began_at = clock::now();
         loop {
-            match clock::within(LOOK, &mut write).await {
-                Some(Ok(_)) => break,
-                // The caller has gone.
-                Some(Err(_)) => return,
-                None => {}
-            }
-            if clock::now().since(began_at) >= longest || !room.is_kept() {
-                return cut_off(writer).await;
+            match sink.wait(LOOK).await.status {
+                DONE => break,
+                LATE if clock::now().since(began_at) < longest && room.is_kept() => {}
+                _ => return None,
             }
         }
         room.has_read(PIECE);
     }
-    let _ = JsFuture::from(writer.close()).await;
-}
-
-/// Ends the connection. The announced length tells the caller that bytes are missing.
-async fn cut_off(writer: &WritableStreamDefaultWriter) {
-    let _ = JsFuture::from(writer.abort()).await;
+    Some(())
 }

@@ -1,47 +1,45 @@
-//! Headers for the platform, made from headers that came from it.
+//! Headers as text, on their way from the platform and to it.
 //!
 //! When a Worker sets a header value as text that is not ASCII, the platform writes a warning with the
 //! value into the Worker's log. The value may be a cookie or a credential. A value that came from the
-//! platform is therefore returned in the platform's own copy: it never becomes text, and its bytes do
+//! platform is therefore returned in the platform's own copy (`headersOf` in `worker/bridge.mjs`), so its bytes do
 //! not change.
 
+use crate::http::bridge::Bridge;
 use oncekey::HeaderList;
 use oncekey::response::is_odd;
-use worker::Headers;
-use worker::web_sys;
+use worker::web_sys::Headers;
+
+/// Reads headers from lines: a name, its value, and so on.
+pub(crate) fn read<'a>(mut lines: impl Iterator<Item = &'a str>) -> HeaderList {
+    std::iter::from_fn(|| Some((lines.next()?, lines.next()?))).collect()
+}
+
+/// Adds a line for each name and each value to a text. A header with a line break is left out, because the platform
+/// would refuse it.
+pub(crate) fn write(list: &HeaderList, text: &mut String) {
+    let is_one_line = |part: &str| !part.contains('\n');
+    for (name, value) in list.iter().filter(|(name, value)| is_one_line(name) && is_one_line(value))
+    {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(name);
+        text.push('\n');
+        text.push_str(value);
+    }
+}
+
+/// Returns whether a value is not ASCII, so that the platform's own copy of it is needed.
+pub(crate) fn needs_copy(list: &HeaderList) -> bool {
+    list.iter().any(|(_, value)| !value.is_ascii())
+}
 
 /// Returns the headers of the list whose bytes are not UTF-8, or `None` if there are none.
-pub(crate) fn odd(list: &HeaderList, came: &web_sys::Headers) -> Option<web_sys::Headers> {
-    let is_odd = |name: &str| list.iter().any(|(known, value)| known == name && is_odd(value));
-    list.iter().any(|(name, _)| is_odd(name)).then(|| only(came, is_odd))?
-}
-
-/// Returns the platform's headers for a list. `came` is the object that the list was read from.
-pub(crate) fn of(list: &HeaderList, came: Option<&web_sys::Headers>) -> Headers {
-    // Nearly always all values are ASCII, and then `came` is not needed.
-    let came = came.filter(|_| list.iter().any(|(_, value)| !value.is_ascii()));
-    let is_own = |name: &str| {
-        let unchanged = |value: &str| {
-            came.and_then(|came| came.get(name).ok()?).is_some_and(|own| own.contains(value))
-        };
-        list.iter().any(|(known, value)| known == name && !value.is_ascii() && unchanged(value))
-    };
-    let made = came.and_then(|came| only(came, is_own)).map_or_else(Headers::new, Headers);
-    for (name, value) in list.iter().filter(|(name, _)| !is_own(name)) {
-        // The platform accepts what came from it. A value that it refuses is left out.
-        let _ = made.append(name, value);
-    }
-    made
-}
-
-/// Copies the headers whose names `keep` accepts.
-fn only(came: &web_sys::Headers, keep: impl Fn(&str) -> bool) -> Option<web_sys::Headers> {
-    let copy = Headers(web_sys::Headers::new_with_headers(came).ok()?);
-    let names: Vec<String> = copy.keys().collect();
-    for name in names.iter().filter(|name| !keep(name)) {
-        let _ = copy.delete(name);
-    }
-    Some(copy.0)
+pub(crate) fn odd(bridge: &Bridge, list: &HeaderList, came: Option<&Headers>) -> Option<Headers> {
+    let names: Vec<&str> =
+        list.iter().filter(|(_, value)| is_odd(value)).map(|(name, _)| name).collect();
+    if names.is_empty() { None } else { bridge.only(came?, &names.join("\n")) }
 }
 
 /// Returns whether the platform removes this coding from a body. It decodes only `gzip` and `br`, in

@@ -1,6 +1,7 @@
 //! Requests as they come in, and responses on their way out.
 
 pub(crate) mod body_budget;
+pub(crate) mod bridge;
 pub(crate) mod context;
 pub(crate) mod cors;
 pub(crate) mod delivery;

@@ -2,13 +2,15 @@
 
 use crate::config::Config;
 use crate::http::body_budget::Reservation;
-use futures_util::StreamExt;
+use crate::http::bridge::{Bridge, Source};
+use crate::http::headers;
+use oncekey::budget::TINY;
 use oncekey::request::form_key::{SplitForm, has_fields, take_key};
 use oncekey::request::path::normalize;
 use oncekey::{HeaderList, Millis, Rejection, UnixMillis};
 use platform::clock;
-use web_sys::Url;
-use worker::{ByteStream, Request};
+use platform::operation::{DONE, LATE};
+use std::rc::Rc;
 
 /// How long the next piece of a body may take.
 const NEXT_CHUNK: Millis = Millis::from_seconds(10);
@@ -30,26 +32,21 @@ pub(crate) struct HttpRequest {
     pub(crate) query: Option<String>,
     /// Names in lower case. The platform has joined repeated headers with a comma and a space.
     pub(crate) headers: HeaderList,
-    request: Request,
+    bridge: Rc<Bridge>,
 }
 
 impl HttpRequest {
-    pub(crate) fn new(request: Request) -> Self {
-        let raw = request.inner();
+    /// Reads the head of a request: its method, the origin, the path and the query of its URL as the platform parses
+    /// it, and its headers, a line each.
+    pub(crate) fn new(bridge: &Rc<Bridge>, head: &str) -> Self {
+        let mut lines = head.split('\n');
+        let mut line = || lines.next().unwrap_or_default();
+        let (method, origin) = (line().to_owned(), line().to_owned());
         // `fetch` sends the path as the platform parses it, with dot segments resolved. The path that is
         // checked, compared and passed on must be the same.
-        let (origin, path, query) = match Url::new(&raw.url()) {
-            Ok(url) => (url.origin(), normalize(&url.pathname()), url.search()),
-            Err(_) => (String::new(), "/".to_owned(), String::new()),
-        };
-        Self {
-            method: raw.method(),
-            origin,
-            path,
-            query: query.strip_prefix('?').map(str::to_owned),
-            headers: request.headers().entries().collect(),
-            request,
-        }
+        let (path, query) = (normalize(line()), line().strip_prefix('?').map(str::to_owned));
+        let headers = headers::read(lines);
+        Self { method, origin, path, query, headers, bridge: Rc::clone(bridge) }
     }
 
     /// Returns whether the request is a write. Repeating a write is safe only with a key.
@@ -71,14 +68,19 @@ impl HttpRequest {
         if announced.is_some_and(|length: u64| length > limit) {
             return Err(Rejection::BodyTooLarge(limit));
         }
-        let Some(stream) = self.request.inner().body() else {
+        if announced == Some(0) {
+            return Ok(Vec::new());
+        }
+        if let Some(length) = announced.filter(|length| *length <= TINY) {
+            return self.read_tiny(length, reservation).await;
+        }
+        let Some(body) = self.bridge.body() else {
             return Ok(Vec::new());
         };
         // The buffer grows as bytes arrive, because an announced length must not cost memory.
         let mut length = 0;
-        let mut chunks = ByteStream::from(stream);
         let latest = clock::now().plus(WHOLE_BODY);
-        while let Some(chunk) = next_chunk(&mut chunks, latest, reservation).await? {
+        while let Some(chunk) = next_chunk(&body, latest, reservation).await? {
             length += chunk.len() as u64;
             if length > limit {
                 return Err(Rejection::BodyTooLarge(limit));
@@ -89,6 +91,30 @@ impl HttpRequest {
             }
         }
         reservation.take().map_err(|_| Rejection::Overloaded)
+    }
+
+    /// Reads a tiny body in one operation. Its announced length is counted from the start, because the platform holds
+    /// the bytes that have arrived.
+    async fn read_tiny(
+        &self,
+        length: u64,
+        reservation: &Reservation,
+    ) -> Result<Vec<u8>, Rejection> {
+        reservation.announce(length).map_err(|_| Rejection::Overloaded)?;
+        let latest = clock::now().plus(NEXT_CHUNK);
+        loop {
+            let reply = self.bridge.read_whole(LOOK).await;
+            match (reply.status, reply.bytes) {
+                (DONE, Some(body)) if body.len() as u64 == length => {
+                    reservation.take().map_err(|_| Rejection::Overloaded)?;
+                    return Ok(body);
+                }
+                (LATE, _) if clock::now() >= latest => return Err(Rejection::BodyUnreadable),
+                (LATE, _) if !reservation.is_kept() => return Err(Rejection::Overloaded),
+                (LATE, _) => {}
+                _ => return Err(Rejection::BodyUnreadable),
+            }
+        }
     }
 
     /// Returns whether the body is a form that may carry the key in a field.
@@ -114,34 +140,25 @@ impl HttpRequest {
         let body = self.read_body(config.max_request, reservation).await?;
         take_key(content_type, body, field).map(Some).map_err(Rejection::FormKey)
     }
-
-    /// Returns the headers as the platform's own object.
-    pub(crate) fn headers_as_they_came(&self) -> worker::web_sys::Headers {
-        self.request.inner().headers()
-    }
-
-    /// Returns the body as a stream, to be passed on.
-    pub(crate) fn body_stream(&self) -> Option<worker::web_sys::ReadableStream> {
-        self.request.inner().body()
-    }
 }
 
 /// Reads the next piece of a body, which must arrive before `latest`. A stalled body fails after
 /// [`NEXT_CHUNK`], or as soon as it loses its room in memory to others.
 async fn next_chunk(
-    chunks: &mut ByteStream,
+    body: &Source,
     latest: UnixMillis,
     reservation: &Reservation,
 ) -> Result<Option<Vec<u8>>, Rejection> {
     let latest = latest.min(clock::now().plus(NEXT_CHUNK));
-    let mut next = chunks.next();
     loop {
         let left = latest.since(clock::now());
-        match clock::within(left.min(LOOK), &mut next).await {
-            Some(chunk) => return chunk.transpose().map_err(|_| Rejection::BodyUnreadable),
-            None if left <= LOOK => return Err(Rejection::BodyUnreadable),
-            None if !reservation.is_kept() => return Err(Rejection::Overloaded),
-            None => {}
+        let reply = body.read(Some(left.min(LOOK))).await;
+        match reply.status {
+            DONE => return Ok(reply.bytes),
+            LATE if left <= LOOK => return Err(Rejection::BodyUnreadable),
+            LATE if !reservation.is_kept() => return Err(Rejection::Overloaded),
+            LATE => {}
+            _ => return Err(Rejection::BodyUnreadable),
         }
     }
 }

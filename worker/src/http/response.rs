@@ -1,13 +1,14 @@
 //! Responses to callers.
 
 use crate::http::body_budget::Reservation;
+use crate::http::bridge::Bridge;
 use crate::http::delivery::{self, Delivery};
 use crate::http::headers::{self, is_taken_off};
+use oncekey::codec::http_date::format_http_date;
 use oncekey::{Dialect, HeaderList, KeyStatus, Rejection, RequestKind, StoredResponse};
 use platform::clock;
 use std::rc::Rc;
 use worker::web_sys::{self, ReadableStream};
-use worker::{EncodeBody, Response, ResponseBuilder};
 
 /// A response on its way out.
 pub(crate) struct HttpResponse {
@@ -29,6 +30,8 @@ pub(crate) enum Body {
     /// Bytes that the caller cannot get again.
     Once(Vec<u8>),
     Stream(ReadableStream),
+    /// The part of a body that was read, and the rest.
+    Joined(Vec<u8>, ReadableStream),
 }
 
 impl HttpResponse {
@@ -82,7 +85,7 @@ impl HttpResponse {
         if let Some(date) = response.headers.joined("date") {
             response.set("idempotency-date", &date);
         }
-        response.set("date", &clock::imf_fixdate(clock::now()));
+        response.set("date", &format_http_date(clock::now()));
         response.set("x-request-id", &request_id);
         response.mark_replayed();
         Some(response)
@@ -104,7 +107,7 @@ impl HttpResponse {
         if let Some(status) = status {
             self.set_key_state(status.state.as_str());
             if let Some(expires_at) = status.expires_at {
-                self.set("idempotency-expires", &clock::imf_fixdate(expires_at));
+                self.set("idempotency-expires", &format_http_date(expires_at));
             }
         }
         self
@@ -126,22 +129,17 @@ impl HttpResponse {
     }
 
     /// Makes a stream of a large body, and returns the work that feeds it.
-    pub(crate) fn deliver(&mut self, room: &Rc<Reservation>) -> Option<Delivery> {
-        let can_ask_again = matches!(self.body, Body::Bytes(_));
-        let (Body::Bytes(bytes) | Body::Once(bytes)) = &mut self.body else { return None };
-        if bytes.len() <= delivery::PIECE {
-            return None;
-        }
-        match delivery::of(std::mem::take(bytes), can_ask_again, Rc::clone(room)) {
-            Ok((stream, delivery)) => {
-                self.body = Body::Stream(stream);
-                Some(delivery)
-            }
-            Err(unsent) => {
-                *bytes = unsent;
-                None
-            }
-        }
+    pub(crate) fn deliver(&mut self, bridge: &Bridge, room: &Rc<Reservation>) -> Option<Delivery> {
+        let is_large = |bytes: &[u8]| bytes.len() > delivery::PIECE;
+        let (bytes, rest, can_ask_again) = match &mut self.body {
+            Body::Bytes(bytes) if is_large(bytes) => (std::mem::take(bytes), None, true),
+            Body::Once(bytes) if is_large(bytes) => (std::mem::take(bytes), None, false),
+            Body::Joined(read, rest) => (std::mem::take(read), Some(rest.clone()), false),
+            Body::Bytes(_) | Body::Once(_) | Body::Stream(_) => return None,
+        };
+        let (stream, delivery) = delivery::of(bridge, bytes, rest, can_ask_again, Rc::clone(room));
+        self.body = Body::Stream(stream);
+        Some(delivery)
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
@@ -152,19 +150,22 @@ impl HttpResponse {
         self.headers.set(name, value);
     }
 
-    pub(crate) fn into_response(self) -> Response {
-        let headers = headers::of(&self.headers, self.came.as_ref());
+    /// Sends the response to the caller.
+    pub(crate) fn send(self, bridge: &Bridge) {
         // The platform's constructor throws for other statuses.
         let status = if (200..=599).contains(&self.status) { self.status } else { 502 };
-        let mut builder = ResponseBuilder::new().with_status(status).with_headers(headers);
-        if self.header("content-encoding").is_some_and(|coding| !is_taken_off(coding)) {
-            // The body has this coding already, so the platform must not encode it again.
-            builder = builder.with_encode_body(EncodeBody::Manual);
-        }
-        match self.body {
-            _ if matches!(status, 204 | 205 | 304) => builder.empty(),
-            Body::Bytes(bytes) | Body::Once(bytes) => builder.fixed(bytes),
-            Body::Stream(stream) => builder.stream(stream),
-        }
+        // The body has this coding already, so the platform must not encode it again.
+        let is_coded = self.header("content-encoding").is_some_and(|coding| !is_taken_off(coding));
+        let (bytes, stream) = match &self.body {
+            _ if matches!(status, 204 | 205 | 304) => (None, None),
+            Body::Bytes(bytes) | Body::Once(bytes) | Body::Joined(bytes, _) => {
+                (Some(&bytes[..]), None)
+            }
+            Body::Stream(stream) => (None, Some(stream)),
+        };
+        let mut headers = String::new();
+        headers::write(&self.headers, &mut headers);
+        let came = self.came.as_ref().filter(|_| headers::needs_copy(&self.headers));
+        bridge.respond(status, &headers, bytes, stream, is_coded, came);
     }
 }

@@ -3,13 +3,8 @@
 use super::COUNTERS;
 use crate::http::context::Caller;
 use crate::http::response::HttpResponse;
-use oncekey::Millis;
 use oncekey::write_result::WriteResult;
 use platform::clock;
-use worker::AnalyticsEngineDataPointBuilder;
-
-/// The binding of the dataset.
-const BINDING: &str = "METRICS";
 
 /// Counts a keyed write, and tells its caller how long each part took.
 pub(crate) fn report(caller: &Caller, mut response: HttpResponse) -> HttpResponse {
@@ -25,15 +20,11 @@ pub(crate) fn report(caller: &Caller, mut response: HttpResponse) -> HttpRespons
     let total = clock::now().since(measure.began_at);
     let times =
         [("store", measure.object.get()), ("origin", measure.origin.get()), ("total", Some(total))];
-    // A dataset that is missing, or that refuses a data point, is not an error.
-    if let Ok(dataset) = caller.env.analytics_engine(BINDING) {
-        let label = result.label();
-        let point = AnalyticsEngineDataPointBuilder::new().indexes([label]).add_blob(label);
-        let point = point.add_blob(format!("{}xx", response.status / 100)).add_blob(state);
-        let millis =
-            |(_, time): (&str, Option<Millis>)| time.map_or(0.0, |time| time.as_u64() as f64);
-        let point = times.into_iter().map(millis).fold(point, |point, time| point.add_double(time));
-        let _ = dataset.write_data_point(&point.build());
+    if caller.config.has_metrics {
+        let blobs = format!("{}\n{}xx\n{state}", result.label(), response.status / 100);
+        let [store, origin, total] =
+            times.map(|(_, time)| time.map_or(0.0, |time| time.as_u64() as f64));
+        caller.bridge.write_point(&blobs, store, origin, total);
     }
     let timing =
         times.into_iter().filter_map(|(name, time)| time.map(|time| (name, time.as_u64())));

@@ -4,17 +4,21 @@
 //! a lost reply the gateway sends the call again.
 
 use crate::http::body_budget::Reservation;
+use crate::http::bridge::Bridge;
 use crate::http::context::Caller;
 use crate::shard::protocol::{
     CallContext, Decided, Envelope, Operation, Query, Request, ShardCall, UNREADABLE, VERSION,
     Whose,
 };
 use futures_util::future::join_all;
+use oncekey::budget::SMALL;
 use oncekey::{Millis, Rejection, ScopedKey};
 use platform::clock;
 use platform::durable_object::DurableObject;
+use platform::operation::{FAILED, LATE};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use worker::wasm_bindgen::JsCast;
 use worker::{Env, Result, web_sys};
 
 /// The binding of the shards' namespace, and the version of the layout that spreads keys over them.
@@ -26,11 +30,8 @@ pub(crate) const AT_ONCE: usize = 16;
 
 /// A client of the shard that holds one record.
 pub(crate) struct ShardClient {
-    env: Env,
+    bridge: Rc<Bridge>,
     pub(crate) name: ScopedKey,
-    /// Calls through one object arrive in the order in which they were made. An object that failed
-    /// may stay broken, so the next call takes a new one.
-    object: RefCell<Option<Rc<DurableObject>>>,
     whose: Option<Whose>,
     request_id: String,
     /// The number of the attempt, once the record has given it one.
@@ -98,9 +99,8 @@ impl Patience {
 impl ShardClient {
     pub(crate) fn new(caller: &Caller, name: ScopedKey, whose: Option<Whose>) -> Self {
         Self {
-            env: caller.env.clone(),
+            bridge: Rc::clone(&caller.bridge),
             name,
-            object: RefCell::default(),
             whose,
             request_id: caller.request_id.clone(),
             attempt: Cell::default(),
@@ -132,16 +132,10 @@ impl ShardClient {
     ) -> std::result::Result<Vec<u8>, NoReply> {
         let mut failure = "no reply in time, or nothing stored".to_owned();
         for number in 1..=patience.tries {
-            let reply = self.try_once(message, patience.has_executed);
-            match clock::within(patience.each, reply).await {
-                Some(Ok(Err(NoReply::Unavailable))) => {}
-                Some(Ok(reply)) => return reply,
-                Some(Err(error)) => {
-                    failure = error.to_string();
-                    self.object.take();
-                }
-                // The reply may still arrive. The object is kept, so that later calls arrive after it.
-                None => {}
+            match self.try_once(message, patience).await {
+                Ok(reply) => return reply,
+                Err(NoTry(Some(error))) => failure = error,
+                Err(NoTry(None)) => {}
             }
             if number < patience.tries {
                 let pause = patience.pause.as_u64().saturating_mul(number.into());
@@ -155,38 +149,41 @@ impl ShardClient {
     async fn try_once(
         &self,
         message: &[u8],
-        has_executed: bool,
-    ) -> Result<std::result::Result<Vec<u8>, NoReply>> {
+        patience: Patience,
+    ) -> std::result::Result<std::result::Result<Vec<u8>, NoReply>, NoTry> {
+        let until = clock::now().plus(patience.each);
         let odd = self.odd_sent.borrow().clone();
-        let reply = self.object()?.post(message, odd.as_ref()).await?;
-        if let Some(length) = reply.length() {
-            if has_executed {
+        let name = shard_name(self.name.shard());
+        let mut reply = self.bridge.shard(&name, message, odd.as_ref(), patience.each).await;
+        let status = reply.status;
+        if reply.object.is_object() {
+            let length = reply.text.parse().unwrap_or(0);
+            let response: web_sys::Response = reply.object.unchecked_into();
+            if length <= SMALL {
+                // It is in memory already.
+            } else if patience.has_executed {
                 self.room.takes_in(length);
             } else if !self.room.fits_replay(length) {
-                reply.discard();
+                let _ = response.body().map(|body| body.cancel());
                 return Ok(Err(NoReply::NoRoom));
             }
+            self.odd_received.replace(Some(response.headers()));
+            let left = until.since(clock::now());
+            reply = self.bridge.read_reply(&response, left).await;
         }
-        self.odd_received.replace(Some(reply.headers()));
-        let status = reply.status();
-        let bytes = reply.bytes().await?;
-        Ok(match status {
-            200 => Ok(bytes),
-            UNREADABLE => Err(NoReply::Unreadable),
-            _ => Err(NoReply::Unavailable),
-        })
-    }
-
-    fn object(&self) -> Result<Rc<DurableObject>> {
-        let mut known = self.object.borrow_mut();
-        if let Some(object) = known.as_ref() {
-            return Ok(Rc::clone(object));
+        match (reply.status, status) {
+            // The reply may still arrive, and later calls arrive after it.
+            (LATE, _) => Err(NoTry(None)),
+            (FAILED, _) => Err(NoTry(Some(reply.text))),
+            (_, 200) => Ok(Ok(reply.bytes.unwrap_or_default())),
+            (_, UNREADABLE) => Ok(Err(NoReply::Unreadable)),
+            _ => Err(NoTry(None)),
         }
-        let object = Rc::new(shard(&self.env, self.name.shard())?);
-        *known = Some(Rc::clone(&object));
-        Ok(object)
     }
 }
+
+/// A call that may be made again, and the platform's error if there is one.
+struct NoTry(Option<String>);
 
 /// Asks several shards at the same time, each once. Each question comes with the number of its shard.
 /// Returns the entries of each shard, in the order of the questions.
@@ -215,5 +212,9 @@ fn encode(request: Request) -> Vec<u8> {
 }
 
 fn shard(env: &Env, number: u8) -> Result<DurableObject> {
-    DurableObject::named(env, BINDING, &[LAYOUT, "-", &number.to_string()].concat())
+    DurableObject::named(env, BINDING, &shard_name(number))
+}
+
+fn shard_name(number: u8) -> String {
+    [LAYOUT, "-", &number.to_string()].concat()
 }

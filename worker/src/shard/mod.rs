@@ -20,7 +20,7 @@ use oncekey::journal::{JournalEntry, RequestedBy};
 use oncekey::{Attempt, Change, Decision, Next, Record, Step, UnixMillis, lifecycle};
 use platform::clock;
 use platform::durable_object::LENGTH;
-use platform::panic;
+use platform::{panic, task};
 use protocol::{
     AnyOperation, Begin, CallContext, Complete, Decided, Envelope, Fail, GetStatus, NOT_STORED,
     Operation, Peek, Renew, Settle, ShardCall, UNKNOWN_MESSAGE, UNREADABLE, VERSION, Void,
@@ -78,8 +78,8 @@ impl DurableObject for Shard {
 /// Turns a panic into an error of its call. The gateway repeats a lost call, and the platform repeats a
 /// lost alarm.
 async fn contained<T: 'static>(work: impl Future<Output = Result<T>> + 'static) -> Result<T> {
-    let lost = |panic::Panicked| Error::from("the call was lost to an internal error");
-    panic::contain(work).await.map_err(lost)?
+    let lost = |task::Panicked| Error::from("the call was lost to an internal error");
+    task::contain(work).await.map_err(lost)?
 }
 
 impl Inner {
@@ -234,10 +234,12 @@ impl Inner {
 fn reply(bytes: Vec<u8>, odd: Option<web_sys::Headers>) -> Result<Response> {
     let length = bytes.len();
     let mut response = Response::from_bytes(bytes)?;
+    let has_odd = odd.is_some();
     if let Some(odd) = odd {
-        response = response.with_headers(Headers(odd));
+        // Headers that come out of the storage cannot be changed, and a copy can.
+        response = response.with_headers(Headers(web_sys::Headers::new_with_headers(&odd)?));
     }
-    if length as u64 > SMALL {
+    if length as u64 > SMALL || has_odd {
         response.headers_mut().set(LENGTH, &length.to_string())?;
     }
     Ok(response)

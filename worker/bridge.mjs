@@ -1,0 +1,335 @@
+// The JavaScript side of one request: it reads, sends and waits as Rust tells it (src/http/bridge.rs), and decides
+// nothing.
+//
+// What takes time is an operation with a number. Its result goes back in one call: a status, and a text, bytes or an
+// object of the platform. No function throws into wasm. Headers travel as text, a line for each name and each value.
+
+/** Statuses of operations that are not statuses of HTTP: platform/src/operation.rs. */
+const LATE = 0;
+const FAILED = 1;
+const DONE = 2;
+const CUT_OFF = 3;
+
+/** The size of the pieces in which a large body is sent and read, in bytes. */
+const PIECE = 64 << 10;
+
+const SHARD = "https://object/";
+
+/** Waits for a promise, but no longer than so many milliseconds: then it gives LATE. */
+const within = (limit, promise) =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, limit, LATE);
+    const leave = (settle) => (value) => {
+      clearTimeout(timer);
+      settle(value);
+    };
+    promise.then(leave(resolve), leave(reject));
+  });
+
+/** The deadline of a call to the origin, which counts from when the request's body has gone out. */
+class Deadline {
+  #length;
+  #controller = new AbortController();
+  /** When the call was made, or when the latest piece of its body went out. */
+  from = Date.now();
+
+  constructor(length) {
+    this.#length = length;
+  }
+
+  get signal() {
+    return this.#controller.signal;
+  }
+
+  /** Waits for a promise until the deadline: then it aborts the call, and gives LATE. */
+  async bound(promise) {
+    for (;;) {
+      const { from } = this;
+      const result = await within(from + this.#length - Date.now(), promise);
+      if (result !== LATE) return result;
+      // If more of the body went out meanwhile, the deadline has moved.
+      if (this.from === from) {
+        this.#controller.abort();
+        return LATE;
+      }
+    }
+  }
+}
+
+/** A body that is read in pieces. */
+class Source {
+  #run;
+  #stream;
+  #deadline;
+  #reader;
+  #next;
+
+  constructor(run, stream, headers, deadline) {
+    this.#run = run;
+    this.#stream = stream;
+    this.#deadline = deadline;
+    this.headers = headers;
+  }
+
+  read(operation, limit) {
+    this.#run(operation, async () => {
+      this.#reader ??= this.#stream.getReader({ mode: "byob" });
+      this.#next ??= this.#reader.read(new Uint8Array(PIECE));
+      const piece = await (limit ? within(limit, this.#next) : this.#deadline.bound(this.#next));
+      if (piece === LATE) return [LATE];
+      this.#next = undefined;
+      return [DONE, undefined, piece.done ? undefined : piece.value];
+    });
+  }
+
+  rest() {
+    this.#reader?.releaseLock();
+    return this.#stream;
+  }
+}
+
+/** A body that Rust writes. */
+class Sink {
+  #run;
+  #writable;
+  #writer;
+  #written;
+
+  constructor(run, length) {
+    const { readable, writable } = length < 0 ? new IdentityTransformStream() : new FixedLengthStream(length);
+    this.#run = run;
+    this.readable = readable;
+    this.#writable = writable;
+    this.#writer = writable.getWriter();
+  }
+
+  write(bytes) {
+    this.#written = this.#writer.write(bytes.slice());
+  }
+
+  wait(operation, limit) {
+    this.#run(operation, async () => [(await within(limit, this.#written)) === LATE ? LATE : DONE]);
+  }
+
+  finish(operation, rest) {
+    this.#run(operation, async () => {
+      if (!rest) {
+        await this.#writer.close();
+      } else {
+        this.#writer.releaseLock();
+        await rest.pipeTo(this.#writable);
+      }
+      return [DONE];
+    });
+  }
+
+  abort() {
+    this.#writer.abort().catch(() => {});
+  }
+}
+
+export class Bridge {
+  #run;
+  #sandbox;
+  #request;
+  #respond;
+  #whole;
+  /** Calls through one stub arrive in the order in which they were made. */
+  #shards = new Map();
+
+  /**
+   * `run` carries an operation out, and `sandbox` is the origin that is in this Worker. `respond` takes the response.
+   */
+  constructor({ run, sandbox, request, env, ctx, respond }) {
+    this.#run = run;
+    this.#sandbox = sandbox;
+    this.#request = request;
+    this.#respond = respond;
+    this.env = env;
+    // The work goes on when the caller has gone.
+    ctx.waitUntil(new Promise((resolve) => (this.end = resolve)));
+  }
+
+  /** The head of the request: method, origin, path, query and headers. */
+  head() {
+    const { method, url, headers } = this.#request;
+    const { origin, pathname, search } = new URL(url);
+    return `${method}\n${origin}\n${pathname}\n${search}${lines(headers)}`;
+  }
+
+  readWhole(operation, limit) {
+    this.#run(operation, async () => {
+      this.#whole ??= this.#request.arrayBuffer();
+      const body = await within(limit, this.#whole);
+      return body === LATE ? [LATE] : [DONE, undefined, new Uint8Array(body)];
+    });
+  }
+
+  body() {
+    const { body } = this.#request;
+    return body === null ? undefined : new Source(this.#run, body);
+  }
+
+  shard(operation, name, message, headers, limit) {
+    const body = message.slice();
+    this.#run(operation, async () => {
+      const send = async () => {
+        if (!this.#shards.has(name)) this.#shards.set(name, this.env.SHARDS.getByName(name));
+        const reply = await this.#shards.get(name).fetch(new Request(SHARD, { method: "POST", headers, body }));
+        const length = reply.headers.get("oncekey-length");
+        if (length !== null) return [reply.status, length, undefined, reply];
+        return [reply.status, undefined, new Uint8Array(await reply.arrayBuffer())];
+      };
+      const sent = send();
+      // An object that failed may stay broken, so the next call takes a new stub.
+      sent.catch(() => this.#shards.delete(name));
+      const result = await within(limit, sent);
+      return result === LATE ? [LATE] : result;
+    });
+  }
+
+  readReply(operation, reply, limit) {
+    this.#run(operation, async () => {
+      const body = await within(limit, reply.arrayBuffer());
+      return body === LATE ? [LATE] : [DONE, undefined, new Uint8Array(body)];
+    });
+  }
+
+  origin(operation, head, bytes, kind, isSandbox, noStore, limit, whole) {
+    const body = kind === 1 ? bytes.slice() : undefined;
+    this.#run(operation, () => this.#callOrigin(head.split("\n"), body, kind, isSandbox, noStore, limit, whole));
+  }
+
+  async #callOrigin(head, bytes, kind, isSandbox, noStore, limit, whole) {
+    const [method, url] = head;
+    const deadline = limit ? new Deadline(limit) : undefined;
+    const bound = (promise) => (deadline ? deadline.bound(promise) : promise);
+    const init = { method, headers: headersOf(head, 2, this.#request.headers), redirect: "manual" };
+    if (bytes) init.body = bytes.length > PIECE ? inPieces(bytes, deadline) : bytes;
+    if (kind === 2) init.body = this.#request.body ?? undefined;
+    if (kind === 3) init.body = new ReadableStream({ start: (controller) => controller.close() });
+    if (noStore) init.cache = "no-store";
+    if (deadline && !isSandbox) init.signal = deadline.signal;
+    const request = new Request(url, init);
+    const response = await bound(isSandbox ? this.#sandbox(request, this.env) : fetch(request));
+    if (response === LATE) return [LATE];
+    const { status, headers } = response;
+    const text = lines(headers).slice(1);
+    const length = headers.get("content-length");
+    const isShort = length !== null && Number(length) <= whole && !headers.has("content-encoding") && !isEventStream(headers);
+    if (response.body !== null && !isShort && !(length === "0" && whole >= 0)) {
+      return [status, text, undefined, new Source(this.#run, response.body, headers, deadline)];
+    }
+    try {
+      const body = response.body === null || length === "0" ? new ArrayBuffer() : await bound(response.arrayBuffer());
+      if (body === LATE) return [LATE];
+      const source = isAscii(text) ? undefined : new Source(this.#run, response.body, headers, deadline);
+      return [status, text, new Uint8Array(body), source];
+    } catch {
+      return [CUT_OFF];
+    }
+  }
+
+  putCopy(operation, key, bytes, seconds) {
+    const value = bytes.slice();
+    this.#run(operation, async () => {
+      await this.env.REPLICA.put(key, value, { expirationTtl: seconds });
+      return [DONE];
+    });
+  }
+
+  getCopy(operation, key, limit) {
+    this.#run(operation, async () => {
+      const stream = await within(limit, this.env.REPLICA.get(key, "stream"));
+      if (stream === LATE) return [LATE];
+      return [DONE, undefined, undefined, stream === null ? undefined : new Source(this.#run, stream)];
+    });
+  }
+
+  writePoint(text, ...doubles) {
+    // A dataset that refuses a data point is not an error.
+    try {
+      const blobs = text.split("\n");
+      this.env.METRICS.writeDataPoint({ indexes: blobs.slice(0, 1), blobs, doubles });
+    } catch {}
+  }
+
+  href(link, base) {
+    const url = URL.parse(link, base);
+    if (!url) return undefined;
+    url.username = "";
+    url.password = "";
+    return url.href;
+  }
+
+  only(headers, names) {
+    const found = copy(headers, new Set(names.split("\n")));
+    return found.keys().next().done ? undefined : found;
+  }
+
+  sink(length) {
+    return new Sink(this.#run, length);
+  }
+
+  respond(status, head, bytes, stream, isCoded, came) {
+    const init = { status, headers: headersOf(head.split("\n"), 0, came) };
+    if (isCoded) init.encodeBody = "manual";
+    this.#respond(new Response(bytes?.slice() ?? stream ?? null, init));
+  }
+}
+
+const isAscii = (text) => !/[^\x00-\x7f]/.test(text);
+
+/** Whether a body may never end: src/gateway/origin.rs leaves it unread. */
+const isEventStream = (headers) => /^\s*text\/event-stream/i.test(headers.get("content-type"));
+
+/** The headers, each name and each value after a line break. */
+function lines(headers) {
+  let text = "";
+  for (const [name, value] of headers) text += `\n${name}\n${value}`;
+  return text;
+}
+
+/**
+ * Headers from lines, which begin at `at`. A value that is not ASCII is taken from the object in which it `came`: as
+ * text it would get into the Worker's log, and its bytes could change (src/http/headers.rs).
+ */
+function headersOf(lines, at, came) {
+  const own = new Set();
+  for (let i = at; i + 1 < lines.length; i += 2) {
+    if (!isAscii(lines[i + 1]) && came?.get(lines[i])?.includes(lines[i + 1])) own.add(lines[i]);
+  }
+  const headers = own.size > 0 ? copy(came, own) : new Headers();
+  for (let i = at; i + 1 < lines.length; i += 2) {
+    if (own.has(lines[i])) continue;
+    try {
+      headers.append(lines[i], lines[i + 1]);
+    } catch {
+      // The platform takes what came from it. What it refuses is left out.
+    }
+  }
+  return headers;
+}
+
+/** A copy of the headers with these names. */
+function copy(headers, names) {
+  const made = new Headers(headers);
+  for (const name of [...made.keys()]) if (!names.has(name)) made.delete(name);
+  return made;
+}
+
+/** A body of known length that goes out in pieces. The deadline starts when the last one has gone out. */
+function inPieces(bytes, deadline) {
+  const { readable, writable } = new FixedLengthStream(bytes.length);
+  const send = async () => {
+    const writer = writable.getWriter();
+    for (let at = 0; at < bytes.length; at += PIECE) {
+      if (deadline) deadline.from = Date.now();
+      await writer.write(bytes.subarray(at, at + PIECE));
+    }
+    await writer.close();
+  };
+  // An origin that responds before it has read everything ends this with an error.
+  send().catch(() => {});
+  return readable;
+}
