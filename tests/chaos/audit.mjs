@@ -57,10 +57,10 @@ async function conclude(run, intent) {
   if (!run.setup.hold && intent.state !== "voided" && state !== "completed") wrong(`its buyer is done, and it is ${state}`);
 
   let response = await ask(run, intent);
-  const isHeld = () => run.setup.hold && response.status === 409 && response.json.code === "idempotency_outcome_unknown";
-  if (state === "unknown" && run.setup.hold && !isHeld()) wrong(`it is unknown, and the response is ${response.status} ${response.text}`);
+  const isOnHold = () => run.setup.hold && response.status === 409 && response.json.code === "idempotency_outcome_unknown";
+  if (state === "unknown" && run.setup.hold && !isOnHold()) wrong(`it is unknown, and the response is ${response.status} ${response.text}`);
   // A request after a settlement may time out, too, so this may take several rounds.
-  for (let times = 0; isHeld() && times < 5; times++) {
+  for (let times = 0; isOnHold() && times < 5; times++) {
     await settle(run, intent);
     response = await ask(run, intent);
   }

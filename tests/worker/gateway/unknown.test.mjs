@@ -17,7 +17,7 @@ describe("with an upstream, an unknown outcome is on hold", () => {
   after(() => gateway.dispose());
 
   /** Fails unless the key is on hold: no later request calls the origin. */
-  async function isHeld(path, key) {
+  async function isOnHold(path, key) {
     const held = await gateway.post(path, key);
     assert.deepEqual([held.status, held.json.type, held.state], [409, "idempotency_outcome_unknown", "unknown"]);
     const days = (Date.parse(held.get("Idempotency-Expires")) - Date.now()) / 86_400_000;
@@ -33,7 +33,7 @@ describe("with an upstream, an unknown outcome is on hold", () => {
       const key = newKey();
       const first = await gateway.post(path, key);
       assert.deepEqual([first.status, first.text, first.state, first.get("X-A")], [status, "why", "unknown", "1"]);
-      await isHeld(path, key);
+      await isOnHold(path, key);
     }
   });
 
@@ -71,7 +71,7 @@ describe("with an upstream, an unknown outcome is on hold", () => {
       const key = newKey();
       const first = await gateway.post(path, key);
       assert.deepEqual([first.status, first.json.type, first.state], [502, "api_connection_error", "unknown"]);
-      await isHeld(path, key);
+      await isOnHold(path, key);
     }
   });
 
@@ -82,7 +82,7 @@ describe("with an upstream, an unknown outcome is on hold", () => {
     const first = await gateway.post(path, key);
     assert.deepEqual([first.status, first.json.type, first.state], [504, "api_connection_error", "unknown"]);
     slow.open();
-    await isHeld(path, key);
+    await isOnHold(path, key);
   });
 
   test("a body that stops arriving returns 504, too", async () => {
@@ -93,7 +93,7 @@ describe("with an upstream, an unknown outcome is on hold", () => {
     const key = newKey();
     const first = await gateway.post(path, key);
     assert.deepEqual([first.status, first.state], [504, "unknown"]);
-    await isHeld(path, key);
+    await isOnHold(path, key);
   });
 
   test("a read that fails returns the same errors", async () => {
