@@ -35,10 +35,14 @@
 //!
 //! A dash is [`FormAction::Keep`] and keeps the state. Where only a state is named, the action is
 //! `Keep` too.
+//!
+//! The guard itself is TypeScript (`www/src/form/guard/`), so that a page need not load the core
+//! before its form is guarded. It looks these rules up in tables (`rules.ts`), which a test makes
+//! from this module.
 
 mod press;
 
-pub use press::{Press, Presses};
+pub use press::{DOUBLE_TAP, Press, Presses};
 
 /// The state of a form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

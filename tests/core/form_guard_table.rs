@@ -1,7 +1,6 @@
 //! What the form guard does with each event in each state. Every cell is checked.
 
 use oncekey::client::form_guard::{FormAction, FormEvent, FormState, Press, Presses, next};
-use oncekey::time::Millis;
 
 const STATES: [FormState; 5] =
     [FormState::Free, FormState::Held, FormState::Waiting, FormState::Resending, FormState::Done];
@@ -111,71 +110,58 @@ fn repeats(presses: &[Press]) -> Vec<bool> {
         .collect()
 }
 
-fn click(detail: i32) -> Press {
-    Press::Click { detail, tapped_before: None }
-}
-
 #[test]
 fn only_the_first_click_of_a_double_click_is_a_submit() {
-    assert_eq!(repeats(&[click(1), click(2), click(3)]), [false, true, true]);
-    assert_eq!(repeats(&[click(1), click(1), click(2)]), [false, false, true]);
+    use Press::{Click, ClickAgain, ClickByKey, Scripted, ScriptedAgain};
+    assert_eq!(repeats(&[Click, ClickAgain, ClickAgain]), [false, true, true]);
+    assert_eq!(repeats(&[Click, Click, ClickAgain, Click]), [false, false, true, false]);
     // Clicks by assistive technology have no click count.
-    assert_eq!(repeats(&[click(0), click(0)]), [false, false]);
-    let scripted = |detail| Press::Scripted { detail };
+    assert_eq!(repeats(&[ClickByKey, ClickByKey]), [false, false]);
     assert_eq!(
-        repeats(&[scripted(0), scripted(0), scripted(1), scripted(2)]),
+        repeats(&[Scripted, Scripted, Scripted, ScriptedAgain]),
         [false, false, false, true]
     );
 }
 
 #[test]
-fn two_quick_taps_are_a_double_tap() {
-    let tap = |before| Press::Click { detail: 1, tapped_before: Some(Millis::new(before)) };
-    assert_eq!(repeats(&[click(1), tap(300), tap(500), tap(501)]), [false, true, true, false]);
-}
-
-#[test]
 fn only_the_first_repeat_of_a_held_key_is_a_submit() {
-    let key = |repeat| Press::KeyDown { repeat };
-    assert_eq!(
-        repeats(&[key(false), key(true), key(true), key(false)]),
-        [false, true, true, false]
-    );
+    use Press::{ClickByKey, Key, KeyDown, KeyHeld};
+    assert_eq!(repeats(&[KeyDown, KeyHeld, KeyHeld, KeyDown]), [false, true, true, false]);
     // The submit follows the press of the key, its release, or a click of the button.
-    assert_eq!(repeats(&[key(false), Press::Key, Press::Key]), [false, true, true]);
+    assert_eq!(repeats(&[KeyDown, Key, Key]), [false, true, true]);
     let mut presses = Presses::default();
-    presses.pressed(key(false));
-    presses.pressed(click(0));
+    presses.pressed(KeyDown);
+    presses.pressed(ClickByKey);
     assert_eq!(presses.submit(), FormEvent::Submit);
-    presses.pressed(key(true));
-    presses.pressed(click(0));
+    presses.pressed(KeyHeld);
+    presses.pressed(ClickByKey);
     assert_eq!(presses.submit(), FormEvent::Repeat);
 }
 
 #[test]
 fn a_second_click_is_a_submit_if_the_first_click_was_not() {
     let mut presses = Presses::default();
-    presses.pressed(click(1));
+    presses.pressed(Press::Click);
     presses.over();
-    presses.pressed(click(2));
+    presses.pressed(Press::ClickAgain);
     assert_eq!(presses.submit(), FormEvent::Submit);
     presses.over();
-    presses.pressed(click(3));
+    presses.pressed(Press::ClickAgain);
     assert_eq!(presses.submit(), FormEvent::Repeat);
 }
 
 #[test]
 fn a_click_by_a_handler_belongs_to_the_click_that_it_handles() {
     let mut presses = Presses::default();
-    let mut both = |detail| {
-        presses.pressed(click(detail));
-        presses.pressed(Press::Scripted { detail: 0 });
+    let mut both = |press| {
+        presses.pressed(press);
+        presses.pressed(Press::Scripted);
         let event = presses.submit();
         presses.over();
         event
     };
     assert_eq!(
-        [both(1), both(2), both(1)],
+        [both(Press::Click), both(Press::ClickAgain), both(Press::Click)],
         [FormEvent::Submit, FormEvent::Repeat, FormEvent::Submit]
     );
 }
@@ -183,7 +169,7 @@ fn a_click_by_a_handler_belongs_to_the_click_that_it_handles() {
 #[test]
 fn a_submit_after_the_task_of_a_press_does_not_belong_to_it() {
     let mut presses = Presses::default();
-    presses.pressed(click(1));
+    presses.pressed(Press::Click);
     assert_eq!(presses.submit(), FormEvent::Submit);
     presses.over();
     assert_eq!([presses.submit(), presses.submit()], [FormEvent::Submit; 2]);

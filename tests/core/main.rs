@@ -10,6 +10,7 @@ mod business_key_properties;
 mod canonical;
 mod client_faults;
 mod error_texts;
+mod form_guard_rules;
 mod form_guard_table;
 mod form_key;
 mod fuzz_corpus;

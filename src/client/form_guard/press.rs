@@ -14,40 +14,36 @@ use crate::time::Millis;
 /// A click or a key press, by a person or by a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Press {
-    /// A click of a person.
-    Click {
-        /// The event's `detail`: its number in a row of clicks. 0 without a pointer.
-        detail: i32,
-        /// For a tap: how long ago the same element was tapped before. Some browsers do not count
-        /// taps.
-        tapped_before: Option<Millis>,
-    },
+    /// A click of a person, the first in a row: the event's `detail` is 1.
+    Click,
+    /// A further click in a row: `detail` is more than 1, or the same element was tapped less than
+    /// [`DOUBLE_TAP`] ago. Some browsers do not count taps.
+    ClickAgain,
+    /// A click of a person without a pointer: `detail` is 0. A key clicks the focused button.
+    /// Assistive technology clicks without a key.
+    ClickByKey,
     /// A click that a script made.
-    Scripted {
-        /// The event's `detail`.
-        detail: i32,
-    },
-    /// A key was pressed, or is being held.
-    KeyDown {
-        /// The event's `repeat`.
-        repeat: bool,
-    },
+    Scripted,
+    /// A click that a script made, with a `detail` of more than 1.
+    ScriptedAgain,
+    /// A key was pressed.
+    KeyDown,
+    /// A key is being held: the event's `repeat` is true.
+    KeyHeld,
     /// A later event of the same key: `keypress` or `keyup`.
     Key,
 }
 
 /// Two taps on one element within this time are a double tap.
-const DOUBLE_TAP: Millis = Millis::new(500);
+pub const DOUBLE_TAP: Millis = Millis::new(500);
 
 /// The presses of a page that may submit a form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Presses {
-    /// The number of the last press.
-    last: u32,
     /// Whether an event of the last press is being handled.
     open: Open,
-    /// The last press that submitted the form.
-    submitted: Option<u32>,
+    /// Whether the last press has submitted the form.
+    submitted: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,20 +60,14 @@ impl Presses {
         let is_open = self.open == Open::ByPerson;
         let (continues, by) = match press {
             // A click by a handler of a press belongs to that press.
-            Press::Scripted { .. } if is_open => return,
-            Press::Scripted { detail } => (detail > 1, Open::ByScript),
-            // A key clicks the focused button. Assistive technology clicks without a key.
-            Press::Click { detail: ..=0, .. } => (is_open, Open::ByPerson),
-            Press::Click { detail, tapped_before } => {
-                let is_double_tap = tapped_before.is_some_and(|before| before <= DOUBLE_TAP);
-                (detail > 1 || is_double_tap, Open::ByPerson)
-            }
-            Press::KeyDown { repeat } => (repeat, Open::ByPerson),
-            Press::Key => (true, Open::ByPerson),
+            Press::Scripted | Press::ScriptedAgain if is_open => return,
+            Press::Scripted => (false, Open::ByScript),
+            Press::ScriptedAgain => (true, Open::ByScript),
+            Press::ClickByKey => (is_open, Open::ByPerson),
+            Press::Click | Press::KeyDown => (false, Open::ByPerson),
+            Press::ClickAgain | Press::KeyHeld | Press::Key => (true, Open::ByPerson),
         };
-        if !continues {
-            self.last = self.last.wrapping_add(1);
-        }
+        self.submitted &= continues;
         self.open = by;
     }
 
@@ -89,9 +79,10 @@ impl Presses {
     /// Returns [`FormEvent::Repeat`] if the press of this submit has submitted before, otherwise
     /// [`FormEvent::Submit`].
     pub fn submit(&mut self) -> FormEvent {
-        let press = (self.open != Open::No).then_some(self.last);
-        let repeats = press.is_some() && press == self.submitted;
-        self.submitted = press.or(self.submitted);
+        if self.open == Open::No {
+            return FormEvent::Submit;
+        }
+        let repeats = std::mem::replace(&mut self.submitted, true);
         if repeats { FormEvent::Repeat } else { FormEvent::Submit }
     }
 }
