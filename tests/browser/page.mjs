@@ -11,6 +11,7 @@ const EVENTS = [
   "storage-degraded",
   "wasm-fallback",
   "blocked",
+  "load-failed",
 ];
 const { client: settings, guard, from } = JSON.parse(document.querySelector("meta[name=settings]").content);
 

@@ -148,8 +148,11 @@ export interface ClientEvents {
   "wasm-fallback": { reason: string };
   /** A submit was swallowed, because an earlier submit is in progress or is part of the same double click. */
   blocked: { intent: string };
-  /** The guard of a form could not be loaded. `held`: a submit waited for it, and was not sent. The next submit tries again. */
-  "guard-failed": { intent: string | undefined; reason: string; held: boolean };
+  /**
+   * The core could not be loaded. With an intent, a submit of its form waited for the core, and was not sent. The next
+   * submit or call tries again.
+   */
+  "load-failed": { intent?: string | undefined; reason: string };
 }
 
 export interface AttemptDetail {

@@ -108,16 +108,20 @@ export class OncekeyClient extends Events implements Client {
     return client;
   }
 
-  /** @internal Returns the core when it is loaded. */
-  async loaded(): Promise<Core> {
+  /** @internal Resolves when the core is loaded. */
+  async loaded(): Promise<void> {
     await this.#later();
-    return this.#core!.core;
   }
 
-  /** @internal Returns the core if it is loaded. */
-  loadedNow(): Core | undefined {
-    this.#now();
-    return this.#core?.core;
+  /** @internal Returns whether the core is loaded. */
+  loadedNow(): boolean {
+    return this.#now() !== undefined;
+  }
+
+  /** @internal Loads the core before it is needed. */
+  preload(): void {
+    if (this.loadedNow()) return;
+    this.#later().catch((error: unknown) => this.emit("load-failed", { reason: String(error) }));
   }
 
   /** @internal */

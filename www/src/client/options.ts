@@ -61,7 +61,7 @@ export const GUARD: Options = {
   client: anything,
   intent: check("a name such as order:1042, or a function that returns one", (value) => typeof value === "function" || (typeof value === "string" && value !== "")),
   send: oneOf("fetch", "navigate"),
-  keyField: aText,
+  keyField: check("the name of a field", (value) => typeof value === "string" && value !== ""),
   disable: oneOf("aria", "native"),
   busyLabel: aText,
   messages: MESSAGES,

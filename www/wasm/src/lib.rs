@@ -6,7 +6,6 @@
 mod call;
 mod client;
 mod convert;
-pub mod guard;
 mod host;
 mod keys;
 mod responses;

@@ -1,0 +1,134 @@
+// Runs in the pages of the guard's tests: a page with one form, whose posts go to a frame of their own.
+import { Guard } from "../../../www/src/form/guard/guard.ts";
+
+/** The form of most tests. */
+const FORM = `<form method=post action="about:blank" target=sink>
+    <input name=card value=4242>
+    <button name=how value=pay>Pay</button>
+    <button name=how value=later>Pay later</button>
+</form>`;
+/** The settings of a form that the browser posts. */
+const NAVIGATE = "{send: 'navigate'}";
+/** What the callback gets for a click on the first button, and the entries that are made for it and for the browser's own post. */
+const SENT = "sent 1 pay card=4242&how=pay";
+const ENTRIES = "entries card=4242&how=pay";
+const POSTED = "entries card=4242&how=pay&idempotency_key=key";
+
+class Page {
+  log = [];
+
+  constructor(html) {
+    // An earlier page of the same test.
+    document.querySelector("#page")?.remove();
+    this.root = document.createElement("div");
+    this.root.id = "page";
+    this.root.innerHTML = `${html}<iframe name=sink></iframe>`;
+    document.body.append(this.root);
+    this.form = this.root.querySelector("form");
+    const { log } = this;
+    // What the browser itself posts is seen by the list of entries that it makes for it. Chromium makes a second one
+    // later, for itself, which no script has asked for: only this listener is on the stack then.
+    EventTarget.prototype.addEventListener.call(this.form, "formdata", (event) => {
+      if (new Error().stack.split("\n").length > 2) log.push(`entries ${new URLSearchParams(event.formData)}`);
+    });
+    EventTarget.prototype.addEventListener.call(this.form, "oncekey:blocked", () => log.push("blocked"));
+  }
+
+  /** Runs a script that knows the page as `root`, `form`, `log`, `$` to find elements, and a value of the test's own, `it`. */
+  js(script, it) {
+    return run({ root: this.root, form: this.form, log: this.log, it, $: (selector) => this.root.querySelector(selector) }, script);
+  }
+
+  /** Returns the value of an expression, as text. */
+  text(expression) {
+    return String(this.js(`return String(${expression})`));
+  }
+
+  /** Waits until an expression is true. */
+  async until(expression) {
+    for (let tries = 0; tries < 2000; tries++) {
+      if (this.text(expression) === "true") return;
+      await wait(5);
+    }
+    throw new Error(`not in time: ${expression}`);
+  }
+
+  /** Returns the events since the last call, in order. */
+  events() {
+    return this.log.splice(0);
+  }
+
+  /** A callback that notes what it gets and returns the value of an expression. */
+  callback(result) {
+    const make = `return (submitter, data, number) => {
+      log.push(\`sent \${number} \${submitter?.value} \${new URLSearchParams(data)}\`);
+      return ${result};
+    }`;
+    return this.js(make);
+  }
+
+  /** Guards the form; with `fetch`, unless the options say otherwise. The callback returns the value of `result`. */
+  guard(options, result = "undefined") {
+    return this.guardBy(options, this.callback(result));
+  }
+  guardBy(options, callback) {
+    return this.guardForm(this.form, run({}, `return (${options})`), callback);
+  }
+  guardForm(form, options, callback) {
+    return new Guard(form, { send: "fetch", keyField: "idempotency_key", ...options }, callback);
+  }
+
+  /** Clicks the element that the selector finds. */
+  click(selector) {
+    this.root.querySelector(selector).click();
+  }
+
+  /** Notes what is thrown where nobody can catch it. Returns a function that ends this. */
+  catchErrors() {
+    const listener = (event) => {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      this.log.push(String(event.error));
+    };
+    window.addEventListener("error", listener, true);
+    return () => window.removeEventListener("error", listener, true);
+  }
+}
+
+/** Runs a script with named values. */
+function run(scope, script) {
+  return new Function(...Object.keys(scope), script)(...Object.values(scope));
+}
+
+/** Waits, so that everything that was due has happened. */
+function wait(millis) {
+  return new Promise((done) => setTimeout(done, millis));
+}
+
+/** Waits for the tasks that an event has queued. */
+function settle() {
+  return wait(10);
+}
+
+/** Returns the name and message of a thrown error. */
+function thrown(call) {
+  try {
+    call();
+  } catch (error) {
+    return String(error);
+  }
+  return "nothing";
+}
+
+function ok(value, message = "") {
+  if (!value) throw new Error(`not so: ${message}`);
+}
+function equal(found, expected, message = "") {
+  const [one, other] = [found, expected].map((value) => JSON.stringify(value));
+  if (one !== other) throw new Error(`${message}\nfound    ${one}\nexpected ${other}`);
+}
+function differs(found, other, message = "") {
+  if (found === other) throw new Error(`${message}\nfound ${JSON.stringify(found)}`);
+}
+
+Object.assign(window, { Page, FORM, NAVIGATE, SENT, ENTRIES, POSTED, wait, settle, thrown, ok, equal, differs });
