@@ -46,9 +46,11 @@ await Promise.all([
     ...shared,
     format: "esm",
     splitting: true,
-    entryPoints: entries(...names, "workerd"),
+    entryPoints: entries(...names),
     plugins: [parts("./translated.js", { path: `${root}src/entrypoints/index.ts` })],
   }),
+  // By itself, because it imports at once what the others load later.
+  build({ ...shared, format: "esm", entryPoints: entries("workerd"), plugins: [parts("./translated.js")] }),
   build({
     ...shared,
     format: "cjs",

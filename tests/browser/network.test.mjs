@@ -135,6 +135,8 @@ describe("between a page and its server", () => {
     const cases = [
       ["wasm", "**/oncekey.wasm", { from: "slim", first: "window.wasm = '/oncekey/oncekey.wasm'" }],
       ["the translation", "**/translated.js", { headers: csp }],
+      ["the wasm's text", "**/wasm-*.js*", {}],
+      ["the rest of the package", "**/lazy-*.js*", {}],
     ];
     for (const [what, file, page] of cases) {
       test(`fault 48: a double click before ${what} is loaded sends one request, with the clicked button's value`, async () => {

@@ -23,6 +23,7 @@ mod intent_text;
 mod journal;
 mod lifecycle_properties;
 mod lifecycle_table;
+mod option_limits;
 mod paths;
 mod protocol_diagram;
 mod record_wire;

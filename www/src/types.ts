@@ -267,8 +267,8 @@ export interface Client {
 /** A client that loads its core. */
 export interface LoadedClient extends Client {
   /**
-   * Resolves when the core is loaded. This takes time only if wasm has to be fetched (`oncekey/slim`) or is forbidden
-   * (CSP). Await it then before `pending`, `status` and `forget`.
+   * Resolves when the core is loaded, and loads it if it is not. Await it before `pending`, `status` and `forget`. If
+   * loading failed, the next use of `ready` tries again.
    */
   readonly ready: Promise<void>;
 }

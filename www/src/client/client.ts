@@ -1,35 +1,24 @@
-// The client of a page: its intents and their requests.
+// The client of a page. Its calls (engine.ts) and the core are loaded when they are first needed, or when the page is idle.
 
-import type { Command, Core, CoreClient, EndCommand, Loader } from "../core.js";
-import { type CallResult, drive } from "./drive.js";
-import { hintFor } from "./hints.js";
-import { NamedIntent, named } from "./intent.js";
-import {
-  AbortedError,
-  KeyReusedError,
-  KeyVoidedError,
-  OutcomeUnknownError,
-  PayloadChangedError,
-  ResponseGoneError,
-} from "../errors.js";
-import { type KeyCalls, keyCalls } from "./key-calls.js";
-import { INTENT, checkInit, checkOptions } from "./options.js";
-import { prune, pruneSome } from "./prune.js";
-import { type Prepared, cookiesOf, prepare, submitOf } from "./request.js";
-import { type Settings, read } from "./settings.js";
-import type { Stay } from "../form/stay.js";
-import { TooLong, type TurnOptions, takeTurn } from "./turn.js";
+import { AbortedError } from "../errors.js";
+import type { Loaded, Loader } from "../loader.js";
 import type {
   Client,
-  ClientEvents,
   ClientOptions,
   Intent,
   IntentInit,
   IntentOptions,
   IntentStatus,
+  LoadedClient,
   PendingIntent,
   ResolveOptions,
 } from "../types.js";
+import type { FormSender, SentForm } from "../form/send.js";
+import type { Engine } from "./engine.js";
+import type { Emit } from "./events.js";
+import { NamedIntent, named } from "./intent.js";
+import { INTENT, checkOptions } from "./options.js";
+import { type Settings, read } from "./settings.js";
 import { abortable } from "./wait.js";
 
 /** The platform's EventTarget, with the types of this client's events. */
@@ -37,47 +26,26 @@ const Events = EventTarget as unknown as {
   new (): Pick<Client, "addEventListener" | "removeEventListener" | "dispatchEvent">;
 };
 
-export type Emit = <K extends keyof ClientEvents>(type: K, detail: ClientEvents[K]) => void;
+/** How long a browser without `requestIdleCallback` waits before it loads the core, in milliseconds. */
+const IDLE_AFTER = 200;
 
-/** The result for a form that the browser will post. */
-export interface Navigated {
-  /** The key to send. Without a key, the form must not be posted yet. */
-  key?: string;
-  /** Called if the page stays after the form was posted. */
-  stays?(how: Stay): void;
-  error?: unknown;
-}
-
-/** A response, and what it means for the intent. */
-export interface Submitted {
-  response: Response;
-  outcome: "succeeded" | "refused";
-}
-
-export class OncekeyClient extends Events implements Client {
-  readonly #settings: Settings;
+export class OncekeyClient extends Events implements LoadedClient {
+  /** @internal */
+  readonly settings: Settings;
   readonly #loader: Loader;
-  readonly #keyCalls: KeyCalls | undefined;
-  #core: { core: Core; client: CoreClient } | undefined;
-  /** The last request of each intent whose outcome is open. It can be sent again. */
-  readonly #inMemory = new Map<string, { key: string; prepared: Prepared }>();
+  #engine: Engine | undefined;
 
   constructor(options: ClientOptions, loader: Loader) {
     super();
-    this.#settings = read(options);
+    this.settings = read(options);
     this.#loader = loader;
-    const { keyUrl, headers, credentials, fetch } = this.#settings;
-    this.#keyCalls = keyUrl && keyCalls({ url: keyUrl, headers, credentials, fetch });
-    // Wrong settings throw here, not at the first payment.
-    this.#now();
+    if (typeof document === "undefined") return;
+    const idle = globalThis.requestIdleCallback ?? ((run: () => void) => setTimeout(run, IDLE_AFTER));
+    idle(() => this.preload());
   }
 
-  /**
-   * Resolves when the core is loaded. This takes longer than `createClient` only if wasm has to be fetched or is
-   * forbidden (CSP). `pending`, `status` and `forget` need the core.
-   */
   get ready(): Promise<void> {
-    return this.#later().then(() => {});
+    return this.#loaded().then(() => {});
   }
 
   intent(name: string, options: IntentOptions = {}): Intent {
@@ -90,38 +58,41 @@ export class OncekeyClient extends Events implements Client {
   }
 
   pending(): PendingIntent[] {
-    const pending = this.core().pending() as PendingIntent[];
-    this.#emitLoss();
-    return pending;
+    return this.#now().pending();
   }
 
   async prune(): Promise<number> {
-    const removed = await prune(await this.#later(), this.#settings);
-    this.#emitLoss();
-    return removed;
+    return (await this.#loaded()).prune();
   }
 
   /** @internal */
-  core(): CoreClient {
-    const client = this.#now();
-    if (!client) throw new Error("The core is not loaded yet. Await client.ready first.");
-    return client;
+  async send(intent: string, url: string | URL, init: IntentInit | undefined, options: IntentOptions): Promise<Response> {
+    const signal = init?.signal ?? undefined;
+    const engine = this.engine();
+    // The page may change the body while the core is being loaded.
+    const request = engine ? init : copyOf(init);
+    const { response } = await (engine ?? (await this.#before(intent, signal))).submit(intent, url, request, options, this.emit);
+    return response;
   }
 
-  /** @internal Resolves when the core is loaded. */
-  async loaded(): Promise<void> {
-    await this.#later();
+  /** @internal */
+  async resolve(intent: string, options: ResolveOptions): Promise<IntentStatus> {
+    return (await (await this.#before(intent, options.signal)).end(intent, options, "resolve", this.emit)).status;
   }
 
-  /** @internal Returns whether the core is loaded. */
-  loadedNow(): boolean {
-    return this.#now() !== undefined;
+  /** @internal */
+  async abandon(intent: string, options: ResolveOptions): Promise<IntentStatus> {
+    return (await (await this.#before(intent, options.signal)).end(intent, options, "abandon", this.emit)).status;
   }
 
-  /** @internal Loads the core before it is needed. */
-  preload(): void {
-    if (this.loadedNow()) return;
-    this.#later().catch((error: unknown) => this.emit("load-failed", { reason: String(error) }));
+  /** @internal */
+  status(intent: string): IntentStatus {
+    return this.#now().status(intent);
+  }
+
+  /** @internal */
+  forget(intent: string): void {
+    this.#now().forget(intent);
   }
 
   /** @internal */
@@ -129,283 +100,71 @@ export class OncekeyClient extends Events implements Client {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   };
 
-  /** @internal */
-  status(intent: string): IntentStatus {
-    return this.core().status(intent) as IntentStatus;
+  /** @internal Returns the calls if they are loaded. */
+  engine(): Engine | undefined {
+    const loaded = this.#engine ? undefined : this.#loader.now();
+    if (loaded) this.#start(loaded);
+    return this.#engine;
   }
 
-  /** @internal */
-  forget(intent: string): void {
-    this.core().forget(intent);
-    this.#inMemory.delete(intent);
+  /** @internal Returns what sends a form, if it is loaded. */
+  sender(form: SentForm): FormSender | undefined {
+    const engine = this.engine();
+    return engine && new (this.#loader.now()!.FormSender)(form, engine);
   }
 
-  /**
-   * @internal Returns the key of a form that the browser posts, and stores it as sent. Without a key the form must not be
-   * sent yet; `error` says why, if that is known.
-   */
-  navigate(intent: string, prepared: Prepared, ignore: string[] | undefined, emit: Emit): Navigated {
-    const client = this.core();
-    // A form sends the cookies of its target, and no headers of the page.
-    const form = { ...prepared, headers: new Headers(), init: { credentials: "include" as const } };
-    const submit = { ...submitOf(prepared, { ignore, expects: "*/*" }, undefined), ...this.#credentialOf(form) };
-    const call = client.submit(intent, submit as never, undefined);
-    let isSent = false;
+  /** @internal Loads the calls and the core. */
+  async load(): Promise<void> {
+    this.#start(await this.#loader.ready());
+  }
+
+  /** @internal Loads the core before it is needed. */
+  preload(): void {
+    if (this.engine()) return;
+    this.load().catch((error: unknown) => this.emit("load-failed", { reason: String(error) }));
+  }
+
+  async #loaded(): Promise<Engine> {
+    await this.load();
+    return this.#engine!;
+  }
+
+  /** Returns the calls when they are loaded. Rejects if the signal aborts before. */
+  async #before(intent: string, signal: AbortSignal | undefined): Promise<Engine> {
     try {
-      const command = call.begin() as Command;
-      const emitAll = this.#withLoss(emit);
-      this.#emitLoss(emit);
-      if (command.do === "send") {
-        pruneSome(this.#core!.client, this.#settings);
-        isSent = true;
-        const stays = (how: Stay) => {
-          const { status, open } = (how === "not_sent" ? call.notSent() : call.failed("aborted")) as EndCommand;
-          if (open) emit("unknown", { intent, key: status.key, reason: how });
-          call.free();
-        };
-        return { key: command.key, stays };
-      }
-      if (command.do !== "end" || command.end === "not_resolved") return {};
-      const nothing = { response: undefined, cause: undefined, aborted: false, sent: undefined, differs: undefined };
-      this.#result(intent, prepared, { end: command, ...nothing }, emitAll);
-      return {};
+      return await abortable(this.#loaded(), signal);
     } catch (error) {
-      return { error };
-    } finally {
-      // A posted form keeps its call, for a page that stays.
-      if (!isSent) call.free();
+      // Without the core, it is unknown what is stored.
+      throw signal?.aborted ? new AbortedError({ intent, attempts: 0, outcome: "unknown", cause: signal.reason }) : error;
     }
   }
 
-  /** @internal */
-  async send(intent: string, url: string | URL, init: IntentInit | undefined, options: IntentOptions): Promise<Response> {
-    return (await this.submit(intent, url, init, options, this.emit)).response;
+  #now(): Engine {
+    const engine = this.engine();
+    if (!engine) throw new Error("The core is not loaded yet. Await client.ready first.");
+    return engine;
   }
 
-  /** @internal Sends a request and returns its response, with what it means for the intent. */
-  async submit(
-    intent: string,
-    url: string | URL,
-    init: IntentInit | undefined,
-    options: IntentOptions,
-    emit: Emit,
-    keyField?: string,
-  ): Promise<Submitted> {
-    checkInit(init, this.#settings.isOwnFetch);
-    const signal = init?.signal ?? undefined;
-    const emitAll = this.#withLoss(emit);
-    let prepared: Prepared;
-    let result: CallResult;
-    try {
-      const ready = await abortable(Promise.all([prepare(url, init, options.expects, keyField), this.#later()]), signal);
-      const client = ready[1];
-      prepared = ready[0];
-      result = await takeTurn(this.#turn(client, intent, signal, emitAll), async (turn) => {
-        // An abort before the first byte leaves nothing unknown.
-        signal?.throwIfAborted();
-        const earlier = this.#inMemory.get(intent);
-        const submit = { ...submitOf(prepared, options, turn.waitedSince), ...this.#credentialOf(prepared) };
-        const call = client.submit(intent, submit as never, earlier?.key);
-        try {
-          return await drive({
-            call,
-            intent,
-            signal,
-            request: (key, again) => {
-              if (again) return earlier!.prepared;
-              const { bodyWith } = prepared;
-              const sent = bodyWith ? { ...prepared, body: bodyWith(key) } : prepared;
-              if (this.#inMemory.get(intent)?.key !== key) turn.keyed();
-              this.#inMemory.set(intent, { key, prepared: sent });
-              return sent;
-            },
-            sent: (key) => this.#sent(intent, key),
-            fetch: this.#settings.fetch,
-            validate: options.validate,
-            keyCalls: this.#keyCalls,
-            own: prepared.headers,
-            keepTurn: turn.keep,
-            totalTime: this.#settings.totalTime,
-            emit: emitAll,
-            isJson: this.#core!.core.isJson,
-          });
-        } finally {
-          call.free();
-        }
-      });
-    } catch (error) {
-      // The call ended before its turn, so nothing of it was sent.
-      throw this.#notBegun(intent, signal, emitAll, error);
-    }
-    pruneSome(this.#core!.client, this.#settings);
-    return this.#result(intent, prepared, result, emitAll);
+  #start({ Engine, core, fallback }: Loaded): void {
+    if (this.#engine) return;
+    this.#engine = new Engine(core, this);
+    if (fallback) this.emit("wasm-fallback", { reason: fallback });
   }
+}
 
-  /** @internal */
-  async resolve(intent: string, options: ResolveOptions): Promise<IntentStatus> {
-    return (await this.end(intent, options, "resolve", this.emit)).status;
+/** Returns a request whose headers and body do not change with those of the page. */
+function copyOf(init: IntentInit | undefined): IntentInit | undefined {
+  if (typeof init !== "object" || init === null) return init;
+  const { headers, body } = init;
+  const copy = { ...init };
+  if (headers instanceof Headers) copy.headers = new Headers(headers);
+  if (body instanceof URLSearchParams) copy.body = new URLSearchParams(body);
+  else if (body instanceof ArrayBuffer) copy.body = body.slice(0);
+  else if (ArrayBuffer.isView(body)) copy.body = new Uint8Array(body.buffer, body.byteOffset, body.byteLength).slice();
+  else if (body instanceof FormData) {
+    const data = new FormData();
+    for (const [name, value] of body) data.append(name, value);
+    copy.body = data;
   }
-
-  /** @internal */
-  async abandon(intent: string, options: ResolveOptions): Promise<IntentStatus> {
-    return (await this.end(intent, options, "abandon", this.emit)).status;
-  }
-
-  /** @internal Resolves an intent, or abandons it if nothing was executed. */
-  async end(intent: string, { signal, lookup }: ResolveOptions, what: "resolve" | "abandon", emit: Emit): Promise<EndCommand> {
-    const client = await this.#later();
-    if (signal?.aborted) throw this.#aborted(intent, signal.reason);
-    const emitAll = this.#withLoss(emit);
-    const before = this.status(intent);
-    if (lookup) await this.#othersEnded(client, intent, signal, emitAll);
-    const call = what === "abandon" ? client.abandon(intent) : client.resolve(intent, lookup !== undefined);
-    try {
-      const { end, aborted, cause, differs } = await drive({
-        call,
-        intent,
-        signal,
-        fetch: this.#settings.fetch,
-        sent: (key) => this.#sent(intent, key),
-        keyCalls: this.#keyCalls,
-        lookup,
-        totalTime: this.#settings.totalTime,
-        emit: emitAll,
-        isJson: this.#core!.core.isJson,
-      });
-      if (aborted) throw this.#aborted(intent, cause);
-      const { status } = end;
-      if (differs && end.open) {
-        const { key, attempts = 0 } = status;
-        throw new OutcomeUnknownError({ intent, key, attempts, reason: "credential", hint: differs });
-      }
-      if (end.settled && status.state !== before.state) this.#settle(intent, status, emitAll);
-      return end;
-    } finally {
-      call.free();
-    }
-  }
-
-  /** Waits for requests in progress, here and in other tabs, because a look-up during a request may return an old state. */
-  async #othersEnded(client: CoreClient, intent: string, signal: AbortSignal | undefined, emit: Emit): Promise<void> {
-    try {
-      await takeTurn(this.#turn(client, intent, signal, emit), async () => {});
-    } catch (error) {
-      throw this.#notBegun(intent, signal, emit, error);
-    }
-  }
-
-  /** Returns the credential of a request, for the core. */
-  #credentialOf(prepared: Prepared): object {
-    return { headers: [...prepared.headers].flat(), cookies: cookiesOf(prepared, this.#settings.keyUrl) };
-  }
-
-  /** Returns the headers of the request with this key, if it is still in memory. */
-  #sent(intent: string, key: string): Headers | undefined {
-    const last = this.#inMemory.get(intent);
-    return last?.key === key ? last.prepared.headers : undefined;
-  }
-
-  #turn(client: CoreClient, intent: string, signal: AbortSignal | undefined, emit: Emit): TurnOptions {
-    const { namespace, totalTime: longest } = this.#settings;
-    return { client, namespace, intent, signal, longest, onWait: () => emit("inprogress", { intent, elsewhere: true }) };
-  }
-
-  /** Returns the error of a call that ended while it waited for its turn. */
-  #notBegun(intent: string, signal: AbortSignal | undefined, emit: Emit, error: unknown): unknown {
-    if (error instanceof TooLong) return this.#tooLong(intent, emit);
-    return signal?.aborted ? this.#aborted(intent, signal.reason) : error;
-  }
-
-  #result(intent: string, prepared: Prepared, { end, response, cause, aborted, sent, differs }: CallResult, emit: Emit): Submitted {
-    const { status } = end;
-    const detail = { intent, key: status.key, attempts: status.attempts ?? 0 };
-    if (aborted) {
-      if (end.open) emit("unknown", { intent, key: status.key, reason: "aborted" });
-      throw this.#aborted(intent, cause);
-    }
-    switch (end.end) {
-      case "response":
-        if (end.settled) this.#settle(intent, status, emit);
-        return { response: response!, outcome: this.#isSuccess(response!.status) ? "succeeded" : "refused" };
-      case "payload_changed":
-        this.#settle(intent, status, emit);
-        throw new PayloadChangedError({ ...detail, outcome: "succeeded", httpStatus: end.httpStatus });
-      case "not_resolved":
-        emit("unknown", { intent, key: status.key, reason: "not_resolved" });
-        throw new PayloadChangedError({ ...detail, outcome: "unknown", hint: differs });
-      case "response_gone":
-        this.#settle(intent, status, emit);
-        throw new ResponseGoneError({ ...detail, httpStatus: end.httpStatus! });
-      case "key_reused":
-        this.#settle(intent, status, emit);
-        throw new KeyReusedError({ ...detail, response });
-      case "key_voided":
-        this.#settle(intent, status, emit);
-        throw new KeyVoidedError(detail);
-      default: {
-        const reason = end.why ?? "outcome";
-        // The error is about the attempt that was sent, whatever is stored now.
-        if (sent) Object.assign(detail, { key: sent.key, attempts: sent.attempt });
-        emit("unknown", { intent, key: detail.key, reason: end.unknownReason ?? reason });
-        const { unknownReason } = end;
-        const hint = hintFor(unknownReason, prepared, response, (status) => this.#isSuccess(status));
-        throw new OutcomeUnknownError({ ...detail, reason, unknownReason, hint, response, cause });
-      }
-    }
-  }
-
-  #isSuccess(status: number): boolean {
-    return this.#core!.core.isSuccess(status);
-  }
-
-  #settle(intent: string, status: IntentStatus, emit: Emit): void {
-    this.#inMemory.delete(intent);
-    const { key, state, httpStatus } = status;
-    emit("settled", { intent, state, ...(key && { key }), ...(httpStatus && { httpStatus }) });
-  }
-
-  #aborted(intent: string, cause: unknown): AbortedError {
-    // Without the core, it is unknown what is stored.
-    const { key, attempts = 0 }: Partial<IntentStatus> = this.#core ? this.status(intent) : {};
-    const outcome = (this.#core?.client.afterAbort(intent) ?? "unknown") as AbortedError["outcome"];
-    return new AbortedError({ intent, key, attempts, outcome, cause });
-  }
-
-  #tooLong(intent: string, emit: Emit): OutcomeUnknownError {
-    const { key, attempts = 0 } = this.status(intent);
-    const reason = "time_used_up";
-    emit("unknown", { intent, key, reason });
-    return new OutcomeUnknownError({ intent, key, attempts, reason });
-  }
-
-  /** Returns an `emit` that also reports when storage fails. */
-  #withLoss(emit: Emit): Emit {
-    return (type, detail) => {
-      this.#emitLoss(emit);
-      emit(type, detail);
-    };
-  }
-
-  #emitLoss(emit: Emit = this.emit): void {
-    const reason = this.#core?.client.takeLoss() as ClientEvents["storage-degraded"]["reason"] | undefined;
-    if (reason) emit("storage-degraded", { reason });
-  }
-
-  #now(): CoreClient | undefined {
-    const core = this.#core ? undefined : this.#loader.now();
-    if (core) this.#start(core);
-    return this.#core?.client;
-  }
-
-  async #later(): Promise<CoreClient> {
-    if (!this.#now()) this.#start(await this.#loader.ready());
-    return this.#core!.client;
-  }
-
-  #start(core: Core): void {
-    if (this.#core) return;
-    this.#core = { core, client: new core.Client(this.#settings.core as never) };
-    const reason = this.#loader.fallback;
-    if (reason) this.emit("wasm-fallback", { reason });
-  }
+  return copy;
 }

@@ -14,7 +14,7 @@ const aFunction = check("a function", (value) => typeof value === "function");
 const anything = check("", () => true);
 const oneOf = (...values: string[]) =>
   check(`one of ${values.map((value) => `"${value}"`).join(", ")}`, (value) => values.includes(value as string));
-const anObject = (value: unknown) => typeof value === "object" && value !== null;
+export const anObject = (value: unknown) => typeof value === "object" && value !== null;
 const aList = (what: string, is: (value: unknown) => boolean) =>
   check(`a list of ${what}`, (value) => (Array.isArray(value) || ArrayBuffer.isView(value)) && Array.from(value as never, is).every(Boolean));
 const anUrl = check("a string, a URL or null", (value) => value === null || typeof value === "string" || value instanceof URL);
@@ -71,22 +71,6 @@ export const GUARD: Options = {
   onError: aFunction,
 };
 
-/** The options of `fetch`: those of the standard, and those of single hosts. */
-const INIT: Options = Object.fromEntries(
-  (
-    "method headers body signal mode credentials cache redirect referrer referrerPolicy integrity keepalive duplex priority window " +
-    "attributionReporting browsingTopics sharedStorageWritable adAuctionHeaders privateToken targetAddressSpace " +
-    "cf encodeResponseBody dispatcher next client proxy tls unix verbose decompress"
-  )
-    .split(" ")
-    .map((name) => [name, anything]),
-);
-
-/** Attributes of <once-form>. */
-export const ELEMENT = ["intent", "send", "key-field", "expects", "next", "key-url"];
-/** The attributes after `data-oncekey-`: on <html>, on a form, and on elements in the form. */
-export const DATA = { html: ["key-url"], form: ["send", "key-field", "expects", "next"], inside: ["busy", "done", "status"] };
-
 /** The names that other libraries use for these options. */
 const WORDS: Record<string, string> = {
   retries: "retry",
@@ -119,58 +103,13 @@ export function checkOptions(where: string, given: unknown, options: Options): v
   }
 }
 
-/** Checks the `init` of `fetch`. If the page has its own `fetch`, unknown names are allowed unless they look misspelt. */
-export function checkInit(init: unknown, isOwnFetch: boolean): void {
-  if (init === undefined) return;
-  if (!anObject(init)) throw new TypeError(`fetch: init must be an object, not ${shown(init)}.`);
-  for (const name of Object.keys(init as object)) {
-    if (Object.hasOwn(INIT, name)) continue;
-    if (Object.hasOwn(INTENT, name)) throw new TypeError(`fetch: "${name}" is an option of the intent. Pass it to client.intent(name, { ${name} }).`);
-    if (!isOwnFetch || spelling(name, Object.keys(INIT))) throw unknownName("fetch", name, Object.keys(INIT).slice(0, 15));
-  }
-  checkHeaders((init as RequestInit).headers);
-}
-
-const CREDENTIALS = /^(authorization|.*api-?key|.*token)$/i;
-
-/** Refuses headers without a value: a variable that was not set would be sent as the text "undefined". */
-function checkHeaders(headers: unknown): void {
-  if (!anObject(headers)) return;
-  const isPairs = typeof (headers as Iterable<unknown>)[Symbol.iterator] === "function";
-  const pairs = (isPairs ? [...(headers as Iterable<unknown>)] : Object.entries(headers as object)) as [unknown, unknown][];
-  for (const pair of pairs) {
-    if (!Array.isArray(pair)) continue;
-    const [name, value] = pair;
-    const text = String(value).trim();
-    const isMissing = value === undefined || value === null;
-    const isEmpty = CREDENTIALS.test(String(name)) && (text === "" || /(^|\s)(undefined|null|Bearer)$/i.test(text));
-    if (isMissing || isEmpty) {
-      throw new TypeError(`fetch: the header ${String(name)} has no value${isMissing ? ` but ${String(value)}` : ""}. Set it, or leave it out.`);
-    }
-  }
-}
-
-/** Returns the errors in the attributes of a guarded form or of its element. The guard works in spite of them. */
-export function wrongAttributes(element: Element, known: string[], prefix: string): TypeError[] {
-  const wrong: TypeError[] = [];
-  for (const { name } of Array.from(element.attributes)) {
-    if (!name.startsWith(prefix) || known.includes(name.slice(prefix.length))) continue;
-    const found = spelling(name.slice(prefix.length), known);
-    // An element may have attributes of any framework; the prefix is ours.
-    if (prefix === "" && !found) continue;
-    const others = known.map((name) => prefix + name);
-    wrong.push(unknownName(`<${element.localName}>`, name, others, "attribute", found && prefix + found));
-  }
-  return wrong;
-}
-
-function unknownName(where: string, name: string, known: string[], word = "option", found = spelling(name, known)): TypeError {
+export function unknownName(where: string, name: string, known: string[], word = "option", found = spelling(name, known)): TypeError {
   const right = found ? `Did you mean "${found}"?` : `Use one of ${known.join(", ")}.`;
   return new TypeError(`${where}: there is no ${word} "${name}". ${right}`);
 }
 
 /** Returns the known name that was probably meant, if there is a similar one. */
-function spelling(name: string, known: string[]): string | undefined {
+export function spelling(name: string, known: string[]): string | undefined {
   const plain = (text: string) => text.toLowerCase().replace(/[-_]/g, "");
   const word = WORDS[plain(name)];
   if (word !== undefined && known.includes(word)) return word;
@@ -204,7 +143,7 @@ function isCheck(known: Check): known is { is: (value: unknown) => boolean; what
 }
 
 /** Returns the type of a value. The value itself may be a credential and is not shown. */
-function shown(value: unknown): string {
+export function shown(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
   return { string: "a string", number: "a number", function: "a function", boolean: "a boolean" }[typeof value as string] ?? `an ${typeof value}`;

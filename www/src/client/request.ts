@@ -1,6 +1,7 @@
 // A request, serialised once: every attempt sends the same bytes and the same content type.
 
 import { type Serialised, multipart } from "./multipart.js";
+import { base } from "./settings.js";
 import type { IntentInit, IntentOptions } from "../types.js";
 
 export interface Prepared {
@@ -123,11 +124,6 @@ export function cookiesOf({ url, init }: Pick<Prepared, "url" | "init">, keyUrl:
   if (here === undefined || credentials === "omit") return "none";
   if (credentials === "same-origin" && url.origin !== here) return "none";
   return url.origin === (keyUrl?.origin ?? here) ? "same" : "elsewhere";
-}
-
-/** Returns the base of relative URLs, as for `fetch`: `<base href>` counts, and a `srcdoc` frame has the base of its page. */
-export function base(): string | undefined {
-  return globalThis.document?.baseURI ?? globalThis.location?.href;
 }
 
 /** Returns options that keep responses out of caches. In many Workers `fetch` has no cache, and refuses the option. */

@@ -1,8 +1,8 @@
-// The settings of a client and their defaults. The core checks the numbers.
+// The settings of a client, their defaults and their limits.
 
-import { CLIENT, checkOptions } from "./options.js";
-import { base } from "./request.js";
 import type { ClientOptions } from "../types.js";
+import { MAX_RETRIES, MAX_TIMER, NEVER_FINAL } from "./limits.js";
+import { CLIENT, checkOptions } from "./options.js";
 
 export interface Settings {
   namespace: string;
@@ -20,13 +20,28 @@ export interface Settings {
 const SECOND = 1000;
 const HOUR = 3_600_000;
 
+/** Returns the settings. Throws an error that names a wrong option and says which values it takes. */
 export function read(options: ClientOptions): Settings {
   checkOptions("createClient", options, CLIENT);
-  const { retry = {}, namespace = "oncekey", keyUrl, storage } = options;
-  if (retry.jitter !== undefined && retry.jitter !== "full" && retry.jitter !== "none") {
-    throw new RangeError('retry.jitter must be "full" or "none".');
+  const { retry = {}, namespace = "oncekey", keyUrl, storage, finalStatuses = [], retention = 24 * HOUR } = options;
+  const { limit = 4, delays = [1, 2, 4, 8].map((seconds) => seconds * SECOND), attemptTimeout = 30 * SECOND, maxRetryAfter = 60 * SECOND } = retry;
+  const { jitter = "full", totalTime = Math.max(180 * SECOND, attemptTimeout) } = retry;
+  within("retention", retention, 1, Number.MAX_SAFE_INTEGER);
+  within("retry.limit", limit, 0, MAX_RETRIES);
+  for (const delay of delays) within("retry.delays", delay, 0);
+  within("retry.attemptTimeout", attemptTimeout, 1);
+  within("retry.totalTime", totalTime, attemptTimeout);
+  within("retry.maxRetryAfter", maxRetryAfter, 0);
+  if (!Number.isInteger(limit)) throw new RangeError("retry.limit must be a whole number.");
+  if (limit > 0 && delays.length === 0) throw new RangeError("retry.delays must have at least one delay in milliseconds.");
+  if (jitter !== "full" && jitter !== "none") throw new RangeError('retry.jitter must be "full" or "none".');
+  for (const status of finalStatuses) {
+    if (!Number.isInteger(status) || status < 400 || status > 499 || NEVER_FINAL.includes(status)) {
+      throw new RangeError(
+        `finalStatuses must list statuses from 400 to 499 that the server returns for the key itself, such as 402; never ${NEVER_FINAL.join(", ")}.`,
+      );
+    }
   }
-  const totalTime = retry.totalTime ?? Math.max(180 * SECOND, retry.attemptTimeout ?? 0);
   return {
     namespace,
     keyUrl: keyUrl === undefined || keyUrl === null ? undefined : new URL(keyUrl, base()),
@@ -37,17 +52,26 @@ export function read(options: ClientOptions): Settings {
     isOwnFetch: options.fetch !== undefined,
     totalTime,
     core: {
-      retention: options.retention ?? 24 * HOUR,
+      retention,
       storage,
       namespace,
       keyCalls: keyUrl !== undefined && keyUrl !== null,
-      finalStatuses: Float64Array.from(options.finalStatuses ?? []),
-      limit: retry.limit ?? 4,
-      delays: Float64Array.from(retry.delays ?? [1, 2, 4, 8].map((seconds) => seconds * SECOND)),
-      fullJitter: retry.jitter !== "none",
-      attemptTimeout: retry.attemptTimeout ?? 30 * SECOND,
+      finalStatuses: Float64Array.from(finalStatuses),
+      limit,
+      delays: Float64Array.from(delays),
+      fullJitter: jitter === "full",
+      attemptTimeout,
       totalTime,
-      maxRetryAfter: retry.maxRetryAfter ?? 60 * SECOND,
+      maxRetryAfter,
     },
   };
+}
+
+/** Returns the base of relative URLs, as for `fetch`: `<base href>` counts, and a `srcdoc` frame has the base of its page. */
+export function base(): string | undefined {
+  return globalThis.document?.baseURI ?? globalThis.location?.href;
+}
+
+function within(name: string, value: number, least: number, most: number = MAX_TIMER): void {
+  if (!(value >= least && value <= most)) throw new RangeError(`${name} must be a number from ${least} to ${most}.`);
 }

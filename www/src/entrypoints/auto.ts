@@ -7,7 +7,7 @@
 import { type FormGuard, createClient } from "oncekey";
 import { ofForm } from "../form/form-data.js";
 import { guardByMarkup, reportMistakes } from "../form/markup.js";
-import { DATA, wrongAttributes } from "../client/options.js";
+import { DATA, wrongAttributes } from "../form/attributes.js";
 
 /** The forms that have been seen, with their guards; undefined for a form that could not be guarded. */
 const guards = new Map<HTMLFormElement, FormGuard | undefined>();

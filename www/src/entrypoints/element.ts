@@ -4,7 +4,7 @@
 
 import { type Client, type FormGuard, createClient } from "oncekey";
 import { guardByMarkup, reportMistakes } from "../form/markup.js";
-import { ELEMENT, wrongAttributes } from "../client/options.js";
+import { ELEMENT, wrongAttributes } from "../form/attributes.js";
 
 /**
  * Defines the element. All elements use `client`. Without it, each element has a client of its own, whose `keyUrl` is the

@@ -1,14 +1,14 @@
-// Makes the exports of an entry point from the source of its wasm.
+// Makes the exports of an entry point from the source of its parts.
 
 import { OncekeyClient } from "../client/client.js";
-import { Loader, type Source } from "../core.js";
+import { Loader, type Source } from "../loader.js";
 import type { EntryPoint } from "../types.js";
 
-export function entryPoint(source: Source): EntryPoint {
+export function entryPoint(source: () => Source): EntryPoint {
   let loader: Loader | undefined;
-  const load = () => (loader ??= new Loader(source));
+  const loaded = () => (loader ??= new Loader(source()));
   return {
-    createClient: (options = {}) => new OncekeyClient(options, load()),
-    mintKey: async () => (await load().ready()).mintKey(),
+    createClient: (options = {}) => new OncekeyClient(options, loaded()),
+    mintKey: async () => (await loaded().ready()).core.mintKey(),
   };
 }

@@ -1,17 +1,26 @@
-// `oncekey`: the main entry point. It contains the wasm.
+// `oncekey`: the main entry point. The page waits for the guard of its forms alone. The wasm, as text, and the rest follow
+// when the page is idle, or when they are needed.
 
+import { type Source, retried } from "../loader.js";
+import type { EntryPoint } from "../types.js";
 import { decode } from "./bytes.js";
 import { entryPoint } from "./entry.js";
-import type { EntryPoint } from "../types.js";
-import wasm from "oncekey:wasm";
 
 export * from "./public.js";
 
-const { createClient, mintKey }: EntryPoint = /* @__PURE__ */ entryPoint({
-  now: () => new WebAssembly.Module(decode(wasm)),
-  // Older Chromium compiles only modules below 4 KB synchronously.
-  later: () => WebAssembly.compile(decode(wasm)),
-  translated: () => import("oncekey:translated"),
-});
+function source(): Source {
+  const lazy = retried(() => import("../lazy.js"));
+  const wasm = retried(() => import("oncekey:wasm"));
+  const translated = retried(() => import("oncekey:translated"));
+  return {
+    async later() {
+      const [{ Engine, FormSender, loadCore }, { default: text }] = await Promise.all([lazy(), wasm()]);
+      const core = await loadCore({ module: () => WebAssembly.compile(decode(text)), translated });
+      return { Engine, FormSender, ...core };
+    },
+  };
+}
+
+const { createClient, mintKey }: EntryPoint = /* @__PURE__ */ entryPoint(source);
 
 export { createClient, mintKey };

@@ -38,7 +38,8 @@ export function useIntentStatus(client: Client & { ready: Promise<void> }, inten
     (changed: () => void) => {
       for (const type of CHANGES) client.addEventListener(type, changed);
       addEventListener("storage", changed);
-      void client.ready.then(changed);
+      // If the core cannot be loaded now, a later call loads it, and its events tell the change.
+      client.ready.then(changed, () => {});
       return () => {
         for (const type of CHANGES) client.removeEventListener(type, changed);
         removeEventListener("storage", changed);

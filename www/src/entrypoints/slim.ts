@@ -1,7 +1,8 @@
 // `oncekey/slim`: an entry point without the wasm. The page passes the wasm (`oncekey/wasm`) to `init`.
 
-import { entryPoint } from "./entry.js";
+import { type Source, retried } from "../loader.js";
 import type { EntryPoint } from "../types.js";
+import { entryPoint } from "./entry.js";
 
 export * from "./public.js";
 
@@ -28,17 +29,25 @@ async function compile(bytes: BufferSource, from: string): Promise<WebAssembly.M
   return WebAssembly.compile(bytes);
 }
 
-const slim: EntryPoint = /* @__PURE__ */ entryPoint({
-  later: async () => {
-    const wasm = source!();
-    if (typeof WebAssembly !== "undefined" && wasm instanceof WebAssembly.Module) return wasm;
-    if (wasm instanceof ArrayBuffer || ArrayBuffer.isView(wasm)) return compile(wasm as BufferSource, "bytes");
-    const response = await (typeof wasm === "string" || wasm instanceof URL ? fetch(wasm) : (wasm as Response | PromiseLike<Response>));
-    if (typeof response?.arrayBuffer !== "function") throw new TypeError("oncekey/slim: init() got no wasm. Pass oncekey/wasm.");
-    if (!response.ok) throw new Error(`oncekey/slim: the wasm could not be loaded (${response.status}).`);
-    return compile(await response.arrayBuffer(), response.headers.get("content-type") ?? "of no media type");
-  },
-  translated: () => import("oncekey:translated"),
+async function module(): Promise<WebAssembly.Module> {
+  const wasm = source!();
+  if (typeof WebAssembly !== "undefined" && wasm instanceof WebAssembly.Module) return wasm;
+  if (wasm instanceof ArrayBuffer || ArrayBuffer.isView(wasm)) return compile(wasm as BufferSource, "bytes");
+  const response = await (typeof wasm === "string" || wasm instanceof URL ? fetch(wasm) : (wasm as Response | PromiseLike<Response>));
+  if (typeof response?.arrayBuffer !== "function") throw new TypeError("oncekey/slim: init() got no wasm. Pass oncekey/wasm.");
+  if (!response.ok) throw new Error(`oncekey/slim: the wasm could not be loaded (${response.status}).`);
+  return compile(await response.arrayBuffer(), response.headers.get("content-type") ?? "of no media type");
+}
+
+const slim: EntryPoint = /* @__PURE__ */ entryPoint((): Source => {
+  const lazy = retried(() => import("../lazy.js"));
+  const translated = retried(() => import("oncekey:translated"));
+  return {
+    async later() {
+      const { Engine, FormSender, loadCore } = await lazy();
+      return { Engine, FormSender, ...(await loadCore({ module, translated })) };
+    },
+  };
 });
 
 /** Creates a client, like `createClient` of `oncekey`. Throws before `init`. */

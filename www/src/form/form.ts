@@ -2,25 +2,22 @@
 //
 // guard/guard.ts locks the form, from the first moment. send.ts sends it, as soon as the core is loaded.
 
-import { type Emit, OncekeyClient } from "../client/client.js";
+import { OncekeyClient } from "../client/client.js";
+import type { Emit } from "../client/events.js";
 import { named } from "../client/intent.js";
 import { GUARD, checkOptions } from "../client/options.js";
-import type { ClientEvents, FormGuard, GuardMessages, GuardOptions } from "../types.js";
+import type { ClientEvents, FormGuard, GuardOptions } from "../types.js";
 import { listen, unlisten } from "./guard/dom.js";
 import { Guard } from "./guard/guard.js";
-import { FormSender, type SentForm, type Submit } from "./send.js";
+import type { FormSender, SentForm, Submit } from "./send.js";
 
 const KEY_FIELD = "idempotency_key";
 
-const MESSAGES: GuardMessages = {
+/** The texts that may be needed before send.ts, which has the others, is loaded. */
+const MESSAGES = {
   busy: "Sending…",
-  retry: "No response yet; trying again. Nothing will be done twice.",
-  inprogress: "Still being processed. Nothing will be done twice.",
   succeeded: "Done.",
-  refused: "This was not accepted. You can change it and try again.",
   failed: "This could not be sent, and nothing was done. You can try again.",
-  changed: "This has been done before, with other details. Nothing was done now.",
-  unknown: "We don't know yet whether this went through. You can try again: nothing will be done twice.",
 };
 
 export function guardForm(form: HTMLFormElement, options: GuardOptions): FormGuard {
@@ -34,11 +31,10 @@ export function guardForm(form: HTMLFormElement, options: GuardOptions): FormGua
 class Guarded implements FormGuard, SentForm {
   readonly form: HTMLFormElement;
   readonly options: GuardOptions;
-  readonly client: OncekeyClient;
   readonly keyField: string;
-  readonly #messages: GuardMessages;
   readonly #guard: Guard;
-  readonly #sender = new FormSender(this);
+  readonly #client: OncekeyClient;
+  #sender: FormSender | undefined;
   /** The last submit that the guard let through. */
   #submit: Submit | undefined;
   /** Whether an attempt of the last submit was sent. */
@@ -47,15 +43,14 @@ class Guarded implements FormGuard, SentForm {
   constructor(form: HTMLFormElement, options: GuardOptions, client: OncekeyClient) {
     this.form = form;
     this.options = options;
-    this.client = client;
-    this.#messages = { ...MESSAGES, ...options.messages };
+    this.#client = client;
     const { send = "fetch", keyField = KEY_FIELD, disable, busyLabel } = options;
     this.keyField = keyField;
     const detail = (): ClientEvents["blocked"] => ({ intent: this.intent() });
     this.#guard = new Guard(form, { send, keyField, disable, busyLabel, detail }, this.#onSubmit);
     listen(form, "oncekey:blocked", this.#onBlocked);
+    listen(form, "focusin", this.#onFocus);
     addEventListener("pageshow", this.#onShown);
-    client.preload();
   }
 
   get locked(): boolean {
@@ -73,7 +68,7 @@ class Guarded implements FormGuard, SentForm {
     this.#submit?.unsent?.abort();
     this.#isSent = true;
     this.#guard.done();
-    this.say("succeeded");
+    this.#say("succeeded");
   }
 
   cancel(): boolean {
@@ -86,6 +81,7 @@ class Guarded implements FormGuard, SentForm {
   detach(): void {
     this.#submit?.stopWatch?.();
     unlisten(this.form, "oncekey:blocked", this.#onBlocked);
+    unlisten(this.form, "focusin", this.#onFocus);
     removeEventListener("pageshow", this.#onShown);
     this.#guard.detach();
   }
@@ -95,27 +91,29 @@ class Guarded implements FormGuard, SentForm {
     const submit: Submit = { submitter, data, number, unsent: new AbortController() };
     this.#submit = submit;
     this.#isSent = false;
-    this.say("busy");
-    if (!this.client.loadedNow()) void this.#sendLater(submit);
-    else if (this.options.send === "navigate") return this.#sender.navigate(submit);
-    else void this.#sender.fetch(submit);
+    this.#say("busy");
+    const sender = (this.#sender ??= this.#client.sender(this));
+    if (!sender) void this.#sendLater(submit);
+    else if (this.options.send === "navigate") return sender.navigate(submit);
+    else void sender.fetch(submit);
     return undefined;
   };
 
   /** Sends a submit when the core is loaded. If it cannot be loaded, nothing is sent, and the next submit tries again. */
   async #sendLater(submit: Submit): Promise<void> {
     try {
-      await this.client.loaded();
+      await this.#client.load();
+      this.#sender ??= this.#client.sender(this);
     } catch (error) {
       this.emit("load-failed", { intent: this.#intentIfAny(), reason: String(error) });
-      this.settle(submit, "failed", "failed");
+      this.settle(submit, "failed", this.#text("failed"));
       this.report(error);
       return;
     }
     // The page may have released the form, cancelled the submit, or removed the guard since.
     if (submit !== this.#submit || !this.locked || !submit.unsent || submit.unsent.signal.aborted) return;
     if (this.options.send === "navigate") this.resubmit(submit);
-    else void this.#sender.fetch(submit);
+    else void this.#sender!.fetch(submit);
   }
 
   /** Submits the form again, now that its key can be there at once. */
@@ -131,15 +129,23 @@ class Guarded implements FormGuard, SentForm {
   }
 
   /** Settles a submit, unless the form was released and submitted again since. */
-  settle({ number }: Submit, outcome: "succeeded" | "refused" | "unknown" | "failed", message: keyof GuardMessages): void {
+  settle({ number }: Submit, outcome: "succeeded" | "refused" | "unknown" | "failed", text: string): void {
     if (number !== this.#submit?.number) return;
     if (outcome !== "succeeded") this.#isSent = false;
     this.#guard.settle(outcome, number);
-    this.say(message);
+    this.say(text);
   }
 
-  say(message: keyof GuardMessages): void {
-    this.#guard.say(this.#messages[message]);
+  say(text: string): void {
+    this.#guard.say(text);
+  }
+
+  #say(message: keyof typeof MESSAGES): void {
+    this.say(this.#text(message));
+  }
+
+  #text(message: keyof typeof MESSAGES): string {
+    return this.options.messages?.[message] ?? MESSAGES[message];
   }
 
   report(error: unknown): void {
@@ -162,8 +168,7 @@ class Guarded implements FormGuard, SentForm {
   }
 
   readonly emit: Emit = (type, detail) => {
-    if (type === "retry" || type === "inprogress") this.say(type);
-    this.client.emit(type, detail);
+    this.#client.emit(type, detail);
     EventTarget.prototype.dispatchEvent.call(this.form, new CustomEvent(`oncekey:${type}`, { bubbles: true, detail }));
   };
 
@@ -175,7 +180,10 @@ class Guarded implements FormGuard, SentForm {
     this.#guard.say("");
   };
 
+  /** Loads the core when the buyer comes to the form, if the page was not idle before. */
+  readonly #onFocus = (): void => this.#client.preload();
+
   readonly #onBlocked = (event: Event): void => {
-    this.client.emit("blocked", (event as CustomEvent<ClientEvents["blocked"]>).detail);
+    this.#client.emit("blocked", (event as CustomEvent<ClientEvents["blocked"]>).detail);
   };
 }

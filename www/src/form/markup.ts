@@ -2,7 +2,7 @@
 
 import { type Client, type FormGuard, type GuardOptions, guardForm } from "oncekey";
 import { ofForm } from "./form-data.js";
-import { DATA, wrongAttributes } from "../client/options.js";
+import { DATA, wrongAttributes } from "./attributes.js";
 
 /** Returns the value of an attribute, by its name without the prefix. */
 export type Read = (name: string) => string | null;

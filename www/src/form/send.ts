@@ -1,11 +1,23 @@
 // Sends a guarded form, by `fetch` or by the browser. Needs the core.
 
-import type { Emit, OncekeyClient, Submitted } from "../client/client.js";
+import type { Engine, Submitted } from "../client/engine.js";
+import type { Emit } from "../client/events.js";
 import { abortable } from "../client/wait.js";
 import { AbortedError, OutcomeUnknownError, PayloadChangedError, ResponseGoneError } from "../errors.js";
 import type { FormRequest, GuardMessages, GuardOptions } from "../types.js";
 import { asNavigated, asSubmitted } from "./form-data.js";
 import { type Stay, watchStay } from "./stay.js";
+
+const MESSAGES: GuardMessages = {
+  busy: "Sending…",
+  retry: "No response yet; trying again. Nothing will be done twice.",
+  inprogress: "Still being processed. Nothing will be done twice.",
+  succeeded: "Done.",
+  refused: "This was not accepted. You can change it and try again.",
+  failed: "This could not be sent, and nothing was done. You can try again.",
+  changed: "This has been done before, with other details. Nothing was done now.",
+  unknown: "We don't know yet whether this went through. You can try again: nothing will be done twice.",
+};
 
 /** A submit that the guard let through. */
 export interface Submit {
@@ -23,27 +35,28 @@ export interface Submit {
 export interface SentForm {
   readonly form: HTMLFormElement;
   readonly options: GuardOptions;
-  readonly client: OncekeyClient;
   readonly keyField: string;
   readonly locked: boolean;
   readonly emit: Emit;
   intent(): string;
   resubmit(submit: Submit): void;
   sent(submit: Submit): void;
-  settle(submit: Submit, outcome: "succeeded" | "refused" | "unknown" | "failed", message: keyof GuardMessages): void;
-  say(message: keyof GuardMessages): void;
+  settle(submit: Submit, outcome: "succeeded" | "refused" | "unknown" | "failed", text: string): void;
+  say(text: string): void;
   report(error: unknown): void;
 }
 
 export class FormSender {
   readonly #of: SentForm;
+  readonly #engine: Engine;
 
-  constructor(of: SentForm) {
+  constructor(of: SentForm, engine: Engine) {
     this.#of = of;
+    this.#engine = engine;
   }
 
   async fetch(submit: Submit): Promise<void> {
-    const { form, client, keyField } = this.#of;
+    const { form, keyField } = this.#of;
     const { request = asSubmitted, options = {}, onResponse } = this.#of.options;
     const { signal } = submit.unsent!;
     let submitted: Submitted;
@@ -56,11 +69,11 @@ export class FormSender {
       const emit: Emit = (type, detail) => {
         // An attempt that was sent is not cancelled, because its outcome would be unknown.
         if (type === "attempt") this.#of.sent(submit);
-        this.#of.emit(type, detail);
+        this.#emit(type, detail);
       };
       const both = either(init.signal ?? undefined, signal);
       const field = request === asSubmitted ? keyField : undefined;
-      submitted = await client.submit(intent, url, { ...init, signal: both }, options, emit, field);
+      submitted = await this.#engine.submit(intent, url, { ...init, signal: both }, options, emit, field);
     } catch (error) {
       submit.unsent = undefined;
       // After the page called `cancel` or `done`, the error is not reported.
@@ -69,7 +82,7 @@ export class FormSender {
     }
     this.#of.sent(submit);
     const { response, outcome } = submitted;
-    this.#of.settle(submit, outcome, outcome);
+    this.#settle(submit, outcome, outcome);
     try {
       await onResponse?.(response, form, outcome);
     } catch (error) {
@@ -80,17 +93,17 @@ export class FormSender {
 
   /** Returns the key that the browser sends, or nothing if the form must not be sent yet. */
   navigate(submit: Submit): string | undefined {
-    const { form, client, emit } = this.#of;
+    const { form } = this.#of;
     const { submitter, data } = submit;
     let intent: string | undefined;
     let error: unknown;
     try {
       intent = this.#of.intent();
       const prepared = asNavigated(form, data, submitter, this.#of.keyField);
-      const { key, stays, ...end } = client.navigate(intent, prepared, this.#of.options.options?.ignore, emit);
+      const { key, stays, ...end } = this.#engine.navigate(intent, prepared, this.#of.options.options?.ignore, this.#emit);
       if (key !== undefined) {
-        const { attempts = 1 } = client.status(intent);
-        emit("attempt", { intent, key, attempt: attempts });
+        const { attempts = 1 } = this.#engine.status(intent);
+        this.#emit("attempt", { intent, key, attempt: attempts });
         this.#of.sent(submit);
         submit.stopWatch = watchStay(form, submitter, (how) => {
           stays!(how);
@@ -114,15 +127,15 @@ export class FormSender {
     // Another handler may have cancelled it.
     if (!this.#of.locked) return;
     const outcome = how === "not_sent" ? "failed" : "unknown";
-    this.#of.settle(submit, outcome, outcome);
+    this.#settle(submit, outcome, outcome);
   }
 
   /** Resolves the earlier request, then submits the form again. */
   async #makeRoom(intent: string | undefined, submit: Submit, error: unknown, signal: AbortSignal): Promise<void> {
     // Any other error is the end of the intent, or an error of the page.
     if (intent === undefined || (error !== undefined && !(error instanceof OutcomeUnknownError))) throw error;
-    this.#of.say("inprogress");
-    const { status, settled } = await this.#of.client.end(intent, { signal }, "abandon", this.#of.emit);
+    this.#say("inprogress");
+    const { status, settled } = await this.#engine.end(intent, { signal }, "abandon", this.#emit);
     const { state, key, attempts = 0, httpStatus } = status;
     if (signal.aborted) return;
     if (state === "succeeded") {
@@ -135,18 +148,35 @@ export class FormSender {
     this.#of.resubmit(submit);
   }
 
+  #settle(submit: Submit, outcome: "succeeded" | "refused" | "unknown" | "failed", message: keyof GuardMessages): void {
+    this.#of.settle(submit, outcome, this.#text(message));
+  }
+
+  #say(message: keyof GuardMessages): void {
+    this.#of.say(this.#text(message));
+  }
+
+  #text(message: keyof GuardMessages): string {
+    return this.#of.options.messages?.[message] ?? MESSAGES[message];
+  }
+
+  readonly #emit: Emit = (type, detail) => {
+    if (type === "retry" || type === "inprogress") this.#say(type);
+    this.#of.emit(type, detail);
+  };
+
   #fail(error: unknown, submit: Submit, intent: string | undefined): void {
     const isDone = error instanceof ResponseGoneError || (error instanceof AbortedError && error.outcome === "succeeded");
-    if (isDone) this.#of.settle(submit, "succeeded", "succeeded");
-    else if (error instanceof OutcomeUnknownError || isUnknown(error) || this.#isOpen(intent)) this.#of.settle(submit, "unknown", "unknown");
-    else if (error instanceof PayloadChangedError) this.#of.settle(submit, "failed", "changed");
-    else this.#of.settle(submit, "failed", "failed");
+    if (isDone) this.#settle(submit, "succeeded", "succeeded");
+    else if (error instanceof OutcomeUnknownError || isUnknown(error) || this.#isOpen(intent)) this.#settle(submit, "unknown", "unknown");
+    else if (error instanceof PayloadChangedError) this.#settle(submit, "failed", "changed");
+    else this.#settle(submit, "failed", "failed");
     this.#of.report(error);
   }
 
   /** Returns whether an earlier submit may have been executed, whatever went wrong with this one. */
   #isOpen(intent: string | undefined): boolean {
-    return intent !== undefined && this.#of.client.core().afterAbort(intent) === "unknown";
+    return intent !== undefined && this.#engine.afterAbort(intent) === "unknown";
   }
 }
 

@@ -1,7 +1,7 @@
 //! The client of a page: its settings, its storage, and the calls that it starts.
 
 use crate::call::{CallHandle, Shared, status_of};
-use crate::convert::{Members, credential, millis, pointers, range_error};
+use crate::convert::{Members, credential, pointers, range_error};
 use crate::storage::EntryStore;
 use crate::{host, tab_lease};
 use oncekey::client::intent::{AfterAbort, CallSettings, Cookies, Goal, Payload, Stored, TabToken};
@@ -91,21 +91,15 @@ pub struct Client {
 
 #[wasm_bindgen]
 impl Client {
-    /// Returns a client. Throws a `RangeError` that names a wrong setting.
+    /// Returns a client. The package has checked the settings (`www/src/client/settings.ts`).
     #[wasm_bindgen(constructor)]
     pub fn new(settings: &JsSettings) -> Result<Client, JsValue> {
-        let retention = millis("retention", settings.retention())?;
-        if retention == Millis::new(0) {
-            return Err(range_error(
-                "retention must be longer than 0 ms. Give the retention of the server.",
-            ));
-        }
         let settings_of_calls = CallSettings {
             retry: retry_policy(settings)?,
-            retention,
+            retention: millis(settings.retention()),
             key_calls: settings.key_calls(),
             sends_proof: settings.key_calls(),
-            final_statuses: final_statuses(settings)?,
+            final_statuses: final_statuses(settings),
             expects: String::new(),
         };
         Ok(Self {
@@ -292,31 +286,23 @@ fn entry_name(intent: &str) -> String {
     [ENTRY, intent].concat()
 }
 
-fn final_statuses(settings: &JsSettings) -> Result<Vec<u16>, JsValue> {
-    let statuses = settings.final_statuses().into_iter().map(|status| {
-        let is_right = status.fract() == 0.0 && is_final_status(status as u16);
-        is_right.then_some(status as u16).ok_or_else(|| {
-            range_error(
-                "finalStatuses must list statuses from 400 to 499 that the server returns for the key itself, such as 402; never 401, 403, 407, 408, 409, 417, 421, 423, 425 or 429",
-            )
-        })
-    });
-    statuses.collect()
+fn final_statuses(settings: &JsSettings) -> Vec<u16> {
+    let statuses = settings.final_statuses().into_iter().map(|status| status as u16);
+    statuses.filter(|status| is_final_status(*status)).collect()
 }
 
 fn retry_policy(settings: &JsSettings) -> Result<RetryPolicy, JsValue> {
-    let limit = settings.limit();
-    if !(limit >= 0.0 && limit <= f64::from(RetryPolicy::MAX_LIMIT) && limit.fract() == 0.0) {
-        return Err(range_error("retry.limit must be a whole number from 0 to 100."));
-    }
-    let delays = settings.delays().into_iter().map(|delay| millis("retry.delays", delay));
     RetryPolicy::new(RetrySettings {
-        limit: limit as u32,
-        delays: delays.collect::<Result<_, _>>()?,
+        limit: settings.limit() as u32,
+        delays: settings.delays().into_iter().map(millis).collect(),
         jitter: if settings.full_jitter() { Jitter::Full } else { Jitter::None },
-        attempt_timeout: millis("retry.attemptTimeout", settings.attempt_timeout())?,
-        total_time: millis("retry.totalTime", settings.total_time())?,
-        max_retry_after: millis("retry.maxRetryAfter", settings.max_retry_after())?,
+        attempt_timeout: millis(settings.attempt_timeout()),
+        total_time: millis(settings.total_time()),
+        max_retry_after: millis(settings.max_retry_after()),
     })
-    .map_err(|error| range_error(&["retry: ", &error.to_string()].concat()))
+    .map_err(|_| range_error("retry: an option is out of range."))
+}
+
+fn millis(length: f64) -> Millis {
+    Millis::new(length as u64)
 }

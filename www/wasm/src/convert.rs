@@ -2,7 +2,6 @@
 
 use oncekey::canonical::JsonPointer;
 use oncekey::client::intent::{Cookies, Credential};
-use oncekey::time::Millis;
 use wasm_bindgen::prelude::*;
 
 /// A plain object that is being filled.
@@ -40,15 +39,6 @@ impl Members {
 /// Returns a new command for JavaScript, without its members.
 pub(crate) fn command(name: &str) -> Members {
     Members::new().with_text("do", name)
-}
-
-/// Reads a length in milliseconds.
-pub(crate) fn millis(name: &str, value: f64) -> Result<Millis, JsValue> {
-    if value.is_finite() && value >= 0.0 {
-        Ok(Millis::new(value as u64))
-    } else {
-        Err(range_error(&[name, " must be a number of milliseconds, 0 or more."].concat()))
-    }
 }
 
 pub(crate) fn pointers(list: Option<js_sys::Array>) -> Result<Vec<JsonPointer>, JsValue> {

@@ -1,0 +1,321 @@
+// The calls of a client. Loaded when the client first needs it, together with the core.
+
+import type { Command, Core, CoreClient, EndCommand } from "../core.js";
+import {
+  AbortedError,
+  KeyReusedError,
+  KeyVoidedError,
+  OutcomeUnknownError,
+  PayloadChangedError,
+  ResponseGoneError,
+} from "../errors.js";
+import type { Stay } from "../form/stay.js";
+import type { ClientEvents, IntentInit, IntentOptions, IntentStatus, PendingIntent, ResolveOptions } from "../types.js";
+import { type CallResult, drive } from "./drive.js";
+import type { Emit } from "./events.js";
+import { hintFor } from "./hints.js";
+import { checkInit } from "./init.js";
+import { type KeyCalls, keyCalls } from "./key-calls.js";
+import { prune, pruneSome } from "./prune.js";
+import { type Prepared, cookiesOf, prepare, submitOf } from "./request.js";
+import type { Settings } from "./settings.js";
+import { TooLong, type TurnOptions, takeTurn } from "./turn.js";
+import { abortable } from "./wait.js";
+
+/** The result for a form that the browser will post. */
+export interface Navigated {
+  /** The key to send. Without a key, the form must not be posted yet. */
+  key?: string;
+  /** Called if the page stays after the form was posted. */
+  stays?(how: Stay): void;
+  error?: unknown;
+}
+
+/** A response, and what it means for the intent. */
+export interface Submitted {
+  response: Response;
+  outcome: "succeeded" | "refused";
+}
+
+/** What the calls need of their client. */
+export interface Caller {
+  readonly settings: Settings;
+  readonly emit: Emit;
+}
+
+export class Engine {
+  readonly #settings: Settings;
+  readonly #emit: Emit;
+  readonly #core: Core;
+  readonly #client: CoreClient;
+  readonly #keyCalls: KeyCalls | undefined;
+  /** The last request of each intent whose outcome is open. It can be sent again. */
+  readonly #inMemory = new Map<string, { key: string; prepared: Prepared }>();
+
+  constructor(core: Core, { settings, emit }: Caller) {
+    this.#settings = settings;
+    this.#emit = emit;
+    this.#core = core;
+    this.#client = new core.Client(settings.core as never);
+    const { keyUrl, headers, credentials, fetch } = settings;
+    this.#keyCalls = keyUrl && keyCalls({ url: keyUrl, headers, credentials, fetch });
+  }
+
+  pending(): PendingIntent[] {
+    const pending = this.#client.pending() as PendingIntent[];
+    this.#emitLoss();
+    return pending;
+  }
+
+  async prune(): Promise<number> {
+    const removed = await prune(this.#client, this.#settings);
+    this.#emitLoss();
+    return removed;
+  }
+
+  status(intent: string): IntentStatus {
+    return this.#client.status(intent) as IntentStatus;
+  }
+
+  forget(intent: string): void {
+    this.#client.forget(intent);
+    this.#inMemory.delete(intent);
+  }
+
+  /** Returns what an aborted call would leave behind. */
+  afterAbort(intent: string): AbortedError["outcome"] {
+    return this.#client.afterAbort(intent) as AbortedError["outcome"];
+  }
+
+  /**
+   * Returns the key of a form that the browser posts, and stores it as sent. Without a key the form must not be
+   * sent yet; `error` says why, if that is known.
+   */
+  navigate(intent: string, prepared: Prepared, ignore: string[] | undefined, emit: Emit): Navigated {
+    const client = this.#client;
+    // A form sends the cookies of its target, and no headers of the page.
+    const form = { ...prepared, headers: new Headers(), init: { credentials: "include" as const } };
+    const submit = { ...submitOf(prepared, { ignore, expects: "*/*" }, undefined), ...this.#credentialOf(form) };
+    const call = client.submit(intent, submit as never, undefined);
+    let isSent = false;
+    try {
+      const command = call.begin() as Command;
+      const emitAll = this.#withLoss(emit);
+      this.#emitLoss(emit);
+      if (command.do === "send") {
+        pruneSome(this.#client, this.#settings);
+        isSent = true;
+        const stays = (how: Stay) => {
+          const { status, open } = (how === "not_sent" ? call.notSent() : call.failed("aborted")) as EndCommand;
+          if (open) emit("unknown", { intent, key: status.key, reason: how });
+          call.free();
+        };
+        return { key: command.key, stays };
+      }
+      if (command.do !== "end" || command.end === "not_resolved") return {};
+      const nothing = { response: undefined, cause: undefined, aborted: false, sent: undefined, differs: undefined };
+      this.#result(intent, prepared, { end: command, ...nothing }, emitAll);
+      return {};
+    } catch (error) {
+      return { error };
+    } finally {
+      // A posted form keeps its call, for a page that stays.
+      if (!isSent) call.free();
+    }
+  }
+
+  /** Sends a request and returns its response, with what it means for the intent. */
+  async submit(
+    intent: string,
+    url: string | URL,
+    init: IntentInit | undefined,
+    options: IntentOptions,
+    emit: Emit,
+    keyField?: string,
+  ): Promise<Submitted> {
+    checkInit(init, this.#settings.isOwnFetch);
+    const signal = init?.signal ?? undefined;
+    const emitAll = this.#withLoss(emit);
+    let prepared: Prepared;
+    let result: CallResult;
+    try {
+      prepared = await abortable(prepare(url, init, options.expects, keyField), signal);
+      result = await takeTurn(this.#turn(intent, signal, emitAll), async (turn) => {
+        // An abort before the first byte leaves nothing unknown.
+        signal?.throwIfAborted();
+        const earlier = this.#inMemory.get(intent);
+        const submit = { ...submitOf(prepared, options, turn.waitedSince), ...this.#credentialOf(prepared) };
+        const call = this.#client.submit(intent, submit as never, earlier?.key);
+        try {
+          return await drive({
+            call,
+            intent,
+            signal,
+            request: (key, again) => {
+              if (again) return earlier!.prepared;
+              const { bodyWith } = prepared;
+              const sent = bodyWith ? { ...prepared, body: bodyWith(key) } : prepared;
+              if (this.#inMemory.get(intent)?.key !== key) turn.keyed();
+              this.#inMemory.set(intent, { key, prepared: sent });
+              return sent;
+            },
+            sent: (key) => this.#sent(intent, key),
+            fetch: this.#settings.fetch,
+            validate: options.validate,
+            keyCalls: this.#keyCalls,
+            own: prepared.headers,
+            keepTurn: turn.keep,
+            totalTime: this.#settings.totalTime,
+            emit: emitAll,
+            isJson: this.#core.isJson,
+          });
+        } finally {
+          call.free();
+        }
+      });
+    } catch (error) {
+      // The call ended before its turn, so nothing of it was sent.
+      throw this.#notBegun(intent, signal, emitAll, error);
+    }
+    pruneSome(this.#client, this.#settings);
+    return this.#result(intent, prepared, result, emitAll);
+  }
+
+  /** Resolves an intent, or abandons it if nothing was executed. */
+  async end(intent: string, { signal, lookup }: ResolveOptions, what: "resolve" | "abandon", emit: Emit): Promise<EndCommand> {
+    const client = this.#client;
+    if (signal?.aborted) throw this.#aborted(intent, signal.reason);
+    const emitAll = this.#withLoss(emit);
+    const before = this.status(intent);
+    if (lookup) await this.#othersEnded(intent, signal, emitAll);
+    const call = what === "abandon" ? client.abandon(intent) : client.resolve(intent, lookup !== undefined);
+    try {
+      const { end, aborted, cause, differs } = await drive({
+        call,
+        intent,
+        signal,
+        fetch: this.#settings.fetch,
+        sent: (key) => this.#sent(intent, key),
+        keyCalls: this.#keyCalls,
+        lookup,
+        totalTime: this.#settings.totalTime,
+        emit: emitAll,
+        isJson: this.#core.isJson,
+      });
+      if (aborted) throw this.#aborted(intent, cause);
+      const { status } = end;
+      if (differs && end.open) {
+        const { key, attempts = 0 } = status;
+        throw new OutcomeUnknownError({ intent, key, attempts, reason: "credential", hint: differs });
+      }
+      if (end.settled && status.state !== before.state) this.#settle(intent, status, emitAll);
+      return end;
+    } finally {
+      call.free();
+    }
+  }
+
+  /** Waits for requests in progress, here and in other tabs, because a look-up during a request may return an old state. */
+  async #othersEnded(intent: string, signal: AbortSignal | undefined, emit: Emit): Promise<void> {
+    try {
+      await takeTurn(this.#turn(intent, signal, emit), async () => {});
+    } catch (error) {
+      throw this.#notBegun(intent, signal, emit, error);
+    }
+  }
+
+  /** Returns the credential of a request, for the core. */
+  #credentialOf(prepared: Prepared): object {
+    return { headers: [...prepared.headers].flat(), cookies: cookiesOf(prepared, this.#settings.keyUrl) };
+  }
+
+  /** Returns the headers of the request with this key, if it is still in memory. */
+  #sent(intent: string, key: string): Headers | undefined {
+    const last = this.#inMemory.get(intent);
+    return last?.key === key ? last.prepared.headers : undefined;
+  }
+
+  #turn(intent: string, signal: AbortSignal | undefined, emit: Emit): TurnOptions {
+    const { namespace, totalTime: longest } = this.#settings;
+    return { client: this.#client, namespace, intent, signal, longest, onWait: () => emit("inprogress", { intent, elsewhere: true }) };
+  }
+
+  /** Returns the error of a call that ended while it waited for its turn. */
+  #notBegun(intent: string, signal: AbortSignal | undefined, emit: Emit, error: unknown): unknown {
+    if (error instanceof TooLong) return this.#tooLong(intent, emit);
+    return signal?.aborted ? this.#aborted(intent, signal.reason) : error;
+  }
+
+  #result(intent: string, prepared: Prepared, { end, response, cause, aborted, sent, differs }: CallResult, emit: Emit): Submitted {
+    const { status } = end;
+    const detail = { intent, key: status.key, attempts: status.attempts ?? 0 };
+    if (aborted) {
+      if (end.open) emit("unknown", { intent, key: status.key, reason: "aborted" });
+      throw this.#aborted(intent, cause);
+    }
+    switch (end.end) {
+      case "response":
+        if (end.settled) this.#settle(intent, status, emit);
+        return { response: response!, outcome: this.#isSuccess(response!.status) ? "succeeded" : "refused" };
+      case "payload_changed":
+        this.#settle(intent, status, emit);
+        throw new PayloadChangedError({ ...detail, outcome: "succeeded", httpStatus: end.httpStatus });
+      case "not_resolved":
+        emit("unknown", { intent, key: status.key, reason: "not_resolved" });
+        throw new PayloadChangedError({ ...detail, outcome: "unknown", hint: differs });
+      case "response_gone":
+        this.#settle(intent, status, emit);
+        throw new ResponseGoneError({ ...detail, httpStatus: end.httpStatus! });
+      case "key_reused":
+        this.#settle(intent, status, emit);
+        throw new KeyReusedError({ ...detail, response });
+      case "key_voided":
+        this.#settle(intent, status, emit);
+        throw new KeyVoidedError(detail);
+      default: {
+        const reason = end.why ?? "outcome";
+        // The error is about the attempt that was sent, whatever is stored now.
+        if (sent) Object.assign(detail, { key: sent.key, attempts: sent.attempt });
+        emit("unknown", { intent, key: detail.key, reason: end.unknownReason ?? reason });
+        const { unknownReason } = end;
+        const hint = hintFor(unknownReason, prepared, response, (status) => this.#isSuccess(status));
+        throw new OutcomeUnknownError({ ...detail, reason, unknownReason, hint, response, cause });
+      }
+    }
+  }
+
+  #isSuccess(status: number): boolean {
+    return this.#core.isSuccess(status);
+  }
+
+  #settle(intent: string, status: IntentStatus, emit: Emit): void {
+    this.#inMemory.delete(intent);
+    const { key, state, httpStatus } = status;
+    emit("settled", { intent, state, ...(key && { key }), ...(httpStatus && { httpStatus }) });
+  }
+
+  #aborted(intent: string, cause: unknown): AbortedError {
+    const { key, attempts = 0 } = this.status(intent);
+    return new AbortedError({ intent, key, attempts, outcome: this.afterAbort(intent), cause });
+  }
+
+  #tooLong(intent: string, emit: Emit): OutcomeUnknownError {
+    const { key, attempts = 0 } = this.status(intent);
+    const reason = "time_used_up";
+    emit("unknown", { intent, key, reason });
+    return new OutcomeUnknownError({ intent, key, attempts, reason });
+  }
+
+  /** Returns an `emit` that also reports when storage fails. */
+  #withLoss(emit: Emit): Emit {
+    return (type, detail) => {
+      this.#emitLoss(emit);
+      emit(type, detail);
+    };
+  }
+
+  #emitLoss(emit: Emit = this.#emit): void {
+    const reason = this.#client.takeLoss() as ClientEvents["storage-degraded"]["reason"] | undefined;
+    if (reason) emit("storage-degraded", { reason });
+  }
+}
