@@ -4,7 +4,7 @@
 use crate::record::{Cause, KeyState, KeyStatus, Record};
 use crate::response::StoredResponse;
 use crate::time::{Millis, UnixMillis};
-use minicbor::{Decode, Encode};
+use crate::{message_fields, message_variants};
 
 /// What a call decided, what callers may see of the key after it, and what to store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -94,119 +94,114 @@ pub enum ChangeKind {
 }
 
 /// What an attempt may do.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Decision {
     /// Call the origin.
-    #[n(0)]
-    Execute(#[n(0)] Execution),
+    Execute(Execution),
     /// Respond with the stored response.
-    #[n(1)]
-    Replay(#[n(0)] StoredResponse),
+    Replay(StoredResponse),
     /// The response was not kept, or its fingerprint cannot be checked because the secret is gone.
-    #[n(2)]
     NotReplayable {
         /// The status of the response, where there is one.
-        #[n(0)]
         http_status: Option<u16>,
         /// The id of the resource that was created, where it is known.
-        #[n(1)]
         resource: Option<String>,
     },
     /// Another attempt is in flight: retry later.
-    #[n(3)]
     InProgress,
     /// An earlier attempt may have been executed, and the policy puts the key on hold.
-    #[n(4)]
     OutcomeUnknown,
     /// The key belongs to another request.
-    #[n(5)]
     Mismatch,
     /// The caller voided the key.
-    #[n(6)]
     KeyVoided,
     /// The key's response has expired, and the policy refuses expired keys.
-    #[n(7)]
     KeyExpired,
 }
 
+message_variants!(Decision {
+    0: Execute(execution),
+    1: Replay(response),
+    2: NotReplayable { http_status, resource },
+    3: InProgress,
+    4: OutcomeUnknown,
+    5: Mismatch,
+    6: KeyVoided,
+    7: KeyExpired,
+});
+
 /// The right to call the origin once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Execution {
     /// The attempt's number, from 1.
-    #[n(0)]
     pub attempt: u32,
     /// The length of the lease.
-    #[n(1)]
     pub lease: Millis,
 }
 
+message_fields!(Execution { attempt, lease });
+
 /// How the end of an attempt was recorded.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Completion {
     /// The end is recorded, now or by an earlier arrival of the same call. The caller gets the
     /// attempt's response.
-    #[n(0)]
     Recorded,
     /// The attempt was overtaken. The caller gets the current decision, never the attempt's response.
-    #[n(1)]
-    LeaseLost(#[n(0)] Box<Decision>),
+    LeaseLost(Box<Decision>),
     /// The record is gone. The caller gets the attempt's response, marked as not stored.
-    #[n(2)]
     RecordGone,
 }
 
+message_variants!(Completion { 0: Recorded, 1: LeaseLost(current), 2: RecordGone });
+
 /// Why an attempt ended without a response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
-#[cbor(index_only)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FailCause {
     /// The request never left for the origin.
-    #[n(0)]
     NotDispatched,
     /// The origin did not respond in time.
-    #[n(1)]
     TimedOut,
     /// The connection to the origin broke.
-    #[n(2)]
     ConnectionLost,
     /// The origin responded, but the response cannot be stored. The key is on hold from now on.
-    #[n(3)]
     NotStored,
 }
 
+message_variants!(FailCause { 0: NotDispatched, 1: TimedOut, 2: ConnectionLost, 3: NotStored });
+
 /// Whether an attempt still owns its key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
-#[cbor(index_only)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Renewal {
     /// The lease is renewed.
-    #[n(0)]
     Renewed,
     /// The attempt was overtaken or has ended, or the record is gone.
-    #[n(1)]
     Lost,
 }
 
+message_variants!(Renewal { 0: Renewed, 1: Lost });
+
 /// The result of settling an unknown outcome, by an operator or a look-up.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Settlement {
     /// Nothing was executed.
-    #[n(0)]
     NotExecuted,
     /// The request was executed, and this is its response.
-    #[n(1)]
-    Executed(#[n(0)] StoredResponse),
+    Executed(StoredResponse),
 }
 
+message_variants!(Settlement { 0: NotExecuted, 1: Executed(response) });
+
 /// Whether a settlement was recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
-#[cbor(index_only)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Settling {
     /// The outcome is settled.
-    #[n(0)]
     Settled,
     /// The outcome is not unknown, so there is nothing to settle.
-    #[n(1)]
     NotUnknown,
 }
+
+message_variants!(Settling { 0: Settled, 1: NotUnknown });
 
 impl Execution {
     /// Returns whether the origin may be called at `now` if `begin` was first sent at `sent_at`, both by

@@ -33,6 +33,7 @@ use sha2::Sha256;
 
 use crate::canonical::{CanonicalBody, HashSink, JsonPointer, MediaType, Sink};
 use crate::codec::hex::hex;
+use crate::message_fields;
 
 const VERSION: u8 = 1;
 const DOMAIN: &[u8] = b"oncekey-fingerprint-1";
@@ -76,17 +77,16 @@ impl fmt::Debug for RequestParts<'_> {
 }
 
 /// All fingerprints of one request: one for each configured secret, and one without a secret.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Fingerprints {
-    #[n(0)]
     plain: Fingerprint,
-    #[n(1)]
     keyed: Vec<Fingerprint>,
     /// The fingerprints of the whole body, plain and keyed, if fields of a form or the header of a gzip
     /// stream were ignored.
-    #[n(2)]
     whole: Option<Vec<Fingerprint>>,
 }
+
+message_fields!(Fingerprints { plain, keyed, whole });
 
 impl Fingerprints {
     /// Computes all fingerprints of a request. A body that breaks the rules of its media type is hashed
@@ -163,6 +163,8 @@ pub struct Fingerprint {
     #[cbor(n(2), with = "minicbor::bytes")]
     digest: [u8; 32],
 }
+
+message_fields!(Fingerprint { version, secret_id, digest });
 
 impl Fingerprint {
     /// Computes the fingerprint of a request without a secret.

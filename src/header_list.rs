@@ -1,6 +1,7 @@
 //! Headers as a list: names in lower case, in their order, and a name may come several times.
 
 use crate::codec::list::entries;
+use crate::message_fields;
 use core::fmt;
 use minicbor::{Decode, Encode};
 
@@ -8,6 +9,8 @@ use minicbor::{Decode, Encode};
 #[derive(Clone, Default, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(transparent)]
 pub struct HeaderList(#[n(0)] Vec<(String, String)>);
+
+message_fields!(HeaderList(list));
 
 impl HeaderList {
     /// Returns the first value of a name.

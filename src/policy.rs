@@ -2,6 +2,7 @@
 //! a retry does while an outcome is unknown. A record keeps the policy that it was begun under.
 
 use crate::time::Millis;
+use crate::{message_fields, message_variants};
 use minicbor::{Decode, Encode};
 
 /// The settings for one record.
@@ -21,6 +22,8 @@ pub struct Policy {
     pub expired_key: ExpiredKey,
 }
 
+message_fields!(Policy { retention, lease, unknown_outcome, expired_key });
+
 /// What a retry does when an earlier attempt may have been executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(index_only)]
@@ -32,6 +35,8 @@ pub enum UnknownOutcome {
     #[n(1)]
     Hold,
 }
+
+message_variants!(UnknownOutcome { 0: Retry, 1: Hold });
 
 /// What happens to a key whose response has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
@@ -48,6 +53,8 @@ pub enum ExpiredKey {
     #[n(2)]
     Remember,
 }
+
+message_variants!(ExpiredKey { 0: Forget, 1: Refuse, 2: Remember });
 
 impl Policy {
     /// The shortest time for which everything but a response is kept: 30 days.

@@ -3,6 +3,7 @@
 use crate::canonical::MediaType;
 use crate::canonical::json::Document;
 use crate::header_list::HeaderList;
+use crate::message_fields;
 use core::fmt;
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
@@ -27,6 +28,8 @@ pub struct StoredResponse {
     #[n(4)]
     resource: Option<String>,
 }
+
+message_fields!(StoredResponse { status, headers, body, request_id, resource });
 
 /// How much of a response is kept. The rest was too large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

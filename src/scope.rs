@@ -19,29 +19,23 @@ use credential::ScopePart;
 use crate::business_key::BusinessKey;
 use crate::codec::hex::{hex, parse_hex};
 use crate::key::IdempotencyKey;
+use crate::message_fields;
 use core::fmt;
-use minicbor::{Decode, Encode};
 use sha2::{Digest, Sha256};
 
 /// The owner of keys: a SHA-256 hash of the caller's credential or tenant, so that no credential is
 /// stored or logged.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
-#[cbor(transparent)]
-pub struct Scope(
-    #[n(0)]
-    #[cbor(with = "minicbor::bytes")]
-    [u8; 32],
-);
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Scope([u8; 32]);
+
+message_fields!(Scope(hash));
 
 /// The name that a record is stored under: SHA-256 over the scope and the idempotency key, or over the
 /// scope and the business key.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
-#[cbor(transparent)]
-pub struct ScopedKey(
-    #[n(0)]
-    #[cbor(with = "minicbor::bytes")]
-    [u8; 32],
-);
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ScopedKey([u8; 32]);
+
+message_fields!(ScopedKey(hash));
 
 impl Scope {
     /// Derives the scope of a request from the source, or the joined sources, that it contains.

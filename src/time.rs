@@ -1,5 +1,6 @@
 //! Points in time and lengths of time. The core has no clock: callers pass `now` in.
 
+use crate::message_fields;
 use minicbor::{Decode, Encode};
 
 /// A point in time: milliseconds since 1970-01-01T00:00:00Z.
@@ -7,10 +8,14 @@ use minicbor::{Decode, Encode};
 #[cbor(transparent)]
 pub struct UnixMillis(#[n(0)] u64);
 
+message_fields!(UnixMillis(millis));
+
 /// A length of time in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 #[cbor(transparent)]
 pub struct Millis(#[n(0)] u64);
+
+message_fields!(Millis(millis));
 
 impl UnixMillis {
     /// Makes the point in time that is `millis` milliseconds after the epoch.

@@ -1,8 +1,9 @@
-//! The encodings of headers, settings and keys. This module is public for the Worker and the npm
+//! The encodings of headers, settings, keys and messages. This module is public for the Worker and the npm
 //! package only.
 
 pub(crate) mod base64;
 pub mod hex;
 pub mod http_date;
 pub mod list;
+pub mod message;
 pub mod percent;

@@ -1,5 +1,6 @@
 //! The tokens of attempts, and the memory of the attempts that no longer own the key.
 
+use crate::message_fields;
 use core::fmt;
 use minicbor::{Decode, Encode};
 
@@ -11,6 +12,8 @@ pub struct Token(
     #[cbor(with = "minicbor::bytes")]
     [u8; 16],
 );
+
+message_fields!(Token(bytes));
 
 /// The last attempts that no longer own the key, oldest first. None of them begins again. An attempt
 /// that has ended changes nothing any more. A success of an attempt that was overtaken still counts if

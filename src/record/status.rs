@@ -2,57 +2,62 @@
 
 use super::{Life, Record, ReleaseCause, State, UnknownCause};
 use crate::time::UnixMillis;
-use minicbor::{Decode, Encode};
+use crate::{message_fields, message_variants};
 
 /// What callers may see of a key.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KeyStatus {
     /// The state of the key now.
-    #[n(0)]
     pub state: KeyState,
     /// How many attempts were begun.
-    #[n(1)]
     pub attempts: u32,
     /// The status of the key's response.
-    #[n(2)]
     pub http_status: Option<u16>,
     /// The request id of the key's response.
-    #[n(3)]
     pub request_id: Option<String>,
     /// When the key was first seen. For an expired key without a record, when the key was made.
-    #[n(4)]
     pub created_at: UnixMillis,
     /// When the response came.
-    #[n(5)]
     pub completed_at: Option<UnixMillis>,
     /// When the key expires; `None` while an attempt is in flight.
-    #[n(6)]
     pub expires_at: Option<UnixMillis>,
 }
 
+message_fields!(KeyStatus {
+    state,
+    attempts,
+    http_status,
+    request_id,
+    created_at,
+    completed_at,
+    expires_at,
+});
+
 /// The states that callers see in `Idempotency-State`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
-#[cbor(index_only)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyState {
     /// An attempt is in flight.
-    #[n(0)]
     InProgress,
     /// The key has a response.
-    #[n(1)]
     Completed,
     /// The request may have been executed.
-    #[n(2)]
     Unknown,
     /// The request was not executed.
-    #[n(3)]
     Released,
     /// The caller voided the key, so its request is never executed.
-    #[n(4)]
     Voided,
     /// The key had a response, which is gone.
-    #[n(5)]
     Expired,
 }
+
+message_variants!(KeyState {
+    0: InProgress,
+    1: Completed,
+    2: Unknown,
+    3: Released,
+    4: Voided,
+    5: Expired,
+});
 
 /// Why an outcome is unknown, or why it is certain that nothing was executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

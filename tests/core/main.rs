@@ -32,6 +32,7 @@ mod retry_classify;
 mod retry_delay;
 mod retry_vectors;
 mod server_faults;
+mod shard_messages;
 mod support;
 mod tab_lease;
 mod webhook;

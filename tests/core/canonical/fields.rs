@@ -151,28 +151,6 @@ fn a_record_of_an_earlier_release_can_be_compared() {
     }
 }
 
-#[test]
-fn the_wire_form_is_unchanged_if_no_field_is_left_out() {
-    let bytes = |body| minicbor::to_vec(fingerprints(PAIRS, body, &[], "k1:secret")).unwrap();
-    // array(2): plain, keyed.
-    assert_eq!(bytes("amount=10")[0], 0x82);
-    let longer = bytes("amount=10&_token=1");
-    assert_eq!(longer[0], 0x83);
-    let read: Fingerprints = minicbor::decode(&longer).unwrap();
-    assert_eq!(read, fingerprints(PAIRS, "amount=10&_token=1", &[], "k1:secret"));
-    // A shard of an earlier release reads the first two elements and skips the third.
-    #[derive(minicbor::Decode)]
-    struct Earlier {
-        #[n(0)]
-        plain: Fingerprint,
-        #[n(1)]
-        keyed: Vec<Fingerprint>,
-    }
-    let earlier: Earlier = minicbor::decode(&longer).unwrap();
-    assert_eq!(earlier.keyed, [read.signing().clone()]);
-    assert_eq!(earlier.plain, of(PAIRS, "amount=10", &[]));
-}
-
 fn stored(secret_id: Option<&str>, hex: &str) -> Fingerprint {
     let digest = (0..32).map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap());
     let mut cbor = vec![0x83, 1];

@@ -46,6 +46,14 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
       await asUsual(key, gateway.route());
     });
 
+    test(`a ${op} that a shard of another version does not know is sent again`, async () => {
+      const key = newKey();
+      await gateway.faults(key, { op, fault: "version", times: 2 });
+      await asUsual(key, gateway.route());
+      const asked = (await gateway.calls(key)).filter((call) => call.op === op);
+      assert.equal(asked.filter((call) => call.fault).length, 2);
+    });
+
     test(`a ${op} works after the object was evicted`, async () => {
       const key = newKey();
       await gateway.faults(key, { op, fault: "evict" });

@@ -7,11 +7,11 @@ use crate::http::body_budget::Reservation;
 use crate::http::bridge::Bridge;
 use crate::http::context::Caller;
 use crate::shard::protocol::{
-    CallContext, Decided, Envelope, Operation, Query, Request, ShardCall, UNREADABLE, VERSION,
-    Whose,
+    self, CallContext, Decided, Operation, Query, Request, ShardCall, UNREADABLE, Whose,
 };
 use futures_util::future::join_all;
 use oncekey::budget::SMALL;
+use oncekey::codec::message;
 use oncekey::{Millis, Rejection, ScopedKey};
 use platform::clock;
 use platform::durable_object::DurableObject;
@@ -119,8 +119,8 @@ impl ShardClient {
         let (whose, request_id) = (self.whose, self.request_id.clone());
         let context = CallContext { whose, request_id, attempt: self.attempt.get() };
         let call = ShardCall { name: self.name, operation: operation.into(), context };
-        let reply = self.repeat(&encode(Request::Call(call)), patience).await?;
-        minicbor::decode(&reply).map_err(|_| NoReply::Unavailable)
+        let reply = self.repeat(&protocol::encode(Request::Call(call)), patience).await?;
+        message::decode(&reply).map_err(|_| NoReply::Unavailable)
     }
 
     /// Sends a message until there is a reply. It is also sent again if nothing was stored or the shard
@@ -192,23 +192,19 @@ pub(crate) async fn ask<Q: Query>(
     questions: impl IntoIterator<Item = (u8, Q)>,
 ) -> std::result::Result<Vec<Vec<Q::Entry>>, Rejection> {
     let replies = questions.into_iter().map(async |(number, question)| {
-        let reply = shard(env, number)?.post(&encode(question.into()), None).await?;
+        let reply = shard(env, number)?.post(&protocol::encode(question.into()), None).await?;
         match reply.status() {
             200 => Ok(reply.bytes().await?),
             status => Err(worker::Error::from(format!("the shard responded with status {status}"))),
         }
     });
     let replies = join_all(replies).await.into_iter();
-    let entries = replies.map(|reply| Ok(minicbor::decode(&reply?).map_err(|e| e.to_string())?));
+    let malformed = |_| worker::Error::from("the reply cannot be read");
+    let entries = replies.map(|reply| message::decode(&reply?).map_err(malformed));
     entries.collect::<Result<_>>().map_err(|error| {
         worker::console_error!("question to a shard: {error}");
         Rejection::StoreUnavailable
     })
-}
-
-fn encode(request: Request) -> Vec<u8> {
-    // Writing to a vector cannot fail.
-    minicbor::to_vec(Envelope { version: VERSION, request }).unwrap_or_default()
 }
 
 fn shard(env: &Env, number: u8) -> Result<DurableObject> {

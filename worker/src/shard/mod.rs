@@ -16,14 +16,15 @@ use crate::config;
 use journal::WhoseColumns;
 use odd_headers::OddHeaders;
 use oncekey::budget::SMALL;
+use oncekey::codec::message;
 use oncekey::journal::{JournalEntry, RequestedBy};
 use oncekey::{Attempt, Change, Decision, Next, Record, Step, UnixMillis, lifecycle};
 use platform::clock;
 use platform::durable_object::LENGTH;
 use platform::{panic, task};
 use protocol::{
-    AnyOperation, Begin, CallContext, Complete, Decided, Envelope, Fail, GetStatus, NOT_STORED,
-    Operation, Peek, Renew, Settle, ShardCall, UNKNOWN_MESSAGE, UNREADABLE, VERSION, Void,
+    AnyOperation, Begin, CallContext, Complete, Decided, Fail, GetStatus, NOT_STORED, Operation,
+    Peek, Renew, Settle, ShardCall, UNKNOWN_MESSAGE, UNREADABLE, Void,
 };
 use replay_counts::Replays;
 use std::cell::Cell;
@@ -85,16 +86,15 @@ async fn contained<T: 'static>(work: impl Future<Output = Result<T>> + 'static) 
 impl Inner {
     async fn serve(&self, message: &[u8], odd: &web_sys::Headers) -> Result<Response> {
         self.store.migrate()?;
-        let message = minicbor::decode::<Envelope>(message);
-        match message.ok().filter(|message| message.version == VERSION).map(|known| known.request) {
+        match protocol::decode(message) {
             Some(protocol::Request::Call(call)) => self.reply(call, odd).await,
             Some(protocol::Request::Rows(query)) => {
-                reply(encode(journal::rows(&self.store.sql, query)?)?, None)
+                reply(message::encode(&journal::rows(&self.store.sql, query)?), None)
             }
             Some(protocol::Request::Keys(query)) => {
                 let now = self.store.now()?;
                 let entries = keys::entries(&self.store.sql, &query, &self.replays, now)?;
-                reply(encode(entries)?, None)
+                reply(message::encode(&entries), None)
             }
             None => Ok(Response::empty()?.with_status(UNKNOWN_MESSAGE)),
         }
@@ -164,7 +164,7 @@ impl Inner {
         let odd_before = had_odd.then(|| self.odd_headers.get(name)).flatten();
         let is_completing = matches!(operation, AnyOperation::Complete(_));
         let operator = matches!(operation, AnyOperation::Settle(Settle { by_operator: true, .. }));
-        let (bytes, next, change) = self.decide(name, operation, record, now)?;
+        let (bytes, next, change) = self.decide(name, operation, record, now);
         let has_odd = matches!(&next, Next::Write(record) if record.has_odd_headers());
         let drops_odd = had_odd && !has_odd && next != Next::Keep;
         let due_at = match &next {
@@ -193,7 +193,7 @@ impl Inner {
         operation: AnyOperation,
         record: Option<Record>,
         now: UnixMillis,
-    ) -> Result<(Vec<u8>, Next, Option<Change>)> {
+    ) -> (Vec<u8>, Next, Option<Change>) {
         match operation {
             AnyOperation::Begin(Begin { fingerprints, token, minted_at, policy }) => {
                 let attempt =
@@ -245,12 +245,8 @@ fn reply(bytes: Vec<u8>, odd: Option<web_sys::Headers>) -> Result<Response> {
     Ok(response)
 }
 
-fn encode(reply: impl minicbor::Encode<()>) -> Result<Vec<u8>> {
-    Ok(minicbor::to_vec(reply).map_err(|error| error.to_string())?)
-}
-
 /// Encodes a decision of the lifecycle.
-fn decided<O: Operation>(step: Step<O::Decision>) -> Result<(Vec<u8>, Next, Option<Change>)> {
+fn decided<O: Operation>(step: Step<O::Decision>) -> (Vec<u8>, Next, Option<Change>) {
     let reply: Decided<O::Decision> = (step.decision, step.status);
-    Ok((encode(reply)?, step.next, step.change))
+    (message::encode(&reply), step.next, step.change)
 }

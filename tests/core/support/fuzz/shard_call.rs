@@ -1,19 +1,19 @@
-//! A call to a shard, as an older or a newer gateway may send it: any bytes are a call or an error. A call that is
-//! read is written again in the same way, and carrying it out on any record causes no panic. An input is the length of
-//! a record's body in two bytes, that body, and the call.
+//! A message to a shard, and the replies to it: any bytes are a message or an error. A message that is read has exactly
+//! these bytes, and carrying a call out on any record causes no panic. An input is the length of a record's body in two
+//! bytes, that body, and the message without its version.
 
 use super::record::{NOW, check_next, with_head};
-use minicbor::{Decode, Encode};
+use oncekey::codec::message::{self, Message};
 use oncekey::lifecycle::{self, Attempt};
 use oncekey::{Change, Next, Record, Step};
 
 #[allow(dead_code, reason = "the Worker uses the rest")]
 #[path = "../../../../worker/src/shard/protocol.rs"]
-mod protocol;
+pub(crate) mod protocol;
 
 use protocol::{
-    AnyOperation, Begin, Complete, Decided, Envelope, Fail, GetStatus, Operation, Peek, Renew,
-    Request, Settle, Void,
+    AnyOperation, Begin, Complete, Decided, Fail, GetStatus, KeyEntry, Operation, Peek, Renew,
+    Request, Row, Settle, VERSION, Void,
 };
 
 pub(crate) fn check(bytes: &[u8]) {
@@ -22,20 +22,32 @@ pub(crate) fn check(bytes: &[u8]) {
     };
     let length = usize::from(u16::from_le_bytes(*length)).min(rest.len());
     let (record, message) = rest.split_at(length);
-    let Ok(message) = minicbor::decode::<Envelope>(message) else {
-        return;
-    };
-    check_copy(&message);
-    let Request::Call(call) = message.request else { return };
+    check_reply::<Decided<<Begin as Operation>::Decision>>(message);
+    check_reply::<Decided<<Renew as Operation>::Decision>>(message);
+    check_reply::<Decided<<Complete as Operation>::Decision>>(message);
+    check_reply::<Decided<<Settle as Operation>::Decision>>(message);
+    check_reply::<Decided<<Peek as Operation>::Decision>>(message);
+    check_reply::<Vec<Row>>(message);
+    check_reply::<Vec<KeyEntry>>(message);
+
+    let whole = [&VERSION.to_le_bytes(), message].concat();
+    let Some(request) = protocol::decode(&whole) else { return };
+    for end in 0..whole.len() {
+        assert!(protocol::decode(&whole[..end]).is_none(), "a message without its end");
+    }
+    let copy = protocol::encode(request);
+    assert_eq!(copy, whole);
+    let Some(Request::Call(call)) = protocol::decode(&copy) else { return };
     let record = Record::decode(&with_head(record)).ok();
     let (next, change) = decide(&call.operation, record);
     check_next(next, change, NOW);
 }
 
-fn check_copy<T: Encode<()> + for<'b> Decode<'b, ()>>(message: &T) {
-    let bytes = minicbor::to_vec(message).expect("memory");
-    let copy: T = minicbor::decode(&bytes).expect("what was written");
-    assert_eq!(minicbor::to_vec(&copy).expect("memory"), bytes);
+/// Reads bytes that may be a reply.
+fn check_reply<T: Message>(bytes: &[u8]) {
+    if let Ok(reply) = message::decode::<T>(bytes) {
+        assert_eq!(message::encode(&reply), bytes);
+    }
 }
 
 /// Carries out an operation as the shard does.
@@ -73,6 +85,8 @@ fn decide(operation: &AnyOperation, record: Option<Record>) -> (Next, Option<Cha
 /// Checks the reply of an operation.
 fn replied<O: Operation>(step: Step<O::Decision>) -> (Next, Option<Change>) {
     let reply: Decided<O::Decision> = (step.decision, step.status);
-    check_copy(&reply);
+    let bytes = message::encode(&reply);
+    let copy: Decided<O::Decision> = message::decode(&bytes).expect("what was written");
+    assert_eq!(message::encode(&copy), bytes);
     (step.next, step.change)
 }
