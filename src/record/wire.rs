@@ -3,6 +3,7 @@
 use super::Record;
 use core::fmt;
 use crc::{CRC_32_ISO_HDLC, Crc, Table};
+use std::sync::LazyLock;
 
 /// Why stored bytes cannot be read as a record. None of these errors means that the key is new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,9 +21,10 @@ pub enum RecordError {
 const MAGIC: [u8; 2] = *b"ok";
 const HEAD: usize = 7;
 
-/// CRC-32 as in zip and Ethernet. The table has 1 KiB, because the faster tables add 16 KiB to the
-/// Worker and do not compress.
-const CHECKSUM: Crc<u32, Table<1>> = Crc::<u32, Table<1>>::new(&CRC_32_ISO_HDLC);
+/// CRC-32 as in zip and Ethernet. The tables have 16 KiB and do not compress. So they are computed at the
+/// first use, which takes microseconds, and are not a part of the Worker.
+static CHECKSUM: LazyLock<Crc<u32, Table<16>>> =
+    LazyLock::new(|| Crc::<u32, Table<16>>::new(&CRC_32_ISO_HDLC));
 
 impl Record {
     /// The version of the wire form that [`Record::encode`] writes.
