@@ -42,6 +42,12 @@ pub(super) fn decode(literal: &[u8], text: &mut Vec<u8>) {
 /// Writes a literal that was scanned before in canonical form, and returns where it ends. Characters that
 /// are not escaped in the source need no escape in the output.
 pub(super) fn write_literal(source: &[u8], at: usize, sink: &mut impl Sink) -> usize {
+    let run_end = at + 1 + plain(&source[at + 1..]);
+    spent(run_end - at);
+    if source[run_end] == b'"' {
+        sink.put(&source[at..=run_end]);
+        return run_end + 1;
+    }
     sink.put(b"\"");
     let length = each_piece(&source[at..], |piece, was_escaped| {
         if was_escaped { write_escaped(piece, sink) } else { sink.put(piece) }
@@ -134,7 +140,26 @@ fn write_escaped(text: &[u8], sink: &mut impl Sink) {
 
 /// Returns how many bytes at the start of a text need no escape in a literal.
 fn plain(text: &[u8]) -> usize {
-    text.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\').unwrap_or(text.len())
+    // Eight bytes at a time.
+    let (words, rest) = text.as_chunks::<8>();
+    for (number, word) in words.iter().enumerate() {
+        let ends = run_ends(u64::from_le_bytes(*word));
+        if ends != 0 {
+            return 8 * number + ends.trailing_zeros() as usize / 8;
+        }
+    }
+    let is_end = |&byte: &u8| byte < 0x20 || byte == b'"' || byte == b'\\';
+    8 * words.len() + rest.iter().position(is_end).unwrap_or(rest.len())
+}
+
+/// Returns a word whose lowest set bit is in the first byte that ends a run; 0 if no byte does. The bits
+/// above the lowest mean nothing.
+fn run_ends(word: u64) -> u64 {
+    const EACH: u64 = u64::from_le_bytes([1; 8]);
+    // A byte below `bound` borrows from its highest bit, which was not set. So may the bytes above it.
+    let below = |word: u64, bound: u8| word.wrapping_sub(EACH * u64::from(bound)) & !word;
+    let equal = |byte: u8| below(word ^ (EACH * u64::from(byte)), 1);
+    (below(word, 0x20) | equal(b'"') | equal(b'\\')) & (EACH << 7)
 }
 
 /// Reads the escape that starts with the backslash at `at`. Returns its character and where it ends.
@@ -202,6 +227,26 @@ mod tests {
         ] {
             assert_eq!(canonical(literal).as_deref(), Some(written));
             assert_eq!(canonical(written).as_deref(), Some(written));
+        }
+    }
+
+    #[test]
+    fn a_run_ends_at_the_first_byte_that_ends_it() {
+        let slow =
+            |text: &[u8]| text.iter().position(|byte| matches!(byte, 0..0x20 | b'"' | b'\\'));
+        for length in 0..19 {
+            for at in 0..length {
+                for byte in 0..=255 {
+                    for other in [0, 0x1f, 0x20, 0x21, b'"', b'\\', b'a', 0x80, 0xff] {
+                        let mut text = vec![b'a'; length];
+                        text[at] = byte;
+                        if let Some(next) = text.get_mut(at + 1) {
+                            *next = other;
+                        }
+                        assert_eq!(plain(&text), slow(&text).unwrap_or(length), "{text:?}");
+                    }
+                }
+            }
         }
     }
 

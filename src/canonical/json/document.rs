@@ -76,6 +76,12 @@ impl<'a> Document<'a> {
         }
     }
 
+    /// Returns a member's name as it is in the source, with its quotes. `None` if it has escapes there.
+    pub(super) fn name_without_escapes(&self, member: &Member) -> Option<&[u8]> {
+        let (at, len) = (member.name as usize, member.name_len as usize);
+        (at < self.source.len()).then(|| &self.source[at - 1..=at + len])
+    }
+
     /// Returns the first position at or after `at` that is not white space.
     pub(super) fn skip_space(&self, at: usize) -> usize {
         let rest = &self.source[at..];

@@ -155,9 +155,15 @@ impl<'a> Parser<'a> {
         let members = &mut self.waiting[first_waiting..];
         // The stable sort is a merge sort. A sort that falls back to a heap could compare the same two
         // long names many times, so its cost would not be linear in their length.
-        members.sort_by(|one, other| text::utf16_order(document.name(one), document.name(other)));
-        if members.windows(2).any(|pair| document.name(&pair[0]) == document.name(&pair[1])) {
-            return None;
+        let order = |one: &Member, other: &Member| {
+            text::utf16_order(document.name(one), document.name(other))
+        };
+        let are_ordered = |members: &[Member]| members.is_sorted_by(|a, b| order(a, b).is_lt());
+        if !are_ordered(members) {
+            members.sort_by(order);
+            if !are_ordered(members) {
+                return None;
+            }
         }
         document.objects[index] = Object {
             first: document.members.len() as u32,

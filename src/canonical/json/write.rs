@@ -124,7 +124,11 @@ impl<'w, S: Sink> Writer<'w, S> {
                 };
                 self.status = status;
                 self.write_comma(&mut open.has_written);
-                text::write(self.document.name(found), self.sink);
+                // A name that has no escapes needs none.
+                match self.document.name_without_escapes(found) {
+                    Some(name) => self.sink.put(name),
+                    None => text::write(self.document.name(found), self.sink),
+                }
                 self.sink.put(b":");
                 (self.at, self.next_object) = (found.value as usize, found.objects_before as usize);
             }
