@@ -31,7 +31,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use minicbor::{Decode, Encode};
 use sha2::Sha256;
 
-use crate::canonical::{CanonicalBody, HashSink, JsonPointer, MediaType, Sink};
+use crate::canonical::{BufferedSink, CanonicalBody, JsonPointer, MediaType, Sink};
 use crate::codec::hex::hex;
 use crate::message_fields;
 
@@ -92,6 +92,12 @@ impl Fingerprints {
     /// Computes all fingerprints of a request. A body that breaks the rules of its media type is hashed
     /// as raw bytes, so this never fails.
     pub fn compute(request: &RequestParts<'_>, secrets: &FingerprintSecrets) -> Self {
+        Self::of_digests(digests(request), secrets)
+    }
+
+    /// Computes all fingerprints of the request whose [`Preimages`] have these digests.
+    #[doc(hidden)]
+    pub fn of_digests(digests: Digests, secrets: &FingerprintSecrets) -> Self {
         let keyed = |plain: &Fingerprint| -> Vec<Fingerprint> {
             let keyed = secrets.secrets.iter().map(|secret| Fingerprint {
                 version: VERSION,
@@ -106,9 +112,8 @@ impl Fingerprints {
             });
             keyed.collect()
         };
-        let (digest, whole) = digests(request);
-        let plain = Fingerprint::of_digest(digest);
-        let whole = whole.map(|digest| {
+        let plain = Fingerprint::of_digest(digests.form);
+        let whole = digests.whole.map(|digest| {
             let plain = Fingerprint::of_digest(digest);
             let mut whole = keyed(&plain);
             whole.push(plain);
@@ -141,6 +146,36 @@ impl Fingerprints {
     }
 }
 
+/// The bytes that the fingerprints of a request are the SHA-256 of. A platform may hash them itself: its own
+/// hash function is many times faster than one in wasm, which matters for a large body.
+#[doc(hidden)]
+pub struct Preimages {
+    /// With the canonical form of the body.
+    pub form: Vec<u8>,
+    /// With the whole body, if a part of it was ignored.
+    pub whole: Option<Vec<u8>>,
+}
+
+/// The SHA-256 of [`Preimages`].
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digests {
+    /// Of `form`.
+    pub form: [u8; 32],
+    /// Of `whole`.
+    pub whole: Option<[u8; 32]>,
+}
+
+impl Preimages {
+    /// Returns the preimages of a request.
+    pub fn of(request: &RequestParts<'_>) -> Self {
+        // A canonical form is seldom longer than the body. The rest is for the other parts.
+        let capacity = request.body.len() + request.path.len() + 1024;
+        let (form, whole) = write(request, || BufferedSink::memory(capacity));
+        Self { form: form.into_bytes(), whole: whole.map(BufferedSink::into_bytes) }
+    }
+}
+
 /// The result of comparing a request with the fingerprint in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Comparison {
@@ -169,7 +204,7 @@ message_fields!(Fingerprint { version, secret_id, digest });
 impl Fingerprint {
     /// Computes the fingerprint of a request without a secret.
     pub fn plain(request: &RequestParts<'_>) -> Self {
-        Self::of_digest(digests(request).0)
+        Self::of_digest(digests(request).form)
     }
 
     fn of_digest(digest: [u8; 32]) -> Self {
@@ -309,12 +344,20 @@ impl fmt::Display for SecretsError {
 
 impl std::error::Error for SecretsError {}
 
-/// Returns the digest of a request, and the digest with its whole body if a part of the body was
-/// ignored.
-fn digests(request: &RequestParts<'_>) -> ([u8; 32], Option<[u8; 32]>) {
+fn digests(request: &RequestParts<'_>) -> Digests {
+    let (form, whole) = write(request, BufferedSink::hash);
+    Digests { form: form.into_hash(), whole: whole.map(BufferedSink::into_hash) }
+}
+
+/// Writes the parts of a request to a new sink, and if a part of the body was ignored, the same with the
+/// whole body to another.
+fn write(
+    request: &RequestParts<'_>,
+    new: impl Fn() -> BufferedSink,
+) -> (BufferedSink, Option<BufferedSink>) {
     let media_type = MediaType::parse(request.content_type);
     let head = || {
-        let mut sink = HashSink::new();
+        let mut sink = new();
         for part in [
             DOMAIN,
             request.method.as_bytes(),
@@ -332,7 +375,7 @@ fn digests(request: &RequestParts<'_>) -> ([u8; 32], Option<[u8; 32]>) {
     let whole = has_ignored.then(|| {
         let mut sink = head();
         body.write_whole(&mut sink);
-        sink.finish()
+        sink
     });
-    (sink.finish(), whole)
+    (sink, whole)
 }

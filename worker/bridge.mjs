@@ -230,6 +230,12 @@ export class Bridge {
     }
   }
 
+  sha256(operation, bytes) {
+    // The platform copies the bytes before this returns.
+    const digest = crypto.subtle.digest("SHA-256", bytes);
+    this.#run(operation, async () => [DONE, undefined, new Uint8Array(await digest)]);
+  }
+
   putCopy(operation, key, bytes, seconds) {
     const value = bytes.slice();
     this.#run(operation, async () => {

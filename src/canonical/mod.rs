@@ -39,7 +39,7 @@ pub use pointer::{JsonPointer, PointerError};
 
 pub(crate) use case::folded_letters;
 pub(crate) use media_type::{MediaType, is_token};
-pub(crate) use sink::{HashSink, Sink};
+pub(crate) use sink::{BufferedSink, Sink};
 
 use fields::IgnoredFields;
 

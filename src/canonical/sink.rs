@@ -1,4 +1,4 @@
-//! The destinations of a canonical form: a hash or memory.
+//! The destinations of a canonical form: a hash, or memory that the platform hashes.
 
 use sha2::{Digest, Sha256};
 
@@ -26,40 +26,77 @@ impl Sink for Vec<u8> {
     }
 }
 
-/// A buffered SHA-256. Canonical text is written in very small pieces, and each call of the hash function
-/// has a cost.
-pub(crate) struct HashSink {
-    hasher: Sha256,
+/// A buffer in front of a hash or of memory. Canonical text is written in very small pieces, and each
+/// call of the hash function has a cost.
+pub(crate) struct BufferedSink {
+    behind: Behind,
     buffer: [u8; Self::BUFFER],
     filled: usize,
 }
 
-impl HashSink {
+/// What is behind the buffer. Were it a type parameter, all code that writes would be there twice.
+enum Behind {
+    Hash(Sha256),
+    Memory(Vec<u8>),
+}
+
+impl BufferedSink {
     const BUFFER: usize = 1024;
 
-    pub(crate) fn new() -> Self {
-        Self { hasher: Sha256::new(), buffer: [0; Self::BUFFER], filled: 0 }
+    /// Returns a sink that hashes.
+    pub(crate) fn hash() -> Self {
+        Self::before(Behind::Hash(Sha256::new()))
     }
 
-    /// Returns the hash of all bytes.
-    pub(crate) fn finish(mut self) -> [u8; 32] {
+    /// Returns a sink that keeps the bytes. It has room for `capacity` of them.
+    pub(crate) fn memory(capacity: usize) -> Self {
+        Self::before(Behind::Memory(Vec::with_capacity(capacity)))
+    }
+
+    fn before(behind: Behind) -> Self {
+        Self { behind, buffer: [0; Self::BUFFER], filled: 0 }
+    }
+
+    /// Returns the hash of all bytes. Of a sink that keeps them, this hashes them now.
+    pub(crate) fn into_hash(mut self) -> [u8; 32] {
         self.flush();
-        self.hasher.finalize().into()
+        match self.behind {
+            Behind::Hash(hasher) => hasher.finalize(),
+            Behind::Memory(bytes) => Sha256::digest(bytes),
+        }
+        .into()
+    }
+
+    /// Returns all bytes. A sink that hashes has none.
+    pub(crate) fn into_bytes(mut self) -> Vec<u8> {
+        self.flush();
+        match self.behind {
+            Behind::Hash(_) => Vec::new(),
+            Behind::Memory(bytes) => bytes,
+        }
     }
 
     fn flush(&mut self) {
-        self.hasher.update(&self.buffer[..self.filled]);
+        self.behind.put(&self.buffer[..self.filled]);
         self.filled = 0;
     }
 }
 
-impl Sink for HashSink {
+impl Sink for Behind {
+    fn put(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Hash(hasher) => hasher.update(bytes),
+            Self::Memory(memory) => memory.extend_from_slice(bytes),
+        }
+    }
+}
+
+impl Sink for BufferedSink {
     fn put(&mut self, bytes: &[u8]) {
         if bytes.len() > Self::BUFFER - self.filled {
             self.flush();
             if bytes.len() >= Self::BUFFER {
-                self.hasher.update(bytes);
-                return;
+                return self.behind.put(bytes);
             }
         }
         copy(bytes, &mut self.buffer[self.filled..][..bytes.len()]);
@@ -104,14 +141,16 @@ mod tests {
             &[5000],
             &[1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 32, 33],
         ] {
-            let mut hashing = HashSink::new();
+            let (mut hash, mut memory) = (BufferedSink::hash(), BufferedSink::memory(0));
             let (mut rest, mut turn) = (&whole[..], 0);
             while !rest.is_empty() {
                 let (piece, later) = rest.split_at(sizes[turn % sizes.len()].min(rest.len()));
-                hashing.put(piece);
+                hash.put(piece);
+                memory.put(piece);
                 (rest, turn) = (later, turn + 1);
             }
-            assert_eq!(hashing.finish(), <[u8; 32]>::from(Sha256::digest(&whole)), "{sizes:?}");
+            assert_eq!(hash.into_hash(), <[u8; 32]>::from(Sha256::digest(&whole)), "{sizes:?}");
+            assert_eq!(memory.into_bytes(), whole, "{sizes:?}");
         }
     }
 }

@@ -1,8 +1,10 @@
 use oncekey::canonical::JsonPointer;
 use oncekey::fingerprint::{
-    Comparison, Fingerprint, FingerprintSecrets, Fingerprints, RequestParts, SecretsError,
+    Comparison, Digests, Fingerprint, FingerprintSecrets, Fingerprints, Preimages, RequestParts,
+    SecretsError,
 };
 use proptest::prelude::*;
+use sha2::{Digest, Sha256};
 
 use crate::support::form;
 use crate::support::random::{form, value};
@@ -24,6 +26,43 @@ fn plain(request: &RequestParts<'_>) -> Fingerprint {
 
 fn secrets(list: &str) -> FingerprintSecrets {
     FingerprintSecrets::parse(list).unwrap()
+}
+
+/// As a shell does it whose platform hashes.
+fn hashed_elsewhere(request: &RequestParts<'_>, secrets: &FingerprintSecrets) -> Fingerprints {
+    let Preimages { form, whole } = Preimages::of(request);
+    let sha256 = |bytes| Sha256::digest(bytes).into();
+    Fingerprints::of_digests(Digests { form: sha256(form), whole: whole.map(sha256) }, secrets)
+}
+
+#[test]
+fn it_does_not_matter_who_hashes() {
+    let large = "x".repeat(100_000);
+    let (json, pairs) = (format!("{{\"b\":[1.0],\"a\":\"{large}\"}}"), "amount=10&_token=1");
+    let ignore = [JsonPointer::parse("/b").unwrap()];
+    let multipart = "--b\r\nContent-Disposition: form-data; name=\"_token\"\r\n\r\n1\r\n--b--\r\n";
+    let gzip = b"\x1f\x8b\x08\0\x01\x02\x03\x04\x05\x06the data, compressed";
+    let of =
+        |content_type, body| RequestParts { content_type: Some(content_type), body, ..REQUEST };
+    let coded = RequestParts { content_encoding: Some("gzip"), ..of("text/plain", gzip) };
+    let requests = [
+        of("text/plain", b""),
+        of("text/plain", large.as_bytes()),
+        of("application/json", json.as_bytes()),
+        of("application/json", b"{"),
+        RequestParts { ignore: &ignore, ..of("application/json", json.as_bytes()) },
+        of("application/x-www-form-urlencoded", pairs.as_bytes()),
+        of("multipart/form-data; boundary=b", multipart.as_bytes()),
+        coded,
+    ];
+    for request in requests {
+        for list in [FingerprintSecrets::none(), secrets("new:n,old:o")] {
+            let here = Fingerprints::compute(&request, &list);
+            assert_eq!(hashed_elsewhere(&request, &list), here, "{request:?}");
+        }
+    }
+    let wholes = requests.map(|request| Preimages::of(&request).whole.is_some());
+    assert_eq!(wholes, [false, false, false, false, false, true, true, true]);
 }
 
 proptest! {

@@ -1,7 +1,10 @@
 //! The vectors in `tests/vectors`, which do not depend on this implementation.
 
 use oncekey::canonical::{JsonPointer, json};
-use oncekey::fingerprint::{Comparison, FingerprintSecrets, Fingerprints, RequestParts};
+use oncekey::fingerprint::{
+    Comparison, Digests, FingerprintSecrets, Fingerprints, Preimages, RequestParts,
+};
+use sha2::{Digest, Sha256};
 
 use crate::support::reference::{self, Value};
 
@@ -91,7 +94,12 @@ fn compute(request: &Value, secrets: &FingerprintSecrets) -> Fingerprints {
         body: &bytes(request, "body"),
         ignore: &pointers(request),
     };
-    Fingerprints::compute(&parts, secrets)
+    let Preimages { form, whole } = Preimages::of(&parts);
+    let sha256 = |bytes| Sha256::digest(bytes).into();
+    let digests = Digests { form: sha256(form), whole: whole.map(sha256) };
+    let fingerprints = Fingerprints::compute(&parts, secrets);
+    assert_eq!(Fingerprints::of_digests(digests, secrets), fingerprints);
+    fingerprints
 }
 
 fn text<'v>(value: &'v Value, name: &str) -> &'v str {

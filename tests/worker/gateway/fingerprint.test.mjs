@@ -1,11 +1,12 @@
 // Which requests count as the same request: the content decides, not its spelling.
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { newKey, startGateway } from "../fixtures/support.mjs";
+import { newKey, recordName, startGateway } from "../fixtures/support.mjs";
 
 const typed = (type) => ({ headers: type === undefined ? [] : [["Content-Type", type]] });
 const json = typed("application/json");
@@ -27,7 +28,7 @@ async function compare(
 
 describe("the same request", () => {
   let gateway;
-  before(async () => (gateway = await startGateway()));
+  before(async () => (gateway = await startGateway({ faults: true })));
   after(() => gateway.dispose());
 
   test("fault 16: JSON is the same request whatever its member order, spaces, escapes and spelling of numbers", async () => {
@@ -40,6 +41,29 @@ describe("the same request", () => {
       ['["\u00e9","\ud83d\ude00"]', '["\\u00E9","\\ud83d\\ude00"]'],
     ];
     for (const [one, other] of spellings) assert.equal(await compare(gateway, [one], [other]), "replayed", one);
+  });
+
+  test("a large body, which the platform hashes, is compared by the same rules and stored as the same hash", async () => {
+    const text = "x".repeat(100_000);
+    const large = (amount) => `{"amount":${amount},"note":"${text}"}`;
+    assert.equal(await compare(gateway, [large(10)], [`{ "note": "${text}", "amount": 10.0 }`]), "replayed");
+    assert.equal(await compare(gateway, [large(10)], [large(11)]), "idempotency_error");
+    for (const [type, tag, body] of [
+      ["application/json", 1, large(10)],
+      ["text/plain", 0, large(10)],
+    ]) {
+      const [key, path] = [newKey(), gateway.route()];
+      assert.equal((await gateway.post(path, key, body, typed(type))).status, 201);
+      const hash = createHash("sha256");
+      for (const part of ["oncekey-fingerprint-1", "POST", path, "", type]) {
+        const length = Buffer.alloc(8);
+        length.writeBigUInt64BE(BigInt(Buffer.byteLength(part)));
+        hash.update(length).update(part);
+      }
+      const expected = hash.update(Buffer.of(tag)).update(body).digest("hex");
+      const [row] = await gateway.sql(key, "SELECT hex(record) AS record FROM records WHERE name = ?", { hex: recordName(key) });
+      assert.ok(row.record.toLowerCase().includes(expected));
+    }
   });
 
   test("the media type counts without its parameters", async () => {

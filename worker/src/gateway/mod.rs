@@ -3,6 +3,7 @@
 //! The core's `write_flow` decides the order from begin to response, and `run.rs` carries it out.
 
 pub(crate) mod caller;
+mod fingerprint;
 pub(crate) mod origin;
 mod origin_request;
 pub(crate) mod outcome;
@@ -22,7 +23,7 @@ use oncekey::fingerprint::RequestParts;
 use oncekey::request::form_key::{SplitForm, merge_keys};
 use oncekey::request::override_headers::{OverrideHeader, overridden_methods};
 use oncekey::write_flow::{Identity, Write};
-use oncekey::{Fingerprints, IdempotencyKey, Policy, Recourse, Rejection, ScopeError, ScopedKey};
+use oncekey::{IdempotencyKey, Policy, Recourse, Rejection, ScopeError, ScopedKey};
 use origin_request::OriginRequest;
 use outcome::GatewayOutcome;
 use platform::panic;
@@ -117,7 +118,7 @@ async fn once(
         caller.measure.counts();
         refuse_override_headers(caller, &request)?;
     }
-    let fingerprints = Fingerprints::compute(
+    let fingerprints = fingerprint::fingerprints(
         &RequestParts {
             method,
             path,
@@ -128,7 +129,9 @@ async fn once(
             ignore: &config.ignored(method, path),
         },
         &config.fingerprint_secrets,
-    );
+        &caller.bridge,
+    )
+    .await;
     let shard = |name, subject| ShardClient::new(caller, name, Some(Whose { scope, subject }));
     let of_key = key.as_ref().map(|key| {
         let shard = shard(ScopedKey::new(&scope, key), Subject::Key);

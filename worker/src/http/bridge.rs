@@ -52,6 +52,9 @@ extern "C" {
         whole: f64,
     );
 
+    #[wasm_bindgen(method, js_name = sha256)]
+    fn start_sha256(this: &Bridge, operation: u32, bytes: &[u8]);
+
     #[wasm_bindgen(method, js_name = putCopy)]
     fn start_put_copy(this: &Bridge, operation: u32, key: &str, bytes: &[u8], seconds: f64);
 
@@ -195,6 +198,13 @@ impl Bridge {
             self.start_origin(number, head, bytes, body, is_sandbox, no_store, limit, whole);
         })
         .await
+    }
+
+    /// Returns the SHA-256 of some bytes, which are freed at once, because the platform has a copy. `None` if it fails.
+    pub(crate) async fn sha256(&self, bytes: Vec<u8>) -> Option<[u8; 32]> {
+        let hash = Operation::start(|number| self.start_sha256(number, &bytes));
+        drop(bytes);
+        hash.await.bytes?.try_into().ok()
     }
 
     /// Writes a value to Workers KV.
