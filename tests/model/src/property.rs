@@ -24,8 +24,8 @@ named! {
         ShardDecides = "6: a key that the replica lacks never counts as new",
         /// The replica returns only stored responses that had not expired when it was asked.
         ReplicaIsFinal = "6: a response from the replica is the stored response, and has not expired",
-        /// A key belongs to one request: another request gets that error, also while the first is in progress.
-        OneRequest = "begin: a key belongs to one request, and that outranks in progress",
+        /// A key belongs to one request: another request gets a mismatch, also while the first is in progress.
+        OneRequest = "begin: a key belongs to one request, also while it is in progress",
         /// A shard's time never goes back.
         TimeGoesOn = "time: a shard's time never goes back",
         /// A voided key was not executed, and never will be.
@@ -36,6 +36,6 @@ named! {
         /// No intent has two keys with unknown outcomes.
         OneUnknownKey = "client: no intent has two keys with unknown outcomes",
         /// A success that the page stores was paid once.
-        SuccessIsPaid = "client: a success that is kept was paid once",
+        SuccessIsPaid = "client: a stored success was paid once",
     }
 }
