@@ -1,4 +1,4 @@
-//! The platform's clock, and times as callers read them.
+//! The platform's clock, and times in the form in which callers see them.
 
 use crate::operation::{self, Operation};
 use crate::task;

@@ -1,4 +1,4 @@
-//! Calls to Durable Objects: bytes go there, a status and bytes come back.
+//! Calls to Durable Objects: a call sends bytes, and its reply is a status and bytes.
 //!
 //! The `worker` crate's own `fetch` is not used: it builds a full public request and reads the
 //! response piece by piece.

@@ -9,19 +9,19 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use worker::wasm_bindgen::{self, JsValue, prelude::wasm_bindgen};
 
-/// The status of an operation that has not ended in time. It goes on.
+/// The status of an operation that has not ended in time. The operation continues.
 pub const LATE: u16 = 0;
 
 /// The status of an operation that failed. The text says why.
 pub const FAILED: u16 = 1;
 
-/// The status of an operation that has ended and has no status of HTTP.
+/// The status of an operation that has ended and has no HTTP status.
 pub const DONE: u16 = 2;
 
 /// The status of a response whose body broke off.
 pub const CUT_OFF: u16 = 3;
 
-/// The result of an operation. What a result does not have is empty.
+/// The result of an operation. Fields that the result does not have are empty.
 #[derive(Debug)]
 pub struct Reply {
     /// One of the constants above, or the status of a response.
@@ -43,7 +43,7 @@ enum State {
     Done(Reply),
 }
 
-/// A list, because few operations are under way at a time.
+/// A list, because few operations are in progress at a time.
 #[derive(Default)]
 struct Operations {
     states: Vec<(u32, State)>,
@@ -111,7 +111,7 @@ extern "C" {
     #[wasm_bindgen(js_namespace = host)]
     pub(crate) fn sleep(operation: u32, millis: f64);
 
-    /// Cancels the timer of an operation. Other operations go on.
+    /// Cancels the operation if it is a timer. Other operations continue.
     #[wasm_bindgen(js_namespace = host)]
     fn cancel(operation: u32);
 }

@@ -1,11 +1,11 @@
-//! Panics: what is logged of them, and how they end the task in which they happened.
+//! Panics: what is logged about a panic, and how it ends the task in which it happened.
 
 use crate::task;
 use std::cell::Cell;
 use worker::wasm_bindgen::{self, prelude::wasm_bindgen};
 
 thread_local! {
-    /// A panic was logged and its trap has not been seen yet.
+    /// Whether a panic was logged whose trap was not handled yet.
     static PANICKED: Cell<bool> = const { Cell::new(false) };
 }
 

@@ -24,7 +24,7 @@ pub fn id<const N: usize>(prefix: &str) -> String {
 ///
 /// # Panics
 ///
-/// If the platform gives none. Nothing here would be safe without them, so this request ends.
+/// Panics if the platform returns no random bytes. Nothing here is safe without them, so the request ends.
 pub fn bytes<const N: usize>() -> [u8; N] {
     POOL.with_borrow_mut(|pool| {
         let mut bytes = [0; N];
@@ -35,7 +35,7 @@ pub fn bytes<const N: usize>() -> [u8; N] {
     })
 }
 
-/// Random bytes that are not used yet. One call to the platform brings those of many requests.
+/// Random bytes that are not used yet. One call to the platform returns enough for many requests.
 struct Pool {
     bytes: [u8; 512],
     used: usize,

@@ -80,7 +80,7 @@ struct Task {
 struct Tasks {
     running: Vec<(u32, Task)>,
     last_id: u32,
-    /// Whether JavaScript has called, and polls what is due before it returns.
+    /// Whether a call from JavaScript is running, which polls the tasks that are due before it returns.
     in_turn: bool,
     /// The tasks that are due in this turn.
     due: Vec<u32>,
@@ -170,7 +170,7 @@ pub fn turn(now: f64, work: impl FnOnce()) {
     NOW.set(None);
 }
 
-/// Returns the time that JavaScript's call has brought; `None` outside of a turn.
+/// Returns the time that came with JavaScript's call; `None` outside of a turn.
 pub(crate) fn time_of_turn() -> Option<f64> {
     NOW.get()
 }

@@ -1,4 +1,4 @@
-//! Which bodies an operation takes.
+//! Which types of bodies an operation accepts.
 
 use minicbor::{Decode, Encode};
 use oncekey::canonical::is_json;
@@ -19,7 +19,7 @@ impl BodyType {
     pub(super) const RULE: &'static str =
         "must be application/json or application/x-www-form-urlencoded";
 
-    /// Reads a media type, whose parameters do not matter.
+    /// Reads a media type. Its parameters are ignored.
     pub(super) fn of(media_type: &str) -> Option<Self> {
         let essence = media_type.split(';').next().unwrap_or_default().trim();
         let essence = essence.to_ascii_lowercase();

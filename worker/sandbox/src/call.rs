@@ -1,5 +1,5 @@
-//! One call to an operation, inside the merchant's object: the request and what the operation takes
-//! from it.
+//! One call to an operation, inside the merchant's object: the request, and the fields that the
+//! operation reads from it.
 
 use crate::body_type::BodyType;
 use crate::command::Command;
@@ -16,7 +16,7 @@ pub(super) struct Call<'a> {
     /// The segment of the path that the operation's pattern leaves open.
     pub(super) named: &'a str,
     pub(super) now: UnixMillis,
-    /// How far webhooks may go.
+    /// To which targets webhooks may be sent.
     pub(super) reach: Reach,
 }
 
@@ -25,7 +25,7 @@ impl<'a> Call<'a> {
         self.command.idempotency_key.as_deref()
     }
 
-    /// Returns the bytes of the body, for an operation that reads them by itself.
+    /// Returns the bytes of the body, for an operation that parses them itself.
     pub(super) fn bytes(&self) -> &'a [u8] {
         self.command.body.as_ref().map_or(&[], |body| &body.bytes)
     }

@@ -1,5 +1,5 @@
 //! Test cards. Only these numbers are accepted. A real card is refused before anything is stored.
-//! Nothing stores a number: a payment has the brand and the last four digits.
+//! The number is never stored: a payment has only the brand and the last four digits.
 
 use super::body_type::BodyType;
 use super::call::Call;
@@ -12,11 +12,11 @@ use std::time::Duration;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     Succeeds,
-    /// It fails, with this code.
+    /// The payment fails, with this code.
     Declines(&'static str),
-    /// It succeeds, and the response is 500.
+    /// The payment succeeds, and the response is 500.
     LosesResponse,
-    /// It succeeds at once, and the response comes late.
+    /// The payment succeeds at once, and the response comes late.
     Slow,
 }
 
@@ -53,7 +53,7 @@ static TEST_CARDS: [TestCard; 10] = [
 pub(super) struct Card(&'static TestCard);
 
 impl Card {
-    /// The name of the number in a form, which has no objects.
+    /// The name of the card number's field in a form, because a form cannot contain objects.
     const FORM_FIELD: &'static str = "card[number]";
 
     /// Returns the fields of a payment, by the type of the body.
@@ -90,7 +90,7 @@ impl Card {
         self.0.fate
     }
 
-    /// Returns how long its response is held back.
+    /// Returns how long the response is delayed.
     pub(super) fn delay(self) -> Option<Duration> {
         (self.0.fate == Fate::Slow).then_some(SLOW)
     }

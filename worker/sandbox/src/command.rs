@@ -1,4 +1,4 @@
-//! What the Worker sends to a merchant's object: one request to this API, whose head was checked.
+//! The message from the Worker to a merchant's object: one request to this API, whose head was checked.
 
 use crate::body_type::BodyType;
 use minicbor::{Decode, Encode};
@@ -22,7 +22,7 @@ pub(super) struct Command {
     pub(super) path: String,
     #[n(5)]
     pub(super) query: String,
-    /// Of an operation that takes one.
+    /// The body of the request, if the operation takes one.
     #[n(6)]
     pub(super) body: Option<Body>,
 }

@@ -16,7 +16,7 @@ use oncekey::{Millis, UnixMillis};
 /// How long a delivery is attempted, counted from when the event happened or was resent.
 const GIVEN_UP_AFTER: Millis = Millis::from_days(3);
 
-/// How long a claimed delivery is not claimed again. An attempt is shorter.
+/// For how long a claimed delivery is not claimed again. An attempt takes less time.
 const CLAIM: Millis = Millis::from_seconds(30);
 
 /// In a query of events: the deliveries of an event, each with its latest fifty attempts, newest
@@ -44,10 +44,10 @@ pub(super) struct Claimed {
     tries: i64,
     begun_at: UnixMillis,
     pub(super) url: String,
-    /// Separated by spaces.
+    /// The secrets that sign the event, separated by spaces.
     pub(super) secrets: String,
     pub(super) event: String,
-    /// The same for each attempt.
+    /// The body, which is the same for each attempt.
     pub(super) body: String,
 }
 
@@ -190,7 +190,7 @@ fn next_attempt_after(claimed: &Claimed, now: UnixMillis, random: u32) -> Option
     const MINUTE: u64 = 60;
     let policy = RetryPolicy::new(RetrySettings {
         limit: RetryPolicy::MAX_LIMIT,
-        // The last delay counts for all that follow: about thirty attempts in all.
+        // The last delay is used for all later attempts: about thirty attempts in all.
         delays: [5, 30, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, 60 * MINUTE, 240 * MINUTE]
             .map(Millis::from_seconds)
             .to_vec(),
@@ -202,7 +202,7 @@ fn next_attempt_after(claimed: &Claimed, now: UnixMillis, random: u32) -> Option
         elapsed: now.since(claimed.begun_at),
         left: GIVEN_UP_AFTER,
     };
-    // Whether the endpoint has taken it in is not known; if it has, it knows the event by its id.
+    // It is not known whether the endpoint has processed the event. If it has, it recognizes the event by its id.
     let outcome = Outcome::Ambiguous(UnknownReason::Network);
     match retry::next(&policy.unwrap_or_default(), &outcome, progress, None, random) {
         RetryDecision::Again { after, .. } => Some(after),

@@ -31,7 +31,7 @@ text!(Url, "must be an URL", |_| true);
 text!(
     /// One or more secrets that sign events, separated by spaces.
     Secrets,
-    "must be whsec_ and then 24 to 64 bytes in base64; up to three of them, with spaces between",
+    "must be one to three secrets separated by spaces, each of them whsec_ and 24 to 64 bytes in base64",
     |text| {
         text.split(' ').count() <= MOST_SECRETS
             && text.split(' ').all(|secret| WebhookSecret::parse(secret).is_ok())
@@ -58,7 +58,7 @@ pub(super) fn create(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
     check_target(url.as_str(), call.reach)
         .map_err(|error| Refusal::invalid("url", &error.to_string()))?;
     let given: Option<Secrets> = fields.optional("secret")?;
-    // A caller who sends no secret gets another one with each attempt, so it is not compared.
+    // If the caller sends no secret, each attempt generates another one, so the secrets are not compared.
     let is_minted = i64::from(given.is_none());
     let minted = || Secrets(WebhookSecret::from_random(random::bytes()).expose());
     let secrets = given.unwrap_or_else(minted);
@@ -70,7 +70,10 @@ pub(super) fn create(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
         return Ok(call.created(&tx.shown(shown, &made)?));
     }
     if current(tx)?.items.len() >= MOST {
-        return Err(Refusal::unreadable("There are 5 endpoints; delete one first.").into());
+        return Err(Refusal::unreadable(
+            "There are already 5 endpoints. Delete one of them first.",
+        )
+        .into());
     }
     let id = &random::id::<16>(PREFIX);
     tx.run(
@@ -81,8 +84,8 @@ pub(super) fn create(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
     Ok(call.created(&tx.shown(shown, id)?))
 }
 
-/// Replaces the secrets that sign. To rotate a secret without a gap, callers first add the new one
-/// beside the old one.
+/// Replaces the secrets that sign events. To rotate a secret without a gap, callers first send the old
+/// and the new secret together.
 pub(super) fn set_secrets(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
     let id = call.id(PREFIX)?;
     let secrets: Secrets = call.body(&["secret"])?.take("secret")?;

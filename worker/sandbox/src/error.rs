@@ -46,7 +46,7 @@ impl fmt::Display for Failure {
 pub(super) struct Refusal {
     pub(super) status: u16,
     pub(super) kind: &'static str,
-    /// The same word as `kind`, or a narrower one.
+    /// The code of the error: the same as `kind`, or more specific.
     pub(super) code: &'static str,
     pub(super) message: String,
     /// The field, parameter or header that is wrong.
@@ -92,20 +92,20 @@ impl Refusal {
             key,
             " belongs to ",
             object,
-            " with other content. It is permanent: send a new one, or the content of the first request.",
+            " with other content, permanently. Send the content of the first request, or a new value.",
         ];
         Self::new(400, "idempotency_error", &message.concat()).param(param)
     }
 
     /// Returns 400 for an idempotency key under which other content was made.
     pub(super) fn key_taken() -> Box<Self> {
-        let message = "This Idempotency-Key was used for other content; send a new key.";
+        let message = "This Idempotency-Key was already used with other content. Send the content of the first request, or a new key.";
         Self::new(400, "idempotency_error", message).param("Idempotency-Key")
     }
 
-    /// Returns 400 for an order that `payment` paid.
+    /// Returns 400 for an order that was already paid by `payment`.
     pub(super) fn already_paid(payment: &str) -> Box<Self> {
-        let rule = ["names an order that is paid, by ", payment];
+        let rule = ["must name an order that is not paid yet; this order was paid by ", payment];
         Self::invalid("order_id", &rule.concat()).code("order_already_paid")
     }
 
@@ -125,7 +125,7 @@ impl Refusal {
     }
 
     pub(super) fn unauthenticated() -> Box<Self> {
-        let message = "X-Api-Key must be a sandbox key: kuko_test_ or sandbox_ and then 1 to 200 \
+        let message = "X-Api-Key must be a sandbox key: kuko_test_ or sandbox_, followed by 1 to 200 \
              letters, digits, '-', '_', '.' or '~'.";
         Self::new(401, "authentication_error", message).param("X-Api-Key")
     }
@@ -139,7 +139,7 @@ impl Refusal {
     }
 
     pub(super) fn wrong_method(allow: String) -> Box<Self> {
-        let message = ["This call takes only ", &allow, "."].concat();
+        let message = ["This path does not support the method. Send ", &allow, "."].concat();
         let mut refusal = Self::new(405, INVALID_REQUEST, &message);
         refusal.allow = Some(allow);
         refusal
@@ -151,12 +151,16 @@ impl Refusal {
 
     /// Returns the 500 that `Sandbox-Fault` asks for.
     pub(super) fn injected() -> Box<Self> {
-        Self::new(500, "api_error", "An error, as Sandbox-Fault asked for.")
+        Self::new(500, "api_error", "The header Sandbox-Fault requested this error.")
     }
 
     /// Returns the 500 of a test card.
     pub(super) fn response_lost() -> Box<Self> {
-        Self::new(500, "api_error", "An error after the payment was made, as this card asks for.")
+        Self::new(
+            500,
+            "api_error",
+            "The payment was made, but this test card always returns an error. Send the request again with the same key.",
+        )
     }
 
     pub(super) fn internal() -> Box<Self> {
@@ -173,9 +177,10 @@ impl Refusal {
         )
     }
 
-    /// Returns 408 for a body that broke off.
+    /// Returns 408 for a body that did not arrive completely.
     pub(super) fn cut() -> Box<Self> {
-        let message = "The body could not be read to its end; nothing was done. Send it again.";
+        let message =
+            "The body did not arrive completely, and nothing was executed. Send the request again.";
         Self::new(408, "api_connection_error", message)
     }
 

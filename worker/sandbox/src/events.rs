@@ -14,8 +14,7 @@ use sha2::{Digest, Sha256};
 /// The beginning of the ids.
 const PREFIX: &str = "evt_";
 
-/// An event as callers see it. Of the states of its deliveries, it shows the one that needs most
-/// attention.
+/// An event as callers see it. `delivery` is the state of the delivery that needs most attention.
 macro_rules! shown {
     ($more:expr) => {
         concat!(

@@ -61,7 +61,7 @@ pub(super) fn count(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
     count_under(tx, call, "idempotency_key")
 }
 
-/// The same, where the key in the path has another name.
+/// The same count, for a path in which the key has another name.
 pub(super) fn count_under(tx: &Tx, call: &Call, param: &str) -> Result<Reply, Failure> {
     let key = call.named_key(param)?;
     let query = "SELECT COUNT(*) FROM executions WHERE idempotency_key = ?";

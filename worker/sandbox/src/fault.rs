@@ -1,10 +1,10 @@
 //! `Sandbox-Fault`: the caller asks for a failure, to see how clients handle it.
 //!
 //! ```text
-//! Sandbox-Fault: error-before      500, and nothing was done
-//! Sandbox-Fault: error-after       done, then 500
-//! Sandbox-Fault: delay=1500        waits 1500 ms, then does it
-//! Sandbox-Fault: delay-after=1500  does it, then waits
+//! Sandbox-Fault: error-before      500, and nothing is executed
+//! Sandbox-Fault: error-after       executes the request, then 500
+//! Sandbox-Fault: delay=1500        waits 1500 ms, then executes it
+//! Sandbox-Fault: delay-after=1500  executes it, then waits
 //! ```
 //! Several, separated by commas, combine in the order of a call: delay, error-before, the operation,
 //! delay-after, error-after.
@@ -61,7 +61,7 @@ async fn inject(delay: Option<Duration>, error: bool) -> Result<(), Box<Refusal>
 }
 
 fn set_once(slot: &mut Option<Duration>, ms: &str) -> bool {
-    // `parse` alone would take a plus sign.
+    // `parse` alone would accept a plus sign.
     let digits = !ms.is_empty() && ms.bytes().all(|byte| byte.is_ascii_digit());
     match ms.parse::<u32>() {
         Ok(ms) if digits && ms <= MAX_DELAY_MS && slot.is_none() => {

@@ -18,11 +18,11 @@ pub(super) trait Field: Sized {
     }
 }
 
-/// Members, fields or parameters, each of them known, and none repeated.
+/// Members, fields or parameters. Each name is known, and no name is repeated.
 #[derive(Debug)]
 pub(super) struct Fields {
     members: Vec<(String, Json)>,
-    /// Every value is text, as in a form or a query.
+    /// Whether every value is text, as in a form or a query.
     is_text: bool,
 }
 
@@ -43,7 +43,7 @@ impl Fields {
             Ok(Json::Object(members)) => Self::of(members, false, known),
             Ok(_) => Err(Refusal::unreadable("The body must be a JSON object.")),
             Err(error) => Err(Refusal::unreadable(&format!(
-                "The body must be JSON in UTF-8; it can't be read at line {}, column {}.",
+                "The body must be JSON in UTF-8. It cannot be read at line {}, column {}.",
                 error.line(),
                 error.column()
             ))),
@@ -79,11 +79,12 @@ impl Fields {
     ) -> Result<Self, Box<Refusal>> {
         for (place, (name, _)) in members.iter().enumerate() {
             if !known.contains(&name.as_str()) {
-                let rule = format!("is not known here; what is: {}", known.join(", "));
+                let rule =
+                    format!("is not a known field. Send only these fields: {}", known.join(", "));
                 return Err(Refusal::invalid(&shortened(name), &rule));
             }
             if members[..place].iter().any(|(earlier, _)| earlier == name) {
-                return Err(Refusal::invalid(name, "must not be given twice"));
+                return Err(Refusal::invalid(name, "must not be sent twice"));
             }
         }
         Ok(Self { members, is_text })

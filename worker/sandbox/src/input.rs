@@ -68,7 +68,7 @@ text!(
 );
 
 text!(
-    /// A bare `Idempotency-Key`.
+    /// An `Idempotency-Key` without quotes.
     IdempotencyKey,
     "must be 1 to 255 visible ASCII characters",
     |text| is_visible(text, 255)
@@ -116,7 +116,7 @@ impl Field for Amount {
         }
     }
 
-    /// Reads digits alone, without a leading zero, as in JSON.
+    /// Reads a number of only digits, without a leading zero, as in JSON.
     fn read_text(text: String) -> Option<Self> {
         let is_plain = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
         let units = is_plain.then(|| text.parse::<i64>().ok())??;
@@ -142,7 +142,7 @@ pub(super) fn percent_decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Returns whether a text is the part of an id behind its prefix.
+/// Returns whether a text is a valid rest of an id after its prefix.
 pub(super) fn is_id_part(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

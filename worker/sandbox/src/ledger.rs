@@ -1,7 +1,7 @@
 //! The ledger: double entry, append only.
 //!
 //! One row is one movement: an amount, a debited account and a credited account. Callers see it as two
-//! entries. So half a pair cannot be stored, and the sum of all entries is always 0. The operation's
+//! entries. So an entry cannot be stored without its counterpart, and the sum of all entries is always 0. The operation's
 //! id is unique, so a second movement of one operation cannot be stored either. The schema refuses
 //! updates, deletes and replacements.
 //!

@@ -5,7 +5,7 @@
 //!         -> the merchant's Durable Object: checked input, one transaction -> response
 //! ```
 //!
-//! It gets a request as any origin would: with the bare `Idempotency-Key` and the gateway's
+//! It gets a request as any origin would: with the `Idempotency-Key` without quotes and the gateway's
 //! `X-Request-Id`. It has what an API behind a gateway needs: permanent business keys
 //! (`out_trade_no`, `out_refund_no`), one successful payment for each order, and a log of what took
 //! effect. By that log it recognizes a forwarded idempotency key where there is no business key. The

@@ -84,7 +84,7 @@ impl Database {
         reach: Reach,
     ) -> Result<(Reply, Option<UnixMillis>), Failure> {
         self.bring_up_to_date()?;
-        // The Worker found it, so an operation that is unknown here is one of newer code.
+        // The Worker knew this operation, so if it is unknown here, the Worker runs newer code.
         let (operation, named) = route::find_in_object(&command.method, &command.path)
             .map_err(|_| Refusal::unavailable())?;
         let call = Call { command, named, now: clock::now(), reach };
@@ -96,7 +96,7 @@ impl Database {
 
     async fn send_due(&self, reach: Reach) -> Result<(), Failure> {
         self.alarm_at.set(NEVER);
-        // A database that newer code wrote is left to newer code.
+        // Only newer code may use a database that newer code wrote.
         self.bring_up_to_date()?;
         sending::send_due(Rc::clone(&self.storage), reach).await?;
         let due_at = store::transaction(&self.storage, deliveries::first_due)?;
@@ -126,7 +126,7 @@ impl Database {
     }
 }
 
-/// Returns how far webhooks may go: `WEBHOOK_TARGETS=local` allows every target, loopback and plain
+/// Returns to which targets webhooks may be sent: `WEBHOOK_TARGETS=local` allows every target, loopback and plain
 /// http included, for local development. The gateway checks this setting with its own.
 fn webhook_targets(env: &Env) -> Reach {
     match env.var("WEBHOOK_TARGETS") {

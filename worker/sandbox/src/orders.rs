@@ -14,7 +14,7 @@ use platform::random;
 /// The beginning of the ids.
 const PREFIX: &str = "ord_";
 
-text!(OrderId, "must be the id of an order: ord_ and 32 hexadecimal digits", |text| {
+text!(OrderId, "must be the id of an order: ord_ followed by 32 hexadecimal digits", |text| {
     text.strip_prefix(PREFIX).is_some_and(is_id_part)
 });
 

@@ -41,7 +41,7 @@ impl Page {
     ) -> Result<Listed, Failure> {
         let mut values: Vec<Value> = value.map(Value::Text).into_iter().collect();
         values.push(self.cursor.unwrap_or(start).into());
-        // One more than the page, to know whether there is a next one.
+        // One row more than the page has, to find out whether there is a next page.
         values.push((self.limit + 1).into());
         let mut rows = tx.all(query, &values, |row| Some((row.integer()?, row.text()?)))?;
         let limit = self.limit as usize;

@@ -49,7 +49,7 @@ pub(super) fn list(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
     let (cursor, limit) = asked.ok_or("a page without cursor and limit")?;
     let page = Page { cursor: Some(cursor), limit };
     let listed = page.list(tx, OPERATIONS, None, OLDEST)?;
-    // Never empty: a response without a body means that the object failed.
+    // The text must not be empty, because a response without a body means that the object failed.
     Ok(Reply::ready(200, (listed.items.join("\n") + "\n").into_bytes()))
 }
 
@@ -61,7 +61,7 @@ pub async fn operations(
     cursor: i64,
     limit: usize,
 ) -> Result<String, Rejection> {
-    const WHO: &str = "X-Api-Key must be a merchant of the sandbox.";
+    const WHO: &str = "X-Api-Key must be the sandbox key of a merchant, such as kuko_test_demo.";
     let merchant = ApiKey::parse(merchant.to_owned());
     let merchant = merchant.ok_or_else(|| Rejection::Invalid(WHO.to_owned()))?;
     let command = Command::new(request_id, "GET", PATH, &format!("{cursor},{limit}"));

@@ -39,7 +39,7 @@ pub(super) fn get(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
 pub(super) fn create(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
     let mut fields = call.body(&["out_refund_no", "order_id", "out_trade_no", "amount"])?;
     let business_key: BusinessKey = fields.take("out_refund_no")?;
-    // The order is named in one of two ways.
+    // A request names the order either by its id or by its business key.
     let by_id: Option<OrderId> = fields.optional("order_id")?;
     let by_key: Option<BusinessKey> = fields.optional("out_trade_no")?;
     let amount = fields.take::<Amount>("amount")?.units();
@@ -47,7 +47,7 @@ pub(super) fn create(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
         (Some(_), None) => "order_id",
         (None, Some(_)) => "out_trade_no",
         _ => {
-            let rule = "or out_trade_no must say which order, and only one of them";
+            let rule = "or out_trade_no must name the order. Send exactly one of them";
             return Err(Refusal::invalid("order_id", rule).into());
         }
     };
@@ -72,11 +72,11 @@ pub(super) fn create(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
     let order = order.as_deref().ok_or_else(|| Refusal::no_referent(param))?;
     let (paid, refunded) = orders::paid_and_refunded(tx, order)?.unwrap_or((0, 0));
     if paid == 0 {
-        return Err(Refusal::invalid(param, "must name an order that is paid").into());
+        return Err(Refusal::invalid(param, "must name an order that was paid").into());
     }
     let left = paid - refunded;
     if amount > left {
-        let rule = format!("must not be above what is left to refund, which is {left}");
+        let rule = format!("must not exceed the amount that is left to refund, which is {left}");
         return Err(Refusal::invalid("amount", &rule).into());
     }
     let id = &random::id::<16>(PREFIX);

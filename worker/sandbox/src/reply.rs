@@ -11,7 +11,7 @@ pub(super) struct Reply {
     status: u16,
     allow: Option<String>,
     body: Vec<u8>,
-    /// How long the object holds it back.
+    /// How long the object delays the response.
     pub(super) delay: Option<Duration>,
 }
 
@@ -32,12 +32,12 @@ impl Reply {
         Self::ready(status, json.text("request_id", request_id).finish().into_bytes())
     }
 
-    /// Takes a finished body.
+    /// Returns a reply with a body that is already complete.
     pub(super) fn ready(status: u16, body: Vec<u8>) -> Self {
         Self { status, allow: None, body, delay: None }
     }
 
-    /// Holds the response back.
+    /// Delays the response.
     pub(super) fn after(self, delay: Option<Duration>) -> Self {
         Self { delay, ..self }
     }
@@ -47,8 +47,8 @@ impl Reply {
         String::from_utf8(self.body).ok().filter(|_| self.status == 200)
     }
 
-    /// Tells the caller everything about a refusal, and nothing about a breakdown but that it was
-    /// one.
+    /// Returns the response to an error. A refusal tells the caller every detail; an internal error is
+    /// a 500 without details.
     pub(super) fn failed(failure: Failure, request_id: &str) -> Self {
         let refusal = match failure {
             Failure::Refused(refusal) => refusal,
@@ -69,7 +69,7 @@ impl Reply {
         if let Some(allow) = &self.allow {
             builder = builder.with_header("Allow", allow)?;
         }
-        // After a 500 the outcome is unknown, so SDKs go by the status.
+        // After a 500 the outcome is unknown, so SDKs must decide by the status.
         let should_retry = match self.status {
             408 | 503 => Some("true"),
             400..500 => Some("false"),

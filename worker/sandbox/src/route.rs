@@ -1,4 +1,4 @@
-//! The operations of this API: method, path, and the function that carries each out.
+//! The operations of this API: the method and path of each, and the function that carries it out.
 
 use crate::call::Call;
 use crate::error::{Failure, Refusal};
@@ -15,7 +15,7 @@ pub(super) struct Operation {
     /// `*` is one segment of the path, and `**` the rest of it, because a key may contain a slash.
     pattern: &'static str,
     pub(super) takes_body: bool,
-    /// Runs in the object that the senders of events share, whoever calls.
+    /// Whether the operation runs in the object that all senders of events share, whoever the caller is.
     pub(super) is_of_senders: bool,
     pub(super) run: fn(&Tx, &Call) -> Result<Reply, Failure>,
 }
@@ -66,7 +66,7 @@ static OPERATIONS: [Operation; 24] = [
     of_senders(post("webhooks/*", effects::receive)),
 ];
 
-/// What the gateway's operators ask for. No request reaches it, because [`find`] does not know it.
+/// The list that the gateway requests for its operators. No caller can request it, because [`find`] does not know it.
 static INTERNAL: Operation = get(reconcile::PATH, reconcile::list);
 
 /// Finds the operation of a request, and the segment that its pattern leaves open. An unknown path
@@ -91,12 +91,14 @@ pub(super) fn find<'a>(
         }
     }
     if allow.is_empty() {
-        return Err(Refusal::missing("There is no such call in this API."));
+        return Err(Refusal::missing(
+            "This path does not exist. Paths of this API begin with /v1/ and are listed in docs/guide/sandbox.md.",
+        ));
     }
     Err(Refusal::wrong_method(allow.join(", ")))
 }
 
-/// The same inside an object. It also finds what only the gateway itself may ask for.
+/// The same inside an object. It also finds the list that only the gateway itself may request.
 pub(super) fn find_in_object<'a>(
     method: &str,
     path: &'a str,

@@ -1,5 +1,5 @@
-//! A merchant's tables. Each step of `STEPS` is applied once, in order, and never changed again:
-//! what comes later is a new step at the end.
+//! A merchant's tables. Each step of `STEPS` is applied once, in order, and is never changed again.
+//! A later change is a new step at the end.
 
 use super::error::{Failure, Refusal};
 use super::store::{self, Row, Tx, UNREADABLE};
@@ -32,7 +32,7 @@ pub(super) fn bring_up_to_date(storage: &Storage) -> Result<(), Failure> {
             tx.run(step, &[])?;
         }
         tx.run("DELETE FROM schema_version", &[])?;
-        // A handful of steps: far from what an i64 can't hold.
+        // There are few steps, so their number always fits into an i64.
         let current = STEPS.len() as i64;
         tx.run("INSERT INTO schema_version VALUES (?)", &[current.into()])?;
         Ok(())

@@ -1,7 +1,7 @@
 //! Sends the deliveries that are due, from the object's alarm.
 //!
-//! Each endpoint has a lane of its own with one request at a time. So an endpoint that hangs delays no
-//! other, and an object has at most as many open connections as endpoints. A lane claims a delivery in
+//! Each endpoint has a lane of its own with one request at a time. So an endpoint that hangs does not
+//! delay other endpoints, and an object has at most as many open connections as endpoints. A lane claims a delivery in
 //! one transaction, sends it, and records the attempt in another.
 
 use super::deliveries::{self, Claimed, DeliveryAttempt};

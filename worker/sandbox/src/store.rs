@@ -61,7 +61,7 @@ fn run(storage: &Storage, work: &mut dyn FnMut(&Tx) -> Result<(), Failure>) -> R
         Some(Err(failure)) => Err(failure),
         None if !began => Ok(committed?),
         // A panic in `work` has passed through `transactionSync`, which rolled back, and arrived
-        // here as an exception. It goes on as the panic it was, so that it is known as one.
+        // here as an exception. It is raised again as a panic, so that it is handled as one.
         None => panic!("a panic within a transaction"),
     }
 }
@@ -119,7 +119,7 @@ impl Tx {
     }
 }
 
-pub(super) const UNREADABLE: &str = "what is stored breaks its rule";
+pub(super) const UNREADABLE: &str = "a stored value has an unexpected form";
 
 /// A parameter of a statement.
 #[derive(Clone, Copy)]

@@ -1,4 +1,4 @@
-//! JSON, read as it was sent and written member by member.
+//! A JSON reader that keeps values as they were sent, and a writer that adds member by member.
 
 mod reader;
 pub mod writer;

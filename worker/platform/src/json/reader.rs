@@ -109,7 +109,7 @@ mod tests {
             "18446744073709551616",
             "1e400000",
         ] {
-            // Some are out of every range, and no JSON for serde_json at all; none is an integer.
+            // Some of these numbers are out of every range, and serde_json refuses them. None of them is an integer.
             let value = serde_json::from_str::<Json>(other);
             assert!(!matches!(value, Ok(Json::Integer(_))), "{other}");
         }

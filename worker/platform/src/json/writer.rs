@@ -1,5 +1,5 @@
-//! JSON for callers, written member by member. It adds a small part of the code to the bundle that
-//! a type with a derived serializer for each response would.
+//! JSON for callers, written member by member. It adds much less code to the bundle than a type with
+//! a derived serializer for each response.
 
 use crate::clock;
 use oncekey::UnixMillis;
