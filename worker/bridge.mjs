@@ -15,25 +15,63 @@ const PIECE = 64 << 10;
 
 const SHARD = "https://object/";
 
-/** Waits for a promise, but no longer than so many milliseconds: then it gives LATE. */
-const within = (limit, promise) =>
-  new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, limit, LATE);
-    const leave = (settle) => (value) => {
-      clearTimeout(timer);
-      settle(value);
-    };
-    promise.then(leave(resolve), leave(reject));
-  });
+/** The time limits of a request's operations. They share one timer, because a timer costs more than an operation. */
+class Limits {
+  #waiting = new Set();
+  #timer;
+  /** When the timer rings. */
+  #at = Infinity;
+
+  /** Waits for a promise, but no longer than so many milliseconds: then it gives LATE. */
+  within(limit, promise) {
+    return new Promise((resolve, reject) => {
+      const wait = { until: performance.now() + limit, end: () => resolve(LATE) };
+      const leave = (settle) => (value) => {
+        this.#waiting.delete(wait);
+        settle(value);
+      };
+      this.#waiting.add(wait);
+      this.#arm(wait.until);
+      promise.then(leave(resolve), leave(reject));
+    });
+  }
+
+  stop() {
+    clearTimeout(this.#timer);
+  }
+
+  #arm(until) {
+    if (until >= this.#at) return;
+    clearTimeout(this.#timer);
+    this.#at = until;
+    this.#timer = setTimeout(() => this.#ring(), until - performance.now());
+  }
+
+  #ring() {
+    this.#at = Infinity;
+    let next = Infinity;
+    for (const wait of this.#waiting) {
+      if (wait.until > performance.now()) {
+        next = Math.min(next, wait.until);
+      } else {
+        this.#waiting.delete(wait);
+        wait.end();
+      }
+    }
+    if (next < Infinity) this.#arm(next);
+  }
+}
 
 /** The deadline of a call to the origin, which counts from when the request's body has gone out. */
 class Deadline {
+  #limits;
   #length;
   #controller = new AbortController();
   /** When the call was made, or when the latest piece of its body went out. */
-  from = Date.now();
+  from = performance.now();
 
-  constructor(length) {
+  constructor(limits, length) {
+    this.#limits = limits;
     this.#length = length;
   }
 
@@ -45,7 +83,7 @@ class Deadline {
   async bound(promise) {
     for (;;) {
       const { from } = this;
-      const result = await within(from + this.#length - Date.now(), promise);
+      const result = await this.#limits.within(from + this.#length - performance.now(), promise);
       if (result !== LATE) return result;
       // If more of the body went out meanwhile, the deadline has moved.
       if (this.from === from) {
@@ -59,13 +97,15 @@ class Deadline {
 /** A body that is read in pieces. */
 class Source {
   #run;
+  #limits;
   #stream;
   #deadline;
   #reader;
   #next;
 
-  constructor(run, stream, headers, deadline) {
+  constructor({ run, limits }, stream, headers, deadline) {
     this.#run = run;
+    this.#limits = limits;
     this.#stream = stream;
     this.#deadline = deadline;
     this.headers = headers;
@@ -75,7 +115,7 @@ class Source {
     this.#run(operation, async () => {
       this.#reader ??= this.#stream.getReader({ mode: "byob" });
       this.#next ??= this.#reader.read(new Uint8Array(PIECE));
-      const piece = await (limit ? within(limit, this.#next) : this.#deadline.bound(this.#next));
+      const piece = await (limit ? this.#limits.within(limit, this.#next) : this.#deadline.bound(this.#next));
       if (piece === LATE) return [LATE];
       this.#next = undefined;
       return [DONE, undefined, piece.done ? undefined : piece.value];
@@ -91,13 +131,15 @@ class Source {
 /** A body that Rust writes. */
 class Sink {
   #run;
+  #limits;
   #writable;
   #writer;
   #written;
 
-  constructor(run, length) {
+  constructor({ run, limits }, length) {
     const { readable, writable } = length < 0 ? new IdentityTransformStream() : new FixedLengthStream(length);
     this.#run = run;
+    this.#limits = limits;
     this.readable = readable;
     this.#writable = writable;
     this.#writer = writable.getWriter();
@@ -108,7 +150,7 @@ class Sink {
   }
 
   wait(operation, limit) {
-    this.#run(operation, async () => [(await within(limit, this.#written)) === LATE ? LATE : DONE]);
+    this.#run(operation, async () => [(await this.#limits.within(limit, this.#written)) === LATE ? LATE : DONE]);
   }
 
   finish(operation, rest) {
@@ -130,9 +172,13 @@ class Sink {
 
 export class Bridge {
   #run;
+  #limits = new Limits();
+  /** What bodies take from this object. */
+  #shared;
   #sandbox;
   #request;
   #respond;
+  #end;
   #whole;
   /** Calls through one stub arrive in the order in which they were made. */
   #shards = new Map();
@@ -142,12 +188,19 @@ export class Bridge {
    */
   constructor({ run, sandbox, request, env, ctx, respond }) {
     this.#run = run;
+    this.#shared = { run, limits: this.#limits };
     this.#sandbox = sandbox;
     this.#request = request;
     this.#respond = respond;
     this.env = env;
     // The work goes on when the caller has gone.
-    ctx.waitUntil(new Promise((resolve) => (this.end = resolve)));
+    ctx.waitUntil(new Promise((resolve) => (this.#end = resolve)));
+  }
+
+  /** Ends the request's work. */
+  end() {
+    this.#limits.stop();
+    this.#end();
   }
 
   /** The head of the request: method, origin, path, query and headers. */
@@ -160,14 +213,14 @@ export class Bridge {
   readWhole(operation, limit) {
     this.#run(operation, async () => {
       this.#whole ??= this.#request.arrayBuffer();
-      const body = await within(limit, this.#whole);
+      const body = await this.#limits.within(limit, this.#whole);
       return body === LATE ? [LATE] : [DONE, undefined, new Uint8Array(body)];
     });
   }
 
   body() {
     const { body } = this.#request;
-    return body === null ? undefined : new Source(this.#run, body);
+    return body === null ? undefined : new Source(this.#shared, body);
   }
 
   shard(operation, name, message, headers, limit) {
@@ -175,7 +228,7 @@ export class Bridge {
     this.#run(operation, async () => {
       const send = async () => {
         if (!this.#shards.has(name)) this.#shards.set(name, this.env.SHARDS.getByName(name));
-        const reply = await this.#shards.get(name).fetch(new Request(SHARD, { method: "POST", headers, body }));
+        const reply = await this.#shards.get(name).fetch(SHARD, { method: "POST", headers, body });
         const length = reply.headers.get("oncekey-length");
         if (length !== null) return [reply.status, length, undefined, reply];
         return [reply.status, undefined, new Uint8Array(await reply.arrayBuffer())];
@@ -183,47 +236,46 @@ export class Bridge {
       const sent = send();
       // An object that failed may stay broken, so the next call takes a new stub.
       sent.catch(() => this.#shards.delete(name));
-      const result = await within(limit, sent);
+      const result = await this.#limits.within(limit, sent);
       return result === LATE ? [LATE] : result;
     });
   }
 
   readReply(operation, reply, limit) {
     this.#run(operation, async () => {
-      const body = await within(limit, reply.arrayBuffer());
+      const body = await this.#limits.within(limit, reply.arrayBuffer());
       return body === LATE ? [LATE] : [DONE, undefined, new Uint8Array(body)];
     });
   }
 
   origin(operation, head, bytes, kind, isSandbox, noStore, limit, whole) {
     const body = kind === 1 ? bytes.slice() : undefined;
-    this.#run(operation, () => this.#callOrigin(head.split("\n"), body, kind, isSandbox, noStore, limit, whole));
+    this.#run(operation, () => this.#callOrigin(head, body, kind, isSandbox, noStore, limit, whole));
   }
 
   async #callOrigin(head, bytes, kind, isSandbox, noStore, limit, whole) {
-    const [method, url] = head;
-    const deadline = limit ? new Deadline(limit) : undefined;
+    const [method, url] = head.split("\n", 2);
+    const deadline = limit ? new Deadline(this.#limits, limit) : undefined;
     const bound = (promise) => (deadline ? deadline.bound(promise) : promise);
-    const init = { method, headers: headersOf(head, 2, this.#request.headers), redirect: "manual" };
+    const init = { method, headers: headersOf(head.slice(method.length + url.length + 2), this.#request.headers), redirect: "manual" };
     if (bytes) init.body = bytes.length > PIECE ? inPieces(bytes, deadline) : bytes;
     if (kind === 2) init.body = this.#request.body ?? undefined;
     if (kind === 3) init.body = new ReadableStream({ start: (controller) => controller.close() });
     if (noStore) init.cache = "no-store";
     if (deadline && !isSandbox) init.signal = deadline.signal;
-    const request = new Request(url, init);
-    const response = await bound(isSandbox ? this.#sandbox(request, this.env) : fetch(request));
+    const response = await bound(isSandbox ? this.#sandbox(new Request(url, init), this.env) : fetch(url, init));
     if (response === LATE) return [LATE];
     const { status, headers } = response;
     const text = lines(headers).slice(1);
     const length = headers.get("content-length");
     const isShort = length !== null && Number(length) <= whole && !headers.has("content-encoding") && !isEventStream(headers);
     if (response.body !== null && !isShort && !(length === "0" && whole >= 0)) {
-      return [status, text, undefined, new Source(this.#run, response.body, headers, deadline)];
+      return [status, text, undefined, new Source(this.#shared, response.body, headers, deadline)];
     }
     try {
       const body = response.body === null || length === "0" ? new ArrayBuffer() : await bound(response.arrayBuffer());
       if (body === LATE) return [LATE];
-      const source = isAscii(text) ? undefined : new Source(this.#run, response.body, headers, deadline);
+      const source = isAscii(text) ? undefined : new Source(this.#shared, response.body, headers, deadline);
       return [status, text, new Uint8Array(body), source];
     } catch {
       return [CUT_OFF];
@@ -246,9 +298,9 @@ export class Bridge {
 
   getCopy(operation, key, limit) {
     this.#run(operation, async () => {
-      const stream = await within(limit, this.env.REPLICA.get(key, "stream"));
+      const stream = await this.#limits.within(limit, this.env.REPLICA.get(key, "stream"));
       if (stream === LATE) return [LATE];
-      return [DONE, undefined, undefined, stream === null ? undefined : new Source(this.#run, stream)];
+      return [DONE, undefined, undefined, stream === null ? undefined : new Source(this.#shared, stream)];
     });
   }
 
@@ -274,11 +326,11 @@ export class Bridge {
   }
 
   sink(length) {
-    return new Sink(this.#run, length);
+    return new Sink(this.#shared, length);
   }
 
   respond(status, head, bytes, stream, isCoded, came) {
-    const init = { status, headers: headersOf(head.split("\n"), 0, came) };
+    const init = { status, headers: headersOf(head, came) };
     if (isCoded) init.encodeBody = "manual";
     this.#respond(new Response(bytes?.slice() ?? stream ?? null, init));
   }
@@ -297,19 +349,25 @@ function lines(headers) {
 }
 
 /**
- * Headers from lines, which begin at `at`. A value that is not ASCII is taken from the object in which it `came`: as
- * text it would get into the Worker's log, and its bytes could change (src/http/headers.rs).
+ * Headers from text. A value that is not ASCII is taken from the object in which it `came`: as text it would get into
+ * the Worker's log, and its bytes could change (src/http/headers.rs).
  */
-function headersOf(lines, at, came) {
-  const own = new Set();
-  for (let i = at; i + 1 < lines.length; i += 2) {
-    if (!isAscii(lines[i + 1]) && came?.get(lines[i])?.includes(lines[i + 1])) own.add(lines[i]);
+function headersOf(text, came) {
+  const parts = text.split("\n");
+  const pairs = [];
+  for (let i = 0; i + 1 < parts.length; i += 2) pairs.push([parts[i], parts[i + 1]]);
+  const isOwn = ([name, value]) => !isAscii(value) && came?.get(name)?.includes(value);
+  const own = new Set(isAscii(text) ? [] : pairs.filter(isOwn).map(([name]) => name));
+  try {
+    if (own.size === 0) return new Headers(pairs);
+  } catch {
+    // One of them is refused.
   }
   const headers = own.size > 0 ? copy(came, own) : new Headers();
-  for (let i = at; i + 1 < lines.length; i += 2) {
-    if (own.has(lines[i])) continue;
+  for (const [name, value] of pairs) {
+    if (own.has(name)) continue;
     try {
-      headers.append(lines[i], lines[i + 1]);
+      headers.append(name, value);
     } catch {
       // The platform takes what came from it. What it refuses is left out.
     }
@@ -330,7 +388,7 @@ function inPieces(bytes, deadline) {
   const send = async () => {
     const writer = writable.getWriter();
     for (let at = 0; at < bytes.length; at += PIECE) {
-      if (deadline) deadline.from = Date.now();
+      if (deadline) deadline.from = performance.now();
       await writer.write(bytes.subarray(at, at + PIECE));
     }
     await writer.close();
