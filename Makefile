@@ -1,10 +1,10 @@
-# Everything a developer calls. Each target sets up what it needs by itself; `make help` lists them.
+# The commands for developers. Each target installs what it needs; `make help` lists all targets.
 
 PORT ?= 8787
 STATE ?=
 VARS ?=
 
-# VARS goes on unchanged: make must not look for its own $ in it, nor export it a second time.
+# VARS is passed on unchanged: make must not expand a $ in it, nor export it a second time.
 export ONCEKEY_VARS := $(value VARS)
 export PORT STATE KILLS SEED ONLY
 unexport VARS
@@ -13,65 +13,65 @@ MAKEFLAGS += --no-print-directory
 .PHONY: help setup start build test lint test-core test-wasm test-worker test-www test-browser test-chaos chaos deny bench proof soak fuzz mutants clean
 .DEFAULT_GOAL := help
 
-help: ## this list
+help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
 setup: ## install what building and testing need
 	@scripts/setup --tests
 
-start: ## the Worker on http://127.0.0.1:8787: make start [PORT=8787] [STATE=DIR] [VARS="NAME=value …"]
+start: ## run the Worker on http://127.0.0.1:8787: make start [PORT=8787] [STATE=DIR] [VARS="NAME=value …"]
 	@scripts/start
 
-build: ## the Worker into worker/build, without the sandbox into worker/build-production, and the npm package into www/dist
+build: ## build the Worker (worker/build; without the sandbox: worker/build-production) and the npm package (www/dist)
 	@scripts/setup
 	@scripts/worker-build
 	@scripts/worker-build --no-sandbox
 	@scripts/www-build
 
-test: ## every check and test there is
+test: ## run every check and test
 	@scripts/test all
 
-lint: ## format, clippy (native and wasm32), documentation
+lint: ## check formatting, clippy (native and wasm32) and documentation
 	@scripts/test lint
 
-test-core: ## the core's tests, native
+test-core: ## run the tests of the core, native
 	@scripts/test core
 
-test-wasm: ## the core's tests as wasm, under Node and in headless Chromium; storage and forms there
+test-wasm: ## run the tests of the core as wasm, in Node and in headless Chromium, with the tests of storage in Chromium
 	@scripts/test wasm
 
-test-worker: ## the Worker: build, checks of the wasm, dry run of a deploy, tests on workerd
+test-worker: ## build the Worker, check its wasm, try a deployment (dry run), and run its tests on workerd
 	@scripts/test worker
 
-test-www: ## the npm package: build, types, every host and bundler
+test-www: ## build the npm package, and test its types in every host and bundler
 	@scripts/test www
 
-test-browser: ## the npm package in real pages, against the Worker and servers that fail
+test-browser: ## test the npm package in real pages, with the Worker and with servers that fail
 	@scripts/test browser
 
-test-chaos: ## the Worker, killed 20 times under load
+test-chaos: ## kill the Worker 20 times under load, and check every key
 	@scripts/test chaos
 
-chaos: ## the Worker, killed many times: make chaos [KILLS=220] [SEED=n] [ONLY=SETUP/SERVER] [VARS="NAME=value …"]
+chaos: ## kill the Worker many times under load, and check every key: make chaos [KILLS=220] [SEED=n] [ONLY=SETUP/SERVER] [VARS="NAME=value …"]
 	@scripts/chaos
 
-deny: ## licences and sources of all dependencies
+deny: ## check the licences and sources of all dependencies
 	@scripts/test deny
 
-bench: ## how fast, large and dear it is, against floors and others: make bench [ONLY=gateway,counts,sizes,page] [ROUNDS=5] [REQUESTS=1500]
+bench: ## measure speed, size and price, compared with other libraries: make bench [ONLY=gateway,counts,sizes,page] [ROUNDS=5] [REQUESTS=1500]
 	@scripts/bench $(if $(ONLY),--only $(ONLY)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(REQUESTS),--requests $(REQUESTS))
 
-proof: ## every state of bounded worlds, and faults that must be found there: make proof [LARGE=1]
+proof: ## search every state of small worlds, and check that the search finds deliberate faults: make proof [LARGE=1]
 	@scripts/proof $(if $(LARGE),--large)
 
-soak: ## schedules with faults by the million, from a seed: make soak [SCHEDULES=n | MINUTES=n] [SEED=n]
+soak: ## run random schedules with faults: make soak [SCHEDULES=n | MINUTES=n] [SEED=n]
 	@scripts/soak $(if $(SCHEDULES),--schedules $(SCHEDULES)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
-mutants: ## small faults in the core that no test notices: make mutants [FILES="src/key.rs …"]
+mutants: ## put small faults into the core, and report those that no test notices: make mutants [FILES="src/key.rs …"]
 	@scripts/mutants $(FILES)
 
-fuzz: ## inputs that break a property: make fuzz [TARGET=name] [RUNS=1000000]
+fuzz: ## look for inputs that break a property: make fuzz [TARGET=name] [RUNS=1000000]
 	@scripts/fuzz "$(TARGET)" $(RUNS)
 
-clean: ## forget builds and installed tools
+clean: ## remove builds and installed tools
 	rm -rf target node_modules worker/build worker/build-production worker/build-test worker/.wrangler www/build www/dist www/demo/dist

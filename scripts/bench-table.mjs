@@ -10,6 +10,6 @@ const PLACE = /(<!-- bench -->)[^]*(<!-- end of bench -->)/;
 
 const results = JSON.parse(readFileSync(process.argv[2] ?? `${root}target/bench/latest.json`, "utf8"));
 const text = readFileSync(page, "utf8");
-if (!PLACE.test(text)) throw new Error("docs/performance.md has no place for the tables");
+if (!PLACE.test(text)) throw new Error("docs/performance.md lacks the marks between which the tables belong");
 writeFileSync(page, text.replace(PLACE, (_, begin, end) => `${begin}\n\n${table(results)}\n\n${end}`));
 if (results.gateway) writeFileSync(`${root}docs/performance.svg`, chart(results));

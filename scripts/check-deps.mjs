@@ -8,7 +8,7 @@ const allowed = new Set([.../^allow = \[([^]*?)^\]/m.exec(rules)[1].matchAll(/"(
 const banned = new Set([...rules.matchAll(/crate = "([^"]+)"/g)].map((match) => match[1]));
 const registry = "registry+https://github.com/rust-lang/crates.io-index";
 
-// SPDX: OR binds weaker than AND; "/" is an old spelling of OR.
+// In SPDX, AND binds more tightly than OR; "/" is an old spelling of OR.
 function permits(expression) {
   const tokens = expression.replaceAll("/", " OR ").match(/\(|\)|[^\s()]+/g);
   function either() {
@@ -52,5 +52,5 @@ for (const manifest of ["Cargo.toml", "scripts/wasm-bindgen-cli/Cargo.toml", "fu
 }
 
 for (const problem of problems) console.error(`oncekey: ${problem}`);
-console.log(`${count} crates looked at, ${problems.length} problems`);
+console.log(`${count} crates checked, ${problems.length} problems`);
 process.exit(problems.length ? 1 : 0);

@@ -1,8 +1,8 @@
 // Compares docs/reported-faults.md with the tests: every fault must have tests, and its row lists them.
 // `--update` writes the last column again.
 //
-// A test names its faults at the start of its title, `fault 7: …` or `faults 7, 13: …`, and one in Rust at the start
-// of its name, `fault_7_…` or `faults_7_13_…`.
+// A test names its faults at the start of its title: `fault 7: …` or `faults 7, 13: …`. A test in Rust names them at
+// the start of its function's name: `fault_7_…` or `faults_7_13_…`.
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 
@@ -15,7 +15,7 @@ function read(title, where) {
   const [, word, list, rest] = /^(faults?)[ _](\d+(?:(?:, |_)\d+)*)(?:: |_)(.+)$/s.exec(title) ?? [];
   if (list === undefined) return undefined;
   const numbers = list.split(/, |_/).map(Number);
-  if ((word === "faults") !== numbers.length > 1) problems.push(`${where}: "fault" is for one, "faults" for several`);
+  if ((word === "faults") !== numbers.length > 1) problems.push(`${where}: write "fault" for one number, and "faults" for several`);
   if (numbers.some((number, at) => number < 1 || number > COUNT || number <= (numbers[at - 1] ?? 0)))
     problems.push(`${where}: the numbers of "${title}" are not 1 to ${COUNT} in ascending order`);
   return { numbers, rest };
@@ -32,7 +32,7 @@ function titles(file, text) {
   const all = Array.from(found, ([, one, other]) => one ?? other);
   const stray = text.match(file.endsWith(".rs") ? /fn faults?_\d+_/g : /["'`]faults? \d/g)?.length ?? 0;
   const named = all.filter((title) => /^faults?[ _]\d/.test(title)).length;
-  if (stray !== named) problems.push(`${file}: ${stray} texts start like the title of a fault's test, ${named} tests do`);
+  if (stray !== named) problems.push(`${file}: ${stray} texts start like the title of a fault's test, but only ${named} of them are titles of tests`);
   return all;
 }
 
@@ -61,10 +61,10 @@ const lines = readFileSync(page, "utf8").split("\n").map((line) => {
   if (!tests[number]?.length) problems.push(`${page}: no test names fault ${number}`);
   const whole = `| ${number} ${words} ${tests[number]?.join("<br>")} |`;
   if (whole !== line && !process.argv.includes("--update"))
-    problems.push(`${page}: the tests of fault ${number} are others now: node scripts/check-faults.mjs --update`);
+    problems.push(`${page}: the listed tests of fault ${number} are out of date: run node scripts/check-faults.mjs --update`);
   return whole;
 });
-if (next !== COUNT + 1) problems.push(`${page}: it ends before ${COUNT}`);
+if (next !== COUNT + 1) problems.push(`${page}: it ends before fault ${COUNT}`);
 
 if (problems.length > 0) {
   console.error(problems.join("\n"));

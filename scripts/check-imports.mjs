@@ -1,6 +1,6 @@
 // Fails when source files import each other in a circle: node scripts/check-imports.mjs [FOLDER ...]
 //
-// Rust has no check for this inside a crate, and nobody can read one file of a circle without the others. An import
+// Rust does not check this inside a crate, and a file of a circle cannot be read without the others. An import
 // counts for the file that defines the name; a `pub use` only passes a name on. Tests inside a file do not count, and
 // neither does `mod name;`.
 
@@ -62,7 +62,7 @@ function scriptArrows(files) {
 
 // Rust
 
-/** The modules of a crate: each with its file, children, what it defines, and what it passes on. */
+/** The modules of a crate: each with its file, its children, the names that it defines, and the names that it passes on. */
 function rustArrows(folder) {
     const root = read(join(folder, "lib.rs"), folder, null);
     const arrows = new Map();

@@ -8,7 +8,7 @@ function fail(message) {
 
 const { PORT = "", ONCEKEY_VARS = "" } = process.env;
 if (PORT !== "" && (!/^[0-9]{1,5}$/.test(PORT) || Number(PORT) < 1 || Number(PORT) > 65535)) {
-  fail(`PORT=${PORT} is no port number; choose one from 1 to 65535, such as PORT=8787`);
+  fail(`PORT=${PORT} is not a port number; choose one from 1 to 65535, such as PORT=8787`);
 }
 
 const source = readFileSync(new URL("../worker/src/config/names.rs", import.meta.url), "utf8");
@@ -32,12 +32,12 @@ const seen = new Set();
 for (const setting of ONCEKEY_VARS.split(/\s+/).filter(Boolean)) {
   const at = setting.indexOf("=");
   // The value may be a secret, so the message contains only names.
-  if (at < 1) fail(`VARS: each setting is NAME=value, separated by spaces; values hold no spaces`);
+  if (at < 1) fail(`VARS: a setting has a wrong form; write NAME=value, separated by spaces, without spaces in the values`);
   const name = setting.slice(0, at);
   if (!names.includes(name)) {
     const near = names.toSorted((one, other) => distance(one, name.toUpperCase()) - distance(other, name.toUpperCase()));
     fail(`VARS: ${name} is not the name of a setting; did you mean ${near[0]}? docs/guide/settings.md lists them all`);
   }
-  if (seen.has(name)) fail(`VARS: ${name} is there twice`);
+  if (seen.has(name)) fail(`VARS: ${name} is set twice; set it once`);
   seen.add(name);
 }

@@ -1,6 +1,6 @@
 // Checks the wasm that the builds made: check-wasm.mjs core FILE | worker DIR [--test-build] | www FILE
 //
-// core: has no imports: no environment, no browser, no clock.
+// core: has no imports, so it uses no environment, no browser and no clock.
 // worker: imports only from its own glue, and nothing that belongs to a page. Except in a build for tests, it
 // contains no faults for tests, and its size is limited.
 // www: imports only from its own glue (scripts/www-names.mjs names it by a hash), and contains nothing that cannot be
@@ -35,7 +35,7 @@ if (kind === "core") {
   }
   const hasFaults = wasm.includes("oncekey-test-panic") || wasm.includes("Oncekey-Test-Panic");
   if (hasFaults !== (flag === "--test-build")) {
-    problems.push(hasFaults ? "the deployed Worker has the faults of tests" : "the test build has no faults to ask for");
+    problems.push(hasFaults ? "the deployed Worker contains the faults for tests" : "the test build does not contain the faults for tests");
   }
   const kilobytes = (bytes) => `${(bytes.length / 1000).toFixed(1)} KB`;
   console.log(`oncekey.wasm: ${kilobytes(wasm)}, gzip ${kilobytes(gzipSync(wasm, { level: 9 }))}; glue gzip ${kilobytes(gzipSync(glue))}`);

@@ -1,4 +1,4 @@
-# Functions for the scripts of this folder: paths, output of steps, and memory of set-up work that is done.
+# Functions for the scripts of this folder: paths, the output of steps, and a list of set-up work that was done.
 # Source this file; it changes into the checkout's root.
 
 set -euo pipefail
@@ -59,7 +59,7 @@ std_source() {
 has_std_source() {
     [ -e "$(std_source)/Cargo.lock" ]
 }
-no_std_source="no source of the standard library: the builds use the one that came compiled, and come out larger (run 'rustup component add rust-src')"
+no_std_source="the source of the standard library is missing, so the builds use the compiled library and are larger (run 'rustup component add rust-src')"
 
 # cargo_for_size ARGUMENTS...: cargo, with the standard library compiled for size too. rustc's release does not include
 # such a library, and only RUSTC_BOOTSTRAP makes a stable compiler accept the switch.
@@ -92,7 +92,7 @@ hash() {
     sha256sum "$@" | sha256sum | cut -d' ' -f1
 }
 
-# done_before NAME HASH / mark_done NAME HASH: work that is not repeated until HASH changes.
+# done_before NAME HASH / mark_done NAME HASH: for work that is repeated only if HASH changes.
 done_before() {
     [ "$(cat "$stamps/$1" 2>/dev/null)" = "$2" ]
 }

@@ -33,7 +33,7 @@ async function portIsFree() {
   });
 }
 for (let tries = 0; !(await portIsFree()); tries++) {
-  if (tries === 20) fail(`port ${port} is taken: stop what listens there, or choose another with PORT=`);
+  if (tries === 20) fail(`port ${port} is in use: stop the program that uses it, or choose another port with PORT=`);
   await new Promise((resolve) => setTimeout(resolve, 100));
 }
 

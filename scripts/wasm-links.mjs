@@ -1,8 +1,8 @@
-// The names that a wasm shares with its glue.
+// Renames and removes the imports and exports that a wasm shares with its glue.
 
 /**
  * `wasm` with other names: `imported(from, name)` gives an import's module and name, `exported(name)` an export's
- * name, or nothing where it is to go.
+ * name, or nothing if the export is to be removed.
  */
 export function relink(wasm, imported, exported) {
   let at = 8;
@@ -21,7 +21,7 @@ export function relink(wasm, imported, exported) {
     const count = number();
     for (let i = 0; i < count; i++) {
       const [from, name, kind] = [text(), text(), bytes(1)[0]];
-      if (from !== "./oncekey_bg.js" || kind !== 0) throw new Error(`${from} ${name} is no function of the glue`);
+      if (from !== "./oncekey_bg.js" || kind !== 0) throw new Error(`${from} ${name} is not a function of the glue`);
       const [newFrom, newName] = imported(from, name);
       out.push(...textBytes(newFrom), ...textBytes(newName), kind, ...numberBytes(number()));
     }
@@ -50,7 +50,7 @@ export function relink(wasm, imported, exported) {
 const numberBytes = (value) => (value < 128 ? [value] : [(value % 128) | 128, ...numberBytes(Math.floor(value / 128))]);
 const textBytes = (text) => [...numberBytes(text.length), ...Buffer.from(text)];
 
-/** Returns a function that gives each name a short one, always the same. */
+/** Returns a function that gives each name a short name, and the same name the same short name. */
 export function shortNames(letter) {
   const names = new Map();
   return {

@@ -1,6 +1,6 @@
-// Links the Worker's wasm and its glue by what the Worker uses, under short names: worker-glue.mjs FOLDER OUT
+// Links the Worker's wasm with its glue under short names, and removes what the Worker does not use: worker-glue.mjs FOLDER OUT
 //
-// FOLDER holds what wasm-bindgen made, oncekey_bg.js and oncekey_bg.wasm. A crate's classes for JavaScript are exports,
+// FOLDER contains the output of wasm-bindgen, oncekey_bg.js and oncekey_bg.wasm. A crate's classes for JavaScript are exports,
 // whether anything uses them or not. Exports that neither worker/entry.mjs nor the wasm uses are removed from both. OUT
 // gets oncekey.wasm and glue.mjs: a function in place of a module, called once for each wasm instance.
 import { execFileSync } from "node:child_process";

@@ -49,7 +49,7 @@ await Promise.all([
     entryPoints: entries(...names),
     plugins: [parts("./translated.js", { path: `${root}src/entrypoints/index.ts` })],
   }),
-  // By itself, because it imports at once what the others load later.
+  // This entry point is bundled separately, because it imports at once what the others load later.
   build({ ...shared, format: "esm", entryPoints: entries("workerd"), plugins: [parts("./translated.js")] }),
   build({
     ...shared,

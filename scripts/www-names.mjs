@@ -1,7 +1,7 @@
 // Shortens the names of a wasm's imports and exports, in the wasm and in its glue: www-names.mjs WASM GLUE
 //
-// The glue's names are long, and each has a hash that does not compress. The hashes prevent that a wasm is linked with
-// the glue of another build. Instead, the name of the imported module is a hash of the whole.
+// The glue's names are long, and each has a hash that does not compress. The hashes make sure that a wasm is linked
+// only with the glue of its own build. Instead of them, the name of the imported module is a hash of the wasm.
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { relink, shortNames } from "./wasm-links.mjs";
