@@ -1,5 +1,6 @@
-//! Attempts that send their end again because the reply was lost, after their record went to another request. Such an
-//! attempt must not get the response of the other request. The simulation found this (`docs/proof/simulation.md`).
+//! Attempts that report their end again because the reply was lost, after another request has taken over their record.
+//! Such an attempt must not get the response of the other request. The simulation found this fault
+//! (`docs/proof/simulation.md`).
 
 use oncekey::fingerprint::RequestParts;
 use oncekey::{

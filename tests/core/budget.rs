@@ -87,7 +87,7 @@ fn any_number_of_stalled_bodies_leaves_memory_for_a_payment() {
     for length in [300, TINY, TINY + 1, SMALL, SMALL + 1, 1 << 20] {
         let mut budget = Budget::new(PATIENCE);
         let mut taken = 0;
-        // Each body has 300 bytes. A tenth more of them than fit is enough for the test.
+        // Each body has 300 bytes. The test adds a tenth more bodies than fit.
         while taken < CEILINGS.tiny + CEILINGS.tiny / 10 {
             let _ = unfinished(&mut budget, length, taken);
             taken += length;

@@ -1,5 +1,5 @@
-//! Business keys: which values count, how the decisions for both keys are combined, and what a look-up
-//! proves.
+//! Business keys: which values are business keys, how the decisions for both keys are combined, and what a
+//! look-up proves.
 
 use crate::support::lifecycle::requests::response;
 use oncekey::business_key::{

@@ -346,7 +346,7 @@ fn a_business_key_is_executed_once_whatever_its_idempotency_keys() {
     play_all(&history(), 6000, |history| drop(run(history)));
 }
 
-/// A property that holds in histories in which nothing happens proves nothing.
+/// The histories must reach these milestones. If nothing happened in them, the properties would prove nothing.
 #[test]
 fn the_histories_reach_all_milestones() {
     let reached = reached(&history(), 12_000, |history| run(history).milestones);

@@ -109,7 +109,7 @@ impl Page {
         }
     }
 
-    /// Leaves an unknown outcome, as an earlier page that sent this and got no response.
+    /// Leaves an unknown outcome, like an earlier page that sent this request and got no response.
     fn leave_unknown(&mut self, body: &str) -> IdempotencyKey {
         let (mut call, command) = self.submit(body);
         self.lose(&mut call);

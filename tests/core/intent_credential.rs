@@ -1,4 +1,4 @@
-//! The credential of a sent key: what is stored of it, and for whom a key call speaks.
+//! The credential under which a key was sent: what the page stores of it, and which key calls it allows.
 
 use crate::support::client::requests::{NOW, RETENTION, key, payload};
 use oncekey::Millis;
@@ -52,7 +52,7 @@ fn a_key_call_sends_cookies_as_the_request_did() {
     assert_eq!(key_call(&with(Cookies::Same, &[]), &none), same(&[], true));
     assert_eq!(key_call(&with(Cookies::None, &[]), &none), same(&[], false));
     assert_eq!(key_call(&with(Cookies::Elsewhere, &[]), &none), KeyCallCredential::CookieDiffers);
-    // A header identifies the caller. Those cookies do not identify it for the key calls.
+    // A header identifies the caller. Cookies of another origin do not identify the caller for the key calls.
     assert_eq!(key_call(&with(Cookies::Elsewhere, &one), &of(&one)), same(&["x-api-key"], false));
 }
 
@@ -187,7 +187,7 @@ fn a_call_stores_the_credential_that_it_sends() {
     page.lose("a", &one);
     assert_eq!(page.gives_up_as(&one), same(&["x-api-key"], false));
     assert_eq!(page.gives_up_as(&two), differs(&["x-api-key"]));
-    // The key was sent with both credentials, so no key call speaks for both.
+    // The key was sent with both credentials, so no key call can cover both.
     page.lose("a", &two);
     for source in [&one, &two] {
         assert_eq!(page.gives_up_as(source), KeyCallCredential::Several);

@@ -88,7 +88,7 @@ fn no_intent_is_paid_twice_in_random_histories() {
     play_all(&history(), 2000, |history| drop(run(history)));
 }
 
-/// A property that holds in histories in which nothing happens proves nothing.
+/// The histories must reach these milestones. If nothing happened in them, the properties would prove nothing.
 #[test]
 fn the_histories_reach_all_milestones() {
     let reached = reached(&history(), 1000, |history| run(history).milestones.into_keys());

@@ -289,7 +289,7 @@ fn how_long_a_key_may_be_sent() {
     let (hour, later) = (Millis::from_seconds(3600), after(1_000_000));
     for state in ["in_progress", "unknown", "released"] {
         assert_eq!(noted(Some(state), None, later), later.plus(SAFE), "{state}");
-        // That an unknown outcome is remembered for 30 days does not apply to the response that may follow.
+        // The server remembers an unknown outcome for 30 days, but not the response that may follow it.
         let month = Some(later.plus(Millis::from_days(30)));
         assert_eq!(noted(Some(state), month, later), later.plus(SAFE), "{state}");
     }

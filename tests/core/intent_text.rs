@@ -97,7 +97,7 @@ fn the_texts_of_version_1() {
     assert_eq!(lease.encode(), "c1 0000000000000abc 1764000000000 a53885d6");
 }
 
-/// These texts have a correct checksum, too.
+/// These texts have a correct checksum, and must be refused for another reason.
 #[test]
 fn an_entry_that_the_lifecycle_cannot_produce_is_damaged() {
     let good = entry_in(IntentState::Unknown, &payload("this"), NOW);
@@ -179,7 +179,7 @@ fn only_settled_old_entries_can_be_removed() {
         assert!(of(state, NOW, NOW).is_over(RETENTION, years_later));
         // The server remembers it for longer than the client assumes, because of an older setting.
         assert!(!of(state, NOW, years_later).is_over(RETENTION, end));
-        // The clock went back, so the age is unknown.
+        // The clock was set back, so the age is unknown.
         assert!(!of(state, years_later, NOW).is_over(RETENTION, end));
     }
     for state in [IntentState::Prepared, IntentState::Sending, IntentState::Unknown] {

@@ -68,7 +68,7 @@ fn an_intent_is_executed_as_promised_and_gets_one_response_in_random_histories()
     play_all(&history(), 2500, |history| drop(run(history)));
 }
 
-/// A property that holds in histories in which nothing happens proves nothing.
+/// The histories must reach these milestones. If nothing happened in them, the properties would prove nothing.
 #[test]
 fn the_histories_reach_all_milestones() {
     let reached = reached(&history(), 1000, |history| run(history).witness.milestones().clone());

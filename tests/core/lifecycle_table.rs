@@ -5,7 +5,7 @@
 //! The record has seen two attempts. If it has an owner, the owner is the attempt `owner`. `finished`
 //! is an attempt whose end is recorded, `overtaken` an attempt that lost the key to a later one, `new` an attempt
 //! that the record does not know. `dead` is a key in flight whose lease has expired, `bodiless` a key that
-//! has a response without a body, `tombstone` what the sweep left of an expired key.
+//! has a response without a body, `tombstone` the record that the sweep leaves of an expired key.
 //!
 //! `in_time` is the last millisecond in which a record counts, `after` the first in which it does
 //! not, `long_after` the first in which the record is forgotten. A key is `untimed` unless it
@@ -13,7 +13,7 @@
 //! the retention and an hour, `ageing` is between them.
 //!
 //! `remember` is a business key. Its record is permanent, so after its time the result is `as in_time`.
-//! Only a released business key is removed, and of a response everything except the status.
+//! There are two exceptions: a released business key is removed, and of a response only the status is kept.
 //!
 //! The outputs are the decision, the state that is stored then, its `maybe_executed` and its number of attempts
 //! (`same` as before), and the state that callers see (`as_now`: that of the table [`SEEN`]). The journal has a

@@ -360,7 +360,7 @@ fn the_page_shows_what_the_functions_do() {
     }
 }
 
-/// The page states this, and the diagram omits it.
+/// Checks a statement of the page that the diagram does not show.
 #[test]
 fn for_other_attempts_an_expired_lease_is_an_unknown_outcome() {
     for dead in live().filter(|situation| situation.word("state") == "dead") {

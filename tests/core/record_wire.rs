@@ -13,7 +13,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Where the body begins: after `ok`, the version and the checksum.
+/// The position at which the body begins: after `ok`, the version and the checksum.
 const HEAD: usize = 7;
 
 fn time() -> impl Strategy<Value = UnixMillis> {

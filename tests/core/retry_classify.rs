@@ -3,8 +3,8 @@
 //! The inputs are the status; the error's name (as `code`, then as `type`); `Idempotency-State`; other properties of
 //! the response: `replayed`, `not_stored`, `html` (not the API's media type), `redirected` (from the page that a
 //! redirect led to), `cut`, `empty`; whether an earlier attempt is `unknown`; whether the server is known to send
-//! `proof`, or 402 is `named` as a status that settles the key (without effect if the server sends proof); and
-//! whether the key may be replaced. The first line that fits counts.
+//! `proof`, or the page has `named` 402 as a status that settles the key (without effect if the server sends proof);
+//! and whether the key may be replaced. The first line that fits counts.
 
 use crate::support::client::names::outcome_name;
 use crate::support::lifecycle::situations::product;

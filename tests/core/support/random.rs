@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::form::{Form, Part};
 use super::reference::{Decimal, Value, utf16};
 
-/// Texts that have a special spelling or position.
+/// Texts with a special spelling in JSON, or a special position in the order of names.
 const SPECIAL: [&str; 14] = [
     "\"", "\\", "/", "\u{0}", "\u{1f}", "\n", "\u{7f}", "\u{80}", "é", "\u{d7ff}", "\u{e000}",
     "\u{ffff}", "😀", "\\u0061",

@@ -21,7 +21,7 @@ pub struct Config {
     pub page: Option<Page>,
     /// The settings of each gateway. All gateways run at once.
     pub gateways: Vec<Gateway>,
-    /// The lists of secrets that a gateway gets, one after the other.
+    /// The lists of secrets that a gateway uses, one after the other.
     pub secrets: &'static [Secrets],
     /// How the origin recognizes a repeated request.
     pub recognizes: Recognizes,
@@ -156,7 +156,7 @@ pub enum Clock {
 pub enum Tick {
     /// Half a lease. Attempts that execute renew their leases.
     HalfLease,
-    /// A lease, in which no attempt renews.
+    /// A lease. No attempt renews its lease in this time.
     Lease,
     /// A retention. No message in the network outlives it.
     Retention,
@@ -205,7 +205,7 @@ pub struct Bounds {
     pub interceptions: u8,
 }
 
-/// The constant surroundings of a world.
+/// The parts of a world that do not change.
 #[derive(Debug)]
 pub struct Scene {
     /// The configuration of the world.

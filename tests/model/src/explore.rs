@@ -96,7 +96,7 @@ impl Model for Search {
     fn next_state(&self, world: &World, action: Action) -> Option<World> {
         let mut next = world.clone();
         next.apply(&self.0, action);
-        // A copy that does not count changes nothing, because the gateway still waits for the object.
+        // If a copy does not count, nothing changes, because the gateway still waits for the object.
         if matches!(action, Action::ReplicaReplies { .. }) && next == *world {
             return None;
         }

@@ -1,5 +1,5 @@
-//! The proof of **oncekey**: runs the real core in a model of its world, exhaustively and at random, and tries to break
-//! its properties.
+//! The proof of **oncekey**: it runs the real core in a simulated world, exhaustively and at random, and tries to
+//! break the properties of the core.
 
 #[macro_use]
 mod named;

@@ -1,5 +1,4 @@
-//! The milestones: a property that holds in a world in which nothing happens proves nothing, so a search must reach
-//! each milestone.
+//! The milestones, each of which a search must reach. If nothing happened in a world, no property could break in it.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Tries the mutants: a search that finds no fault proves something only if it finds a deliberate fault.
+//! Tries the mutants. A search that finds no fault in the core proves something only if it finds deliberate faults.
 
 use crate::config::Config;
 use crate::configs;

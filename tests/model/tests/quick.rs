@@ -32,7 +32,7 @@ fn a_whole_world_holds() {
     assert_eq!(explored.broken.map(|broken| broken.story), None);
 }
 
-/// Checks the search itself: it must catch the faults that show early. `make proof` tries all mutants.
+/// Checks the search itself: it must catch the mutants that show after few steps. `make proof` tries all mutants.
 #[test]
 fn mutants_are_caught() {
     let how = How { threads: 2, transitions: Some(20_000) };
@@ -122,7 +122,7 @@ fn walk(scene: &Scene) -> usize {
         }
         match done.get(&next) {
             Some(true) => {}
-            Some(false) => panic!("a cycle by {action:?}"),
+            Some(false) => panic!("this action leads to a cycle: {action:?}"),
             None => way.push((next, None)),
         }
     }

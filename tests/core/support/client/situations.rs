@@ -1,6 +1,6 @@
 //! Intents in every state and at every age, by the words of the tables. `not_executed` is the state Prepared
 //! after an attempt that was not executed. `in_time` is the last millisecond in which the server
-//! certainly remembers the key, `old` the first in which it may have forgotten it, `back` means that the clock went
+//! certainly remembers the key, `old` the first in which it may have forgotten it, `back` means that the clock was set
 //! back by more than an hour.
 
 use super::requests::{NOW, SAFE, entry_in, fresh_entry, key, payload};

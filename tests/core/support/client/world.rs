@@ -168,8 +168,8 @@ impl World {
     }
 
     /// The limit that `intent.rs` states: the browser sent an attempt twice, one copy got "not executed" as its
-    /// response, the other was executed, and the client did not or could not ask while the server
-    /// remembered it.
+    /// response, the other copy was executed, and the client did not request the state of the key, or could not,
+    /// while the server remembered it.
     fn is_beyond_the_limit(&self) -> bool {
         if self.limit {
             return true;

@@ -1,4 +1,4 @@
-//! Fields of a form that do not count: exactly the listed ones, and each of them. The first line of an input is
+//! Fields of a form that do not count: all the listed fields, and no others. The first line of an input is
 //! the `Content-Type`.
 
 use super::form::{self, Part};
@@ -47,7 +47,7 @@ pub(crate) fn check(bytes: &[u8]) {
         _ => return,
     };
     assert_eq!(made.signing().digest_hex(), digest(&essence, tag, &counted));
-    // The fingerprint that an earlier release stored, which left out nothing.
+    // The fingerprint that an earlier release stored. It includes all fields.
     let hex = digest(&essence, tag, &whole);
     assert_eq!(made.compare(&stored(&hex)), Comparison::Same);
     if counted != whole {

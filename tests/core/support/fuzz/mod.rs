@@ -1,4 +1,4 @@
-//! The properties that must hold for any input: one for each target, which panics if it does not hold.
+//! The properties that must hold for any input. Each target is a function that panics if its property does not hold.
 //!
 //! The fuzzer (`fuzz/`) calls them with generated inputs, and `tests/core/fuzz_corpus.rs` with all
 //! committed inputs. Wherever possible, the core is compared with a second implementation

@@ -1,4 +1,4 @@
-//! A record with any fields is read again as it was written. Here an input does not contain a record, but
+//! A record with any fields is read again as it was written. An input is not a stored record, but
 //! the content of each field, so that the test also covers records that no decoder returns.
 
 use super::record::{check_life, check_written};

@@ -1,7 +1,7 @@
 //! Decision tables as text, in which cells are found by words.
 //!
-//! A table begins with a line of column names; `=>` separates inputs and outputs. In an input column
-//! `*` is every word, and `a/b` is either word. The first line that fits counts. A first output
+//! A table begins with a line of column names; `=>` separates inputs and outputs. In an input column,
+//! `*` fits every word, and `a/b` fits either word. The first line that fits counts. A first output
 //! `as WORD` means the same as in the state `WORD`; `as in_time` means the same as before the end of its time.
 
 use super::situations::Words;

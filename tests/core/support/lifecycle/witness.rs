@@ -1,5 +1,5 @@
-//! The witness remembers everything that happened to a key, and checks the properties. It remembers every attempt
-//! for ever, so it can check what a record with four tokens cannot.
+//! The witness remembers everything that happened to a key, and checks the properties. A record keeps the tokens of
+//! only four earlier attempts; the witness remembers every attempt for ever.
 
 use oncekey::{
     Decision, Execution, ExpiredKey, FailCause, Millis, Policy, Record, State, StoredResponse,

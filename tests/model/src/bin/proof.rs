@@ -178,7 +178,7 @@ fn is_caught_by_simulation(mutant: Mutant, threads: usize) -> bool {
             true
         }
         None => {
-            println!("{name:<28} NOT CAUGHT, expected in: {}", trial::suspected(mutant));
+            println!("{name:<28} NOT CAUGHT, expected in the world: {}", trial::suspected(mutant));
             false
         }
     }

@@ -121,7 +121,7 @@ pub(super) fn page_comes_back(_: u8) -> Config {
 }
 
 /// Returns the worlds of the client's documented limits, each with exactly what its limit needs. The search must
-/// find the broken property in each of them. A limit that it no longer finds is no longer a limit.
+/// find the broken property in each of them. If it does not, the case is no longer a limit.
 pub fn limits() -> Vec<Config> {
     vec![
         // The page accepts a refusal that could not be stored. The browser's second copy of the request arrives after

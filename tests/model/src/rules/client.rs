@@ -89,7 +89,7 @@ impl Rules {
         }
     }
 
-    /// Calls [`Call::key_call`]. Returns whether a key call with this credential may speak for the key.
+    /// Calls [`Call::key_call`]. Returns whether a key call with this credential may be made for the key.
     pub fn speaks(self, call: &Call, source: &Credential, stored: &Stored) -> bool {
         let as_whom = call.key_call(source, stored);
         let speaks =

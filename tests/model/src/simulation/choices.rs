@@ -1,6 +1,6 @@
-//! The source of chance: a run is a function of the list of choices that is drawn here.
+//! The random choices of a run. The list of choices determines the run completely.
 //!
-//! A seed draws a new list and records it. A recorded list is played again; in this way a failing run is made
+//! A seed draws a new list and records it. A recorded list can be played again, which is how a failing run is made
 //! smaller. The choice 0 always means the plain case: no fault, no delay, the simplest setting.
 
 /// The choices of one run.

@@ -1,4 +1,4 @@
-//! The milestones that the schedules reached, and how often. A run in which nothing happens proves nothing.
+//! The milestones that the schedules reached, and how often. If nothing happened in a run, no property could break.
 
 named! {
     /// Something that a long run must reach.

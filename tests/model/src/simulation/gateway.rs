@@ -39,7 +39,7 @@ pub(super) struct Running {
     pub(super) first: RecordHandle,
     pub(super) business_key: Option<RecordHandle>,
     pub(super) prints: &'static Fingerprints,
-    /// The time between two renewals of its leases, once the origin was called.
+    /// The time between two renewals of its leases; `None` until the origin is called.
     renews: Option<u64>,
     pub(super) own: Option<OriginResponse>,
     pub(super) has_business_key: bool,

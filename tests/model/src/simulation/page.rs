@@ -34,7 +34,7 @@ pub(super) struct Intent {
     pub(super) waiting: Option<usize>,
     /// The time when its key was stored.
     pub(super) keyed_at: u64,
-    /// Whether a promise no longer holds, for example because storage was cleared.
+    /// Whether the client no longer promises anything for this intent, for example because storage was cleared.
     pub(super) beyond: bool,
     /// The version that was submitted last, and the version that was sent last.
     pub(super) submitted: Option<u8>,

@@ -1,4 +1,4 @@
-//! The replica: eventually consistent and slow, and it may lack what was written. It stores bytes.
+//! The replica, which is eventually consistent and slow, and may lack copies that were written. It stores bytes.
 
 use super::coverage::Milestone;
 use super::message::Event;
@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 /// How long a gateway waits for a read.
 const PATIENCE: u64 = 1_000;
-/// How long a place may return copies that have expired.
+/// How long a location may return copies that have expired.
 const STALE: u64 = 1_200_000;
 
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! The requests: their contents, names and fingerprints. There are few of them, and they are made once.
+//! The requests: their contents, names and fingerprints. There are only a few requests, and they are created once.
 
 use oncekey::BusinessKey;
 use oncekey::client::intent::Payload;

@@ -21,7 +21,7 @@ pub(super) struct Shelf {
     pub(super) last_seen: UnixMillis,
     /// Whether the record belongs to a business key or an event, and so is permanent.
     pub(super) for_good: bool,
-    /// Every copy that was ever written: an outdated place may still return any of them.
+    /// Every copy that was ever written: a location that is out of date may still return any of them.
     pub(super) copies: Vec<Arc<Record>>,
     pub(super) witness: Witness,
 }

@@ -1,4 +1,4 @@
-//! The requests of every world. They are made once.
+//! The requests of every world. They are created once.
 
 use crate::config::Secrets;
 use oncekey::fingerprint::RequestParts;

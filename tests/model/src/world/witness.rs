@@ -1,5 +1,5 @@
-//! The witness: what callers, the origin and the records have seen. The properties are judged by it, and never by
-//! asking the core.
+//! The witness: what callers, the origin and the records have seen. The properties are checked against the witness,
+//! never against the core.
 
 mod seen;
 

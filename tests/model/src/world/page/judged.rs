@@ -1,4 +1,4 @@
-//! The properties of a page's keys, judged by what was executed under them.
+//! The properties of a page's keys, checked against what was executed under them.
 
 use super::Browser;
 use crate::config::Scene;

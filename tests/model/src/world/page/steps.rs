@@ -117,7 +117,7 @@ impl World {
         self.judge_the_page(scene);
     }
 
-    /// Makes a key call with the page's credential, if that credential may speak for the key.
+    /// Makes a key call with the page's credential, if that credential may be used for the key.
     pub(super) fn call_key(&mut self, scene: &Scene, tab: u8, key: IdempotencyKey, voids: bool) {
         let Some(browser) = &mut self.browser else { return };
         let stored = browser.stored();

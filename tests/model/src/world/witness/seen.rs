@@ -1,4 +1,4 @@
-//! What the origin and the callers see, judged by what was recorded.
+//! What the origin and the callers see, checked against what was recorded.
 
 use super::Kept;
 use crate::config::{Clock, Scene};
