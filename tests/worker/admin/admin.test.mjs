@@ -1,4 +1,4 @@
-// What callers and operators may read and decide about a key.
+// The key calls of callers and operators: what each of them may read and change.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { created, gated, inTurn, newKey, recordName, scopeName, startGateway } from "../fixtures/support.mjs";
@@ -64,7 +64,7 @@ describe("with an ADMIN_TOKEN", () => {
     assert.deepEqual(
       [replay.status, replay.body.length, replay.get("X-Request-Id")],
       [204, 0, response.get("X-Request-Id")],
-      "a settlement needs only a status",
+      "a settlement as executed needs only a status",
     );
     const other = await unknownKey();
     await settle(other.key, { outcome: "not_executed" });
@@ -189,7 +189,7 @@ describe("with an ADMIN_TOKEN", () => {
     const { key } = await unknownKey();
     await gateway.faults(key, { op: "settle", fault: "lose" });
     const response = await settle(key, { outcome: "not_executed" });
-    assert.ok([200, 409].includes(response.status), "the second try finds it settled");
+    assert.ok([200, 409].includes(response.status), "the second try finds that the key is already settled");
     assert.equal((await gateway.status(key)).state, "released");
   });
 

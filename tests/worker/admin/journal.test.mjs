@@ -153,7 +153,7 @@ describe("the journal", () => {
       const { response } = await loseLease(path, key, slow);
       const second = gateway.post(path, key);
       await other.reached;
-      // The reply is lost, so the call is made twice. It still is one row.
+      // The reply is lost, so the call is made twice. It still adds only one row.
       await gateway.faults(key, { op: "complete", fault: "lose" });
       slow.open();
       await response;

@@ -172,7 +172,7 @@ describe("metrics", () => {
       socket.resetAndDestroy();
       slow.open();
       await eventually(async () => assert.equal((await gateway.status(key)).state, "completed"));
-      // The write counts when its response is made, right after the record is stored.
+      // The write is counted when its response is created, right after the record is stored.
       await eventually(async () => assert.notEqual((await isolate()).keyed_writes.executed, executed));
     });
     assert.deepEqual(found, { executed: 1 });

@@ -50,7 +50,7 @@ describe("after a load with faults", () => {
     throw new Error("no response after 200 tries");
   }
 
-  test("every payment and every refund has its entries, its event and its key", async () => {
+  test("every payment and every refund has its ledger entries, its event and its key", async () => {
     const origin = [undefined, "error-before", "error-after", "delay-after=300", "error-after"];
     const store = [
       [],

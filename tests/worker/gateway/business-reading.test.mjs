@@ -29,7 +29,7 @@ const SPELLINGS = [
   "/v1/orders%00.json",
 ];
 
-/** A gateway whose origin takes every path for a route that creates something. */
+/** A gateway whose origin creates something at every path. */
 async function start(vars) {
   const gateway = await startBusinessKeys({ vars });
   for (const path of [PATH, ...SPELLINGS]) gateway.origin.route(created, path);
@@ -136,7 +136,7 @@ describe("a business key", () => {
   const FORM = "application/x-www-form-urlencoded";
   const multipart = (...parts) => parts.map(([name, value]) => `--B\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`).join("") + "--B--\r\n";
 
-  test("in a form is the field that origins find under the same name", async () => {
+  test("in a form is the field that origins read under this name", async () => {
     for (const [type, form] of [
       [FORM, (no, amount) => `buyer[no]=${no}&amount=${amount}`],
       [FORM, (no, amount) => `amount=${amount}&buyer%5Bn%6F%5D=${no}`],

@@ -31,7 +31,7 @@ describe("a business key", () => {
       body: `{ "content": 1.0, "no": "${no}" }`,
       headers: [["Content-Type", "application/json"]],
     });
-    isReplayOf(spelled, first, "the spelling does not count as content");
+    isReplayOf(spelled, first, "another spelling of the same JSON is the same content");
     assert.equal(gateway.hits(path), 1);
   });
 
@@ -182,7 +182,7 @@ describe("a business key", () => {
     assert.equal(gateway.hits(path), 6);
   });
 
-  test("that parsers could read in two ways is refused", async () => {
+  test("in a body that parsers could read in two ways is refused", async () => {
     const path = gateway.route();
     for (const body of ["{", "", '{"no":"1","no":"2"}', '{"no":"1"} x', '{"no":"\\ud800"}', "\ufeff{}"]) {
       for (const key of [newKey(), undefined]) {
@@ -205,7 +205,7 @@ describe("a business key", () => {
     assert.deepEqual([refused.status, refused.json.code], [400, "invalid_request_error"]);
   });
 
-  test("whose object is down prevents the execution, and the idempotency key stays free", async () => {
+  test("whose object is down: the request is not executed, and the idempotency key stays free", async () => {
     const [path, no, key] = [gateway.route(), newBusinessKey(), newKey()];
     await gateway.businessKeyFaults(path, no, { op: "begin", fault: "refuse", times: 99 });
     const response = await gateway.order(path, no, { key });

@@ -1,4 +1,4 @@
-// What happens to keys over time: they expire, are swept or refused, and clocks that jump change nothing of this.
+// What happens to keys over time: they expire, are swept, or are refused. Clocks that jump do not change this.
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
 import { created, eventually, gated, inTurn, newKey, recordName, sleep, startGateway } from "../fixtures/support.mjs";
@@ -182,7 +182,7 @@ describe("with a retention of a day", () => {
       "the time of a shard never goes back",
     );
     assert.equal(gateway.hits(path), 2);
-    // The same is true after the object was started again.
+    // The same is true after a restart of the object.
     await gateway.evict(key);
     const { created_at } = await gateway.status(neighbour);
     assert.ok(Date.parse(created_at) >= Date.now() + HOUR);

@@ -47,7 +47,7 @@ describe("an origin's response", () => {
   });
 
   for (const [what, body] of [["a small", "ok"], ["a large", "x".repeat(70_000)]]) {
-    test(`header values of ${what} response that are not UTF-8 are replayed byte for byte, also after the object was evicted`, async () => {
+    test(`header values of ${what} response that are not valid UTF-8 are replayed byte for byte, also after the object was evicted`, async () => {
       const odd = ['Content-Disposition: attachment; filename="M\xfcller.pdf"', "X-Odd: \xff\xfe\x80", "X-Utf8: M\xc3\xbcller"];
       const path = gateway.route((_, response) => {
         const lines = ["HTTP/1.1 201 Created", ...odd, `Content-Length: ${body.length}`, "Connection: close", "", body];

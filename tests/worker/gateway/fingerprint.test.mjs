@@ -1,4 +1,4 @@
-// Which requests count as the same request: the content decides, not its spelling.
+// Which requests count as the same request. The content decides, and its spelling does not matter.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";

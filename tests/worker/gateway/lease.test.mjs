@@ -1,4 +1,4 @@
-// How long an attempt owns its key: as long as it works, and at most one lease after it has died.
+// How long an attempt owns its key: as long as it runs, and at most one lease after it has died.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,5 +1,5 @@
-// How long the origin may take: keyed writes have a limit, which begins when the origin has the whole request. All
-// other requests have no limit. Also the errors that a caller gets when the origin does not respond.
+// How long the origin may take. Keyed writes have a time limit, which begins when the origin has the whole request. All
+// other requests have no limit. The tests also check the errors that callers get when the origin does not respond.
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { createServer } from "node:http";

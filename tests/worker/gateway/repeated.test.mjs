@@ -138,7 +138,7 @@ describe("a connection to the origin that breaks", () => {
     });
   }
 
-  test("is a reused connection: the platform repeats a request without a key", async () => {
+  test("and was used before: the platform sends a request without a key again", async () => {
     // If this changes, the tests above no longer prove anything.
     origin.end = "reset";
     const { response, seen } = await sent(urls.workerd, "DELETE");

@@ -76,7 +76,7 @@ describe("the replica", () => {
       await gateway.faults(key, { op: "begin", fault: "slow", ms: 300 });
       isReplay(await gateway.post(path, key), first);
       await down(key);
-      assert.equal((await gateway.post(path, key)).status, 503, "without the object and the copy, nothing is certain");
+      assert.equal((await gateway.post(path, key)).status, 503, "without the object and the copy, the gateway cannot know whether the key is new");
       assert.equal(gateway.hits(path), 1);
     } finally {
       await gateway.replica("honest");

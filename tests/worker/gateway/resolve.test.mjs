@@ -99,7 +99,7 @@ for (const withBusinessKeys of [true, false]) {
         for (let round = 1; round <= 2; round++) {
           isError(await send(key), 409, "idempotency_outcome_unknown", "unknown");
           // The platform repeats a read whose connection breaks.
-          if (lookUp !== cut) assert.equal(gateway.hits(find), round, "once a request");
+          if (lookUp !== cut) assert.equal(gateway.hits(find), round, "each request causes one look-up");
         }
         if (withBusinessKeys) {
           isError(await send(newKey()), 409, "idempotency_outcome_unknown", "released");

@@ -1,4 +1,5 @@
-// Large requests and responses: within the limits they work like any other, beyond them they are refused or passed on.
+// Large requests and responses. Within the limits they are handled like all others. Beyond the limits, requests are
+// refused, and responses are passed on without being kept.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { apiKey, created, eventually, gated, head, inTurn, newKey, startGateway, startRaw } from "../fixtures/support.mjs";
@@ -38,7 +39,7 @@ describe("with the default limits", () => {
       Buffer.alloc(10 * MiB),
       Buffer.from("\r\n"),
     ]);
-    // A declared length is checked before the body arrives. Chunks are counted, and here the body has not even ended.
+    // A declared length is checked before the body arrives. Chunks are counted: the request is refused before its body ends.
     for (const [framing, start, more] of [
       [["Content-Length", 10 * MiB + 1], "", "x"],
       [["Transfer-Encoding", "chunked"], full, "1\r\nx\r\n"],
@@ -70,7 +71,7 @@ describe("with the default limits", () => {
     const all = keys.map((key) => gateway.post(path, key, body, bytes));
     // The requests that fit wait at the origin. The others get a response.
     const refused = [];
-    // If a check below fails, the next tests still have their memory.
+    // This also happens if a check below fails, so that the next tests have enough memory.
     test.after(slow.open);
     for (const one of all) one.then((response) => response.status === 503 && refused.push(response)).catch(() => {});
     await eventually(() => assert.equal(refused.length + gateway.hits(path), 6));

@@ -52,7 +52,7 @@ describe("with an upstream, an unknown outcome is on hold", () => {
     }
   });
 
-  test("another request does not get a released key", async () => {
+  test("another request cannot use a released key", async () => {
     const path = gateway.route(inTurn(429, created));
     const key = newKey();
     await gateway.post(path, key, { a: 1 });

@@ -1,4 +1,4 @@
-// Upper bounds for the counts of a request. They may be lowered when the Worker gets lighter, and are never raised. The
+// Upper bounds for the counts of a request. They may be lowered when the Worker needs less, and are never raised. The
 // test uses the build that is deployed, because the test faults of the other build would count, too.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";

@@ -21,7 +21,7 @@ describe("a panic", () => {
       vars: { LEASE_SECONDS: "6", UNKNOWN_OUTCOME: "retry", CORS_ORIGINS: "https://shop.example" },
     });
     const probe = await gateway.get("/probe", armed("gateway"));
-    assert.equal(probe.status, 500, "this build has no test faults: see the head of this file");
+    assert.equal(probe.status, 500, "this build has no test faults; build it as the head of this file says");
   });
   after(() => gateway.dispose());
 

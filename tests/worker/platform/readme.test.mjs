@@ -74,7 +74,7 @@ function trimmed(output) {
 }
 
 /**
- * Returns the outputs without what differs from run to run. Each id becomes its number, so that equal ids stay
+ * Returns the outputs without the parts that differ from run to run. Each id becomes its number, so that equal ids stay
  * equal. Each time becomes the number of days since the first time of the session.
  */
 function comparable(outputs) {

@@ -49,7 +49,7 @@ const WRONG = {
 };
 
 /**
- * Vars that are not settings, and the setting that each probably or perhaps should be. null: the var does not
+ * Vars that are not settings, and for each the setting that was probably or perhaps meant. null: the var does not
  * resemble a setting.
  */
 const NAMES = [

@@ -154,7 +154,7 @@ test("a slow upload is ended after the time limit for bodies", async () => {
   const trickle = setInterval(() => socket.write("x"), 50);
   try {
     await sleep(300);
-    assert.equal(received, "", "the gateway still waits for the body");
+    assert.equal(received, "", "the gateway has not responded, because it still waits for the body");
     await gateway.clock(121_000);
     await eventually(() => assert.match(received, /^HTTP\/1\.1 408 .*"api_connection_error"/s));
     assert.deepEqual([gateway.hits(path), await gateway.status(key)], [0, undefined], "no attempt was begun");

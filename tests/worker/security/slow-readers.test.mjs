@@ -1,5 +1,5 @@
-// Callers that do not read or do not send: the memory that they hold in an isolate is bounded and counted, and other
-// callers can get it. The tests connect to workerd directly, because a proxy would read and send for them.
+// Callers that do not read or do not send. The memory that they occupy in an isolate is counted and limited, and can be
+// taken for other callers. The tests connect to workerd directly, because a proxy would read and send for them.
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { after, before, describe, test } from "node:test";
@@ -135,7 +135,7 @@ describe("callers that do not send", () => {
   const upload = (length, sent) => silent(gateway, request(gateway.route(), newKey(), length), Buffer.alloc(sent, "u"));
   const held = async () => (await isolate(gateway)).held_bytes.requests;
 
-  test("leave memory for a payment, whatever their number and size", async (test) => {
+  test("leave enough memory for a payment, whatever their number and size", async (test) => {
     const sockets = [];
     test.after(() => sockets.forEach((socket) => socket.destroy()));
     const stalled = async (count, length, sent) => sockets.push(...(await Promise.all(Array.from({ length: count }, () => upload(length, sent)))));

@@ -1,4 +1,4 @@
-// Attacks on the framing of requests: bytes that the gateway reads as a body must not be a request for the origin. Each
+// Attacks on the framing of requests. Bytes that the gateway reads as a body must never reach the origin as a request. Each
 // request is sent unchanged to workerd, with and without the simulator, and the requests at the origin are counted.
 import assert from "node:assert/strict";
 import { connect } from "node:net";
@@ -13,7 +13,7 @@ const END = "0\r\n\r\n";
 
 /**
  * The headers and the body of a request, and the body that the origin may get; no third value if the request is refused.
- * One request for the gateway must be the same one request for the origin.
+ * The gateway and the origin must both see exactly one request.
  */
 const SHAPES = {
   "two lengths": [["Content-Length: 3", "Content-Length: 5"], "abcde"],
