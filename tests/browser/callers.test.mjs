@@ -89,7 +89,7 @@ describe("a page's own code", () => {
       assert.deepEqual(seen, ["not yet", 201, "succeeded", "not yet"]);
     });
 
-    test("a result for one key is not reported for the next key", async () => {
+    test("a result of a look-up for one key is not reported for the next key", async () => {
       const refuse = () => error(402, "card_error", { "Idempotency-State": "completed" });
       const path = site.route(inTurn(500, 500, refuse, reset, reset, paid));
       const known = await run(`const intent = create().intent("order:1");
@@ -314,7 +314,7 @@ describe("a page's own code", () => {
       assert.deepEqual(await shop.events("blocked"), [{ type: "blocked", intent: "order:1" }]);
     });
 
-    test("line breaks are sent as a browser sends them", async () => {
+    test("line breaks in fields are sent as a browser sends them", async () => {
       const path = site.route();
       await guarded(path);
       await shop.page.evaluate(() => (document.querySelector("textarea").value = "a\nb"));

@@ -211,7 +211,7 @@ describe("the console", () => {
     await desk();
     const { page } = operator;
     await operator.pick(key);
-    // While the dialog is open, another operator releases the key, and a new attempt makes its outcome unknown again.
+    // While the dialog is open, another operator releases the key. The outcome of the next attempt is unknown, too.
     await page.click("#act-executed");
     await page.fill("#dialog-executed [data-field=status]", "200");
     await page.check("#dialog-executed [type=checkbox]");
@@ -372,7 +372,7 @@ describe("the console", () => {
       ["1", "3", "1"],
     );
     assert.ok((await page.locator("#decisions .bar").count()) >= 3);
-    // The other chart is about the whole gateway, and includes the time before.
+    // The other chart is about the whole gateway, and includes the time before the page was opened.
     await eventually(async () => {
       const { text } = await operator.ask(`journal?from=${Date.now() - 3_600_000}`);
       const rows = text.split("\n").filter(Boolean).map(JSON.parse);

@@ -197,12 +197,12 @@ describe("the credential of key calls", () => {
       return { end, paid: site.at(path).map(({ body }) => new URLSearchParams(String(body)).get("amount")) };
     }
 
-    test("contains only what a form can send: headers() adds nothing", async () => {
+    test("contains only what a form can send, so headers() adds nothing", async () => {
       const { end, paid } = await posted(byHeader, { credential: "one" });
       assert.deepEqual([end.error, end.outcome, paid], ["PayloadChangedError", "succeeded", ["2990"]]);
     });
 
-    test("is its cookie, whatever the client's own option says", async () => {
+    test("is the cookie of the form, whatever the client's own option says", async () => {
       await context.addCookies([{ name: "session", value: "ann", url: site.url }]);
       const { end, paid } = await posted(byCookie, { credentials: "omit" });
       assert.deepEqual([end.error, end.outcome, paid], ["PayloadChangedError", "succeeded", ["2990"]]);

@@ -66,7 +66,7 @@ describe("a guarded form", () => {
     test("Stop", async () => {
       const slow = gated(paid);
       const { shop, path } = await shown(inTurn(slow, paid), navigate);
-      // A page that is being left cannot be queried.
+      // A page cannot be queried while the browser leaves it.
       const devtools = await context.newCDPSession(shop.page);
       await shop.click("#pay");
       await slow.reached;
@@ -148,7 +148,7 @@ describe("a guarded form", () => {
       const { shop, path } = await shown(paid, { form: { attributes }, headers });
       const named = (name) =>
         shop.page.evaluate((name) => document.querySelector("form").insertAdjacentHTML("beforeend", `<input name="who" value="${name}">`), name);
-      // The test's pages declare UTF-8.
+      // The pages of the tests declare UTF-8.
       await shop.page.evaluate(() => document.querySelector("meta[charset]")?.remove());
       await named("Müller");
       await shop.click("#pay");

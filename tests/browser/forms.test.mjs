@@ -1,4 +1,4 @@
-// Guarded forms that the package sends: whatever a buyer does in the page, there is one request.
+// Guarded forms that the package sends. Whatever a buyer does in the page, only one request is sent.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { Site, error, gated, inTurn, open, paid, startBrowser } from "./support.mjs";
@@ -186,7 +186,7 @@ describe("a guarded form", () => {
     );
     assert.ok(receivedEvents.some(([type]) => type === "blocked"));
     assert.ok(receivedEvents.every(([, target, detail]) => target === "form" && !/4242|2990/.test(detail)));
-    // The text that screen readers announce.
+    // This is the text that screen readers announce.
     const statusText = await shop.page.evaluate(() => window.shop.looks.map(({ statusText }) => statusText));
     assert.deepEqual(
       statusText.filter((text, at) => text !== statusText[at - 1]).map((text) => text.split(" ")[0]),

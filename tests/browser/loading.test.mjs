@@ -1,4 +1,5 @@
-// What a page loads when: the guard of its forms at once, everything else when the page is idle or when it is needed.
+// When a page loads each part of the package: the guard of its forms at once, everything else when the page is idle or
+// needs it.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { Site, gated, open, startBrowser } from "./support.mjs";
@@ -28,7 +29,7 @@ describe("a page", () => {
     await loaded;
   });
 
-  test("loads the core when the buyer comes to the form, if it was not idle before", async () => {
+  test("loads the core when the form gets the focus, if the page was not idle before", async () => {
     const shop = await open(context, site.url + site.page({ client: null, from: "auto", body: FORM("/nowhere"), first: "window.requestIdleCallback = () => {}" }));
     await shop.page.waitForTimeout(500);
     const requested = shop.page.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name));
@@ -39,7 +40,7 @@ describe("a page", () => {
   });
 
   for (const send of ["fetch", "navigate"]) {
-    test(`guards a form before the core is there, and sends it once, when it is (${send})`, async () => {
+    test(`guards a form before the core is loaded, and sends it once as soon as the core is loaded (${send})`, async () => {
       const coming = gated();
       await context.route(REST, async (route) => {
         await coming();
@@ -88,7 +89,7 @@ describe("a page", () => {
     }
   });
 
-  test("gets a clear error from pending, status and forget before the core is there, and sends what was given", async () => {
+  test("gets a clear error from pending, status and forget before the core is loaded, and sends bodies as they were at the call", async () => {
     const path = site.route();
     const shop = await open(context, site.url + site.page({ client: null }));
     const [errors, pending] = await shop.page.evaluate(async (path) => {

@@ -1,4 +1,4 @@
-// Forms that are guarded by their markup.
+// Forms that are guarded by attributes in their markup.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { Site, error, eventually, gated, inTurn, json, open, startBrowser } from "./support.mjs";

@@ -1,4 +1,4 @@
-// Obstacles between a page and its server: no network, CORS, no TLS, CSP, files that cannot be loaded.
+// Problems between a page and its server: no network, CORS, no TLS, CSP, files that cannot be loaded.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { Site, gated, inTurn, json, open, paid, startBrowser } from "./support.mjs";

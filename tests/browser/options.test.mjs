@@ -1,5 +1,5 @@
-// Misspelt options and options of a wrong type cause errors at once, which name the correct spelling. Also names that
-// could be confused with each other.
+// Misspelt options and options of a wrong type cause errors at once, which name the correct spelling. Namespaces and
+// intents whose joined names are equal are kept apart.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { Site, eventually, gated, open, paid, startBrowser } from "./support.mjs";

@@ -83,7 +83,7 @@ describe("storage", () => {
     });
   }
 
-  test("a page that chooses memory stores nothing, and reports no loss", async () => {
+  test("a page that chooses memory stores nothing, and reports no degraded storage", async () => {
     const path = site.route(500);
     await shop.go(site.url + site.page({ client: { ...client, storage: null } }));
     await shop.send("order:1", path, body);

@@ -1,4 +1,4 @@
-// CSRF tokens, which are new with each page load. The form still is the same request.
+// CSRF tokens, which are new with each page load. A form with a new token is still the same request.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { Site, inTurn, open, paid, reset, startBrowser } from "./support.mjs";

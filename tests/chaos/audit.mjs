@@ -1,5 +1,5 @@
-// The audit at rest: for each key, its state, its rows in the journal and its effects must agree, and
-// one more request with the key must get the promised result.
+// The audit, which runs when nothing is in progress. For each key, its state, its rows in the journal and its effects
+// must agree, and one more request with the key must get the promised result.
 import { booksOf } from "./books.mjs";
 import { accountOf, readJournal } from "./journal.mjs";
 import { ADMIN_TOKEN } from "./setups.mjs";
@@ -43,22 +43,22 @@ function readLog(run) {
 
 /** Resolves a key. Returns its record and its response after that. */
 async function conclude(run, intent) {
-  // A page whose requests never left has no key yet.
+  // A page that never sent a request has no key yet.
   if (!intent.key) return run.problem(`a buyer without a key: ${intent.name}`);
   const wrong = (what) => run.problem(`${what}: ${intent.name}`);
   const before = await rested(run, intent);
   const state = before?.state ?? "absent";
   run.tally.note(`at the end: ${state}`);
-  if (!["completed", "unknown", "released", "voided", "absent"].includes(state)) wrong(`it is ${state} long after its lease`);
-  if (intent.kept.length > 0 && state !== "completed") wrong(`its response was lost, it is ${state} now`);
-  if ((intent.state === "voided") !== (state === "voided")) wrong(`its buyer got ${intent.state}, and it is ${state}`);
+  if (!["completed", "unknown", "released", "voided", "absent"].includes(state)) wrong(`the state is still ${state} long after the end of its lease`);
+  if (intent.kept.length > 0 && state !== "completed") wrong(`its response was lost: the state is ${state}`);
+  if ((intent.state === "voided") !== (state === "voided")) wrong(`its buyer got ${intent.state}, but the state is ${state}`);
   // An attempt whose lease had expired may still have recorded its end: a response or a refusal.
-  if (intent.state === "held" && !["unknown", "completed", "released"].includes(state)) wrong(`it was on hold, and is ${state}`);
-  if (!run.setup.hold && intent.state !== "voided" && state !== "completed") wrong(`its buyer is done, and it is ${state}`);
+  if (intent.state === "held" && !["unknown", "completed", "released"].includes(state)) wrong(`it was on hold, but now the state is ${state}`);
+  if (!run.setup.hold && intent.state !== "voided" && state !== "completed") wrong(`its buyer is done, but the state is ${state}`);
 
   let response = await ask(run, intent);
   const isOnHold = () => run.setup.hold && response.status === 409 && response.json.code === "idempotency_outcome_unknown";
-  if (state === "unknown" && run.setup.hold && !isOnHold()) wrong(`it is unknown, and the response is ${response.status} ${response.text}`);
+  if (state === "unknown" && run.setup.hold && !isOnHold()) wrong(`the state is unknown, but the response is ${response.status} ${response.text}`);
   // A request after a settlement may time out, too, so this may take several rounds.
   for (let times = 0; isOnHold() && times < 5; times++) {
     await settle(run, intent);
@@ -66,20 +66,20 @@ async function conclude(run, intent) {
   }
   const { key: record } = await run.life(intent);
   if (state === "voided") {
-    if (response.json.code !== "idempotency_key_voided") wrong(`it is voided, and the response is ${response.status} ${response.text}`);
+    if (response.json.code !== "idempotency_key_voided") wrong(`the state is voided, but the response is ${response.status} ${response.text}`);
   } else {
     if (response.status !== (intent.declined ? 402 : 201)) wrong(`in the end the response is ${response.status} ${response.text}`);
-    if (record?.state !== "completed") wrong(`in the end it is ${record?.state}`);
-    if (state === "completed" && !response.replayed) wrong("it was completed, and executed again");
-    if (intent.result && intent.result.text !== response.text) wrong(`its buyer got ${intent.result.text}, and now the response is ${response.text}`);
+    if (record?.state !== "completed") wrong(`in the end the state is ${record?.state}`);
+    if (state === "completed" && !response.replayed) wrong("the key was completed, but its request was executed again");
+    if (intent.result && intent.result.text !== response.text) wrong(`its buyer got ${intent.result.text}, but now the response is ${response.text}`);
   }
   const effects = await run.setup.effects(run, intent);
   const due = state === "voided" ? 0 : intent.effects;
-  if (effects !== due) wrong(`it was executed ${effects} times, and not ${due}`);
+  if (effects !== due) wrong(`its request was executed ${effects} times instead of ${due}`);
   return { record, response };
 }
 
-/** Returns the record once no attempt is in progress. A lease that is still alive after this time never ends. */
+/** Waits until no attempt is in progress, and returns the record. A lease that lasts longer than this wait never ends. */
 async function rested(run, intent) {
   for (let tries = 0; ; tries++) {
     const { key: record } = await run.life(intent);
@@ -88,7 +88,7 @@ async function rested(run, intent) {
   }
 }
 
-/** Sends a request with the key until it need not retry, and returns the response. */
+/** Sends a request with the key until the response does not ask for a retry, and returns the response. */
 async function ask(run, intent) {
   for (let tries = 0; ; tries++) {
     const response = await run.send(intent).catch((error) => ({ status: 0, text: String(error) }));

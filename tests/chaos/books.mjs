@@ -29,7 +29,7 @@ async function ledger(run) {
   const credentials = { apiKey: run.merchant, key: "none" };
   const must = (holds, problem) => holds || problems.push(problem);
   const { sum } = (await run.insist("GET", "/v1/ledger/balance", credentials)).json.data;
-  must(sum === 0, `the ledger's sum is ${sum}`);
+  must(sum === 0, `the sum of the ledger is ${sum} instead of 0`);
   const entries = await pages(run, credentials, "/v1/ledger/entries?limit=100");
   const byOrder = Map.groupBy(entries, ({ order_id }) => order_id);
   const bought = Map.groupBy(run.intents, ({ order }) => order);
@@ -40,12 +40,12 @@ async function ledger(run) {
     const paid = of("payment") ? placed.amount : 0;
     const refunded = of("refund") ? JSON.parse(of("refund").body).amount : 0;
     const order = (await run.insist("GET", `/v1/orders/${placed.id}`, credentials)).json.data;
-    must(order.amount_paid === paid && order.amount_refunded === refunded, `its buyer paid ${paid} and got back ${refunded}, and the order says ${JSON.stringify(order)}`);
+    must(order.amount_paid === paid && order.amount_refunded === refunded, `its buyer paid ${paid} and got back ${refunded}, but the order contains ${JSON.stringify(order)}`);
     const mine = byOrder.get(placed.id) ?? [];
     const cash = mine.filter(({ account }) => account === "cash").map(({ amount }) => amount);
     const due = [...(paid ? [paid] : []), ...(refunded ? [-refunded] : [])];
-    must(JSON.stringify(cash) === JSON.stringify(due), `the order's cash moved by ${cash}, and not by ${due}: ${placed.id}`);
-    must(mine.reduce((all, { amount }) => all + amount, 0) === 0, `the entries of an order are not 0 in all: ${placed.id}`);
+    must(JSON.stringify(cash) === JSON.stringify(due), `the order's cash moved by ${cash} instead of ${due}: ${placed.id}`);
+    must(mine.reduce((all, { amount }) => all + amount, 0) === 0, `the sum of the entries of an order is not 0: ${placed.id}`);
     run.tally.note("charges", cash.filter((amount) => amount > 0).length);
     run.tally.note("refunds", cash.filter((amount) => amount < 0).length);
   }

@@ -1,4 +1,4 @@
-// One request of a caller, who may hang up during the request.
+// Sends one request as a caller, who may hang up during the request.
 import { request as send } from "node:http";
 import { ReceivedResponse } from "../worker/fixtures/client.mjs";
 

@@ -1,7 +1,7 @@
 // The intents of buyers. Each intent has one key and one body, however often it is sent.
 
 export class Intent {
-  /** open, done (it has its response), held (its outcome is unknown and on hold) or voided. */
+  /** open, done (the buyer has the response), held (the outcome is unknown, and the key is on hold) or voided. */
   state = "open";
   /** The responses that a caller got with the mark that they are stored: {status, text, requestId}. */
   kept = [];

@@ -30,11 +30,11 @@ export async function accountOf(run, intent, final, rows) {
   must(rows.filter(({ kind }) => kind === "voided").length === (isVoided ? 1 : 0), "journal and record disagree on whether the key is voided");
   const [given] = responses;
   if (given) {
-    must(given.http_status === response.status, `the journal has ${given.http_status}, and the response is ${response.status}`);
+    must(given.http_status === response.status, `the journal contains the status ${given.http_status}, but the response is ${response.status}`);
     must(given.request_id === response.get("X-Request-Id"), "the journal names another request than the response");
     must(given.http_status === record.http_status, "the journal and the record have different responses");
   }
-  must(rows.at(-1)?.state === record?.state || rows.at(-1)?.kind === "late_ignored", `the last row has the state ${rows.at(-1)?.state}, and the record ${record?.state}`);
+  must(rows.at(-1)?.state === record?.state || rows.at(-1)?.kind === "late_ignored", `the last row has the state ${rows.at(-1)?.state}, but the record has ${record?.state}`);
   if (run.origin) problems.push(...dispatches(run, intent, final, rows, given));
   return problems;
 }
@@ -50,7 +50,7 @@ function dispatches(run, intent, final, rows, given) {
   if (given && given.kind !== "settled") {
     const call = calls.find(({ requestId }) => requestId === given.request_id);
     must(call, "the journal names a request that the origin never saw");
-    must(call?.status === given.http_status, `the journal has ${given.http_status}, and the origin returned ${call?.status}`);
+    must(call?.status === given.http_status, `the journal contains the status ${given.http_status}, but the origin returned ${call?.status}`);
     must(call?.body === response.text, "the kept response is not the origin's response to that request");
   }
   const has = (wanted, attempt) => rows.some((row) => wanted.includes(row.kind) && row.attempt === attempt);

@@ -1,7 +1,7 @@
 // The phases in which a kill hit the requests in progress, as far as records and the origin's log show them.
 //
-// They are read right after the restart, while the buyers of these keys wait. The record shows how far the attempt was
-// stored, and the log at the time of the kill shows how far the origin was.
+// The phases are read right after the restart, while the buyers of these keys wait. The record shows which steps of the
+// attempt were stored, and the log at the time of the kill shows what the origin had done.
 
 /** The phases in the order of a request's life. */
 export const PHASES = [

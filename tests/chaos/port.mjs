@@ -1,7 +1,7 @@
 // Ports that are released and used again.
 import { createServer } from "node:net";
 
-/** Below the ephemeral ports of most systems: a connection to a closed port must not be given that port itself. */
+/** Below the ephemeral ports of most systems, so that a connection to a closed port does not get that port as its own. */
 const FIRST = 15_000;
 const COUNT = 15_000;
 const given = new Set();

@@ -1,4 +1,4 @@
-// A run: a server, buyers that keep it busy, kills at random times, and then rest.
+// A run: a server, buyers that keep it busy, kills at random times, and then an audit when nothing is in progress.
 import { EventEmitter, once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -74,7 +74,7 @@ class Run {
     this.folder = mkdtempSync(join(tmpdir(), "oncekey-chaos-"));
     this.origin = await this.setup.open(this);
     const { vars, replica } = this.setup;
-    // wrangler dev is slower in everything, including what must be done within half a lease.
+    // wrangler dev is slower at everything, including the steps that must finish within half a lease.
     const lease = this.kind === "wrangler" ? { LEASE_SECONDS: 2 } : {};
     const upstream = this.origin ? { UPSTREAM: this.origin.url } : {};
     this.settings = { ...vars, ...lease, ...upstream, ...this.vars };
@@ -189,7 +189,7 @@ class Run {
     }
   }
 
-  /** Checks that all callers of a key see the same. */
+  /** Checks that all callers of a key get the same response. */
   #noteResponse(intent, response) {
     const { status, state } = response;
     const isError = status >= 400 && status !== 402;

@@ -178,7 +178,7 @@ test("the event has its own methods again afterwards", inPage(async () => {
   );
   await settle();
   equal(page.text(own), "");
-  // The same holds if the form is unlocked or unguarded before that.
+  // The same is true if the form is unlocked or unguarded before that.
   for (const end of ["release", "detach"]) {
     guard.release();
     page.click("button");

@@ -164,7 +164,7 @@ test("controls whose names hide the form's own properties", inPage(async () => {
 }));
 
 // A listener for `unload` or `beforeunload` would keep every page of the site out of the browser's cache for Back.
-test("the guard listens only to submit pageshow clicks and keys", inPage(async () => {
+test("the guard listens only to submit, pageshow, clicks and keys", inPage(async () => {
   const page = new Page(FORM);
   page.js(`root.real = EventTarget.prototype.addEventListener;
     EventTarget.prototype.addEventListener = function (kind, ...rest) {

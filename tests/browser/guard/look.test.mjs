@@ -247,7 +247,7 @@ test("a copy of a busy form is restored when it is guarded", inPage(async () => 
       page.js("root.copy = root.cloneNode(true)");
       guard.detach();
       equal(page.text("form.outerHTML"), before);
-      // A copy that was kept as text.
+      // The page has kept the copy as text.
       for (const copy of [
         "root.copy",
         "Object.assign(document.createElement('div'), {innerHTML: root.copy.innerHTML})",

@@ -6,7 +6,7 @@ const { start, stop: close, inPage } = guardPages();
 before(start);
 after(close);
 
-/** Runs in the page. The second submit, by the other button, got its key and was posted. */
+/** Runs in the page. Checks that the second submit, by the other button, got its key and was posted. */
 function isResent(page) {
   equal(page.events(), [
     "entries card=4242&how=later",
@@ -251,7 +251,7 @@ test("an event that a script created posts nothing", inPage(async () => {
   equal(page.events(), ["blocked"]);
 }));
 
-test("the callback can settle release or detach the guard", inPage(async () => {
+test("the callback can settle, release or detach the guard", inPage(async () => {
   for (const does of [(guard) => guard.release(), (guard) => guard.detach(), (guard) => guard.settle("refused")]) {
     for (const options of ["{}", NAVIGATE]) {
       const page = new Page(FORM);

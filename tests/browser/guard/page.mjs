@@ -9,7 +9,7 @@ const FORM = `<form method=post action="about:blank" target=sink>
 </form>`;
 /** The settings of a form that the browser posts. */
 const NAVIGATE = "{send: 'navigate'}";
-/** What the callback gets for a click on the first button, and the entries that are made for it and for the browser's own post. */
+/** The arguments of the callback for a click on the first button, and the form's entries for it and for the browser's own post. */
 const SENT = "sent 1 pay card=4242&how=pay";
 const ENTRIES = "entries card=4242&how=pay";
 const POSTED = "entries card=4242&how=pay&idempotency_key=key";
@@ -26,15 +26,15 @@ class Page {
     document.body.append(this.root);
     this.form = this.root.querySelector("form");
     const { log } = this;
-    // What the browser itself posts is seen by the list of entries that it makes for it. Chromium makes a second one
-    // later, for itself, which no script has asked for: only this listener is on the stack then.
+    // When the browser itself posts the form, it creates a list of entries and dispatches `formdata`. Chromium later
+    // creates a second list for its own use. No script has caused that, so only this listener is on the stack then.
     EventTarget.prototype.addEventListener.call(this.form, "formdata", (event) => {
       if (new Error().stack.split("\n").length > 2) log.push(`entries ${new URLSearchParams(event.formData)}`);
     });
     EventTarget.prototype.addEventListener.call(this.form, "oncekey:blocked", () => log.push("blocked"));
   }
 
-  /** Runs a script that knows the page as `root`, `form`, `log`, `$` to find elements, and a value of the test's own, `it`. */
+  /** Runs a script with the names `root`, `form`, `log`, `$` (finds an element), and `it` (a value of the test). */
   js(script, it) {
     return run({ root: this.root, form: this.form, log: this.log, it, $: (selector) => this.root.querySelector(selector) }, script);
   }
@@ -50,7 +50,7 @@ class Page {
       if (this.text(expression) === "true") return;
       await wait(5);
     }
-    throw new Error(`not in time: ${expression}`);
+    throw new Error(`the expression did not become true in time: ${expression}`);
   }
 
   /** Returns the events since the last call, in order. */
@@ -58,7 +58,7 @@ class Page {
     return this.log.splice(0);
   }
 
-  /** A callback that notes what it gets and returns the value of an expression. */
+  /** A callback that logs its arguments and returns the value of an expression. */
   callback(result) {
     const make = `return (submitter, data, number) => {
       log.push(\`sent \${number} \${submitter?.value} \${new URLSearchParams(data)}\`);
@@ -67,7 +67,7 @@ class Page {
     return this.js(make);
   }
 
-  /** Guards the form; with `fetch`, unless the options say otherwise. The callback returns the value of `result`. */
+  /** Guards the form, with `send: "fetch"` unless the options set it. The callback returns the value of `result`. */
   guard(options, result = "undefined") {
     return this.guardBy(options, this.callback(result));
   }
@@ -83,7 +83,7 @@ class Page {
     this.root.querySelector(selector).click();
   }
 
-  /** Notes what is thrown where nobody can catch it. Returns a function that ends this. */
+  /** Logs errors that no code catches. Returns a function that ends this. */
   catchErrors() {
     const listener = (event) => {
       event.preventDefault();
@@ -100,7 +100,7 @@ function run(scope, script) {
   return new Function(...Object.keys(scope), script)(...Object.values(scope));
 }
 
-/** Waits, so that everything that was due has happened. */
+/** Waits until everything that was due has happened. */
 function wait(millis) {
   return new Promise((done) => setTimeout(done, millis));
 }

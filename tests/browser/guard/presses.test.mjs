@@ -1,4 +1,4 @@
-// Taps of a person, which a script cannot make.
+// Real taps, which a script in the page cannot create.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { guardPages } from "./support.mjs";
@@ -10,7 +10,7 @@ after(close);
 test("two taps on one element within half a second are a double tap, even if the first submit has failed", async () => {
   const page = await open({ hasTouch: true });
   await page.evaluate(() => {
-    // The times and the counts of a browser that does not count taps.
+    // The times and click counts are those of a browser that does not count taps.
     Object.defineProperty(Event.prototype, "timeStamp", { get: () => window.time });
     Object.defineProperty(UIEvent.prototype, "detail", { get: () => 1 });
     window.tested = new Page(FORM);

@@ -36,7 +36,7 @@ test("a double click sends once", inPage(async () => {
   equal(page.events()[3], "sent 2 pay card=4242&how=pay");
 }));
 
-test("repeats of a held enter and other buttons are blocked", inPage(async () => {
+test("repeats of Enter that is held down, and clicks of other buttons, are blocked", inPage(async () => {
   const page = new Page(FORM);
   page.guard("{}");
   page.js("for (let i = 0; i < 5; i++) form.requestSubmit()");
@@ -179,7 +179,7 @@ test("fault 41: a form is unlocked when its page returns from the cache", inPage
   }
 }));
 
-test("each result except a success unlocks", inPage(async () => {
+test("each result except a success unlocks the form", inPage(async () => {
   const page = new Page(FORM);
   const guard = page.guard("{}");
   for (const outcome of ["refused", "unknown", "failed"]) {
@@ -207,7 +207,7 @@ test("the result of an earlier submit does not unlock a later one", inPage(async
   ok(!guard.locked);
 }));
 
-test("an error of the callback unlocks and is reported", inPage(async () => {
+test("an error of the callback unlocks the form and is reported", inPage(async () => {
   const page = new Page(FORM);
   const throws = "(() => { throw new RangeError('no') })()";
   for (const options of ["{}", "{send: 'navigate'}"]) {

@@ -1,4 +1,5 @@
-// Tests of the guard alone, which run in a page: the guard is bundled from its source, without the rest of the package.
+// Helpers for tests of the guard alone. They run in a page, with the guard bundled from its source, without the rest of
+// the package.
 import { build } from "esbuild";
 import { Site, startBrowser } from "../support.mjs";
 
