@@ -7,6 +7,11 @@ pub(crate) trait Sink {
     /// Writes bytes.
     fn put(&mut self, bytes: &[u8]);
 
+    /// Writes a byte.
+    fn put_byte(&mut self, byte: u8) {
+        self.put(&[byte]);
+    }
+
     /// Writes the length of some bytes, and then the bytes. So two different lists of parts are never
     /// written as the same bytes.
     fn put_sized(&mut self, bytes: &[u8]) {
@@ -92,6 +97,14 @@ impl Sink for Behind {
 }
 
 impl Sink for BufferedSink {
+    fn put_byte(&mut self, byte: u8) {
+        if self.filled == Self::BUFFER {
+            self.flush();
+        }
+        self.buffer[self.filled] = byte;
+        self.filled += 1;
+    }
+
     fn put(&mut self, bytes: &[u8]) {
         if bytes.len() > Self::BUFFER - self.filled {
             self.flush();
@@ -145,8 +158,10 @@ mod tests {
             let (mut rest, mut turn) = (&whole[..], 0);
             while !rest.is_empty() {
                 let (piece, later) = rest.split_at(sizes[turn % sizes.len()].min(rest.len()));
-                hash.put(piece);
-                memory.put(piece);
+                match piece {
+                    [byte] => [&mut hash, &mut memory].map(|sink| sink.put_byte(*byte)),
+                    piece => [&mut hash, &mut memory].map(|sink| sink.put(piece)),
+                };
                 (rest, turn) = (later, turn + 1);
             }
             assert_eq!(hash.into_hash(), <[u8; 32]>::from(Sha256::digest(&whole)), "{sizes:?}");

@@ -76,14 +76,28 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Returns a member's name as it is in the source, with its quotes. `None` if it has escapes there.
-    pub(super) fn name_without_escapes(&self, member: &Member) -> Option<&[u8]> {
-        let (at, len) = (member.name as usize, member.name_len as usize);
-        (at < self.source.len()).then(|| &self.source[at - 1..=at + len])
+    /// Returns a member's name with its quotes and its colon as they are in the source. `None` if the name has escapes
+    /// there, or the colon does not follow at once.
+    pub(super) fn name_in_source(&self, member: &Member) -> Option<&[u8]> {
+        let [at, len, value] = [member.name, member.name_len, member.value].map(|n| n as usize);
+        let is_as_written = at < self.source.len() && value == at + len + 2;
+        is_as_written.then(|| &self.source[at - 1..value])
     }
 
     /// Returns the first position at or after `at` that is not white space.
+    #[inline(always)]
     pub(super) fn skip_space(&self, at: usize) -> usize {
+        match self.source.get(at) {
+            // Mostly there is none.
+            Some(byte) if *byte > b' ' => {
+                spent(1);
+                at
+            }
+            _ => self.skip_spaces(at),
+        }
+    }
+
+    fn skip_spaces(&self, at: usize) -> usize {
         let rest = &self.source[at..];
         let spaces = rest
             .iter()

@@ -65,7 +65,7 @@ impl<'w, S: Sink> Writer<'w, S> {
         self.at = match source[at] {
             open @ (b'{' | b'[') => {
                 let Some(end) = self.document.end_of_empty(at) else {
-                    self.sink.put(&[open]);
+                    self.sink.put_byte(open);
                     self.at = at + 1;
                     let container = if open == b'[' {
                         Container::Array { index: 0 }
@@ -108,7 +108,7 @@ impl<'w, S: Sink> Writer<'w, S> {
         match open.container {
             Container::Array { ref mut index } => {
                 let Some(status) = self.next_element(open.status, index) else {
-                    self.sink.put(b"]");
+                    self.sink.put_byte(b']');
                     return false;
                 };
                 self.status = status;
@@ -116,7 +116,7 @@ impl<'w, S: Sink> Writer<'w, S> {
             }
             Container::Object { object, ref mut member, end } => {
                 let Some((status, found)) = self.next_member(open.status, member, end) else {
-                    self.sink.put(b"}");
+                    self.sink.put_byte(b'}');
                     let object = &self.document.objects[object];
                     (self.at, self.next_object) =
                         (object.end as usize, object.objects_before_end as usize);
@@ -125,11 +125,12 @@ impl<'w, S: Sink> Writer<'w, S> {
                 self.status = status;
                 self.write_comma(&mut open.has_written);
                 // A name that has no escapes needs none.
-                match self.document.name_without_escapes(found) {
-                    Some(name) => self.sink.put(name),
-                    None => text::write(self.document.name(found), self.sink),
+                if let Some(name_and_colon) = self.document.name_in_source(found) {
+                    self.sink.put(name_and_colon);
+                } else {
+                    text::write(self.document.name(found), self.sink);
+                    self.sink.put_byte(b':');
                 }
-                self.sink.put(b":");
                 (self.at, self.next_object) = (found.value as usize, found.objects_before as usize);
             }
         }
@@ -176,7 +177,7 @@ impl<'w, S: Sink> Writer<'w, S> {
 
     fn write_comma(&mut self, has_written: &mut bool) {
         if *has_written {
-            self.sink.put(b",");
+            self.sink.put_byte(b',');
         }
         *has_written = true;
     }
