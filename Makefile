@@ -37,7 +37,7 @@ lint: ## check formatting, clippy (native and wasm32) and documentation
 test-core: ## run the tests of the core, native
 	@scripts/test core
 
-test-wasm: ## run the tests of the core as wasm, in Node and in headless Chromium, with the tests of storage in Chromium
+test-wasm: ## run the tests of the core as wasm, in Node and in headless Chromium
 	@scripts/test wasm
 
 test-worker: ## build the Worker, check its wasm, try a deployment (dry run), and run its tests on workerd

@@ -1,7 +1,8 @@
 // Runs in a page and in Node. Compares fingerprints by the package's core with `canonicalize` and the platform's digest,
-// in alternating rounds. `oncekey:glue` is www/build/glue.js.
+// in alternating rounds.
 import canonicalize from "canonicalize";
-import * as glue from "oncekey:glue";
+import { CoreClient } from "../www/src/client/core-client.ts";
+import { startCore } from "../www/src/core.ts";
 
 const encoder = new TextEncoder();
 const hex = (bytes) => Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -20,12 +21,10 @@ function order(bytes) {
 
 /** Measures each way for about `budget` milliseconds a round. Returns [{kind, bytes, name, micros}]. */
 export async function bench({ wasm, rounds, budget = 12 }) {
-  const { instance } = await WebAssembly.instantiate(wasm, { [glue.MODULE]: glue });
-  glue.__wbg_set_wasm(instance.exports);
-  instance.exports.__wbindgen_start?.();
-  const client = new glue.Client({ retention: 86400000, storage: null, namespace: "bench", keyCalls: true, finalStatuses: new Float64Array(0), limit: 4, delays: Float64Array.from([1000, 2000]), fullJitter: true, attemptTimeout: 30000, totalTime: 120000, maxRetryAfter: 60000 });
+  const core = startCore(await WebAssembly.compile(wasm));
+  const client = new CoreClient(core, { retention: 86400000, storage: null, namespace: "bench", keyCalls: true, finalStatuses: [], limit: 4, delays: [1000, 2000], fullJitter: true, attemptTimeout: 30000, totalTime: 120000, maxRetryAfter: 60000 });
   const submit = (contentType, body) => {
-    const request = { method: "POST", origin: "https://shop.example", path: "/v1/orders", query: undefined, contentType, body, ignore: undefined, expects: "", ownKey: undefined, offeredKey: undefined, waitedSince: undefined, headers: ["content-type", contentType], cookies: "none" };
+    const request = { method: "POST", origin: "https://shop.example", path: "/v1/orders", query: undefined, contentType, body, ignore: [], expects: "", ownKey: undefined, offeredKey: undefined, waitedSince: undefined, headers: ["content-type", contentType], cookies: "none" };
     client.submit("order:1042", request, undefined).free();
   };
   const rows = [];
@@ -44,7 +43,6 @@ export async function bench({ wasm, rounds, budget = 12 }) {
       "crypto.subtle": async () => hex(await digest(bytes)),
     });
   }
-  client.free();
   return rows;
 }
 

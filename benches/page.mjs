@@ -66,13 +66,12 @@ async function bundled(options) {
 /** Returns {version, fingerprints, clicks}: see fingerprint-page.mjs; milliseconds of first and later clicks, by form. */
 export async function page({ rounds }) {
   const dist = join(root, "www/dist");
-  const glue = { name: "glue", setup: ({ onResolve }) => onResolve({ filter: /^oncekey:glue$/ }, () => ({ path: join(root, "www/build/glue.js") })) };
   const wasm = readFileSync(join(root, "www/build/oncekey.wasm"));
   const document = (script) => `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><title>bench</title>${FORM}<script type="module" src="/${script}.js"></script>`;
   const pages = await Pages.open({
     "/empty.html": "<!doctype html><title>bench</title>",
     "/oncekey.wasm": wasm,
-    "/fingerprint.js": await bundled({ entryPoints: [join(root, "benches/fingerprint-page.mjs")], nodePaths: [packages], plugins: [glue] }),
+    "/fingerprint.js": await bundled({ entryPoints: [join(root, "benches/fingerprint-page.mjs")], nodePaths: [packages] }),
     "/bare.html": document("bare"),
     "/guarded.html": document("guarded"),
     "/bare.js": BARE,

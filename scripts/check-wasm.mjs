@@ -3,7 +3,7 @@
 // core: has no imports, so it uses no environment, no browser and no clock.
 // worker: imports only from its own glue, and nothing that belongs to a page. Except in a build for tests, it
 // contains no faults for tests, and its size is limited.
-// www: imports only from its own glue (scripts/www-names.mjs names it by a hash), and contains nothing that cannot be
+// www: imports only from its own glue, exports its memory under a hash (scripts/www-names.mjs), and contains nothing that cannot be
 // translated to JavaScript.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -41,8 +41,10 @@ if (kind === "core") {
   console.log(`oncekey.wasm: ${kilobytes(wasm)}, gzip ${kilobytes(gzipSync(wasm, { level: 9 }))}; glue gzip ${kilobytes(gzipSync(glue))}`);
 } else if (kind === "www") {
   for (const { module, name, kind } of importsOf(readFileSync(path))) {
-    if (!/^[0-9a-f]{12}$/.test(module) || kind !== "function") problems.push(`the package imports ${module}.${name}`);
+    if (!/^v[0-9a-f]{12}$/.test(module) || kind !== "function") problems.push(`the package imports ${module}.${name}`);
   }
+  const exported = WebAssembly.Module.exports(new WebAssembly.Module(readFileSync(path)));
+  if (!exported.some(({ name, kind }) => kind === "memory" && /^v[0-9a-f]{12}$/.test(name))) problems.push("the package's memory has no version");
 } else {
   problems.push("usage: check-wasm.mjs core FILE | worker DIR [--test-build] | www FILE");
 }

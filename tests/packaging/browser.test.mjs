@@ -264,6 +264,8 @@ test("fault 71: an effect that React runs twice has one key, and the second run 
   const before = shop.orders.length;
   const page = await open("/out-effect/index.html");
   await page.waitForFunction(() => window.runs === 2);
+  // The core is loaded first.
+  while (shop.orders.length === before) await page.waitForTimeout(20);
   await page.waitForTimeout(200);
   assert.equal(shop.orders.length, before + 1);
   shop.let();

@@ -1,8 +1,9 @@
-// The types of the core (Rust compiled to wasm), and how the core is loaded.
+// The core (Rust compiled to wasm): how it is loaded, and how it is asked.
 
-import * as glue from "../build/glue.js";
+import { VERSION, __wbg_set_wasm, call, imports } from "../build/glue.js";
+import { type Field, packed } from "./packed.js";
 
-/** The next command of the core (www/wasm/src/call.rs). */
+/** The next command of the core (www/wasm/src/command.rs). */
 export type Command =
   | { do: "send"; key: string; attempt: number; timeout: number; earlier: boolean; rotated: boolean }
   | { do: "wait"; after: number; why: "retry" | "inprogress" }
@@ -10,7 +11,7 @@ export type Command =
   | { do: "lookup" }
   | EndCommand;
 
-/** The credential of a key call; see `keyCallCredential` in www/wasm/src/call.rs. */
+/** The credential of a key call; see `credential` in www/wasm/src/calls.rs. */
 export interface KeyCallCredential {
   /** The headers to send. */
   names?: string[];
@@ -41,10 +42,35 @@ export interface EndCommand {
   status: import("./types.js").IntentStatus;
 }
 
-/** The loaded core. */
-export type Core = typeof glue;
-export type CoreClient = InstanceType<Core["Client"]>;
-export type CoreCall = ReturnType<CoreClient["submit"]>;
+/** The loaded core. Every page has one. */
+export class Core {
+  /** Asks the core; see www/wasm/src/lib.rs for the requests. Throws a RangeError if a value of the page is wrong. */
+  ask<Reply extends object>(request: string, ...fields: Field[]): Reply {
+    const reply = JSON.parse(call(packed([request, ...fields]))) as Reply & { error?: string };
+    if (reply.error !== undefined) throw new RangeError(reply.error);
+    return reply;
+  }
+
+  /** Returns whether this status is that of a success or a redirect. */
+  isSuccess(status: number): boolean {
+    return this.ask<{ is: boolean }>("isSuccess", status).is;
+  }
+
+  /** Returns whether this `Content-Type` is that of JSON. */
+  isJson(contentType: string): boolean {
+    return this.ask<{ is: boolean }>("isJson", contentType).is;
+  }
+
+  /** Returns a new key. */
+  mintKey(): string {
+    return this.ask<{ key: string }>("mint", Date.now(), random()).key;
+  }
+}
+
+/** Returns 16 random bytes. Works in insecure contexts too, unlike `crypto.randomUUID`. */
+export function random(): Uint8Array {
+  return crypto.getRandomValues(new Uint8Array(16));
+}
 
 /** Where the core comes from. */
 export interface CoreSource {
@@ -62,7 +88,7 @@ export interface Translation {
 export async function loadCore({ module, translated }: CoreSource): Promise<{ core: Core; fallback: string | undefined }> {
   let reason: unknown;
   try {
-    const { exports } = await WebAssembly.instantiate(await module(), imports);
+    const { exports } = await WebAssembly.instantiate(await module(), IMPORTS);
     return { core: start(exports), fallback: undefined };
   } catch (error) {
     reason = error;
@@ -70,21 +96,21 @@ export async function loadCore({ module, translated }: CoreSource): Promise<{ co
   // If the wasm file is missing, the translation is not loaded instead.
   if (!isForbidden(reason)) throw reason;
   const { default: instantiate } = await translated();
-  return { core: start(instantiate(imports)), fallback: String(reason) };
+  return { core: start(instantiate(IMPORTS)), fallback: String(reason) };
 }
 
 /** Starts the core from a module that is there already. */
 export function startCore(module: WebAssembly.Module): Core {
-  return start(new WebAssembly.Instance(module, imports).exports);
+  return start(new WebAssembly.Instance(module, IMPORTS).exports);
 }
 
 function start(exports: WebAssembly.Exports): Core {
-  glue.__wbg_set_wasm(exports);
-  (exports.__wbindgen_start as (() => void) | undefined)?.();
-  return glue;
+  if (!(VERSION in exports)) throw new TypeError("oncekey: the wasm is that of another version. Use oncekey/wasm of this version.");
+  __wbg_set_wasm(exports);
+  return new Core();
 }
 
-const imports = { [glue.MODULE]: glue as unknown as WebAssembly.ModuleImports };
+const IMPORTS = { [VERSION]: imports as unknown as WebAssembly.ModuleImports };
 
 /** Returns whether wasm is forbidden by CSP or missing in this engine. */
 function isForbidden(reason: unknown): boolean {

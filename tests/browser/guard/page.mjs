@@ -1,5 +1,6 @@
 // Runs in the pages of the guard's tests: a page with one form, whose posts go to a frame of their own.
 import { Guard } from "../../../www/src/form/guard/guard.ts";
+import { differs, equal, ok, run, settle, thrown, wait } from "../asserts.mjs";
 
 /** The form of most tests. */
 const FORM = `<form method=post action="about:blank" target=sink>
@@ -93,42 +94,6 @@ class Page {
     window.addEventListener("error", listener, true);
     return () => window.removeEventListener("error", listener, true);
   }
-}
-
-/** Runs a script with named values. */
-function run(scope, script) {
-  return new Function(...Object.keys(scope), script)(...Object.values(scope));
-}
-
-/** Waits until everything that was due has happened. */
-function wait(millis) {
-  return new Promise((done) => setTimeout(done, millis));
-}
-
-/** Waits for the tasks that an event has queued. */
-function settle() {
-  return wait(10);
-}
-
-/** Returns the name and message of a thrown error. */
-function thrown(call) {
-  try {
-    call();
-  } catch (error) {
-    return String(error);
-  }
-  return "nothing";
-}
-
-function ok(value, message = "") {
-  if (!value) throw new Error(`not so: ${message}`);
-}
-function equal(found, expected, message = "") {
-  const [one, other] = [found, expected].map((value) => JSON.stringify(value));
-  if (one !== other) throw new Error(`${message}\nfound    ${one}\nexpected ${other}`);
-}
-function differs(found, other, message = "") {
-  if (found === other) throw new Error(`${message}\nfound ${JSON.stringify(found)}`);
 }
 
 Object.assign(window, { Page, FORM, NAVIGATE, SENT, ENTRIES, POSTED, wait, settle, thrown, ok, equal, differs });

@@ -1,41 +1,4 @@
-// Helpers for tests of the guard alone. They run in a page, with the guard bundled from its source, without the rest of
-// the package.
-import { build } from "esbuild";
-import { Site, startBrowser } from "../support.mjs";
+// Helpers for tests of the guard alone.
+import { pagesWith } from "../in-page.mjs";
 
-/** Chromium with an empty page for each test. */
-export function guardPages() {
-  let browser;
-  let site;
-  let url;
-  async function open(options) {
-    const page = await (await browser.newContext(options)).newPage();
-    await page.goto(url);
-    return page;
-  }
-  return {
-    async start() {
-      const [{ outputFiles }] = await Promise.all([
-        build({
-          entryPoints: [new URL("page.mjs", import.meta.url).pathname],
-          bundle: true,
-          format: "iife",
-          write: false,
-        }),
-        (async () => ([browser, site] = await Promise.all([startBrowser(), Site.start()])))(),
-      ]);
-      url = site.url + site.page({ client: null, first: outputFiles[0].text });
-    },
-    async stop() {
-      await browser.close();
-      await site.close();
-    },
-    open,
-    /** Runs a function in a page, with what page.mjs offers and with these functions of the test file. */
-    inPage: (run, ...helpers) => async () => {
-      const page = await open();
-      await page.evaluate(`(() => {\n${helpers.join("\n")}\nreturn (${run})();\n})()`);
-      await page.context().close();
-    },
-  };
-}
+export const guardPages = () => pagesWith("guard/page.mjs");

@@ -1,7 +1,8 @@
 // Carries out the commands of the core, one after the other, until a call ends. No rules here.
 
 import { type AttemptResult, attempt } from "./attempt.js";
-import type { Command, CoreCall, EndCommand, KeyCallCredential } from "../core.js";
+import type { Command, EndCommand } from "../core.js";
+import type { CoreCall } from "./core-client.js";
 import type { KeyCalls } from "./key-calls.js";
 import type { Prepared } from "./request.js";
 import type { ClientEvents, Lookup, ResolveOptions } from "../types.js";
@@ -60,14 +61,14 @@ export async function drive(drive: DriveOptions): Promise<CallResult> {
   let lost = false;
   /** Ends a call that its caller aborts between two commands. The stored entry shows what is known. */
   const stopped = ({ reason }: AbortSignal): CallResult => ({
-    end: call.stop() as EndCommand,
+    end: call.stop(),
     response,
     cause: reason,
     aborted: true,
     sent,
     differs,
   });
-  let command = call.begin() as Command;
+  let command: Command = call.begin();
   for (;;) {
     switch (command.do) {
       case "send": {
@@ -82,14 +83,14 @@ export async function drive(drive: DriveOptions): Promise<CallResult> {
         if ("failed" in result) {
           [response, cause] = [undefined, result.cause];
           aborted = result.failed === "aborted";
-          command = call.failed(result.failed) as Command;
+          command = call.failed(result.failed);
         } else {
           [response, cause] = [result.response, undefined];
           if (response.headers.get("idempotent-replayed") === "true" && !earlier) {
             const requestId = response.headers.get("x-request-id");
             emit("replayed", { intent, key, httpStatus: response.status, requestId });
           }
-          command = call.responded(result.summary) as Command;
+          command = call.responded(result.summary);
         }
         break;
       }
@@ -105,18 +106,18 @@ export async function drive(drive: DriveOptions): Promise<CallResult> {
           if (!signal?.aborted) throw reason;
           return stopped(signal);
         }
-        command = call.waited() as Command;
+        command = call.waited();
         break;
       }
       case "ask":
       case "void": {
         const { key, do: what } = command;
-        const credentialFrom = (headers: Headers) => call.keyCallCredential([...headers].flat()) as KeyCallCredential;
+        const credentialFrom = (headers: Headers) => call.keyCallCredential([...headers].flat());
         const report = await drive.keyCalls?.({ key, what, signal, credentialFrom, own: drive.own, sent: drive.sent?.(key) });
         lost = false;
         differs = report?.differs;
         if (signal?.aborted) return stopped(signal);
-        command = call.reported(report?.status ?? 0, report?.state, report?.httpStatus) as Command;
+        command = call.reported(report?.status ?? 0, report?.state, report?.httpStatus);
         break;
       }
       case "lookup": {
@@ -128,7 +129,7 @@ export async function drive(drive: DriveOptions): Promise<CallResult> {
           return stopped(signal);
         }
         // The core checks what a look-up may return.
-        command = (found ? call.lookedUp(String(found.state), found.httpStatus) : call.reported(0)) as Command;
+        command = (found ? call.lookedUp(String(found.state), found.httpStatus) : call.reported(0));
         break;
       }
       case "end":

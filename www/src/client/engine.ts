@@ -1,6 +1,6 @@
 // The calls of a client. Loaded when the client first needs it, together with the core.
 
-import type { Command, Core, CoreClient, EndCommand } from "../core.js";
+import type { Core, EndCommand } from "../core.js";
 import {
   AbortedError,
   KeyReusedError,
@@ -10,14 +10,15 @@ import {
   ResponseGoneError,
 } from "../errors.js";
 import type { Stay } from "../form/stay.js";
-import type { ClientEvents, IntentInit, IntentOptions, IntentStatus, PendingIntent, ResolveOptions } from "../types.js";
+import type { IntentInit, IntentOptions, IntentStatus, PendingIntent, ResolveOptions } from "../types.js";
+import { CoreClient } from "./core-client.js";
 import { type CallResult, drive } from "./drive.js";
 import type { Emit } from "./events.js";
 import { hintFor } from "./hints.js";
 import { checkInit } from "./init.js";
 import { type KeyCalls, keyCalls } from "./key-calls.js";
 import { prune, pruneSome } from "./prune.js";
-import { type Prepared, cookiesOf, prepare, submitOf } from "./request.js";
+import { type Prepared, type SubmitRequest, cookiesOf, prepare, submitOf } from "./request.js";
 import type { Settings } from "./settings.js";
 import { TooLong, type TurnOptions, takeTurn } from "./turn.js";
 import { abortable } from "./wait.js";
@@ -56,13 +57,13 @@ export class Engine {
     this.#settings = settings;
     this.#emit = emit;
     this.#core = core;
-    this.#client = new core.Client(settings.core as never);
+    this.#client = new CoreClient(core, settings.core);
     const { keyUrl, headers, credentials, fetch } = settings;
     this.#keyCalls = keyUrl && keyCalls({ url: keyUrl, headers, credentials, fetch });
   }
 
   pending(): PendingIntent[] {
-    const pending = this.#client.pending() as PendingIntent[];
+    const pending = this.#client.pending();
     this.#emitLoss();
     return pending;
   }
@@ -74,7 +75,7 @@ export class Engine {
   }
 
   status(intent: string): IntentStatus {
-    return this.#client.status(intent) as IntentStatus;
+    return this.#client.status(intent);
   }
 
   forget(intent: string): void {
@@ -84,7 +85,7 @@ export class Engine {
 
   /** Returns what an aborted call would leave behind. */
   afterAbort(intent: string): AbortedError["outcome"] {
-    return this.#client.afterAbort(intent) as AbortedError["outcome"];
+    return this.#client.afterAbort(intent);
   }
 
   /**
@@ -96,10 +97,10 @@ export class Engine {
     // A form sends the cookies of its target, and no headers of the page.
     const form = { ...prepared, headers: new Headers(), init: { credentials: "include" as const } };
     const submit = { ...submitOf(prepared, { ignore, expects: "*/*" }, undefined), ...this.#credentialOf(form) };
-    const call = client.submit(intent, submit as never, undefined);
+    const call = client.submit(intent, submit, undefined);
     let isSent = false;
     try {
-      const command = call.begin() as Command;
+      const command = call.begin();
       const emitAll = this.#withLoss(emit);
       this.#emitLoss(emit);
       if (command.do === "send") {
@@ -145,7 +146,7 @@ export class Engine {
         signal?.throwIfAborted();
         const earlier = this.#inMemory.get(intent);
         const submit = { ...submitOf(prepared, options, turn.waitedSince), ...this.#credentialOf(prepared) };
-        const call = this.#client.submit(intent, submit as never, earlier?.key);
+        const call = this.#client.submit(intent, submit, earlier?.key);
         try {
           return await drive({
             call,
@@ -167,7 +168,7 @@ export class Engine {
             keepTurn: turn.keep,
             totalTime: this.#settings.totalTime,
             emit: emitAll,
-            isJson: this.#core.isJson,
+            isJson: (contentType) => this.#core.isJson(contentType),
           });
         } finally {
           call.free();
@@ -200,7 +201,7 @@ export class Engine {
         lookup,
         totalTime: this.#settings.totalTime,
         emit: emitAll,
-        isJson: this.#core.isJson,
+        isJson: (contentType) => this.#core.isJson(contentType),
       });
       if (aborted) throw this.#aborted(intent, cause);
       const { status } = end;
@@ -225,7 +226,7 @@ export class Engine {
   }
 
   /** Returns the credential of a request, for the core. */
-  #credentialOf(prepared: Prepared): object {
+  #credentialOf(prepared: Prepared): Pick<SubmitRequest, "headers" | "cookies"> {
     return { headers: [...prepared.headers].flat(), cookies: cookiesOf(prepared, this.#settings.keyUrl) };
   }
 
@@ -315,7 +316,7 @@ export class Engine {
   }
 
   #emitLoss(emit: Emit = this.#emit): void {
-    const reason = this.#client.takeLoss() as ClientEvents["storage-degraded"]["reason"] | undefined;
+    const reason = this.#client.takeLoss();
     if (reason) emit("storage-degraded", { reason });
   }
 }

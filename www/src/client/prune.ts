@@ -1,6 +1,6 @@
 // Removes what is stored for settled intents that are older than the retention.
 
-import type { CoreClient } from "../core.js";
+import type { CoreClient } from "./core-client.js";
 import type { Settings } from "./settings.js";
 import { takeTurn } from "./turn.js";
 

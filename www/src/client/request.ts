@@ -137,8 +137,30 @@ function expected(prepared: Prepared): string {
   return accept ? accept.replace(/;[^,]*/g, "") : "application/json";
 }
 
-/** Returns a request in the form that the core takes (`JsSubmit` in www/wasm/src/client.rs). */
-export function submitOf(prepared: Prepared, options: Pick<IntentOptions, "ignore" | "expects">, waitedSince: number | undefined): object {
+/** A request as the core takes it. */
+export interface SubmitRequest {
+  method: string;
+  origin: string;
+  path: string;
+  query: string | undefined;
+  contentType: string | undefined;
+  body: Uint8Array;
+  ignore: readonly string[];
+  expects: string;
+  ownKey: string | undefined;
+  offeredKey: string | undefined;
+  waitedSince: number | undefined;
+  /** Name, value, name, value … */
+  headers: readonly string[];
+  cookies: "none" | "same" | "elsewhere";
+}
+
+/** Returns a request without its credential. */
+export function submitOf(
+  prepared: Prepared,
+  options: Pick<IntentOptions, "ignore" | "expects">,
+  waitedSince: number | undefined,
+): Omit<SubmitRequest, "headers" | "cookies"> {
   const { url, method, body, headers, ownKey, offeredKey } = prepared;
   return {
     method,
@@ -147,7 +169,7 @@ export function submitOf(prepared: Prepared, options: Pick<IntentOptions, "ignor
     query: url.search.slice(1) || undefined,
     contentType: headers.get("content-type") ?? undefined,
     body: body ?? new Uint8Array(),
-    ignore: options.ignore,
+    ignore: options.ignore ?? [],
     expects: options.expects ?? expected(prepared),
     ownKey,
     offeredKey,

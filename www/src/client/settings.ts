@@ -1,6 +1,6 @@
 // The settings of a client, their defaults and their limits.
 
-import type { ClientOptions } from "../types.js";
+import type { ClientOptions, StorageLike } from "../types.js";
 import { MAX_RETRIES, MAX_TIMER, NEVER_FINAL } from "./limits.js";
 import { CLIENT, checkOptions } from "./options.js";
 
@@ -13,8 +13,23 @@ export interface Settings {
   /** Whether the page gave its own `fetch`. */
   isOwnFetch: boolean;
   totalTime: number;
-  /** The settings of the core: see JsSettings in www/wasm/src/client.rs. */
-  core: object;
+  core: CoreSettings;
+}
+
+/** The settings that the core and the store of entries need. Lengths are in milliseconds. */
+export interface CoreSettings {
+  /** Undefined for `localStorage`, null for memory only. */
+  storage: StorageLike | null | undefined;
+  namespace: string;
+  retention: number;
+  keyCalls: boolean;
+  finalStatuses: readonly number[];
+  limit: number;
+  delays: readonly number[];
+  fullJitter: boolean;
+  attemptTimeout: number;
+  totalTime: number;
+  maxRetryAfter: number;
 }
 
 const SECOND = 1000;
@@ -56,9 +71,9 @@ export function read(options: ClientOptions): Settings {
       storage,
       namespace,
       keyCalls: keyUrl !== undefined && keyUrl !== null,
-      finalStatuses: Float64Array.from(finalStatuses),
+      finalStatuses: Array.from(finalStatuses),
       limit,
-      delays: Float64Array.from(delays),
+      delays: Array.from(delays),
       fullJitter: jitter === "full",
       attemptTimeout,
       totalTime,

@@ -2,7 +2,7 @@
 //
 // Between tabs, Web Locks decide. Browsers without them use a lease in storage (src/client/tab_lease.rs).
 
-import type { CoreClient } from "../core.js";
+import type { CoreClient } from "./core-client.js";
 import { abortable, sleep, timer } from "./wait.js";
 
 export interface TurnOptions {
@@ -208,12 +208,14 @@ async function byLease<T>(
   go: (keep: () => Promise<void>) => Promise<T>,
 ): Promise<T> {
   const { client, intent } = options;
+  let renewal = 0;
   const acquireLease = async () => {
     for (;;) {
-      const lease = client.acquireLease(intent) as { do: "send" } | { do: "wait" | "confirm"; after: number };
+      const lease = client.acquireLease(intent);
+      renewal = lease.renewal;
       if (lease.do === "send") return;
       if (lease.do === "wait") wait();
-      await sleep(lease.after, options.signal, lease.do === "wait" ? storageChange : undefined);
+      await sleep(lease.after!, options.signal, lease.do === "wait" ? storageChange : undefined);
       if (lease.do === "confirm" && client.holdsLease(intent)) return;
     }
   };
@@ -224,7 +226,7 @@ async function byLease<T>(
     client.releaseLease(intent);
     throw error;
   }
-  const renewal = setInterval(() => client.renewLease(intent), client.leaseRenewal);
+  const renewing = setInterval(() => client.renewLease(intent), renewal);
   // Without this, the next page (often this page after a reload) would wait until the lease expires.
   const stay = on("pagehide", () => client.releaseLease(intent));
   try {
@@ -232,7 +234,7 @@ async function byLease<T>(
       if (!client.holdsLease(intent)) await acquireLease();
     });
   } finally {
-    clearInterval(renewal);
+    clearInterval(renewing);
     stay();
     client.releaseLease(intent);
   }
