@@ -406,8 +406,8 @@ describe("the console", () => {
     assert.equal(operator.requests.length, before, "a hidden page sends no requests");
     await hide(false);
     await operator.seen();
-    await page.route("**/_oncekey/health", (route) => route.fulfill({ status: 503, json: { code: "api_connection_error", message: "The store does not answer." } }));
-    await page.waitForFunction(() => /responded with 503: The store does not answer/.test(document.querySelector("#trouble").textContent), null, { timeout: 180_000 });
+    await page.route("**/_oncekey/health", (route) => route.fulfill({ status: 503, json: { code: "api_connection_error", message: "The store does not respond." } }));
+    await page.waitForFunction(() => /responded with 503: The store does not respond/.test(document.querySelector("#trouble").textContent), null, { timeout: 180_000 });
     await page.unroute("**/_oncekey/health");
     await page.route("**/_oncekey/health", (route) => route.fulfill({ status: 401, json: {} }));
     await page.waitForSelector("main.door", { timeout: 180_000 });

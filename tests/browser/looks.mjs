@@ -6,7 +6,7 @@ export function faultsOf() {
   const describe = (node) => `${node.localName}${node.id && `#${node.id}`} “${node.textContent.trim().slice(0, 30)}”`;
 
   const ids = [...document.querySelectorAll("[id]")].map(({ id }) => id);
-  for (const id of new Set(ids)) if (ids.filter((one) => one === id).length > 1) faults.push(`#${id} is there twice`);
+  for (const id of new Set(ids)) if (ids.filter((one) => one === id).length > 1) faults.push(`two elements have the id ${id}`);
   for (const attribute of ["aria-labelledby", "aria-describedby"]) {
     for (const node of document.querySelectorAll(`[${attribute}]`)) {
       for (const id of node.getAttribute(attribute).split(" ")) if (!ids.includes(id)) faults.push(`${describe(node)}: no #${id}`);

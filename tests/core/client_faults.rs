@@ -78,7 +78,7 @@ fn fault_53_a_retry_after_a_slow_success_uses_the_same_key() {
     page.attempt_ended(&AttemptResult::TimedOut);
     assert_eq!(page.send("a"), first);
     page.response_with(201);
-    assert_eq!(page.send("a"), first, "and so does a submit after the success");
+    assert_eq!(page.send("a"), first, "a submit after the success has the same key, too");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Each error says what is wrong, or what is valid. The test looks for one word of each error.
+//! Each error says what is wrong, or which values are valid. The test looks for a characteristic part of each text.
 
 use oncekey::business_key::BusinessKeyUnreadable;
 use oncekey::client::intent::{EntryError, SendError};

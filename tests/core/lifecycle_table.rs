@@ -16,8 +16,8 @@
 //! There are two exceptions: a released business key is removed, and of a response only the status is kept.
 //!
 //! The outputs are the decision, the state that is stored then, its `maybe_executed` and its number of attempts
-//! (`same` as before), and the state that callers see (`as_now`: that of the table [`SEEN`]). The journal has a
-//! table of its own for each call, by what is stored.
+//! (`same` as before), and the state that callers see (`as_now`: that of the table [`SEEN`]). The rows of the journal are in a
+//! separate table for each call; its inputs include the state that is stored then.
 
 use crate::support::lifecycle::outcome::{
     CallResult, check, check_change, completion_words, decision_words, written_words,

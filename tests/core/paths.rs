@@ -44,7 +44,7 @@ fn a_path_that_goes_up_past_its_start_leads_out() {
         "/v1/..%2f..%2fa",
         "/a/./..;/..;/x",
         "//..;/a",
-        // For some origins an escaped slash is not a separator, so this goes up twice from one segment.
+        // For some origins an escaped slash is not a separator, so this path leads up twice from one segment.
         "/a%2fb/..;/..;/c",
         // A dot counts as one even if it appears only after the last round of decoding.
         "/.%2525252f..",

@@ -1,4 +1,4 @@
-//! Messages between the gateway and a shard: each comes back as it was written, and other bytes are an error.
+//! Messages between the gateway and a shard: each message is read as it was written, and other bytes are an error.
 
 use crate::support::cases;
 use crate::support::fuzz::shard_call::protocol::*;
@@ -237,7 +237,7 @@ proptest! {
     }
 }
 
-/// The length of a list that the message is too short for does not make its reader allocate.
+/// If a message is too short for the announced length of a list, its reader does not allocate memory for the list.
 #[test]
 fn a_length_is_at_most_what_is_left() {
     let endless = u32::MAX.to_le_bytes();

@@ -77,7 +77,7 @@ pub struct Page {
     pub changes_credential: bool,
 }
 
-/// A response that an intermediary sends in place of the gateway. The request goes no further.
+/// A response that an intermediary sends in place of the gateway. The request does not reach the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IntermediaryResponse {
     /// 401 from the gateway's own check, before any record was read.

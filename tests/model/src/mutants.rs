@@ -45,7 +45,7 @@ mutants! {
     HoldTreatedAsRetry,
     /// When a later attempt ends, the record forgets that an earlier attempt may have been executed.
     MaybeExecutedForgotten,
-    /// An overtaken attempt brings a refusal, and the refusal counts.
+    /// An overtaken attempt gets a refusal from the origin, and the refusal counts.
     OvertakenMayRecordRefusal,
     /// An overtaken attempt begins again when its call comes late.
     LateBeginOwnsAgain,

@@ -17,7 +17,7 @@ named! {
         /// An attempt that does not own the key adds the first success, and nothing else.
         StaleAddsOnlySuccess = "3: a stale attempt adds the first success, nothing else",
         /// No caller sees a response that was made for another scope.
-        ScopesApart = "4: a key of one scope never meets a key of another",
+        ScopesApart = "4: no caller gets a response of another scope",
         /// When no further fault happens, no record stays in flight, and every caller gets a response.
         NothingStuck = "5: no key is stuck",
         /// Nothing is executed unless the object has allowed it.

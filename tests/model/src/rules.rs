@@ -330,8 +330,8 @@ impl Rules {
         }
     }
 
-    /// Returns the response that a mutant sends before the step is carried out. Without a fault there is none. The
-    /// response that comes after it is ignored.
+    /// Returns the response that a mutant sends before the step is carried out. Without a fault, there is no such
+    /// response. With it, the flow's own later response is ignored.
     pub fn leaves_early(self, step: &FlowAction) -> Option<WriteOutcome> {
         match step {
             FlowAction::Complete(..) if self.has(M::ResponseBeforeStored) => Some(WriteOutcome {

@@ -1,7 +1,7 @@
 //! Every situation of a key, by words, and the record that the key has in it.
 //!
-//! Points in time are at the limits: a record that is `in_time` ends a millisecond from now, and one that is over
-//! ended in this millisecond.
+//! Points in time are at the limits: a record that is `in_time` expires a millisecond from now, and a record that is
+//! over has expired in this millisecond.
 
 use super::requests::{request, response, token};
 use oncekey::record::{EarlierAttempts, ReleaseCause, UnknownCause};

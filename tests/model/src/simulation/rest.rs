@@ -242,7 +242,7 @@ impl World<'_> {
             });
         if !booked {
             let what = format!("response {number} took money, and no record contains it");
-            self.breaks("journal: what was charged is on record", what);
+            self.breaks("journal: every charge is recorded", what);
         }
     }
 }

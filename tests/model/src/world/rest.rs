@@ -16,7 +16,7 @@ use oncekey::{KeyState, Rejection};
 const PATIENCE: usize = 60;
 
 impl World {
-    /// Returns whether an action only continues what is in progress: it is no fault and no new request.
+    /// Returns whether an action only continues what is in progress, and so is neither a fault nor a new request.
     pub fn is_quiet(&self, action: Action) -> bool {
         match action {
             Action::Deliver { fate, .. } => fate == Fate::Done,
