@@ -30,6 +30,19 @@ pub enum Next {
     Remove,
 }
 
+impl Next {
+    /// Returns whether the stored record shows that a call changed it at `now`. Where it does not, and
+    /// the call leaves no row in the journal either, the store keeps the time by itself, for
+    /// [`lifecycle::decision_time`](crate::lifecycle::decision_time).
+    pub fn shows_time(&self, now: UnixMillis) -> bool {
+        match self {
+            Self::Keep => true,
+            Self::Write(record) => record.changed_at() >= now,
+            Self::Remove => false,
+        }
+    }
+}
+
 /// What a call changed, or came too late to change: the meaning of a row in the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Change {

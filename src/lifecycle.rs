@@ -86,6 +86,18 @@ use step::{
     current, dispossess, expired_unseen, forgotten, keep, owns, unless_gone, untouched, write,
 };
 
+/// Returns the time for a decision about a record: the store's clock, but never earlier than the
+/// record's last change, and never earlier than `last_seen`, the newest time that the store knows of. So
+/// a store that restarts while its clock is behind does not revive a lease that it saw end.
+pub fn decision_time(
+    clock: UnixMillis,
+    last_seen: UnixMillis,
+    record: Option<&Record>,
+) -> UnixMillis {
+    let now = clock.never_before(last_seen);
+    record.map_or(now, |record| now.never_before(record.changed_at()))
+}
+
 /// Decides whether an attempt may execute its request. The first check that applies counts:
 ///
 /// 1. The record has expired: it counts as absent, or the key is refused where its policy says so.

@@ -9,6 +9,7 @@ mod business_key;
 mod business_key_properties;
 mod canonical;
 mod client_faults;
+mod decision_time;
 mod error_texts;
 mod form_guard_rules;
 mod form_guard_table;

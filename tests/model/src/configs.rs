@@ -23,6 +23,7 @@ pub fn all(large: bool) -> Vec<Config> {
         two_requests(large),
         lives(large),
         clocks(large),
+        restarts(large),
         secrets(large),
         tenants(large),
         voids(large),
@@ -271,6 +272,29 @@ fn clocks(large: u8) -> Config {
             doubles: 1,
             fates: 1,
             leases: 1,
+            jumps: 1 + large,
+            ..NOTHING_WRONG
+        },
+        ..PLAIN
+    }
+}
+
+/// An object restarts while its clock is behind the time of its last change.
+fn restarts(large: u8) -> Config {
+    const HOURS: i64 = 2 * 3600 * 1000;
+    Config {
+        name: "restarts behind the clock",
+        callers: vec![Caller::with_key(0, 1, 0, 2)],
+        gateways: vec![Gateway::RETRY],
+        recognizes: Recognizes::Key,
+        fates: &[Fate::Denied, Fate::Moved],
+        jumps: &[(Clock::Objects, -HOURS)],
+        bounds: Bounds {
+            fates: 1,
+            leases: 1,
+            months: 1,
+            evictions: 1 + large,
+            sweeps: 1,
             jumps: 1 + large,
             ..NOTHING_WRONG
         },

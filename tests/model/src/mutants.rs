@@ -71,6 +71,10 @@ mutants! {
     SweepRemovesLiveRecord,
     /// A shard uses its clock as it is, even if the clock was set back.
     TimeGoesBack,
+    /// After a restart, a shard uses its clock even if it is behind the last change of the record.
+    RestartForgetsTime,
+    /// A shard does not store the time of a change that the record does not show.
+    RemovalForgetsTime,
     /// The scope is not part of a record's name.
     ScopeLeftOut,
     /// A replay is not byte-equal to the first response.

@@ -43,9 +43,23 @@ impl Rules {
         ScopedKey::new(scope, key)
     }
 
-    /// Calls [`UnixMillis::never_before`], for the time of a shard.
-    pub fn time(self, clock: UnixMillis, last_seen: UnixMillis) -> UnixMillis {
-        if self.has(M::TimeGoesBack) { clock } else { clock.never_before(last_seen) }
+    /// Calls [`lifecycle::decision_time`], for the time of a shard.
+    pub fn time(
+        self,
+        clock: UnixMillis,
+        last_seen: UnixMillis,
+        record: Option<&Record>,
+    ) -> UnixMillis {
+        if self.has(M::TimeGoesBack) {
+            return clock;
+        }
+        let record = record.filter(|_| !self.has(M::RestartForgetsTime));
+        lifecycle::decision_time(clock, last_seen, record)
+    }
+
+    /// Calls [`Next::shows_time`].
+    pub fn shows_time(self, next: &Next, now: UnixMillis) -> bool {
+        self.has(M::RemovalForgetsTime) || next.shows_time(now)
     }
 
     /// Returns whether the platform may send a request to the origin again by itself. No rule of the core can prevent

@@ -55,6 +55,7 @@ pub const fn suspected(mutant: Mutant) -> &'static str {
         M::MaybeExecutedForgotten | M::VoidOfInFlight => "voids",
         M::SweepRemovesLiveRecord => "several lives",
         M::TimeGoesBack => "clocks that jump",
+        M::RestartForgetsTime | M::RemovalForgetsTime => "restarts behind the clock",
         M::ScopeLeftOut => "two tenants",
         M::ReplicaMissCountsAsNew | M::ReplicaFingerprintIgnored => "replica",
         M::ReplicaExpiryIgnored => "replica, over time",

@@ -30,6 +30,8 @@ pub(super) struct Name {
     pub(super) key: Option<IdempotencyKey>,
     pub(super) business_key: Option<u8>,
     pub(super) rows: Vec<JournalEntry>,
+    /// The time when the record was last changed or removed.
+    pub(super) changed_at: UnixMillis,
     /// The attempt that owns the record, and the end of its lease.
     lease: Option<(Token, UnixMillis)>,
     granted: Vec<Token>,
@@ -96,6 +98,7 @@ impl World<'_> {
                 key: key.cloned(),
                 business_key,
                 rows: Vec::new(),
+                changed_at: UnixMillis::new(0),
                 lease: None,
                 granted: Vec::new(),
                 recorded: Vec::new(),

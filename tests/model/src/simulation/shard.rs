@@ -14,7 +14,10 @@ use std::rc::Rc;
 #[derive(Default)]
 pub(super) struct Shard {
     pub(super) clock: i64,
+    /// The newest time of a change that the object knows; it may lose its memory.
     last_seen: u64,
+    /// The newest stored time: of a row in the journal, or of a change that no record shows.
+    marked: u64,
     /// The time of the last eviction.
     evicted_at: u64,
     /// The time of the next alarm by the object's clock, as far as the object knows.
@@ -92,7 +95,7 @@ pub(super) struct ShardMessage {
 impl Shard {
     /// Evicts the object: its memory and the calls on their way to it are lost. Its storage is kept.
     pub(super) fn forget_all(&mut self, now: u64) {
-        (self.evicted_at, self.alarm_at) = (now, None);
+        (self.evicted_at, self.alarm_at, self.last_seen) = (now, None, self.marked);
     }
 }
 
@@ -128,7 +131,6 @@ impl World<'_> {
 
     /// Carries out an operation: reads, decides, writes.
     pub(super) fn carry_out(&mut self, name: usize, operation: &ShardOperation) -> Reply {
-        let shard = self.ledger.names[name].shard;
         let record = match self.read(name) {
             Ok(record) => record,
             Err(()) => {
@@ -136,7 +138,7 @@ impl World<'_> {
                 return Reply::Unreadable;
             }
         };
-        let now = self.shard_time(shard);
+        let now = self.shard_time(name, record.as_ref());
         let before = record.clone();
         let rules = self.rules;
         let (reply, next, change) = match operation {
@@ -200,11 +202,12 @@ impl World<'_> {
         }
     }
 
-    /// Returns the time of a shard.
-    pub(super) fn shard_time(&mut self, shard: usize) -> UnixMillis {
+    /// Returns the time for a decision about a record.
+    fn shard_time(&mut self, name: usize, record: Option<&Record>) -> UnixMillis {
+        let shard = self.ledger.names[name].shard;
         let last_seen = UnixMillis::new(self.shards[shard].last_seen);
-        let now = self.rules.time(self.time(Clock::Shard(shard)), last_seen);
-        if now < last_seen {
+        let now = self.rules.time(self.time(Clock::Shard(shard)), last_seen, record);
+        if now < last_seen.never_before(self.ledger.names[name].changed_at) {
             self.breaks("time: a shard's time never goes back", format!("shard {shard}"));
         }
         now
@@ -222,6 +225,7 @@ impl World<'_> {
             return Ok(None);
         }
         let shard = self.ledger.names[name].shard;
+        let is_marked = row.is_some() || !self.rules.shows_time(&next, now);
         let mut record = match next {
             Next::Keep => None,
             Next::Remove => Some(None),
@@ -243,7 +247,11 @@ impl World<'_> {
             record = Some(Some(smaller));
         }
         let of_shard = &mut self.shards[shard];
-        of_shard.last_seen = now.as_u64();
+        of_shard.last_seen = of_shard.last_seen.max(now.as_u64());
+        if is_marked {
+            of_shard.marked = of_shard.marked.max(now.as_u64());
+        }
+        self.ledger.names[name].changed_at = now;
         let rows = &mut of_shard.rows;
         match &record {
             None => {}
@@ -285,8 +293,9 @@ impl World<'_> {
             return;
         }
         self.shards[shard].alarm_at = None;
-        let now = self.shard_time(shard);
-        let is_due = |row: &&Row| row.due_at.is_some_and(|due_at| due_at <= now.as_u64());
+        let last_seen = self.shards[shard].last_seen;
+        let clock = self.time(Clock::Shard(shard)).as_u64().max(last_seen);
+        let is_due = |row: &&Row| row.due_at.is_some_and(|due_at| due_at <= clock);
         let due: Vec<_> =
             self.shards[shard].rows.iter().filter(is_due).map(|row| row.name).collect();
         for name in due {
@@ -295,6 +304,7 @@ impl World<'_> {
                 rows.iter_mut().filter(|row| row.name == name).for_each(|row| row.due_at = None);
                 continue;
             };
+            let now = self.shard_time(name, Some(&record));
             let Step { next, change, .. } = self.rules.expire(record, now);
             match next {
                 Next::Keep => {}

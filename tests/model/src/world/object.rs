@@ -1,4 +1,5 @@
-//! The objects: each of them holds one record, on a shelf of its own, and the time of its last write.
+//! The objects: each of them holds one record, on a shelf of its own, and the time of its last write. A restart forgets
+//! that time: then the object has the time that the record shows, and the time of the last change that it did not show.
 
 use super::requests::{WriteRequest, token};
 use super::witness::{Change, EndOfAttempt, Witness};
@@ -18,7 +19,12 @@ use std::sync::Arc;
 pub(super) struct Shelf {
     pub(super) name: ScopedKey,
     pub(super) record: Option<Arc<Record>>,
+    /// The time of the last change. The object knows this time until it restarts.
     pub(super) last_seen: UnixMillis,
+    /// The stored time: of the last change that left a row in the journal, or that the record does not show.
+    pub(super) marked: UnixMillis,
+    /// Whether the object restarted after the last change.
+    pub(super) has_restarted: bool,
     /// Whether the record belongs to a business key or an event, and so is permanent.
     pub(super) for_good: bool,
     /// Every copy that was ever written: a location that is out of date may still return any of them.
@@ -74,8 +80,17 @@ impl World {
         let known = self.shelves.iter().position(|shelf| shelf.name == name);
         let at = known.unwrap_or_else(|| {
             let (copies, witness) = (Vec::new(), Witness::default());
-            let last_seen = UnixMillis::new(0);
-            self.shelves.push(Shelf { name, record: None, last_seen, for_good, copies, witness });
+            let never = UnixMillis::new(0);
+            self.shelves.push(Shelf {
+                name,
+                record: None,
+                last_seen: never,
+                marked: never,
+                has_restarted: false,
+                for_good,
+                copies,
+                witness,
+            });
             self.shelves.len() - 1
         });
         at as u8
@@ -102,7 +117,8 @@ impl World {
                 let step = rules.begin(record, &attempt, now);
                 reached.note(decided(&step.decision));
                 let change = Change::Begun(&call.request, call.running, &step.decision);
-                self.change(scene, call.shelf, step.next, change, now);
+                let (next, has_row) = (step.next, step.change.is_some());
+                self.change(scene, call.shelf, next, has_row, change, now);
                 Some(FlowEvent::Begun(Ok((step.decision, step.status))))
             }
             ObjectOperation::Renew => {
@@ -110,7 +126,8 @@ impl World {
                 let is_lost = step.decision == Renewal::Lost;
                 reached.note(if is_lost { Milestone::RenewalLost } else { Milestone::Renewed });
                 let change = Change::ByAttempt(call.running, token, EndOfAttempt::Renewal);
-                self.change(scene, call.shelf, step.next, change, now);
+                let (next, has_row) = (step.next, step.change.is_some());
+                self.change(scene, call.shelf, next, has_row, change, now);
                 None
             }
             ObjectOperation::Peek => {
@@ -121,13 +138,15 @@ impl World {
                 let step = rules.complete(record, token, response.clone(), now);
                 let change =
                     Change::ByAttempt(call.running, token, EndOfAttempt::Response(response));
-                self.change(scene, call.shelf, step.next, change, now);
+                let (next, has_row) = (step.next, step.change.is_some());
+                self.change(scene, call.shelf, next, has_row, change, now);
                 Some(ended(scene, step.decision, step.status))
             }
             ObjectOperation::Fail(cause) => {
                 let step = rules.fail(record, token, *cause, now);
                 let change = Change::ByAttempt(call.running, token, EndOfAttempt::Failure(*cause));
-                self.change(scene, call.shelf, step.next, change, now);
+                let (next, has_row) = (step.next, step.change.is_some());
+                self.change(scene, call.shelf, next, has_row, change, now);
                 Some(ended(scene, step.decision, step.status))
             }
             ObjectOperation::Settle(settlement) => {
@@ -137,7 +156,8 @@ impl World {
                     Settling::Settled => Milestone::Settled,
                     Settling::NotUnknown => Milestone::NotUnknown,
                 });
-                self.change(scene, call.shelf, step.next, Change::Settled, now);
+                let (next, has_row) = (step.next, step.change.is_some());
+                self.change(scene, call.shelf, next, has_row, Change::Settled, now);
                 Some(FlowEvent::Settled(Ok((settling, step.status))))
             }
         }
@@ -156,7 +176,8 @@ impl World {
         let step = scene.rules.void(record, minted_at, policy, now);
         let is_voided = step.status.as_ref().is_some_and(|s| s.state == KeyState::Voided);
         scene.reached.note(if is_voided { Milestone::Voided } else { Milestone::VoidRefused });
-        self.change(scene, shelf, step.next, Change::Voided(is_voided), now);
+        let (next, has_row) = (step.next, step.change.is_some());
+        self.change(scene, shelf, next, has_row, Change::Voided(is_voided), now);
         step.status
     }
 
@@ -170,12 +191,12 @@ impl World {
         self.left.sweeps -= 1;
         let now = self.object_time(scene, shelf);
         let Some(record) = self.record(shelf) else { return };
-        let next = scene.rules.expire(record, now).next;
-        scene.reached.note(match next {
+        let step = scene.rules.expire(record, now);
+        scene.reached.note(match step.next {
             Next::Remove => Milestone::Swept,
             _ => Milestone::SweptToTombstone,
         });
-        self.change(scene, shelf, next, Change::Swept, now);
+        self.change(scene, shelf, step.next, step.change.is_some(), Change::Swept, now);
     }
 
     /// Evicts an object: its memory is lost, and so are its calls and replies in the network.
@@ -183,6 +204,7 @@ impl World {
         use super::Message;
         self.left.evictions -= 1;
         scene.reached.note(Milestone::Evicted);
+        self.shelves[usize::from(shelf)].has_restarted = true;
         let hit: Vec<_> = self
             .running
             .iter()
@@ -200,7 +222,7 @@ impl World {
         for (at, shelf) in self.shelves.iter().enumerate() {
             let at = at as u8;
             if let Some(record) = shelf.record.as_ref().filter(|_| self.left.sweeps > 0) {
-                let now = scene.rules.time(self.time_at(Clock::Objects), shelf.last_seen);
+                let now = self.shelf_time(scene, shelf);
                 let next = scene.rules.expire((**record).clone(), now).next;
                 if next != Next::Keep {
                     actions.push(Action::Sweep(at));
@@ -214,7 +236,9 @@ impl World {
                     .any(|r| (r.number, r.step) == (*running, *step) && r.waits_for(at)),
                 _ => false,
             };
-            if self.left.evictions > 0 && self.net.iter().any(is_hit) {
+            let forgets = !shelf.has_restarted && shelf.marked < shelf.last_seen;
+            let counts = forgets && scene.config.bounds.jumps > 0;
+            if self.left.evictions > 0 && (counts || self.net.iter().any(is_hit)) {
                 actions.push(Action::Evict(at));
             }
         }
@@ -226,12 +250,18 @@ impl World {
 
     /// Returns the time of a shelf's object.
     pub(super) fn object_time(&mut self, scene: &Scene, shelf: u8) -> UnixMillis {
-        let last_seen = self.shelves[usize::from(shelf)].last_seen;
-        let now = scene.rules.time(self.time_at(Clock::Objects), last_seen);
-        if now < last_seen {
+        let shelf = &self.shelves[usize::from(shelf)];
+        let now = self.shelf_time(scene, shelf);
+        if now < shelf.last_seen {
             self.breaks(Property::TimeGoesOn);
         }
         now
+    }
+
+    /// Returns the time of the object that has this shelf.
+    pub(super) fn shelf_time(&self, scene: &Scene, shelf: &Shelf) -> UnixMillis {
+        let last_seen = if shelf.has_restarted { shelf.marked } else { shelf.last_seen };
+        scene.rules.time(self.time_at(Clock::Objects), last_seen, shelf.record.as_deref())
     }
 
     pub(super) fn change(
@@ -239,13 +269,18 @@ impl World {
         scene: &Scene,
         at: u8,
         next: Next,
+        has_row: bool,
         change: Change<'_>,
         now: UnixMillis,
     ) {
         let before = self.shelves[usize::from(at)].record.clone();
         self.witness(scene, at, before.as_deref(), &next, &change, now);
         let shelf = &mut self.shelves[usize::from(at)];
+        if has_row || !scene.rules.shows_time(&next, now) {
+            shelf.marked = now;
+        }
         match next {
+            Next::Keep if has_row => {}
             Next::Keep => return,
             Next::Remove => shelf.record = None,
             Next::Write(record) => {
@@ -257,7 +292,7 @@ impl World {
                 shelf.record = Some(Arc::new(record));
             }
         }
-        shelf.last_seen = now;
+        (shelf.last_seen, shelf.has_restarted) = (now, false);
     }
 }
 

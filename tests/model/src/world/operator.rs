@@ -3,7 +3,7 @@
 use super::network::Message;
 use super::witness::Change;
 use super::{Action, World};
-use crate::config::{Clock, Scene};
+use crate::config::Scene;
 use crate::reached::Milestone;
 use oncekey::{KeyState, Settlement, Settling};
 
@@ -25,7 +25,7 @@ impl World {
 
     pub(super) fn is_unknown(&self, scene: &Scene, at: u8) -> bool {
         let shelf = &self.shelves[usize::from(at)];
-        let now = scene.rules.time(self.time_at(Clock::Objects), shelf.last_seen);
+        let now = self.shelf_time(scene, shelf);
         let status = shelf.record.as_ref().and_then(|record| record.status(now));
         status.is_some_and(|status| status.state == KeyState::Unknown)
     }
@@ -64,7 +64,8 @@ impl World {
         let step = scene.rules.settle(record, settlement, now);
         let is_settled = step.decision == Settling::Settled;
         scene.reached.note(if is_settled { Milestone::Settled } else { Milestone::NotUnknown });
-        self.change(scene, shelf, step.next, Change::Settled, now);
+        let (next, has_row) = (step.next, step.change.is_some());
+        self.change(scene, shelf, next, has_row, Change::Settled, now);
         is_settled
     }
 

@@ -3,7 +3,7 @@
 use super::network::Message;
 use super::object::ObjectOperation;
 use super::{Action, World};
-use crate::config::{Clock, Scene};
+use crate::config::Scene;
 use oncekey::write_flow::Event as FlowEvent;
 use oncekey::{Record, State};
 
@@ -74,7 +74,7 @@ impl World {
     pub fn records(&self, scene: &Scene) -> Vec<String> {
         let mut lines = Vec::new();
         for (at, shelf) in self.shelves.iter().enumerate() {
-            let now = scene.rules.time(self.time_at(Clock::Objects), shelf.last_seen);
+            let now = self.shelf_time(scene, shelf);
             let state = shelf.record.as_deref().map_or("absent".to_owned(), |r| state(r, now));
             lines.push(format!("record {at}: {state}"));
         }
