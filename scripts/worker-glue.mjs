@@ -65,7 +65,7 @@ optimize(outFile, outFile, "-Oz", "--strip-debug", "--strip-producers");
 // Functions that are no longer exported belong to the parts that were removed.
 writeFileSync(glueFile, glue.replace(/\bwasm\.(\w+)/g, (all, name) => (outward.names.has(name) ? `wasm.${outward.names.get(name)}` : all)));
 const names = { ...same(ofGlue), ...Object.fromEntries([...inward.names].map(([name, short]) => [short, name])) };
-// The glue uses the names `host` (worker/platform/src/panic.rs) and `queueMicrotask` (wasm-bindgen).
+// The glue uses the names `host` (worker/platform/src/panic.rs and sql.rs) and `queueMicrotask` (wasm-bindgen).
 const text = await bundle(names, {
   format: "iife",
   globalName: "glue",

@@ -6,17 +6,19 @@
 //
 // - Every call that polls tasks (platform/src/task.rs) is inside a guard. Rust knows which task it polls, so each trap
 //   belongs to exactly one task, and only that task fails. Its request gets a 500.
+// - A call of a shard is one call into wasm, inside a guard, so a trap in it fails only this call.
 // - After a trap the instance is retired: calls in flight continue in it, and new calls get a fresh instance. So the
 //   damage of the trap (a borrowed cell, lost memory) ends with the calls that were in flight.
 // - A trap outside of every task belongs to no known call, so all calls in flight in that instance are rejected.
 //
-// The build copies this file next to the files that it imports: bridge.mjs, oncekey.wasm, and glue.mjs. The latter is
-// wasm-bindgen's output, wrapped in a function so that each instance has its own glue.
+// The build copies this file next to the files that it imports: bridge.mjs, sql.mjs, oncekey.wasm, and glue.mjs. The
+// latter is wasm-bindgen's output, wrapped in a function so that each instance has its own glue.
 
 import { DurableObject, WorkerEntrypoint } from "cloudflare:workers";
 import { Bridge } from "./bridge.mjs";
 import makeGlue from "./glue.mjs";
 import module from "./oncekey.wasm";
+import { run } from "./sql.mjs";
 
 const microtask = globalThis.queueMicrotask.bind(globalThis);
 
@@ -99,6 +101,11 @@ class Instance {
     }
   }
 
+  /** Runs a statement in the database of an object. Called by Rust. */
+  sql(database, statement, values) {
+    return run(database, statement, values);
+  }
+
   /** Runs wasm-bindgen's own queue: the futures of exported functions, which only await a task. */
   #batch(callback) {
     microtask(() => {
@@ -129,6 +136,16 @@ class Instance {
         this.#retire(error);
       }
     });
+  }
+
+  /** Makes a call into wasm that returns at once. A trap in it belongs to this call alone. */
+  enter(call) {
+    try {
+      return call();
+    } catch (error) {
+      this.#retire(error);
+      throw new Error("the call was lost to an internal error");
+    }
   }
 
   /** Rejects all calls in flight after a trap that belongs to no task, so that no caller waits forever. */
@@ -195,6 +212,69 @@ export default class extends WorkerEntrypoint {
   }
 }
 
+/** What a reply of a shard asks for besides its body: see worker/src/shard/mod.rs. */
+const WITH_HEADERS = 1;
+const IS_LARGE = 2;
+/** The bytes before the body. */
+const HEAD = 11;
+
+/**
+ * The Durable Object of a shard. Each call of it is one synchronous call into wasm: message and reply are one buffer
+ * each, and time and alarm come with the call. Its data is in storage; what is in memory may be lost at any time.
+ */
+export class Shard extends DurableObject {
+  #instance;
+  #half;
+  /** The time of the alarm, or 0 if there is none; undefined if it is not known. */
+  #alarm;
+
+  #call(start) {
+    current ??= new Instance();
+    const instance = current;
+    return instance.enter(() => {
+      if (this.#instance !== instance) {
+        this.#half = new instance.glue.Shard(this.ctx.storage, this.env, Date.now());
+        this.#instance = instance;
+      }
+      return start(this.#half);
+    });
+  }
+
+  async #setAlarm(time) {
+    this.#alarm = time;
+    try {
+      await this.ctx.storage.setAlarm(time);
+    } catch (error) {
+      this.#alarm = undefined;
+      throw error;
+    }
+  }
+
+  async fetch(request) {
+    const message = new Uint8Array(await request.arrayBuffer());
+    this.#alarm ??= (await this.ctx.storage.getAlarm()) ?? 0;
+    const [reply, init] = this.#call((half) => {
+      const reply = half.serve(message, request.headers, Date.now(), this.#alarm);
+      return [reply, { headers: reply[0] & WITH_HEADERS ? half.takeHeaders() : undefined }];
+    });
+    const view = new DataView(reply.buffer, reply.byteOffset);
+    const alarm = view.getFloat64(3, true);
+    if (alarm > 0) await this.#setAlarm(alarm);
+    const body = reply.subarray(HEAD);
+    const response = new Response(body, { ...init, status: view.getUint16(1, true) });
+    if (reply[0] & (IS_LARGE | WITH_HEADERS)) response.headers.set("oncekey-length", body.length);
+    return response;
+  }
+
+  async alarm() {
+    this.#alarm = 0;
+    const next = this.#call((half) => half.alarm(Date.now()));
+    // The platform repeats an alarm that fails.
+    if (Number.isNaN(next)) throw new Error("the alarm failed");
+    if (next > 0) await this.#setAlarm(next);
+  }
+}
+
 /** Returns a Durable Object class. Its Rust object is in the instance that takes new calls; its data is in storage. */
 function durable(name) {
   return class extends DurableObject {
@@ -223,7 +303,6 @@ function durable(name) {
   };
 }
 
-export const Shard = durable("Shard");
 // A build without the sandbox exports this class too, because the platform refuses an upload that lacks a class with
 // existing objects.
 export const Merchant = durable("Merchant");

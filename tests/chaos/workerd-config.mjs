@@ -35,6 +35,7 @@ const main :Workerd.Worker = (
     (name = "entry.mjs", esModule = ${embed("entry.mjs")}),
     (name = "bridge.mjs", esModule = ${embed("bridge.mjs")}),
     (name = "glue.mjs", esModule = ${embed("glue.mjs")}),
+    (name = "sql.mjs", esModule = ${embed("sql.mjs")}),
     (name = "oncekey.wasm", wasm = ${embed("oncekey.wasm")}),
   ],
   compatibilityDate = ${text(compatibilityDate())},

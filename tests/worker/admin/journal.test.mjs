@@ -1,11 +1,13 @@
 // The journal, which has one row for each change of a key, and the operators' views of keys.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
 import { created, cut, eventually, gated, inTurn, newKey, recordName, scopeName, startGateway } from "../fixtures/support.mjs";
 
 const TOKEN = "admin-token-0123456789";
 const admin = [["Authorization", `Bearer ${TOKEN}`]];
 const DAY = 86_400_000;
+const EARLIER_TABLES = readFileSync(new URL("../fixtures/earlier-tables.sql", import.meta.url), "utf8");
 
 /** Returns functions that query a gateway as its operator. */
 const operator = (gateway) => {
@@ -372,11 +374,50 @@ describe("the journal", () => {
     await first;
   });
 
-  test("the database of an earlier version is migrated", async () => {
+  /** The form of the tables, and the indexes. */
+  const schema = async (key) => {
+    const rows = await gateway.sql(key, "SELECT name, sql FROM sqlite_schema WHERE name IN ('records', 'journal') OR type = 'index' AND sql IS NOT NULL ORDER BY name");
+    return rows.map(({ name, sql }) => (name === "records" ? `records ${/WITHOUT ROWID/.test(sql) ? "by name" : "by number"}` : name));
+  };
+
+  test("an object of an earlier version is brought up to date, with all that it has", async () => {
+    const keys = { completed: newKey() };
+    const alike = () => {
+      let key = newKey();
+      while (recordName(key).slice(0, 2) !== recordName(keys.completed).slice(0, 2)) key = newKey();
+      return key;
+    };
+    Object.assign(keys, { unknown: alike(), later: alike() });
+    const path = gateway.route();
+    const key = keys.completed;
+    await gateway.post(path, key);
+    await gateway.post(gateway.route(inTurn(500)), keys.unknown);
+    const form = ["journal", "records by name", "records_open"];
+    assert.deepEqual(await schema(key), form);
+    const before = await Promise.all(Object.values(keys).map((key) => about(key)));
+    await gateway.sql(key, EARLIER_TABLES);
+    await gateway.evict(key);
+    assert.ok((await gateway.post(path, key)).replayed);
+    assert.deepEqual(await schema(key), form);
+    await gateway.post(path, keys.later);
+    const rows = await Promise.all(Object.values(keys).map((key) => about(key)));
+    const withoutId = (rows) => rows.map(({ id, ...row }) => row);
+    assert.deepEqual(rows.slice(0, 2).map(withoutId), before.slice(0, 2).map(withoutId), "the rows are the same");
+    const numbers = rows.flat().map(({ id }) => Number(id.split("-")[2]));
+    assert.deepEqual([...numbers].sort((one, other) => one - other), numbers, "later rows have larger ids");
+    assert.deepEqual(await about(key, `&from=${rows[0][0].at}`), rows[0], "by time");
+    assert.deepEqual(await about(key, `&from=${rows[2][0].at}`), []);
+    assert.ok((await ask("keys?state=unknown&limit=200")).json.data.some((one) => one.key === recordName(keys.unknown)));
+    await assert.rejects(gateway.sql(key, "DELETE FROM journal"), /append-only/);
+    assert.equal((await gateway.status(keys.unknown)).state, "unknown");
+  });
+
+  test("an object of the first version is brought up to date", async () => {
     const key = newKey();
     const path = gateway.route();
     await gateway.post(path, key);
     for (const query of [
+      EARLIER_TABLES,
       "DROP TABLE journal",
       "DROP TABLE journal_end",
       "DROP INDEX records_open",
@@ -389,6 +430,52 @@ describe("the journal", () => {
     assert.ok((await gateway.post(path, key)).replayed);
     const listed = (await ask(`keys/${recordName(key)}`)).json;
     assert.deepEqual([listed.key.scope, listed.journal], [null, []]);
+    assert.ok((await ask("keys?state=completed&limit=200")).json.data.some((one) => one.key === recordName(key)));
+  });
+
+  test("a large table of an earlier version keeps its form, and serves", async () => {
+    const key = newKey();
+    const path = gateway.route();
+    await gateway.post(path, key);
+    await gateway.sql(key, EARLIER_TABLES);
+    await gateway.sql(
+      key,
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100001)
+      INSERT INTO records (name, record) SELECT CAST('copy' || i AS BLOB), X'00' FROM n`,
+    );
+    await gateway.evict(key);
+    assert.ok((await gateway.post(path, key)).replayed);
+    assert.ok((await schema(key)).includes("records by number"));
+    let neighbour = newKey();
+    while (recordName(neighbour).slice(0, 2) !== recordName(key).slice(0, 2)) neighbour = newKey();
+    assert.equal((await gateway.post(path, neighbour)).status, 201);
+    assert.ok((await gateway.post(path, neighbour)).replayed);
+    assert.deepEqual((await about(neighbour)).map(({ kind }) => kind), ["completed"]);
+    await gateway.sql(key, "DELETE FROM records WHERE name LIKE 'copy%'");
+    await gateway.evict(key);
+    assert.ok((await gateway.post(path, neighbour)).replayed);
+    assert.ok((await schema(key)).includes("records by name"));
+  });
+
+  test("the rows of a key are found among many others", async () => {
+    const key = newKey();
+    const failing = gateway.route(inTurn(429));
+    const asked = [];
+    for (let part = 0; part < 3; part++) {
+      asked.push((await gateway.post(failing, key)).get("X-Request-Id"));
+      await gateway.sql(
+        key,
+        `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 25000)
+        INSERT INTO journal (at, name, of, operation, kind, attempt)
+        SELECT (SELECT max(at) FROM journal), X'00', 'key', 'complete', 'released', 1 FROM n`,
+      );
+    }
+    const found = await about(key);
+    assert.deepEqual(found.map(({ attempt }) => attempt), [1, 2, 3]);
+    assert.deepEqual((await about(key, "&limit=2")).map(({ attempt }) => attempt), [1, 2]);
+    assert.deepEqual(found.map((row) => row.request_id), asked);
+    assert.deepEqual((await journal(`?request_id=${asked[2]}`)).map(({ id }) => id), [found[2].id]);
+    assert.deepEqual((await ask(`keys/${recordName(key)}`)).json.journal, found);
   });
 });
 

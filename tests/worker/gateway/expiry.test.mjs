@@ -86,13 +86,16 @@ describe("with a retention of a day", () => {
     assert.deepEqual(await left(), Object.keys(keys));
     await at(DAY + 5000);
     await sweep(gateway, keys.completed);
+    assert.equal(await gateway.status(keys.completed), undefined, "it has expired, and is swept within an hour");
+    await at(DAY + HOUR + 5000);
+    await sweep(gateway, keys.completed);
     assert.deepEqual(await left(), ["unknown", "voided", "damaged"]);
     assert.equal((await row(gateway, keys.damaged)).due_at, null, "the sweep does not read it again");
     assert.equal((await gateway.get("/_oncekey/key", { key: keys.damaged })).status, 500);
     await at(30 * DAY - 60_000);
     await sweep(gateway, keys.completed);
     assert.deepEqual(await left(), ["unknown", "voided", "damaged"]);
-    await at(30 * DAY + 60_000);
+    await at(30 * DAY + HOUR + 60_000);
     await sweep(gateway, keys.completed);
     assert.deepEqual(await left(), ["damaged"]);
   });
@@ -102,7 +105,9 @@ describe("with a retention of a day", () => {
     const key = keys.completed;
     const dues = await gateway.sql(key, "SELECT due_at FROM records WHERE due_at IS NOT NULL ORDER BY due_at");
     assert.equal(await gateway.shard(key, { do: "alarm-at" }), dues[0].due_at);
-    await at(DAY + 5000);
+    assert.equal(dues[0].due_at % HOUR, 0, "one alarm for all that expire within an hour");
+    assert.ok(dues[0].due_at >= Date.parse((await gateway.status(key)).expires_at), "and never too early");
+    await at(DAY + HOUR + 5000);
     await sweep(gateway, key);
     const [{ due_at }] = await gateway.sql(
       key,
@@ -115,7 +120,6 @@ describe("with a retention of a day", () => {
   test("rows that one sweep leaves are removed by the next sweeps", async () => {
     const key = newKey();
     await gateway.post(gateway.route(), key);
-    const due = (await row(gateway, key)).due_at;
     // 1,200 copies of the row under other names.
     await gateway.sql(
       key,
@@ -123,9 +127,9 @@ describe("with a retention of a day", () => {
       INSERT INTO records (name, record, due_at) SELECT CAST('copy' || i AS BLOB), record, due_at FROM records, n WHERE name = ?`,
       { hex: recordName(key) },
     );
-    await at(DAY + 5000);
+    await at(DAY + HOUR + 5000);
     const next = await sweep(gateway, key);
-    assert.equal(next, due, "the next alarm is already due, because rows are left");
+    assert.ok(next <= Date.now() + DAY + HOUR + 60_000, "the next alarm rings at once, because rows are left");
     const count = async () => (await gateway.sql(key, "SELECT count(*) AS count FROM records"))[0].count;
     // Alarms use the platform's own clock, by which the next one is not due yet.
     for (let round = 0; round < 3; round++) await sweep(gateway, key);
@@ -186,6 +190,30 @@ describe("with a retention of a day", () => {
     await gateway.evict(key);
     const { created_at } = await gateway.status(neighbour);
     assert.ok(Date.parse(created_at) >= Date.now() + HOUR);
+  });
+
+  test("a restart while the clock is behind decides no earlier than a record was changed", async () => {
+    const slow = gated();
+    const path = gateway.route(slow);
+    const key = newKey();
+    await at(2 * HOUR);
+    const first = gateway.post(path, key);
+    await slow.reached;
+    // The record is the only place that shows the time.
+    await gateway.evict(key);
+    await at(0);
+    assert.equal((await gateway.post(path, key)).json.type, "idempotency_in_progress");
+    slow.open();
+    assert.equal((await first).status, 201);
+    const { created_at, completed_at } = await gateway.status(key);
+    assert.ok(completed_at >= created_at, `${created_at}, ${completed_at}`);
+    // A record that the sweep removed shows nothing, so the object stores that time by itself.
+    await at(2 * DAY);
+    await sweep(gateway, key);
+    await gateway.evict(key);
+    await at(0);
+    await gateway.post(gateway.route(), key);
+    assert.ok(Date.parse((await gateway.status(key)).created_at) >= Date.now() + 2 * DAY - HOUR);
   });
 });
 

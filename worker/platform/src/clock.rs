@@ -5,7 +5,7 @@ use crate::task;
 use futures_util::future::{Either, select};
 use oncekey::{Millis, UnixMillis};
 use std::pin::pin;
-use worker::{SqlStorageValue, js_sys};
+use worker::js_sys;
 
 /// Returns the current time. The platform advances it only while a task waits for I/O.
 pub fn now() -> UnixMillis {
@@ -29,12 +29,6 @@ pub async fn within<T>(length: Millis, work: impl Future<Output = T>) -> Option<
 /// Formats a time as RFC 3339 in UTC, as in `2026-11-29T20:40:00.000Z`.
 pub fn rfc3339(time: UnixMillis) -> String {
     String::from(date(time).to_iso_string())
-}
-
-/// Converts a time to a column of a database: an integer that JavaScript's numbers hold exactly,
-/// which they do until the year 287396.
-pub fn column(time: UnixMillis) -> SqlStorageValue {
-    SqlStorageValue::Integer(i64::try_from(time.as_u64()).unwrap_or(i64::MAX).min(1 << 53))
 }
 
 fn date(time: UnixMillis) -> js_sys::Date {

@@ -1,5 +1,5 @@
-//! The code that the gateway and its sandbox share: the platform's clock, randomness, tasks, operations
-//! and Durable Objects, and JSON.
+//! The code that the gateway and its sandbox share: the platform's clock, randomness, tasks, operations,
+//! Durable Objects and their databases, and JSON.
 //!
 //! Each module is a thin layer over workers-rs or the JavaScript API, and knows nothing about
 //! idempotency keys or merchants. Two Worker crates need it, so it is a crate of its own.
@@ -10,4 +10,5 @@ pub mod json;
 pub mod operation;
 pub mod panic;
 pub mod random;
+pub mod sql;
 pub mod task;

@@ -3,6 +3,9 @@
 //! A query for one key goes to its shard, and any other query goes from shard to shard. The rows of a
 //! shard are in the order in which they were written. A page ends at its limit, and its `Link` header is
 //! the URL of the next page. The cursor is the id of the last row: shard, time and number.
+//!
+//! A shard reads a limited number of rows for one question about a key, a request or a state. It then says
+//! where it stopped, and is asked again. So a page may be short, or empty, and have a next page.
 
 use crate::admin::query::{self, LATEST, Query};
 use crate::http::context::Caller;
@@ -11,6 +14,9 @@ use crate::http::response::HttpResponse;
 use crate::shard::client::{self, AT_ONCE};
 use crate::shard::protocol::{Row, RowQuery};
 use oncekey::{KeyState, Rejection, ScopedKey};
+
+/// The most calls to shards that one page makes. A Worker may make 1000 calls for a request.
+pub(super) const MOST_CALLS: usize = 600;
 
 /// Returns a page of the journal.
 pub(super) async fn page(
@@ -35,27 +41,71 @@ pub(super) async fn page(
         Some(key) => vec![key.shard()],
         None => (first..=u8::MAX).collect(),
     };
+    let mut calls = MOST_CALLS;
     let mut found: Vec<Row> = Vec::new();
     for (round, shards) in shards.chunks(AT_ONCE).enumerate() {
         let left = limit - found.len();
         let questions = shards.iter().enumerate().map(|(place, shard)| {
             let is_first = round == 0 && place == 0;
             let after = if is_first { after.max(from) } else { from };
-            (*shard, RowQuery { shard: *shard, after, limit: left as u32, ..question.clone() })
+            RowQuery { shard: *shard, after, limit: left as u32, ..question.clone() }
         });
-        let rows = client::ask(&caller.env(), questions).await?.into_iter().flatten();
-        found.extend(rows.take(left));
-        if found.len() == limit {
+        let rows = ask(caller, questions.collect(), &mut calls).await?.into_iter().flatten();
+        // A mark ends the page: the next page goes on there.
+        for row in rows.take(left) {
+            if !found.last().is_some_and(is_mark) {
+                found.push(row);
+            }
+        }
+        if found.len() == limit || found.last().is_some_and(is_mark) {
             break;
         }
     }
-    let lines: String = found.iter().flat_map(|row| [&row.json, "\n"]).collect();
+    let lines = found.iter().filter(|row| !is_mark(row));
+    let lines: String = lines.flat_map(|row| [&row.json, "\n"]).collect();
     let mut response = caller.json(200, lines.into_bytes());
     response.set("content-type", "application/x-ndjson");
-    if let Some(last) = found.last().filter(|_| found.len() == limit) {
+    let has_next = |last: &&Row| found.len() == limit || is_mark(last);
+    if let Some(last) = found.last().filter(has_next) {
         response.set("link", &query::next_page(request, &last.id));
     }
     Ok(response)
+}
+
+/// Asks several shards, and asks each again while it has read only a part of its rows. When `calls` are
+/// used up, the last row of a shard may be a mark, where the next question has to go on.
+pub(super) async fn ask(
+    caller: &Caller,
+    questions: Vec<RowQuery>,
+    calls: &mut usize,
+) -> Result<Vec<Vec<Row>>, Rejection> {
+    let mut found: Vec<Vec<Row>> = questions.iter().map(|_| Vec::new()).collect();
+    let mut open: Vec<(usize, RowQuery)> = questions.into_iter().enumerate().collect();
+    while !open.is_empty() {
+        *calls = calls.saturating_sub(open.len());
+        let asked = open.iter().map(|(_, question)| (question.shard, question.clone()));
+        let replies = client::ask(&caller.env(), asked).await?;
+        let mut unread = Vec::new();
+        for ((place, mut question), mut rows) in open.into_iter().zip(replies) {
+            let mark = rows.pop_if(|row| is_mark(row));
+            question.limit = question.limit.saturating_sub(rows.len() as u32);
+            found[place].extend(rows);
+            let Some(mark) = mark else { continue };
+            match parse_cursor(&mark.id) {
+                Some((_, after)) if *calls > 0 => {
+                    unread.push((place, RowQuery { after, ..question }));
+                }
+                _ => found[place].push(mark),
+            }
+        }
+        open = unread;
+    }
+    Ok(found)
+}
+
+/// Returns whether a row only says where a shard stopped to read.
+pub(super) fn is_mark(row: &Row) -> bool {
+    row.json.is_empty()
 }
 
 /// Returns the shard, and the time and number of the last row of the earlier page.

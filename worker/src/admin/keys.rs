@@ -46,14 +46,16 @@ pub(super) async fn list(
 /// Shows the history of one key: `{"key":{…},"journal":[…]}`. `key` is null if there is no record.
 pub(super) async fn history(caller: &Caller, name: &str) -> Result<HttpResponse, Rejection> {
     let key = ScopedKey::from_hex(name).ok_or(Rejection::NotFound)?;
-    let rows = journal::of_key(key, None, ROWS);
+    let rows = vec![journal::of_key(key, None, ROWS)];
+    let mut calls = journal::MOST_CALLS;
     let (entry, rows) = try_join(
         client::ask(&caller.env(), [(key.shard(), of_key(key))]),
-        client::ask(&caller.env(), [(key.shard(), rows)]),
+        journal::ask(caller, rows, &mut calls),
     )
     .await?;
     let entry = entry.into_iter().flatten().next().map(|entry| entry.json);
-    let rows: Vec<String> = rows.into_iter().flatten().map(|row| row.json).collect();
+    let rows = rows.into_iter().flatten().filter(|row| !journal::is_mark(row));
+    let rows: Vec<String> = rows.map(|row| row.json).collect();
     if entry.is_none() && rows.is_empty() {
         return Err(Rejection::NoRecord);
     }

@@ -37,19 +37,22 @@ pub(super) async fn page(
     let lines = text.lines().filter(|line| !line.is_empty());
     let made: Vec<Made> = lines.map(|line| Made::of_line(line, caller, &scope)).collect();
     let mut lacking = Vec::new();
+    let mut calls = journal::MOST_CALLS;
     for made in made.chunks(AT_ONCE) {
         // Without a key, nothing can be in the journal.
         let keys = || made.iter().filter_map(|made| made.key);
-        let completed =
-            keys().map(|key| (key.shard(), journal::of_key(key, Some(KeyState::Completed), 1)));
+        let completed = keys().map(|key| journal::of_key(key, Some(KeyState::Completed), 1));
         let entries = keys().map(|key| (key.shard(), keys::of_key(key)));
-        let (completed, entries) =
-            try_join(client::ask(&caller.env(), completed), client::ask(&caller.env(), entries))
-                .await?;
+        let (completed, entries) = try_join(
+            journal::ask(caller, completed.collect(), &mut calls),
+            client::ask(&caller.env(), entries),
+        )
+        .await?;
         let mut found = completed.into_iter().zip(entries);
         for made in made {
             let (completed, entry) = made.key.and_then(|_| found.next()).unzip();
-            let is_completed = completed.is_some_and(|rows| !rows.is_empty());
+            let is_completed =
+                completed.is_some_and(|rows| rows.iter().any(|row| !journal::is_mark(row)));
             let state = entry.and_then(|entry| entry.first().map(|entry| entry.state));
             lacking.extend(made.listed(is_completed, state));
         }

@@ -1,4 +1,5 @@
--- A row of the journal does not change or go until it is older than `kept_from`, which only grows.
+-- A row of the journal does not change or go until it is older than `kept_from`, which only grows. An id is the time in
+-- milliseconds and three more digits, so it is an index by time. (Rows of earlier versions were numbered from 1.)
 CREATE TABLE IF NOT EXISTS journal (
     id          INTEGER PRIMARY KEY,
     at          INTEGER NOT NULL,
@@ -14,9 +15,6 @@ CREATE TABLE IF NOT EXISTS journal (
     state       TEXT,
     created_at  INTEGER
 ) STRICT;
-CREATE INDEX IF NOT EXISTS journal_at ON journal (at);
-CREATE INDEX IF NOT EXISTS journal_name ON journal (name, at);
-CREATE INDEX IF NOT EXISTS journal_request ON journal (request_id) WHERE request_id IS NOT NULL;
 CREATE TABLE IF NOT EXISTS journal_end (
     id        INTEGER PRIMARY KEY CHECK (id = 1),
     kept_from INTEGER NOT NULL

@@ -1,68 +1,113 @@
 //! The keys of a shard as operators see them: the fields of each record, without the response.
 
+use super::columns::decode;
 use super::replay_counts::Replays;
 use crate::shard::protocol::{KeyEntry, KeyQuery};
 use oncekey::codec::hex::hex;
-use oncekey::{KeyState, Record, State, UnixMillis};
+use oncekey::{KeyState, State, UnixMillis};
 use platform::json::writer::JsonObject;
-use worker::{Result, SqlStorage, SqlStorageValue};
+use platform::sql::{Sql, Value};
+use std::collections::BTreeSet;
+use worker::Result;
 
-/// The most records that one call reads. Open records have an index; of the others, the newest are read.
-const MOST: i64 = 2000;
+/// The most names that a query takes from one place.
+const MOST: usize = 2000;
 
-/// Adds the columns that a table of an earlier version lacks, and the index of open records.
-pub(super) fn bring_up_to_date(sql: &SqlStorage) -> Result<()> {
-    let known = "SELECT 1 FROM pragma_table_info('records') WHERE name = 'open'";
-    if sql.exec(known, None)?.raw().next().is_none() {
-        let add = "ALTER TABLE records ADD COLUMN scope TEXT;
-            ALTER TABLE records ADD COLUMN of TEXT;
-            ALTER TABLE records ADD COLUMN open INTEGER";
-        sql.exec(add, None)?;
-    }
-    let index = "CREATE INDEX IF NOT EXISTS records_open ON records (open) WHERE open = 1";
-    sql.exec(index, None).map(drop)
-}
+/// The names of records without a response, which have an index.
+const OPEN: &str = "SELECT name FROM records WHERE open = 1 LIMIT ?";
+/// The names of the records that got a response or were given up last, the newest first.
+const NEWEST: &str = "SELECT name FROM journal ORDER BY id DESC LIMIT ?";
+/// Any names, for records that have no row in the journal any more.
+const ANY: &str = "SELECT name FROM records LIMIT ?";
 
 /// Returns keys, newest first.
 pub(super) fn entries(
-    sql: &SqlStorage,
+    sql: &Sql,
     query: &KeyQuery,
     replays: &Replays,
     now: UnixMillis,
 ) -> Result<Vec<KeyEntry>> {
-    const LIST: &str = "SELECT name, scope, ifnull(of, 'key'), record FROM records";
-    // Row ids grow with each insert.
-    const NEWEST: &str = " ORDER BY rowid DESC LIMIT ?";
-    let condition = match query.state {
-        _ if query.key.is_some() => " WHERE name = ?",
-        Some(KeyState::InProgress | KeyState::Unknown | KeyState::Released) => " WHERE open = 1",
-        _ => "",
-    };
-    let text = [LIST, condition, if query.key.is_some() { "" } else { NEWEST }].concat();
-    let value = query.key.map_or(MOST.into(), |name| name.as_bytes().to_vec().into());
-    let mut entries = Vec::new();
-    // Rows are read one at a time, because each contains a response.
-    for row in sql.exec(&text, vec![value])?.raw() {
-        if entries.len() == query.limit as usize {
-            break;
-        }
-        let entry = entry(&row?, replays, now);
-        let is_wanted = |entry: &KeyEntry| query.state.is_none_or(|state| state == entry.state);
-        entries.extend(entry.filter(is_wanted));
+    let limit = query.limit as usize;
+    let mut found = Found { sql, query, replays, now, seen: BTreeSet::new(), entries: Vec::new() };
+    if let Some(name) = query.key {
+        found.add(name.as_bytes())?;
+        return Ok(found.entries);
     }
-    Ok(entries)
+    use KeyState::{Completed, Expired, InProgress, Released, Unknown, Voided};
+    let has_no_response = |state| matches!(state, InProgress | Unknown | Released);
+    let has_ended = |state| matches!(state, Completed | Voided | Expired);
+    if query.state.is_none_or(has_no_response) {
+        found.add_all(OPEN, usize::MAX)?;
+    }
+    if query.state.is_none_or(has_ended) {
+        let most = found.entries.len() + limit;
+        if found.add_all(NEWEST, most)? < MOST {
+            found.add_all(ANY, most)?;
+        }
+    }
+    found.entries.sort_by_key(|entry| std::cmp::Reverse(entry.created_at));
+    found.entries.truncate(limit);
+    Ok(found.entries)
+}
+
+/// The entries of a query.
+struct Found<'a> {
+    sql: &'a Sql,
+    query: &'a KeyQuery,
+    replays: &'a Replays,
+    now: UnixMillis,
+    seen: BTreeSet<Vec<u8>>,
+    entries: Vec<KeyEntry>,
+}
+
+impl Found<'_> {
+    /// Adds records by name, until there are `most` entries. Returns how many names there are.
+    fn add_all(&mut self, names: &str, most: usize) -> Result<usize> {
+        let names = self.sql.run(names, &[Value::Number(MOST as f64)])?;
+        let names = names.each::<1>()?;
+        for [name] in &names {
+            if self.entries.len() >= most {
+                break;
+            }
+            if let Value::Blob(name) = name
+                && !self.seen.contains(*name)
+            {
+                self.seen.insert(name.to_vec());
+                self.add(name)?;
+            }
+        }
+        Ok(names.len())
+    }
+
+    /// Adds a record. Records are read one at a time, because each contains a response.
+    fn add(&mut self, name: &[u8]) -> Result<()> {
+        const FIND: &str = "SELECT scope, ifnull(of, 'key'), record FROM records WHERE name = ?";
+        let rows = self.sql.run(FIND, &[Value::Blob(name)])?;
+        if let Some([scope, of, record]) = rows.each()?.first() {
+            let entry = entry(name, *scope, *of, *record, self.replays, self.now);
+            let is_wanted = |entry: &KeyEntry| self.query.state.is_none_or(|s| s == entry.state);
+            self.entries.extend(entry.filter(is_wanted));
+        }
+        Ok(())
+    }
 }
 
 /// Returns a row as operators see it, or `None` if the key counts as new.
-fn entry(row: &[SqlStorageValue], replays: &Replays, now: UnixMillis) -> Option<KeyEntry> {
-    use SqlStorageValue as Value;
-    let [Value::Blob(name), scope, Value::String(of), Value::Blob(record)] = row else {
+fn entry(
+    name: &[u8],
+    scope: Value<'_>,
+    of: Value<'_>,
+    record: Value<'_>,
+    replays: &Replays,
+    now: UnixMillis,
+) -> Option<KeyEntry> {
+    let Value::Text(of) = of else {
         return None;
     };
-    let record = Record::decode(record).ok()?;
+    let record = decode(record).ok()?;
     let status = record.status(now)?;
     let scope = match scope {
-        Value::String(scope) => Some(scope.as_str()),
+        Value::Text(scope) => Some(scope),
         _ => None,
     };
     let cause = record.cause(now);
@@ -87,12 +132,4 @@ fn entry(row: &[SqlStorageValue], replays: &Replays, now: UnixMillis) -> Option<
         .maybe_time("expires_at", status.expires_at)
         .json("replays", replays.shown(name).as_deref().unwrap_or("null"));
     Some(KeyEntry { created_at: record.created_at, state: status.state, json: json.finish() })
-}
-
-/// Returns the column that marks a record without a response, which may need attention.
-pub(super) fn open(record: &Record) -> SqlStorageValue {
-    match record.state {
-        State::InFlight { .. } | State::Unknown { .. } | State::Released { .. } => 1.into(),
-        _ => SqlStorageValue::Null,
-    }
 }

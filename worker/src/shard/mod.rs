@@ -1,189 +1,194 @@
 //! A shard: a Durable Object that holds records in SQLite.
 //!
-//! Each call reads a record, lets the core decide, and writes the result, without an `await` in
-//! between. An object runs nothing else between two awaits, so no lock is needed. The platform holds
+//! Each call reads a record, lets the core decide, and writes the result, in one call from JavaScript
+//! (`worker/entry.mjs`). An object runs nothing else meanwhile, so no lock is needed. The platform holds
 //! the reply back until the write is durable (the output gate).
 
 pub(crate) mod client;
+mod columns;
 mod journal;
 mod keys;
 mod odd_headers;
 pub(crate) mod protocol;
 mod replay_counts;
 mod store;
+mod sweep;
+mod tables;
 
 use crate::config;
-use journal::WhoseColumns;
+use columns::WhoseColumns;
 use odd_headers::OddHeaders;
 use oncekey::budget::SMALL;
 use oncekey::codec::message;
 use oncekey::journal::{JournalEntry, RequestedBy};
 use oncekey::{Attempt, Change, Decision, Next, Record, Step, UnixMillis, lifecycle};
-use platform::clock;
-use platform::durable_object::LENGTH;
-use platform::{panic, task};
+use platform::panic;
 use protocol::{
     AnyOperation, Begin, CallContext, Complete, Decided, Fail, GetStatus, NOT_STORED, Operation,
     Peek, Renew, Settle, ShardCall, UNKNOWN_MESSAGE, UNREADABLE, Void,
 };
 use replay_counts::Replays;
-use std::cell::Cell;
-use std::rc::Rc;
-use store::{Due, Store};
-use worker::{
-    DurableObject, Env, Error, Headers, Request, Response, Result, ScheduledTime, State,
-    durable_object, wasm_bindgen, web_sys,
-};
+use std::cell::RefCell;
+use store::Store;
+use sweep::Sweep;
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+use worker::web_sys::Headers;
+use worker::{Env, Result};
 
-/// One of the 256 shards.
-#[durable_object(alarm)]
-pub struct Shard(Rc<Inner>);
-
-struct Inner {
-    state: State,
+/// One of the 256 shards: what JavaScript keeps of it in an instance of the wasm.
+#[wasm_bindgen]
+pub struct Shard {
     store: Store,
     odd_headers: OddHeaders,
     replays: Replays,
-    /// The time of the next sweep in milliseconds, or `u64::MAX` if it is unknown.
-    alarm_at: Cell<u64>,
+    sweep: Sweep,
+    /// The headers of a reply, until JavaScript takes them.
+    headers: RefCell<Option<Headers>>,
 }
 
-impl DurableObject for Shard {
-    fn new(state: State, env: Env) -> Self {
-        let inner = state._inner();
-        let odd_headers = inner.storage().map(|storage| OddHeaders::of(&storage));
-        let state = State::from(inner);
-        Self(Rc::new(Inner {
-            store: Store::new(state.storage().sql(), config::journal_retention(&env)),
-            state,
-            odd_headers: odd_headers.unwrap_or_else(|nothing| OddHeaders::of(&nothing)),
-            replays: Replays::since(clock::now()),
-            alarm_at: Cell::new(u64::MAX),
-        }))
+/// The status of a reply to a call that failed, and that can be repeated.
+const FAILED: u16 = 500;
+
+/// What JavaScript does with a reply: it adds the headers that [`Shard::take_headers`] returns. For either
+/// bit, it also adds the header that announces the length of the reply.
+const WITH_HEADERS: u8 = 1;
+const IS_LARGE: u8 = 2;
+
+/// The bytes before the body of a reply.
+const HEAD: usize = 11;
+
+/// A reply.
+#[derive(Default)]
+struct Reply {
+    status: u16,
+    body: Vec<u8>,
+    /// When the record that the call wrote is due.
+    due_at: Option<UnixMillis>,
+}
+
+#[wasm_bindgen]
+impl Shard {
+    /// Makes the shard of an object, with the object's storage.
+    #[wasm_bindgen(constructor)]
+    pub fn new(storage: &JsValue, env: Env, now: f64) -> Self {
+        Self {
+            store: Store::new(storage, config::journal_retention(&env)),
+            odd_headers: OddHeaders::of(storage),
+            replays: Replays::since(UnixMillis::new(now as u64)),
+            sweep: Sweep::default(),
+            headers: RefCell::default(),
+        }
     }
 
-    async fn fetch(&self, mut request: Request) -> Result<Response> {
-        let odd = request.headers().0.clone();
-        let message = request.bytes().await?;
-        let inner = Rc::clone(&self.0);
-        contained(async move { inner.serve(&message, &odd).await }).await
+    /// Carries out a message. `odd` are the headers of the request, and `alarm_at` is the time of the
+    /// object's alarm, or 0 if there is none.
+    ///
+    /// Returns one byte that says what JavaScript adds to the reply, the status in two bytes, the time of an
+    /// alarm to set, or 0, as a double, and the body. Numbers are little-endian.
+    pub fn serve(&self, message: &[u8], odd: &Headers, now: f64, alarm_at: f64) -> Vec<u8> {
+        let reply = self.reply(message, odd, UnixMillis::new(now as u64));
+        let Reply { status, body, due_at } = reply.unwrap_or_else(|error| {
+            worker::console_error!("object: {error}");
+            Reply { status: FAILED, ..Reply::default() }
+        });
+        let mut adds = 0;
+        if self.headers.borrow().is_some() {
+            adds |= WITH_HEADERS;
+        }
+        if body.len() as u64 > SMALL {
+            adds |= IS_LARGE;
+        }
+        let is_new = |due_at: &UnixMillis| {
+            !self.sweep.notes(*due_at) && (alarm_at == 0.0 || (due_at.as_u64() as f64) < alarm_at)
+        };
+        let alarm = due_at.filter(is_new).map_or(0.0, |due_at| due_at.as_u64() as f64);
+        let mut bytes = Vec::with_capacity(HEAD + body.len());
+        bytes.push(adds);
+        bytes.extend(status.to_le_bytes());
+        bytes.extend(alarm.to_le_bytes());
+        bytes.extend(body);
+        bytes
     }
 
-    async fn alarm(&self) -> Result<Response> {
-        let inner = Rc::clone(&self.0);
-        contained(async move { inner.sweep().await }).await?;
-        Response::empty()
+    /// Returns the headers of the last reply, whose values are no text.
+    #[wasm_bindgen(js_name = takeHeaders)]
+    pub fn take_headers(&self) -> Option<Headers> {
+        self.headers.take()
+    }
+
+    /// Handles records that are due, when the alarm rings. Returns the time of the next alarm, or 0, or NaN
+    /// if it failed and has to be repeated.
+    pub fn alarm(&self, now: f64) -> f64 {
+        panic::point("alarm");
+        let now = UnixMillis::new(now as u64);
+        let next =
+            self.store.wake().and_then(|()| self.sweep.go_on(&self.store, &self.odd_headers, now));
+        match next {
+            Ok(at) => at.map_or(0.0, |at| at as f64),
+            Err(error) => {
+                worker::console_error!("alarm: {error}");
+                f64::NAN
+            }
+        }
     }
 }
 
-/// Turns a panic into an error of its call. The gateway repeats a lost call, and the platform repeats a
-/// lost alarm.
-async fn contained<T: 'static>(work: impl Future<Output = Result<T>> + 'static) -> Result<T> {
-    let lost = |task::Panicked| Error::from("the call was lost to an internal error");
-    task::contain(work).await.map_err(lost)?
-}
-
-impl Inner {
-    async fn serve(&self, message: &[u8], odd: &web_sys::Headers) -> Result<Response> {
-        self.store.migrate()?;
-        match protocol::decode(message) {
-            Some(protocol::Request::Call(call)) => self.reply(call, odd).await,
+impl Shard {
+    fn reply(&self, message: &[u8], odd: &Headers, now: UnixMillis) -> Result<Reply> {
+        self.store.wake()?;
+        let body = match protocol::decode(message) {
+            None => return Ok(refusal(UNKNOWN_MESSAGE)),
+            Some(protocol::Request::Call(call)) => {
+                panic::point("object");
+                return self.carry_out(call, odd, now);
+            }
             Some(protocol::Request::Rows(query)) => {
-                reply(message::encode(&journal::rows(&self.store.sql, query)?), None)
+                message::encode(&journal::rows(&self.store.sql, &query)?)
             }
             Some(protocol::Request::Keys(query)) => {
-                let now = self.store.now()?;
-                let entries = keys::entries(&self.store.sql, &query, &self.replays, now)?;
-                reply(message::encode(&entries), None)
+                let now = self.store.time(now, None);
+                message::encode(&keys::entries(&self.store.sql, &query, &self.replays, now)?)
             }
-            None => Ok(Response::empty()?.with_status(UNKNOWN_MESSAGE)),
-        }
-    }
-
-    async fn reply(&self, call: ShardCall, odd: &web_sys::Headers) -> Result<Response> {
-        panic::point("object");
-        let (reply, due_at) = self.carry_out(call, odd)?;
-        if due_at.is_some_and(|due_at| due_at.as_u64() < self.alarm_at.get()) {
-            self.set_alarm().await?;
-        }
-        Ok(reply)
-    }
-
-    /// Handles the records that are due, and sets the next alarm.
-    async fn sweep(&self) -> Result<()> {
-        panic::point("alarm");
-        self.alarm_at.set(u64::MAX);
-        self.store.migrate()?;
-        let now = self.store.now()?;
-        for Due { name, whose, bytes } in self.store.due(now)? {
-            let Ok(record) = Record::decode(&bytes) else {
-                self.store.keep_for_good(name)?;
-                continue;
-            };
-            if record.has_odd_headers() {
-                self.odd_headers.delete(&name);
-            }
-            let Step { next, change, .. } = lifecycle::expire(record, now);
-            let by = RequestedBy::default();
-            let entry = change.map(|change| JournalEntry::new(change, by, now));
-            self.store.write(&name, whose, next, entry, now)?;
-        }
-        self.store.sweep_journal(now)?;
-        self.set_alarm().await
-    }
-
-    /// Sets the alarm for the record or row that is due first.
-    async fn set_alarm(&self) -> Result<()> {
-        let Some(due_at) = self.store.first_due()? else {
-            return Ok(());
         };
-        let date = worker::js_sys::Date::new(&(due_at as f64).into());
-        self.state.storage().set_alarm(ScheduledTime::new(date)).await?;
-        self.alarm_at.set(due_at);
-        Ok(())
+        Ok(Reply { status: 200, body, due_at: None })
     }
 
-    /// Reads the record, decides, and writes. Returns the reply, and when the written record is due.
-    fn carry_out(
-        &self,
-        call: ShardCall,
-        odd: &web_sys::Headers,
-    ) -> Result<(Response, Option<UnixMillis>)> {
-        let refuse = |status| Ok((Response::empty()?.with_status(status), None));
+    /// Reads the record, decides, and writes.
+    fn carry_out(&self, call: ShardCall, odd: &Headers, clock: UnixMillis) -> Result<Reply> {
         let ShardCall { name, operation, context } = call;
         let name = name.as_bytes();
         let record = match self.store.read(name)?.transpose() {
             Ok(record) => record,
             Err(error) => {
                 worker::console_error!("record unreadable: {error}");
-                return refuse(UNREADABLE);
+                return Ok(refusal(UNREADABLE));
             }
         };
-        let now = self.store.now()?;
+        let now = self.store.time(clock, record.as_ref());
         let had_odd = record.as_ref().is_some_and(Record::has_odd_headers);
         let odd_before = had_odd.then(|| self.odd_headers.get(name)).flatten();
         let is_completing = matches!(operation, AnyOperation::Complete(_));
         let operator = matches!(operation, AnyOperation::Settle(Settle { by_operator: true, .. }));
-        let (bytes, next, change) = self.decide(name, operation, record, now);
+        let (body, next, change) = self.decide(name, operation, record, now);
         let has_odd = matches!(&next, Next::Write(record) if record.has_odd_headers());
         let drops_odd = had_odd && !has_odd && next != Next::Keep;
-        let due_at = match &next {
-            Next::Write(record) => record.due_at(),
-            Next::Keep | Next::Remove => None,
-        };
         let CallContext { whose, request_id, attempt } = context;
         let by = RequestedBy { attempt, request_id: Some(&request_id), operator };
         let entry = change.map(|change| JournalEntry::new(change, by, now));
-        if let Err(error) = self.store.write(name, WhoseColumns::new(whose), next, entry, now) {
-            worker::console_error!("record not written: {error}");
-            return refuse(NOT_STORED);
-        }
+        let due_at = match self.store.write(name, &WhoseColumns::new(whose), next, entry, now) {
+            Ok(due_at) => due_at,
+            Err(error) => {
+                worker::console_error!("record not written: {error}");
+                return Ok(refusal(NOT_STORED));
+            }
+        };
         if is_completing && has_odd {
             self.odd_headers.put(name, odd);
         } else if drops_odd {
             self.odd_headers.delete(name);
         }
-        Ok((reply(bytes, odd_before)?, due_at))
+        self.headers.replace(odd_before);
+        Ok(Reply { status: 200, body, due_at })
     }
 
     /// Lets the core decide on a call. Returns the bytes of the reply, the next record and the change.
@@ -230,19 +235,9 @@ impl Inner {
     }
 }
 
-/// Builds a reply with headers that are not UTF-8.
-fn reply(bytes: Vec<u8>, odd: Option<web_sys::Headers>) -> Result<Response> {
-    let length = bytes.len();
-    let mut response = Response::from_bytes(bytes)?;
-    let has_odd = odd.is_some();
-    if let Some(odd) = odd {
-        // Headers that come out of the storage cannot be changed, and a copy can.
-        response = response.with_headers(Headers(web_sys::Headers::new_with_headers(&odd)?));
-    }
-    if length as u64 > SMALL || has_odd {
-        response.headers_mut().set(LENGTH, &length.to_string())?;
-    }
-    Ok(response)
+/// Returns a reply without a body.
+fn refusal(status: u16) -> Reply {
+    Reply { status, ..Reply::default() }
 }
 
 /// Encodes a decision of the lifecycle.

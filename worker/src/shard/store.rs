@@ -1,41 +1,49 @@
-//! The database of a shard: its records and the rows of the journal, in SQLite.
+//! The database of a shard: its records, in SQLite, and the time of its last change.
 
-use super::journal::{self, WhoseColumns};
-use super::keys;
+use super::columns::{Columns, WhoseColumns, decode};
+use super::{journal, tables};
 use oncekey::journal::JournalEntry;
-use oncekey::{Millis, Next, Record, RecordError, UnixMillis};
-use platform::clock;
+use oncekey::{Millis, Next, Record, RecordError, UnixMillis, lifecycle};
+use platform::sql::{Sql, Value};
 use std::cell::Cell;
-use worker::{Result, SqlStorage, SqlStorageValue};
+use worker::{Result, wasm_bindgen::JsValue};
 
-/// How many records one alarm handles. The rest is left to the next alarm, which follows at once.
-const SWEEP_BATCH: i64 = 500;
-
-const TABLES: &str = "
-    CREATE TABLE IF NOT EXISTS records (
-        name BLOB PRIMARY KEY, record BLOB NOT NULL, due_at INTEGER, scope TEXT, of TEXT, open INTEGER);
-    CREATE INDEX IF NOT EXISTS records_due ON records (due_at) WHERE due_at IS NOT NULL;
-    CREATE TABLE IF NOT EXISTS meta (id INTEGER PRIMARY KEY CHECK (id = 1), last_seen INTEGER NOT NULL);
-    INSERT OR IGNORE INTO meta (id, last_seen) VALUES (1, 0);";
-
-/// The database of a shard. Each call begins with [`Store::migrate`].
+/// The database of a shard. Each call begins with [`Store::wake`].
 pub(super) struct Store {
-    pub(super) sql: SqlStorage,
-    migrated: Cell<bool>,
-    journal_retention: Millis,
-}
-
-/// A record that is due.
-pub(super) struct Due {
-    pub(super) name: Vec<u8>,
-    pub(super) whose: WhoseColumns,
-    /// The record in its stored form.
-    pub(super) bytes: Vec<u8>,
+    pub(super) sql: Sql,
+    pub(super) journal_retention: Millis,
+    is_awake: Cell<bool>,
+    /// The newest time of a change: as far as this object knows it, and as far as it is stored. See
+    /// [`lifecycle::decision_time`].
+    last_seen: Cell<UnixMillis>,
+    stored_seen: Cell<UnixMillis>,
 }
 
 impl Store {
-    pub(super) fn new(sql: SqlStorage, journal_retention: Millis) -> Self {
-        Self { sql, migrated: Cell::new(false), journal_retention }
+    pub(super) fn new(storage: &JsValue, journal_retention: Millis) -> Self {
+        let never = UnixMillis::new(0);
+        Self {
+            sql: Sql::of(storage),
+            journal_retention,
+            is_awake: Cell::new(false),
+            last_seen: Cell::new(never),
+            stored_seen: Cell::new(never),
+        }
+    }
+
+    /// Prepares the database when the object has just started.
+    pub(super) fn wake(&self) -> Result<()> {
+        if self.is_awake.get() {
+            return Ok(());
+        }
+        tables::bring_up_to_date(&self.sql)?;
+        const SEEN: &str = "SELECT max((SELECT last_seen FROM meta),
+            ifnull((SELECT at FROM journal ORDER BY id DESC LIMIT 1), 0))";
+        let seen = UnixMillis::new(self.sql.number(SEEN, &[])?.unwrap_or(0));
+        self.last_seen.set(seen);
+        self.stored_seen.set(seen);
+        self.is_awake.set(true);
+        Ok(())
     }
 
     /// Returns the record, or the error if its bytes cannot be read; `None` if there is no record.
@@ -44,117 +52,106 @@ impl Store {
         name: &[u8],
     ) -> Result<Option<std::result::Result<Record, RecordError>>> {
         let query = "SELECT record FROM records WHERE name = ?";
-        let found = self.rows(query, vec![name.to_vec().into()])?;
-        let value = found.into_iter().next().and_then(|row| row.into_iter().next());
-        Ok(value.map(|value| match value {
-            SqlStorageValue::Blob(bytes) => Record::decode(&bytes),
-            _ => Err(RecordError::NotARecord),
-        }))
+        let rows = self.sql.run(query, &[Value::Blob(name)])?;
+        Ok(rows.each()?.first().map(|[record]| decode(*record)))
     }
 
-    /// Writes the next state of the record, and the row of the journal.
+    /// Returns the time for a decision about a record.
+    pub(super) fn time(&self, clock: UnixMillis, record: Option<&Record>) -> UnixMillis {
+        lifecycle::decision_time(clock, self.last_seen.get(), record)
+    }
+
+    /// Writes the next state of the record, and the row of the journal. Returns when the record is due.
     pub(super) fn write(
         &self,
         name: &[u8],
-        whose: WhoseColumns,
+        whose: &WhoseColumns,
         next: Next,
         entry: Option<JournalEntry>,
         now: UnixMillis,
-    ) -> Result<()> {
+    ) -> Result<Option<UnixMillis>> {
+        if next == Next::Keep && entry.is_none() {
+            return Ok(None);
+        }
+        let is_shown = next.shows_time(now);
+        let mut due_at = None;
+        // Whether the row is stored, and the row if it still has to be.
+        let (mut has_row, mut entry) = (false, entry);
         match next {
-            Next::Keep if entry.is_none() => return Ok(()),
             Next::Keep => {}
             Next::Remove => {
-                self.rows("DELETE FROM records WHERE name = ?", vec![name.to_vec().into()])?;
+                self.sql.run("DELETE FROM records WHERE name = ?", &[Value::Blob(name)])?;
             }
-            Next::Write(record) => self.put(name, &whose, *record)?,
+            Next::Write(record) => {
+                let columns = Columns::of(&record);
+                due_at = columns.due_at;
+                has_row = entry
+                    .as_ref()
+                    .is_some_and(|entry| self.put_with_row(name, whose, &columns, entry).is_ok());
+                if has_row {
+                    entry = None;
+                } else {
+                    self.put(name, whose, *record, &columns)?;
+                }
+            }
         }
-        if let Some(Err(error)) = entry.map(|entry| journal::add(&self.sql, name, whose, entry)) {
-            worker::console_error!("journal not written: {error}");
+        if let Some(entry) = entry {
+            match journal::add(&self.sql, name, whose, &entry) {
+                Ok(()) => has_row = true,
+                Err(error) => worker::console_error!("journal not written: {error}"),
+            }
         }
-        self.rows("UPDATE meta SET last_seen = ?", vec![clock::column(now)]).map(drop)
+        self.last_seen.set(self.last_seen.get().max(now));
+        if has_row {
+            self.stored_seen.set(self.stored_seen.get().max(now));
+        } else if !is_shown {
+            self.store_time(now)?;
+        }
+        Ok(due_at)
     }
 
     /// Stores a record. If the database refuses a large response, it is stored without its body.
-    fn put(&self, name: &[u8], whose: &WhoseColumns, record: Record) -> Result<()> {
-        const PUT: &str = "INSERT INTO records (name, record, due_at, scope, of, open)
+    fn put(
+        &self,
+        name: &[u8],
+        whose: &WhoseColumns,
+        record: Record,
+        columns: &Columns,
+    ) -> Result<()> {
+        const PUT: &str = "INSERT INTO records (name, due_at, scope, of, open, record)
             VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET record = excluded.record,
             due_at = excluded.due_at, open = excluded.open,
             scope = ifnull(excluded.scope, scope), of = ifnull(excluded.of, of)";
-        let row = |record: &Record| {
-            let due_at = record.due_at().map(clock::column);
-            let bytes = record.encode();
-            vec![
-                name.to_vec().into(),
-                bytes.into(),
-                due_at.into(),
-                whose.scope.clone(),
-                whose.of.clone(),
-                keys::open(record),
-            ]
-        };
-        let Err(error) = self.rows(PUT, row(&record)) else {
+        let Err(error) = self.sql.run(PUT, &columns.values(name, whose)) else {
             return Ok(());
         };
-        let smaller = record.without_response_body().ok_or(error)?;
-        self.rows(PUT, row(&smaller)).map(drop)
+        let smaller = Columns::of(&record.without_response_body().ok_or(error)?);
+        self.sql.run(PUT, &smaller.values(name, whose)).map(drop)
     }
 
-    /// Returns the records that are due.
-    pub(super) fn due(&self, now: UnixMillis) -> Result<Vec<Due>> {
-        let due = self.rows(
-            "SELECT name, record, scope, of FROM records WHERE due_at <= ? ORDER BY due_at LIMIT ?",
-            vec![clock::column(now), SWEEP_BATCH.into()],
-        )?;
-        let due = due.into_iter().filter_map(|row| match <[SqlStorageValue; 4]>::try_from(row) {
-            Ok([SqlStorageValue::Blob(name), SqlStorageValue::Blob(bytes), scope, of]) => {
-                let whose = WhoseColumns { scope, of };
-                Some(Due { name, whose, bytes })
-            }
-            _ => None,
-        });
-        Ok(due.collect())
-    }
-
-    /// Keeps a record that cannot be read. The sweep does not look at it again.
-    pub(super) fn keep_for_good(&self, name: Vec<u8>) -> Result<()> {
-        self.rows("UPDATE records SET due_at = NULL WHERE name = ?", vec![name.into()]).map(drop)
-    }
-
-    /// Deletes the rows of the journal whose retention has passed.
-    pub(super) fn sweep_journal(&self, now: UnixMillis) -> Result<()> {
-        journal::sweep(&self.sql, self.journal_retention, now)
-    }
-
-    pub(super) fn first_due(&self) -> Result<Option<u64>> {
-        const FIRST: &str = "SELECT min(due_at) FROM records WHERE due_at IS NOT NULL";
-        let record = journal::number(&self.sql, FIRST)?;
-        let row = journal::first_due(&self.sql, self.journal_retention)?;
-        Ok(record.into_iter().chain(row).min())
-    }
-
-    /// Returns the time for the next decision. It is never earlier than the time of the last one.
-    pub(super) fn now(&self) -> Result<UnixMillis> {
-        let last_seen = journal::number(&self.sql, "SELECT last_seen FROM meta")?.unwrap_or(0);
-        Ok(clock::now().never_before(UnixMillis::new(last_seen)))
-    }
-
-    pub(super) fn migrate(&self) -> Result<()> {
-        if self.migrated.get() {
-            return Ok(());
-        }
-        self.rows(TABLES, vec![])?;
-        keys::bring_up_to_date(&self.sql)?;
-        self.rows(journal::TABLES, vec![])?;
-        self.migrated.set(true);
-        Ok(())
-    }
-
-    fn rows(
+    /// Stores a record and a row of the journal in one statement: both or neither.
+    fn put_with_row(
         &self,
-        query: &str,
-        bindings: Vec<SqlStorageValue>,
-    ) -> Result<Vec<Vec<SqlStorageValue>>> {
-        self.sql.exec(query, bindings)?.raw().collect()
+        name: &[u8],
+        whose: &WhoseColumns,
+        columns: &Columns,
+        entry: &JournalEntry,
+    ) -> Result<()> {
+        const PUT: &str = "INSERT INTO record_and_row (name, due_at, scope, of, open, record,
+            at, operation, kind, attempt, request_id, http_status, cause, state, created_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+        let mut values = columns.values(name, whose).to_vec();
+        values.extend(journal::columns(entry));
+        self.sql.run(PUT, &values).map(drop)
+    }
+
+    /// Stores a time that neither a record nor a row of the journal shows.
+    fn store_time(&self, now: UnixMillis) -> Result<()> {
+        if now > self.stored_seen.get() {
+            let store = "UPDATE meta SET last_seen = max(last_seen, ?)";
+            self.sql.run(store, &[now.into()])?;
+            self.stored_seen.set(now);
+        }
+        Ok(())
     }
 }
