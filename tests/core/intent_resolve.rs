@@ -1,4 +1,4 @@
-//! Resolving an unknown outcome, as a table; every cell is checked. The first line that fits
+//! How an unknown outcome is resolved, as a table; every cell is checked. The first line that fits
 //! counts. `first` is the first step, `state` and `void` are the steps after the result of each key call.
 
 use crate::support::client::names::state_name;

@@ -1,5 +1,5 @@
-//! The reference for the intent table: it remembers everything that was ever sent and received, also over reloads,
-//! and derives from that, slowly, what may be sent.
+//! The reference for the intent table. It remembers everything that was ever sent and received, also over reloads,
+//! and derives from this what may be sent. It is slow.
 
 use oncekey::client::intent::IntentState;
 use oncekey::client::retry::Outcome;
@@ -27,13 +27,16 @@ impl History {
         let open = self.open_keys();
         assert!(
             open.iter().all(|open| open == key),
-            "a second key while the outcome of another is unknown: {open:?}"
+            "a second key is sent while the outcome of another key is unknown: {open:?}"
         );
         if let Some((done, first)) = &self.success {
             assert_eq!((done.as_str(), *first), (key, payload), "sent after the intent's success");
         }
         let history = self.keys.entry(key.to_owned()).or_default();
-        assert!(history.sent == 0 || history.payload == payload, "one key, two payloads");
+        assert!(
+            history.sent == 0 || history.payload == payload,
+            "one key is sent with two payloads"
+        );
         assert_eq!(attempt, history.sent + 1, "attempts are counted");
         assert!(!history.proven_dead, "a key is sent after it was given up");
         (history.payload, history.sent) = (payload, attempt);

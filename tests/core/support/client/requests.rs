@@ -6,7 +6,7 @@ use oncekey::{IdempotencyKey, Millis, UnixMillis};
 
 pub(crate) const NOW: UnixMillis = UnixMillis::new(1_764_000_000_000);
 pub(crate) const RETENTION: Millis = Millis::from_days(1);
-/// For how long after the first byte a key may be sent.
+/// How long a key may be sent again, counted from the first byte that was sent with it.
 pub(crate) const SAFE: Millis = Millis::from_seconds(23 * 3600);
 
 pub(crate) fn parts(body: &str) -> RequestParts<'_> {

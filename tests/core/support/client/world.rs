@@ -63,7 +63,7 @@ pub(crate) enum Op {
     Wait {
         seconds: u64,
     },
-    /// Sets the client's clock this many minutes off.
+    /// Sets the client's clock to this many minutes from the true time.
     Clock {
         minutes: i64,
     },

@@ -1,5 +1,5 @@
-//! Settings: any text is a list or an error that quotes nothing of it, and the content of a list is what
-//! plain splitting finds. The first line of an input is the setting, the rest a JSON body.
+//! Settings: any text is either a valid list, or an error that quotes no part of the text. The content of a list is
+//! the same as plain splitting finds. The first line of an input is the setting, the rest a JSON body.
 
 use super::input::{line, unescaped};
 use super::reference::{self, Value};
@@ -102,7 +102,7 @@ fn check_pointer(text: &str) {
     }
 }
 
-/// Checks that a look-up asks for a path on the origin that contains the body's value, whatever the body contains.
+/// Checks that a look-up requests a path on the origin that contains the body's value, whatever the body contains.
 fn check_look_ups(text: &str, body: &[u8]) {
     let Ok(look_ups) = LookUps::parse(text) else { return };
     let Some(entry) = text.split(',').map(str::trim).find(|entry| !entry.is_empty()) else {

@@ -341,6 +341,9 @@ impl Witness {
     }
 
     fn find(&mut self, attempt: usize) -> &mut Known {
-        self.known.iter_mut().find(|known| known.attempt == attempt).expect("it was let through")
+        self.known
+            .iter_mut()
+            .find(|known| known.attempt == attempt)
+            .expect("every attempt has got `Execute` before")
     }
 }

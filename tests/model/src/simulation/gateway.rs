@@ -19,7 +19,7 @@ const SLOW: u64 = 50;
 /// How long the platform lets a write flow run after its caller has hung up.
 const TIME_AFTER_HANG_UP: u64 = 30_000;
 
-/// An attempt, as one record knows it.
+/// The attempt of a write in one of its records.
 #[derive(Clone, Copy)]
 pub(super) struct RecordHandle {
     pub(super) name: usize,

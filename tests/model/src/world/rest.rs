@@ -2,8 +2,8 @@
 //!
 //! Every action uses up something bounded: a message, a step of a write, a request, a fault, a step of time. So the
 //! states of a bounded world form a finite graph without a cycle, and every run without faults, in any order, ends in
-//! a state at rest. The search meets all of these states and makes the checks below in each. The checks go beyond the
-//! bounds of the world, but no further fault happens in them.
+//! a state at rest. The search reaches all of these states and makes the checks below in each of them. The checks go
+//! beyond the bounds of the world, but no further fault happens in them.
 
 use super::{Action, Clocks, World};
 use crate::config::{Bounds, Clock, Fate, Scene, Tick};
