@@ -149,7 +149,7 @@ impl Refusal {
         Self::new(413, INVALID_REQUEST, "The body must not be larger than 65536 bytes.")
     }
 
-    /// Returns the 500 that `Sandbox-Fault` asks for.
+    /// Returns the 500 that the header `Sandbox-Fault` requested.
     pub(super) fn injected() -> Box<Self> {
         Self::new(500, "api_error", "The header Sandbox-Fault requested this error.")
     }

@@ -1,4 +1,4 @@
-//! `Sandbox-Fault`: the caller asks for a failure, to see how clients handle it.
+//! `Sandbox-Fault`: the caller requests a failure, to see how clients handle it.
 //!
 //! ```text
 //! Sandbox-Fault: error-before      500, and nothing is executed

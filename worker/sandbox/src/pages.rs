@@ -9,7 +9,7 @@ use platform::json::Json;
 /// The largest integer that a JavaScript number holds exactly.
 const MAX_NUMBER: i64 = (1 << 53) - 1;
 
-/// The page that a caller asks for.
+/// The page that a caller requests.
 pub(super) struct Page {
     pub(super) cursor: Option<i64>,
     pub(super) limit: i64,
