@@ -13,7 +13,8 @@ export function packed(fields: readonly Field[]): Uint8Array {
     if (typeof field === "string") parts.push(encoder.encode(field));
     else if (typeof field === "number") parts.push(encoder.encode(String(Math.trunc(field))));
     else if (typeof field === "boolean") parts.push(encoder.encode(field ? "1" : ""));
-    else if (field === undefined || field instanceof Uint8Array) parts.push(field);
+    // Not `instanceof`: the bytes may come from another realm, as in some test environments.
+    else if (field === undefined || ArrayBuffer.isView(field)) parts.push(field as Uint8Array | undefined);
     else [field.length, ...field].forEach(add);
   };
   fields.forEach(add);
