@@ -226,16 +226,17 @@ export class Bridge {
   shard(operation, name, message, headers, limit) {
     const body = message.slice();
     this.#run(operation, async () => {
+      if (!this.#shards.has(name)) this.#shards.set(name, this.env.SHARDS.getByName(name));
+      const stub = this.#shards.get(name);
       const send = async () => {
-        if (!this.#shards.has(name)) this.#shards.set(name, this.env.SHARDS.getByName(name));
-        const reply = await this.#shards.get(name).fetch(SHARD, { method: "POST", headers, body });
+        const reply = await stub.fetch(SHARD, { method: "POST", headers, body });
         const length = reply.headers.get("oncekey-length");
         if (length !== null) return [reply.status, length, undefined, reply];
         return [reply.status, undefined, new Uint8Array(await reply.arrayBuffer())];
       };
       const sent = send();
       // An object that failed may stay broken, so the next call takes a new stub.
-      sent.catch(() => this.#shards.delete(name));
+      sent.catch(() => this.#shards.get(name) === stub && this.#shards.delete(name));
       const result = await this.#limits.within(limit, sent);
       return result === LATE ? [LATE] : result;
     });
