@@ -5,7 +5,7 @@
 mod message;
 mod response;
 
-pub use response::{Dialect, ErrorResponse};
+pub use response::{Dialect, ERRORS_PAGE, ErrorResponse, help_link};
 
 use crate::business_key::BusinessKey;
 use crate::decision::Decision;

@@ -206,6 +206,7 @@ export default class extends WorkerEntrypoint {
       // The origin may have been called, so only a read or a keyed write may be repeated.
       const again = String(isRead || isKeyed);
       const headers = { "X-Request-Id": request_id, "Stripe-Should-Retry": again, "X-Should-Retry": again };
+      headers.Link = '</_oncekey/errors#api_error>; rel="help"';
       if (isKeyed) headers["Idempotency-State"] = "unknown";
       return Response.json({ ...error, error }, { status: 500, headers });
     }

@@ -1,6 +1,7 @@
 //! Errors as responses: status, headers and body, in two dialects.
 
 use super::Rejection;
+use crate::should_retry::RequestKind;
 
 /// The form of statuses and error bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,6 +28,18 @@ pub struct ErrorResponse {
     pub retry_after: Option<u32>,
     /// The value of `Allow`, where the path accepts other methods.
     pub allow: Option<&'static str>,
+    /// The value of `Link`, which leads to the entry of the code in `docs/guide/errors.md`.
+    pub link: String,
+    /// Whether the same request with the same key may succeed soon.
+    pub should_retry: bool,
+}
+
+/// The path at which the gateway serves `docs/guide/errors.md`.
+pub const ERRORS_PAGE: &str = "/_oncekey/errors";
+
+/// Returns the value of `Link` (RFC 8288) that leads to the entry of an error code.
+pub fn help_link(code: &str) -> String {
+    ["<", ERRORS_PAGE, "#", code, ">; rel=\"help\""].concat()
 }
 
 const PROBLEM_JSON: &str = "application/problem+json";
@@ -34,20 +47,28 @@ const PROBLEM_JSON: &str = "application/problem+json";
 impl Rejection {
     /// Returns the rejection as a response in a dialect. `accept` is the request's `Accept` header: if
     /// it names `application/problem+json`, the body is of that type in either dialect. The status
-    /// is always the dialect's.
+    /// is always the dialect's. `request_kind` is the kind of the request that was rejected.
     pub fn to_response(
         &self,
         dialect: Dialect,
         accept: Option<&str>,
         request_id: &str,
+        request_kind: RequestKind,
     ) -> ErrorResponse {
         let ietf = dialect == Dialect::Ietf;
         let (status, code, retry_after) = self.kind(ietf);
         let asked = accept.is_some_and(|types| types.to_ascii_lowercase().contains(PROBLEM_JSON));
         let message = self.message();
+        let should_retry = self.should_retry(request_kind);
         let (content_type, own) = if ietf || asked {
-            let names = [("type", format!("urn:oncekey:problem:{code}")), ("title", title(code))];
-            (PROBLEM_JSON, [&names[..], &[("detail", message.clone())]].concat())
+            let own = vec![
+                ("type", format!("urn:oncekey:problem:{code}")),
+                ("title", title(code)),
+                ("detail", message.clone()),
+                // The gateway's own request ids are `req_` and hexadecimal digits.
+                ("instance", ["urn:oncekey:request:", request_id].concat()),
+            ];
+            (PROBLEM_JSON, own)
         } else {
             ("application/json", vec![("type", code.to_owned()), ("message", message.clone())])
         };
@@ -56,6 +77,7 @@ impl Rejection {
         fields.push(("code", json_string(code)));
         if content_type == PROBLEM_JSON {
             fields.push(("status", status.to_string()));
+            fields.push(("retryable", should_retry.to_string()));
         }
         let (why, business_key) = match self {
             Self::OfBusinessKey { why, business_key } => (&**why, Some(business_key)),
@@ -83,6 +105,8 @@ impl Rejection {
                 Self::MethodNotAllowed(allow) => Some(allow),
                 _ => None,
             },
+            link: help_link(code),
+            should_retry,
         }
     }
 }
@@ -120,9 +144,11 @@ fn json_string(text: &str) -> String {
 mod tests {
     use super::*;
 
+    const KIND: RequestKind = RequestKind::KeyedWrite;
+
     #[test]
     fn our_dialect_names_type_and_code_alike() {
-        let response = Rejection::Mismatch.to_response(Dialect::Kukopay, None, "req_1");
+        let response = Rejection::Mismatch.to_response(Dialect::Kukopay, None, "req_1", KIND);
         assert_eq!((response.status, response.content_type), (400, "application/json"));
         assert!(
             response.body.starts_with(r#"{"type":"idempotency_error","message":"This"#),
@@ -137,7 +163,7 @@ mod tests {
     #[test]
     fn an_error_is_also_where_sdks_look_for_it() {
         for dialect in [Dialect::Kukopay, Dialect::Ietf] {
-            let response = Rejection::InProgress.to_response(dialect, None, "req_1");
+            let response = Rejection::InProgress.to_response(dialect, None, "req_1", KIND);
             let error = r#","error":{"type":"idempotency_in_progress","code":"idempotency_in_progress","message":"A request with this idempotency key is in progress. Retry later with the same key.","request_id":"req_1"}}"#;
             assert!(response.body.ends_with(error), "{}", response.body);
         }
@@ -145,12 +171,14 @@ mod tests {
 
     #[test]
     fn the_draft_dialect_is_rfc_9457_and_keeps_the_plain_code() {
-        let response = Rejection::Mismatch.to_response(Dialect::Ietf, None, "req_1");
+        let response = Rejection::Mismatch.to_response(Dialect::Ietf, None, "req_1", KIND);
         assert_eq!((response.status, response.content_type), (422, "application/problem+json"));
         for field in [
             r#""type":"urn:oncekey:problem:idempotency_error""#,
             r#""title":"Idempotency error""#,
             r#""status":422"#,
+            r#""instance":"urn:oncekey:request:req_1""#,
+            r#""retryable":false"#,
             r#""code":"idempotency_error""#,
         ] {
             assert!(response.body.contains(field), "{field} in {}", response.body);
@@ -159,6 +187,7 @@ mod tests {
             Dialect::Kukopay,
             Some("text/html, Application/Problem+JSON"),
             "",
+            KIND,
         );
         assert_eq!((asked.status, asked.content_type), (400, "application/problem+json"));
         assert!(asked.body.contains(r#""status":400"#));
@@ -166,27 +195,45 @@ mod tests {
 
     #[test]
     fn a_request_id_of_the_origin_cannot_break_the_body() {
-        let response = Rejection::Internal.to_response(Dialect::Kukopay, None, "a\"b\\c\nd");
+        let response = Rejection::Internal.to_response(Dialect::Kukopay, None, "a\"b\\c\nd", KIND);
         assert!(response.body.ends_with(r#""request_id":"a\"b\\c\u000ad"}}"#), "{}", response.body);
+        let problem = Rejection::Internal.to_response(Dialect::Ietf, None, "a\"b\\c\nd", KIND);
+        let instance = r#""instance":"urn:oncekey:request:a\"b\\c\u000ad""#;
+        assert!(problem.body.contains(instance), "{}", problem.body);
+    }
+
+    #[test]
+    fn a_problem_says_what_the_headers_say() {
+        for (kind, again) in [(RequestKind::Read, true), (RequestKind::Write, false)] {
+            let response = Rejection::Internal.to_response(Dialect::Ietf, None, "req_1", kind);
+            assert_eq!(response.should_retry, again);
+            assert!(
+                response.body.contains(&format!(r#""retryable":{again}"#)),
+                "{}",
+                response.body
+            );
+            assert_eq!(response.link, r#"</_oncekey/errors#api_error>; rel="help""#);
+        }
     }
 
     #[test]
     fn a_method_that_is_not_taken_names_those_that_are() {
         let response =
-            Rejection::MethodNotAllowed("GET, HEAD").to_response(Dialect::Kukopay, None, "");
+            Rejection::MethodNotAllowed("GET, HEAD").to_response(Dialect::Kukopay, None, "", KIND);
         assert_eq!((response.status, response.allow), (405, Some("GET, HEAD")));
-        assert_eq!(Rejection::NotFound.to_response(Dialect::Kukopay, None, "").allow, None);
+        assert_eq!(Rejection::NotFound.to_response(Dialect::Kukopay, None, "", KIND).allow, None);
     }
 
     #[test]
     fn not_replayable_tells_the_first_status() {
         let response = Rejection::NotReplayable { http_status: Some(201), resource: None }
-            .to_response(Dialect::Kukopay, None, "");
+            .to_response(Dialect::Kukopay, None, "", KIND);
         assert!(response.body.contains(r#""http_status":201"#));
         let unlisted = Rejection::NotReplayable { http_status: None, resource: None }.to_response(
             Dialect::Kukopay,
             None,
             "",
+            KIND,
         );
         assert!(!unlisted.body.contains("http_status"));
     }

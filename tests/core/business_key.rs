@@ -455,8 +455,9 @@ fn an_error_names_the_business_key() {
             business_key: business_key.clone(),
         };
         for (dialect, status) in [Dialect::Kukopay, Dialect::Ietf].into_iter().zip(status) {
-            let [error, plain] =
-                [&rejection, &why].map(|rejection| rejection.to_response(dialect, None, "req_1"));
+            let [error, plain] = [&rejection, &why].map(|rejection| {
+                rejection.to_response(dialect, None, "req_1", oncekey::RequestKind::KeyedWrite)
+            });
             assert_eq!((error.status, error.code), (status, code));
             assert_eq!((plain.status, plain.retry_after), (status, error.retry_after));
             assert!(error.body.contains(r#"order.no \"A\"1\""#), "{}", error.body);

@@ -301,7 +301,12 @@ fn every_refusal_is_a_400_that_says_what_to_do() {
         FormKeyError::Ambiguous,
         FormKeyError::Unreadable,
     ] {
-        let response = Rejection::FormKey(error).to_response(Dialect::Kukopay, None, "");
+        let response = Rejection::FormKey(error).to_response(
+            Dialect::Kukopay,
+            None,
+            "",
+            oncekey::RequestKind::KeyedWrite,
+        );
         assert_eq!((response.status, response.code), (400, "invalid_request_error"));
         assert!(error.to_string().contains(". Send "), "{error}");
     }

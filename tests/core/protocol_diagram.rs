@@ -1,20 +1,23 @@
-//! Keeps `docs/protocol.md` up to date: its state diagram and its tables of responses and errors are generated from
-//! the functions that decide. After a change of these functions,
+//! Keeps `docs/protocol.md` and `docs/guide/errors.md` up to date: the state diagrams and the tables of
+//! responses and errors are generated from the functions that decide. After a change of these functions,
 //! `UPDATE_DOCS=1 cargo test --test core protocol_diagram` writes them again.
 
 #![allow(clippy::disallowed_methods, reason = "a test reads a file; the core reads none")]
 
 use crate::support::lifecycle::requests::response;
 use crate::support::lifecycle::situations::{NOW, Situation, request_of, token_of};
-use oncekey::webhook::WebhookError;
 use oncekey::{
-    Attempt, BusinessKeys, Decision, Dialect, FailCause, FormKeyError, KeyError, KeyState, Next,
-    Record, Recourse, Rejection, ResponseClass, ScopeError, ScopeSources, Settlement, Step,
-    lifecycle,
+    Attempt, FailCause, KeyState, Next, Record, ResponseClass, Settlement, Step, lifecycle,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/protocol.md");
+mod errors;
+
+/// Reads a file of the repository.
+fn read(path: &str) -> String {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
 
 /// The nodes in their order.
 const NODES: [&str; 7] =
@@ -240,97 +243,6 @@ fn ranges(statuses: &[u16]) -> String {
     ranges.into_iter().map(range).collect::<Vec<_>>().join(", ")
 }
 
-fn errors() -> String {
-    let decision =
-        |decision: Decision| decision.rejection().expect("a decision without a response");
-    let cases = [
-        ("the route requires a key, and the request has none", Rejection::KeyMissing),
-        ("the key is malformed", Rejection::KeyMalformed(KeyError::TooLong)),
-        (
-            "the key's form field is repeated, is a file, or contains another key than the header",
-            Rejection::FormKey(FormKeyError::Twice),
-        ),
-        ("the body cannot be read", Rejection::BodyUnreadable),
-        ("the body is too large", Rejection::BodyTooLarge(1)),
-        ("no credential", Rejection::NoScope(ScopeError::Missing(ScopeSources::default()))),
-        (
-            "more than one of the credentials that `SCOPE` lists",
-            Rejection::NoScope(ScopeError::Several(ScopeSources::default())),
-        ),
-        (
-            "a credential that is refreshed or signs each request, such as a JWT",
-            Rejection::NoScope(ScopeError::ShortLivedToken),
-        ),
-        (
-            "a webhook that lacks a header or has an invalid id",
-            Rejection::Webhook(WebhookError::BadId),
-        ),
-        (
-            "a webhook whose signature or time is wrong",
-            Rejection::Webhook(WebhookError::BadSignature),
-        ),
-        ("the key belongs to another request", decision(Decision::Mismatch)),
-        (
-            "the business key belongs to different content",
-            Rejection::OfBusinessKey {
-                why: Box::new(Rejection::Mismatch),
-                business_key: BusinessKeys::parse("POST:/v1/orders:/out_trade_no")
-                    .ok()
-                    .and_then(|list| list.with_value("POST", "/v1/orders", "1"))
-                    .expect("a business key"),
-            },
-        ),
-        (
-            "the body that should contain a business key is invalid, or can be read in several ways",
-            Rejection::Invalid(String::new()),
-        ),
-        ("another attempt is in progress", decision(Decision::InProgress)),
-        (
-            "an attempt may have been executed, and the policy is `hold`",
-            decision(Decision::OutcomeUnknown),
-        ),
-        (
-            "there is a response, but it cannot be replayed",
-            decision(Decision::NotReplayable { http_status: Some(201), resource: None }),
-        ),
-        ("the key was voided", decision(Decision::KeyVoided)),
-        ("the key has expired, and expired keys are refused", decision(Decision::KeyExpired)),
-        ("only an unknown outcome can be settled", Rejection::NothingToSettle),
-        ("the requested key has no record", Rejection::NoRecord),
-        (
-            "the connection to the origin failed",
-            Rejection::OriginUnreachable(Recourse::RetryWithKey),
-        ),
-        ("the origin did not respond in time", Rejection::OriginTimedOut(Recourse::RetryWithKey)),
-        ("the store is unavailable; the origin was not called", Rejection::StoreUnavailable),
-        (
-            "too many large requests are in progress; the origin was not called",
-            Rejection::Overloaded,
-        ),
-        ("too late to call the origin safely; it was not called", Rejection::TooLateToDispatch),
-        (
-            "the stored record cannot be read; the origin was not called",
-            Rejection::RecordUnreadable,
-        ),
-        ("an internal error", Rejection::Internal),
-    ];
-    let mut lines = vec![
-        "| case | `code` | `kukopay` | `ietf` | `Retry-After` |".to_owned(),
-        "|---|---|---|---|---|".to_owned(),
-    ];
-    for (case, rejection) in cases {
-        let [ours, ietf] = [Dialect::Kukopay, Dialect::Ietf]
-            .map(|dialect| rejection.to_response(dialect, None, "req_1"));
-        assert_eq!(ours.code, ietf.code);
-        let retry_after = ours.retry_after.map_or(String::new(), |seconds| format!("{seconds} s"));
-        lines.push(format!(
-            "| {case} | `{}` | {} | {} | {retry_after} |",
-            ours.code, ours.status, ietf.status
-        ));
-    }
-    lines.join("\n")
-}
-
 /// Returns the place of a generated part in the page.
 fn block(page: &str, name: &str) -> std::ops::Range<usize> {
     let begin = format!("<!-- generated: {name} -->\n");
@@ -339,25 +251,32 @@ fn block(page: &str, name: &str) -> std::ops::Range<usize> {
     start..start + length
 }
 
+/// Compares the generated parts of a page with what was made for them. With `UPDATE_DOCS`, writes them.
+fn keep(path: &str, made: &[(&str, String)]) {
+    let mut page = read(path);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        for (name, text) in made {
+            page.replace_range(block(&page, name), text);
+        }
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+        std::fs::write(path, &page).expect("the page is written");
+    }
+    for (name, text) in made {
+        let shown = &page[block(&page, name)];
+        assert_eq!(shown, text, "{path}: the {name} are out of date: run with UPDATE_DOCS=1");
+    }
+}
+
 #[test]
-fn the_page_shows_what_the_functions_do() {
-    let mut page = std::fs::read_to_string(PAGE).expect("docs/protocol.md");
+fn the_pages_show_what_the_functions_do() {
     let made = [
         ("attempts", diagram(true)),
         ("other changes", diagram(false)),
         ("responses", responses()),
-        ("errors", errors()),
+        ("errors", errors::table()),
     ];
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        for (name, text) in &made {
-            page.replace_range(block(&page, name), text);
-        }
-        std::fs::write(PAGE, &page).expect("docs/protocol.md is written");
-    }
-    for (name, text) in &made {
-        let shown = &page[block(&page, name)];
-        assert_eq!(shown, text, "the {name} is out of date: run with UPDATE_DOCS=1");
-    }
+    keep("docs/protocol.md", &made);
+    keep("docs/guide/errors.md", &[("codes", errors::codes())]);
 }
 
 /// Checks a statement of the page that the diagram does not show.

@@ -1,13 +1,16 @@
-//! The demo pages and the operators' console: static files of the Worker, sent with a strict policy.
+//! The demo pages, the operators' console and the list of errors: static files of the Worker, sent with
+//! a strict policy.
 //!
-//! The demo is under `/_oncekey/demo/`, and the checkout page also at `/` if the sandbox is the API. The
-//! console is under `/_oncekey/console` if there is an `ADMIN_TOKEN`. It contains no data, so it is
-//! served without the token. A path without a file is handled as if there were no pages.
+//! The list of errors is at `/_oncekey/errors`, where the `Link` of each error leads. The demo is under
+//! `/_oncekey/demo/`, and the checkout page also at `/` if the sandbox is the API. The console is under
+//! `/_oncekey/console` if there is an `ADMIN_TOKEN`. It contains no data, so it is served without the
+//! token. A path without a file is handled as if there were no pages.
 
 use crate::config::Upstream;
 use crate::http::context::Caller;
 use crate::http::request::HttpRequest;
 use crate::http::response::{Body, HttpResponse};
+use oncekey::error::ERRORS_PAGE;
 use worker::{Headers, Method, RequestInit, Response, ResponseBody};
 
 const DEMO: &str = "/_oncekey/demo";
@@ -48,6 +51,7 @@ pub(crate) async fn serve(caller: &Caller, request: &HttpRequest) -> Option<Http
 fn find_file(path: &str, has_root: bool) -> Option<PageFile<'_>> {
     let (is_console, file) = match path {
         "/" if has_root => (false, ""),
+        ERRORS_PAGE => (false, "/errors.html"),
         path => match path.strip_prefix(CONSOLE) {
             Some(file) => (true, file),
             None => (false, path.strip_prefix(DEMO)?),

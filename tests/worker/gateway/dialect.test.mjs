@@ -226,14 +226,15 @@ function isError({ error, request_id }, code, message) {
   assert.deepEqual(error, { type: code, code, message, request_id });
 }
 
-function isProblem(json, code, status) {
+function isProblem(json, code, status, retryable) {
   assert.deepEqual(
     Object.keys(json).filter((name) => name !== "http_status"),
-    ["type", "title", "detail", "code", "status", "request_id", "error"],
+    ["type", "title", "detail", "instance", "code", "status", "retryable", "request_id", "error"],
   );
   isError(json, code, json.detail);
-  assert.deepEqual([json.code, json.status], [code, status]);
+  assert.deepEqual([json.code, json.status, json.retryable], [code, status, retryable]);
   assert.doesNotThrow(() => new URL(json.type));
+  assert.equal(json.instance, `urn:oncekey:request:${json.request_id}`);
   assert.match(json.title, /^[A-Z]/);
   assert.ok(json.detail.length > 10);
 }
@@ -254,12 +255,13 @@ for (const dialect of ["kukopay", "ietf"]) {
         assert.match(response.get("X-Request-Id"), /^req_[0-9a-f]{24}$/);
         assert.equal(response.get("Cache-Control"), "no-store");
         assert.equal(response.replayed, false);
+        assert.equal(response.get("Link"), `</_oncekey/errors#${code}>; rel="help"`);
         // Two of the broken calls use a key that is on hold. A read may be repeated.
         const again = what.startsWith("a read") || code === "idempotency_in_progress" || status === 503;
         for (const name of ["X-Should-Retry", "Stripe-Should-Retry"]) assert.equal(response.get(name), String(again), name);
         if (dialect === "ietf") {
           assert.equal(response.get("Content-Type"), "application/problem+json");
-          isProblem(response.json, code, status);
+          isProblem(response.json, code, status, again);
         } else {
           assert.equal(response.get("Content-Type"), "application/json");
           isPlain(response, code);
@@ -296,7 +298,7 @@ for (const dialect of ["kukopay", "ietf"]) {
       for (const accept of ["application/problem+json", "text/html, Application/Problem+JSON;q=0.5"]) {
         const response = await gateway.post(path, key, { a: 2 }, { headers: [["Accept", accept]] });
         assert.equal(response.get("Content-Type"), "application/problem+json");
-        isProblem(response.json, "idempotency_error", dialect === "ietf" ? 422 : 400);
+        isProblem(response.json, "idempotency_error", dialect === "ietf" ? 422 : 400, false);
       }
     });
 

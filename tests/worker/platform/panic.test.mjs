@@ -60,6 +60,7 @@ describe("a panic", () => {
     assert.deepEqual([response.status, response.json.type, response.json.code], [500, "api_error", "api_error"]);
     assert.equal(response.json.request_id, response.get("X-Request-Id"));
     assert.match(response.get("X-Request-Id"), /^req_/);
+    assert.equal(response.get("Link"), '</_oncekey/errors#api_error>; rel="help"');
     assert.doesNotMatch(response.text, /panic|wasm|\.rs/);
   }
 

@@ -1,5 +1,6 @@
 // The demo pages on workerd, with the files of scripts/demo-build.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { request } from "node:http";
 import { after, before, describe, test } from "node:test";
 import { Origin, startWorker } from "../fixtures/support.mjs";
@@ -76,6 +77,20 @@ describe("with the sandbox", () => {
         await file.arrayBuffer();
       }
     }
+  });
+
+  test("the page of errors has an entry for each code, and links only within itself", async () => {
+    const page = await worker.fetch("/_oncekey/errors");
+    isPage(page);
+    const html = await page.text();
+    const headings = readFileSync(new URL("../../../docs/guide/errors.md", import.meta.url), "utf8").matchAll(/^### `([a-z_]+)`$/gm);
+    const codes = [...headings].map(([, code]) => code);
+    assert.ok(codes.includes("idempotency_error") && codes.includes("card_declined"));
+    const ids = [...html.matchAll(/<h3 id="([a-z_]+)">/g)].map(([, id]) => id);
+    assert.deepEqual(ids, codes);
+    for (const [, href] of html.matchAll(/<a href="([^"]*)"/g)) assert.ok(ids.includes(href.slice(1)), href);
+    assert.doesNotMatch(html, / style=|<style|<script|generated/, "the policy forbids it");
+    assert.equal((await worker.fetch("/_oncekey/demo/errors.css")).status, 200);
   });
 
   test("?csp=strict forbids wasm", async () => {
@@ -181,14 +196,14 @@ describe("with the sandbox", () => {
   });
 });
 
-test("with an upstream, / belongs to the upstream, and the pages keep their folder", async () => {
+test("with an upstream, / belongs to the upstream, and the pages keep their paths", async () => {
   const origin = await Origin.start();
   const worker = await startWorker({ upstream: origin.url });
   try {
     const root = await worker.fetch("/");
     assert.equal(await root.text(), "no such path");
     assert.equal(root.headers.get("Content-Security-Policy"), null);
-    isPage(await worker.fetch("/_oncekey/demo/"));
+    for (const path of ["/_oncekey/demo/", "/_oncekey/errors"]) isPage(await worker.fetch(path));
     assert.deepEqual(origin.seen.map(({ path }) => path), ["/"]);
   } finally {
     await worker.dispose();

@@ -30,14 +30,15 @@ pub(super) async fn send(env: &Env, owner: &Owner, command: &Command) -> Result<
     let object = DurableObject::named(env, BINDING, &object_name(owner))?;
     let sent = async {
         let reply = object.post(&command.encode(), None).await?;
-        Ok((reply.status(), reply.bytes().await?))
+        let link = reply.headers().get("Link")?;
+        Ok((reply.status(), link, reply.bytes().await?))
     };
-    let (status, body) = sent.await.map_err(|error: worker::Error| {
+    let (status, link, body) = sent.await.map_err(|error: worker::Error| {
         worker::console_error!("merchant, {}: {error}", command.request_id);
         Refusal::unavailable()
     })?;
     match status {
-        _ if !body.is_empty() => Ok(Reply::ready(status, body)),
+        _ if !body.is_empty() => Ok(Reply::ready(status, body).with_link(link)),
         NOT_UNDERSTOOD => Err(Refusal::unavailable().into()),
         _ => Err(Refusal::internal().into()),
     }

@@ -2,6 +2,7 @@
 
 use crate::error::{Failure, Refusal};
 use crate::pages::Listed;
+use oncekey::error::help_link;
 use platform::json::writer::{JsonObject, array};
 use std::time::Duration;
 use worker::{Response, ResponseBuilder};
@@ -10,6 +11,8 @@ use worker::{Response, ResponseBuilder};
 pub(super) struct Reply {
     status: u16,
     allow: Option<String>,
+    /// The value of `Link`, which leads to the entry of an error.
+    link: Option<String>,
     body: Vec<u8>,
     /// How long the object delays the response.
     pub(super) delay: Option<Duration>,
@@ -34,7 +37,12 @@ impl Reply {
 
     /// Returns a reply with a body that is already complete.
     pub(super) fn ready(status: u16, body: Vec<u8>) -> Self {
-        Self { status, allow: None, body, delay: None }
+        Self { status, allow: None, link: None, body, delay: None }
+    }
+
+    /// Takes the value of `Link` from the object's response.
+    pub(super) fn with_link(self, link: Option<String>) -> Self {
+        Self { link, ..self }
     }
 
     /// Delays the response.
@@ -58,7 +66,8 @@ impl Reply {
             }
         };
         let body = refusal.body(request_id);
-        Self { allow: refusal.allow, ..Self::ready(refusal.status, body) }
+        let (allow, link) = (refusal.allow, Some(help_link(refusal.code)));
+        Self { allow, link, ..Self::ready(refusal.status, body) }
     }
 
     pub(super) fn into_response(self, request_id: &str) -> worker::Result<Response> {
@@ -68,6 +77,9 @@ impl Reply {
             .with_header("X-Request-Id", request_id)?;
         if let Some(allow) = &self.allow {
             builder = builder.with_header("Allow", allow)?;
+        }
+        if let Some(link) = &self.link {
+            builder = builder.with_header("Link", link)?;
         }
         // After a 500 the outcome is unknown, so SDKs must decide by the status.
         let should_retry = match self.status {

@@ -48,11 +48,12 @@ impl HttpResponse {
         request_id: &str,
         asked: RequestKind,
     ) -> Self {
-        let error = rejection.to_response(dialect, accept, request_id);
+        let error = rejection.to_response(dialect, accept, request_id, asked);
         let body = Body::Bytes(error.body.into_bytes());
         let mut response = Self::new(error.status, HeaderList::default(), body);
         response.set("content-type", error.content_type);
         response.set("cache-control", "no-store");
+        response.set("link", &error.link);
         if let Some(seconds) = error.retry_after {
             response.set("retry-after", &seconds.to_string());
         }
@@ -62,7 +63,7 @@ impl HttpResponse {
         if asked.names_a_key() {
             response.set_key_state(rejection.state_without_record());
         }
-        response.set_should_retry(rejection.should_retry(asked));
+        response.set_should_retry(error.should_retry);
         response
     }
 

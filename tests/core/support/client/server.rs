@@ -176,7 +176,8 @@ impl Server {
 fn seen(decision: &Decision, status: Option<&KeyStatus>) -> SeenResponse {
     match (decision.rejection(), decision) {
         (Some(rejection), _) => {
-            let error = rejection.to_response(Dialect::Kukopay, None, "");
+            let error =
+                rejection.to_response(Dialect::Kukopay, None, "", oncekey::RequestKind::KeyedWrite);
             SeenResponse { status: error.status, code: Some(error.code), ..head(status) }
         }
         (None, Decision::Replay(response)) => {

@@ -92,6 +92,11 @@ pub(super) fn key(text: &str) -> IdempotencyKey {
 
 /// Returns the status and the code of a rejection, as callers see them.
 pub(super) fn error_of(rejection: &Rejection) -> (u16, &'static str, Option<u32>) {
-    let response = rejection.to_response(oncekey::Dialect::Kukopay, None, "");
+    let response = rejection.to_response(
+        oncekey::Dialect::Kukopay,
+        None,
+        "",
+        oncekey::RequestKind::KeyedWrite,
+    );
     (response.status, response.code, response.retry_after)
 }

@@ -38,7 +38,12 @@ impl SeenResponse {
             CallerResponse::Replay(response) => of(response.status, true, false),
             CallerResponse::Duplicate => of(200, false, false),
             CallerResponse::Rejected(rejection) => {
-                let error = rejection.to_response(Dialect::Kukopay, None, "");
+                let error = rejection.to_response(
+                    Dialect::Kukopay,
+                    None,
+                    "",
+                    oncekey::RequestKind::KeyedWrite,
+                );
                 Self { code: Some(error.code), ..of(error.status, false, false) }
             }
         }
