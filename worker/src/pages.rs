@@ -16,18 +16,9 @@ use worker::{Headers, Method, RequestInit, Response, ResponseBody};
 const DEMO: &str = "/_oncekey/demo";
 const CONSOLE: &str = "/_oncekey/console";
 
-/// The policy of a page: it loads only from its own origin. Wasm is allowed separately.
-const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; script-src 'self'";
-
-/// The policy of the console, which has no wasm and sends no form: a token that is typed into a form
-/// must not get into a URL.
-const CONSOLE_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; script-src 'self'";
-
-/// A file, by its folder and name.
-struct PageFile<'a> {
-    is_console: bool,
-    file: &'a str,
-}
+/// What every page may load: files of its own origin. A page adds from where its scripts and wasm may
+/// come, and where its forms may go.
+const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; ";
 
 /// Returns the file of the pages that a request asks for, if there is one.
 pub(crate) async fn serve(caller: &Caller, request: &HttpRequest) -> Option<HttpResponse> {
@@ -35,42 +26,60 @@ pub(crate) async fn serve(caller: &Caller, request: &HttpRequest) -> Option<Http
         return None;
     }
     let has_root = matches!(caller.config.upstream, Upstream::Sandbox);
-    let page_file = find_file(&request.path, has_root)?;
-    if page_file.is_console && caller.config.admin_token.is_none() {
+    let file = find_file(&request.path, has_root)?;
+    let is_console = file.starts_with("console/");
+    if is_console && caller.config.admin_token.is_none() {
         return None;
     }
-    let response = fetch(caller, request, &page_file).await.ok()?;
+    let response = fetch(caller, request, &file).await.ok()?;
     if !matches!(response.status_code(), 200 | 304) {
         return None;
     }
-    Some(with_policy(response, &page_file, is_strict(request)))
+    let mut response = into_http_response(response);
+    response.set("x-content-type-options", "nosniff");
+    response.set("referrer-policy", "no-referrer");
+    // `?csp=strict` asks for a policy that forbids wasm.
+    let query = request.query.as_deref().unwrap_or_default();
+    let is_strict = query.split('&').any(|parameter| parameter == "csp=strict");
+    let policy = match is_console {
+        // The console has no form to send, so that a token that is typed into one cannot get into a URL.
+        true => "form-action 'none'; script-src 'self'",
+        false if is_strict => "form-action 'self'; script-src 'self'",
+        false => "form-action 'self'; script-src 'self' 'wasm-unsafe-eval'",
+    };
+    response.set("content-security-policy", &[POLICY, policy].concat());
+    if is_console {
+        response.set("cache-control", "no-store");
+        // A page of the API behind the gateway has the same origin. It must not open the console and
+        // read it.
+        response.set("cross-origin-opener-policy", "same-origin");
+    } else if file.ends_with(".html") {
+        response.set("cache-control", "no-cache");
+    }
+    Some(response)
 }
 
 /// Returns the file that a path names. All files of one kind are in one folder, so a name contains no
 /// slash, and no other character that could be read in two ways.
-fn find_file(path: &str, has_root: bool) -> Option<PageFile<'_>> {
-    let (is_console, file) = match path {
-        "/" if has_root => (false, ""),
-        ERRORS_PAGE => (false, "/errors.html"),
+fn find_file(path: &str, has_root: bool) -> Option<String> {
+    let (folder, name) = match path {
+        "/" if has_root => ("", ""),
+        ERRORS_PAGE => ("", "/errors.html"),
         path => match path.strip_prefix(CONSOLE) {
-            Some(file) => (true, file),
-            None => (false, path.strip_prefix(DEMO)?),
+            Some(name) => ("console/", name),
+            None => ("", path.strip_prefix(DEMO)?),
         },
     };
-    let file = match file {
+    let name = match name {
         "" | "/" => "index.html",
-        file => file.strip_prefix('/')?,
+        name => name.strip_prefix('/')?,
     };
     let is_plain =
-        file.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
-    (is_plain && !file.starts_with('.')).then_some(PageFile { is_console, file })
+        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
+    (is_plain && !name.starts_with('.')).then(|| [folder, name].concat())
 }
 
-async fn fetch(
-    caller: &Caller,
-    request: &HttpRequest,
-    page_file: &PageFile<'_>,
-) -> worker::Result<Response> {
+async fn fetch(caller: &Caller, request: &HttpRequest, file: &str) -> worker::Result<Response> {
     let headers = Headers::new();
     if let Some(known) = request.header("if-none-match") {
         headers.set("if-none-match", known)?;
@@ -79,18 +88,11 @@ async fn fetch(
     init.with_headers(headers);
     init.with_method(if request.method == "HEAD" { Method::Head } else { Method::Get });
     // Only the path of this URL matters.
-    let folder = if page_file.is_console { "console/" } else { "" };
-    let url = ["https://demo.invalid/", folder, page_file.file].concat();
+    let url = ["https://demo.invalid/", file].concat();
     caller.env().assets("ASSETS")?.fetch(url, Some(init)).await
 }
 
-/// Returns whether `?csp=strict` asks for a policy that forbids wasm.
-fn is_strict(request: &HttpRequest) -> bool {
-    let query = request.query.as_deref().unwrap_or_default();
-    query.split('&').any(|parameter| parameter == "csp=strict")
-}
-
-fn with_policy(response: Response, page_file: &PageFile<'_>, strict: bool) -> HttpResponse {
+fn into_http_response(response: Response) -> HttpResponse {
     let status = response.status_code();
     let headers = response.headers().entries().collect();
     let body = match response.into_parts().1 {
@@ -98,21 +100,5 @@ fn with_policy(response: Response, page_file: &PageFile<'_>, strict: bool) -> Ht
         ResponseBody::Body(bytes) => Body::Bytes(bytes),
         ResponseBody::Empty => Body::Bytes(Vec::new()),
     };
-    let mut response = HttpResponse::new(status, headers, body);
-    response.set("x-content-type-options", "nosniff");
-    response.set("referrer-policy", "no-referrer");
-    if page_file.is_console {
-        response.set("content-security-policy", CONSOLE_POLICY);
-        response.set("cache-control", "no-store");
-        // A page of the API behind the gateway has the same origin. It must not open the console and
-        // read it.
-        response.set("cross-origin-opener-policy", "same-origin");
-        return response;
-    }
-    let policy = if strict { POLICY.to_owned() } else { [POLICY, " 'wasm-unsafe-eval'"].concat() };
-    response.set("content-security-policy", &policy);
-    if page_file.file.ends_with(".html") {
-        response.set("cache-control", "no-cache");
-    }
-    response
+    HttpResponse::new(status, headers, body)
 }
