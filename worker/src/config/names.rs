@@ -58,52 +58,40 @@ pub(crate) fn check(env: &Env) -> Result<Vec<String>, String> {
         if value.is_object() {
             continue;
         }
-        match meant(&name) {
-            Meant::Other => {}
-            Meant::Surely(nearest) => {
-                return Err(format!(
-                    "{name} is not the name of a setting; did you mean {nearest}? Rename the var or remove it"
-                ));
-            }
-            Meant::Perhaps(nearest) => {
-                let warning = format!(
-                    "{name} is not the name of a setting and does nothing; did you mean {nearest}?"
-                );
-                worker::console_warn!("{warning}");
-                warnings.push(warning);
-            }
+        let Some((nearest, is_certain)) = meant(&name) else {
+            continue;
+        };
+        if is_certain {
+            return Err(format!(
+                "{name} is not the name of a setting; did you mean {nearest}? Rename the var or remove it"
+            ));
         }
+        let warning = format!(
+            "{name} is not the name of a setting and does nothing; did you mean {nearest}?"
+        );
+        worker::console_warn!("{warning}");
+        warnings.push(warning);
     }
     Ok(warnings)
 }
 
-/// Whether a var with another name was meant as a setting.
-enum Meant {
-    Surely(&'static str),
-    Perhaps(&'static str),
-    Other,
-}
-
-fn meant(name: &str) -> Meant {
+/// Returns the setting that a var with another name was meant as, if it looks like one, and whether
+/// that is certain.
+fn meant(name: &str) -> Option<(&'static str, bool)> {
     let capitals = name.to_ascii_uppercase();
     let own = capitals.strip_prefix("ONCEKEY_");
     let bare = own.unwrap_or(&capitals);
-    let nearest = |among: &mut dyn Iterator<Item = &'static str>| {
-        among.min_by_key(|known| levenshtein(known, bare))
+    let nearest = |is_similar: &dyn Fn(&str) -> bool| {
+        let similar = NAMES.into_iter().filter(|known| is_similar(known));
+        similar.min_by_key(|known| levenshtein(known, bare))
     };
-    let Some(known) = nearest(&mut NAMES.into_iter()) else {
-        return Meant::Other;
-    };
-    if own.is_some() || is_misspelling(known, bare) {
-        return Meant::Surely(known);
+    let has_unit = |known: &str| UNITS.iter().any(|unit| bare.strip_suffix(unit) == Some(known));
+    let certain = nearest(&|known| own.is_some() || is_misspelling(known, bare));
+    if let Some(known) = certain.or_else(|| nearest(&has_unit)) {
+        return Some((known, true));
     }
-    let first = |name: &str| name.split('_').next().unwrap_or_default().to_owned();
-    let unit = |known: &&str| UNITS.iter().any(|unit| bare.strip_suffix(unit) == Some(known));
-    if let Some(known) = nearest(&mut NAMES.into_iter().filter(unit)) {
-        return Meant::Surely(known);
-    }
-    let begins = |known: &&str| first(known) == first(bare);
-    nearest(&mut NAMES.into_iter().filter(begins)).map_or(Meant::Other, Meant::Perhaps)
+    let first_word = bare.split('_').next();
+    nearest(&|known| known.split('_').next() == first_word).map(|known| (known, false))
 }
 
 /// Returns whether a name is a misspelling of a known one. A short name may differ in one letter only,
