@@ -1,22 +1,17 @@
-//! JSON for callers, written member by member. It adds much less code to the bundle than a type with
+//! JSON for callers, written member by member. This adds much less code to the bundle than a type with
 //! a derived serializer for each response.
 
 use crate::clock;
 use oncekey::UnixMillis;
 
 /// Writes a JSON object.
+#[derive(Default)]
 pub struct JsonObject(String);
-
-impl Default for JsonObject {
-    fn default() -> Self {
-        Self::new()
-    }
-}
 
 impl JsonObject {
     /// Begins an empty object.
     pub fn new() -> Self {
-        Self("{".to_owned())
+        Self::default()
     }
 
     /// Begins an object with the members `id` and `object`.
@@ -26,12 +21,8 @@ impl JsonObject {
 
     /// Adds a member whose value is JSON already.
     pub fn json(mut self, name: &str, value: &str) -> Self {
-        if self.0.len() > 1 {
-            self.0.push(',');
-        }
-        for part in ["\"", name, "\":", value] {
-            self.0.push_str(part);
-        }
+        let separator = if self.0.is_empty() { "{\"" } else { ",\"" };
+        self.0.extend([separator, name, "\":", value]);
         self
     }
 
@@ -72,9 +63,8 @@ impl JsonObject {
     }
 
     /// Returns the object.
-    pub fn finish(mut self) -> String {
-        self.0.push('}');
-        self.0
+    pub fn finish(self) -> String {
+        if self.0.is_empty() { "{}".to_owned() } else { self.0 + "}" }
     }
 }
 
