@@ -65,6 +65,7 @@ impl WhoseColumns {
     pub(super) fn new(whose: Option<Whose>) -> Self {
         let of = |subject| match subject {
             Subject::Key => "key",
+            // Stored rows have this word, from when business keys were called numbers.
             Subject::BusinessKey => "number",
             Subject::Event => "event",
         };
