@@ -19,7 +19,6 @@ mod absent {
     pub(crate) async fn operations(
         _: &Env,
         _: &str,
-        _: &str,
         _: i64,
         _: usize,
     ) -> std::result::Result<String, Rejection> {

@@ -220,7 +220,7 @@ describe("events", () => {
     await eventually(async () => {
       const { deliveries } = await event(call, id);
       const of = ({ id }) => deliveries.find(({ endpoint_id }) => endpoint_id === id);
-      assert.deepEqual([of(cutOff).state, of(cutOff).attempts.at(-1).error], ["pending", "no_answer"]);
+      assert.deepEqual([of(cutOff).state, of(cutOff).attempts.at(-1).error], ["pending", "no_response"]);
       assert.deepEqual([of(endless).state, of(endless).attempts.length], ["delivered", 1]);
     });
   });

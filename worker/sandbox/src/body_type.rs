@@ -1,17 +1,13 @@
-//! Which types of bodies an operation accepts.
+//! The types of bodies that an operation takes.
 
-use minicbor::{Decode, Encode};
 use oncekey::canonical::is_json;
 
-/// A kind of body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
-#[cbor(index_only)]
+/// A type of body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyType {
     /// `application/json` and the `+json` family.
-    #[n(0)]
     Json,
     /// A form as browsers send it.
-    #[n(1)]
     Form,
 }
 
@@ -22,8 +18,7 @@ impl BodyType {
     /// Reads a media type. Its parameters are ignored.
     pub(super) fn of(media_type: &str) -> Option<Self> {
         let essence = media_type.split(';').next().unwrap_or_default().trim();
-        let essence = essence.to_ascii_lowercase();
-        match essence.as_str() {
+        match essence.to_ascii_lowercase().as_str() {
             _ if is_json(media_type) => Some(Self::Json),
             "application/x-www-form-urlencoded" => Some(Self::Form),
             _ => None,

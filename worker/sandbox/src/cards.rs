@@ -2,7 +2,6 @@
 //! The number is never stored: a payment has only the brand and the last four digits.
 
 use super::body_type::BodyType;
-use super::call::Call;
 use super::error::Refusal;
 use super::fields::{Field, Fields};
 use platform::json::Json;
@@ -14,7 +13,7 @@ pub(super) enum Fate {
     Succeeds,
     /// The payment fails, with this code.
     Declines(&'static str),
-    /// The payment succeeds, and the response is 500.
+    /// The payment succeeds, but the response is 500.
     LosesResponse,
     /// The payment succeeds at once, and the response comes late.
     Slow,
@@ -23,19 +22,21 @@ pub(super) enum Fate {
 /// How late the response of [`Fate::Slow`] comes.
 const SLOW: Duration = Duration::from_secs(3);
 
-struct TestCard {
+/// One of the test cards.
+#[derive(Clone, Copy)]
+pub(super) struct Card {
     number: &'static str,
-    brand: &'static str,
-    fate: Fate,
+    pub(super) brand: &'static str,
+    pub(super) fate: Fate,
 }
 
-const fn card(number: &'static str, brand: &'static str, fate: Fate) -> TestCard {
-    TestCard { number, brand, fate }
+const fn card(number: &'static str, brand: &'static str, fate: Fate) -> Card {
+    Card { number, brand, fate }
 }
 
 /// No two numbers end in the same four digits. No card is ever removed, because stored payments
 /// refer to it.
-static TEST_CARDS: [TestCard; 10] = [
+static TEST_CARDS: [Card; 10] = [
     card("4242424242424242", "visa", Fate::Succeeds),
     card("5555555555554444", "mastercard", Fate::Succeeds),
     card("378282246310005", "amex", Fate::Succeeds),
@@ -48,17 +49,13 @@ static TEST_CARDS: [TestCard; 10] = [
     card("4000000000003006", "visa", Fate::Slow),
 ];
 
-/// One of the test cards.
-#[derive(Clone, Copy)]
-pub(super) struct Card(&'static TestCard);
-
 impl Card {
     /// The name of the card number's field in a form, because a form cannot contain objects.
     const FORM_FIELD: &'static str = "card[number]";
 
-    /// Returns the fields of a payment, by the type of the body.
-    pub(super) fn fields(call: &Call) -> &'static [&'static str] {
-        match call.body_type() {
+    /// Returns the fields of a payment in a body of this type.
+    pub(super) fn fields(body_type: BodyType) -> &'static [&'static str] {
+        match body_type {
             BodyType::Json => &["order_id", "card"],
             BodyType::Form => &[
                 "order_id",
@@ -71,32 +68,17 @@ impl Card {
         }
     }
 
-    pub(super) fn take(fields: &mut Fields, call: &Call) -> Result<Self, Box<Refusal>> {
-        fields.take(match call.body_type() {
-            BodyType::Json => "card",
-            BodyType::Form => Self::FORM_FIELD,
-        })
-    }
-
-    pub(super) fn brand(self) -> &'static str {
-        self.0.brand
+    pub(super) fn take(fields: &mut Fields) -> Result<Self, Box<Refusal>> {
+        fields.take(if fields.is_text { Self::FORM_FIELD } else { "card" })
     }
 
     pub(super) fn last4(self) -> &'static str {
-        &self.0.number[self.0.number.len() - 4..]
+        &self.number[self.number.len() - 4..]
     }
 
-    pub(super) fn fate(self) -> Fate {
-        self.0.fate
-    }
-
-    /// Returns how long the response is delayed.
+    /// Returns how long the object waits before it sends the response.
     pub(super) fn delay(self) -> Option<Duration> {
-        (self.0.fate == Fate::Slow).then_some(SLOW)
-    }
-
-    fn find(fits: impl Fn(Self) -> bool) -> Option<Self> {
-        TEST_CARDS.iter().map(Self).find(|card| fits(*card))
+        (self.fate == Fate::Slow).then_some(SLOW)
     }
 }
 
@@ -123,7 +105,7 @@ impl Field for Card {
     /// Reads a number with or without spaces and hyphens.
     fn read_text(text: String) -> Option<Self> {
         let digits = text.replace([' ', '-'], "");
-        Self::find(|card| card.0.number == digits)
+        TEST_CARDS.iter().find(|card| card.number == digits).copied()
     }
 }
 
@@ -133,8 +115,8 @@ mod tests {
 
     #[test]
     fn the_numbers_are_numbers_of_cards_and_end_differently() {
-        for card in TEST_CARDS.iter().map(Card) {
-            let digits = card.0.number.bytes().rev().map(|digit| u32::from(digit - b'0'));
+        for card in &TEST_CARDS {
+            let digits = card.number.bytes().rev().map(|digit| u32::from(digit - b'0'));
             let sum: u32 = digits
                 .enumerate()
                 .map(|(place, digit)| match (place % 2, digit * 2) {
@@ -143,9 +125,9 @@ mod tests {
                     (_, double) => double - 9,
                 })
                 .sum();
-            assert_eq!(sum % 10, 0, "Luhn, {}", card.0.number);
-            let found = Card::find(|other| other.last4() == card.last4()).unwrap();
-            assert_eq!(found.0.number, card.0.number);
+            assert_eq!(sum % 10, 0, "Luhn, {}", card.number);
+            let alike = TEST_CARDS.iter().filter(|other| other.last4() == card.last4());
+            assert_eq!(alike.count(), 1, "{}", card.number);
         }
         assert!(Card::read_text(String::new()).is_none());
         assert!(Card::read_text("4242".to_owned()).is_none());

@@ -1,4 +1,4 @@
-//! Parts of queries that several tables show.
+//! Parts of queries that several tables use.
 
 /// In a query: a column with a time, as callers see times. Null stays null.
 macro_rules! time {

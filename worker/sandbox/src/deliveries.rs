@@ -7,21 +7,22 @@
 
 use super::columns::{event, time};
 use super::error::Failure;
-use super::store::{Row, Tx};
+use super::store::{RowReader, Tx};
 use oncekey::client::retry::{
     self, Outcome, Progress, RetryDecision, RetryPolicy, RetrySettings, UnknownReason,
 };
 use oncekey::{Millis, UnixMillis};
+use platform::clock::column;
 
-/// How long a delivery is attempted, counted from when the event happened or was resent.
+/// How long a delivery is attempted after the event happened or was resent.
 const GIVEN_UP_AFTER: Millis = Millis::from_days(3);
 
-/// For how long a claimed delivery is not claimed again. An attempt takes less time.
+/// How long a claimed delivery cannot be claimed again. An attempt is shorter.
 const CLAIM: Millis = Millis::from_seconds(30);
 
 /// In a query of events: the deliveries of an event, each with its latest fifty attempts, newest
 /// first.
-macro_rules! shown {
+macro_rules! of_event {
     () => {
         concat!(
             ", 'deliveries', (SELECT json_group_array(json_object('endpoint_id', endpoint,
@@ -35,7 +36,7 @@ macro_rules! shown {
         )
     };
 }
-pub(super) use shown;
+pub(super) use of_event;
 
 /// A delivery that is due now.
 pub(super) struct Claimed {
@@ -77,7 +78,7 @@ pub(super) fn enqueue(tx: &Tx, event: &str, subject: &str, now: UnixMillis) -> R
          ) THEN NULL ELSE ?3 END
          FROM endpoints WHERE deleted_at IS NULL ORDER BY seq
          ON CONFLICT (event, endpoint) DO NOTHING",
-        &[event.into(), subject.into(), now.into()],
+        &[event.into(), subject.into(), column(now)],
     )
 }
 
@@ -87,7 +88,7 @@ pub(super) fn restart(tx: &Tx, event: &str, now: UnixMillis) -> Result<(), Failu
         "UPDATE deliveries SET tries = 0, begun_at = ?1, state = 'pending',
              due_at = CASE WHEN state = 'pending' AND due_at IS NULL THEN NULL ELSE ?1 END
          WHERE event = ?2 AND endpoint IN (SELECT id FROM endpoints WHERE deleted_at IS NULL)",
-        &[now.into(), event.into()],
+        &[column(now), event.into()],
     )
 }
 
@@ -103,14 +104,14 @@ pub(super) fn cancel(tx: &Tx, endpoint: &str) -> Result<(), Failure> {
 /// Returns when the next delivery is due.
 pub(super) fn first_due(tx: &Tx) -> Result<Option<UnixMillis>, Failure> {
     let query = "SELECT due_at FROM deliveries WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1";
-    tx.first(query, &[], Row::time)
+    tx.first(query, &[], RowReader::time)
 }
 
 /// Returns the endpoints that have a delivery due.
 pub(super) fn endpoints_due(tx: &Tx, now: UnixMillis) -> Result<Vec<String>, Failure> {
     let query = "SELECT id FROM endpoints WHERE EXISTS (
         SELECT 1 FROM deliveries WHERE endpoint = endpoints.id AND due_at <= ?)";
-    tx.all(query, &[now.into()], Row::text)
+    tx.all(query, &[column(now)], RowReader::text)
 }
 
 /// Claims the next delivery to an endpoint, if one is due. If the object stops before it records an
@@ -123,7 +124,7 @@ pub(super) fn claim(tx: &Tx, endpoint: &str, now: UnixMillis) -> Result<Option<C
              JOIN endpoints ON endpoints.id = endpoint
          WHERE endpoint = ? AND due_at <= ? ORDER BY due_at, deliveries.id LIMIT 1",
     );
-    let claimed = tx.first(query, &[endpoint.into(), now.into()], |row| {
+    let claimed = tx.first(query, &[endpoint.into(), column(now)], |row| {
         Some(Claimed {
             delivery: row.integer()?,
             tries: row.integer()? + 1,
@@ -139,7 +140,7 @@ pub(super) fn claim(tx: &Tx, endpoint: &str, now: UnixMillis) -> Result<Option<C
     };
     tx.run(
         "UPDATE deliveries SET tries = ?, due_at = ? WHERE id = ?",
-        &[claimed.tries.into(), now.plus(CLAIM).into(), claimed.delivery.into()],
+        &[claimed.tries.into(), column(now.plus(CLAIM)), claimed.delivery.into()],
     )?;
     Ok(Some(claimed))
 }
@@ -156,7 +157,7 @@ pub(super) fn record(
         "INSERT INTO attempts (delivery, at, duration, status, error) VALUES (?, ?, ?, ?, ?)",
         &[
             claimed.delivery.into(),
-            attempt.at.into(),
+            column(attempt.at),
             (attempt.duration.as_u64() as i64).into(),
             attempt.status.map(i64::from).into(),
             attempt.error.into(),
@@ -170,7 +171,7 @@ pub(super) fn record(
     let line = tx.first(
         "UPDATE deliveries SET state = ?, due_at = ?
          WHERE id = ? AND state = 'pending' AND tries = ? RETURNING endpoint, subject",
-        &[state.into(), due_at.into(), claimed.delivery.into(), claimed.tries.into()],
+        &[state.into(), due_at.map(column).into(), claimed.delivery.into(), claimed.tries.into()],
         |row| Some((row.text()?, row.text()?)),
     )?;
     let (Some((endpoint, subject)), None) = (line, due_at) else {
@@ -181,7 +182,7 @@ pub(super) fn record(
         "UPDATE deliveries SET due_at = ? WHERE due_at IS NULL AND id = (
              SELECT MIN(id) FROM deliveries
              WHERE endpoint = ? AND subject = ? AND state = 'pending')",
-        &[now.into(), endpoint.as_str().into(), subject.as_str().into()],
+        &[column(now), endpoint.as_str().into(), subject.as_str().into()],
     )
 }
 
@@ -190,7 +191,7 @@ fn next_attempt_after(claimed: &Claimed, now: UnixMillis, random: u32) -> Option
     const MINUTE: u64 = 60;
     let policy = RetryPolicy::new(RetrySettings {
         limit: RetryPolicy::MAX_LIMIT,
-        // The last delay is used for all later attempts: about thirty attempts in all.
+        // The last delay repeats: about thirty attempts in all.
         delays: [5, 30, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, 60 * MINUTE, 240 * MINUTE]
             .map(Millis::from_seconds)
             .to_vec(),
@@ -202,7 +203,7 @@ fn next_attempt_after(claimed: &Claimed, now: UnixMillis, random: u32) -> Option
         elapsed: now.since(claimed.begun_at),
         left: GIVEN_UP_AFTER,
     };
-    // It is not known whether the endpoint has processed the event. If it has, it recognizes the event by its id.
+    // The endpoint may have received the event. It can recognize the event by its id.
     let outcome = Outcome::Ambiguous(UnknownReason::Network);
     match retry::next(&policy.unwrap_or_default(), &outcome, progress, None, random) {
         RetryDecision::Again { after, .. } => Some(after),

@@ -1,70 +1,70 @@
 //! Webhooks that the gateway received and whose signatures it checked. Here an event gives a customer
 //! credits.
 //!
-//! One transaction stores that the event arrived and what it did, and the event's row is unique. So
-//! an event takes effect once, however often the gateway sends it. The data is in an object of its
-//! own, because an event comes from a source and not from a merchant. Merchants can only ask how often
-//! an event took effect.
+//! One transaction stores the event and its effect, and the event's row is unique. So an event takes
+//! effect once, however often the gateway sends it. The data is in an object of its own, because an
+//! event comes from a source and not from a merchant. Merchants can only read how often an event took
+//! effect.
 
-use super::call::Call;
 use super::error::{Failure, Refusal};
 use super::executions;
 use super::fields::Field;
-use super::input::{Amount, Subject};
-use super::reply::Reply;
-use super::store::{Row, Tx, Value};
+use super::input::{Amount, ShortText};
+use super::request::ApiRequest;
+use super::response::ApiResponse;
+use super::store::{RowReader, Tx};
+use platform::clock::column;
 use platform::json::writer::JsonObject;
 use platform::json::{Json, take};
 
-/// Lets an event take effect, unless it did before: `{"type": …, "data": {"customer": …, "credits":
-/// …}}`. Other members, and data without credits, are the sender's own.
-pub(super) fn receive(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
-    let source = Subject::parse(call.named.to_owned()).ok_or_else(Refusal::no_such_object)?;
-    let Ok(Json::Object(mut members)) = serde_json::from_slice(call.bytes()) else {
+/// Carries an event out, unless it took effect before: `{"type": …, "data": {"customer": …,
+/// "credits": …}}`. Other members are ignored, and so is data without credits.
+pub(super) fn receive(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, Failure> {
+    let source = ShortText::parse(request.named.clone()).ok_or_else(Refusal::no_such_object)?;
+    let Ok(Json::Object(mut members)) = serde_json::from_slice(&request.body) else {
         return Err(Refusal::unreadable("The body must be a JSON object.").into());
     };
-    let kind: Subject = read(take(&mut members, "type"), "type")?;
+    let kind: ShortText = read(take(&mut members, "type"), "type")?;
     let credits = match take(&mut members, "data") {
         Some(Json::Object(mut data)) => credits(&mut data)?,
         _ => None,
     };
-    let id = call.idempotency_key().ok_or("an event without its id")?;
-    let source = Value::from(source.as_str());
+    let id = request.key().ok_or("an event without its id")?;
+    let source = source.as_str();
     let is_new = tx.first(
         "INSERT INTO effects (source, event, type, received_at) VALUES (?, ?, ?, ?)
          ON CONFLICT (source, event) DO NOTHING RETURNING seq",
-        &[source, id.into(), kind.as_str().into(), call.now.into()],
-        Row::integer,
+        &[source.into(), id.into(), kind.as_str().into(), column(request.now)],
+        RowReader::integer,
     )?;
     if is_new.is_some() {
-        executions::record(tx, call, "event.effect", id)?;
+        executions::record(tx, request, "event.effect", id)?;
     }
     let json = JsonObject::object("effect", id);
     let Some((customer, amount)) = credits else {
-        return Ok(call.found(&json.finish()));
+        return Ok(request.found(&json.finish()));
     };
     let customer = customer.as_str();
     if is_new.is_some() {
         tx.run(
             "INSERT INTO credits (source, customer, balance) VALUES (?, ?, ?)
              ON CONFLICT (source, customer) DO UPDATE SET balance = balance + excluded.balance",
-            &[source, customer.into(), amount.units().into()],
+            &[source.into(), customer.into(), amount.units().into()],
         )?;
     }
     let query = "SELECT balance FROM credits WHERE source = ? AND customer = ?";
-    let balance = tx.first(query, &[source, customer.into()], Row::integer)?.unwrap_or(0);
+    let balance =
+        tx.first(query, &[source.into(), customer.into()], RowReader::integer)?.unwrap_or(0);
     let json = json.text("customer", customer).integer("balance", balance);
-    Ok(call.found(&json.finish()))
+    Ok(request.found(&json.finish()))
 }
 
-/// Counts how often an event took effect. The id of an event is its key, and the senders' object
-/// holds no other keys.
-pub(super) fn count(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
-    executions::count_under(tx, call, "event_id")
-}
+/// The path of the count of an event, whose id follows. The id of an event is its key, and the senders'
+/// object has no other keys.
+pub(super) const PATH: &str = "/v1/sandbox/effects/";
 
-/// Reads who gets how many credits.
-fn credits(data: &mut Vec<(String, Json)>) -> Result<Option<(Subject, Amount)>, Box<Refusal>> {
+/// Reads the customer and the number of credits.
+fn credits(data: &mut Vec<(String, Json)>) -> Result<Option<(ShortText, Amount)>, Box<Refusal>> {
     let Some(amount) = take(data, "credits") else {
         return Ok(None);
     };

@@ -38,7 +38,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// An error response.
+/// An error response. Its message says what is wrong and then what to send.
 ///
 /// A message names fields and rules and never quotes a value, which may be a card number. Business
 /// keys are the exception, because their form was checked.
@@ -58,8 +58,8 @@ pub(super) struct Refusal {
 const INVALID_REQUEST: &str = "invalid_request_error";
 
 impl Refusal {
-    fn new(status: u16, kind: &'static str, message: &str) -> Box<Self> {
-        let message = message.to_owned();
+    fn new(status: u16, kind: &'static str, message: impl Into<String>) -> Box<Self> {
+        let message = message.into();
         Box::new(Self { status, kind, code: kind, message, param: None, allow: None })
     }
 
@@ -75,53 +75,51 @@ impl Refusal {
 
     /// Returns 400 for a wrong `param`. The message is its name and `rule`.
     pub(super) fn invalid(param: &str, rule: &str) -> Box<Self> {
-        Self::unreadable(&[param, " ", rule, "."].concat()).param(param)
+        Self::unreadable(format!("{param} {rule}.")).param(param)
     }
 
     /// Returns 400 for a wrong body.
-    pub(super) fn unreadable(message: &str) -> Box<Self> {
+    pub(super) fn unreadable(message: impl Into<String>) -> Box<Self> {
         Self::new(400, INVALID_REQUEST, message)
     }
 
     /// Returns 400 for a business key, in `param`, that belongs to other content. `object` has its
     /// article.
     pub(super) fn business_key_taken(param: &str, key: &str, object: &str) -> Box<Self> {
-        let message = [
-            param,
-            " ",
-            key,
-            " belongs to ",
-            object,
-            " with other content, permanently. Send the content of the first request, or a new value.",
-        ];
-        Self::new(400, "idempotency_error", &message.concat()).param(param)
+        let message = format!(
+            "{param} {key} belongs to {object} with other content. Send a new {param}, or the content of the first request."
+        );
+        Self::new(400, "idempotency_error", message).param(param)
     }
 
     /// Returns 400 for an idempotency key under which other content was made.
     pub(super) fn key_taken() -> Box<Self> {
-        let message = "This Idempotency-Key was already used with other content. Send the content of the first request, or a new key.";
+        let message = "This Idempotency-Key was used with other content. Send a new key.";
         Self::new(400, "idempotency_error", message).param("Idempotency-Key")
     }
 
     /// Returns 400 for an order that was already paid by `payment`.
     pub(super) fn already_paid(payment: &str) -> Box<Self> {
-        let rule = ["must name an order that is not paid yet; this order was paid by ", payment];
-        Self::invalid("order_id", &rule.concat()).code("order_already_paid")
+        let rule =
+            format!("names an order that {payment} has paid. Send the id of an unpaid order");
+        Self::invalid("order_id", &rule).code("order_already_paid")
     }
 
-    /// Returns 400 for a `param` that names an object that does not exist.
-    pub(super) fn no_referent(param: &str) -> Box<Self> {
-        Self::invalid(param, "must name an object that exists").code("resource_missing")
+    /// Returns 400 for a `param` that names an order that does not exist.
+    pub(super) fn no_such_order(param: &str) -> Box<Self> {
+        let rule = format!(
+            "names no order. Send the {} of an existing order",
+            param.trim_start_matches("order_")
+        );
+        Self::invalid(param, &rule).code("resource_missing")
     }
 
     /// Returns 402 for a declined card. `payment` is the failed payment.
     pub(super) fn declined(code: &'static str, payment: &str) -> Box<Self> {
-        let message = [
-            "The card was declined, and nothing was charged (",
-            payment,
-            "). Send another card to pay the order.",
-        ];
-        Self::new(402, "card_error", &message.concat()).code(code)
+        let message = format!(
+            "The card was declined, and nothing was charged ({payment}). Send another card to pay the order."
+        );
+        Self::new(402, "card_error", message).code(code)
     }
 
     pub(super) fn unauthenticated() -> Box<Self> {
@@ -130,58 +128,48 @@ impl Refusal {
         Self::new(401, "authentication_error", message).param("X-Api-Key")
     }
 
-    pub(super) fn missing(message: &str) -> Box<Self> {
+    pub(super) fn no_such_path() -> Box<Self> {
+        let message =
+            "There is no such path in this API. Send one of the paths in the sandbox's guide.";
         Self::new(404, INVALID_REQUEST, message).code("resource_missing")
     }
 
     pub(super) fn no_such_object() -> Box<Self> {
-        Self::missing("There is no such object.")
+        let message =
+            "There is no such object. Send the id or business key of an object of this merchant.";
+        Self::new(404, INVALID_REQUEST, message).code("resource_missing")
     }
 
     pub(super) fn wrong_method(allow: String) -> Box<Self> {
-        let message = ["This path does not support the method. Send ", &allow, "."].concat();
-        let mut refusal = Self::new(405, INVALID_REQUEST, &message);
-        refusal.allow = Some(allow);
-        refusal
+        let message = format!("This path does not take the method. Send one of {allow}.");
+        Box::new(Self { allow: Some(allow), ..*Self::new(405, INVALID_REQUEST, message) })
     }
 
     pub(super) fn too_large() -> Box<Self> {
-        Self::new(413, INVALID_REQUEST, "The body must not be larger than 65536 bytes.")
+        Self::new(413, INVALID_REQUEST, "The body is larger than 65536 bytes. Send a smaller one.")
     }
 
-    /// Returns the 500 that the header `Sandbox-Fault` requested.
-    pub(super) fn injected() -> Box<Self> {
-        Self::new(500, "api_error", "The header Sandbox-Fault requested this error.")
+    /// Returns 408 for a body that broke off.
+    pub(super) fn incomplete_body() -> Box<Self> {
+        let message = "The body ended early, and nothing was executed. Send the request again.";
+        Self::new(408, "api_connection_error", message)
     }
 
-    /// Returns the 500 of a test card.
-    pub(super) fn response_lost() -> Box<Self> {
-        Self::new(
-            500,
-            "api_error",
-            "The payment was made, but this test card always returns an error. Send the request again with the same key.",
-        )
+    /// Returns a 500 whose cause is in the log, or that the caller asked for.
+    pub(super) fn api_error(message: &str) -> Box<Self> {
+        Self::new(500, "api_error", message)
     }
 
     pub(super) fn internal() -> Box<Self> {
-        Self::new(500, "api_error", "Something went wrong on our side.")
+        Self::api_error("An internal error occurred. Send the request again with the same key.")
     }
 
-    /// Returns 503 if the merchant's object did not respond or did not know the command. The outcome is
-    /// unknown to the caller.
+    /// Returns 503 if the merchant's object did not respond or has newer data than this code. The
+    /// outcome is unknown to the caller.
     pub(super) fn unavailable() -> Box<Self> {
-        Self::new(
-            503,
-            "api_connection_error",
-            "The merchant's data can't be reached at the moment. Send the request again with the same key.",
-        )
-    }
-
-    /// Returns 408 for a body that did not arrive completely.
-    pub(super) fn cut() -> Box<Self> {
         let message =
-            "The body did not arrive completely, and nothing was executed. Send the request again.";
-        Self::new(408, "api_connection_error", message)
+            "The merchant's data cannot be reached. Send the request again with the same key.";
+        Self::new(503, "api_connection_error", message)
     }
 
     /// Returns the body: `{"type", "code", "message", "param"?, "request_id", "error"}`. `error` has

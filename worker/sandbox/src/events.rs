@@ -1,21 +1,23 @@
 //! Events. The transaction of an operation also writes its event, with one delivery for each endpoint.
 //! The id of an event is a hash of its type and object, so one fact has one id.
 
-use super::call::Call;
 use super::columns::{event, time};
 use super::error::{Failure, Refusal};
 use super::pages::{NEWEST, Page};
-use super::reply::Reply;
-use super::store::{Row, Tx};
+use super::request::ApiRequest;
+use super::response::ApiResponse;
+use super::store::{RowReader, Tx};
 use super::{deliveries, executions};
 use oncekey::codec::hex::hex;
+use platform::clock::column;
 use sha2::{Digest, Sha256};
 
 /// The beginning of the ids.
 const PREFIX: &str = "evt_";
 
-/// An event as callers see it. `delivery` is the state of the delivery that needs most attention.
-macro_rules! shown {
+/// Selects an event as callers see it, without the `SELECT`. Of the states of its deliveries, it has the
+/// one that needs most attention.
+macro_rules! columns {
     ($more:expr) => {
         concat!(
             "json_object(",
@@ -32,7 +34,7 @@ macro_rules! shown {
 /// which they happened.
 pub(super) fn emit(
     tx: &Tx,
-    call: &Call,
+    request: &ApiRequest,
     kind: &str,
     object_id: &str,
     subject: &str,
@@ -42,31 +44,32 @@ pub(super) fn emit(
     let id = PREFIX.to_owned() + &hex(&digest[..16]);
     tx.run(
         "INSERT INTO events (id, type, subject, data, created_at) VALUES (?, ?, ?, ?, ?)",
-        &[id.as_str().into(), kind.into(), subject.into(), data.into(), call.now.into()],
+        &[id.as_str().into(), kind.into(), subject.into(), data.into(), column(request.now)],
     )?;
-    deliveries::enqueue(tx, &id, subject, call.now)
+    deliveries::enqueue(tx, &id, subject, request.now)
 }
 
 /// Lists the events, newest first.
-pub(super) fn list(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
-    let page = Page::take(&mut call.query(&["cursor", "limit"])?)?;
-    let query = concat!("SELECT seq, ", shown!(""), "seq < ? ORDER BY seq DESC LIMIT ?");
-    Ok(call.page(&page.list(tx, query, None, NEWEST)?))
+pub(super) fn list(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, Failure> {
+    let page = Page::take(&mut request.parameters(&["cursor", "limit"])?)?;
+    let query = concat!("SELECT seq, ", columns!(""), "seq < ? ORDER BY seq DESC LIMIT ?");
+    Ok(request.page(&page.list(tx, query, None, NEWEST)?))
 }
 
 /// Returns one event, with every attempt to deliver it.
-pub(super) fn get(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
-    let query = concat!("SELECT ", shown!(deliveries::shown!()), "id = ?");
-    Ok(call.found(&tx.shown(query, call.id(PREFIX)?)?))
+pub(super) fn get(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, Failure> {
+    let query = concat!("SELECT ", columns!(deliveries::of_event!()), "id = ?");
+    Ok(request.found(&tx.object(query, request.object_id(PREFIX)?)?))
 }
 
 /// Sends an event again to all current endpoints, also to those that received it.
-pub(super) fn resend(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
-    let id = call.id(PREFIX)?;
-    let subject = tx.first("SELECT subject FROM events WHERE id = ?", &[id.into()], Row::text)?;
+pub(super) fn resend(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, Failure> {
+    let id = request.object_id(PREFIX)?;
+    let subject =
+        tx.first("SELECT subject FROM events WHERE id = ?", &[id.into()], RowReader::text)?;
     let subject = subject.ok_or_else(Refusal::no_such_object)?;
-    deliveries::restart(tx, id, call.now)?;
-    deliveries::enqueue(tx, id, &subject, call.now)?;
-    executions::record(tx, call, "event.resend", id)?;
-    get(tx, call)
+    deliveries::restart(tx, id, request.now)?;
+    deliveries::enqueue(tx, id, &subject, request.now)?;
+    executions::record(tx, request, "event.resend", id)?;
+    get(tx, request)
 }

@@ -1,13 +1,13 @@
-//! `Sandbox-Fault`: the caller requests a failure, to see how clients handle it.
+//! The header `Sandbox-Fault`: a caller asks for a failure, to see how a client handles it.
 //!
 //! ```text
-//! Sandbox-Fault: error-before      500, and nothing is executed
-//! Sandbox-Fault: error-after       executes the request, then 500
-//! Sandbox-Fault: delay=1500        waits 1500 ms, then executes it
-//! Sandbox-Fault: delay-after=1500  executes it, then waits
+//! Sandbox-Fault: error-before      responds with 500 and executes nothing
+//! Sandbox-Fault: error-after       executes the operation, then responds with 500
+//! Sandbox-Fault: delay=1500        waits 1500 ms before the operation
+//! Sandbox-Fault: delay-after=1500  waits 1500 ms after the operation
 //! ```
-//! Several, separated by commas, combine in the order of a call: delay, error-before, the operation,
-//! delay-after, error-after.
+//! A header may list several faults, separated by commas. They take effect in this order: delay,
+//! error-before, the operation, delay-after, error-after.
 
 use super::error::Refusal;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use worker::Delay;
 
 const HEADER: &str = "Sandbox-Fault";
 const MAX_DELAY_MS: u32 = 60_000;
-const RULE: &str = "must be one or more, each once, of error-before, error-after, delay=MS and \
-                    delay-after=MS, separated by commas; MS is an integer from 0 to 60000";
+const RULE: &str = "must list error-before, error-after, delay=MS or delay-after=MS, each at most \
+                    once, separated by commas; MS is an integer from 0 to 60000";
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Faults {
@@ -57,7 +57,7 @@ impl Faults {
 
 async fn inject(delay: Option<Duration>, error: bool) -> Result<(), Box<Refusal>> {
     wait(delay).await;
-    if error { Err(Refusal::injected()) } else { Ok(()) }
+    if error { Err(Refusal::api_error("Sandbox-Fault asked for this error.")) } else { Ok(()) }
 }
 
 fn set_once(slot: &mut Option<Duration>, ms: &str) -> bool {

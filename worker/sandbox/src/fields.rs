@@ -18,12 +18,12 @@ pub(super) trait Field: Sized {
     }
 }
 
-/// Members, fields or parameters. Each name is known, and no name is repeated.
+/// Members, fields or parameters. Each has a known name, and no name is repeated.
 #[derive(Debug)]
 pub(super) struct Fields {
     members: Vec<(String, Json)>,
     /// Whether every value is text, as in a form or a query.
-    is_text: bool,
+    pub(super) is_text: bool,
 }
 
 impl Fields {
@@ -42,11 +42,12 @@ impl Fields {
         match serde_json::from_slice(body) {
             Ok(Json::Object(members)) => Self::of(members, false, known),
             Ok(_) => Err(Refusal::unreadable("The body must be a JSON object.")),
-            Err(error) => Err(Refusal::unreadable(&format!(
-                "The body must be JSON in UTF-8. It cannot be read at line {}, column {}.",
-                error.line(),
-                error.column()
-            ))),
+            Err(error) => {
+                let (line, column) = (error.line(), error.column());
+                Err(Refusal::unreadable(format!(
+                    "The body is invalid JSON at line {line}, column {column}. Send a JSON object in UTF-8."
+                )))
+            }
         }
     }
 
@@ -80,11 +81,11 @@ impl Fields {
         for (place, (name, _)) in members.iter().enumerate() {
             if !known.contains(&name.as_str()) {
                 let rule =
-                    format!("is not a known field. Send only these fields: {}", known.join(", "));
+                    format!("is not a field of this request. Send only {}", known.join(", "));
                 return Err(Refusal::invalid(&shortened(name), &rule));
             }
             if members[..place].iter().any(|(earlier, _)| earlier == name) {
-                return Err(Refusal::invalid(name, "must not be sent twice"));
+                return Err(Refusal::invalid(name, "appears twice. Send it once"));
             }
         }
         Ok(Self { members, is_text })
@@ -92,7 +93,10 @@ impl Fields {
 
     /// Takes a required field.
     pub(super) fn take<T: Field>(&mut self, name: &str) -> Result<T, Box<Refusal>> {
-        self.optional(name)?.ok_or_else(|| Refusal::invalid(name, "is missing"))
+        self.optional(name)?.ok_or_else(|| {
+            let rule = format!("is missing. It {}", T::RULE);
+            Refusal::invalid(name, &rule)
+        })
     }
 
     /// Takes an optional field.
@@ -110,13 +114,12 @@ impl Fields {
 
 /// Returns an unknown name for a message: up to 64 characters, without control characters.
 fn shortened(name: &str) -> String {
-    let shown = name.chars().filter(|c| !c.is_control());
-    shown.take(64).collect()
+    name.chars().filter(|c| !c.is_control()).take(64).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::input::{Amount, BusinessKey, Currency, Subject};
+    use super::super::input::{Amount, BusinessKey, Currency, ShortText};
     use super::*;
 
     fn order(body: &str) -> Result<(), Box<Refusal>> {
@@ -125,7 +128,7 @@ mod tests {
         fields.take::<BusinessKey>("out_trade_no")?;
         fields.take::<Amount>("amount")?;
         fields.take::<Currency>("currency")?;
-        fields.take::<Subject>("subject")?;
+        fields.take::<ShortText>("subject")?;
         Ok(())
     }
 

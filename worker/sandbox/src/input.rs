@@ -3,11 +3,11 @@
 
 use super::error::Refusal;
 use super::fields::Field;
+use oncekey::IdempotencyKey;
 use oncekey::codec::percent;
 use platform::json::Json;
-use platform::random;
 
-/// Declares a text type: its name, the rule in words, and the rule itself.
+/// Declares a type of text: its name, its rule in words, and the check of the rule.
 macro_rules! text {
     ($(#[$doc:meta])* $name:ident, $rule:literal, $fits:expr) => {
         $(#[$doc])*
@@ -25,8 +25,8 @@ macro_rules! text {
             }
         }
 
-        impl<'a> From<&'a $name> for $crate::store::Value<'a> {
-            fn from(value: &'a $name) -> Self {
+        impl From<&$name> for worker::SqlStorageValue {
+            fn from(value: &$name) -> Self {
                 value.as_str().into()
             }
         }
@@ -46,8 +46,7 @@ macro_rules! text {
 pub(super) use text;
 
 text!(
-    /// The merchant's own permanent key of an order or a refund. Its characters need no escape in a
-    /// URL.
+    /// The merchant's own permanent key of an order or a refund. It needs no escape in a URL.
     BusinessKey,
     "must be 1 to 64 letters (A-Z, a-z), digits, '-', '_', '.' or '~'",
     |text| (1..=64).contains(&text.len()) && text.bytes().all(is_unreserved)
@@ -62,16 +61,9 @@ text!(
 
 text!(
     /// A text for people: what was bought, or by whom.
-    Subject,
-    "must be 1 to 256 characters, none of them a control character",
+    ShortText,
+    "must be 1 to 256 characters without control characters",
     |text| (1..=256).contains(&text.chars().count()) && !text.chars().any(char::is_control)
-);
-
-text!(
-    /// An `Idempotency-Key` without quotes.
-    IdempotencyKey,
-    "must be 1 to 255 visible ASCII characters",
-    |text| is_visible(text, 255)
 );
 
 text!(
@@ -79,12 +71,8 @@ text!(
     ApiKey,
     "must be a sandbox key",
     |text| {
-        let name = text
-            .strip_prefix("kuko_test_")
-            .or_else(|| text.strip_prefix("sandbox_"));
-        name.is_some_and(|name| {
-            (1..=200).contains(&name.len()) && name.bytes().all(is_unreserved)
-        })
+        let name = text.strip_prefix("kuko_test_").or_else(|| text.strip_prefix("sandbox_"));
+        name.is_some_and(|name| (1..=200).contains(&name.len()) && name.bytes().all(is_unreserved))
     }
 );
 
@@ -106,8 +94,8 @@ impl Amount {
 
 impl Field for Amount {
     // `2990.0` is refused too: a caller who writes a decimal point may mean major units.
-    const RULE: &'static str = "must be an integer from 1 to 99999999999, in minor units, written \
-                                without fraction, exponent or quotes";
+    const RULE: &'static str = "must be an integer from 1 to 99999999999 in minor units, without \
+                                fraction, exponent or quotes";
 
     fn read(value: Json) -> Option<Self> {
         match value {
@@ -124,16 +112,10 @@ impl Field for Amount {
     }
 }
 
-impl IdempotencyKey {
-    /// Checks a key that `param` contains.
-    pub(super) fn check(text: String, param: &str) -> Result<Self, Box<Refusal>> {
-        Self::parse(text).ok_or_else(|| Refusal::invalid(param, Self::RULE))
-    }
-}
-
-/// Returns the request id that the gateway gave, or a new one.
-pub(super) fn request_id(given: Option<String>) -> String {
-    given.filter(|text| is_visible(text, 128)).unwrap_or_else(random::request_id)
+/// Reads the bare idempotency key that `param` contains.
+pub(super) fn parse_key(text: &str, param: &str) -> Result<IdempotencyKey, Box<Refusal>> {
+    IdempotencyKey::parse_bare(text)
+        .map_err(|_| Refusal::invalid(param, "must be 1 to 255 visible ASCII characters"))
 }
 
 /// Decodes percent-escapes as in URLs: other text stays as it is, and invalid UTF-8 becomes U+FFFD.
@@ -149,10 +131,6 @@ pub(super) fn is_id_part(text: &str) -> bool {
 
 fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~')
-}
-
-fn is_visible(text: &str, longest: usize) -> bool {
-    (1..=longest).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 #[cfg(test)]
@@ -175,9 +153,9 @@ mod tests {
         assert!(BusinessKey::read(good(&"a".repeat(65))).is_none());
         assert!(BusinessKey::read(good("a b")).is_none());
         assert!(Currency::read(good("usd")).is_none());
-        assert!(Subject::read(good(&"訂".repeat(256))).is_some());
-        assert!(Subject::read(good(&"訂".repeat(257))).is_none());
-        assert!(Subject::read(good("a\u{85}b")).is_none());
+        assert!(ShortText::read(good(&"訂".repeat(256))).is_some());
+        assert!(ShortText::read(good(&"訂".repeat(257))).is_none());
+        assert!(ShortText::read(good("a\u{85}b")).is_none());
         assert!(ApiKey::parse("kuko_test_".to_owned()).is_none());
         assert!(ApiKey::parse("kuko_live_x".to_owned()).is_none());
         assert!(ApiKey::parse("sandbox_x".to_owned()).is_some());

@@ -1,15 +1,12 @@
 //! The Durable Object of a merchant. All its business data is in one SQLite database, so each
 //! operation is one transaction.
 
-use super::call::Call;
-use super::client::{LOST, NOT_UNDERSTOOD};
-use super::command::Command;
 use super::error::{Failure, Refusal};
-use super::reply::Reply;
+use super::request::{ApiRequest, request_id};
+use super::response::ApiResponse;
 use super::{deliveries, fault, route, schema, sending, store};
 use oncekey::UnixMillis;
 use oncekey::webhook::target::Reach;
-use platform::clock;
 use platform::task::{Panicked, contain};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -33,23 +30,25 @@ impl DurableObject for Merchant {
         Self { database: Rc::new(database), env }
     }
 
-    async fn fetch(&self, mut request: Request) -> worker::Result<Response> {
-        let database = Rc::clone(&self.database);
+    async fn fetch(&self, request: Request) -> worker::Result<Response> {
+        let request_id = request_id(request.headers());
+        let (database, id) = (Rc::clone(&self.database), request_id.clone());
         let reach = webhook_targets(&self.env);
         let response = contain(async move {
-            let Some(command) = Command::decode(&request.bytes().await?) else {
-                return Ok(Response::empty()?.with_status(NOT_UNDERSTOOD));
-            };
             // The transaction and the alarm follow without a wait in between, so both are stored or,
             // after a trap, neither.
-            let (reply, due_at) = database
-                .execute(&command, reach)
-                .unwrap_or_else(|failure| (Reply::failed(failure, &command.request_id), None));
+            let (response, due_at) = database
+                .execute(request, &id, reach)
+                .await
+                .unwrap_or_else(|failure| (ApiResponse::failed(failure, &id), None));
             database.wake_at(due_at).await;
-            fault::wait(reply.delay).await;
-            reply.into_response(&command.request_id)
+            fault::wait(response.delay).await;
+            response.into_response(&id)
         });
-        response.await.unwrap_or_else(|Panicked| Ok(Response::empty()?.with_status(LOST)))
+        response.await.unwrap_or_else(|Panicked| {
+            let failure = Refusal::internal().into();
+            ApiResponse::failed(failure, &request_id).into_response(&request_id)
+        })
     }
 
     /// Sends the deliveries that are due.
@@ -77,20 +76,20 @@ struct Database {
 const NEVER: UnixMillis = UnixMillis::new(u64::MAX);
 
 impl Database {
-    /// Carries out a command. Returns the reply, and when the next delivery is due.
-    fn execute(
+    /// Carries out a request. Returns the response, and when the next delivery is due.
+    async fn execute(
         &self,
-        command: &Command,
+        request: Request,
+        id: &str,
         reach: Reach,
-    ) -> Result<(Reply, Option<UnixMillis>), Failure> {
+    ) -> Result<(ApiResponse, Option<UnixMillis>), Failure> {
         self.bring_up_to_date()?;
-        // The Worker knew this operation, so if it is unknown here, the Worker runs newer code.
-        let (operation, named) = route::find_in_object(&command.method, &command.path)
-            .map_err(|_| Refusal::unavailable())?;
-        let call = Call { command, named, now: clock::now(), reach };
+        let path = request.path();
+        let (handler, named) = route::find(&request.inner().method(), &path)?;
+        let request = ApiRequest::read(request, id, named, reach).await?;
         store::transaction(&self.storage, |tx| {
-            let reply = (operation.run)(tx, &call)?;
-            Ok((reply, deliveries::first_due(tx)?))
+            let response = handler(tx, &request)?;
+            Ok((response, deliveries::first_due(tx)?))
         })
     }
 

@@ -1,13 +1,14 @@
 //! Orders. `out_trade_no` is a permanent business key: it names one order with one content for ever.
 
-use super::call::Call;
 use super::columns::time;
 use super::error::{Failure, Refusal};
 use super::fields::Field;
-use super::input::{Amount, BusinessKey, Currency, Subject, is_id_part, text};
-use super::reply::Reply;
-use super::store::{Row, Tx, Value};
+use super::input::{Amount, BusinessKey, Currency, ShortText, is_id_part, text};
+use super::request::ApiRequest;
+use super::response::ApiResponse;
+use super::store::{RowReader, Tx};
 use super::{events, executions};
+use platform::clock::column;
 use platform::json::Json;
 use platform::random;
 
@@ -33,8 +34,8 @@ macro_rules! refunded {
     };
 }
 
-/// An order as callers see it.
-const SHOWN: &str = concat!(
+/// Selects an order as callers see it.
+const SELECT: &str = concat!(
     "SELECT json_object('id', id, 'object', 'order', 'out_trade_no', out_trade_no,
         'amount', amount, 'currency', currency, 'subject', subject, 'status', status,
         'amount_paid', ",
@@ -47,56 +48,48 @@ const SHOWN: &str = concat!(
 );
 
 /// Makes an order. The same `out_trade_no` with the same content returns the same order, at any later
-/// time; other content is refused. A refused call stores nothing.
-pub(super) fn create(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
-    let mut fields = call.body(&["out_trade_no", "amount", "currency", "subject"])?;
+/// time; other content is refused. A refused request stores nothing.
+pub(super) fn create(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, Failure> {
+    let mut fields = request.fields(&["out_trade_no", "amount", "currency", "subject"])?;
     let business_key: BusinessKey = fields.take("out_trade_no")?;
-    let amount = fields.take::<Amount>("amount")?.units().into();
+    let amount: Amount = fields.take("amount")?;
     let currency: Currency = fields.take("currency")?;
-    let subject: Subject = fields.take("subject")?;
-    let (no, currency, subject) = ((&business_key).into(), (&currency).into(), (&subject).into());
+    let subject: ShortText = fields.take("subject")?;
+    let no = business_key.as_str();
+    let content = || [no.into(), amount.units().into(), (&currency).into(), (&subject).into()];
     let is_same = tx.first(
         "SELECT amount = ?2 AND currency = ?3 AND subject = ?4 FROM orders WHERE out_trade_no = ?1",
-        &[no, amount, currency, subject],
-        Row::integer,
+        &content(),
+        RowReader::integer,
     )?;
     match is_same {
-        Some(1) => return Ok(call.created(&one(tx, "out_trade_no = ?", no)?)),
-        Some(_) => {
-            let key = business_key.as_str();
-            return Err(Refusal::business_key_taken("out_trade_no", key, "an order").into());
-        }
+        Some(1) => return Ok(request.created(&one(tx, "out_trade_no", no)?)),
+        Some(_) => return Err(Refusal::business_key_taken("out_trade_no", no, "an order").into()),
         None => {}
     }
     let id = random::id::<16>(PREFIX);
     tx.run(
-        "INSERT INTO orders (id, out_trade_no, amount, currency, subject, status, created_at)
+        "INSERT INTO orders (out_trade_no, amount, currency, subject, id, status, created_at)
          VALUES (?, ?, ?, ?, ?, 'pending', ?)",
-        &[(&id).into(), no, amount, currency, subject, call.now.into()],
+        &[&content()[..], &[id.as_str().into(), column(request.now)]].concat(),
     )?;
-    let shown = one(tx, "id = ?", (&id).into())?;
-    events::emit(tx, call, "order.created", &id, &id, &shown)?;
-    executions::record(tx, call, "order.create", &id)?;
-    Ok(call.created(&shown))
+    let order = one(tx, "id", &id)?;
+    events::emit(tx, request, "order.created", &id, &id, &order)?;
+    executions::record(tx, request, "order.create", &id)?;
+    Ok(request.created(&order))
 }
 
-pub(super) fn get(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
-    let id = OrderId::parse(call.named.to_owned()).ok_or_else(no_such_order)?;
-    Ok(call.found(&one(tx, "id = ?", (&id).into())?))
+pub(super) fn get(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, Failure> {
+    Ok(request.found(&one(tx, "id", request.object_id(PREFIX)?)?))
 }
 
-pub(super) fn find(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
-    let key: BusinessKey = call.query(&["out_trade_no"])?.take("out_trade_no")?;
-    Ok(call.found(&one(tx, "out_trade_no = ?", (&key).into())?))
+pub(super) fn find(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, Failure> {
+    let key: BusinessKey = request.parameters(&["out_trade_no"])?.take("out_trade_no")?;
+    Ok(request.found(&one(tx, "out_trade_no", key.as_str())?))
 }
 
-fn one(tx: &Tx, condition: &str, value: Value) -> Result<String, Failure> {
-    let found = tx.first(&[SHOWN, condition].concat(), &[value], Row::text)?;
-    Ok(found.ok_or_else(no_such_order)?)
-}
-
-fn no_such_order() -> Box<Refusal> {
-    Refusal::missing("There is no such order.")
+fn one(tx: &Tx, column: &str, value: &str) -> Result<String, Failure> {
+    tx.object(&[SELECT, column, " = ?"].concat(), value)
 }
 
 /// Returns the amounts of an order that were paid and refunded.

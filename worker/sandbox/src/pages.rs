@@ -3,8 +3,9 @@
 
 use super::error::{Failure, Refusal};
 use super::fields::{Field, Fields};
-use super::store::{Tx, Value};
+use super::store::Tx;
 use platform::json::Json;
+use worker::SqlStorageValue;
 
 /// The largest integer that a JavaScript number holds exactly.
 const MAX_NUMBER: i64 = (1 << 53) - 1;
@@ -24,8 +25,8 @@ pub(super) struct Listed {
 impl Page {
     /// Takes `cursor` and `limit`.
     pub(super) fn take(fields: &mut Fields) -> Result<Self, Box<Refusal>> {
-        let cursor = fields.optional::<Cursor>("cursor")?.map(|Cursor(number)| number);
-        let limit = fields.optional::<Limit>("limit")?.map_or(50, |Limit(number)| number);
+        let cursor = fields.optional::<PageCursor>("cursor")?.map(|PageCursor(number)| number);
+        let limit = fields.optional::<PageLimit>("limit")?.map_or(50, |PageLimit(number)| number);
         Ok(Self { cursor, limit })
     }
 
@@ -39,7 +40,7 @@ impl Page {
         value: Option<&str>,
         start: i64,
     ) -> Result<Listed, Failure> {
-        let mut values: Vec<Value> = value.map(Value::Text).into_iter().collect();
+        let mut values: Vec<SqlStorageValue> = value.map(Into::into).into_iter().collect();
         values.push(self.cursor.unwrap_or(start).into());
         // One row more than the page has, to find out whether there is a next page.
         values.push((self.limit + 1).into());
@@ -56,9 +57,9 @@ pub(super) const NEWEST: i64 = MAX_NUMBER;
 /// The start of lists with the oldest row first.
 pub(super) const OLDEST: i64 = 0;
 
-struct Cursor(i64);
+struct PageCursor(i64);
 
-impl Field for Cursor {
+impl Field for PageCursor {
     const RULE: &'static str = "must be the next_cursor of an earlier page";
 
     fn read(value: Json) -> Option<Self> {
@@ -66,9 +67,9 @@ impl Field for Cursor {
     }
 }
 
-struct Limit(i64);
+struct PageLimit(i64);
 
-impl Field for Limit {
+impl Field for PageLimit {
     const RULE: &'static str = "must be a whole number from 1 to 100";
 
     fn read(value: Json) -> Option<Self> {

@@ -2,16 +2,15 @@
 //! execution, and under which key it was made. The gateway compares the result with the records of
 //! these keys (`worker/src/admin/reconcile.rs`).
 
-use super::call::Call;
 use super::client::{self, Owner};
-use super::command::Command;
-use super::error::Failure;
+use super::error::{Failure, Refusal};
 use super::input::ApiKey;
 use super::pages::{OLDEST, Page};
-use super::reply::Reply;
+use super::request::ApiRequest;
+use super::response::ApiResponse;
 use super::store::Tx;
 use oncekey::Rejection;
-use worker::Env;
+use worker::{Env, Method, Request};
 
 /// Lists payments and refunds as lines, in one sequence: payments have even numbers, refunds odd ones.
 /// A declined payment moved nothing.
@@ -37,34 +36,38 @@ const OPERATIONS: &str = "
         ON executions.object_id = made.id AND executions.operation = made.operation
     WHERE number > ? GROUP BY number ORDER BY number LIMIT ?";
 
-/// The path of this list in the object. No caller can ask for it, because a caller's path begins with
-/// a slash.
-pub(super) const PATH: &str = "reconcile";
+/// The path of this list in the object. The sandbox refuses it to callers.
+pub(super) const PATH: &str = "/reconcile";
 
-/// Returns lines of `number, id, operation, request id, what it lacks, business key, idempotency key`,
-/// separated by tabs.
-pub(super) fn list(tx: &Tx, call: &Call) -> Result<Reply, Failure> {
-    let asked = call.command.query.split_once(',');
-    let asked = asked.and_then(|(cursor, limit)| Some((cursor.parse().ok()?, limit.parse().ok()?)));
-    let (cursor, limit) = asked.ok_or("a page without cursor and limit")?;
+/// Returns lines of `number, id, operation, request id, what is missing, business key, idempotency
+/// key`, separated by tabs. The query is `CURSOR,LIMIT`.
+pub(super) fn list(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, Failure> {
+    let query = request.query.split_once(',');
+    let query = query.and_then(|(cursor, limit)| Some((cursor.parse().ok()?, limit.parse().ok()?)));
+    let (cursor, limit) = query.ok_or("a page without cursor and limit")?;
     let page = Page { cursor: Some(cursor), limit };
     let listed = page.list(tx, OPERATIONS, None, OLDEST)?;
-    // The text must not be empty, because a response without a body means that the object failed.
-    Ok(Reply::ready(200, (listed.items.join("\n") + "\n").into_bytes()))
+    Ok(ApiResponse::new(200, listed.items.join("\n").into_bytes()))
 }
 
 /// Returns a page of a merchant's payments and refunds, as lines.
 pub async fn operations(
     env: &Env,
     merchant: &str,
-    request_id: &str,
     cursor: i64,
     limit: usize,
 ) -> Result<String, Rejection> {
-    const WHO: &str = "X-Api-Key must be the sandbox key of a merchant, such as kuko_test_demo.";
+    const RULE: &str = "X-Api-Key must be a merchant of the sandbox.";
     let merchant = ApiKey::parse(merchant.to_owned());
-    let merchant = merchant.ok_or_else(|| Rejection::Invalid(WHO.to_owned()))?;
-    let command = Command::new(request_id, "GET", PATH, &format!("{cursor},{limit}"));
-    let reply = client::send(env, &Owner::Merchant(merchant), &command).await;
-    reply.ok().and_then(Reply::text).ok_or(Rejection::StoreUnavailable)
+    let merchant = merchant.ok_or_else(|| Rejection::Invalid(RULE.to_owned()))?;
+    let list = async {
+        let url = format!("https://merchant{PATH}?{cursor},{limit}");
+        let request = Request::new(&url, Method::Get)?;
+        let mut response = client::send(env, &Owner::Merchant(merchant), request).await?;
+        match response.status_code() {
+            200 => Ok(response.text().await?),
+            _ => Err(Refusal::unavailable().into()),
+        }
+    };
+    list.await.map_err(|_: Failure| Rejection::StoreUnavailable)
 }

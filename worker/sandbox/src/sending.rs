@@ -25,14 +25,14 @@ use worker::{Headers, Storage};
 /// How long an attempt may take.
 const TIMEOUT: Millis = Millis::from_seconds(10);
 
-/// How long an alarm claims deliveries. The next alarm, which follows at once, sends the rest. The
-/// platform allows an alarm 15 minutes.
-const SHIFT: Millis = Millis::from_seconds(60);
+/// How long one alarm claims deliveries. The next alarm follows at once and sends the rest. The platform
+/// allows an alarm 15 minutes.
+const ALARM_TIME: Millis = Millis::from_seconds(60);
 
 /// How often a lane without work looks for new deliveries while other lanes wait for their endpoints.
 const IDLE: Millis = Millis::new(250);
 
-struct Shift {
+struct Sender {
     storage: Rc<Storage>,
     reach: Reach,
     until: UnixMillis,
@@ -44,11 +44,11 @@ struct Shift {
 pub(super) async fn send_due(storage: Rc<Storage>, reach: Reach) -> Result<(), Failure> {
     let now = clock::now();
     let endpoints = store::transaction(&storage, |tx| deliveries::endpoints_due(tx, now))?;
-    let until = now.plus(SHIFT);
-    let shift = Rc::new(Shift { storage, reach, until, busy: Cell::new(0) });
+    let until = now.plus(ALARM_TIME);
+    let sender = Rc::new(Sender { storage, reach, until, busy: Cell::new(0) });
     // Each lane is a task of its own, so a panic in one does not stop the others.
     let lanes: Vec<_> =
-        endpoints.into_iter().map(|endpoint| contain(lane(Rc::clone(&shift), endpoint))).collect();
+        endpoints.into_iter().map(|endpoint| contain(lane(Rc::clone(&sender), endpoint))).collect();
     for lane in lanes {
         if let Ok(Err(error)) = lane.await {
             worker::console_error!("webhooks: {error}");
@@ -57,23 +57,23 @@ pub(super) async fn send_due(storage: Rc<Storage>, reach: Reach) -> Result<(), F
     Ok(())
 }
 
-async fn lane(shift: Rc<Shift>, endpoint: String) -> Result<(), Failure> {
+async fn lane(sender: Rc<Sender>, endpoint: String) -> Result<(), Failure> {
     loop {
         let now = clock::now();
-        if now >= shift.until {
+        if now >= sender.until {
             return Ok(());
         }
-        match store::transaction(&shift.storage, |tx| deliveries::claim(tx, &endpoint, now))? {
+        match store::transaction(&sender.storage, |tx| deliveries::claim(tx, &endpoint, now))? {
             Some(claimed) => {
-                shift.busy.set(shift.busy.get() + 1);
-                let attempt = attempt(&claimed, shift.reach).await;
-                shift.busy.set(shift.busy.get() - 1);
+                sender.busy.set(sender.busy.get() + 1);
+                let attempt = attempt(&claimed, sender.reach).await;
+                sender.busy.set(sender.busy.get() - 1);
                 let random = u32::from_le_bytes(random::bytes());
-                store::transaction(&shift.storage, |tx| {
+                store::transaction(&sender.storage, |tx| {
                     deliveries::record(tx, &claimed, &attempt, clock::now(), random)
                 })?;
             }
-            None if shift.busy.get() == 0 => return Ok(()),
+            None if sender.busy.get() == 0 => return Ok(()),
             None => clock::sleep(IDLE).await,
         }
     }
@@ -87,7 +87,7 @@ async fn attempt(claimed: &Claimed, reach: Reach) -> DeliveryAttempt {
         Ok(()) => match post(claimed, at).await {
             Ok(status) => (Some(status), None),
             Err(_) if clock::now().since(at) >= TIMEOUT => (None, Some("timed_out")),
-            Err(_) => (None, Some("no_answer")),
+            Err(_) => (None, Some("no_response")),
         },
     };
     DeliveryAttempt { at, duration: clock::now().since(at), status, error }

@@ -3,7 +3,7 @@
 use super::error::{Failure, Refusal};
 use oncekey::UnixMillis;
 use worker::wasm_bindgen::{self, JsCast, JsValue, prelude::wasm_bindgen};
-use worker::{SqlCursor, SqlStorage, SqlStorageValue, Storage};
+use worker::{SqlStorage, SqlStorageValue, Storage};
 
 #[wasm_bindgen]
 extern "C" {
@@ -30,64 +30,48 @@ pub(super) fn transaction<T>(
     storage: &Storage,
     work: impl FnOnce(&Tx) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let mut work = Some(work);
-    let mut value = None;
-    run(storage, &mut |tx| {
-        let work = work.take().ok_or("a transaction ran twice")?;
-        value = Some(work(tx)?);
-        Ok(())
-    })?;
-    value.ok_or_else(|| "the transaction did not begin".into())
-}
-
-fn run(storage: &Storage, work: &mut dyn FnMut(&Tx) -> Result<(), Failure>) -> Result<(), Failure> {
     let raw: &JsValue = storage.as_raw();
     let tx = Tx { sql: storage.sql() };
-    let mut began = false;
-    let mut outcome = None;
-    let committed = raw
-        .unchecked_ref::<JsStorage>()
-        .transaction_sync(&mut || {
-            began = true;
-            let result = work(&tx);
-            let keep = result.is_ok();
-            outcome = Some(result);
-            // Throwing is how a transaction is rolled back.
-            if keep { Ok(()) } else { Err(JsValue::from_str("rolled back")) }
-        })
-        .map_err(worker::Error::from);
-    match outcome {
-        Some(Ok(())) => Ok(committed?),
+    let mut work = Some(work);
+    let mut result = None;
+    let committed = raw.unchecked_ref::<JsStorage>().transaction_sync(&mut || {
+        let work = work.take().ok_or("a transaction ran twice")?;
+        // Throwing is how a transaction is rolled back.
+        result.insert(work(&tx)).as_ref().map(drop).map_err(|_| JsValue::from_str("rolled back"))
+    });
+    let committed = committed.map_err(worker::Error::from);
+    match result {
+        Some(Ok(value)) => Ok(committed.map(|()| value)?),
         Some(Err(failure)) => Err(failure),
-        None if !began => Ok(committed?),
+        None if work.is_some() => {
+            Err(committed.err().map_or("a transaction did not begin".into(), Failure::from))
+        }
         // A panic in `work` has passed through `transactionSync`, which rolled back, and arrived
-        // here as an exception. It is raised again as a panic, so that it is handled as one.
+        // here as an exception. It continues as a panic, so that it is treated as one.
         None => panic!("a panic within a transaction"),
     }
 }
 
 impl Tx {
     /// Runs a statement and ignores its rows.
-    pub(super) fn run(&self, statement: &str, values: &[Value]) -> Result<(), Failure> {
-        self.cursor(statement, values).map(drop)
+    pub(super) fn run(&self, statement: &str, values: &[SqlStorageValue]) -> Result<(), Failure> {
+        self.sql.exec(statement, values.to_vec())?;
+        Ok(())
     }
 
     /// Returns a query's rows. Of all ways to a cursor's rows, only `raw()` turns an exception into an
     /// error.
-    fn rows(&self, query: &str, values: &[Value]) -> Result<Vec<Row>, Failure> {
-        let mut rows = Vec::new();
-        for row in self.cursor(query, values)?.raw() {
-            rows.push(Row(row?.into_iter()));
-        }
-        Ok(rows)
+    fn rows(&self, query: &str, values: &[SqlStorageValue]) -> Result<Vec<RowReader>, Failure> {
+        let rows = self.sql.exec(query, values.to_vec())?.raw();
+        rows.map(|row| Ok(RowReader(row?.into_iter()))).collect()
     }
 
     /// Reads each row of a query.
     pub(super) fn all<T>(
         &self,
         query: &str,
-        values: &[Value],
-        read: impl Fn(&mut Row) -> Option<T>,
+        values: &[SqlStorageValue],
+        read: impl Fn(&mut RowReader) -> Option<T>,
     ) -> Result<Vec<T>, Failure> {
         let mut rows = self.rows(query, values)?;
         let read: Option<Vec<T>> = rows.iter_mut().map(read).collect();
@@ -98,8 +82,8 @@ impl Tx {
     pub(super) fn first<T>(
         &self,
         query: &str,
-        values: &[Value],
-        read: impl Fn(&mut Row) -> Option<T>,
+        values: &[SqlStorageValue],
+        read: impl Fn(&mut RowReader) -> Option<T>,
     ) -> Result<Option<T>, Failure> {
         match self.rows(query, values)?.first_mut() {
             Some(row) => read(row).map(Some).ok_or_else(|| UNREADABLE.into()),
@@ -107,74 +91,20 @@ impl Tx {
         }
     }
 
-    /// Returns the object with this id, as the query shows it in JSON.
-    pub(super) fn shown(&self, query: &str, id: &str) -> Result<String, Failure> {
-        let found = self.first(query, &[id.into()], Row::text)?;
+    /// Returns the object with this id, in the JSON that the query selects.
+    pub(super) fn object(&self, query: &str, id: &str) -> Result<String, Failure> {
+        let found = self.first(query, &[id.into()], RowReader::text)?;
         Ok(found.ok_or_else(Refusal::no_such_object)?)
     }
-
-    fn cursor(&self, statement: &str, values: &[Value]) -> Result<SqlCursor, Failure> {
-        let values: Vec<JsValue> = values.iter().map(|value| (*value).into()).collect();
-        Ok(self.sql.exec_raw(statement, values)?)
-    }
 }
 
-pub(super) const UNREADABLE: &str = "a stored value has an unexpected form";
+pub(super) const UNREADABLE: &str = "a stored row breaks the rules of its table";
 
-/// A parameter of a statement.
-#[derive(Clone, Copy)]
-pub(super) enum Value<'a> {
-    Null,
-    Integer(i64),
-    Text(&'a str),
-}
+/// Reads the columns of a row from left to right. Returns `None` if the database was damaged, or
+/// written by code with other rules.
+pub(super) struct RowReader(std::vec::IntoIter<SqlStorageValue>);
 
-impl<'a> From<&'a str> for Value<'a> {
-    fn from(text: &'a str) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl<'a> From<&'a String> for Value<'a> {
-    fn from(text: &'a String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<i64> for Value<'_> {
-    fn from(number: i64) -> Self {
-        Self::Integer(number)
-    }
-}
-
-impl From<UnixMillis> for Value<'_> {
-    /// JavaScript's numbers hold a time exactly until the year 287396.
-    fn from(time: UnixMillis) -> Self {
-        Self::Integer(i64::try_from(time.as_u64()).unwrap_or(i64::MAX).min(1 << 53))
-    }
-}
-
-impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
-    fn from(value: Option<T>) -> Self {
-        value.map_or(Self::Null, Into::into)
-    }
-}
-
-impl From<Value<'_>> for JsValue {
-    fn from(value: Value) -> Self {
-        match value {
-            Value::Null => Self::NULL,
-            Value::Integer(number) => Self::from_f64(number as f64),
-            Value::Text(text) => Self::from_str(text),
-        }
-    }
-}
-
-/// A row, read column by column from left to right. A reader returns `None` if the database was
-/// damaged, or written by code with other rules.
-pub(super) struct Row(std::vec::IntoIter<SqlStorageValue>);
-
-impl Row {
+impl RowReader {
     pub(super) fn integer(&mut self) -> Option<i64> {
         match self.0.next() {
             Some(SqlStorageValue::Integer(number)) => Some(number),

@@ -7,7 +7,7 @@
 //! A shard reads a limited number of rows for one question about a key, a request or a state. It then says
 //! where it stopped, and is asked again. So a page may be short, or empty, and have a next page.
 
-use crate::admin::query::{self, LATEST, Query};
+use crate::admin::query::{self, LATEST, QueryParams};
 use crate::http::context::Caller;
 use crate::http::request::HttpRequest;
 use crate::http::response::HttpResponse;
@@ -25,7 +25,7 @@ pub(super) async fn page(
 ) -> Result<HttpResponse, Rejection> {
     const CURSOR: &str = "the cursor in the Link header of an earlier page";
     let known = ["from", "to", "key", "request_id", "state", "limit", "cursor"];
-    let query = Query::parse(request, &known)?;
+    let query = QueryParams::parse(request, &known)?;
     let (first, after) = query.parsed("cursor", CURSOR, parse_cursor)?.unwrap_or_default();
     let (from, limit) = ((query.time("from", 0)?, 0), query.limit(500, 5000)?);
     let question = RowQuery {

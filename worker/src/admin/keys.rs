@@ -2,7 +2,7 @@
 //! one key. Both show hashes, and never a body.
 
 use crate::admin::journal;
-use crate::admin::query::Query;
+use crate::admin::query::QueryParams;
 use crate::http::context::Caller;
 use crate::http::request::HttpRequest;
 use crate::http::response::HttpResponse;
@@ -20,7 +20,7 @@ pub(super) async fn list(
     caller: &Caller,
     request: &HttpRequest,
 ) -> Result<HttpResponse, Rejection> {
-    let query = Query::parse(request, &["state", "limit"])?;
+    let query = QueryParams::parse(request, &["state", "limit"])?;
     let limit = query.limit(50, 200)?;
     // One more than the limit, to know whether there are more.
     let question = KeyQuery { key: None, state: query.state()?, limit: limit as u32 + 1 };

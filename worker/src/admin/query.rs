@@ -5,9 +5,9 @@ use oncekey::{KeyState, Rejection, ScopedKey};
 use worker::js_sys;
 
 /// The parameters of a query, each known and none repeated.
-pub(crate) struct Query(Vec<(String, String)>);
+pub(crate) struct QueryParams(Vec<(String, String)>);
 
-impl Query {
+impl QueryParams {
     /// Reads a query. An unknown parameter, such as a misspelt filter, is refused, because ignoring it
     /// would return too much. Values contain no spaces and no control characters.
     pub(crate) fn parse(request: &HttpRequest, known: &[&str]) -> Result<Self, Rejection> {

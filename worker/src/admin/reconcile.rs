@@ -3,7 +3,7 @@
 
 use crate::admin::journal;
 use crate::admin::keys;
-use crate::admin::query::{self, Query};
+use crate::admin::query::{self, QueryParams};
 use crate::config::Upstream;
 use crate::gateway::caller::admin_scope;
 use crate::http::context::Caller;
@@ -27,13 +27,12 @@ pub(super) async fn page(
     if !matches!(caller.config.upstream, Upstream::Sandbox) {
         return Err(Rejection::NotFound);
     }
-    let query = Query::parse(request, &["limit", "cursor"])?;
+    let query = QueryParams::parse(request, &["limit", "cursor"])?;
     let cursor = query.parsed("cursor", CURSOR, |text| text.parse().ok())?.unwrap_or(0);
     let limit = query.limit(100, 500)?;
     let merchant = request.header("x-api-key").unwrap_or_default();
     let scope = admin_scope(caller, request)?;
-    let text =
-        sandbox::operations(&caller.env(), merchant, &caller.request_id, cursor, limit).await?;
+    let text = sandbox::operations(&caller.env(), merchant, cursor, limit).await?;
     let lines = text.lines().filter(|line| !line.is_empty());
     let made: Vec<Made> = lines.map(|line| Made::of_line(line, caller, &scope)).collect();
     let mut lacking = Vec::new();
