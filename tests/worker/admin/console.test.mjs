@@ -8,9 +8,9 @@ const POLICY = [
   "style-src 'self'",
   "img-src 'self' data:",
   "connect-src 'self'",
-  "form-action 'none'",
   "base-uri 'none'",
   "frame-ancestors 'none'",
+  "form-action 'none'",
   "script-src 'self'",
 ];
 
