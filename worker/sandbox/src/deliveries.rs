@@ -7,12 +7,11 @@
 
 use super::columns::{event, time};
 use super::error::Failure;
-use super::store::{RowReader, Tx};
+use super::store::{RowReader, Tx, column};
 use oncekey::client::retry::{
     self, Outcome, Progress, RetryDecision, RetryPolicy, RetrySettings, UnknownReason,
 };
 use oncekey::{Millis, UnixMillis};
-use platform::clock::column;
 
 /// How long a delivery is attempted after the event happened or was resent.
 const GIVEN_UP_AFTER: Millis = Millis::from_days(3);

@@ -12,8 +12,7 @@ use super::fields::Field;
 use super::input::{Amount, ShortText};
 use super::request::ApiRequest;
 use super::response::ApiResponse;
-use super::store::{RowReader, Tx};
-use platform::clock::column;
+use super::store::{RowReader, Tx, column};
 use platform::json::writer::JsonObject;
 use platform::json::{Json, take};
 

@@ -6,10 +6,9 @@ use super::error::{Failure, Refusal};
 use super::pages::{NEWEST, Page};
 use super::request::ApiRequest;
 use super::response::ApiResponse;
-use super::store::{RowReader, Tx};
+use super::store::{RowReader, Tx, column};
 use super::{deliveries, executions};
 use oncekey::codec::hex::hex;
-use platform::clock::column;
 use sha2::{Digest, Sha256};
 
 /// The beginning of the ids.

@@ -10,8 +10,7 @@
 use super::error::{Failure, Refusal};
 use super::request::ApiRequest;
 use super::response::ApiResponse;
-use super::store::{RowReader, Tx};
-use platform::clock::column;
+use super::store::{RowReader, Tx, column};
 use platform::json::writer::JsonObject;
 use worker::SqlStorageValue;
 

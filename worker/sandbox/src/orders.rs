@@ -6,9 +6,8 @@ use super::fields::Field;
 use super::input::{Amount, BusinessKey, Currency, ShortText, is_id_part, text};
 use super::request::ApiRequest;
 use super::response::ApiResponse;
-use super::store::{RowReader, Tx};
+use super::store::{RowReader, Tx, column};
 use super::{events, executions};
-use platform::clock::column;
 use platform::json::Json;
 use platform::random;
 

@@ -8,9 +8,8 @@ use super::orders::{self, OrderId};
 use super::pages::{OLDEST, Page};
 use super::request::ApiRequest;
 use super::response::ApiResponse;
-use super::store::{RowReader, Tx};
+use super::store::{RowReader, Tx, column};
 use super::{events, executions, ledger};
-use platform::clock::column;
 use platform::random;
 
 /// The beginning of the ids.

@@ -123,3 +123,9 @@ impl RowReader {
         }
     }
 }
+
+/// Converts a time to a column: an integer that JavaScript's numbers hold exactly, which they do until
+/// the year 287396.
+pub(super) fn column(time: UnixMillis) -> SqlStorageValue {
+    SqlStorageValue::Integer(i64::try_from(time.as_u64()).unwrap_or(i64::MAX).min(1 << 53))
+}

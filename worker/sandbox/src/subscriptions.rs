@@ -5,9 +5,8 @@ use super::error::Failure;
 use super::input::{Amount, Currency, ShortText};
 use super::request::ApiRequest;
 use super::response::ApiResponse;
-use super::store::{RowReader, Tx};
+use super::store::{RowReader, Tx, column};
 use super::{events, executions};
-use platform::clock::column;
 use platform::random;
 
 /// The beginning of the ids.
