@@ -49,6 +49,7 @@
 //! | origin | the API behind the gateway, which executes the requests |
 //! | shard | the store that holds a record: in the Worker, one of 256 Durable Objects |
 //! | replica | copies of stored responses, read while a shard is slow or unavailable |
+//! | memory | a replica in the gateway's own process, read before the shard |
 //! | sweep | the periodic work of a store: it removes the records that have expired |
 //! | tombstone | what is left of an expired record whose key is refused |
 //! | intent | in a client: one operation with its payload, such as the payment of an order |

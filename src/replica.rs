@@ -2,8 +2,15 @@
 //!
 //! A replica is eventually consistent: for a while it may lack a record that the shard has. A missing
 //! copy therefore never counts as a new key. A copy is final, because only responses are copied and
-//! the response of a key never changes. A copy expires one minute before the record, so that a
-//! replica never replays a response whose record the shard has forgotten.
+//! the response of a key never changes: no call voids, settles or completes a completed record. A copy
+//! expires one minute before the record, so that a replica never replays a response whose record the
+//! shard has forgotten.
+//!
+//! A [`Memory`] is a replica in the gateway's own process. The same rules apply to it.
+
+mod memory;
+
+pub use memory::Memory;
 
 use crate::decision::{Decision, Step};
 use crate::fingerprint::Fingerprint;

@@ -32,7 +32,7 @@ message_fields!(Scope(hash));
 
 /// The name that a record is stored under: SHA-256 over the scope and the idempotency key, or over the
 /// scope and the business key.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ScopedKey([u8; 32]);
 
 message_fields!(ScopedKey(hash));

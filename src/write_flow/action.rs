@@ -49,8 +49,9 @@ pub enum Target {
 /// [`WriteFlow::advance`](super::WriteFlow::advance).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Call `begin`; report [`Event::Begun`]. While the first record is slow, the gateway may also
-    /// read its replica, and report the copy instead: [`Event::Copied`].
+    /// Call `begin`; report [`Event::Begun`]. Before it calls the first record, the gateway may read its
+    /// own memory, and report that copy instead: [`Event::Recalled`]. While the first record is slow, the
+    /// gateway may also read its replica, and report the copy instead: [`Event::Copied`].
     Begin(Target),
     /// Read the first record's replica; report [`Event::Copied`].
     AskReplica,
@@ -77,6 +78,8 @@ pub enum Action {
 pub enum Event {
     /// What a record's `begin` decided and the state of its key, or why there was no decision.
     Begun(Result<(Decision, Option<KeyStatus>), Rejection>),
+    /// The final decision of a copy in the gateway's memory. The first record was not called.
+    Recalled(Decision, Option<KeyStatus>),
     /// The replica's final decision. `None` proves nothing.
     Copied(Option<(Decision, Option<KeyStatus>)>),
     /// What the business key's `begin` would return; `None` if the attempt would execute.
@@ -139,6 +142,6 @@ pub enum FollowUp {
     /// same cause is used if the origin executed nothing and that could not be recorded. With
     /// `NotStored`, the caller has a response that is not stored, so no retry may execute.
     Fail(Target, FailCause),
-    /// Copy the response of the first record to the replica.
+    /// Copy the response of the first record to the replica, and to the gateway's memory.
     Copy(StoredResponse),
 }

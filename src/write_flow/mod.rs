@@ -18,7 +18,8 @@
 //!    and the key goes on hold, because a retry must not execute. A 503 or a 429 is not a final response
 //!    and puts nothing on hold. Neither does an event, because its sender does not use the response.
 //! 5. The gateway reads the replica when the shard is slow or does not reply. A missing copy proves
-//!    nothing.
+//!    nothing. A copy in the gateway's own memory is read before the shard is called; then there is no
+//!    attempt to end.
 //!
 //! # The order
 //!
@@ -27,6 +28,7 @@
 //! | begin first | Execute | begin the business key, where there is one; else the origin |
 //! | | OutcomeUnknown | peek at the business key, where there is one; else look the outcome up |
 //! | | anything else | respond |
+//! | | a copy in memory | respond |
 //! | | no reply | read the replica |
 //! | begin business key | Execute | the origin |
 //! | | anything else | [`business_key::pair`] decides what happens to the key |
@@ -128,6 +130,10 @@ impl WriteFlow {
         let awaiting = core::mem::replace(&mut self.awaiting, Awaiting::Done);
         match (awaiting, event) {
             (Awaiting::BeginFirst, Event::Begun(begun)) => self.first_begun(begun, now),
+            // The first record knows nothing of this attempt, so nothing has to end there.
+            (Awaiting::BeginFirst, Event::Recalled(decision, status)) => {
+                self.respond_by(decision, status)
+            }
             // A copy is final, so the shard's late reply could not change it.
             (
                 Awaiting::BeginFirst | Awaiting::Replica(_),

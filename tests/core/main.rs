@@ -29,6 +29,7 @@ mod paths;
 mod protocol_diagram;
 mod record_wire;
 mod replica;
+mod replica_memory;
 mod retry_classify;
 mod retry_delay;
 mod retry_vectors;

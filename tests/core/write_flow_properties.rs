@@ -77,6 +77,9 @@ fn reply(step: &Action, pick: u8) -> Event {
     let decision = decisions[usize::from(pick) % decisions.len()].clone();
     let is_silent = pick > 230;
     match step {
+        Action::Begin(Target::First) if pick == 230 => {
+            Event::Recalled(Decision::Replay(response(201)), status(KeyState::Completed))
+        }
         Action::Begin(_) if is_silent => Event::Begun(Err(Rejection::StoreUnavailable)),
         Action::Begin(_) => begun(decision),
         Action::AskReplica => Event::Copied(

@@ -63,6 +63,27 @@ fn a_replica_responds_in_place_of_a_slow_or_silent_shard() {
 }
 
 #[test]
+fn a_copy_in_memory_responds_and_leaves_nothing_to_end() {
+    for business_key in [None, Some(business_key())] {
+        let mut walk = Walk::begin(Identity::Key, business_key);
+        walk.gets(Event::Recalled(Decision::Replay(response(201)), status(KeyState::Completed)));
+        walk.ends(CallerResponse::Replay(response(201)), Some(KeyState::Completed), &[]);
+    }
+    let mut walk = Walk::begin(Identity::BusinessKey, Some(business_key()));
+    walk.gets(Event::Recalled(Decision::Mismatch, status(KeyState::Completed)));
+    let mismatch = rejected(of_business_key(Rejection::Mismatch));
+    walk.ends(mismatch, Some(KeyState::Completed), &[]);
+}
+
+#[test]
+fn a_copy_in_memory_counts_only_before_the_shard_is_called() {
+    let mut walk = Walk::begin(Identity::Key, None);
+    walk.gets(begun(execute()));
+    walk.gets(Event::Recalled(Decision::Replay(response(201)), status(KeyState::Completed)));
+    walk.ends(rejected(Rejection::Internal), None, &[]);
+}
+
+#[test]
 fn a_missing_copy_proves_nothing() {
     for why in [Rejection::StoreUnavailable, Rejection::RecordUnreadable] {
         let mut walk = Walk::begin(Identity::Key, None);
