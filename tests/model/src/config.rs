@@ -31,6 +31,8 @@ pub struct Config {
     pub looks_up: bool,
     /// Whether there is a replica.
     pub replica: bool,
+    /// Whether each gateway has a memory of responses, which it loses when it crashes.
+    pub memory: bool,
     /// Whether each record is encoded and decoded at each step.
     pub wire: bool,
     /// How far a clock may jump.

@@ -19,6 +19,8 @@ pub fn all(large: bool) -> Vec<Config> {
         two_settings(large),
         replica(large),
         replica_over_time(large),
+        memory(large),
+        memory_over_time(large),
         refused_when_expired(large),
         two_requests(large),
         lives(large),
@@ -31,6 +33,7 @@ pub fn all(large: bool) -> Vec<Config> {
         business_keys::business_keys_retried(large),
         business_keys::business_keys_looked_up(large),
         business_keys::business_key_alone(large),
+        business_keys::business_keys_remembered(large),
         business_keys::events(large),
         pages::page(large),
         pages::page_without_proof(large),
@@ -50,6 +53,7 @@ const PLAIN: Config = Config {
     fates: &[],
     looks_up: false,
     replica: false,
+    memory: false,
     wire: false,
     jumps: &[],
     bounds: NOTHING_WRONG,
@@ -193,6 +197,46 @@ fn replica_over_time(_: u8) -> Config {
             retentions: 2,
             sweeps: 1,
             stale_reads: 2,
+            ..NOTHING_WRONG
+        },
+        ..PLAIN
+    }
+}
+
+/// Two gateways with memories; one may lack what the other has. The same key of another tenant; outcomes that are
+/// unknown or settled before a response is final.
+fn memory(large: u8) -> Config {
+    Config {
+        name: "memory",
+        callers: vec![
+            Caller::with_key(0, 1, 0, 2),
+            Caller::with_key(1, 1, 0, 1),
+            Caller::with_key(0, 1, 1, large),
+        ],
+        gateways: vec![Gateway::HOLD, Gateway::HOLD],
+        fates: &[Fate::ErrorAfter, Fate::Refused],
+        memory: true,
+        bounds: Bounds { losses: large, crashes: 1, fates: 1, settlements: 1, ..NOTHING_WRONG },
+        ..PLAIN
+    }
+}
+
+/// A memory when responses expire and keys have more than one life, also of another request; beside a replica.
+fn memory_over_time(large: u8) -> Config {
+    Config {
+        name: "memory, over time",
+        callers: vec![Caller::with_key(0, 1, 0, 2 + large), Caller::with_key(0, 1, 1, 1)],
+        gateways: vec![Gateway::HOLD],
+        fates: &[Fate::Refused],
+        replica: true,
+        memory: true,
+        bounds: Bounds {
+            losses: large,
+            crashes: 1,
+            fates: 1,
+            retentions: 2,
+            sweeps: 1,
+            stale_reads: 1,
             ..NOTHING_WRONG
         },
         ..PLAIN

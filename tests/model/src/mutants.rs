@@ -87,6 +87,15 @@ mutants! {
     ReplicaExpiryIgnored,
     /// A copy in the replica is not compared with the request.
     ReplicaFingerprintIgnored,
+    /// The clock of a memory stands still, so a copy in memory never expires.
+    MemoryExpiryIgnored,
+    /// A memory keeps every response, even a response that leaves the outcome unknown, so it contradicts a later
+    /// settlement.
+    MemoryKeepsEveryResponse,
+    /// A memory has one place for all keys of all tenants.
+    MemoryNamesMixed,
+    /// A memory keeps a response before the object has recorded it.
+    MemoryKeepsUnstoredResponse,
     /// The origin is called however long the attempt waited before.
     DispatchAfterHalfLease,
     /// The response is sent before it is stored.

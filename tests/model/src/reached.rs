@@ -33,6 +33,8 @@ named! {
         ReplicaGave = "replica: a copy is the response",
         ReplicaHadNothing = "replica: the copy is missing",
         CopyNotVerified = "replica: a copy does not count",
+        Recalled = "memory: a copy decides",
+        NotRecalled = "memory: no copy, or a copy that is not used",
         OwnResponse = "response: the attempt's own",
         NotStoredResponse = "response: the attempt's own, not stored",
         ReplayResponse = "response: a replay",

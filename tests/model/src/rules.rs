@@ -8,14 +8,15 @@ mod client;
 use crate::mutants::Mutant as M;
 use oncekey::fingerprint::Comparison;
 use oncekey::record::{EarlierAttempts, ReleaseCause};
+use oncekey::replica::{self, Memory};
 use oncekey::write_flow::{
     Action as FlowAction, CallerResponse, Event as FlowEvent, Identity, Target, Write, WriteFlow,
     WriteOutcome,
 };
 use oncekey::{
     Attempt, Completion, Decision, Execution, FailCause, Fingerprint, Fingerprints, IdempotencyKey,
-    KeyStatus, LookUps, Millis, Next, Policy, Record, Renewal, Scope, ScopedKey, Settlement,
-    Settling, State, Step, StoredResponse, Token, UnixMillis, lifecycle, replica,
+    KeyState, KeyStatus, LookUps, Millis, Next, Policy, Record, Renewal, Scope, ScopedKey,
+    Settlement, Settling, State, Step, StoredResponse, Token, UnixMillis, lifecycle,
 };
 use std::sync::LazyLock;
 
@@ -296,6 +297,77 @@ impl Rules {
     }
 }
 
+/// The memory of a gateway. It is never full in a world; a copy that leaves for want of room is like a copy that is lost in
+/// a crash.
+impl Rules {
+    /// [`Memory::keep`].
+    pub fn keep(
+        self,
+        memory: &mut Memory,
+        name: ScopedKey,
+        fingerprint: &Fingerprint,
+        response: &StoredResponse,
+        status: &KeyStatus,
+        now: UnixMillis,
+    ) {
+        let (name, now) = self.remembered(name, now);
+        let forged = self.has(M::MemoryKeepsEveryResponse).then(|| as_final(response, status));
+        let status = forged.as_ref().unwrap_or(status);
+        memory.keep(name, fingerprint, response, status, usize::MAX, now);
+    }
+
+    /// Runs before a response is recorded. Keeps nothing, unless a mutant does.
+    pub fn keep_early(
+        self,
+        memory: &mut Memory,
+        name: ScopedKey,
+        fingerprint: &Fingerprint,
+        response: &StoredResponse,
+        now: UnixMillis,
+    ) {
+        if self.has(M::MemoryKeepsUnstoredResponse) {
+            let (http_status, request_id) = (Some(response.status), None);
+            let (completed_at, expires_at) = (Some(now), Some(now.plus(Millis::from_days(1))));
+            let (state, attempts, created_at) = (KeyState::Completed, 1, now);
+            let status = KeyStatus {
+                state,
+                attempts,
+                http_status,
+                request_id,
+                created_at,
+                completed_at,
+                expires_at,
+            };
+            let status = as_final(response, &status);
+            memory.keep(name, fingerprint, response, &status, usize::MAX, now);
+        }
+    }
+
+    /// [`Memory::recall`].
+    pub fn recall(
+        self,
+        memory: &mut Memory,
+        name: ScopedKey,
+        attempt: &Attempt<'_>,
+        now: UnixMillis,
+    ) -> Option<Step<Decision>> {
+        let (name, now) = self.remembered(name, now);
+        memory.recall(name, attempt, now).map(|step| self.replayed(step))
+    }
+
+    fn remembered(self, name: ScopedKey, now: UnixMillis) -> (ScopedKey, UnixMillis) {
+        let key = || IdempotencyKey::mint(UnixMillis::new(0), [0; 10]);
+        (
+            if self.has(M::MemoryNamesMixed) {
+                ScopedKey::new(&Scope::anonymous(), &key())
+            } else {
+                name
+            },
+            if self.has(M::MemoryExpiryIgnored) { UnixMillis::new(0) } else { now },
+        )
+    }
+}
+
 /// The flow of a write through a gateway.
 impl Rules {
     /// Calls [`WriteFlow::begin`].
@@ -393,6 +465,20 @@ impl Rules {
             step.decision = Decision::Replay(shorter);
         }
         step
+    }
+}
+
+/// Returns the status that a key would have if this were its final response.
+fn as_final(response: &StoredResponse, status: &KeyStatus) -> KeyStatus {
+    let completed_at = status.completed_at.or(Some(status.created_at));
+    let expires_at = status.expires_at.or(completed_at.map(|at| at.plus(Millis::from_days(1))));
+    KeyStatus {
+        state: KeyState::Completed,
+        http_status: Some(response.status),
+        request_id: Some(response.request_id.clone()),
+        completed_at,
+        expires_at,
+        ..status.clone()
     }
 }
 

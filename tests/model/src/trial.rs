@@ -59,6 +59,10 @@ pub const fn suspected(mutant: Mutant) -> &'static str {
         M::ScopeLeftOut => "two tenants",
         M::ReplicaMissCountsAsNew | M::ReplicaFingerprintIgnored => "replica",
         M::ReplicaExpiryIgnored => "replica, over time",
+        M::MemoryKeepsEveryResponse | M::MemoryNamesMixed | M::MemoryKeepsUnstoredResponse => {
+            "memory"
+        }
+        M::MemoryExpiryIgnored => "memory, over time",
         M::KeyBeforeBusinessKey => "business keys, retry",
         M::BusinessKeyNotChecked => "business keys, hold",
         M::BusinessKeyForgotten | M::LookUpSuccessAlwaysProves => "business keys, looked up",

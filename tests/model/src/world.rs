@@ -3,6 +3,7 @@
 //! The world does not depend on the search. Each actor has its own file.
 
 mod gateway;
+mod memory;
 mod network;
 mod object;
 mod operator;
@@ -21,6 +22,7 @@ use gateway::Running;
 use network::Message;
 use object::Shelf;
 use oncekey::UnixMillis;
+use oncekey::replica::Memory;
 use oncekey::write_flow::CallerResponse;
 use origin::Charge;
 use page::Browser;
@@ -41,6 +43,8 @@ pub struct World {
     /// The messages in the network. Their order means nothing: any of them may arrive next.
     net: Vec<Message>,
     charges: Vec<Charge>,
+    /// The memory of each gateway.
+    memories: Vec<Memory>,
     /// The number of each gateway's current list of secrets.
     secrets: Vec<u8>,
     /// How often each caller has sent its request.
@@ -142,6 +146,7 @@ impl World {
             begun: 0,
             net: Vec::new(),
             charges: Vec::new(),
+            memories: vec![Memory::new(); config.gateways.len()],
             secrets: vec![0; config.gateways.len()],
             sent: vec![0; config.callers.len()],
             browser: config.page.as_ref().map(Browser::new),

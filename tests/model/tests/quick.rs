@@ -43,6 +43,8 @@ fn mutants_are_caught() {
         Mutant::SweepRemovesLiveRecord,
         Mutant::ScopeLeftOut,
         Mutant::ReplicaMissCountsAsNew,
+        Mutant::MemoryExpiryIgnored,
+        Mutant::MemoryKeepsUnstoredResponse,
         Mutant::DispatchAfterHalfLease,
         Mutant::ResponseBeforeStored,
         Mutant::BusinessKeyNotChecked,

@@ -90,6 +90,24 @@ pub(super) fn business_key_alone(large: u8) -> Config {
     }
 }
 
+/// A memory with business keys: a request with only a business key beside a request with both keys, before and after
+/// the retention.
+pub(super) fn business_keys_remembered(large: u8) -> Config {
+    Config {
+        name: "business keys, remembered",
+        callers: vec![
+            Caller::business_key_alone(0, 0, 2 + large),
+            Caller::with_key(0, 1, 0, 1 + large).with_business_key(0),
+        ],
+        gateways: vec![Gateway::HOLD],
+        fates: &[Fate::ErrorAfter, Fate::Refused],
+        looks_up: true,
+        memory: true,
+        bounds: Bounds { losses: large, crashes: 1, fates: 1, retentions: 1, ..NOTHING_WRONG },
+        ..PLAIN
+    }
+}
+
 /// An event of a webhook, whose record is permanent.
 pub(super) fn events(large: u8) -> Config {
     Config {

@@ -50,6 +50,8 @@ named! {
         ReplicaRaced = "replica: asked while the shard is slow",
         ReplicaNothing = "replica: nothing",
         CopyNotVerified = "replica: a copy does not count",
+        Recalled = "memory: a copy decides",
+        NotRecalled = "memory: no copy, or a copy that is not used",
         OwnResponse = "response: the attempt's own",
         NotStoredResponse = "response: the attempt's own, not stored",
         ReplayResponse = "response: a replay",

@@ -24,18 +24,18 @@ const TIME_AFTER_HANG_UP: u64 = 30_000;
 pub(super) struct RecordHandle {
     pub(super) name: usize,
     pub(super) token: Token,
-    minted_at: Option<UnixMillis>,
-    policy: Policy,
+    pub(super) minted_at: Option<UnixMillis>,
+    pub(super) policy: Policy,
 }
 
 /// A write on its way through a gateway.
 pub(super) struct Running {
     pub(super) request: Request,
-    write: Write,
+    pub(super) write: Write,
     machine: WriteFlow,
     /// The number of the step that the write flow waits for.
     step: u8,
-    current: CurrentStep,
+    pub(super) current: CurrentStep,
     pub(super) first: RecordHandle,
     pub(super) business_key: Option<RecordHandle>,
     pub(super) prints: &'static Fingerprints,
@@ -49,7 +49,7 @@ pub(super) struct Running {
 
 /// The kinds of steps that are treated differently while a write flow waits.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum CurrentStep {
+pub(super) enum CurrentStep {
     BeginFirst,
     Replica,
     Peek,
@@ -204,6 +204,12 @@ impl World<'_> {
                 } else {
                     Milestone::StepBeginBusinessKey
                 });
+                if of == Target::First
+                    && !is_event
+                    && let Some(event) = self.recalls(flow)
+                {
+                    return self.advance_flow(flow, event);
+                }
                 let RecordHandle { name, token, minted_at, policy } = handle(of);
                 let begin = ShardOperation::Begin { content, prints, token, minted_at, policy };
                 self.call(gateway, name, begin, within, purpose(false));

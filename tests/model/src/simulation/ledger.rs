@@ -25,6 +25,7 @@ pub(super) struct Ledger {
 /// What the ledger knows about a record.
 pub(super) struct Name {
     pub(super) label: String,
+    pub(super) scoped: ScopedKey,
     pub(super) shard: usize,
     pub(super) tenant: u8,
     pub(super) key: Option<IdempotencyKey>,
@@ -93,6 +94,7 @@ impl World<'_> {
         *self.ledger.by_name.entry(*scoped.as_bytes()).or_insert_with(|| {
             names.push(Name {
                 label: label(),
+                scoped,
                 shard: usize::from(scoped.shard()) % SHARDS,
                 tenant,
                 key: key.cloned(),

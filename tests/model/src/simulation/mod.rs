@@ -11,6 +11,7 @@ mod date;
 mod gateway;
 mod intents;
 mod ledger;
+mod memory;
 mod message;
 mod origin;
 mod page;

@@ -47,6 +47,7 @@ impl World<'_> {
                     self.call(gateway, name, fail, Patience::in_background(), Purpose::None);
                 }
                 FollowUp::Copy(response) => {
+                    self.keep(flow, &response, status.as_ref());
                     let (print, now) = (prints.signing(), self.time(Clock::Gateway(gateway)));
                     let Some(status) = &status else { continue };
                     let copy = self.rules.copy(print, &response, status, SHORTEST, now);

@@ -6,6 +6,7 @@ use super::message::Event;
 use super::requests::EVENT;
 use super::shard::ShardOperation;
 use super::world::{Clock, World};
+use oncekey::replica::Memory;
 use oncekey::{ChangeKind, KeyState, Settlement, State};
 
 /// The pause between two rounds: longer than any call takes.
@@ -39,6 +40,8 @@ impl World<'_> {
                 let secrets = &mut self.settings.gateways[gateway].secrets;
                 *secrets = (*secrets + 1).min(2);
                 let list = *secrets;
+                // Other settings are another isolate.
+                self.memories[gateway] = Memory::new();
                 self.note(Milestone::Rotated);
                 self.log(|_| format!("gateway {gateway} now has list {list} of secrets"));
             }

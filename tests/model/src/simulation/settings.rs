@@ -46,6 +46,8 @@ pub(super) struct Settings {
     pub(super) business_keys: bool,
     pub(super) looks_up: bool,
     pub(super) replica: bool,
+    /// Whether gateways keep responses in their memory.
+    pub(super) memory: bool,
     /// Whether pages know that the server sends proof and has the key calls.
     pub(super) key_calls: bool,
     pub(super) proof: bool,
@@ -124,6 +126,7 @@ impl Settings {
             business_keys: choices.chance(500),
             looks_up: choices.chance(400),
             replica: choices.chance(700),
+            memory: choices.chance(500),
             key_calls: !choices.chance(400),
             proof: !choices.chance(400),
             retention: retention.unwrap_or(Millis::from_days(1)),

@@ -13,6 +13,7 @@ use super::replica::Replica;
 use super::settings::{SHARDS, Settings};
 use super::shard::Shard;
 use crate::rules::Rules;
+use oncekey::replica::Memory;
 use oncekey::{Token, UnixMillis};
 use std::collections::BinaryHeap;
 
@@ -48,6 +49,7 @@ pub(super) struct World<'a> {
     pub(super) flows: Vec<Option<Box<Running>>>,
     pub(super) calls: Vec<Option<Box<ShardCall>>>,
     pub(super) replica: Replica,
+    pub(super) memories: [Memory; 2],
     pub(super) origin: Origin,
     pub(super) callers: Vec<Caller>,
     pub(super) devices: Vec<Device>,
@@ -118,6 +120,7 @@ impl<'a> World<'a> {
             flows: Vec::new(),
             calls: Vec::new(),
             replica: Replica::default(),
+            memories: Default::default(),
             origin: Origin::default(),
             callers: Vec::new(),
             devices: Vec::new(),

@@ -209,6 +209,13 @@ impl World {
         {
             scene.reached.note(Milestone::AdoptedBusinessKey);
         }
+        if let (
+            FlowAction::Begin(Target::First),
+            FlowEvent::Begun(Ok((Decision::Replay(response), Some(status)))),
+        ) = (&self.running[at].doing, &event)
+        {
+            self.keep(scene, at, response, status);
+        }
         let now = self.time_at(Clock::Gateway(self.running[at].request.gateway));
         let running = &mut self.running[at];
         if let FlowEvent::Called(Ok(own)) = &event {
@@ -289,6 +296,7 @@ impl World {
         self.left.crashes -= 1;
         scene.reached.note(Milestone::Crashed);
         let running = self.running.remove(usize::from(at));
+        self.forget(running.request.gateway);
         self.net.retain(|message| {
             !(matches!(message, Message::Reply { .. })
                 && message.is_of(running.number, running.step))

@@ -79,6 +79,8 @@ impl World {
         self.left.rotations -= 1;
         scene.reached.note(Milestone::Rotated);
         self.secrets[usize::from(gateway)] += 1;
+        // Other settings are another isolate.
+        self.forget(gateway);
     }
 }
 

@@ -6,6 +6,7 @@ use crate::simulation::coverage::Milestone;
 use crate::simulation::message::{Event, SeenResponse, To};
 use crate::simulation::shard::ShardOperation;
 use crate::simulation::world::World;
+use oncekey::replica::Memory;
 use std::rc::Rc;
 
 impl World<'_> {
@@ -25,6 +26,7 @@ impl World<'_> {
     /// Crashes a gateway: its write flows are lost, and the messages that it sent still arrive.
     pub(in crate::simulation) fn crash(&mut self, gateway: usize) {
         self.note(Milestone::Crashed);
+        self.memories[gateway] = Memory::new();
         self.log(|_| format!("gateway {gateway} crashes"));
         let mut executing = false;
         for flow in &mut self.flows {

@@ -28,6 +28,7 @@ impl World<'_> {
                         FlowEvent::Ended(Some((completion.clone(), status.clone())))
                     }
                     Some(Reply::Begun(decision, status)) => {
+                        self.keep_begun(flow, decision, status.as_ref());
                         FlowEvent::Begun(Ok((decision.clone(), status.clone())))
                     }
                     Some(Reply::Peeked(decision)) => FlowEvent::Peeked(Ok(decision.clone())),

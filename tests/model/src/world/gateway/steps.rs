@@ -20,11 +20,15 @@ impl World {
             self.sends_response(scene, at, &outcome);
         }
         match step {
-            FlowAction::Begin(of) => self.call(at, of, ObjectOperation::Begin),
+            FlowAction::Begin(of) => match self.recalls(scene, at, of) {
+                Some(event) => self.on_event(scene, self.running[at].number, event),
+                None => self.call(at, of, ObjectOperation::Begin),
+            },
             FlowAction::PeekBusinessKey => {
                 self.call(at, Target::BusinessKey, ObjectOperation::Peek)
             }
             FlowAction::Complete(of, response) => {
+                self.keep_early(scene, at, of, &response);
                 self.call(at, of, ObjectOperation::Complete(response))
             }
             FlowAction::Fail(of, cause) => self.call(at, of, ObjectOperation::Fail(cause)),
@@ -139,6 +143,9 @@ impl World {
                     }
                 }
                 FollowUp::Copy(response) => {
+                    if let Some(status) = &outcome.status {
+                        self.keep(scene, at, &response, status);
+                    }
                     let running = &self.running[at];
                     let now = self.time_at(Clock::Gateway(running.request.gateway));
                     let fingerprint = running.request.fingerprints().signing();
