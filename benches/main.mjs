@@ -10,6 +10,7 @@ import { parseArgs } from "node:util";
 import { build } from "esbuild";
 import { gzipped, packageSizes } from "../tests/packaging/sizes.mjs";
 import { bytesOfKey, count } from "../tests/worker/fixtures/counts.mjs";
+import { noMemory } from "../tests/worker/fixtures/support.mjs";
 import { gateway } from "./gateway.mjs";
 import { page } from "./page.mjs";
 import { table } from "./table.mjs";
@@ -38,7 +39,11 @@ async function workerSize(folder) {
 
 const sections = {
   gateway: () => gateway({ build: built, state: options.state ?? (process.env.STATE || undefined), rounds, requests, connections, bytes, only: options.contestants?.split(",") }),
-  counts: async () => ({ ...(await count({ build: built })), bytesOfKey: await bytesOfKey({ build: built }) }),
+  counts: async () => ({
+    ...(await count({ build: built })),
+    replayByObject: (await count({ build: built, vars: noMemory })).replay,
+    bytesOfKey: await bytesOfKey({ build: built }),
+  }),
   sizes: async () => ({
     package: await packageSizes(join(root, "www/dist")),
     worker: await workerSize(built),

@@ -39,6 +39,8 @@ pub(crate) struct Config {
     pub(crate) anonymous: bool,
     /// In bytes, headers included.
     pub(crate) max_replay: usize,
+    /// How many bytes of responses an isolate keeps in its memory.
+    pub(crate) replay_memory: usize,
     /// In bytes.
     pub(crate) max_request: u64,
     pub(crate) cors: CorsOrigins,
@@ -165,6 +167,7 @@ impl Config {
             scope_aliases: vars.parse("SCOPE_ALIASES", ScopeAliases::parse)?.unwrap_or_default(),
             anonymous: vars.choice("ANONYMOUS", false, &[("refuse", false), ("allow", true)])?,
             max_replay: vars.number("MAX_REPLAY_BYTES", 1 << 20, 0..=1_887_436)? as usize,
+            replay_memory: vars.number("REPLAY_MEMORY_BYTES", 4 << 20, 0..=8_388_608)? as usize,
             max_request: vars.number("MAX_REQUEST_BYTES", 10 << 20, 0..=33_554_432)?,
             cors: vars.parse("CORS_ORIGINS", parse_cors)?.unwrap_or(cors),
             business_keys: vars.unless_none(

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
-import { created, cut, eventually, gated, inTurn, newKey, recordName, scopeName, startGateway } from "../fixtures/support.mjs";
+import { created, cut, eventually, gated, inTurn, newKey, noMemory, recordName, scopeName, startGateway } from "../fixtures/support.mjs";
 
 const TOKEN = "admin-token-0123456789";
 const admin = [["Authorization", `Bearer ${TOKEN}`]];
@@ -37,7 +37,7 @@ describe("the journal", () => {
   before(async () => {
     gateway = await startGateway({
       faults: true,
-      vars: { ADMIN_TOKEN: TOKEN, UNKNOWN_OUTCOME: "retry", LEASE_SECONDS: "6" },
+      vars: { ...noMemory, ADMIN_TOKEN: TOKEN, UNKNOWN_OUTCOME: "retry", LEASE_SECONDS: "6" },
     });
     ({ about, journal, ask, rows, settle } = operator(gateway));
   });

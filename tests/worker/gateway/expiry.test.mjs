@@ -1,7 +1,7 @@
 // What happens to keys over time: they expire, are swept, or are refused. Clocks that jump do not change this.
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
-import { created, eventually, gated, inTurn, newKey, recordName, sleep, startGateway } from "../fixtures/support.mjs";
+import { created, eventually, gated, inTurn, newKey, noMemory, recordName, sleep, startGateway } from "../fixtures/support.mjs";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -20,7 +20,7 @@ const sweep = (gateway, key) => gateway.shard(key, { do: "alarm" });
 
 describe("with a retention of five seconds", () => {
   let gateway;
-  before(async () => (gateway = await startGateway({ faults: true, vars: { RETENTION_SECONDS: "5" } })));
+  before(async () => (gateway = await startGateway({ faults: true, vars: { ...noMemory, RETENTION_SECONDS: "5" } })));
   after(() => gateway.dispose());
 
   test("fault 15: an expired key counts as new for any request, also before the sweep", async () => {
@@ -50,7 +50,7 @@ describe("with a retention of five seconds", () => {
 describe("with a retention of a day", () => {
   let gateway;
   // Each test has its own gateway, because it sets the clock.
-  beforeEach(async () => (gateway = await startGateway({ faults: true, vars: { UNKNOWN_OUTCOME: "retry" } })));
+  beforeEach(async () => (gateway = await startGateway({ faults: true, vars: { ...noMemory, UNKNOWN_OUTCOME: "retry" } })));
   afterEach(() => gateway.dispose());
   const at = (offset) => gateway.clock(offset);
 
@@ -221,7 +221,7 @@ describe("with EXPIRED_KEY=refuse and a retention of an hour", () => {
   let gateway;
   beforeEach(
     async () =>
-      (gateway = await startGateway({ faults: true, vars: { EXPIRED_KEY: "refuse", RETENTION_SECONDS: "3600" } })),
+      (gateway = await startGateway({ faults: true, vars: { ...noMemory, EXPIRED_KEY: "refuse", RETENTION_SECONDS: "3600" } })),
   );
   afterEach(() => gateway.dispose());
 

@@ -4,11 +4,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { created, eventually, gated, inTurn, newKey, startGateway } from "../fixtures/support.mjs";
+import { created, eventually, gated, inTurn, newKey, noMemory, startGateway } from "../fixtures/support.mjs";
 
 let gateway;
 before(
-  async () => (gateway = await startGateway({ faults: true, vars: { LEASE_SECONDS: "6", UNKNOWN_OUTCOME: "retry" } })),
+  async () => (gateway = await startGateway({ faults: true, vars: { ...noMemory, LEASE_SECONDS: "6", UNKNOWN_OUTCOME: "retry" } })),
 );
 after(() => gateway.dispose());
 
@@ -145,7 +145,7 @@ test("an attempt that gets Execute after half its lease does not call the origin
 
 describe("with UNKNOWN_OUTCOME=hold and a lease of four seconds", () => {
   let holding;
-  before(async () => (holding = await startGateway({ faults: true, vars: { LEASE_SECONDS: "4" } })));
+  before(async () => (holding = await startGateway({ faults: true, vars: { ...noMemory, LEASE_SECONDS: "4" } })));
   after(() => holding.dispose());
 
   test("fault 6: with hold, nothing is executed after an expired lease, and a late success still becomes the response", async () => {

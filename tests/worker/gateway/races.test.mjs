@@ -1,13 +1,13 @@
 // Many requests with one key at the same time: one is executed, and no caller waits for another.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { created, gated, newKey, recordName, startGateway } from "../fixtures/support.mjs";
+import { created, gated, newKey, noMemory, recordName, startGateway } from "../fixtures/support.mjs";
 
 const tally = (responses) => responses.reduce((sum, { status }) => ({ ...sum, [status]: (sum[status] ?? 0) + 1 }), {});
 
 describe("requests at the same time", () => {
   let gateway;
-  before(async () => (gateway = await startGateway({ faults: true })));
+  before(async () => (gateway = await startGateway({ faults: true, vars: noMemory })));
   after(() => gateway.dispose());
 
   test("faults 1, 2: of two first requests at the same time, one is executed and the other gets 409", async () => {

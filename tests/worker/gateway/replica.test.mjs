@@ -2,11 +2,11 @@
 // key.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { created, eventually, inTurn, newKey, recordName, startGateway } from "../fixtures/support.mjs";
+import { created, eventually, inTurn, newKey, noMemory, recordName, startGateway } from "../fixtures/support.mjs";
 
 describe("the replica", () => {
   let gateway;
-  before(async () => (gateway = await startGateway({ faults: true, vars: { LEASE_SECONDS: "4" } })));
+  before(async () => (gateway = await startGateway({ faults: true, vars: { ...noMemory, LEASE_SECONDS: "4" } })));
   after(() => gateway.dispose());
 
   const copied = (key) => eventually(async () => assert.notEqual(await gateway.copy(key), null));
@@ -199,7 +199,7 @@ test("a response whose retention is too short for Workers KV is replayed without
 });
 
 test("fault 36: without a replica, the Worker replays from the shard and refuses writes while the shard is down", async () => {
-  const gateway = await startGateway({ faults: true, vars: { LEASE_SECONDS: "4" }, more: { kvNamespaces: [] } });
+  const gateway = await startGateway({ faults: true, vars: { ...noMemory, LEASE_SECONDS: "4" }, more: { kvNamespaces: [] } });
   try {
     const path = gateway.route();
     const key = newKey();

@@ -22,6 +22,7 @@ const WRONG = {
   JOURNAL_RETENTION_SECONDS: ["0", "-1", "315360001", "90d"],
   MAX_REPLAY_BYTES: ["-1", "1887437", "1MiB"],
   MAX_REQUEST_BYTES: ["-1", "33554433"],
+  REPLAY_MEMORY_BYTES: ["-1", "8388609", "4MiB", "none"],
   CORS_ORIGINS: ["shop.example", "https://shop.example/", "https://shop.example,*", "https://SHOP.example", "null", "https://*.shop.example", "https://*", "https://shop.example/checkout", "https://shop.example:443", "ftp://shop.example", "https://shop$.example"],
   CONNECT_FAILURE: ["release"],
   FINGERPRINT_IGNORE: ["POST:/v1", "POST:/v1:nonce", "post:/v1:/nonce"],
@@ -149,6 +150,7 @@ test("the bounds of numbers are valid values", async () => {
     JOURNAL_RETENTION_SECONDS: "315360000",
     MAX_REPLAY_BYTES: "1887436",
     MAX_REQUEST_BYTES: "33554432",
+    REPLAY_MEMORY_BYTES: "8388608",
   };
   const gateway = await startGateway({ vars });
   try {

@@ -1,13 +1,13 @@
 // Failures of the store: lost calls and replies, an evicted object, a database that refuses writes, a damaged record.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { created, eventually, gated, inTurn, newKey, recordName, startGateway } from "../fixtures/support.mjs";
+import { created, eventually, gated, inTurn, newKey, noMemory, recordName, startGateway } from "../fixtures/support.mjs";
 
 const big = (length) => () => ({ status: 201, headers: { "X-A": "1" }, body: "b".repeat(length) });
 const OPERATIONS = ["begin", "complete"];
 
 let gateway;
-before(async () => (gateway = await startGateway({ faults: true, vars: { LEASE_SECONDS: "4" } })));
+before(async () => (gateway = await startGateway({ faults: true, vars: { ...noMemory, LEASE_SECONDS: "4" } })));
 after(() => gateway.dispose());
 
 // These tests mostly wait, so they run at the same time.
@@ -184,7 +184,7 @@ test("key calls and health report that the store is down", async () => {
 
 describe("with UNKNOWN_OUTCOME=retry", () => {
   let gateway;
-  before(async () => (gateway = await startGateway({ faults: true, vars: { UNKNOWN_OUTCOME: "retry" } })));
+  before(async () => (gateway = await startGateway({ faults: true, vars: { ...noMemory, UNKNOWN_OUTCOME: "retry" } })));
   after(() => gateway.dispose());
 
   test("a key whose response could not be stored is on hold nevertheless", async () => {

@@ -10,7 +10,7 @@ use worker::js_sys::Reflect;
 use worker::wasm_bindgen::JsValue;
 
 /// All settings. `scripts/check-start.mjs` reads them too.
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 25] = [
     "ADMIN_TOKEN",
     "ANONYMOUS",
     "BUSINESS_KEYS",
@@ -27,6 +27,7 @@ const NAMES: [&str; 24] = [
     "MAX_REPLAY_BYTES",
     "MAX_REQUEST_BYTES",
     "ORIGIN_TIMEOUT_SECONDS",
+    "REPLAY_MEMORY_BYTES",
     "RESOLVE",
     "RETENTION_SECONDS",
     "SCOPE",

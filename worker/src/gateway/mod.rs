@@ -4,6 +4,7 @@
 
 pub(crate) mod caller;
 mod fingerprint;
+pub(crate) mod memory;
 pub(crate) mod origin;
 mod origin_request;
 pub(crate) mod outcome;

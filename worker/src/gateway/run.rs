@@ -1,6 +1,7 @@
 //! Carries out the flow of a write. The core's `write_flow` decides which calls go to the records and
 //! the origin, and in which order.
 
+use crate::gateway::memory;
 use crate::gateway::origin::{self, Limits, OriginBody, OriginError, OriginResponse};
 use crate::gateway::origin_request::OriginRequest;
 use crate::gateway::outcome::{GatewayOutcome, Work};
@@ -114,34 +115,54 @@ impl WriteRun<'_> {
         }
     }
 
-    /// Calls `begin`. If the first record's shard is slow, also reads the replica, where there is one. Events
-    /// have none.
+    /// Calls `begin`, unless the memory has a copy of the first record. If the first record's shard is
+    /// slow, also reads the replica, where there is one. Events have no copies.
     async fn begin(&self, target: Target) -> Event {
-        let has_copy = self.caller.config.has_replica && self.write.identity != Identity::Event;
-        if target == Target::BusinessKey || !has_copy {
+        if target == Target::BusinessKey || self.write.identity == Identity::Event {
             return Event::Begun(self.record(target).begin(&self.fingerprints).await);
         }
-        let asked = pin!(self.first.begin(&self.fingerprints));
-        let copied = pin!(async {
-            clock::sleep(SLOW).await;
-            self.ask_replica().await
-        });
-        match select(asked, copied).await {
-            Either::Left((begun, _)) => Event::Begun(begun),
-            Either::Right((Some(copied), _)) => Event::Copied(Some(copied)),
-            Either::Right((None, asked)) => Event::Begun(asked.await),
+        if let Some(step) = memory::recall(self.first.name, &self.attempt()) {
+            return Event::Recalled(step.decision, step.status);
         }
+        let asked = pin!(self.first.begin(&self.fingerprints));
+        let begun = if self.caller.config.has_replica {
+            let copied = pin!(async {
+                clock::sleep(SLOW).await;
+                self.ask_replica().await
+            });
+            match select(asked, copied).await {
+                Either::Left((begun, _)) => begun,
+                Either::Right((Some(copied), _)) => return Event::Copied(Some(copied)),
+                Either::Right((None, asked)) => asked.await,
+            }
+        } else {
+            asked.await
+        };
+        if let Ok((Decision::Replay(response), Some(status))) = &begun {
+            self.keep(response, status);
+        }
+        Event::Begun(begun)
     }
 
-    async fn ask_replica(&self) -> Option<(Decision, Option<KeyStatus>)> {
-        let attempt = Attempt {
+    /// Keeps the first record's response in the isolate's memory.
+    fn keep(&self, response: &StoredResponse, status: &KeyStatus) {
+        let bound = self.caller.config.replay_memory;
+        memory::keep(self.first.name, &self.fingerprints, response, status, bound);
+    }
+
+    /// Returns the attempt at the first record.
+    fn attempt(&self) -> Attempt<'_> {
+        Attempt {
             fingerprints: &self.fingerprints,
             token: self.first.token,
             minted_at: self.first.minted_at,
             policy: &self.first.policy,
-        };
-        let step =
-            replica::ask(&self.caller.bridge, self.first.name, &attempt, &self.caller.room).await?;
+        }
+    }
+
+    async fn ask_replica(&self) -> Option<(Decision, Option<KeyStatus>)> {
+        let (bridge, attempt, room) = (&self.caller.bridge, self.attempt(), &self.caller.room);
+        let step = replica::ask(bridge, self.first.name, &attempt, room).await?;
         Some((step.decision, step.status))
     }
 
@@ -259,8 +280,11 @@ impl WriteRun<'_> {
     fn follow_up(&self, next: FollowUp, status: Option<&KeyStatus>) -> Option<Work> {
         match next {
             FollowUp::Fail(target, cause) => Some(self.record(target).fail_later(cause)),
-            FollowUp::Copy(_) if !self.caller.config.has_replica => None,
             FollowUp::Copy(response) => {
+                self.keep(&response, status?);
+                if !self.caller.config.has_replica {
+                    return None;
+                }
                 let (fingerprint, now) = (self.fingerprints.signing(), clock::now());
                 let shortest = replica::SHORTEST;
                 let (record, left) =

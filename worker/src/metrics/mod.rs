@@ -8,6 +8,7 @@ mod report;
 
 pub(crate) use report::report;
 
+use crate::gateway::memory;
 use crate::http::body_budget;
 use oncekey::write_result::WriteResult;
 use oncekey::{Millis, UnixMillis};
@@ -72,8 +73,8 @@ impl Measure {
 /// Returns what this isolate has counted and what it holds now: `{"id","keyed_writes":{…},"held_bytes":{…}}`.
 pub(crate) fn isolate() -> String {
     let held = body_budget::held();
-    let held =
-        held.into_iter().fold(JsonObject::new(), |all, (of, bytes)| all.integer(of, bytes as i64));
+    let held = held.into_iter().chain([("memory", memory::held())]);
+    let held = held.fold(JsonObject::new(), |all, (of, bytes)| all.integer(of, bytes as i64));
     COUNTERS.with_borrow_mut(|counters| {
         if counters.isolate.is_empty() {
             counters.isolate = random::id::<4>("");

@@ -1,7 +1,7 @@
 //! Counts how often responses were replayed since this object woke, for operators who look at a key.
 //!
 //! The counts are only in memory. A replay writes nothing, so a client that polls cannot fill the
-//! database. Replays by a replica are not counted.
+//! database. Replays by a replica, or from an isolate's memory, are not counted.
 
 use oncekey::UnixMillis;
 use platform::json::writer::JsonObject;
