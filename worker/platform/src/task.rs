@@ -1,7 +1,7 @@
 //! Tasks: futures that run on their own, so that a panic in one is confined to it.
 //!
 //! A panic aborts the wasm call in which it happens, and no Rust value is dropped. `worker/entry.mjs` guards each call
-//! from JavaScript. If a call traps (a panic, a stack overflow, no more memory), [`trapped`] ends the task that was
+//! from JavaScript. If a call traps (a panic, a stack overflow, no more memory), `trapped` ends the task that was
 //! polled, and only this task is lost. A caller that awaits it gets [`Panicked`] at once, and other tasks continue.
 //!
 //! The values of the lost future are leaked, not dropped. So a value that must be dropped, such as a

@@ -3,14 +3,14 @@
 //!
 //! This crate has no rules, and it touches nothing of the page: JavaScript passes the time, random
 //! numbers and what is stored, and stores what comes back. The first field of a request
-//! ([`Fields`](fields::Fields)) names what is asked for:
+//! (`Fields`) names what is asked for:
 //!
 //! | request | fields | reply |
 //! |---|---|---|
-//! | `submit`, `resolve`, `abandon` | see [`calls`] | the number of the new call |
-//! | `step`, `stop`, `credential`, `free` | the number of a call, and more: see [`calls`] | the next command |
-//! | `status`, `facts` | see [`entries`] | what a stored text says about an intent |
-//! | `acquire`, `renew`, `holds`, `owns` | see [`leases`] | what to do with the lease of a tab |
+//! | `submit`, `resolve`, `abandon` | see `calls.rs` | the number of the new call |
+//! | `step`, `stop`, `credential`, `free` | the number of a call, and more: see `calls.rs` | the next command |
+//! | `status`, `facts` | see `entries.rs` | what a stored text says about an intent |
+//! | `acquire`, `renew`, `holds`, `owns` | see `leases.rs` | what to do with the lease of a tab |
 //! | `mint` | time, 16 random bytes | a new key |
 //! | `isSuccess`, `isJson` | a status; a `Content-Type` | a flag |
 //!
