@@ -1,7 +1,7 @@
 // Every error in both dialects: its status, its body and the state of the key.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { apiKey, created, cut, gated, head, inTurn, newKey, recordName, startGateway, startRaw } from "../fixtures/support.mjs";
+import { apiKey, created, cut, gated, head, inTurn, newKey, noMemory, recordName, startGateway, startRaw } from "../fixtures/support.mjs";
 
 const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl";
 const voidKey = (gateway, key) => gateway.call("POST", "/_oncekey/key/void", { key });
@@ -205,6 +205,7 @@ const ERRORS = [
 ];
 
 const VARS = {
+  ...noMemory,
   KEY_REQUIRED: "POST:/must/have",
   MAX_REQUEST_BYTES: "2000",
   MAX_REPLAY_BYTES: "2000",
