@@ -4,27 +4,12 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test reads a file; the core reads none")]
 
-use oncekey::client::form_guard::{
-    DOUBLE_TAP, FormAction, FormEvent, FormState, Press, Presses, next,
-};
+use crate::support::form_guard::{EVENTS, STATES};
+use oncekey::client::form_guard::{DOUBLE_TAP, FormAction, FormEvent, Press, Presses, next};
 use std::fmt::{Debug, Write};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/www/src/form/guard/rules.ts");
 
-const STATES: [FormState; 5] =
-    [FormState::Free, FormState::Held, FormState::Waiting, FormState::Resending, FormState::Done];
-const EVENTS: [FormEvent; 10] = [
-    FormEvent::Submit,
-    FormEvent::Repeat,
-    FormEvent::KeyPending,
-    FormEvent::Resubmit,
-    FormEvent::Succeeded,
-    FormEvent::Done,
-    FormEvent::Failed,
-    FormEvent::Cancelled,
-    FormEvent::Shown,
-    FormEvent::Release,
-];
 const ACTIONS: [FormAction; 6] = [
     FormAction::Go,
     FormAction::Swallow,

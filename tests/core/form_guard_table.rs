@@ -1,9 +1,7 @@
 //! What the form guard does with each event in each state. Every cell is checked.
 
-use oncekey::client::form_guard::{FormAction, FormEvent, FormState, Press, Presses, next};
-
-const STATES: [FormState; 5] =
-    [FormState::Free, FormState::Held, FormState::Waiting, FormState::Resending, FormState::Done];
+use crate::support::form_guard::{EVENTS, STATES};
+use oncekey::client::form_guard::{FormAction, FormEvent, Press, Presses, next};
 
 const TABLE: &str = "
     Submit     | Go Held | Swallow      | Swallow          | Go Held      | Swallow
@@ -17,19 +15,6 @@ const TABLE: &str = "
     Shown      | Keep    | Restore Free | Restore Free     | Restore Free | Restore Free
     Release    | Keep    | Restore Free | Restore Free     | Restore Free | Restore Free
 ";
-
-const EVENTS: [FormEvent; 10] = [
-    FormEvent::Submit,
-    FormEvent::Repeat,
-    FormEvent::KeyPending,
-    FormEvent::Resubmit,
-    FormEvent::Succeeded,
-    FormEvent::Done,
-    FormEvent::Failed,
-    FormEvent::Cancelled,
-    FormEvent::Shown,
-    FormEvent::Release,
-];
 
 #[test]
 fn every_cell() {

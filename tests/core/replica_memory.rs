@@ -1,5 +1,6 @@
 //! What a gateway's own memory keeps, for how long, and what it gives.
 
+use crate::support::cases;
 use crate::support::lifecycle::requests::{request, response, token};
 use oncekey::budget::SMALL;
 use oncekey::replica::{HEAD_START, Memory, copy, verify};
@@ -228,7 +229,7 @@ fn a_memory_is_bounded_and_gives_nothing_else_than_the_record() {
         (0usize..5, any::<bool>(), 0usize..400, 0u64..10_000_000, 0u8..12),
         1..60,
     );
-    proptest!(ProptestConfig::with_cases(500), |(calls in calls, bound in 0usize..2500)| {
+    proptest!(cases(500), |(calls in calls, bound in 0usize..2500)| {
         let mut memory = Memory::new();
         let mut records: [Option<(Record, KeyStatus)>; 5] = Default::default();
         let (mut now, mut seen) = (NOW, NOW);

@@ -3,6 +3,7 @@
 pub(crate) mod change;
 pub(crate) mod client;
 pub(crate) mod form;
+pub(crate) mod form_guard;
 pub(crate) mod fuzz;
 pub(crate) mod histories;
 pub(crate) mod lifecycle;
