@@ -1,11 +1,10 @@
 //! The code that the gateway and its sandbox share: the platform's clock, randomness, tasks, operations,
-//! Durable Objects and their databases, and JSON.
+//! the databases of Durable Objects, and JSON.
 //!
 //! Each module is a thin layer over workers-rs or the JavaScript API, and knows nothing about
 //! idempotency keys or merchants. Two Worker crates need it, so it is a crate of its own.
 
 pub mod clock;
-pub mod durable_object;
 pub mod json;
 pub mod operation;
 pub mod panic;

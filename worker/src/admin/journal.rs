@@ -84,7 +84,7 @@ pub(super) async fn ask(
     while !open.is_empty() {
         *calls = calls.saturating_sub(open.len());
         let asked = open.iter().map(|(_, question)| (question.shard, question.clone()));
-        let replies = client::ask(&caller.env(), asked).await?;
+        let replies = client::ask(&caller.bridge, asked).await?;
         let mut unread = Vec::new();
         for ((place, mut question), mut rows) in open.into_iter().zip(replies) {
             let mark = rows.pop_if(|row| is_mark(row));

@@ -28,7 +28,7 @@ pub(super) async fn list(
     let shards: Vec<u8> = (0..=u8::MAX).collect();
     for shards in shards.chunks(AT_ONCE) {
         let questions = shards.iter().map(|shard| (*shard, question.clone()));
-        newest.extend(client::ask(&caller.env(), questions).await?.into_iter().flatten());
+        newest.extend(client::ask(&caller.bridge, questions).await?.into_iter().flatten());
         newest.sort_unstable_by(|one, other| {
             (other.created_at, &other.json).cmp(&(one.created_at, &one.json))
         });
@@ -49,7 +49,7 @@ pub(super) async fn history(caller: &Caller, name: &str) -> Result<HttpResponse,
     let rows = vec![journal::of_key(key, None, ROWS)];
     let mut calls = journal::MOST_CALLS;
     let (entry, rows) = try_join(
-        client::ask(&caller.env(), [(key.shard(), of_key(key))]),
+        client::ask(&caller.bridge, [(key.shard(), of_key(key))]),
         journal::ask(caller, rows, &mut calls),
     )
     .await?;

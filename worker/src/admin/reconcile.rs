@@ -44,7 +44,7 @@ pub(super) async fn page(
         let entries = keys().map(|key| (key.shard(), keys::of_key(key)));
         let (completed, entries) = try_join(
             journal::ask(caller, completed.collect(), &mut calls),
-            client::ask(&caller.env(), entries),
+            client::ask(&caller.bridge, entries),
         )
         .await?;
         let mut found = completed.into_iter().zip(entries);

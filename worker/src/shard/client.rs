@@ -14,19 +14,20 @@ use oncekey::budget::SMALL;
 use oncekey::codec::message;
 use oncekey::{Millis, Rejection, ScopedKey};
 use platform::clock;
-use platform::durable_object::DurableObject;
 use platform::operation::{FAILED, LATE};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use worker::wasm_bindgen::JsCast;
-use worker::{Env, Result, web_sys};
+use worker::web_sys;
 
-/// The binding of the shards' namespace, and the version of the layout that spreads keys over them.
-const BINDING: &str = "SHARDS";
+/// The version of the layout that spreads keys over the shards.
 const LAYOUT: &str = "v1";
 
 /// How many shards an operator's call asks at the same time.
 pub(crate) const AT_ONCE: usize = 16;
+
+/// The limit of an operator's question: the longest that a timer of the platform can wait.
+const NO_LIMIT: Millis = Millis::new(i32::MAX as u64);
 
 /// A client of the shard that holds one record.
 pub(crate) struct ShardClient {
@@ -185,30 +186,31 @@ impl ShardClient {
 /// A call that may be made again, and the platform's error if there is one.
 struct NoTry(Option<String>);
 
-/// Asks several shards at the same time, each once. Each question comes with the number of its shard.
-/// Returns the entries of each shard, in the order of the questions.
+/// Asks several shards at the same time, each once and without a time limit. Each question comes with the
+/// number of its shard. Returns the entries of each shard, in the order of the questions.
 pub(crate) async fn ask<Q: Query>(
-    env: &Env,
+    bridge: &Bridge,
     questions: impl IntoIterator<Item = (u8, Q)>,
 ) -> std::result::Result<Vec<Vec<Q::Entry>>, Rejection> {
     let replies = questions.into_iter().map(async |(number, question)| {
-        let reply = shard(env, number)?.post(&protocol::encode(question.into()), None).await?;
-        match reply.status() {
-            200 => Ok(reply.bytes().await?),
-            status => Err(worker::Error::from(format!("the shard responded with status {status}"))),
+        let message = protocol::encode(question.into());
+        let mut reply = bridge.shard(&shard_name(number), &message, None, NO_LIMIT).await;
+        let status = reply.status;
+        if reply.object.is_object() {
+            reply = bridge.read_reply(&reply.object.unchecked_into(), NO_LIMIT).await;
+        }
+        match (reply.status, status) {
+            (FAILED, _) => Err(reply.text),
+            (_, 200) => message::decode(&reply.bytes.unwrap_or_default())
+                .map_err(|_| "the reply cannot be read".to_owned()),
+            _ => Err(format!("the shard responded with status {status}")),
         }
     });
-    let replies = join_all(replies).await.into_iter();
-    let malformed = |_| worker::Error::from("the reply cannot be read");
-    let entries = replies.map(|reply| message::decode(&reply?).map_err(malformed));
-    entries.collect::<Result<_>>().map_err(|error| {
+    let entries = join_all(replies).await.into_iter();
+    entries.collect::<std::result::Result<_, _>>().map_err(|error| {
         worker::console_error!("question to a shard: {error}");
         Rejection::StoreUnavailable
     })
-}
-
-fn shard(env: &Env, number: u8) -> Result<DurableObject> {
-    DurableObject::named(env, BINDING, &shard_name(number))
 }
 
 fn shard_name(number: u8) -> String {
