@@ -43,6 +43,24 @@ describe("the journal", () => {
   });
   after(() => gateway.dispose());
 
+  test("a page of more than 64 KB from one shard arrives whole", async () => {
+    const path = gateway.route();
+    const inOneShard = () => {
+      for (;;) {
+        const key = newKey();
+        if (recordName(key).startsWith("a1")) return key;
+      }
+    };
+    const keys = Array.from({ length: 200 }, inOneShard);
+    for (let at = 0; at < keys.length; at += 20) {
+      await Promise.all(keys.slice(at, at + 20).map((key) => gateway.post(path, key)));
+    }
+    const page = await ask("journal?limit=5000");
+    assert.ok(page.text.length > 65536, `${page.text.length} bytes`);
+    const found = new Set(rows(page).map(({ key }) => key));
+    assert.deepEqual(keys.filter((key) => !found.has(recordName(key))), []);
+  });
+
   test("a completion is one row, and replays and status calls add none", async () => {
     const path = gateway.route();
     const key = newKey();
