@@ -98,6 +98,27 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// Returns the number as an integer.
+    pub fn as_i64(self) -> Option<i64> {
+        match self {
+            Self::Number(number) => Some(number as i64),
+            _ => None,
+        }
+    }
+
+    /// Returns the number as a time in milliseconds.
+    pub fn as_time(self) -> Option<UnixMillis> {
+        self.as_u64().map(UnixMillis::new)
+    }
+
+    /// Returns the text.
+    pub fn to_text(self) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(text.to_owned()),
+            _ => None,
+        }
+    }
+
     fn length(&self) -> usize {
         match self {
             Self::Null => 1,
@@ -157,8 +178,20 @@ impl From<UnixMillis> for Value<'_> {
     }
 }
 
-impl<'a> From<Option<&'a str>> for Value<'a> {
-    fn from(text: Option<&'a str>) -> Self {
-        text.map_or(Self::Null, Self::Text)
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<i64> for Value<'_> {
+    fn from(number: i64) -> Self {
+        Self::Number(number as f64)
+    }
+}
+
+impl<'a, T: Into<Self>> From<Option<T>> for Value<'a> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, T::into)
     }
 }

@@ -7,7 +7,7 @@
 
 use super::columns::{event, time};
 use super::error::Failure;
-use super::store::{RowReader, Tx, column};
+use super::store::Tx;
 use oncekey::client::retry::{
     self, Outcome, Progress, RetryDecision, RetryPolicy, RetrySettings, UnknownReason,
 };
@@ -77,7 +77,7 @@ pub(super) fn enqueue(tx: &Tx, event: &str, subject: &str, now: UnixMillis) -> R
          ) THEN NULL ELSE ?3 END
          FROM endpoints WHERE deleted_at IS NULL ORDER BY seq
          ON CONFLICT (event, endpoint) DO NOTHING",
-        &[event.into(), subject.into(), column(now)],
+        &[event.into(), subject.into(), now.into()],
     )
 }
 
@@ -87,7 +87,7 @@ pub(super) fn restart(tx: &Tx, event: &str, now: UnixMillis) -> Result<(), Failu
         "UPDATE deliveries SET tries = 0, begun_at = ?1, state = 'pending',
              due_at = CASE WHEN state = 'pending' AND due_at IS NULL THEN NULL ELSE ?1 END
          WHERE event = ?2 AND endpoint IN (SELECT id FROM endpoints WHERE deleted_at IS NULL)",
-        &[column(now), event.into()],
+        &[now.into(), event.into()],
     )
 }
 
@@ -103,14 +103,14 @@ pub(super) fn cancel(tx: &Tx, endpoint: &str) -> Result<(), Failure> {
 /// Returns when the next delivery is due.
 pub(super) fn first_due(tx: &Tx) -> Result<Option<UnixMillis>, Failure> {
     let query = "SELECT due_at FROM deliveries WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1";
-    tx.first(query, &[], RowReader::time)
+    tx.first(query, &[], |[time]| time.as_time())
 }
 
 /// Returns the endpoints that have a delivery due.
 pub(super) fn endpoints_due(tx: &Tx, now: UnixMillis) -> Result<Vec<String>, Failure> {
     let query = "SELECT id FROM endpoints WHERE EXISTS (
         SELECT 1 FROM deliveries WHERE endpoint = endpoints.id AND due_at <= ?)";
-    tx.all(query, &[column(now)], RowReader::text)
+    tx.all(query, &[now.into()], |[text]| text.to_text())
 }
 
 /// Claims the next delivery to an endpoint, if one is due. If the object stops before it records an
@@ -123,23 +123,27 @@ pub(super) fn claim(tx: &Tx, endpoint: &str, now: UnixMillis) -> Result<Option<C
              JOIN endpoints ON endpoints.id = endpoint
          WHERE endpoint = ? AND due_at <= ? ORDER BY due_at, deliveries.id LIMIT 1",
     );
-    let claimed = tx.first(query, &[endpoint.into(), column(now)], |row| {
-        Some(Claimed {
-            delivery: row.integer()?,
-            tries: row.integer()? + 1,
-            begun_at: row.time()?,
-            url: row.text()?,
-            secrets: row.text()?,
-            event: row.text()?,
-            body: row.text()?,
-        })
-    })?;
+    let claimed = tx.first(
+        query,
+        &[endpoint.into(), now.into()],
+        |[delivery, tries, begun_at, url, secrets, event, body]| {
+            Some(Claimed {
+                delivery: delivery.as_i64()?,
+                tries: tries.as_i64()? + 1,
+                begun_at: begun_at.as_time()?,
+                url: url.to_text()?,
+                secrets: secrets.to_text()?,
+                event: event.to_text()?,
+                body: body.to_text()?,
+            })
+        },
+    )?;
     let Some(claimed) = claimed else {
         return Ok(None);
     };
     tx.run(
         "UPDATE deliveries SET tries = ?, due_at = ? WHERE id = ?",
-        &[claimed.tries.into(), column(now.plus(CLAIM)), claimed.delivery.into()],
+        &[claimed.tries.into(), now.plus(CLAIM).into(), claimed.delivery.into()],
     )?;
     Ok(Some(claimed))
 }
@@ -156,7 +160,7 @@ pub(super) fn record(
         "INSERT INTO attempts (delivery, at, duration, status, error) VALUES (?, ?, ?, ?, ?)",
         &[
             claimed.delivery.into(),
-            column(attempt.at),
+            attempt.at.into(),
             (attempt.duration.as_u64() as i64).into(),
             attempt.status.map(i64::from).into(),
             attempt.error.into(),
@@ -170,8 +174,8 @@ pub(super) fn record(
     let line = tx.first(
         "UPDATE deliveries SET state = ?, due_at = ?
          WHERE id = ? AND state = 'pending' AND tries = ? RETURNING endpoint, subject",
-        &[state.into(), due_at.map(column).into(), claimed.delivery.into(), claimed.tries.into()],
-        |row| Some((row.text()?, row.text()?)),
+        &[state.into(), due_at.into(), claimed.delivery.into(), claimed.tries.into()],
+        |[endpoint, subject]| Some((endpoint.to_text()?, subject.to_text()?)),
     )?;
     let (Some((endpoint, subject)), None) = (line, due_at) else {
         return Ok(());
@@ -181,7 +185,7 @@ pub(super) fn record(
         "UPDATE deliveries SET due_at = ? WHERE due_at IS NULL AND id = (
              SELECT MIN(id) FROM deliveries
              WHERE endpoint = ? AND subject = ? AND state = 'pending')",
-        &[column(now), endpoint.as_str().into(), subject.as_str().into()],
+        &[now.into(), endpoint.as_str().into(), subject.as_str().into()],
     )
 }
 

@@ -12,7 +12,7 @@ use super::fields::Field;
 use super::input::{Amount, ShortText};
 use super::request::ApiRequest;
 use super::response::ApiResponse;
-use super::store::{RowReader, Tx, column};
+use super::store::Tx;
 use platform::json::writer::JsonObject;
 use platform::json::{Json, take};
 
@@ -33,8 +33,8 @@ pub(super) fn receive(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, Fail
     let is_new = tx.first(
         "INSERT INTO effects (source, event, type, received_at) VALUES (?, ?, ?, ?)
          ON CONFLICT (source, event) DO NOTHING RETURNING seq",
-        &[source.into(), id.into(), kind.as_str().into(), column(request.now)],
-        RowReader::integer,
+        &[source.into(), id.into(), kind.as_str().into(), request.now.into()],
+        |[number]| number.as_i64(),
     )?;
     if is_new.is_some() {
         executions::record(tx, request, "event.effect", id)?;
@@ -52,8 +52,9 @@ pub(super) fn receive(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, Fail
         )?;
     }
     let query = "SELECT balance FROM credits WHERE source = ? AND customer = ?";
-    let balance =
-        tx.first(query, &[source.into(), customer.into()], RowReader::integer)?.unwrap_or(0);
+    let balance = tx
+        .first(query, &[source.into(), customer.into()], |[number]| number.as_i64())?
+        .unwrap_or(0);
     let json = json.text("customer", customer).integer("balance", balance);
     Ok(request.found(&json.finish()))
 }

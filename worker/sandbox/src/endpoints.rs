@@ -9,7 +9,7 @@ use super::input::text;
 use super::pages::Listed;
 use super::request::ApiRequest;
 use super::response::ApiResponse;
-use super::store::{RowReader, Tx, column};
+use super::store::Tx;
 use oncekey::webhook::WebhookSecret;
 use oncekey::webhook::target::check_target;
 use platform::json::Json;
@@ -76,7 +76,7 @@ pub(super) fn create(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, Failu
     let id = random::id::<16>(PREFIX);
     tx.run(
         "INSERT INTO endpoints (id, url, secrets, created_at) VALUES (?, ?, ?, ?)",
-        &[id.as_str().into(), (&url).into(), (&secrets).into(), column(request.now)],
+        &[id.as_str().into(), (&url).into(), (&secrets).into(), request.now.into()],
     )?;
     executions::record(tx, request, CREATE, &id)?;
     Ok(request.created(&tx.object(with_secret, &id)?))
@@ -91,7 +91,7 @@ pub(super) fn set_secrets(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, 
         "UPDATE endpoints SET secrets = ?1 WHERE id = ?2 AND deleted_at IS NULL AND secrets <> ?1
          RETURNING seq",
         &[(&secrets).into(), id.into()],
-        RowReader::integer,
+        |[number]| number.as_i64(),
     )?;
     if is_new.is_some() {
         executions::record(tx, request, "webhook_endpoint.update", id)?;
@@ -105,7 +105,7 @@ pub(super) fn list(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, Failure
 }
 
 fn current(tx: &Tx) -> Result<Listed, Failure> {
-    let items = tx.all(concat!(select!(""), " ORDER BY seq"), &[], RowReader::text)?;
+    let items = tx.all(concat!(select!(""), " ORDER BY seq"), &[], |[text]| text.to_text())?;
     Ok(Listed { items, next: None })
 }
 
@@ -116,12 +116,12 @@ pub(super) fn delete(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, Failu
     let mut deleted = tx.first(
         "UPDATE endpoints SET deleted_at = ?, secrets = '' WHERE id = ? AND deleted_at IS NULL
          RETURNING deleted_at",
-        &[column(request.now), id.into()],
-        RowReader::time,
+        &[request.now.into(), id.into()],
+        |[time]| time.as_time(),
     )?;
     if deleted.is_none() {
         let query = "SELECT deleted_at FROM endpoints WHERE id = ?";
-        deleted = tx.first(query, &[id.into()], RowReader::time)?;
+        deleted = tx.first(query, &[id.into()], |[time]| time.as_time())?;
     } else {
         deliveries::cancel(tx, id)?;
         executions::record(tx, request, "webhook_endpoint.delete", id)?;

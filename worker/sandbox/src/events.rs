@@ -6,7 +6,7 @@ use super::error::{Failure, Refusal};
 use super::pages::{NEWEST, Page};
 use super::request::ApiRequest;
 use super::response::ApiResponse;
-use super::store::{RowReader, Tx, column};
+use super::store::Tx;
 use super::{deliveries, executions};
 use oncekey::codec::hex::hex;
 use sha2::{Digest, Sha256};
@@ -43,7 +43,7 @@ pub(super) fn emit(
     let id = PREFIX.to_owned() + &hex(&digest[..16]);
     tx.run(
         "INSERT INTO events (id, type, subject, data, created_at) VALUES (?, ?, ?, ?, ?)",
-        &[id.as_str().into(), kind.into(), subject.into(), data.into(), column(request.now)],
+        &[id.as_str().into(), kind.into(), subject.into(), data.into(), request.now.into()],
     )?;
     deliveries::enqueue(tx, &id, subject, request.now)
 }
@@ -65,7 +65,7 @@ pub(super) fn get(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, Failure>
 pub(super) fn resend(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, Failure> {
     let id = request.object_id(PREFIX)?;
     let subject =
-        tx.first("SELECT subject FROM events WHERE id = ?", &[id.into()], RowReader::text)?;
+        tx.first("SELECT subject FROM events WHERE id = ?", &[id.into()], |[text]| text.to_text())?;
     let subject = subject.ok_or_else(Refusal::no_such_object)?;
     deliveries::restart(tx, id, request.now)?;
     deliveries::enqueue(tx, id, &subject, request.now)?;

@@ -10,9 +10,9 @@
 use super::error::{Failure, Refusal};
 use super::request::ApiRequest;
 use super::response::ApiResponse;
-use super::store::{RowReader, Tx, column};
+use super::store::Tx;
 use platform::json::writer::JsonObject;
-use worker::SqlStorageValue;
+use platform::sql::Value;
 
 /// Records that `operation` made `object_id`.
 pub(super) fn record(
@@ -29,7 +29,7 @@ pub(super) fn record(
             operation.into(),
             object_id.into(),
             request.id.as_str().into(),
-            column(request.now),
+            request.now.into(),
         ],
     )
 }
@@ -42,16 +42,19 @@ pub(super) fn made(
     request: &ApiRequest,
     operation: &str,
     is_same: &str,
-    content: &[SqlStorageValue],
+    content: &[Value<'_>],
 ) -> Result<Option<String>, Failure> {
     let Some(key) = request.key() else {
         return Ok(None);
     };
     let query = "SELECT object_id FROM executions WHERE idempotency_key = ? AND operation = ?";
-    let Some(id) = tx.first(query, &[key.into(), operation.into()], RowReader::text)? else {
+    let Some(id) = tx.first(query, &[key.into(), operation.into()], |[text]| text.to_text())?
+    else {
         return Ok(None);
     };
-    match tx.first(is_same, &[content, &[id.as_str().into()]].concat(), RowReader::integer)? {
+    match tx
+        .first(is_same, &[content, &[id.as_str().into()]].concat(), |[number]| number.as_i64())?
+    {
         Some(1) => Ok(Some(id)),
         _ => Err(Refusal::key_taken().into()),
     }
@@ -64,6 +67,6 @@ pub(super) const PATH: &str = "/v1/sandbox/executions/";
 pub(super) fn count(tx: &Tx, request: &ApiRequest, param: &str) -> Result<ApiResponse, Failure> {
     let key = request.named_key(param)?;
     let query = "SELECT COUNT(*) FROM executions WHERE idempotency_key = ?";
-    let count = tx.first(query, &[key.as_str().into()], RowReader::integer)?.unwrap_or(0);
+    let count = tx.first(query, &[key.as_str().into()], |[number]| number.as_i64())?.unwrap_or(0);
     Ok(request.found(&JsonObject::new().integer("count", count).finish()))
 }

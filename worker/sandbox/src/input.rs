@@ -25,8 +25,8 @@ macro_rules! text {
             }
         }
 
-        impl From<&$name> for worker::SqlStorageValue {
-            fn from(value: &$name) -> Self {
+        impl<'a> From<&'a $name> for platform::sql::Value<'a> {
+            fn from(value: &'a $name) -> Self {
                 value.as_str().into()
             }
         }

@@ -14,7 +14,7 @@ use super::orders::OrderId;
 use super::pages::{OLDEST, Page};
 use super::request::ApiRequest;
 use super::response::ApiResponse;
-use super::store::{RowReader, Tx, UNREADABLE};
+use super::store::{Tx, UNREADABLE};
 
 pub(super) const CASH: &str = "cash";
 pub(super) const SALES: &str = "sales";
@@ -86,6 +86,6 @@ pub(super) fn balance(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, Fail
                  SELECT debit AS account, currency, amount FROM ledger UNION ALL
                  SELECT credit AS account, currency, -amount AS amount FROM ledger)
              GROUP BY account, currency ORDER BY account, currency)";
-    let balance = tx.first(query, &[], RowReader::text)?.ok_or(UNREADABLE)?;
+    let balance = tx.first(query, &[], |[text]| text.to_text())?.ok_or(UNREADABLE)?;
     Ok(request.found(&balance))
 }

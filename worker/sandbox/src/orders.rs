@@ -6,7 +6,7 @@ use super::fields::Field;
 use super::input::{Amount, BusinessKey, Currency, ShortText, is_id_part, text};
 use super::request::ApiRequest;
 use super::response::ApiResponse;
-use super::store::{RowReader, Tx, column};
+use super::store::Tx;
 use super::{events, executions};
 use platform::json::Json;
 use platform::random;
@@ -59,7 +59,7 @@ pub(super) fn create(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, Failu
     let is_same = tx.first(
         "SELECT amount = ?2 AND currency = ?3 AND subject = ?4 FROM orders WHERE out_trade_no = ?1",
         &content(),
-        RowReader::integer,
+        |[number]| number.as_i64(),
     )?;
     match is_same {
         Some(1) => return Ok(request.created(&one(tx, "out_trade_no", no)?)),
@@ -70,7 +70,7 @@ pub(super) fn create(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, Failu
     tx.run(
         "INSERT INTO orders (out_trade_no, amount, currency, subject, id, status, created_at)
          VALUES (?, ?, ?, ?, ?, 'pending', ?)",
-        &[&content()[..], &[id.as_str().into(), column(request.now)]].concat(),
+        &[&content()[..], &[id.as_str().into(), request.now.into()]].concat(),
     )?;
     let order = one(tx, "id", &id)?;
     events::emit(tx, request, "order.created", &id, &id, &order)?;
@@ -96,7 +96,7 @@ pub(super) fn paid_and_refunded(tx: &Tx, id: &str) -> Result<Option<(i64, i64)>,
     tx.first(
         concat!("SELECT ", paid!(), ", ", refunded!(), " FROM orders WHERE id = ?"),
         &[id.into()],
-        |row| Some((row.integer()?, row.integer()?)),
+        |[paid, refunded]| Some((paid.as_i64()?, refunded.as_i64()?)),
     )
 }
 

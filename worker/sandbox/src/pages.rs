@@ -5,7 +5,7 @@ use super::error::{Failure, Refusal};
 use super::fields::{Field, Fields};
 use super::store::Tx;
 use platform::json::Json;
-use worker::SqlStorageValue;
+use platform::sql::Value;
 
 /// The largest integer that a JavaScript number holds exactly.
 const MAX_NUMBER: i64 = (1 << 53) - 1;
@@ -40,11 +40,12 @@ impl Page {
         value: Option<&str>,
         start: i64,
     ) -> Result<Listed, Failure> {
-        let mut values: Vec<SqlStorageValue> = value.map(Into::into).into_iter().collect();
+        let mut values: Vec<Value<'_>> = value.map(Into::into).into_iter().collect();
         values.push(self.cursor.unwrap_or(start).into());
         // One row more than the page has, to find out whether there is a next page.
         values.push((self.limit + 1).into());
-        let mut rows = tx.all(query, &values, |row| Some((row.integer()?, row.text()?)))?;
+        let mut rows =
+            tx.all(query, &values, |[seq, json]| Some((seq.as_i64()?, json.to_text()?)))?;
         let limit = self.limit as usize;
         let next = (rows.len() > limit).then(|| rows[limit - 1].0);
         rows.truncate(limit);

@@ -8,7 +8,7 @@ use super::orders::{self, OrderId};
 use super::pages::{OLDEST, Page};
 use super::request::ApiRequest;
 use super::response::ApiResponse;
-use super::store::{RowReader, Tx, column};
+use super::store::Tx;
 use super::{events, executions, ledger};
 use platform::random;
 
@@ -41,7 +41,7 @@ pub(super) fn create(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, Failu
         return Err(Refusal::no_such_order("order_id").into());
     }
     let query = "SELECT id FROM payments WHERE order_id = ? AND failure IS NULL";
-    if let Some(first) = tx.first(query, &[order.into()], RowReader::text)? {
+    if let Some(first) = tx.first(query, &[order.into()], |[text]| text.to_text())? {
         return Err(Refusal::already_paid(&first).into());
     }
     let failure = match card.fate {
@@ -59,7 +59,7 @@ pub(super) fn create(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, Failu
             card.brand.into(),
             card.last4().into(),
             failure.into(),
-            column(request.now),
+            request.now.into(),
             order.into(),
         ],
     )?;

@@ -7,7 +7,7 @@ use super::input::{Amount, BusinessKey};
 use super::orders::{self, OrderId};
 use super::request::ApiRequest;
 use super::response::ApiResponse;
-use super::store::{RowReader, Tx, column};
+use super::store::Tx;
 use super::{events, executions, ledger};
 use platform::random;
 
@@ -26,7 +26,7 @@ const SELECT: &str = concat!(
 pub(super) fn find(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, Failure> {
     let key: BusinessKey = request.parameters(&["out_refund_no"])?.take("out_refund_no")?;
     let query = "SELECT id FROM refunds WHERE out_refund_no = ?";
-    let id = tx.first(query, &[key.as_str().into()], RowReader::text)?;
+    let id = tx.first(query, &[key.as_str().into()], |[id]| id.to_text())?;
     Ok(request.found(&tx.object(SELECT, &id.ok_or_else(Refusal::no_such_object)?)?))
 }
 
@@ -53,12 +53,12 @@ pub(super) fn create(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, Failu
             return Err(Refusal::invalid("order_id", rule).into());
         }
     };
-    let order = tx.first(query, &[order], RowReader::text)?;
+    let order = tx.first(query, &[order], |[id]| id.to_text())?;
     let order = order.as_deref();
     let existing = tx.first(
         "SELECT id, COALESCE(order_id = ? AND amount = ?, 0) FROM refunds WHERE out_refund_no = ?",
         &[order.into(), amount.into(), no.into()],
-        |row| Some((row.text()?, row.integer()? == 1)),
+        |[id, is_same]| Some((id.to_text()?, is_same.as_i64()? == 1)),
     )?;
     match existing {
         Some((id, true)) => return Ok(request.created(&tx.object(SELECT, &id)?)),
@@ -80,7 +80,7 @@ pub(super) fn create(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, Failu
     tx.run(
         "INSERT INTO refunds (id, out_refund_no, order_id, amount, currency, created_at)
          SELECT ?, ?, id, ?, currency, ? FROM orders WHERE id = ?",
-        &[id.into(), no.into(), amount.into(), column(request.now), order.into()],
+        &[id.into(), no.into(), amount.into(), request.now.into(), order.into()],
     )?;
     ledger::post(tx, "refunds", id, ledger::REFUNDS, ledger::CASH)?;
     let status = if amount == left { "refunded" } else { "partially_refunded" };

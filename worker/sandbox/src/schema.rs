@@ -2,7 +2,7 @@
 //! the tables is a new step at the end.
 
 use super::error::{Failure, Refusal};
-use super::store::{self, RowReader, UNREADABLE};
+use super::store::{self, UNREADABLE};
 use worker::Storage;
 
 const STEPS: &[&str] = &[
@@ -20,7 +20,8 @@ const STEPS: &[&str] = &[
 pub(super) fn bring_up_to_date(storage: &Storage) -> Result<(), Failure> {
     store::transaction(storage, |tx| {
         tx.run("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL) STRICT", &[])?;
-        let stored = tx.first("SELECT version FROM schema_version", &[], RowReader::integer)?;
+        let stored =
+            tx.first("SELECT version FROM schema_version", &[], |[number]| number.as_i64())?;
         let stored = usize::try_from(stored.unwrap_or(0)).map_err(|_| UNREADABLE)?;
         let Some(missing) = STEPS.get(stored..) else {
             worker::console_error!("merchant: the database was written by newer code");

@@ -1,9 +1,9 @@
 //! SQL in a Durable Object, always within a transaction.
 
 use super::error::{Failure, Refusal};
-use oncekey::UnixMillis;
+use platform::sql::{Sql, Value};
+use worker::Storage;
 use worker::wasm_bindgen::{self, JsCast, JsValue, prelude::wasm_bindgen};
-use worker::{SqlStorage, SqlStorageValue, Storage};
 
 #[wasm_bindgen]
 extern "C" {
@@ -18,9 +18,7 @@ extern "C" {
 }
 
 /// An open transaction.
-pub(super) struct Tx {
-    sql: SqlStorage,
-}
+pub(super) struct Tx(Sql);
 
 /// Runs `work` as one transaction. On an error, nothing of it is stored.
 ///
@@ -31,7 +29,7 @@ pub(super) fn transaction<T>(
     work: impl FnOnce(&Tx) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let raw: &JsValue = storage.as_raw();
-    let tx = Tx { sql: storage.sql() };
+    let tx = Tx(Sql::of(raw));
     let mut work = Some(work);
     let mut result = None;
     let committed = raw.unchecked_ref::<JsStorage>().transaction_sync(&mut || {
@@ -54,78 +52,39 @@ pub(super) fn transaction<T>(
 
 impl Tx {
     /// Runs a statement and ignores its rows.
-    pub(super) fn run(&self, statement: &str, values: &[SqlStorageValue]) -> Result<(), Failure> {
-        self.sql.exec(statement, values.to_vec())?;
+    pub(super) fn run(&self, statement: &str, values: &[Value<'_>]) -> Result<(), Failure> {
+        self.0.run(statement, values)?;
         Ok(())
     }
 
-    /// Returns a query's rows. Of all ways to a cursor's rows, only `raw()` turns an exception into an
-    /// error.
-    fn rows(&self, query: &str, values: &[SqlStorageValue]) -> Result<Vec<RowReader>, Failure> {
-        let rows = self.sql.exec(query, values.to_vec())?.raw();
-        rows.map(|row| Ok(RowReader(row?.into_iter()))).collect()
-    }
-
-    /// Reads each row of a query.
-    pub(super) fn all<T>(
+    /// Reads each row of a query. `read` returns `None` if a column has another type than it should have:
+    /// then the database was damaged, or written by code with other rules.
+    pub(super) fn all<T, const N: usize>(
         &self,
         query: &str,
-        values: &[SqlStorageValue],
-        read: impl Fn(&mut RowReader) -> Option<T>,
+        values: &[Value<'_>],
+        read: impl Fn([Value<'_>; N]) -> Option<T>,
     ) -> Result<Vec<T>, Failure> {
-        let mut rows = self.rows(query, values)?;
-        let read: Option<Vec<T>> = rows.iter_mut().map(read).collect();
+        let rows = self.0.run(query, values)?;
+        let read: Option<Vec<T>> = rows.each()?.into_iter().map(read).collect();
         read.ok_or_else(|| UNREADABLE.into())
     }
 
     /// Reads the first row of a query, if there is one.
-    pub(super) fn first<T>(
+    pub(super) fn first<T, const N: usize>(
         &self,
         query: &str,
-        values: &[SqlStorageValue],
-        read: impl Fn(&mut RowReader) -> Option<T>,
+        values: &[Value<'_>],
+        read: impl Fn([Value<'_>; N]) -> Option<T>,
     ) -> Result<Option<T>, Failure> {
-        match self.rows(query, values)?.first_mut() {
-            Some(row) => read(row).map(Some).ok_or_else(|| UNREADABLE.into()),
-            None => Ok(None),
-        }
+        Ok(self.all(query, values, read)?.into_iter().next())
     }
 
     /// Returns the object with this id, in the JSON that the query selects.
     pub(super) fn object(&self, query: &str, id: &str) -> Result<String, Failure> {
-        let found = self.first(query, &[id.into()], RowReader::text)?;
+        let found = self.first(query, &[id.into()], |[json]| json.to_text())?;
         Ok(found.ok_or_else(Refusal::no_such_object)?)
     }
 }
 
 pub(super) const UNREADABLE: &str = "a stored row breaks the rules of its table";
-
-/// Reads the columns of a row from left to right. Returns `None` if the database was damaged, or
-/// written by code with other rules.
-pub(super) struct RowReader(std::vec::IntoIter<SqlStorageValue>);
-
-impl RowReader {
-    pub(super) fn integer(&mut self) -> Option<i64> {
-        match self.0.next() {
-            Some(SqlStorageValue::Integer(number)) => Some(number),
-            _ => None,
-        }
-    }
-
-    pub(super) fn time(&mut self) -> Option<UnixMillis> {
-        self.integer().and_then(|millis| u64::try_from(millis).ok()).map(UnixMillis::new)
-    }
-
-    pub(super) fn text(&mut self) -> Option<String> {
-        match self.0.next() {
-            Some(SqlStorageValue::String(text)) => Some(text),
-            _ => None,
-        }
-    }
-}
-
-/// Converts a time to a column: an integer that JavaScript's numbers hold exactly, which they do until
-/// the year 287396.
-pub(super) fn column(time: UnixMillis) -> SqlStorageValue {
-    SqlStorageValue::Integer(i64::try_from(time.as_u64()).unwrap_or(i64::MAX).min(1 << 53))
-}

@@ -5,7 +5,7 @@ use super::error::Failure;
 use super::input::{Amount, Currency, ShortText};
 use super::request::ApiRequest;
 use super::response::ApiResponse;
-use super::store::{RowReader, Tx, column};
+use super::store::Tx;
 use super::{events, executions};
 use platform::random;
 
@@ -41,7 +41,7 @@ pub(super) fn create(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, Failu
     tx.run(
         "INSERT INTO subscriptions (plan, customer, amount, currency, id, created_at)
          VALUES (?, ?, ?, ?, ?, ?)",
-        &[&content[..], &[id.as_str().into(), column(request.now)]].concat(),
+        &[&content[..], &[id.as_str().into(), request.now.into()]].concat(),
     )?;
     executions::record(tx, request, CREATE, &id)?;
     Ok(request.created(&emit(tx, request, "subscription.created", &id)?))
@@ -53,8 +53,8 @@ pub(super) fn cancel(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, Failu
     let is_new = tx.first(
         "UPDATE subscriptions SET cancelled_at = ? WHERE id = ? AND cancelled_at IS NULL
          RETURNING seq",
-        &[column(request.now), id.into()],
-        RowReader::integer,
+        &[request.now.into(), id.into()],
+        |[number]| number.as_i64(),
     )?;
     if is_new.is_none() {
         return get(tx, request);
