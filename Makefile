@@ -10,7 +10,7 @@ export PORT STATE KILLS SEED ONLY
 unexport VARS
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help setup start build test lint test-core test-wasm test-worker test-www test-browser test-chaos chaos deny bench proof soak fuzz mutants clean
+.PHONY: help setup start serve build test lint test-core test-wasm test-worker test-www test-browser test-chaos chaos deny bench proof soak fuzz mutants clean
 .DEFAULT_GOAL := help
 
 help: ## print this list
@@ -22,11 +22,14 @@ setup: ## install what building and testing need
 start: ## run the Worker on http://127.0.0.1:8787: make start [PORT=8787] [STATE=DIR] [VARS="NAME=value …"]
 	@scripts/start
 
-build: ## build the Worker (worker/build; without the sandbox: worker/build-production) and the npm package (www/dist)
+serve: ## run the Worker without the sandbox on plain workerd, in front of your API: make serve VARS="UPSTREAM=URL …" [PORT=8787] [STATE=DIR]
+	@scripts/serve
+
+build: ## build the Worker (worker/build; without the sandbox: worker/build-production) and the npm packages (www/dist, worker/npm/dist)
 	@scripts/setup
 	@scripts/worker-build
 	@scripts/worker-build --no-sandbox
-	@scripts/www-build
+	@scripts/worker-pack
 
 test: ## run every check and test
 	@scripts/test all
@@ -74,4 +77,4 @@ fuzz: ## look for inputs that break a property: make fuzz [TARGET=name] [RUNS=10
 	@scripts/fuzz "$(TARGET)" $(RUNS)
 
 clean: ## remove builds and installed tools
-	rm -rf target node_modules worker/build worker/build-production worker/build-test worker/.wrangler www/build www/dist www/demo/dist
+	rm -rf target node_modules worker/build worker/build-production worker/build-test worker/npm/dist worker/.wrangler www/build www/dist www/demo/dist

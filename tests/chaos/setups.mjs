@@ -61,7 +61,7 @@ export const SETUPS = {
     buys: purchases,
     open: () => undefined,
     hold: false,
-    vars,
+    vars: { ...vars, SANDBOX: "open" },
     replica: true,
     /** Returns the fault that the sandbox has for one request. */
     headers(random) {

@@ -10,12 +10,12 @@ const execute = promisify(execFile);
 export const root = new URL("../../", import.meta.url).pathname;
 const folder = join(root, "target/packaging");
 
-/** Packs the package. Returns the tarball's path and the files in it. */
-export async function pack(name) {
+/** Packs a package: `source` is its folder. Returns the tarball's path and the files in it. */
+export async function pack(name, source = "www") {
   const into = join(folder, name);
   rmSync(into, { recursive: true, force: true });
   mkdirSync(into, { recursive: true });
-  const { stdout } = await execute("npm", ["pack", "--json", "--pack-destination", into], { cwd: join(root, "www") });
+  const { stdout } = await execute("npm", ["pack", "--json", "--pack-destination", into], { cwd: join(root, source) });
   const [{ filename, files }] = JSON.parse(stdout);
   return { tarball: join(into, filename), files: files.map(({ path }) => path) };
 }

@@ -177,7 +177,7 @@ describe("the documentation", () => {
   });
 
   test("links lead to files and headings", () => {
-    const pages = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "www/README.md", ...GUIDE];
+    const pages = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "www/README.md", "worker/npm/README.md", ...GUIDE];
     for (const page of [...pages, ...["docs", "docs/proof", "docs/decisions"].flatMap(pagesIn)]) {
       for (const [, link] of read(page).matchAll(/\]\(([^)\s]+)\)/g)) {
         if (/^[a-z]+:/.test(link)) continue;
