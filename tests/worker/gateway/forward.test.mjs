@@ -20,7 +20,7 @@ describe("the origin", () => {
       ["X_Forwarded_Host", "evil.example"],
       ["X-Forwarded_Host", "evil.example"],
       ["X-Forwarded-Proto", "gopher"],
-      ["X-Forwarded-Port", "666"],
+      ["X-Forwarded-Port", "evil"],
       ["X-Forwarded-Prefix", "/evil"],
       ["X-Forwarded-Server", "evil.example"],
       ["X_Forwarded_For", "6.6.6.6"],
@@ -36,7 +36,7 @@ describe("the origin", () => {
         if (url === urls.workerd) assert.equal(host, new URL(url).host);
         assert.match(host, /^(127\.0\.0\.1|localhost)(:\d+)?$/);
         assert.deepEqual([proto, forwarded], ["http", `host="${host}";proto=http`]);
-        assert.doesNotMatch(seen.rawHeaders.join("\n"), /evil|gopher|666|6\.6/);
+        assert.doesNotMatch(seen.rawHeaders.join("\n"), /evil|gopher|6\.6/);
         assert.equal(seen.headers.host, new URL(gateway.origin.url).host);
       }
     }
