@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_whole_token_and_nothing_but_the_token_is_carried() {
+    fn only_a_header_with_the_whole_token_is_accepted() {
         let token = AdminToken::new("s3cret-tökén");
         for carried in [
             "Bearer s3cret-tökén",
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn digests_that_differ_in_any_bit_are_not_the_same() {
+    fn tokens_whose_digests_differ_in_one_bit_are_different() {
         let own = digest("own");
         assert!(AdminToken(own).is_carried_by("Bearer own"));
         for bit in 0..256 {

@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn no_shared_cache_may_store_the_response() {
+    fn a_response_is_never_stored_by_shared_caches() {
         for (given, becomes) in [
             ("", "private"),
             ("max-age=60", "private, max-age=60"),

@@ -280,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_origin_is_called_in_the_first_half_of_a_lease_alone() {
+    fn the_origin_may_be_called_only_in_the_first_half_of_a_lease() {
         let execution = Execution { attempt: 1, lease: Millis::from_seconds(10) };
         let sent_at = UnixMillis::new(1_764_000_000_000);
         let after = |millis| sent_at.plus(Millis::new(millis));

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_may_come_several_times_until_it_is_set() {
+    fn set_replaces_all_values_of_a_name() {
         let mut list: HeaderList = [("Vary", "a"), ("x", "1"), ("vary", "b")].into_iter().collect();
         assert_eq!((list.get("vary"), list.joined("vary").as_deref()), (Some("a"), Some("a, b")));
         assert_eq!((list.get("none"), list.joined("none")), (None, None));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_a_connection_goes() {
+    fn headers_of_the_connection_are_removed() {
         let headers = [("Connection", "close, X-Hop"), ("x-hop", "1"), ("TE", "t"), ("etag", "e")];
         let mut list: HeaderList = headers.into_iter().collect();
         list.drop_connection_headers();

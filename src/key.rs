@@ -136,14 +136,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quoted_and_bare_are_one_key() {
+    fn a_key_with_quotes_and_without_is_the_same_key() {
         assert_eq!(IdempotencyKey::parse_header("\"k-1\""), IdempotencyKey::parse_header("k-1"));
         assert_eq!(IdempotencyKey::parse_header(r#""a\"b\\c""#).unwrap().as_str(), r#"a"b\c"#);
         assert_eq!(IdempotencyKey::parse_header(" k\t").unwrap().as_str(), "k");
     }
 
     #[test]
-    fn parameters_are_no_part_of_the_key() {
+    fn parameters_are_not_part_of_a_quoted_key() {
         for value in ["\"k\";a=1", "\"k\"; a;b=?0", "\"k\";a=\"x;y\"", " \"k\";a=tok/en:1 "] {
             assert_eq!(IdempotencyKey::parse_header(value).unwrap().as_str(), "k", "{value}");
         }
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_says_why() {
+    fn the_error_of_an_invalid_key_says_what_is_wrong() {
         for (value, error) in [
             ("", KeyError::Empty),
             ("\"\"", KeyError::Empty),
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_minted_key_tells_its_time_and_no_other_does() {
+    fn only_a_uuidv7_contains_the_time_when_it_was_minted() {
         let now = UnixMillis::new(1_764_000_000_123);
         let key = IdempotencyKey::mint(now, [0xff; 10]);
         assert_eq!(key.minted_at(), Some(now));
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_does_not_show_the_key() {
+    fn debug_output_does_not_contain_the_key() {
         let shown = format!("{:?}", IdempotencyKey::parse_bare("secret-order").unwrap());
         assert!(!shown.contains("secret"), "{shown}");
     }

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_a_name_keep_their_order_and_spelling() {
+    fn repeated_headers_keep_their_order_and_values() {
         let headers = pairs(&[("Link", "<a>; rel=next"), ("ETag", "\"x\""), ("Link", "<b>, <c>")]);
         let (kept, how) = StoredResponse::keep(201, headers, b"ok".to_vec(), "req_1", 1000);
         assert_eq!(how, Kept::Whole);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_of_one_delivery_are_never_stored() {
+    fn headers_of_a_single_delivery_are_not_stored() {
         let headers = pairs(&[
             ("Set-Cookie", "sid=1"),
             ("Connection", "close, X-Hop"),
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_goes_body_first() {
+    fn a_response_that_is_too_large_loses_its_body_first_and_then_its_headers() {
         let headers = || pairs(&[("a", &"x".repeat(100))]);
         let keep = |limit| StoredResponse::keep(200, headers(), vec![0; 100], "", limit);
         let head = StoredResponse::without_body(200, headers(), "").head_size();
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_of_a_response_counts() {
+    fn every_byte_of_a_response_counts_for_its_size() {
         // 8 for each header, 16 for the rest, and all texts.
         let head = "etag".len() + "123".len() + 8 + "a".len() + "12".len() + 8 + "req_1".len() + 16;
         let headers = || pairs(&[("ETag", "123"), ("a", "12")]);
@@ -288,14 +288,14 @@ mod tests {
     }
 
     #[test]
-    fn a_body_comes_out_as_it_went_in() {
+    fn a_body_is_returned_unchanged() {
         let (kept, _) = StoredResponse::keep(200, [], b"bytes".to_vec(), "", 1000);
         assert_eq!(kept.into_body(), Some(b"bytes".to_vec()));
         assert_eq!(StoredResponse::without_body(200, [], "").into_body(), None);
     }
 
     #[test]
-    fn headers_or_body_are_content() {
+    fn a_response_with_headers_or_a_body_has_content() {
         let headers = pairs(&[("a", "b")]);
         let (whole, _) = StoredResponse::keep(200, headers.clone(), vec![0], "", 1000);
         let (body_alone, _) = StoredResponse::keep(200, [], Vec::new(), "", 1000);
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn status_and_request_id_identify_a_response() {
+    fn responses_with_equal_status_and_request_id_are_the_same() {
         let of = |status, request_id| StoredResponse::without_body(status, [], request_id);
         assert!(of(201, "a").is_same_response(&of(201, "a")));
         assert!(!of(201, "a").is_same_response(&of(201, "b")));
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn digests_are_of_the_bytes_and_an_entity_tag_is_not() {
+    fn digest_headers_are_recognized_and_an_etag_is_none() {
         for name in ["content-digest", "repr-digest", "digest", "content-md5"] {
             assert!(is_digest(name), "{name}");
         }
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_header_and_a_log_can_show_is_a_request_id() {
+    fn a_request_id_has_1_to_128_visible_ascii_characters() {
         for id in ["r", "req_1-~!", &"x".repeat(128)] {
             assert!(is_request_id(id), "{id}");
         }

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_of_a_usual_spelling_stays_what_it_was() {
+    fn the_hashes_of_usual_credentials_are_stable() {
         let none = ScopeAliases::default();
         let bearer = "b28522a0924d1a9e963c5a0ba7efddda011fdda520b056ebd2759e4ed6f4a9eb";
         for authorization in ["Bearer abc", "bearer abc", "BEARER \t abc", " Bearer abc "] {
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn joined_sources_are_one_scope_in_whatever_order() {
+    fn the_order_of_joined_sources_does_not_change_the_scope() {
         let none = ScopeAliases::default();
         let of = |sources: &str, headers: &[(&str, &str)], aliases| {
             let sources = ScopeSources::parse(sources).unwrap();
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_can_be_read_as_bytes_and_as_digits() {
+    fn bytes_and_hex_digits_of_a_hash_agree() {
         let scope = Scope::of_tenant("a");
         let name = ScopedKey::new(&scope, &IdempotencyKey::parse_bare("k").expect("a key"));
         assert_eq!((hex(scope.as_bytes()), hex(name.as_bytes())), (scope.hex(), name.hex()));
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rotated_credential_keeps_its_keys_however_its_scheme_is_spelt() {
+    fn an_alias_matches_every_spelling_of_the_scheme() {
         let list = ["old", "Bearer new", "bearer small"].map(|value| sha256(value) + ":acme");
         let aliases = ScopeAliases::parse(&list.join(",")).unwrap();
         let acme = Ok(Scope::of_tenant("acme"));
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alias_holds_for_a_token_that_comes_as_a_parameter() {
+    fn an_alias_matches_a_token_in_a_parameter() {
         let acme = Ok(Scope::of_tenant("acme"));
         for alias in
             ["Bearer new", "new", "Token token=new", "Token token=\"new\"", "Token token=new2"]
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_hashes_of_one_length_and_differ_by_scope_and_key() {
+    fn a_stored_name_depends_on_scope_and_key() {
         let key = |text: &str| IdempotencyKey::parse_bare(text).unwrap();
         let (one, other) = (Scope::of_tenant("a"), Scope::of_tenant("b"));
         assert_ne!(ScopedKey::new(&one, &key("k")), ScopedKey::new(&other, &key("k")));

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_may_have_been_executed_is_never_absent() {
+    fn the_state_is_unknown_if_the_request_may_have_been_executed() {
         let timed_out = Rejection::OriginTimedOut(Recourse::OnHold);
         for rejection in [timed_out, Rejection::RecordUnreadable, Rejection::Internal] {
             assert_eq!(rejection.state_without_record(), "unknown");

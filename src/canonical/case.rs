@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tables_are_those_of_the_standard_librarys_unicode() {
+    fn the_tables_agree_with_the_unicode_data_of_the_standard_library() {
         let mut runs: Vec<(u32, u32, u32, i32)> = Vec::new();
         let mut several = Vec::new();
         for letter in '\0'..=char::MAX {

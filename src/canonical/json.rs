@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn spelling_does_not_matter() {
+    fn json_in_any_spelling_has_one_canonical_form() {
         for (form, texts) in [
             ("{}", &["{}", " { \n\t} \r"][..]),
             ("[]", &["[ ]"]),
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_form_is_none() {
+    fn invalid_json_has_no_canonical_form() {
         for text in [
             "",
             " ",
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_has_a_bound() {
+    fn json_that_is_nested_too_deeply_has_no_canonical_form() {
         for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
             let nested = |depth: usize| format!("{}0{}", open.repeat(depth), close.repeat(depth));
             assert_eq!(canonical(&nested(MAX_DEPTH)), Some(nested(MAX_DEPTH)));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn pointers_leave_out() {
+    fn values_at_ignored_pointers_are_left_out() {
         for (pointers, text, form) in [
             (&["/a"][..], r#"{"b":1,"a":{"b":2}}"#, r#"{"b":1}"#),
             (&["/a"], r#"{"\u0061":1}"#, "{}"),

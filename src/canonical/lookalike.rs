@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn case_does_not_count_in_any_alphabet() {
+    fn names_that_differ_only_in_case_look_alike_in_every_alphabet() {
         for (one, other) in [
             ("out_trade_no", "OUT_TRADE_NO"),
             ("out_trade_no", "Out_Trade_No"),

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn essence_is_case_free_and_without_parameters() {
+    fn the_essence_is_in_lower_case_and_has_no_parameters() {
         for content_type in [
             "application/json",
             " Application/JSON ;charset=utf-8",
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_what_says_so() {
+    fn only_application_json_and_types_that_end_in_json_are_json() {
         for yes in ["application/problem+json", "image/vnd.api+json; x=1", "application/LD+JSON"] {
             assert!(MediaType::parse(Some(yes)).is_json(), "{yes}");
         }
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn utf_8_is_what_nobody_could_take_for_another_charset() {
+    fn a_content_type_is_utf8_only_if_no_reader_sees_another_charset() {
         for parameters in [
             "",
             ";",
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn boundary_is_found() {
+    fn the_boundary_is_found() {
         for (parameters, boundary) in [
             ("boundary=AaB03x", "AaB03x"),
             ("charset=utf-8; BOUNDARY=\"a b\"", "a b"),
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn doubtful_boundary_is_none() {
+    fn an_ambiguous_boundary_is_refused() {
         let long = format!("boundary={}", "b".repeat(71));
         for parameters in [
             "",

@@ -306,7 +306,7 @@ mod tests {
     const SIZE: usize = 1 << 18;
 
     #[test]
-    fn hostile_bodies_cost_their_length() {
+    fn hostile_bodies_are_read_in_linear_time() {
         for (text, has_form) in [
             (format!("--B\r\n\r\n{}\r\n--B--", "x".repeat(SIZE)), true),
             (format!("--B\r\n\r\n{}\r\n--B--", "\r".repeat(SIZE)), true),

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn spellings_of_one_value_are_one() {
+    fn all_spellings_of_a_number_have_one_canonical_form() {
         for (value, spellings) in [
             (
                 "0",
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn every_digit_counts() {
+    fn numbers_that_differ_in_any_digit_have_different_forms() {
         for digits in [
             "9007199254740993",
             "0.1000000000000000055",
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_refused() {
+    fn invalid_numbers_are_refused() {
         for token in [
             "-",
             "01",

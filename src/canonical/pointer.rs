@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn examples_of_rfc_6901() {
+    fn the_examples_of_rfc_6901_are_read() {
         // RFC 6901 §5, without the whole document.
         for (text, steps) in [
             ("/foo", &["foo"][..]),
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn fragments_of_rfc_6901() {
+    fn the_fragments_of_rfc_6901_are_read() {
         // RFC 6901 §6, without the whole document.
         for (fragment, pointer) in [
             ("/foo/0", "/foo/0"),

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_of_any_size_give_the_hash_of_the_whole() {
+    fn the_hash_does_not_depend_on_the_sizes_of_the_pieces() {
         let whole: Vec<u8> = (0..10_000u32).map(|i| (i * 31 % 251) as u8).collect();
         for sizes in [
             &[1usize][..],

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_are_spelling() {
+    fn escaped_and_literal_text_have_one_canonical_form() {
         for (written, literal) in [
             (r#""""#, r#""""#),
             (r#""x/é€😀""#, r#""\u0078\/\u00e9\u20AC\uD83D\ude00""#),
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_ends_at_the_first_byte_that_ends_it() {
+    fn plain_text_ends_at_the_first_quote_backslash_or_control_character() {
         let slow =
             |text: &[u8]| text.iter().position(|byte| matches!(byte, 0..0x20 | b'"' | b'\\'));
         for length in 0..19 {
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_refused() {
+    fn invalid_strings_are_refused() {
         for literal in [
             "\"",
             "\"a",
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn order_is_that_of_utf16() {
+    fn strings_are_ordered_by_their_utf16_code_units() {
         let long = "x".repeat(70);
         let mut texts = [
             "",

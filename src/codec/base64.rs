@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn all_bytes_go_there_and_back() {
+    fn every_byte_is_decoded_as_it_was_encoded() {
         let all: Vec<u8> = (0..=255).collect();
         for start in 0..all.len() {
             assert_eq!(decode(&encode(&all[start..])).as_deref(), Some(&all[start..]));
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_never_written_is_not_read() {
+    fn text_that_the_encoder_never_writes_is_refused() {
         for text in [
             "A", "=", "====", "A===", "AA=", "AA===", "AA==AA==", "AAA==", "AB==", "AA\n=", "A-_A",
             " AAAA", "é",

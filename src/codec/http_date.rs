@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_three_forms_name_one_point() {
+    fn the_three_forms_of_a_date_are_read_as_the_same_second() {
         for value in [
             "Sun, 06 Nov 1994 08:49:37 GMT",
             "Sunday, 06-Nov-94 08:49:37 GMT",
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nearly_a_date_is_none() {
+    fn dates_with_a_small_error_are_refused() {
         for value in [
             "",
             "Mon, 06 Nov 1994 08:49:37 GMT",
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn the_present_year_is_that_of_the_calendar() {
+    fn the_first_and_last_day_of_each_year_are_in_that_year() {
         for year in 1970..2370 {
             for (day, expected) in [(days_before(year), year), (days_before(year + 1) - 1, year)] {
                 let noon = UnixMillis::new(day * 86_400_000 + 43_200_000);
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_at_the_end_of_time_does_no_harm() {
+    fn a_clock_at_its_maximum_causes_no_overflow() {
         let end = UnixMillis::new(u64::MAX);
         for day in LONG_DAYS {
             // A year that is too large for a point in time.
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn every_day_of_eight_centuries_follows_the_day_before() {
+    fn each_date_of_eight_centuries_is_one_day_after_the_last() {
         let mut expected = 0;
         for year in 1970..2770 {
             for month in 0..12 {

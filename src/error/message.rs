@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_to_a_caller_fits_its_request() {
+    fn the_message_tells_the_caller_the_right_next_step() {
         let text = |recourse| Rejection::OriginUnreachable(recourse).message();
         assert!(!text(Recourse::Retry).contains("key"));
         assert!(text(Recourse::LookUp).contains("Look up its result"));

@@ -147,7 +147,7 @@ mod tests {
     const KIND: RequestKind = RequestKind::KeyedWrite;
 
     #[test]
-    fn our_dialect_names_type_and_code_alike() {
+    fn type_and_code_are_equal_in_the_default_dialect() {
         let response = Rejection::Mismatch.to_response(Dialect::Kukopay, None, "req_1", KIND);
         assert_eq!((response.status, response.content_type), (400, "application/json"));
         assert!(
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_also_where_sdks_look_for_it() {
+    fn the_body_has_an_error_object_for_sdks_in_both_dialects() {
         for dialect in [Dialect::Kukopay, Dialect::Ietf] {
             let response = Rejection::InProgress.to_response(dialect, None, "req_1", KIND);
             let error = r#","error":{"type":"idempotency_in_progress","code":"idempotency_in_progress","message":"A request with this idempotency key is in progress. Retry later with the same key.","request_id":"req_1"}}"#;
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_draft_dialect_is_rfc_9457_and_keeps_the_plain_code() {
+    fn the_ietf_dialect_is_a_problem_of_rfc_9457_with_the_code() {
         let response = Rejection::Mismatch.to_response(Dialect::Ietf, None, "req_1", KIND);
         assert_eq!((response.status, response.content_type), (422, "application/problem+json"));
         for field in [
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_id_of_the_origin_cannot_break_the_body() {
+    fn a_request_id_is_escaped_in_the_body() {
         let response = Rejection::Internal.to_response(Dialect::Kukopay, None, "a\"b\\c\nd", KIND);
         assert!(response.body.ends_with(r#""request_id":"a\"b\\c\u000ad"}}"#), "{}", response.body);
         let problem = Rejection::Internal.to_response(Dialect::Ietf, None, "a\"b\\c\nd", KIND);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_says_what_the_headers_say() {
+    fn body_and_headers_agree_on_whether_to_retry() {
         for (kind, again) in [(RequestKind::Read, true), (RequestKind::Write, false)] {
             let response = Rejection::Internal.to_response(Dialect::Ietf, None, "req_1", kind);
             assert_eq!(response.should_retry, again);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_method_that_is_not_taken_names_those_that_are() {
+    fn a_405_lists_the_allowed_methods() {
         let response =
             Rejection::MethodNotAllowed("GET, HEAD").to_response(Dialect::Kukopay, None, "", KIND);
         assert_eq!((response.status, response.allow), (405, Some("GET, HEAD")));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn not_replayable_tells_the_first_status() {
+    fn not_replayable_contains_the_status_of_the_first_response() {
         let response = Rejection::NotReplayable { http_status: Some(201), resource: None }
             .to_response(Dialect::Kukopay, None, "", KIND);
         assert!(response.body.contains(r#""http_status":201"#));

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_between_the_caller_and_the_gateway_ends_there() {
+    fn headers_for_the_gateway_are_not_forwarded() {
         for name in ["host", "content-length", "expect", "idempotency-attempt"] {
             assert!(!is_forwarded(name), "{name}");
         }
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_caller_says_of_proxies_is_not_believed() {
+    fn a_caller_s_headers_about_proxies_are_replaced() {
         for name in ["forwarded", "x-forwarded-host", "x_forwarded_host", "x-forwarded_proto"] {
             assert!(!is_forwarded(name), "{name}");
         }
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_those_that_a_caller_follows() {
+    fn location_is_a_link_after_a_redirect_or_a_creation() {
         for status in [201, 202, 301, 303, 307, 308] {
             assert!(is_link("location", status), "{status}");
         }
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn an_url_is_below_the_upstream_or_leads_elsewhere() {
+    fn a_url_is_rewritten_only_if_it_is_below_the_upstream() {
         for (url, below) in [
             ("http://api/base/v1/x?y#z", Some("/v1/x?y#z")),
             ("http://api/base", Some("")),
@@ -127,13 +127,13 @@ mod tests {
     }
 
     #[test]
-    fn get_and_head_read() {
+    fn only_get_and_head_are_reads() {
         assert!(is_read("GET") && is_read("HEAD"));
         assert!(!is_read("OPTIONS") && !is_read("POST"));
     }
 
     #[test]
-    fn only_methods_that_are_not_idempotent_are_never_repeated() {
+    fn every_method_except_post_and_patch_may_be_repeated() {
         for method in ["PUT", "DELETE", "MKCOL", "COPY", "PURGE", "post"] {
             assert!(may_be_repeated(method), "{method}");
         }

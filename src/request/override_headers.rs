@@ -119,7 +119,7 @@ mod tests {
     ];
 
     #[test]
-    fn another_path_is_named_by_two_headers_in_any_spelling() {
+    fn path_override_headers_are_recognized_in_every_spelling() {
         for name in ["x-original-url", "x-rewrite-url", "x_original_url", "x.rewrite_url"] {
             assert!(is_path_override(name), "{name}");
         }
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_the_request_on_its_way_is_refused() {
+    fn headers_that_override_the_method_or_remove_headers_are_recognized() {
         for name in METHOD_HEADERS {
             assert_eq!(of(name, "DELETE"), Some(OverrideHeader::Method), "{name}");
         }
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_methods_that_an_origin_could_take_it_for_are_listed() {
+    fn all_methods_that_an_origin_may_use_instead_are_listed() {
         let methods = |name: &str, value: &str, query: Option<&str>, form: Option<&str>| {
             overridden_methods([(name, value)].into_iter(), query, form.map(str::as_bytes))
         };

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_is_one_segment_and_at_the_end_all_that_follow() {
+    fn a_star_matches_one_segment_or_at_the_end_one_or_more() {
         assert!(matches("POST:/v1/orders", "POST /v1/orders"));
         assert!(!matches("POST:/v1/orders", "POST /v1/orders/"));
         assert!(matches("POST:/v1/orders/", "POST /v1/orders/"));
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn another_spelling_could_match() {
+    fn spellings_that_an_origin_may_route_in_the_same_way_are_found() {
         let route = Route::parse("POST:/V1/orders").unwrap();
         for path in [
             "/V1/orders",
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_has_one_spelling_on_a_route() {
+    fn each_path_has_one_spelling_for_a_route() {
         for (route, path, spelt) in [
             ("POST:/V1/Orders", "/v1/orders.json", Some("/V1/Orders")),
             ("POST:/v1/orders/", "/v1/orders", Some("/v1/orders/")),
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_rule_counts_unless_a_later_one_spells_the_path_out() {
+    fn the_first_matching_rule_applies_unless_a_later_rule_matches_exactly() {
         let rules = |list: &[&str]| -> Vec<(Route, usize)> {
             list.iter().map(|route| Route::parse(route).unwrap()).zip(0..).collect()
         };
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_route_says_why() {
+    fn the_error_of_an_invalid_route_says_what_is_wrong() {
         assert_eq!(Route::parse("/v1"), Err(RouteError::NotARoute));
         assert_eq!(Route::parse("POST:v1"), Err(RouteError::NotARoute));
         assert_eq!(Route::parse("post:/v1"), Err(RouteError::BadMethod));

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wrong_aliases_say_what_is_wrong() {
+    fn the_error_of_invalid_aliases_says_what_is_wrong() {
         let hash = "ab".repeat(32);
         assert_eq!(ScopeAliases::parse("acme").unwrap_err(), AliasError::NotAPair);
         assert_eq!(ScopeAliases::parse(&format!("{hash}:")).unwrap_err(), AliasError::NotAPair);

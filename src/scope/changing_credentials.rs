@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_signs_a_request_or_is_refreshed_is_known_by_its_shape() {
+    fn signatures_and_refreshed_tokens_are_recognized_by_their_format() {
         for value in [
             "SharedKey account:c2lnbmF0dXJl",
             "SharedKeyLite account:c2ln",
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_with_an_expiry_is_known_wherever_it_stands() {
+    fn a_token_that_expires_is_recognized_in_every_position() {
         let fernet = format!("gAAAAA{}", "B".repeat(100));
         let laravel = base64::encode(br#"{"iv":"a","value":"b","mac":"c","tag":""}"#);
         let rails = "ZGF0YQ%3D%3D--0123456789abcdef0123456789abcdef01234567";
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_the_same_is_not_taken_for_it() {
+    fn permanent_credentials_do_not_count_as_changing() {
         for value in [
             "sk_live_51H8x",
             "Bearer sk-proj-abc_DEF-123",

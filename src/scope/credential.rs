@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scheme_is_compared_as_http_does_and_the_rest_byte_for_byte() {
+    fn only_the_scheme_is_compared_without_case() {
         for value in ["Bearer Ab", "bearer Ab", "BEARER  Ab", "bEaReR\t Ab", "Bearer \tAb"] {
             assert_eq!(spelt(value), "Bearer Ab", "{value}");
         }
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_origin_could_read_in_two_ways_is_refused() {
+    fn a_credential_that_origins_may_read_differently_is_refused() {
         for value in [
             "Bearer a, Bearer b",
             "Bearer a,",
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_of_another_name_has_schemes_only_where_they_are_known() {
+    fn only_known_schemes_are_recognized_outside_of_authorization() {
         let source = ScopeSource::Header("x-auth".into());
         for (value, expected) in [("bearer  a", "Bearer a"), ("my  Key", "my  Key"), ("a", "a")] {
             assert_eq!(

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn one_alternative_is_carried_and_all_of_it() {
+    fn a_request_has_exactly_one_alternative_and_all_its_sources() {
         let scope = "header:a,header:b+cookie:c";
         let sources = ScopeSources::parse(scope).expect("sources");
         assert_eq!(carried(scope, &[("a", "1")]), Ok(vec!["the header A: 1".to_owned()]));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_could_be_another_one_at_the_origin_is_refused() {
+    fn a_source_that_origins_may_read_differently_is_refused() {
         let header = Err(ScopeError::Ambiguous(ScopeSource::Header("x-api-key".into())));
         let cookie = Err(ScopeError::Ambiguous(ScopeSource::Cookie("sid".into())));
         for headers in [
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_has_one_spelling() {
+    fn all_spellings_of_a_cookie_have_one_value() {
         for cookie in ["sid=s:a.b", "x=2;sid=s%3Aa.b ; y", "sid=\"s%3aa.b\"", "sid =s:%61.b"] {
             let found = carried("cookie:sid", &[("cookie", cookie)]);
             assert_eq!(found, Ok(vec!["the cookie sid: s:a.b".to_owned()]), "{cookie}");

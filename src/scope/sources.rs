@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_source_says_why() {
+    fn the_error_of_invalid_sources_says_what_is_wrong() {
         for text in [
             "",
             ",",
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_are_shown_as_people_write_them() {
+    fn sources_are_displayed_as_a_phrase() {
         let sources = ScopeSources::parse("cookie:Sid,header:x-api-key+header:AUTHORIZATION");
         assert_eq!(
             sources.expect("sources").to_string(),

@@ -316,7 +316,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signs_the_published_example() {
+    fn the_published_example_has_its_published_signature() {
         let secret = WebhookSecret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
         let body = br#"{"test": 2432232314}"#;
         assert_eq!(
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_goes_there_and_back() {
+    fn a_secret_is_read_as_it_was_written() {
         for length in 24..=64 {
             let text = SECRET_PREFIX.to_owned() + &base64::encode(&vec![0xa5; length]);
             assert_eq!(WebhookSecret::parse(&text).unwrap().expose(), text);
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_secret_is_refused() {
+    fn invalid_secrets_are_refused() {
         for bytes in [0, 1, 23, 65] {
             let text = SECRET_PREFIX.to_owned() + &base64::encode(&vec![0xa5; bytes]);
             assert_eq!(WebhookSecret::parse(&text), Err(WebhookSecretError), "{bytes}");
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_shows_a_secret() {
+    fn debug_output_and_errors_contain_no_secret() {
         let secret = WebhookSecret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
         assert_eq!(format!("{secret:?}"), "WebhookSecret");
         assert!(

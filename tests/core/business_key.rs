@@ -388,7 +388,7 @@ fn decision_word(decision: &Decision) -> &'static str {
 /// Every decision about a business key, and its result for an attempt that owns its key, a request
 /// without a key, a key on hold, and a key whose attempt has a final response.
 #[test]
-fn every_decision_about_a_business_key_has_its_consequence() {
+fn the_key_follows_each_decision_about_its_business_key() {
     let replay = || Decision::Replay(response(201, "business key's"));
     for (decision, paired, without_key, held_key, end) in [
         (
@@ -729,7 +729,7 @@ proptest! {
 
     /// No input makes a reader panic.
     #[test]
-    fn nothing_panics(body in ".{0,60}", json in r#"[\[\]{}:,"0-9a-z \\-]{0,40}"#) {
+    fn no_text_causes_a_panic(body in ".{0,60}", json in r#"[\[\]{}:,"0-9a-z \\-]{0,40}"#) {
         for text in [&body, &json] {
             let _ = keys().read("POST", "/v1/orders", JSON, text.as_bytes());
             let _ = is_proved("/a/0", 200, &[], text);

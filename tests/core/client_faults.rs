@@ -65,7 +65,7 @@ fn again(outcome: &Outcome, retries: u32, retry_after: Option<Millis>) -> RetryD
 }
 
 #[test]
-fn fault_52_two_submits_mint_one_key() {
+fn fault_52_two_submits_use_one_key() {
     let mut page = Page::default();
     let first = page.send("a");
     assert_eq!(page.send("a"), first);
@@ -114,7 +114,7 @@ fn fault_56_volatile_fields_do_not_change_the_payload() {
 }
 
 #[test]
-fn fault_57_a_refusal_rotates_the_key() {
+fn fault_57_the_submit_after_a_refusal_has_a_new_key() {
     let mut page = Page::default();
     page.send("card 1");
     assert_eq!(page.response_with(402), Outcome::Refused { http_status: 402 });
@@ -232,7 +232,7 @@ fn fault_67_seconds_are_not_milliseconds() {
 }
 
 #[test]
-fn fault_68_a_5xx_on_resend_does_not_lose_the_request() {
+fn fault_68_a_server_error_keeps_the_intent_and_its_key() {
     let mut page = Page::default();
     let first = page.send("a");
     for _ in 0..5 {
@@ -244,7 +244,7 @@ fn fault_68_a_5xx_on_resend_does_not_lose_the_request() {
 }
 
 #[test]
-fn fault_69_a_captive_portal_is_not_success() {
+fn fault_69_the_page_of_a_captive_portal_is_not_a_success() {
     let mut page = Page::default();
     page.send("a");
     let portal = ResponseSummary { content_type: Some("text/html; charset=utf-8"), ..json(200) };

@@ -65,7 +65,7 @@ fn a_record_shows_when_a_call_changed_it() {
 }
 
 #[test]
-fn what_leaves_nothing_behind_shows_no_time() {
+fn a_removed_record_does_not_show_when_it_was_removed() {
     assert!(Next::Keep.shows_time(START), "nothing was changed");
     assert!(!Next::Remove.shows_time(START));
     // A business key keeps its record, and loses the content of the response.

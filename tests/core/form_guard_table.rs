@@ -17,7 +17,7 @@ const TABLE: &str = "
 ";
 
 #[test]
-fn every_cell() {
+fn each_event_in_each_state_does_what_the_table_says() {
     let lines: Vec<_> = TABLE.lines().filter(|line| !line.trim().is_empty()).collect();
     assert_eq!(lines.len(), EVENTS.len());
     for (line, event) in lines.into_iter().zip(EVENTS) {
@@ -38,7 +38,7 @@ fn every_cell() {
 
 /// The table in the module's documentation agrees with the code.
 #[test]
-fn the_table_of_the_documentation() {
+fn the_table_in_the_documentation_is_correct() {
     let source = include_str!("../../src/client/form_guard.rs");
     let mut rows = 0;
     for line in source.lines().filter_map(|line| line.strip_prefix("//! | ")) {
@@ -72,7 +72,7 @@ fn of_two_submits_only_one_is_sent_after_any_events() {
 }
 
 #[test]
-fn the_names_of_the_ends() {
+fn every_end_of_a_call_is_recognized_by_its_name() {
     assert_eq!(FormEvent::of_outcome("succeeded"), Some(FormEvent::Succeeded));
     for word in ["refused", "unknown", "failed"] {
         assert_eq!(FormEvent::of_outcome(word), Some(FormEvent::Failed));

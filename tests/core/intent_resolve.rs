@@ -31,7 +31,7 @@ const RESOLVE: &str = "
 ";
 
 #[test]
-fn resolving() {
+fn resolving_does_what_its_table_says() {
     let table = Table::parse(RESOLVE);
     let reports = [
         ("completed_201", Report::read(200, Some("completed"), Some(201))),

@@ -71,7 +71,7 @@ fn key_of(stored: &Stored) -> IdempotencyKey {
 }
 
 #[test]
-fn a_submit() {
+fn a_submit_does_what_its_table_says() {
     let table = Table::parse(START);
     let columns: &[_] = &[
         ("stored", ALL),
@@ -119,7 +119,7 @@ fn a_submit() {
 }
 
 #[test]
-fn the_end_of_an_attempt() {
+fn the_end_of_an_attempt_does_what_its_table_says() {
     let table = Table::parse(OUTCOME);
     let unknown = UnknownReason::Network;
     let outcomes = [
@@ -174,7 +174,7 @@ fn the_end_of_an_attempt() {
 }
 
 #[test]
-fn an_attempt_is_sent() {
+fn sending_does_what_its_table_says() {
     let table = Table::parse(SENDING);
     for words in product(&[("stored", ALL), ("age", AGES), ("maybe", &["no", "yes"])]) {
         let (name, maybe) = (word(&words, "stored"), word(&words, "maybe"));
@@ -215,7 +215,7 @@ fn an_attempt_is_sent() {
 }
 
 #[test]
-fn the_result_of_an_aborted_call() {
+fn the_result_of_an_aborted_call_depends_on_its_entry() {
     for name in ALL {
         let expected = match *name {
             "sending" | "unknown" | "damaged" | "newer" => AfterAbort::Unknown,
@@ -231,7 +231,7 @@ fn the_result_of_an_aborted_call() {
 }
 
 #[test]
-fn which_entries_are_pending() {
+fn only_unsettled_entries_are_pending() {
     for name in ALL {
         let is_pending = ["sending", "unknown", "damaged", "newer"].contains(name);
         assert_eq!(stored(name, "in_time", "no").is_pending(), is_pending, "{name}");

@@ -86,7 +86,7 @@ proptest! {
 
 /// The text that pages have stored must be readable in all later versions.
 #[test]
-fn the_texts_of_version_1() {
+fn texts_of_version_1_are_still_read() {
     let unknown = entry_in(IntentState::Unknown, &payload("this"), NOW);
     let text = unknown.encode();
     assert_eq!(

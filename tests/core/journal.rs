@@ -366,7 +366,7 @@ proptest! {
 
 /// Consumers of the journal compare these names, so none may change.
 #[test]
-fn kinds_have_their_names() {
+fn each_kind_of_change_has_its_name_in_the_journal() {
     let kinds = [
         (ChangeKind::Overtook, "overtook"),
         (ChangeKind::Completed, "completed"),

@@ -281,7 +281,7 @@ fn the_pages_show_what_the_functions_do() {
 
 /// Checks a statement of the page that the diagram does not show.
 #[test]
-fn for_other_attempts_an_expired_lease_is_an_unknown_outcome() {
+fn another_attempt_sees_an_expired_lease_as_an_unknown_outcome() {
     for dead in live().filter(|situation| situation.word("state") == "dead") {
         let mut unknown = dead.clone();
         for (column, word) in &mut unknown.0 {

@@ -58,7 +58,7 @@ fn sized(bytes: usize) -> StoredResponse {
 }
 
 #[test]
-fn a_memory_says_what_the_shard_says() {
+fn a_memory_decides_as_the_shard_does() {
     let kept = response(201, "stored");
     let (record, status) = completed("this", kept.clone(), NOW);
     let mut memory = Memory::new();
@@ -118,7 +118,7 @@ fn a_copy_ends_a_minute_before_the_record() {
 }
 
 #[test]
-fn what_has_less_than_a_minute_left_is_not_kept() {
+fn a_response_that_expires_within_a_minute_is_not_kept() {
     let kept = response(201, "");
     let (_, status) = completed("this", kept.clone(), NOW);
     let end = NOW.plus(POLICY.retention).minus(HEAD_START);
@@ -130,7 +130,7 @@ fn what_has_less_than_a_minute_left_is_not_kept() {
 }
 
 #[test]
-fn only_final_whole_and_small_responses_are_kept() {
+fn only_final_complete_and_small_responses_are_kept() {
     let mut odd = response(201, "");
     odd.headers = [("x-name".to_owned(), "caf\u{fffd}".to_owned())].into_iter().collect();
     let small = SMALL as usize;
@@ -169,7 +169,7 @@ fn with_a_bound_of_zero_nothing_is_kept() {
 }
 
 #[test]
-fn the_copy_that_was_kept_first_leaves_first() {
+fn the_oldest_copy_is_removed_first() {
     let mut memory = Memory::new();
     keep(&mut memory, "a", &sized(1000), BOUND, NOW);
     let each = memory.held();
@@ -188,7 +188,7 @@ fn the_copy_that_was_kept_first_leaves_first() {
 }
 
 #[test]
-fn a_copy_is_kept_once_in_each_life_of_its_key() {
+fn a_key_has_at_most_one_copy() {
     let mut memory = Memory::new();
     let (first, second) = (response(201, "first"), response(201, "the second"));
     keep(&mut memory, "k", &first, BOUND, NOW);
@@ -215,7 +215,7 @@ fn expired_copies_make_room() {
 }
 
 #[test]
-fn what_a_memory_shows_of_itself_is_no_response() {
+fn debug_output_contains_no_response() {
     let mut memory = Memory::default();
     keep(&mut memory, "k", &response(201, "secret"), BOUND, NOW);
     assert_eq!(format!("{memory:?}"), format!("Memory(1 copies, {} bytes)", memory.held()));
@@ -224,7 +224,7 @@ fn what_a_memory_shows_of_itself_is_no_response() {
 /// A memory with any history holds no more than its bound, and gives only what the newest record gives, if that
 /// is alive. The reference keeps all records.
 #[test]
-fn a_memory_is_bounded_and_gives_nothing_else_than_the_record() {
+fn a_memory_keeps_its_bound_and_returns_only_what_the_record_returns() {
     let calls = proptest::collection::vec(
         (0usize..5, any::<bool>(), 0usize..400, 0u64..10_000_000, 0u8..12),
         1..60,

@@ -60,7 +60,7 @@ const TABLE: &str = "
 ";
 
 #[test]
-fn every_cell() {
+fn each_response_is_classified_as_the_table_says() {
     // The name of an error counts for each 4xx. The two in the table stand for all of them.
     let table = Table::parse(TABLE);
     let names = [
@@ -155,7 +155,7 @@ fn outcome(response: ResponseSummary<'_>) -> Outcome {
 }
 
 #[test]
-fn every_status_without_an_error_name() {
+fn each_status_without_an_error_name_has_its_outcome() {
     for status in 0..=999 {
         let expected = match status {
             200..=299 => Outcome::Succeeded { http_status: status },
@@ -172,7 +172,7 @@ fn every_status_without_an_error_name() {
 }
 
 #[test]
-fn which_statuses_may_be_named_as_final() {
+fn only_some_statuses_may_be_declared_final() {
     let none = [401, 403, 407, 408, 409, 417, 421, 423, 425, 429];
     for status in 0..=999 {
         let may_be = (400..500).contains(&status) && !none.contains(&status);
@@ -228,7 +228,7 @@ fn an_empty_body_is_complete_only_if_the_response_allows_it() {
 }
 
 #[test]
-fn the_media_types_that_are_expected() {
+fn only_expected_media_types_are_accepted() {
     let of = |content_type, expects| {
         let response = ResponseSummary { content_type, ..json(200) };
         let context = Context { expects, ..CLEAN };
@@ -272,7 +272,7 @@ fn a_409_is_classified_by_its_body() {
 }
 
 #[test]
-fn shells_ask_the_core_what_a_success_and_what_json_is() {
+fn the_core_tells_shells_what_is_a_success_and_what_is_json() {
     for (status, expected) in [(200, true), (303, true), (399, true), (400, false), (504, false)] {
         assert_eq!(is_success(status), expected, "{status}");
     }

@@ -25,7 +25,7 @@ fn fixed() -> RetryPolicy {
 }
 
 #[test]
-fn the_defaults() {
+fn the_default_settings_are_valid_and_leave_time_for_every_attempt() {
     let settings = RetrySettings::default();
     assert_eq!(RetryPolicy::new(settings.clone()), Ok(RetryPolicy::default()));
     assert!(settings.attempt_timeout > seconds(25), "longer than the server's own limit");
@@ -66,7 +66,7 @@ fn the_errors_of_wrong_settings_say_what_is_wrong() {
 }
 
 #[test]
-fn which_outcomes_are_retried_and_when() {
+fn each_outcome_is_retried_at_its_time_or_never() {
     let policy = fixed();
     let refused = Outcome::Refused { http_status: 402 };
     let (again, not_again) = (
@@ -132,7 +132,7 @@ fn each_attempt_has_its_own_time_limit_within_the_total() {
 }
 
 #[test]
-fn which_values_of_retry_after_are_valid() {
+fn only_valid_values_of_retry_after_are_read() {
     // NOW is Mon, 24 Nov 2025 16:00:00 GMT.
     let date = "Mon, 24 Nov 2025 16:00:30 GMT";
     let of = |value, date| retry_after(value, date, NOW, seconds(60)).map(Millis::as_u64);

@@ -30,7 +30,7 @@ fn number(value: &Value) -> u64 {
 }
 
 #[test]
-fn waits() {
+fn the_vectors_of_retry_after_hold() {
     for vector in vectors("retry_after") {
         let value = vector["value"].as_str().unwrap();
         let now = UnixMillis::new(number(&vector["now"]));
@@ -41,7 +41,7 @@ fn waits() {
 }
 
 #[test]
-fn outcomes() {
+fn the_vectors_of_outcomes_hold() {
     for vector in vectors("classify") {
         let (of_response, context) = (&vector["answer"], &vector["context"]);
         let text = |name: &str| of_response[name].as_str();
@@ -84,7 +84,7 @@ fn outcomes() {
 }
 
 #[test]
-fn what_comes_next() {
+fn the_vectors_of_retries_hold() {
     let outcomes = [
         Outcome::Ambiguous(UnknownReason::Network),
         Outcome::NotExecuted { http_status: 429, again: true },
@@ -113,7 +113,7 @@ fn what_comes_next() {
 }
 
 #[test]
-fn entries() {
+fn the_vectors_of_entries_hold() {
     for vector in vectors("entries") {
         let text = vector["text"].as_str().unwrap();
         let entry = Entry::decode(text).unwrap();
@@ -154,7 +154,7 @@ fn sent_by_name(sent_by: &SentBy) -> String {
 }
 
 #[test]
-fn credentials() {
+fn the_vectors_of_credentials_hold() {
     for vector in vectors("credentials") {
         let headers: Vec<_> = vector["headers"].as_array().unwrap().iter().collect();
         let headers =
@@ -170,7 +170,7 @@ fn credentials() {
 }
 
 #[test]
-fn tags() {
+fn the_vectors_of_tags_hold() {
     for vector in vectors("tags") {
         let text = |name: &str| vector[name].as_str();
         let parts = RequestParts {
@@ -188,7 +188,7 @@ fn tags() {
 }
 
 #[test]
-fn tab_leases() {
+fn the_vectors_of_tab_leases_hold() {
     for vector in vectors("claims") {
         let text = vector["text"].as_str().unwrap();
         let tab = u64::from_str_radix(vector["tab"].as_str().unwrap(), 16).unwrap();

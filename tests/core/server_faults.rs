@@ -211,7 +211,7 @@ fn fault_14_a_repeated_call_gets_the_same_reply() {
 }
 
 #[test]
-fn fault_34_no_5xx_is_ever_kept() {
+fn fault_34_a_server_error_is_never_stored_as_the_response() {
     for status in 500..600 {
         let mut key = Key::in_flight();
         key.complete(token(1), response(status, "oops"), NOW);

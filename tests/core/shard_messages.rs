@@ -167,7 +167,7 @@ proptest! {
     #![proptest_config(cases(256))]
 
     #[test]
-    fn every_request_comes_back(request in any_request()) {
+    fn every_request_is_read_as_it_was_written(request in any_request()) {
         let before = format!("{request:?}");
         let bytes = encode(request);
         for end in 0..bytes.len() {
@@ -180,7 +180,7 @@ proptest! {
     }
 
     #[test]
-    fn every_reply_comes_back(
+    fn every_reply_is_read_as_it_was_written(
         decision in decision(),
         status in option::of(status()),
         texts in vec((".{0,20}", ".{0,40}"), 0..4),
@@ -222,7 +222,7 @@ proptest! {
     }
 
     #[test]
-    fn other_bytes_are_an_error(bytes in vec(any::<u8>(), 0..200)) {
+    fn only_bytes_that_the_encoder_writes_are_read(bytes in vec(any::<u8>(), 0..200)) {
         let mut message = VERSION.to_le_bytes().to_vec();
         message.extend(&bytes);
         for bytes in [&bytes, &message] {
@@ -239,7 +239,7 @@ proptest! {
 
 /// If a message is too short for the announced length of a list, its reader does not allocate memory for the list.
 #[test]
-fn a_length_is_at_most_what_is_left() {
+fn a_list_longer_than_its_message_is_refused() {
     let endless = u32::MAX.to_le_bytes();
     assert_eq!(message::decode::<String>(&endless), Err(Malformed));
     assert_eq!(message::decode::<Vec<Row>>(&endless), Err(Malformed));
@@ -248,7 +248,7 @@ fn a_length_is_at_most_what_is_left() {
 
 /// A shard and a gateway of different versions do not misread each other.
 #[test]
-fn other_versions_are_unknown() {
+fn messages_of_other_versions_are_not_read() {
     let query = || KeyQuery { key: None, state: None, limit: 9 };
     let mut message = encode(query().into());
     assert_eq!(decode(&message), Some(Request::Keys(query())));
@@ -263,7 +263,7 @@ fn other_versions_are_unknown() {
 
 /// If this fails, the form of messages has changed: raise `VERSION`.
 #[test]
-fn the_form_has_the_version_3() {
+fn the_encoding_of_messages_has_not_changed_since_version_3() {
     let policy = Policy {
         retention: Millis::new(1),
         lease: Millis::new(2),

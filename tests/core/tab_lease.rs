@@ -14,7 +14,7 @@ fn after(millis: u64) -> UnixMillis {
 }
 
 #[test]
-fn the_table() {
+fn a_tab_lease_is_acquired_and_held_as_the_table_says() {
     let lease = TabLease { tab: ONE, until: NOW.plus(TabLease::LEASE) };
     let fresh = |tab, now: UnixMillis| {
         Acquisition::Write(TabLease { tab, until: now.plus(TabLease::LEASE) })
@@ -164,7 +164,7 @@ proptest! {
 
     /// Holds as long as no tab takes longer than `CONFIRM_AFTER` between a read and its write.
     #[test]
-    fn never_two_senders(ops in vec(op(), 1..80)) {
+    fn two_tabs_never_send_at_the_same_time(ops in vec(op(), 1..80)) {
         let mut world = World::default();
         for op in ops {
             world.step(op);

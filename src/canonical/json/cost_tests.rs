@@ -36,7 +36,7 @@ fn cost(text: &str, times: usize) -> Option<usize> {
 }
 
 #[test]
-fn without_members_no_memory_is_taken() {
+fn json_without_members_takes_no_memory() {
     for text in [
         format!("\"{}\"", "x".repeat(SIZE)),
         format!("\"{}\"", "\\u0041".repeat(SIZE / 6)),
@@ -60,7 +60,7 @@ fn without_members_no_memory_is_taken() {
 }
 
 #[test]
-fn what_is_refused_is_refused_early_or_in_one_walk() {
+fn invalid_json_is_refused_in_linear_time() {
     for text in [
         "[".repeat(SIZE),
         "{\"a\":".repeat(SIZE / 5),
@@ -77,7 +77,7 @@ fn what_is_refused_is_refused_early_or_in_one_walk() {
 }
 
 #[test]
-fn members_cost_their_sorting() {
+fn members_are_sorted_without_quadratic_time() {
     let object = |name: &dyn Fn(usize) -> String, count: usize| {
         let members: Vec<_> = (0..count).map(|i| format!("\"{}\":{i}", name(i))).collect();
         format!("{{{}}}", members.join(","))
@@ -108,7 +108,7 @@ fn members_cost_their_sorting() {
 }
 
 #[test]
-fn depth_does_not_multiply() {
+fn nested_json_is_read_in_linear_time() {
     let mut text = format!("\"{}\"", "x".repeat(SIZE));
     for _ in 0..MAX_DEPTH - 2 {
         text = format!("{{\"z\":0,\"y\":{text},\"a\":{{\"c\":[1],\"b\":{{}}}}}}");
@@ -117,7 +117,7 @@ fn depth_does_not_multiply() {
 }
 
 #[test]
-fn members_are_bounded() {
+fn json_with_too_many_members_is_refused() {
     let object = |count: usize| {
         let members: Vec<_> = (0..count).map(|i| format!("\"{i:x}\":0")).collect();
         format!("{{{}}}", members.join(","))
@@ -131,7 +131,7 @@ fn members_are_bounded() {
 }
 
 #[test]
-fn leaving_out_costs_one_walk() {
+fn ignored_values_are_left_out_in_linear_time() {
     let text =
         format!("[[{}0],{}0]", "{\"a\":[{}]},".repeat(SIZE / 11), "{\"a\":1},".repeat(SIZE / 8));
     let ignore =

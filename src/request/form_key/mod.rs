@@ -137,7 +137,7 @@ mod tests {
     const SIZE: usize = 1 << 18;
 
     #[test]
-    fn hostile_forms_cost_their_length() {
+    fn hostile_forms_are_read_in_linear_time() {
         let field = FieldName::parse(&"k".repeat(64)).unwrap();
         let name = field.as_str();
         let part = |disposition: &str| format!("--B\r\nContent-Disposition: {disposition}\r\n\r\n");

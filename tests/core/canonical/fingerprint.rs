@@ -36,7 +36,7 @@ fn hashed_elsewhere(request: &RequestParts<'_>, secrets: &FingerprintSecrets) ->
 }
 
 #[test]
-fn it_does_not_matter_who_hashes() {
+fn streamed_and_whole_bodies_have_the_same_fingerprint() {
     let large = "x".repeat(100_000);
     let (json, pairs) = (format!("{{\"b\":[1.0],\"a\":\"{large}\"}}"), "amount=10&_token=1");
     let ignore = [JsonPointer::parse("/b").unwrap()];
@@ -100,7 +100,7 @@ proptest! {
 }
 
 #[test]
-fn every_part_counts() {
+fn each_part_of_a_request_changes_its_fingerprint() {
     let ignore = [JsonPointer::parse("/amount").unwrap()];
     let json = "application/json";
     let form = b"--B\r\n\r\nx\r\n--B--";
@@ -156,7 +156,7 @@ fn every_part_counts() {
 }
 
 #[test]
-fn spelling_empty_query_and_ignored_members_do_not_count() {
+fn spelling_an_empty_query_and_ignored_members_do_not_change_the_fingerprint() {
     let ignore = [JsonPointer::parse("/nonce").unwrap()];
     for same in [
         RequestParts { query: Some(""), ..REQUEST },

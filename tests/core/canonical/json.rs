@@ -107,7 +107,7 @@ proptest! {
 }
 
 #[test]
-fn a_value_at_the_greatest_depth() {
+fn a_value_at_the_greatest_depth_has_a_form_and_a_deeper_one_has_none() {
     let nested = |depth: usize| {
         format!("{}{{\"b\":1,\"a\":2}}{}", "[".repeat(depth - 1), "]".repeat(depth - 1))
     };

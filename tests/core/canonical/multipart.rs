@@ -60,7 +60,7 @@ proptest! {
 }
 
 #[test]
-fn bodies_with_a_canonical_form() {
+fn well_formed_bodies_have_a_canonical_form() {
     for body in [
         "--B--",
         "--B--\r\n",
@@ -78,7 +78,7 @@ fn bodies_with_a_canonical_form() {
 }
 
 #[test]
-fn bodies_without_a_canonical_form() {
+fn malformed_bodies_have_no_canonical_form() {
     for body in [
         "",
         "x",

@@ -15,7 +15,7 @@ fn named(name: &str) -> Config {
 }
 
 #[test]
-fn the_first_steps_of_every_world_hold() {
+fn no_property_breaks_in_the_first_steps_of_any_world() {
     for config in configs::all(false) {
         let how = How { threads: 2, transitions: Some(2500) };
         let explored = explore(config, Rules::PLAIN, how);
@@ -26,7 +26,7 @@ fn the_first_steps_of_every_world_hold() {
 }
 
 #[test]
-fn a_whole_world_holds() {
+fn no_property_breaks_in_a_whole_world() {
     let how = How { threads: 2, transitions: None };
     let explored = explore(named("a business key alone"), Rules::PLAIN, how);
     assert_eq!(explored.broken.map(|broken| broken.story), None);
@@ -64,7 +64,7 @@ fn mutants_are_caught() {
 }
 
 #[test]
-fn every_mutant_is_suspected_in_a_world_that_there_is() {
+fn each_mutant_has_a_world_that_should_catch_it() {
     let worlds = configs::all(false);
     for mutant in Mutant::ALL {
         assert!(worlds.iter().any(|config| config.name == suspected(*mutant)), "{}", mutant.name());
@@ -74,7 +74,7 @@ fn every_mutant_is_suspected_in_a_world_that_there_is() {
 }
 
 #[test]
-fn the_stated_limits_are_where_they_are_said_to_be() {
+fn each_documented_limit_breaks_a_property_in_its_world() {
     let how = How { threads: 2, transitions: Some(60_000) };
     for config in configs::limits().into_iter().skip(1) {
         let name = config.name;
@@ -85,7 +85,7 @@ fn the_stated_limits_are_where_they_are_said_to_be() {
 /// The checks of worlds at rest cover all runs only if every run comes to rest: no state occurs twice on one path,
 /// and a state that is not at rest can always continue without a fault.
 #[test]
-fn every_run_comes_to_rest() {
+fn every_run_comes_to_an_end() {
     for name in ["two requests", "a business key alone"] {
         let mut config = named(name);
         config.bounds.losses = 0;

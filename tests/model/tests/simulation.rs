@@ -31,7 +31,7 @@ fn a_seed_repeats_its_run() {
 }
 
 #[test]
-fn faults_are_found_and_their_stories_made_smaller() {
+fn mutants_are_caught_and_their_stories_become_no_longer() {
     for mutant in
         [Mutant::HoldTreatedAsRetry, Mutant::CompletedIsOverwritten, Mutant::NewKeyOnReload]
     {
