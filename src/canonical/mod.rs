@@ -45,7 +45,6 @@ use fields::IgnoredFields;
 
 /// Returns whether a body of this type is JSON: `application/json`, or any type with the suffix `+json`
 /// (RFC 6839 §3.1), such as `application/problem+json`.
-#[doc(hidden)]
 pub fn is_json(content_type: &str) -> bool {
     MediaType::parse(Some(content_type)).is_json()
 }

@@ -352,11 +352,6 @@ pub const fn is_success(status: u16) -> bool {
     status < 400
 }
 
-/// Returns whether a `Content-Type` is that of JSON.
-pub fn is_json(content_type: &str) -> bool {
-    MediaType::parse(Some(content_type)).is_json()
-}
-
 fn is_expected(content_type: Option<&str>, expects: &str) -> bool {
     let found = MediaType::parse(content_type);
     expects.split(',').map(str::trim).any(|expected| {

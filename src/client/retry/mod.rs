@@ -25,10 +25,11 @@ mod delay;
 mod policy;
 mod retry_after;
 
+pub use crate::canonical::is_json;
 pub use crate::codec::http_date::parse_http_date;
 pub use classify::{
     AttemptResult, BodyState, Context, Outcome, ResponseSummary, UnknownReason, classify,
-    is_final_status, is_json, is_success,
+    is_final_status, is_success,
 };
 pub use delay::{Progress, RetryDecision, Stop, attempt_timeout, next};
 pub use policy::{Jitter, MAX_TIMER, RetryPolicy, RetryPolicyError, RetrySettings};
