@@ -129,8 +129,14 @@ mod tests {
         let mut list: HeaderList = [("Vary", "a"), ("x", "1"), ("vary", "b")].into_iter().collect();
         assert_eq!((list.get("vary"), list.joined("vary").as_deref()), (Some("a"), Some("a, b")));
         assert_eq!((list.get("none"), list.joined("none")), (None, None));
+        assert_eq!(
+            (list.len(), list.is_empty(), HeaderList::default().is_empty()),
+            (3, false, true)
+        );
         list.set("vary", "c");
         assert_eq!(list.iter().collect::<Vec<_>>(), [("x", "1"), ("vary", "c")]);
+        list.iter_mut().for_each(|(name, value)| value.insert_str(0, name));
+        assert_eq!(list.iter().collect::<Vec<_>>(), [("x", "x1"), ("vary", "varyc")]);
         assert_eq!(format!("{list:?}"), "[\"x\", \"vary\"]");
     }
 

@@ -114,6 +114,14 @@ mod tests {
     }
 
     #[test]
+    fn only_a_write_with_a_key_has_a_state() {
+        for kind in [RequestKind::Read, RequestKind::Write, RequestKind::Event] {
+            assert!(!kind.names_a_key(), "{kind:?}");
+        }
+        assert!(RequestKind::KeyedWrite.names_a_key());
+    }
+
+    #[test]
     fn the_state_is_unknown_if_the_request_may_have_been_executed() {
         let timed_out = Rejection::OriginTimedOut(Recourse::OnHold);
         for rejection in [timed_out, Rejection::RecordUnreadable, Rejection::Internal] {

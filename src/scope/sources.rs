@@ -184,6 +184,12 @@ mod tests {
     }
 
     #[test]
+    fn the_headers_that_sources_read_are_listed() {
+        let sources = ScopeSources::parse("cookie:Sid,header:X-Api-Key+header:b").expect("sources");
+        assert_eq!(sources.headers().collect::<Vec<_>>(), ["cookie", "b", "x-api-key"]);
+    }
+
+    #[test]
     fn sources_are_displayed_as_a_phrase() {
         let sources = ScopeSources::parse("cookie:Sid,header:x-api-key+header:AUTHORIZATION");
         assert_eq!(

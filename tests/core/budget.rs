@@ -145,6 +145,15 @@ fn no_body_loses_its_memory_unless_that_is_enough() {
 }
 
 #[test]
+fn a_body_without_bytes_keeps_its_slot() {
+    let mut budget = Budget::new(PATIENCE);
+    let empty = unfinished(&mut budget, 0, 0).unwrap();
+    let stalled = unfinished(&mut budget, LARGE, 1).unwrap();
+    unfinished(&mut budget, LARGE, 5000).unwrap();
+    assert!(budget.has(empty) && !budget.has(stalled));
+}
+
+#[test]
 fn a_response_is_sent_in_pieces_and_dropped_if_its_reader_does_not_read() {
     let mut budget = Budget::new(PATIENCE);
     let mut put = |can_ask_again, now| {

@@ -9,8 +9,8 @@ use oncekey::canonical::PointerError;
 use oncekey::lookup::LookUpError;
 use oncekey::request::route::RouteError;
 use oncekey::{
-    BusinessKeys, Completion, Decision, Dialect, Execution, LookUps, Millis, Rejection, Scope,
-    ScopedKey, StoredResponse,
+    BusinessKeys, Completion, Decision, Dialect, Execution, LookUps, Millis, Rejection,
+    RequestKind, Scope, ScopedKey, StoredResponse,
 };
 use proptest::prelude::*;
 
@@ -188,6 +188,8 @@ fn the_part_of_a_form_is_the_business_key() {
         (typed("Content-Transfer-Encoding: 8bit"), "A"),
         (field("\"a\"") + &file("\"b\""), "-"),
         (part("Content-Type: text/plain", "out_trade_no=A"), "-"),
+        (part("Content-Disposition: attachment; size=1", "A"), "-"),
+        (part("Content-Disposition: attachment; out_trade_no=A", "A"), "!"),
         (own.clone() + &own, "!"),
         (own.clone() + &field("\"OUT_TRADE_NO\""), "!"),
         (field("\"out_trade_no[]\""), "!"),
@@ -456,7 +458,7 @@ fn an_error_names_the_business_key() {
         };
         for (dialect, status) in [Dialect::Kukopay, Dialect::Ietf].into_iter().zip(status) {
             let [error, plain] = [&rejection, &why].map(|rejection| {
-                rejection.to_response(dialect, None, "req_1", oncekey::RequestKind::KeyedWrite)
+                rejection.to_response(dialect, None, "req_1", RequestKind::KeyedWrite)
             });
             assert_eq!((error.status, error.code), (status, code));
             assert_eq!((plain.status, plain.retry_after), (status, error.retry_after));
@@ -470,6 +472,23 @@ fn an_error_names_the_business_key() {
     assert!(!format!("{business_key:?}").contains("A\""), "no log shows the business key");
     assert!(list.with_value("PUT", "/v1/x", "1").is_none());
     assert!(list.with_value("POST", "/v1/x", "").is_none());
+}
+
+/// Errors about both kinds of key lead to the same state, the same advice and the same count.
+#[test]
+fn an_error_about_a_business_key_is_treated_like_its_cause() {
+    let list = BusinessKeys::parse("POST:/v1/*:/no").unwrap();
+    for (why, retried, state, label) in [
+        (Rejection::InProgress, true, "absent", "in_progress"),
+        (Rejection::Mismatch, false, "absent", "mismatched"),
+        (Rejection::RecordUnreadable, false, "unknown", "failed"),
+    ] {
+        let business_key = list.with_value("POST", "/v1/x", "1").unwrap();
+        let rejection = Rejection::OfBusinessKey { why: Box::new(why), business_key };
+        assert_eq!(rejection.should_retry(RequestKind::KeyedWrite), retried, "{label}");
+        assert_eq!(rejection.state_without_record(), state, "{label}");
+        assert_eq!(rejection.write_result().label(), label);
+    }
 }
 
 #[test]

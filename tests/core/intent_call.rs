@@ -783,6 +783,19 @@ fn a_key_that_the_server_offers_is_used_instead_of_a_minted_key() {
 }
 
 #[test]
+fn an_offered_key_replaces_only_a_key_that_was_never_sent() {
+    let mut page = Page::with_retries(0);
+    let (mut call, _) = offered(&mut page, "a", "one");
+    let step = call.not_sent(&page.input());
+    page.take(step);
+    let (mut call, next) = offered(&mut page, "a", "two");
+    assert_eq!(sent_key(&next), "two");
+    page.attempt_ended(&mut call, &json(401));
+    let (_, again) = offered(&mut page, "a", "three");
+    assert_eq!(sent_key(&again), "two", "the caller signs in, and sends the same key");
+}
+
+#[test]
 fn a_request_that_was_not_sent_leaves_no_unknown_outcome() {
     let mut page = Page::with_retries(0);
     let (mut call, first) = page.submit("a");

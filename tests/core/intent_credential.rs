@@ -87,6 +87,10 @@ fn a_token_is_identified_by_its_claims() {
     // A value that is not a JWT counts unchanged.
     assert_ne!(of("Bearer eyJ.1"), of("Bearer eyJ.2"));
     assert_ne!(of("Bearer eyJ.*.a"), of("Bearer eyJ.*.b"));
+    // These are not JWTs either, although they contain the same claims.
+    for (from, to) in [("c2ln", "c2ln.c2ln"), ("eyJhbGciOiJub25lIn0", "v2")] {
+        assert_ne!(of(&ann.replace(from, to)), of(&renewed.replace(from, to)), "{to}");
+    }
 }
 
 #[test]
@@ -98,15 +102,42 @@ fn debug_output_contains_no_credential() {
     }
 }
 
+/// Returns the text of an entry with this credential.
+fn entry_text(sent: &str) -> String {
+    use sha2::{Digest, Sha256};
+    let text = format!("2 k-1 8b9ae2a7 u mp 2 1 2 3 {sent}");
+    let sum = Sha256::digest(text.as_bytes());
+    format!("{text} {:02x}{:02x}{:02x}{:02x}", sum[0], sum[1], sum[2], sum[3])
+}
+
+#[test]
+fn a_credential_that_is_never_written_is_not_read() {
+    for sent in [".", "*", "n", "c", "x", "n,a:00000001", "c,a-b:00000001,c:00000001"] {
+        assert!(Entry::decode(&entry_text(sent)).is_ok(), "{sent}");
+    }
+    for sent in [
+        "",
+        "y",
+        ".,a:00000001",
+        "*,a:00000001",
+        "n,",
+        "n,:00000001",
+        "n,a",
+        "n,A:00000001",
+        "n,a(:00000001",
+        "n,b:00000001,a:00000001",
+        "n,a:00000001,a:00000001",
+    ] {
+        assert!(Entry::decode(&entry_text(sent)).is_err(), "{sent}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_stored_text_causes_a_panic(sent in "[ -~]{0,40}") {
-        use sha2::{Digest, Sha256};
-        let text = format!("2 k-1 8b9ae2a7 u mp 2 1 2 3 {sent}");
-        let sum = Sha256::digest(text.as_bytes());
-        let text = format!("{text} {:02x}{:02x}{:02x}{:02x}", sum[0], sum[1], sum[2], sum[3]);
+        let text = entry_text(&sent);
         if let Ok(entry) = Entry::decode(&text) {
             prop_assert_eq!(entry.encode(), text);
         }
@@ -194,6 +225,18 @@ fn a_call_stores_the_credential_that_it_sends() {
     }
     page.lose("a", &one);
     assert_eq!(page.gives_up_as(&one), KeyCallCredential::Several);
+}
+
+#[test]
+fn a_key_call_about_a_key_that_another_tab_has_replaced_has_the_credential_of_the_caller() {
+    let (one, two) = (of(&[("x-api-key", "one")]), of(&[("x-api-key", "two")]));
+    let mut page = Page { text: None, random: 0 };
+    page.lose("a", &one);
+    let (call, _) = page.begin(Goal::Abandon, &of(&[]));
+    let Stored::Entry(entry) = Stored::read(page.text.as_deref()) else { panic!() };
+    let replaced = Stored::Entry(Entry { key: key("another"), ..entry });
+    let caller = KeyCallCredential::Caller(vec!["x-api-key".into()]);
+    assert_eq!(call.key_call(&two, &replaced), caller);
 }
 
 #[test]

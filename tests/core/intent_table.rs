@@ -10,8 +10,8 @@ use crate::support::client::situations::{AGES, ALL, stored, word};
 use crate::support::lifecycle::situations::product;
 use crate::support::lifecycle::table::Table;
 use oncekey::client::intent::{
-    AfterAbort, Entry, IntentState, SendError, Start, Stored, Submit, note_outcome, note_sending,
-    remint, start,
+    AfterAbort, Entry, IntentState, SendError, Start, Stored, Submit, note_not_sent, note_outcome,
+    note_sending, remint, start,
 };
 use oncekey::client::retry::{Outcome, UnknownReason};
 use oncekey::{IdempotencyKey, Millis, UnixMillis};
@@ -215,6 +215,17 @@ fn sending_does_what_its_table_says() {
 }
 
 #[test]
+fn only_the_last_attempt_can_be_noted_as_not_sent_and_only_while_it_is_sent() {
+    for name in ALL {
+        let before = stored(name, "in_time", "no");
+        let Stored::Entry(entry) = &before else { continue };
+        let noted = |attempt| note_not_sent(&before, &entry.key, attempt, NOW).is_some();
+        assert_eq!(noted(entry.attempts), *name == "sending", "{name}");
+        assert!(!noted(entry.attempts + 1), "{name}");
+    }
+}
+
+#[test]
 fn the_result_of_an_aborted_call_depends_on_its_entry() {
     for name in ALL {
         let expected = match *name {
@@ -256,6 +267,11 @@ fn a_key_without_time_replaces_only_a_key_that_was_not_executed() {
     assert_eq!(minted.key.as_str(), "07070707-0707-4707-8707-070707070707");
     assert_eq!(minted.key.minted_at(), None);
     assert_eq!((minted.attempts, minted.tag), (0, wanted.tag(&minted.key)));
+    for sends_proof in [false, true] {
+        let before = Stored::Entry(Entry { sends_proof, ..entry.clone() });
+        let minted = remint(&before, &entry.key, &submit(&wanted), NOW).expect("a new key");
+        assert_eq!(minted.sends_proof, sends_proof, "the server stays the same");
+    }
 
     let none = |stored: &Stored, submit: &Submit<'_>, now: UnixMillis| {
         assert_eq!(remint(stored, &entry.key, submit, now), None);

@@ -153,6 +153,40 @@ fn only_final_complete_and_small_responses_are_kept() {
 }
 
 #[test]
+fn a_copy_may_have_exactly_the_size_of_the_limits() {
+    let length = |response: &StoredResponse| {
+        let (_, status) = completed("this", response.clone(), NOW);
+        let kept = copy(request("this", "").signing(), response, &status, Millis::new(1), NOW);
+        kept.expect("a copy").0.encode().len()
+    };
+    let held = |response: &StoredResponse, bound| {
+        let mut memory = Memory::new();
+        keep(&mut memory, "k", response, bound, NOW);
+        memory.held()
+    };
+    let small = SMALL as usize;
+    let body = small - (length(&sized(small - 300)) - (small - 300));
+    assert_eq!(length(&sized(body)), small);
+    let full = held(&sized(body), BOUND);
+    assert!(full > small);
+    assert_eq!(held(&sized(body), full), full);
+    assert_eq!(held(&sized(body), full - 1), 0);
+    assert_eq!(held(&sized(body + 1), BOUND), 0);
+}
+
+#[test]
+fn a_response_that_is_kept_already_removes_no_other_copy() {
+    let mut memory = Memory::new();
+    keep(&mut memory, "a", &sized(1000), BOUND, NOW);
+    let bound = 2 * memory.held();
+    for _ in 0..2 {
+        keep(&mut memory, "b", &sized(1000), bound, NOW);
+    }
+    assert_eq!(memory.held(), bound);
+    assert!(recalled(&mut memory, "a", NOW).is_some());
+}
+
+#[test]
 fn headers_count_as_bytes_of_a_copy() {
     let headers = [("x".to_owned(), "y".repeat(SMALL as usize))];
     let kept = StoredResponse::keep(201, headers, Vec::new(), "req", 1 << 20).0;

@@ -62,6 +62,18 @@ fn fault_76_a_token_of_any_framework_does_not_count_in_a_form() {
     }
 }
 
+/// A longer name is a field of its own: the rest of it is not read.
+#[test]
+fn a_name_of_at_most_1024_bytes_can_be_a_token() {
+    let bare = of(PAIRS, "amount=10", &[]);
+    let body = |name: &str| format!("amount=10&{name}=one");
+    let longest = "a".repeat(1024 - "[_token]".len()) + "[_token]";
+    assert_eq!(of(PAIRS, &body(&longest), &[]), bare);
+    for longer in [format!("a{longest}"), format!("{longest}a")] {
+        assert_ne!(of(PAIRS, &body(&longer), &[]), bare);
+    }
+}
+
 #[test]
 fn a_pointer_with_one_segment_names_a_field() {
     let ignore = &["/nonce", "/a~1b", "/deep/er", "/say \"hi\""];
@@ -109,6 +121,7 @@ fn a_field_that_readers_may_read_differently_is_compared() {
         "form-data; name=\"_token\"\r\nContent-Disposition: form-data; name=\"amount\"",
         "form-data; name=\"_token\" amount",
         "form-data; name=\"\\\"; x=\"; name=\"_token\"",
+        "form-data; x=\"a\\\"; name=\"_token\"",
         "attachment; name=\"_token\"",
         "form-data; name=\"_tok%65n\"",
     ] {
