@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -44,6 +45,18 @@ const wrangler = (folder, ...values) =>
     ...{ CI: "true", WRANGLER_SEND_METRICS: "false", CLOUDFLARE_CF_FETCH_ENABLED: "false", WRANGLER_LOG_PATH: join(folder, "logs") },
   });
 
+/** Makes a certificate for localhost. Returns it and its key, and the file of the authority that has signed it. */
+function makeCertificates(folder) {
+  const at = (name) => join(folder, name);
+  const openssl = (...values) => execFileSync("openssl", values, { cwd: folder, stdio: "pipe" });
+  const key = (file) => ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", file];
+  openssl("req", "-x509", ...key("ca.key"), "-days", "2", "-out", "ca.pem", "-subj", "/CN=test");
+  openssl("req", ...key("key.pem"), "-out", "request.pem", "-subj", "/CN=localhost");
+  writeFileSync(at("extensions"), "subjectAltName=DNS:localhost\nbasicConstraints=CA:FALSE\nextendedKeyUsage=serverAuth\n");
+  openssl("x509", "-req", "-in", "request.pem", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "extensions", "-out", "cert.pem");
+  return { ca: at("ca.pem"), cert: readFileSync(at("cert.pem")), key: readFileSync(at("key.pem")) };
+}
+
 /** The server of a command, as a process group that can be killed. */
 class Server {
   output = "";
@@ -65,8 +78,8 @@ class Server {
     await Promise.race([ready, server.ended]);
     return server;
   }
-  async post(path, key, body = { out_trade_no: `NO_${key}`, amount: 100, currency: "USD", subject: "x" }) {
-    const headers = { "X-Api-Key": "kuko_test_package", "Idempotency-Key": key, "Content-Type": "application/json" };
+  async post(path, key, body = { out_trade_no: `NO_${key}`, amount: 100, currency: "USD", subject: "x" }, more = {}) {
+    const headers = { "X-Api-Key": "kuko_test_package", "Idempotency-Key": key, "Content-Type": "application/json", ...more };
     const response = await fetch(this.url + path, { method: "POST", headers, body: JSON.stringify(body) });
     return { status: response.status, text: await response.text(), replayed: response.headers.get("Idempotent-Replayed") === "true" };
   }
@@ -229,6 +242,21 @@ describe("oncekey-worker serve", () => {
       }
     });
   }
+
+  test("trusts the certificates in SSL_CERT_FILE, and tells the origin the protocol of the proxy in front", async () => {
+    const { ca, ...identity } = makeCertificates(folder);
+    const secure = createServer(identity, ({ headers }, response) => response.writeHead(201).end(headers["x-forwarded-proto"]));
+    await new Promise((resolve) => secure.listen(0, "127.0.0.1", resolve));
+    const env = { UPSTREAM: `https://localhost:${secure.address().port}`, SSL_CERT_FILE: ca };
+    const server = await Server.start(folder, ["serve"], env);
+    try {
+      const first = await server.post("/secure", randomUUID(), {}, { "X-Forwarded-Proto": "https" });
+      assert.deepEqual([first.status, first.text], [201, "https"], server.output);
+    } finally {
+      await server.stop();
+      await new Promise((resolve) => secure.close(resolve));
+    }
+  });
 
   test("warns about an environment variable that is almost a setting", async () => {
     const server = await Server.start(folder, ["serve"], { UPSTREAM: origin.url, KEY_REQIRED: "POST:/v1/*" });
