@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { compatibilityDate } from "../scripts/worker-facts.mjs";
-import { workerdConfig } from "../worker/npm/lib/workerd-config.mjs";
+import { workerdConfig } from "../tests/chaos/workerd-config.mjs";
 
 const root = new URL("../", import.meta.url).pathname;
 const packages = join(root, "target/bench/packages/node_modules");
@@ -152,8 +152,7 @@ function rival(variable, file, source, object) {
 /** The built Worker, with the config that the tests of `make chaos` use. */
 function oncekey({ folder, port, upstream, build }, replica) {
   mkdirSync(join(folder, "state"), { recursive: true });
-  const more = { state: join(folder, "state"), compatibilityDate: compatibilityDate() };
-  writeFileSync(join(folder, "config.capnp"), workerdConfig({ built: build, folder, port, replica, vars: { UPSTREAM: upstream }, ...more }));
+  writeFileSync(join(folder, "config.capnp"), workerdConfig({ built: build, folder, port, replica, vars: { UPSTREAM: upstream } }));
 }
 
 /** A Worker of one script, with at most one class of objects. */

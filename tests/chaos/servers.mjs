@@ -3,8 +3,7 @@
 import { spawn } from "node:child_process";
 import { createWriteStream, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { compatibilityDate } from "../../scripts/worker-facts.mjs";
-import { workerdConfig } from "../../worker/npm/lib/workerd-config.mjs";
+import { workerdConfig } from "./workerd-config.mjs";
 
 const root = new URL("../../", import.meta.url).pathname;
 /** The folder of the build, by default that of scripts/worker-build. */
@@ -18,7 +17,7 @@ const KINDS = {
     // On systems other than Linux on x64, the package's own launcher finds the binary.
     const program = existsSync(binary) ? binary : join(root, "node_modules/workerd/bin/workerd");
     const config = join(folder, "config.capnp");
-    writeFileSync(config, workerdConfig({ built, folder, port, state: join(folder, "state"), vars, replica, compatibilityDate: compatibilityDate() }));
+    writeFileSync(config, workerdConfig({ built, folder, port, vars, replica }));
     return [program, ["serve", "--experimental", config], {}];
   },
   /** `wrangler dev`, as in development. */
