@@ -24,6 +24,7 @@ export interface Settings {
   REPLAY_MEMORY_BYTES?: string;
   RESOLVE?: string;
   RETENTION_SECONDS?: string;
+  SANDBOX?: "closed" | "open";
   SCOPE?: string;
   SCOPE_ALIASES?: string;
   UNKNOWN_OUTCOME?: "retry" | "hold";

@@ -79,8 +79,13 @@ pub(crate) enum CorsOrigins {
     These(Vec<String>),
 }
 
-const NO_UPSTREAM: &str = "UPSTREAM: is missing, and this Worker was built without the sandbox; \
-    set it to the URL of your API, such as https://api.example.com";
+const NO_UPSTREAM: &str = if sandbox::IS_INCLUDED {
+    "UPSTREAM: is missing, and the sandbox is closed, because anybody could call it; \
+        set it to the URL of your API, such as https://api.example.com, or try the sandbox with SANDBOX=open"
+} else {
+    "UPSTREAM: is missing, and this Worker was built without the sandbox; \
+        set it to the URL of your API, such as https://api.example.com"
+};
 
 /// 90 days.
 const JOURNAL_RETENTION: Millis = Millis::from_days(90);
@@ -120,9 +125,10 @@ impl Config {
     /// Reads the settings through `var`. An empty setting counts as left out.
     pub(crate) fn read(var: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         let vars = Vars(&var);
+        let is_open = vars.choice("SANDBOX", false, &[("closed", false), ("open", true)])?;
         let upstream = match vars.parse("UPSTREAM", parse_upstream)? {
             Some(upstream) => upstream,
-            None if sandbox::IS_INCLUDED => Upstream::Sandbox,
+            None if sandbox::IS_INCLUDED && is_open => Upstream::Sandbox,
             None => return Err(NO_UPSTREAM.to_owned()),
         };
         let is_sandbox = matches!(upstream, Upstream::Sandbox);

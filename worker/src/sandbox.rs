@@ -1,6 +1,6 @@
 //! The sandbox, if the Worker is built with it. Only this file checks the feature `sandbox`.
 
-/// Whether the Worker has the sandbox, so that it needs no `UPSTREAM`.
+/// Whether the Worker has the sandbox. With `SANDBOX=open` it then needs no `UPSTREAM`.
 pub(crate) const IS_INCLUDED: bool = cfg!(feature = "sandbox");
 
 #[cfg(feature = "sandbox")]

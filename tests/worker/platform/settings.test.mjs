@@ -9,6 +9,7 @@ const secret = `whsec_${"a2tr".repeat(8)}`;
 
 /** Each setting with invalid values. */
 const WRONG = {
+  SANDBOX: ["yes", "true", "Open"],
   UPSTREAM: ["localhost", "ftp://x", "http://", "http://user:s3cr3t@x", "http://x/?q", "http://x/#f", "//x"],
   RETENTION_SECONDS: ["0", "-1", "1.5", "1e3", "+5", "x", "31536001", "99999999999999999999"],
   LEASE_SECONDS: ["0", "-1", "3601"],
@@ -128,7 +129,8 @@ describe("settings", () => {
   }
 
   test("an empty setting counts as absent", async () => {
-    const vars = Object.fromEntries(Object.keys(WRONG).map((name) => [name, ""]));
+    const names = Object.keys(WRONG).filter((name) => name !== "SANDBOX");
+    const vars = Object.fromEntries(names.map((name) => [name, ""]));
     assert.equal((await ask(CASES.length, vars, "/_oncekey/health")).status, 200);
   });
 
@@ -140,6 +142,50 @@ describe("settings", () => {
       "application/problem+json",
     );
   });
+});
+
+describe("without UPSTREAM", () => {
+  const ask = async (vars) => {
+    const worker = await startWorker({ vars });
+    try {
+      const headers = { "X-Api-Key": "kuko_test_a", "Idempotency-Key": newKey() };
+      return await Promise.all(
+        [["GET", "/_oncekey/health"], ["POST", "/v1/orders"], ["GET", "/v1/orders/x"], ["GET", "/"]].map(async ([method, path]) => {
+          const response = await worker.fetch(path, { method, headers });
+          return { status: response.status, text: await response.text() };
+        }),
+      );
+    } finally {
+      await worker.dispose();
+    }
+  };
+
+  for (const SANDBOX of ["", "closed"]) {
+    test(`and with SANDBOX=${SANDBOX}, a Worker serves no request, and says how to open the sandbox`, async () => {
+      for (const { status, text } of await ask({ SANDBOX })) {
+        assert.equal(status, 500);
+        assert.match(JSON.parse(text).message, /UPSTREAM: is missing, and the sandbox is closed.* SANDBOX=open$/);
+      }
+    });
+  }
+
+  test("and with SANDBOX=open, a Worker serves the sandbox", async () => {
+    const [health] = await ask({ SANDBOX: "open" });
+    assert.deepEqual(health, { status: 200, text: '{"status":"ok"}' });
+  });
+});
+
+test("a Worker with UPSTREAM ignores SANDBOX", async () => {
+  for (const SANDBOX of ["open", "closed"]) {
+    const gateway = await startGateway({ vars: { SANDBOX } });
+    try {
+      const path = gateway.route();
+      assert.equal((await gateway.post(path, newKey())).status, 201);
+      assert.equal(gateway.hits(path), 1);
+    } finally {
+      await gateway.dispose();
+    }
+  }
 });
 
 test("the bounds of numbers are valid values", async () => {

@@ -10,7 +10,7 @@ use worker::js_sys::Reflect;
 use worker::wasm_bindgen::JsValue;
 
 /// All settings. `scripts/check-start.mjs` reads them too.
-const NAMES: [&str; 25] = [
+const NAMES: [&str; 26] = [
     "ADMIN_TOKEN",
     "ANONYMOUS",
     "BUSINESS_KEYS",
@@ -30,6 +30,7 @@ const NAMES: [&str; 25] = [
     "REPLAY_MEMORY_BYTES",
     "RESOLVE",
     "RETENTION_SECONDS",
+    "SANDBOX",
     "SCOPE",
     "SCOPE_ALIASES",
     "UNKNOWN_OUTCOME",
