@@ -176,12 +176,14 @@ impl Refusal {
     /// the same members, because SDKs look there.
     pub(super) fn body(&self, request_id: &str) -> Vec<u8> {
         let members = || {
-            JsonObject::new()
+            let mut json = JsonObject::new()
                 .text("type", self.kind)
                 .text("code", self.code)
-                .text("message", &self.message)
-                .maybe("param", self.param.as_deref())
-                .text("request_id", request_id)
+                .text("message", &self.message);
+            if let Some(param) = &self.param {
+                json = json.text("param", param);
+            }
+            json.text("request_id", request_id)
         };
         members().json("error", &members().finish()).finish().into_bytes()
     }
