@@ -14,6 +14,8 @@ const CUT_OFF = 3;
 const PIECE = 64 << 10;
 
 const SHARD = "https://object/";
+/** The bytes before the body of a shard's reply: worker/src/shard/mod.rs. */
+const HEAD = 11;
 
 /** The time limits of a request's operations. They share one timer, because a timer costs more than an operation. */
 class Limits {
@@ -229,7 +231,8 @@ export class Bridge {
       if (!this.#shards.has(name)) this.#shards.set(name, this.env.SHARDS.getByName(name));
       const stub = this.#shards.get(name);
       const send = async () => {
-        const reply = await stub.fetch(SHARD, { method: "POST", headers, body });
+        const reply = await (headers ? stub.fetch(SHARD, { method: "POST", headers, body }) : stub.serve(body));
+        if (!(reply instanceof Response)) return [reply[1] | (reply[2] << 8), undefined, reply.subarray(HEAD)];
         const length = reply.headers.get("oncekey-length");
         if (length !== null) return [reply.status, length, undefined, reply];
         return [reply.status, undefined, new Uint8Array(await reply.arrayBuffer())];

@@ -218,6 +218,7 @@ const WITH_HEADERS = 1;
 const IS_LARGE = 2;
 /** The bytes before the body. */
 const HEAD = 11;
+const NO_HEADERS = new Headers();
 
 /**
  * The Durable Object of a shard. Each call of it is one synchronous call into wasm: message and reply are one buffer
@@ -251,20 +252,31 @@ export class Shard extends DurableObject {
     }
   }
 
-  async fetch(request) {
-    const message = new Uint8Array(await request.arrayBuffer());
+  /**
+   * Carries out a message. The gateway calls this method through JavaScript RPC. The reply is the bytes that wasm
+   * returned. If it has headers or is large, it is a response, so that the gateway can refuse the body.
+   */
+  async serve(message, headers = NO_HEADERS) {
     this.#alarm ??= (await this.ctx.storage.getAlarm()) ?? 0;
-    const [reply, init] = this.#call((half) => {
-      const reply = half.serve(message, request.headers, Date.now(), this.#alarm);
-      return [reply, { headers: reply[0] & WITH_HEADERS ? half.takeHeaders() : undefined }];
+    const [reply, added] = this.#call((half) => {
+      const reply = half.serve(message, headers, Date.now(), this.#alarm);
+      return [reply, reply[0] & WITH_HEADERS ? half.takeHeaders() : undefined];
     });
     const view = new DataView(reply.buffer, reply.byteOffset);
     const alarm = view.getFloat64(3, true);
     if (alarm > 0) await this.#setAlarm(alarm);
+    if (!(reply[0] & (IS_LARGE | WITH_HEADERS))) return reply;
     const body = reply.subarray(HEAD);
-    const response = new Response(body, { ...init, status: view.getUint16(1, true) });
-    if (reply[0] & (IS_LARGE | WITH_HEADERS)) response.headers.set("oncekey-length", body.length);
+    const response = new Response(body, { headers: added, status: view.getUint16(1, true) });
+    response.headers.set("oncekey-length", body.length);
     return response;
+  }
+
+  /** The same for a message with headers whose values are no text: RPC would change them. */
+  async fetch(request) {
+    const reply = await this.serve(new Uint8Array(await request.arrayBuffer()), request.headers);
+    if (reply instanceof Response) return reply;
+    return new Response(reply.subarray(HEAD), { status: new DataView(reply.buffer).getUint16(1, true) });
   }
 
   async alarm() {
