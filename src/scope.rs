@@ -276,6 +276,18 @@ mod tests {
     }
 
     #[test]
+    fn outside_of_authorization_an_alias_matches_only_its_own_scheme() {
+        let acme = Ok(Scope::of_tenant("acme"));
+        let aliases = ScopeAliases::parse(&format!("{}:acme", sha256("Token new"))).unwrap();
+        for value in ["Token new", "token token = \"new\""] {
+            assert_eq!(derive(&[("x-api-key", value)], &aliases), acme, "{value}");
+        }
+        for value in ["new", "Bearer new"] {
+            assert_ne!(derive(&[("x-api-key", value)], &aliases), acme, "{value}");
+        }
+    }
+
+    #[test]
     fn an_alias_matches_a_token_in_a_parameter() {
         let acme = Ok(Scope::of_tenant("acme"));
         for alias in

@@ -160,3 +160,23 @@ impl KeyState {
         all.into_iter().find(|state| state.as_str() == name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::KeyState;
+
+    #[test]
+    fn a_state_is_found_by_its_name() {
+        for (state, name) in [
+            (KeyState::InProgress, "in_progress"),
+            (KeyState::Completed, "completed"),
+            (KeyState::Unknown, "unknown"),
+            (KeyState::Released, "released"),
+            (KeyState::Voided, "voided"),
+            (KeyState::Expired, "expired"),
+        ] {
+            assert_eq!((state.as_str(), KeyState::parse(name)), (name, Some(state)));
+        }
+        assert_eq!(KeyState::parse(KeyState::NOTHING_KNOWN), None);
+    }
+}

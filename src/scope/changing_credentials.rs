@@ -259,6 +259,9 @@ mod tests {
             "SharedKey account:c2lnbmF0dXJl",
             "SharedKeyLite account:c2ln",
             "SharedAccessSignature sr=x&sig=y&se=1&skn=z",
+            "SharedAccessKey abc",
+            "X-Signed abc",
+            "AcmeSignature abc",
             "MAC id=\"h\", ts=\"1\", nonce=\"n\", mac=\"m\"",
             "MAC abc",
             "V2-HMAC-SHA256, Signature: abc",
@@ -304,6 +307,7 @@ mod tests {
     fn a_token_that_expires_is_recognized_in_every_position() {
         let fernet = format!("gAAAAA{}", "B".repeat(100));
         let laravel = base64::encode(br#"{"iv":"a","value":"b","mac":"c","tag":""}"#);
+        let spaced = base64::encode(b"{\n  \"iv\": \"a\", \"mac\": \"c\"}");
         let rails = "ZGF0YQ%3D%3D--0123456789abcdef0123456789abcdef01234567";
         for token in [
             JWT,
@@ -320,6 +324,7 @@ mod tests {
             ".eJyrVkrM.ZzZzZz.c2ln",
             &fernet,
             &laravel,
+            &spaced,
             rails,
             "ZGF0YQ--aXZpdml2aXZpdml2--dGFndGFndGFndGFndGFndA==",
         ] {
@@ -347,6 +352,7 @@ mod tests {
             "Bearer sk-proj-abc_DEF-123",
             "Bearer sk_live_eyJ.a.b",
             "Bearer eyJ.only-two",
+            "Bearer eyJ.not!base64.c",
             "Bearer eyJrIjoiYWJjIiwibiI6Im5hbWUiLCJpZCI6MX0=",
             "Basic dXNlcjpwYXNz",
             "Token abc",
@@ -356,12 +362,15 @@ mod tests {
             "sso-key key:secret",
             "Bearer 123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw",
             "key-id:key-secret",
+            "key-id:c2VjcmV0MQ==",
             "Bearer a.b.c",
             "Bearer ghp_16C7e42F292c6912E7710c838347Ae178B4a",
             "Bearer xoxb-1-2-abc",
             "Bearer abc+sig==",
             "Bearer v1.abc.def",
             "Bearer v1.public",
+            "Bearer v.public.abc",
+            "Bearer vx.public.abc",
             "0190a5d0-ac96-774b-bcce-b302099a8057",
             "kuko_test_demo",
             "GenieKey eb243592-faa2-4ba2-a551q-1afdf565c889",
@@ -371,6 +380,8 @@ mod tests {
             "macaroon abc",
             "gAAAAAB",
             "a--b",
+            "a--bcd==",
+            "a--bcdefghijklmnopqrstuvwxy",
             "PHPSESSID",
             "",
         ] {

@@ -4,7 +4,7 @@ use oncekey::business_key::BusinessKeyUnreadable;
 use oncekey::client::intent::{EntryError, SendError};
 use oncekey::request::form_key::FieldNameError;
 use oncekey::request::override_headers::OverrideHeader;
-use oncekey::scope::AliasError;
+use oncekey::scope::{AliasError, ScopeError, SourceError};
 use oncekey::webhook::target::TargetError;
 use oncekey::webhook::{SourcesError, WebhookError, WebhookSecretError};
 use oncekey::{IdempotencyKey, RecordError};
@@ -26,6 +26,10 @@ fn every_error_says_what_is_wrong() {
         (&SendError::Overtaken, "another key"),
         (&SendError::Voided, "voided"),
         (&SendError::TooOld, "forgotten"),
+        (&ScopeError::ShortLivedToken, "Send a stable API key"),
+        (&ScopeError::Unreadable, "Send a credential in UTF-8"),
+        (&SourceError::NotASource, "header:NAME or cookie:NAME"),
+        (&SourceError::ListedTwice, "only once"),
         (&AliasError::NotAPair, "HASH:TENANT"),
         (&AliasError::NotAHash, "64 hexadecimal digits"),
         (&AliasError::GivenTwice, "twice"),
