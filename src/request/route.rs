@@ -232,9 +232,12 @@ mod tests {
             "/v1/.orders",
             "/v1/index.php",
             "/x/v1/orders",
+            "/x.y/v1/orders",
+            "/v1/orders/x.php",
         ] {
             assert!(!route.could_match("POST", path), "{path}");
         }
+        assert!(!Route::parse("POST:/").unwrap().could_match("POST", "/v1/index.php"));
     }
 
     #[test]
