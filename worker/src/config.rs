@@ -167,7 +167,11 @@ impl Config {
             dialect: vars.choice(
                 "DIALECT",
                 Dialect::Kukopay,
-                &[("kukopay", Dialect::Kukopay), ("ietf", Dialect::Ietf)],
+                &[
+                    ("kukopay", Dialect::Kukopay),
+                    ("flat", Dialect::Kukopay),
+                    ("ietf", Dialect::Ietf),
+                ],
             )?,
             scope: vars.parse("SCOPE", ScopeSources::parse)?.unwrap_or_default(),
             scope_aliases: vars.parse("SCOPE_ALIASES", ScopeAliases::parse)?.unwrap_or_default(),

@@ -240,6 +240,17 @@ function isProblem(json, code, status, retryable) {
   assert.ok(json.detail.length > 10);
 }
 
+test("`flat` is another name of the dialect kukopay", async () => {
+  const gateway = await startGateway({ vars: { ...VARS, DIALECT: "flat" } });
+  try {
+    const response = await gateway.post("/v1/orders", "not a key");
+    assert.equal(response.status, 400);
+    isPlain(response, "invalid_request_error");
+  } finally {
+    await gateway.dispose();
+  }
+});
+
 for (const dialect of ["kukopay", "ietf"]) {
   describe(`the ${dialect} dialect`, () => {
     let gateway;

@@ -174,6 +174,13 @@ describe("the documentation", () => {
         assert.ok(`|${rows.get(name)}`.includes(number), `${name}: ${number}`);
       }
     }
+    const choices = [...code.matchAll(/vars\s*\.choice\(\s*"([A-Z_]+)",[^&]*&\[(.*?)\],?\s*\)\?/gs)];
+    assert.equal(choices.length, code.match(/vars\s*\.choice\(/g).length);
+    for (const [, name, list] of choices) {
+      for (const [choice] of list.matchAll(/(?<=")[a-z]+(?=")/g)) {
+        assert.ok(rows.get(name).includes(`\`${choice}\``), `${name}: ${choice}`);
+      }
+    }
   });
 
   test("links lead to files and headings", () => {
