@@ -52,6 +52,7 @@ function leave(reason) {
   list.mark(undefined);
   life.turnTo(undefined);
   for (const id of ["count-unknown", "count-in-flight", "count-completed", "count-replayed"]) say(byId(id), "–");
+  say(byId("unknown-words"), "unknown");
   say(byId("said"), "");
   document.title = TITLE;
   state.value = words.value = "";
@@ -113,15 +114,23 @@ function showNumbers({ unknown, inFlight }, now) {
   const number = ({ count, hasMore }) => `${count}${hasMore ? "+" : ""}`;
   decisions.show(counters.samples, now);
   changes.show(hour.samples, now);
-  say(byId("count-unknown"), number(unknown));
-  byId("count-unknown").classList.toggle("some", unknown.count > 0);
+  const open = { ...unknown, count: unknown.count || unknown.businessKeys };
+  say(byId("count-unknown"), number(open));
+  say(byId("unknown-words"), unknownWords(unknown));
+  byId("count-unknown").classList.toggle("some", open.count > 0);
   say(byId("count-in-flight"), number(inFlight));
   say(byId("count-completed"), `${many(hour.completed)}${hour.isWhole ? "" : "+"}`);
   const replayed = counters.samples.reduce((sum, { values }) => sum + (values.replayed ?? 0), 0);
   say(byId("count-replayed"), many(replayed));
   byId("not-whole").hidden = hour.isWhole;
-  document.title = unknown.count > 0 ? `(${number(unknown)}) ${TITLE}` : TITLE;
-  say(byId("said"), unknown.count === 1 ? "1 outcome is unknown." : `${number(unknown)} outcomes are unknown.`);
+  document.title = open.count > 0 ? `(${number(open)}) ${TITLE}` : TITLE;
+  say(byId("said"), open.count === 1 ? "1 outcome is unknown." : `${number(open)} outcomes are unknown.`);
+}
+
+function unknownWords({ count, businessKeys }) {
+  const keys = businessKeys === 1 ? "business key" : "business keys";
+  if (businessKeys === 0) return "unknown";
+  return count > 0 ? `unknown, and ${businessKeys} ${keys}` : `unknown ${keys}`;
 }
 
 /** Reports that a look has failed. The earlier data stays visible. */

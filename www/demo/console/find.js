@@ -11,13 +11,13 @@ export class Search {
 
   /**
    * Unknown outcomes and what is in flight are asked for by themselves: they may be older than the newest keys.
-   * Gives {keys, unknown, inFlight, hasMore}; the keys that are shown, and all of the two states.
+   * Gives {keys, unknown, inFlight, hasMore}; the keys that are shown, and the counts of the two states.
    */
   async look({ state, words }) {
     const others = LISTED.includes(state) ? undefined : this.#api.keys(state);
     const [unknown, inFlight, more] = await Promise.all([...LISTED.map((name) => this.#api.keys(name)), others]);
     const open = { unknown, in_progress: inFlight };
-    const counts = { unknown: counted(unknown), inFlight: counted(inFlight) };
+    const counts = { unknown: countedApart(unknown), inFlight: counted(inFlight) };
     if (words) return { ...counts, keys: await this.#find(words, state, [unknown, inFlight, more]), hasMore: false };
     const shown = open[state] ?? more;
     const keys = state ? shown.data : ordered([unknown, inFlight, more]);
@@ -44,6 +44,12 @@ export class Search {
 }
 
 const counted = ({ data, has_more: hasMore }) => ({ count: data.length, hasMore });
+
+/** One request may leave its key and its business key unknown, so business keys are counted apart. */
+function countedApart({ data, has_more: hasMore }) {
+  const businessKeys = data.filter(({ of }) => of === "number").length;
+  return { count: data.length - businessKeys, businessKeys, hasMore };
+}
 
 /** Each key once: unknown ones first, those in flight next, then the newest. */
 function ordered(lists) {

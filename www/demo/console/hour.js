@@ -38,19 +38,29 @@ export class Hour {
     this.#isWhole &&= isWhole;
     for (const row of rows) {
       const series = SERIES[row.kind];
-      if (series) this.#rows.set(row.id, { at: Date.parse(row.at), series, isCompleted: row.state === "completed" });
+      if (!series) continue;
+      const { of, request_id: requestId } = row;
+      this.#rows.set(row.id, { at: Date.parse(row.at), series, of, requestId, isCompleted: row.state === "completed" });
     }
     for (const [id, { at }] of this.#rows) if (at < now - HOUR) this.#rows.delete(id);
   }
 
+  /** A request changes its key and its business key alike. That counts once. */
+  get #changes() {
+    const rows = [...this.#rows.values()];
+    const change = ({ series, requestId }) => `${series} ${requestId}`;
+    const ofKeys = new Set(rows.filter(({ of }) => of !== "number").map(change));
+    return rows.filter((row) => row.of !== "number" || !ofKeys.has(change(row)));
+  }
+
   /** {at, values}, in no order. */
   get samples() {
-    return [...this.#rows.values()].map(({ at, series }) => ({ at, values: { [series]: 1 } }));
+    return this.#changes.map(({ at, series }) => ({ at, values: { [series]: 1 } }));
   }
 
   /** How many keys were completed. */
   get completed() {
-    return [...this.#rows.values()].filter(({ isCompleted }) => isCompleted).length;
+    return this.#changes.filter(({ isCompleted }) => isCompleted).length;
   }
 
   /** Whether all rows could be read. */

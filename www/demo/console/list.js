@@ -69,8 +69,6 @@ export class List {
     say(why, facts.filter(Boolean).join(", "));
     say(when, time);
     if (of.dateTime !== key.changed_at) of.dateTime = key.changed_at;
-    const name = [stateWord(key.state), ...facts, time, `hash ${key.key.slice(0, 8)}`].filter(Boolean).join(", ");
-    if (node.ariaLabel !== name) node.ariaLabel = name;
     return node;
   }
 
@@ -149,8 +147,12 @@ function newRow(hash, isChosen) {
     "li",
     { role: "option", tabindex: "-1", "aria-selected": String(isChosen), "data-hash": hash },
     state,
+    // The text is the row's name too. The spaces keep its words apart there.
+    " ",
     element("code", {}, shortHash(hash)),
+    " ",
     of,
+    " ",
     why,
   );
   return { node, state, of, why, when };
