@@ -9,6 +9,8 @@ const renderer = {
     const id = /^`([a-z_]+)`$/.exec(text)?.[1];
     return `<h${depth}${id ? ` id="${id}"` : ""}>${this.parser.parseInline(tokens)}</h${depth}>\n`;
   },
+  /** A code that is too long for its line breaks after an underscore. */
+  codespan: ({ text }) => `<code>${text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll("_", "_<wbr>")}</code>`,
   /** The other pages of the guide are not served, so only links within the page lead somewhere. */
   link({ href, tokens }) {
     const text = this.parser.parseInline(tokens);

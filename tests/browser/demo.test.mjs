@@ -70,6 +70,46 @@ describe("the demo's checkout", () => {
     assert.equal(await charges(), 1);
   }
 
+  test("the page says what it is in its first line, and shows all buttons without scrolling", async () => {
+    const [first] = (await page.evaluate(() => document.body.innerText)).split("\n");
+    assert.match(first, /^oncekey: idempotency keys/);
+    assert.match(await page.title(), /^oncekey: idempotency keys/);
+    for (const button of await page.locator("button:visible").all()) {
+      const { y, height } = await button.boundingBox();
+      assert.ok(y >= 0 && y + height <= 900, await button.textContent());
+    }
+  });
+
+  for (const width of [390, 1280]) {
+    test(`no text of the picture is covered by a line or another text at ${width} px`, async () => {
+      await page.setViewportSize({ width, height: 900 });
+      /** Runs in the page: the pairs of things in the picture that cover each other. */
+      const covered = () =>
+        page.evaluate(() => {
+          // Without strokes. (The box of a line has no height.)
+          const all = (selector) =>
+            [...document.querySelectorAll(`#timeline ${selector}`)].map((node) => ({ words: node.textContent || node.className.baseVal, box: node.getBBox() }));
+          const meet = (one, other) =>
+            one.x < other.x + other.width && other.x < one.x + one.width && one.y < other.y + other.height && other.y <= one.y + one.height;
+          const texts = all(":is(.label, .note, .invitation)");
+          const marks = all(":is(.press, .swallowed)");
+          const pairs = texts.flatMap((one, index) => [...texts.slice(index + 1), ...marks].map((other) => [one, other]));
+          const struck = all(".invitation").flatMap((one) => all(".rail").map((other) => [one, other]));
+          return [...pairs, ...struck].filter(([one, other]) => meet(one.box, other.box)).map(([one, other]) => `${one.words} and ${other.words}`);
+        });
+      await page.waitForSelector("#timeline .invitation");
+      assert.deepEqual(await covered(), []);
+      await page.locator(".pay:visible").first().click({ clickCount: 2 });
+      await status(/^Paid\./);
+      const second = await context.newPage();
+      await second.goto(page.url());
+      await second.locator(".pay:visible").first().click();
+      await shows("#timeline", /tab B/);
+      await logShows(/Tab B: Pay was pressed/);
+      assert.deepEqual(await covered(), []);
+    });
+  }
+
   test("a double click pays once, and the page shows the order as paid only after the event", async () => {
     const events = await withoutEvents();
     await pay({ clickCount: 2 });

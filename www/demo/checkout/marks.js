@@ -2,8 +2,8 @@
 
 import { line, shape, text } from "../shared/svg.js";
 
-/** Where the marks stand, and how far apart they stay: a double click is two of them, side by side. */
-const Y = 23;
+/** Where the marks stand, below the names of tabs, and how far apart they stay: a double click is two of them, side by side. */
+const Y = 35;
 const APART = 15;
 
 export function marksOf(model, { x, height, tabs }) {
@@ -16,7 +16,7 @@ export function marksOf(model, { x, height, tabs }) {
     if (drawn.length === 0) return [];
     free = at + APART;
     const isPress = mark.what === "press" || mark.what === "swallowed";
-    return name && isPress ? [...drawn, text(at, Y - 9, name, "note middle")] : drawn;
+    return name && isPress ? [...drawn, text(at, Y - 10, name, "note middle")] : drawn;
   });
 }
 

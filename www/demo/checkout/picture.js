@@ -8,7 +8,7 @@ import { line, shape, text } from "../shared/svg.js";
 import { stateWord, times } from "./words.js";
 
 /** The first row has room for names above its marks. */
-const HEAD = 38;
+const HEAD = 50;
 const ROW = 28;
 const BAR = 14;
 /** Below the rows: the times. */
@@ -87,7 +87,7 @@ function labels({ attempts, keys, rows, row, tabs, isNarrow }, tab) {
     return keys.length > 1 ? `${name} · ${key.slice(-4)}` : name;
   };
   return [
-    label(9, several ? `you, in tab ${tabs.get(tab)}` : "you"),
+    label(21, several ? `${isNarrow ? "" : "you, in "}tab ${tabs.get(tab)}` : "you"),
     ...attempts.map((attempt, index) => label(row(index), attemptOf(attempt))),
     label(row(rows), "charged"),
     label(row(rows + 1), "event"),
@@ -97,8 +97,10 @@ function labels({ attempts, keys, rows, row, tabs, isNarrow }, tab) {
   ];
 }
 
-function rails({ rows, row, gutter, width }) {
-  return Array.from({ length: rows + 2 }, (_, index) => line("rail", `M${gutter} ${row(index) + ROW / 2}H${width}`));
+/** Before the first attempt, its rows have room for the invitation, without lines. */
+function rails({ attempts, rows, row, gutter, width }) {
+  const all = Array.from({ length: rows + 2 }, (_, index) => line("rail", `M${gutter} ${row(index) + ROW / 2}H${width}`));
+  return attempts.length === 0 ? all.slice(rows) : all;
 }
 
 /** Times since the first event, in every stretch in which something happened, and breaks between them. */
