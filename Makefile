@@ -10,7 +10,7 @@ export PORT STATE KILLS SEED ONLY
 unexport VARS
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help setup start serve build test lint test-core test-wasm test-worker test-www test-browser test-chaos chaos deny bench proof soak fuzz mutants clean
+.PHONY: help setup start serve build test lint test-core test-wasm test-worker test-www test-browser test-engines test-chaos chaos deny bench proof soak fuzz mutants clean
 .DEFAULT_GOAL := help
 
 help: ## print this list
@@ -51,6 +51,9 @@ test-www: ## build the npm package, and test its types in every host and bundler
 
 test-browser: ## test the npm package in real pages, with the Worker and with servers that fail
 	@scripts/test browser
+
+test-engines: ## test the npm package in pages of Chromium, Firefox and WebKit
+	@scripts/test engines
 
 test-chaos: ## kill the Worker 20 times under load, and check every key
 	@scripts/test chaos

@@ -94,9 +94,8 @@ export class Site {
     return site;
   }
 
-  /** Returns a new path for `handler(request, response)`. A handler that returns nothing has sent its response itself. */
-  route(handler = paid) {
-    const path = `/r/${randomUUID()}`;
+  /** Gives a path, by default a new one, to `handler(request, response)`. A handler that returns nothing has sent its response itself. */
+  route(handler = paid, path = `/r/${randomUUID()}`) {
     this.#routes.set(path, handler);
     return path;
   }
