@@ -17,6 +17,15 @@ const SHARD = "https://object/";
 /** The bytes before the body of a shard's reply: worker/src/shard/mod.rs. */
 const HEAD = 11;
 
+/** Who responds to a request to the origin, in the order of `Responder` in src/http/bridge.rs. */
+const RESPONDERS = [
+  (url, init) => fetch(url, init),
+  (url, init, { sandbox, env }) => sandbox(new Request(url, init), env),
+  (url, init, { env, cf }) => env.ORIGIN.fetch(url, { ...init, cf }),
+];
+/** The place of the sandbox, which ends no call early. */
+const SANDBOX = 1;
+
 /** The time limits of a request's operations. They share one timer, because a timer costs more than an operation. */
 class Limits {
   #waiting = new Set();
@@ -177,7 +186,6 @@ export class Bridge {
   #limits = new Limits();
   /** What bodies take from this object. */
   #shared;
-  #sandbox;
   #request;
   #respond;
   #end;
@@ -191,12 +199,17 @@ export class Bridge {
   constructor({ run, sandbox, request, env, ctx, respond }) {
     this.#run = run;
     this.#shared = { run, limits: this.#limits };
-    this.#sandbox = sandbox;
+    this.sandbox = sandbox;
     this.#request = request;
     this.#respond = respond;
     this.env = env;
     // The work goes on when the caller has gone.
     ctx.waitUntil(new Promise((resolve) => (this.#end = resolve)));
+  }
+
+  /** What the platform knows of the caller, such as its country. */
+  get cf() {
+    return this.#request.cf;
   }
 
   /** Ends the request's work. */
@@ -252,12 +265,12 @@ export class Bridge {
     });
   }
 
-  origin(operation, head, bytes, kind, isSandbox, noStore, limit, whole) {
+  origin(operation, head, bytes, kind, responder, noStore, limit, whole) {
     const body = kind === 1 ? bytes.slice() : undefined;
-    this.#run(operation, () => this.#callOrigin(head, body, kind, isSandbox, noStore, limit, whole));
+    this.#run(operation, () => this.#callOrigin(head, body, kind, responder, noStore, limit, whole));
   }
 
-  async #callOrigin(head, bytes, kind, isSandbox, noStore, limit, whole) {
+  async #callOrigin(head, bytes, kind, responder, noStore, limit, whole) {
     const [method, url] = head.split("\n", 2);
     const deadline = limit ? new Deadline(this.#limits, limit) : undefined;
     const bound = (promise) => (deadline ? deadline.bound(promise) : promise);
@@ -266,8 +279,8 @@ export class Bridge {
     if (kind === 2) init.body = this.#request.body ?? undefined;
     if (kind === 3) init.body = new ReadableStream({ start: (controller) => controller.close() });
     if (noStore) init.cache = "no-store";
-    if (deadline && !isSandbox) init.signal = deadline.signal;
-    const response = await bound(isSandbox ? this.#sandbox(new Request(url, init), this.env) : fetch(url, init));
+    if (deadline && responder !== SANDBOX) init.signal = deadline.signal;
+    const response = await bound(RESPONDERS[responder](url, init, this));
     if (response === LATE) return [LATE];
     const { status, headers } = response;
     const text = lines(headers).slice(1);

@@ -21,6 +21,7 @@ use std::rc::Rc;
 use web_sys::Url;
 use worker::Env;
 use worker::js_sys::Reflect;
+use worker::wasm_bindgen::JsValue;
 
 /// The checked settings.
 #[derive(Debug)]
@@ -66,6 +67,8 @@ pub(crate) struct Config {
 #[derive(Debug)]
 pub(crate) enum Upstream {
     Sandbox,
+    /// The Worker that the service binding `ORIGIN` names.
+    Binding,
     /// A URL without a trailing slash, query or fragment. Paths are appended to it.
     Url(String),
 }
@@ -81,11 +84,16 @@ pub(crate) enum CorsOrigins {
 
 const NO_UPSTREAM: &str = if sandbox::IS_INCLUDED {
     "UPSTREAM: is missing, and the sandbox is closed, because anybody could call it; \
-        set it to the URL of your API, such as https://api.example.com, or try the sandbox with SANDBOX=open"
+        set it to the URL of your API, such as https://api.example.com, bind the Worker of your API as ORIGIN, \
+        or try the sandbox with SANDBOX=open"
 } else {
     "UPSTREAM: is missing, and this Worker was built without the sandbox; \
-        set it to the URL of your API, such as https://api.example.com"
+        set it to the URL of your API, such as https://api.example.com, or bind the Worker of your API as ORIGIN"
 };
+
+/// A Worker that throws looks the same as one that cannot be called.
+const RELEASED_BINDING: &str = "CONNECT_FAILURE: must be unknown if the API is a service binding (ORIGIN), \
+    because a call to a Worker that failed may have been executed";
 
 /// 90 days.
 const JOURNAL_RETENTION: Millis = Millis::from_days(90);
@@ -112,21 +120,39 @@ pub(crate) fn journal_retention(env: &Env) -> Millis {
 }
 
 fn read(env: &Env) -> Result<Rc<Config>, String> {
+    let has_origin = has_origin(env)?;
     let warnings = names::check(env)?;
     let var = |name: &str| env.var(name).ok().map(|value| value.to_string());
     let is_bound =
         |name: &str| Reflect::get(env, &name.into()).is_ok_and(|bound| bound.is_object());
     let (has_replica, has_metrics) = (is_bound("REPLICA"), is_bound("METRICS"));
-    let config = Config::read(var)?;
+    let config = Config::read(var, has_origin)?;
     Ok(Rc::new(Config { has_replica, has_metrics, warnings, ..config }))
 }
 
+/// Returns whether the API is a Worker that is bound as `ORIGIN`.
+fn has_origin(env: &Env) -> Result<bool, String> {
+    let get = |object: &JsValue, name: &str| Reflect::get(object, &name.into()).unwrap_or_default();
+    let origin = get(env.as_ref(), "ORIGIN");
+    if origin.is_undefined() || get(&origin, "fetch").is_function() {
+        return Ok(!origin.is_undefined());
+    }
+    Err("ORIGIN: must be a service binding to the Worker of your API; \
+        to name your API by its URL, set UPSTREAM"
+        .to_owned())
+}
+
 impl Config {
-    /// Reads the settings through `var`. An empty setting counts as left out.
-    pub(crate) fn read(var: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+    /// Reads the settings through `var`. An empty setting counts as left out. With `has_origin`, the API is a bound
+    /// Worker.
+    pub(crate) fn read(
+        var: impl Fn(&str) -> Option<String>,
+        has_origin: bool,
+    ) -> Result<Self, String> {
         let vars = Vars(&var);
         let is_open = vars.choice("SANDBOX", false, &[("closed", false), ("open", true)])?;
         let upstream = match vars.parse("UPSTREAM", parse_upstream)? {
+            _ if has_origin => Upstream::Binding,
             Some(upstream) => upstream,
             None if sandbox::IS_INCLUDED && is_open => Upstream::Sandbox,
             None => return Err(NO_UPSTREAM.to_owned()),
@@ -137,6 +163,14 @@ impl Config {
         let cors = if is_sandbox { CorsOrigins::Any } else { CorsOrigins::Off };
         // Checked here, read by the sandbox (sandbox/src/merchant.rs).
         vars.choice("WEBHOOK_TARGETS", (), &[("public", ()), ("local", ())])?;
+        let unreachable = vars.choice(
+            "CONNECT_FAILURE",
+            FailCause::ConnectionLost,
+            &[("unknown", FailCause::ConnectionLost), ("released", FailCause::NotDispatched)],
+        )?;
+        if has_origin && unreachable == FailCause::NotDispatched {
+            return Err(RELEASED_BINDING.to_owned());
+        }
         let policy = Policy {
             retention: vars.seconds("RETENTION_SECONDS", 86_400, 1..=31_536_000)?,
             lease: vars.seconds("LEASE_SECONDS", 15, 1..=3600)?,
@@ -157,11 +191,7 @@ impl Config {
             // Work given to `wait_until` ends 30 s after the caller has gone. The response must have
             // arrived and been stored before that.
             origin_timeout: vars.seconds("ORIGIN_TIMEOUT_SECONDS", 25, 1..=29)?,
-            unreachable: vars.choice(
-                "CONNECT_FAILURE",
-                FailCause::ConnectionLost,
-                &[("unknown", FailCause::ConnectionLost), ("released", FailCause::NotDispatched)],
-            )?,
+            unreachable,
             key_required: vars.list("KEY_REQUIRED", Route::parse)?,
             key_field: vars.parse("KEY_FIELD", FieldName::parse)?,
             dialect: vars.choice(

@@ -67,7 +67,8 @@ const NAMES = [
   [{ UPSTREAM_TOKEN: "s3cr3t" }, "UPSTREAM", "perhaps"],
   [{ RETENTION: "5" }, "RETENTION_SECONDS", "perhaps"],
   [{ MAX_CONNECTIONS: "5" }, "MAX_REQUEST_BYTES", "perhaps"],
-  [{ ORIGIN: "x" }, "ORIGIN_TIMEOUT_SECONDS", "perhaps"],
+  [{ ORIGIN: "https://api.example.com" }, "UPSTREAM"],
+  [{ ORIGIN_URL: "x" }, "ORIGIN_TIMEOUT_SECONDS", "perhaps"],
   [{ OTHER: "x", NODE_ENV: "production", DATABASE: "x", METRICS_URL: "x", STORE: "x", CODE: "x", "": "x" }, null],
   [{ SCOPES: {}, UPSTREAM_KV: {}, ADMIN: { fetch: null } }, null],
 ];

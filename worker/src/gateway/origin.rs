@@ -1,9 +1,9 @@
-//! The origin: an API at a URL, or the sandbox in this Worker.
+//! The origin: an API at a URL, a Worker that is bound as `ORIGIN`, or the sandbox in this Worker.
 
 use crate::config::Upstream;
 use crate::gateway::origin_request::OriginRequest;
 use crate::http::body_budget::Reservation;
-use crate::http::bridge::{Bridge, Source};
+use crate::http::bridge::{Bridge, Responder, Source};
 use crate::http::context::Caller;
 use crate::http::headers::{self, is_taken_off};
 use crate::http::response::{Body, HttpResponse};
@@ -63,9 +63,11 @@ pub(crate) async fn call(
     request: OriginRequest<'_>,
     limits: Option<Limits>,
 ) -> Result<OriginResponse, OriginError> {
-    let (base, is_sandbox) = match &caller.config.upstream {
-        Upstream::Sandbox => (SANDBOX, true),
-        Upstream::Url(base) => (base.as_str(), false),
+    let (base, responder) = match &caller.config.upstream {
+        Upstream::Sandbox => (SANDBOX, Responder::Sandbox),
+        // The Worker gets the caller's own URL, so its router and its checks of the host work. Its links need no change.
+        Upstream::Binding => (&*request.gateway.clone(), Responder::Binding),
+        Upstream::Url(base) => (base.as_str(), Responder::Network),
     };
     let links = Links {
         asked: format!("{base}{}", request.target),
@@ -74,7 +76,7 @@ pub(crate) async fn call(
     };
     let time = limits.map(|limits| limits.time);
     let whole = limits.map(|limits| SMALL.min(limits.body as u64));
-    let outgoing = request.into_outgoing(base, is_sandbox);
+    let outgoing = request.into_outgoing(base, responder);
     let reply = caller.bridge.origin(&outgoing, time, whole).await;
     match reply.status {
         LATE => return Err(OriginError::TimedOut),

@@ -1,6 +1,6 @@
 //! A request to the origin, made from the caller's request.
 
-use crate::http::bridge::{Outgoing, OutgoingBody};
+use crate::http::bridge::{Outgoing, OutgoingBody, Responder};
 use crate::http::headers;
 use crate::http::request::HttpRequest;
 use oncekey::request::forward::{forwarded_headers, is_forwarded, is_read, may_be_repeated};
@@ -104,13 +104,19 @@ impl<'a> OriginRequest<'a> {
     }
 
     /// Returns the request as the platform takes it.
-    pub(super) fn into_outgoing(self, base: &str, is_sandbox: bool) -> Outgoing<'a> {
+    pub(super) fn into_outgoing(mut self, base: &str, responder: Responder) -> Outgoing<'a> {
+        // No connection adds it, and the Worker may check it.
+        if responder == Responder::Binding
+            && let Some((_, host)) = base.split_once("://")
+        {
+            self.headers.set("host", host);
+        }
         let mut head = [&self.method, "\n", base, &self.target].concat();
         headers::write(&self.headers, &mut head);
         // The platform's cache looks only at the URL, so it may hold a response to another
         // credential. Only the origin knows which headers are credentials.
-        let no_store = is_read(&self.method);
-        Outgoing { head, body: self.body, is_sandbox, no_store }
+        let no_store = responder == Responder::Network && is_read(&self.method);
+        Outgoing { head, body: self.body, responder, no_store }
     }
 }
 

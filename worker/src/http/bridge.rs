@@ -46,7 +46,7 @@ extern "C" {
         head: &str,
         bytes: &[u8],
         body: u8,
-        is_sandbox: bool,
+        responder: u8,
         no_store: bool,
         limit: f64,
         whole: f64,
@@ -133,10 +133,21 @@ pub(crate) struct Outgoing<'a> {
     /// The method, the URL and the headers, a line each.
     pub(crate) head: String,
     pub(crate) body: OutgoingBody<'a>,
-    /// Whether the sandbox is the origin.
-    pub(crate) is_sandbox: bool,
+    pub(crate) responder: Responder,
     /// Whether the platform's cache must not respond.
     pub(crate) no_store: bool,
+}
+
+/// Who responds to a request to the origin: each is a function from a request to a response, and its number is its place
+/// in `RESPONDERS` of `worker/bridge.mjs`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Responder {
+    /// The API at the request's URL.
+    Network,
+    /// The sandbox in this Worker.
+    Sandbox,
+    /// The Worker that is bound as `ORIGIN`.
+    Binding,
 }
 
 /// The body of a request to the origin.
@@ -193,9 +204,10 @@ impl Bridge {
         };
         let limit = limit.map_or(0.0, millis);
         let whole = whole.map_or(-1.0, |whole| whole as f64);
-        let (head, is_sandbox, no_store) = (&request.head, request.is_sandbox, request.no_store);
+        let (head, responder, no_store) =
+            (&request.head, request.responder as u8, request.no_store);
         Operation::start(|number| {
-            self.start_origin(number, head, bytes, body, is_sandbox, no_store, limit, whole);
+            self.start_origin(number, head, bytes, body, responder, no_store, limit, whole);
         })
         .await
     }
