@@ -4,8 +4,8 @@
 //! secret is configured, the fingerprint is the HMAC-SHA256 of that hash. Otherwise, somebody who reads
 //! a stored fingerprint could find a short body, such as a card number, by trying all possible bodies.
 //!
-//! The format of version 1 is below. `sized(x)` is the length of `x` in bytes, as 64 bits in big-endian
-//! order, followed by `x`.
+//! `sized(x)` is the length of `x` in bytes, as 64 bits in big-endian order, followed by `x`. The digest of
+//! version 1 is:
 //!
 //! ```text
 //! plain = SHA-256(sized("oncekey-fingerprint-1") ‖ sized(method) ‖ sized(path) ‖ sized(query)
@@ -21,6 +21,17 @@
 //! Earlier releases ignored no fields. So a request is also compared by its whole form, and still
 //! matches a record that such a release made of exactly the same form.
 //!
+//! # Version 2
+//!
+//! An url-encoded form has a digest of version 2 beside that of version 1, if its [`pairs`] can be
+//! compared by value. The digest begins with `sized("oncekey-fingerprint-2")`, `tag` is 4, and `form` is
+//! the canonical form of the pairs.
+//!
+//! A record stores both digests. The requests are the same if the digests of either version are equal.
+//! So a build that knows only version 1 can compare each record, although it takes a form with other bytes
+//! for another request, and a record that such a build wrote can still be compared.
+//!
+//! [`pairs`]: crate::canonical::pairs
 //! [`json::canonicalize`]: crate::canonical::json::canonicalize
 //! [`multipart::canonicalize`]: crate::canonical::multipart::canonicalize
 
@@ -35,8 +46,14 @@ use crate::canonical::{BufferedSink, CanonicalBody, JsonPointer, MediaType, Sink
 use crate::codec::hex::hex;
 use crate::message_fields;
 
+/// The version of the digest that every fingerprint has.
 const VERSION: u8 = 1;
+/// The version of the digest of a form's pairs.
+const PAIRS_VERSION: u8 = 2;
 const DOMAIN: &[u8] = b"oncekey-fingerprint-1";
+const PAIRS_DOMAIN: &[u8] = b"oncekey-fingerprint-2";
+/// What `form` is in a digest of version 2. Other tags are in [`CanonicalBody::write`].
+const PAIRS_TAG: u8 = 4;
 
 /// The parts of a request that the fingerprint is computed from. No header field other than
 /// `Content-Type` and `Content-Encoding` is used.
@@ -79,100 +96,136 @@ impl fmt::Debug for RequestParts<'_> {
 /// All fingerprints of one request: one for each configured secret, and one without a secret.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Fingerprints {
-    plain: Fingerprint,
-    keyed: Vec<Fingerprint>,
-    /// The fingerprints of the whole body, plain and keyed, if fields of a form or the header of a gzip
-    /// stream were ignored.
-    whole: Option<Vec<Fingerprint>>,
+    plain: SignedDigest,
+    keyed: Vec<SignedDigest>,
+    /// Other digests that a record may contain, plain and keyed: of the whole body, if fields of a form or
+    /// the header of a gzip stream were ignored; and those of version 2. A shard that does not know version
+    /// 2 skips them.
+    others: Option<Vec<SignedDigest>>,
 }
 
-message_fields!(Fingerprints { plain, keyed, whole });
+message_fields!(Fingerprints { plain, keyed, others });
+
+/// A digest of one version, and the secret that it was made with.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct SignedDigest {
+    version: u8,
+    secret_id: Option<String>,
+    digest: [u8; 32],
+}
+
+message_fields!(SignedDigest { version, secret_id, digest });
 
 impl Fingerprints {
     /// Computes all fingerprints of a request. A body that breaks the rules of its media type is hashed
     /// as raw bytes, so this never fails.
     pub fn compute(request: &RequestParts<'_>, secrets: &FingerprintSecrets) -> Self {
-        Self::of_digests(digests(request), secrets)
+        Self::of_digests(write(request, BufferedSink::hash).map(BufferedSink::into_hash), secrets)
     }
 
     /// Computes all fingerprints of the request whose [`Preimages`] have these digests.
     #[doc(hidden)]
     pub fn of_digests(digests: Digests, secrets: &FingerprintSecrets) -> Self {
-        let keyed = |plain: &Fingerprint| -> Vec<Fingerprint> {
-            let keyed = secrets.secrets.iter().map(|secret| Fingerprint {
-                version: VERSION,
+        let keyed = |version, digest: [u8; 32]| {
+            let keyed = secrets.secrets.iter().map(move |secret| SignedDigest {
+                version,
                 secret_id: Some(secret.id.clone()),
-                digest: secret
-                    .mac
-                    .clone()
-                    .chain_update(plain.digest)
-                    .finalize()
-                    .into_bytes()
-                    .into(),
+                digest: secret.mac.clone().chain_update(digest).finalize().into_bytes().into(),
             });
-            keyed.collect()
+            keyed.collect::<Vec<_>>()
         };
-        let plain = Fingerprint::of_digest(digests.form);
-        let whole = digests.whole.map(|digest| {
-            let plain = Fingerprint::of_digest(digest);
-            let mut whole = keyed(&plain);
-            whole.push(plain);
-            whole
-        });
-        Self { keyed: keyed(&plain), plain, whole }
+        let plain = |version, digest| SignedDigest { version, secret_id: None, digest };
+        let mut others = Vec::new();
+        for (version, digest) in [(VERSION, digests.whole), (PAIRS_VERSION, digests.pairs)] {
+            if let Some(digest) = digest {
+                others.append(&mut keyed(version, digest));
+                others.push(plain(version, digest));
+            }
+        }
+        Self {
+            plain: plain(VERSION, digests.form),
+            keyed: keyed(VERSION, digests.form),
+            others: (!others.is_empty()).then_some(others),
+        }
     }
 
     /// Returns the fingerprint that a new record stores: the one for the first secret, or the plain one
     /// if no secret is configured.
-    pub fn signing(&self) -> &Fingerprint {
-        self.keyed.first().unwrap_or(&self.plain)
+    pub fn signing(&self) -> Fingerprint {
+        let SignedDigest { version, secret_id, digest } =
+            self.keyed.first().unwrap_or(&self.plain).clone();
+        let mut others = self.others.iter().flatten();
+        let pairs = others.find(|other| other.is_of(PAIRS_VERSION, &secret_id));
+        Fingerprint { version, secret_id, digest, pairs: pairs.map(|pairs| pairs.digest) }
     }
 
     /// Compares this request with the one that `recorded` was computed from, under the secret that
     /// `recorded` names. A fingerprint without a secret can still be compared after secrets are
     /// configured. A fingerprint whose secret was removed cannot.
     pub fn compare(&self, recorded: &Fingerprint) -> Comparison {
-        let is_comparable = |ours: &&Fingerprint| {
-            ours.version == recorded.version && ours.secret_id == recorded.secret_id
-        };
+        let Fingerprint { version, secret_id, digest, pairs } = recorded;
+        let is_comparable = |ours: &&SignedDigest| ours.is_of(*version, secret_id);
         let ours = self.keyed.iter().chain([&self.plain]).find(is_comparable);
         let Some(ours) = ours else { return Comparison::SecretRemoved };
-        let mut all = self.whole.iter().flatten().filter(is_comparable).chain([ours]);
-        if all.any(|ours| ours.has_digest(&recorded.digest)) {
-            Comparison::Same
-        } else {
-            Comparison::Different
-        }
+        let mut all = self.others.iter().flatten().chain([ours]);
+        let is_same = |ours: &SignedDigest| {
+            let is =
+                |version, digest: &[u8; 32]| ours.is_of(version, secret_id) && ours.has(digest);
+            is(*version, digest) || pairs.is_some_and(|pairs| is(PAIRS_VERSION, &pairs))
+        };
+        if all.any(is_same) { Comparison::Same } else { Comparison::Different }
     }
+}
+
+impl SignedDigest {
+    fn is_of(&self, version: u8, secret_id: &Option<String>) -> bool {
+        self.version == version && self.secret_id == *secret_id
+    }
+
+    /// Compares in constant time, so that the time does not reveal how much of a digest matches.
+    fn has(&self, digest: &[u8; 32]) -> bool {
+        self.digest.ct_eq(digest).to_bool()
+    }
+}
+
+/// What is hashed of one request, or the hashes of it.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digested<T> {
+    /// With the canonical form of the body of version 1.
+    pub form: T,
+    /// With the whole body, if a part of it was ignored.
+    pub whole: Option<T>,
+    /// With the pairs of a form, if they can be compared by value.
+    pub pairs: Option<T>,
 }
 
 /// The bytes that the fingerprints of a request are the SHA-256 of. A platform may hash them itself: its own
 /// hash function is many times faster than one in wasm, which matters for a large body.
 #[doc(hidden)]
-pub struct Preimages {
-    /// With the canonical form of the body.
-    pub form: Vec<u8>,
-    /// With the whole body, if a part of it was ignored.
-    pub whole: Option<Vec<u8>>,
-}
+pub type Preimages = Digested<Vec<u8>>;
 
 /// The SHA-256 of [`Preimages`].
 #[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Digests {
-    /// Of `form`.
-    pub form: [u8; 32],
-    /// Of `whole`.
-    pub whole: Option<[u8; 32]>,
-}
+pub type Digests = Digested<[u8; 32]>;
 
 impl Preimages {
     /// Returns the preimages of a request.
     pub fn of(request: &RequestParts<'_>) -> Self {
         // A canonical form is seldom longer than the body. The rest is for the other parts.
         let capacity = request.body.len() + request.path.len() + 1024;
-        let (form, whole) = write(request, || BufferedSink::memory(capacity));
-        Self { form: form.into_bytes(), whole: whole.map(BufferedSink::into_bytes) }
+        write(request, || BufferedSink::memory(capacity)).map(BufferedSink::into_bytes)
+    }
+}
+
+impl<T> Digested<T> {
+    /// Changes each part.
+    pub fn map<U>(self, change: impl Fn(T) -> U) -> Digested<U> {
+        Digested {
+            form: change(self.form),
+            whole: self.whole.map(&change),
+            pairs: self.pairs.map(&change),
+        }
     }
 }
 
@@ -197,21 +250,18 @@ pub struct Fingerprint {
     secret_id: Option<String>,
     #[cbor(n(2), with = "minicbor::bytes")]
     digest: [u8; 32],
+    /// The digest of version 2, of a form whose pairs can be compared by value.
+    #[cbor(n(3), with = "minicbor::bytes")]
+    pairs: Option<[u8; 32]>,
 }
-
-message_fields!(Fingerprint { version, secret_id, digest });
 
 impl Fingerprint {
     /// Computes the fingerprint of a request without a secret.
     pub fn plain(request: &RequestParts<'_>) -> Self {
-        Self::of_digest(digests(request).form)
+        Fingerprints::compute(request, &FingerprintSecrets::none()).signing()
     }
 
-    fn of_digest(digest: [u8; 32]) -> Self {
-        Self { version: VERSION, secret_id: None, digest }
-    }
-
-    /// Returns the version of the format. This crate makes version 1.
+    /// Returns the version of the digest that every fingerprint has. This crate makes version 1.
     pub fn version(&self) -> u8 {
         self.version
     }
@@ -227,22 +277,38 @@ impl Fingerprint {
         hex(&self.digest)
     }
 
-    /// Compares in constant time, so that the time does not reveal how much of a digest matches.
-    fn has_digest(&self, digest: &[u8; 32]) -> bool {
-        self.digest.ct_eq(digest).to_bool()
+    /// Returns the digest of version 2 as 64 lower-case hexadecimal digits. Only the fingerprint of an
+    /// url-encoded form has one, and only if its pairs can be compared by value. Do not log it either.
+    pub fn pairs_hex(&self) -> Option<String> {
+        self.pairs.as_ref().map(|digest| hex(digest))
     }
 }
 
 impl fmt::Debug for Fingerprint {
-    /// Shows 32 bits of the digest. They distinguish two fingerprints, but are too few to identify a
-    /// body.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fingerprint")
-            .field("version", &self.version)
-            .field("secret_id", &self.secret_id)
-            .field("digest", &format_args!("{}…", &self.digest_hex()[..8]))
-            .finish()
+        debug("Fingerprint", self.version, &self.secret_id, &self.digest, f)
     }
+}
+
+impl fmt::Debug for SignedDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug("SignedDigest", self.version, &self.secret_id, &self.digest, f)
+    }
+}
+
+/// Shows 32 bits of a digest. They distinguish two fingerprints, but are too few to identify a body.
+fn debug(
+    name: &str,
+    version: u8,
+    secret_id: &Option<String>,
+    digest: &[u8],
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    f.debug_struct(name)
+        .field("version", &version)
+        .field("secret_id", secret_id)
+        .field("digest", &format_args!("{}…", &hex(digest)[..8]))
+        .finish()
 }
 
 /// The secrets of fingerprints. The first one is used for new records, the others only to compare with
@@ -344,22 +410,14 @@ impl fmt::Display for SecretsError {
 
 impl std::error::Error for SecretsError {}
 
-fn digests(request: &RequestParts<'_>) -> Digests {
-    let (form, whole) = write(request, BufferedSink::hash);
-    Digests { form: form.into_hash(), whole: whole.map(BufferedSink::into_hash) }
-}
-
-/// Writes the parts of a request to a new sink, and if a part of the body was ignored, the same with the
-/// whole body to another.
-fn write(
-    request: &RequestParts<'_>,
-    new: impl Fn() -> BufferedSink,
-) -> (BufferedSink, Option<BufferedSink>) {
+/// Writes the parts of a request to new sinks: with the canonical form of the body, with the whole body if a
+/// part of it was ignored, and with the pairs of a form.
+fn write(request: &RequestParts<'_>, new: impl Fn() -> BufferedSink) -> Digested<BufferedSink> {
     let media_type = MediaType::parse(request.content_type);
-    let head = || {
+    let head = |domain| {
         let mut sink = new();
         for part in [
-            DOMAIN,
+            domain,
             request.method.as_bytes(),
             request.path.as_bytes(),
             request.query.unwrap_or("").as_bytes(),
@@ -370,12 +428,18 @@ fn write(
         sink
     };
     let body = CanonicalBody::read(&media_type, request.content_encoding, request.body);
-    let mut sink = head();
-    let has_ignored = body.write(request.ignore, &mut sink);
+    let mut form = head(DOMAIN);
+    let has_ignored = body.write(request.ignore, &mut form);
     let whole = has_ignored.then(|| {
-        let mut sink = head();
+        let mut sink = head(DOMAIN);
         body.write_whole(&mut sink);
         sink
     });
-    (sink, whole)
+    let pairs = body.pairs(request.ignore).map(|pairs| {
+        let mut sink = head(PAIRS_DOMAIN);
+        sink.put_byte(PAIRS_TAG);
+        pairs.write(&mut sink);
+        sink
+    });
+    Digested { form, whole, pairs }
 }

@@ -14,19 +14,19 @@
 //! The name of a token is also recognized as the last step of a nested name, such as `payment[_token]`
 //! of Symfony. Names are compared with case.
 //!
-//! All other bytes are compared unchanged. So a form with an ignored field has the same fingerprint as
-//! the form without that field.
+//! A form with an ignored field has the same fingerprint as the form without that field.
 //!
 //! # Fields that are always compared
 //!
 //! A field is not ignored if some readers may find more in it than others:
 //!
-//! - a pair with a `;`, because some readers split pairs there;
+//! - a pair with a `;`, because some readers split pairs there, or with a very long name;
 //! - any pair of a body with a byte outside visible ASCII, such as a compressed body;
 //! - a part whose disposition is not `form-data` with exactly one `name`.
 
 use super::disposition::{field_name, halves};
 use super::multipart::Part;
+use super::pairs::LONGEST_NAME;
 use super::pointer::JsonPointer;
 use super::sink::Sink;
 use super::work::spent;
@@ -54,10 +54,6 @@ pub const CSRF_FIELDS: [&str; 15] = [
     "csrf_value",
 ];
 
-/// The maximum length in bytes of a pair's name that can be ignored. Pairs with longer names are always
-/// compared.
-const LONGEST_NAME: usize = 1024;
-
 /// The fields that a fingerprint ignores.
 #[derive(Clone, Copy)]
 pub(crate) struct IgnoredFields<'p> {
@@ -77,7 +73,7 @@ impl<'p> IgnoredFields<'p> {
     }
 
     /// Returns whether a pair of `application/x-www-form-urlencoded` is ignored.
-    fn has_pair(self, pair: &[u8]) -> bool {
+    pub(crate) fn has_pair(self, pair: &[u8]) -> bool {
         if pair.contains(&b';') {
             return false;
         }

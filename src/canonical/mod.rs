@@ -1,12 +1,13 @@
 //! Canonical forms of bodies: what "the same body" means.
 //!
 //! A retry may send the same body in other bytes: members of JSON in another order, `1.0` for `1`, or a
-//! new multipart boundary. So bodies are compared in a canonical form. There are four:
+//! new multipart boundary. So bodies are compared in a canonical form. There are five:
 //!
 //! | media type | form | ignored |
 //! |---|---|---|
 //! | JSON: `application/json`, `*/*+json` | [`json`] | order of members, white space, spelling |
 //! | `multipart/*` | [`multipart`] | the boundary, order and case of a part's header names |
+//! | `application/x-www-form-urlencoded` | [`pairs`] | order of pairs, spelling of escapes |
 //! | any, with `Content-Encoding: gzip` | compressed bytes | the header of the gzip stream: time, name, system |
 //! | anything else | raw bytes | nothing |
 //!
@@ -14,14 +15,13 @@
 //! ignored.
 //!
 //! A body that breaks the rules of its media type is compared by its raw bytes, which is only stricter.
-//! The pairs of `application/x-www-form-urlencoded` are compared by their raw bytes too, because all
-//! browsers write them in the same way, and for many servers the order of the fields matters.
 //!
 //! A tag byte precedes each form, so that bodies in different forms are never equal.
 
 pub mod fields;
 pub mod json;
 pub mod multipart;
+pub mod pairs;
 
 mod case;
 mod case_tables;
@@ -42,6 +42,7 @@ pub(crate) use media_type::{MediaType, is_token};
 pub(crate) use sink::{BufferedSink, Sink};
 
 use fields::IgnoredFields;
+use pairs::Pairs;
 
 /// Returns whether a body of this type is JSON: `application/json`, or any type with the suffix `+json`
 /// (RFC 6839 §3.1), such as `application/problem+json`.
@@ -52,6 +53,7 @@ pub fn is_json(content_type: &str) -> bool {
 /// A body, parsed by the rules of its media type.
 pub(crate) enum CanonicalBody<'a> {
     Raw(&'a [u8]),
+    /// A form of pairs. Its fingerprint of version 1 is of its bytes, and that of version 2 of its [`pairs`].
     Pairs(&'a [u8]),
     Json(json::Document<'a>),
     /// The flag says whether the body is an HTML form, in which some fields are ignored.
@@ -112,6 +114,14 @@ impl<'a> CanonicalBody<'a> {
                 sink.put(data);
                 true
             }
+        }
+    }
+
+    /// Returns the pairs of a form that is compared by value.
+    pub(crate) fn pairs(&self, ignore: &[JsonPointer]) -> Option<Pairs> {
+        match self {
+            CanonicalBody::Pairs(bytes) => Pairs::read(bytes, IgnoredFields::new(ignore)),
+            _ => None,
         }
     }
 

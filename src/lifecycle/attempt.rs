@@ -82,7 +82,7 @@ pub(super) fn begin_absent(
 /// Makes the record of a key that no attempt owns yet.
 fn new_record(attempt: &Attempt<'_>, now: UnixMillis) -> Record {
     Record {
-        fingerprint: Some(attempt.fingerprints.signing().clone()),
+        fingerprint: Some(attempt.fingerprints.signing()),
         policy: *attempt.policy,
         state: State::Released { cause: ReleaseCause::NotDispatched, since: now },
         attempts: 0,

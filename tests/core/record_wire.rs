@@ -27,7 +27,7 @@ fn a_token() -> impl Strategy<Value = Token> {
 
 fn fingerprint() -> impl Strategy<Value = Fingerprint> {
     ("[a-z]{0,8}", prop_oneof![Just(""), Just("id:secret"), Just("2026-01:other")])
-        .prop_map(|(body, secrets)| request(&body, secrets).signing().clone())
+        .prop_map(|(body, secrets)| request(&body, secrets).signing())
 }
 
 fn policy() -> impl Strategy<Value = Policy> {
@@ -269,7 +269,7 @@ fn golden_records() -> Vec<(&'static str, Record)> {
             expired_key: ExpiredKey::Refuse,
         });
     let base = Record {
-        fingerprint: Some(request("{\"amount\":1}", "2026-01:secret").signing().clone()),
+        fingerprint: Some(request("{\"amount\":1}", "2026-01:secret").signing()),
         policy: hold,
         state: State::InFlight { token: token(7), lease_until: at.plus(hold.lease) },
         attempts: 3,
@@ -277,7 +277,7 @@ fn golden_records() -> Vec<(&'static str, Record)> {
         earlier: earlier(&[([5; 16], true), ([6; 16], false)]),
         created_at: at,
     };
-    let plain = Some(request("", "").signing().clone());
+    let plain = Some(request("", "").signing());
     let with = |state| Record { state, ..base.clone() };
     let unknown =
         |cause| Record { maybe_executed: true, ..with(State::Unknown { cause, since: at }) };

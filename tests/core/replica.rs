@@ -35,7 +35,7 @@ fn after(fingerprints: &Fingerprints, response: StoredResponse) -> (Record, KeyS
 fn copied(secrets: &str) -> (Record, Millis) {
     let (fingerprints, response) = (request("this", secrets), response(201, "stored"));
     let (_, status) = after(&fingerprints, response.clone());
-    copy(fingerprints.signing(), &response, &status, SHORTEST, NOW).expect("a copy")
+    copy(&fingerprints.signing(), &response, &status, SHORTEST, NOW).expect("a copy")
 }
 
 fn decision(request: &Fingerprints, now: UnixMillis) -> Option<Decision> {
@@ -56,7 +56,7 @@ fn a_response_with_a_retention_too_short_for_the_replica_is_not_copied() {
     let (fingerprints, response) = (request("this", ""), response(201, ""));
     let (_, status) = after(&fingerprints, response.clone());
     let end = status.expires_at.expect("an end").minus(HEAD_START).minus(SHORTEST);
-    let copy = |now| copy(fingerprints.signing(), &response, &status, SHORTEST, now);
+    let copy = |now| copy(&fingerprints.signing(), &response, &status, SHORTEST, now);
     assert_eq!(copy(end).map(|(_, left)| left), Some(SHORTEST));
     assert_eq!(copy(end.plus(Millis::new(1))), None);
 }
@@ -66,7 +66,7 @@ fn only_responses_that_can_be_replayed_are_copied() {
     let fingerprints = request("this", "");
     for response in [response(503, ""), response(429, ""), response(201, "").into_status_only()] {
         let (_, status) = after(&fingerprints, response.clone());
-        assert_eq!(copy(fingerprints.signing(), &response, &status, SHORTEST, NOW), None);
+        assert_eq!(copy(&fingerprints.signing(), &response, &status, SHORTEST, NOW), None);
     }
 }
 
@@ -78,7 +78,7 @@ fn headers_that_a_record_cannot_hold_are_not_copied() {
     for (response, is_odd) in [(response(201, "stored"), false), (odd, true)] {
         let (record, status) = after(&fingerprints, response.clone());
         assert_eq!(record.has_odd_headers(), is_odd);
-        let copied = copy(fingerprints.signing(), &response, &status, SHORTEST, NOW);
+        let copied = copy(&fingerprints.signing(), &response, &status, SHORTEST, NOW);
         assert_eq!(copied.is_none(), is_odd);
     }
 }
@@ -88,7 +88,7 @@ fn a_record_without_a_response_is_not_copied() {
     let fingerprints = request("this", "");
     let (_, status) = after(&fingerprints, response(201, "stored"));
     for other in [response(429, "stored"), response(201, "other")] {
-        assert_eq!(copy(fingerprints.signing(), &other, &status, SHORTEST, NOW), None);
+        assert_eq!(copy(&fingerprints.signing(), &other, &status, SHORTEST, NOW), None);
     }
 }
 
@@ -98,7 +98,8 @@ fn a_copy_leads_to_the_same_decision_as_the_record() {
     for (sent, recorded) in [("this", "this"), ("this", "that")] {
         let (sent, recorded) = (request(sent, ""), request(recorded, ""));
         let (record, status) = after(&recorded, response.clone());
-        let copied = copy(recorded.signing(), &response, &status, SHORTEST, NOW).expect("a copy").0;
+        let copied =
+            copy(&recorded.signing(), &response, &status, SHORTEST, NOW).expect("a copy").0;
         let of_record = lifecycle::begin(Some(record), &attempt(&sent), NOW);
         assert_eq!(verify(copied, &attempt(&sent), NOW), Some(of_record));
     }

@@ -44,7 +44,7 @@ fn completed(body: &str, response: StoredResponse, now: UnixMillis) -> (Record, 
 /// Keeps the response of a request that completed at that time.
 fn keep(memory: &mut Memory, key: &str, kept: &StoredResponse, bound: usize, now: UnixMillis) {
     let (_, status) = completed("this", kept.clone(), now);
-    memory.keep(name(key), request("this", "").signing(), kept, &status, bound, now);
+    memory.keep(name(key), &request("this", "").signing(), kept, &status, bound, now);
 }
 
 fn recalled(memory: &mut Memory, key: &str, now: UnixMillis) -> Option<Decision> {
@@ -62,7 +62,7 @@ fn a_memory_decides_as_the_shard_does() {
     let kept = response(201, "stored");
     let (record, status) = completed("this", kept.clone(), NOW);
     let mut memory = Memory::new();
-    memory.keep(name("k"), request("this", "").signing(), &kept, &status, BOUND, NOW);
+    memory.keep(name("k"), &request("this", "").signing(), &kept, &status, BOUND, NOW);
     for asked in ["this", "that"] {
         let asked = request(asked, "");
         let later = NOW.plus(Millis::from_seconds(3600));
@@ -74,7 +74,7 @@ fn a_memory_decides_as_the_shard_does() {
     let Step { decision, status, .. } = lifecycle::begin(Some(record), &attempt(&this), NOW);
     let (Decision::Replay(replayed), Some(status)) = (decision, status) else { panic!() };
     let mut other = Memory::new();
-    other.keep(name("k"), this.signing(), &replayed, &status, BOUND, NOW);
+    other.keep(name("k"), &this.signing(), &replayed, &status, BOUND, NOW);
     assert_eq!(
         other.recall(name("k"), &attempt(&this), NOW),
         memory.recall(name("k"), &attempt(&this), NOW)
@@ -98,7 +98,7 @@ fn another_name_has_no_copy() {
 fn a_request_that_cannot_be_compared_goes_to_the_shard() {
     let (mut memory, kept) = (Memory::new(), response(201, ""));
     let (_, status) = completed("this", kept.clone(), NOW);
-    memory.keep(name("k"), request("this", "a:1").signing(), &kept, &status, BOUND, NOW);
+    memory.keep(name("k"), &request("this", "a:1").signing(), &kept, &status, BOUND, NOW);
     for (secrets, is_comparable) in [("b:2", false), ("", false), ("b:2,a:1", true)] {
         let asked = request("this", secrets);
         let recalled = memory.recall(name("k"), &attempt(&asked), NOW);
@@ -124,7 +124,7 @@ fn a_response_that_expires_within_a_minute_is_not_kept() {
     let end = NOW.plus(POLICY.retention).minus(HEAD_START);
     for (now, held) in [(end.minus(Millis::new(1)), true), (end, false)] {
         let mut memory = Memory::new();
-        memory.keep(name("k"), request("this", "").signing(), &kept, &status, BOUND, now);
+        memory.keep(name("k"), &request("this", "").signing(), &kept, &status, BOUND, now);
         assert_eq!(memory.held() > 0, held);
     }
 }
@@ -156,7 +156,7 @@ fn only_final_complete_and_small_responses_are_kept() {
 fn a_copy_may_have_exactly_the_size_of_the_limits() {
     let length = |response: &StoredResponse| {
         let (_, status) = completed("this", response.clone(), NOW);
-        let kept = copy(request("this", "").signing(), response, &status, Millis::new(1), NOW);
+        let kept = copy(&request("this", "").signing(), response, &status, Millis::new(1), NOW);
         kept.expect("a copy").0.encode().len()
     };
     let held = |response: &StoredResponse, bound| {
@@ -281,7 +281,7 @@ fn a_memory_keeps_its_bound_and_returns_only_what_the_record_returns() {
                 }
                 let (record, status) = records[at].as_ref().expect("a record");
                 let oncekey::State::Completed { response, .. } = &record.state else { panic!() };
-                memory.keep(name, this.signing(), response, status, bound, now);
+                memory.keep(name, &this.signing(), response, status, bound, now);
                 seen = now;
             }
             prop_assert!(memory.held() <= bound);
@@ -292,7 +292,7 @@ fn a_memory_keeps_its_bound_and_returns_only_what_the_record_returns() {
             if let Some(step) = memory.recall(name, &attempt(&that), asked_at) {
                 let (record, status) = records[at].clone().expect("a record");
                 let oncekey::State::Completed { response, .. } = &record.state else { panic!() };
-                let copied = copy(this.signing(), response, &status, Millis::new(0), seen);
+                let copied = copy(&this.signing(), response, &status, Millis::new(0), seen);
                 let verified = copied.and_then(|(copy, _)| verify(copy, &attempt(&that), seen));
                 prop_assert_eq!(verified.as_ref(), Some(&step));
                 prop_assert_eq!(lifecycle::begin(Some(record), &attempt(&that), seen), step);

@@ -28,7 +28,7 @@ fn fingerprints(content_type: &str, body: &str, ignore: &[&str], secrets: &str) 
 }
 
 fn of(content_type: &str, body: &str, ignore: &[&str]) -> Fingerprint {
-    fingerprints(content_type, body, ignore, "").signing().clone()
+    fingerprints(content_type, body, ignore, "").signing()
 }
 
 fn part(disposition: &str, content: &str) -> String {

@@ -5,4 +5,5 @@ mod fields;
 mod fingerprint;
 mod json;
 mod multipart;
+mod pairs;
 mod vectors;

@@ -128,7 +128,7 @@ impl Rules {
             }
             (M::LateBeginOwnsAgain, _) => record.earlier = EarlierAttempts::default(),
             (M::FingerprintNotCompared, _) => {
-                record.fingerprint = Some(attempt.fingerprints.signing().clone());
+                record.fingerprint = Some(attempt.fingerprints.signing());
             }
             (M::UnlistedSecretIsNew, _) => {
                 let stored = record.fingerprint.as_ref();
@@ -291,7 +291,7 @@ impl Rules {
             copy.policy.retention = Millis::from_days(100_000);
         }
         if self.has(M::ReplicaFingerprintIgnored) {
-            copy.fingerprint = Some(attempt.fingerprints.signing().clone());
+            copy.fingerprint = Some(attempt.fingerprints.signing());
         }
         replica::verify(copy, attempt, now).map(|step| self.replayed(step))
     }

@@ -21,11 +21,14 @@ pub(super) async fn fingerprints(
 
 /// Lets the platform hash a request. Returns `None` if it fails.
 async fn digests(request: &RequestParts<'_>, bridge: &Bridge) -> Option<Digests> {
-    let Preimages { form, whole } = Preimages::of(request);
+    let Preimages { form, whole, pairs } = Preimages::of(request);
     let form = bridge.sha256(form).await?;
-    let whole = match whole {
-        None => None,
-        Some(whole) => Some(bridge.sha256(whole).await?),
-    };
-    Some(Digests { form, whole })
+    let mut hashes = [None, None];
+    for (hash, bytes) in hashes.iter_mut().zip([whole, pairs]) {
+        if let Some(bytes) = bytes {
+            *hash = Some(bridge.sha256(bytes).await?);
+        }
+    }
+    let [whole, pairs] = hashes;
+    Some(Digests { form, whole, pairs })
 }

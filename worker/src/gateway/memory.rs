@@ -25,7 +25,7 @@ pub(crate) fn keep(
 ) {
     let (fingerprint, now) = (fingerprints.signing(), clock::now());
     COPIES.with_borrow_mut(|copies| {
-        copies.keep(name, fingerprint, response, status, bound, now);
+        copies.keep(name, &fingerprint, response, status, bound, now);
     });
 }
 

@@ -288,7 +288,7 @@ impl WriteRun<'_> {
                 let (fingerprint, now) = (self.fingerprints.signing(), clock::now());
                 let shortest = replica::SHORTEST;
                 let (record, left) =
-                    oncekey::replica::copy(fingerprint, &response, status?, shortest, now)?;
+                    oncekey::replica::copy(&fingerprint, &response, status?, shortest, now)?;
                 // The copy is in memory until KV has it, and it may be skipped when memory is short.
                 let room = Reservation::of_response();
                 let size = response.body().map_or(0, <[u8]>::len) as u64;

@@ -2,12 +2,13 @@
 //! the `Content-Type`.
 
 use super::form::{self, Part};
-use super::input::{line, unescaped};
+use super::input::{halves, line, unescaped};
 use super::multipart_body;
 use oncekey::canonical::JsonPointer;
 use oncekey::canonical::fields::CSRF_FIELDS;
 use oncekey::fingerprint::{Comparison, FingerprintSecrets, Fingerprints, RequestParts};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 
 /// Fields that pointers name, beside the usual CSRF fields.
 const IGNORED: [&str; 2] = ["nonce", "a\"b"];
@@ -46,12 +47,15 @@ pub(crate) fn check(bytes: &[u8]) {
         },
         _ => return,
     };
-    assert_eq!(made.signing().digest_hex(), digest(&essence, tag, &counted));
+    assert_eq!(made.signing().digest_hex(), digest(1, &essence, tag, &counted));
+    let by_value = if tag == 0 && essence != "multipart/form-data" { by_value(body) } else { None };
+    let by_value = by_value.map(|pairs| digest(2, &essence, 4, &pairs));
+    assert_eq!(made.signing().pairs_hex(), by_value);
     // The fingerprint that an earlier release stored. It includes all fields.
-    let hex = digest(&essence, tag, &whole);
+    let hex = digest(1, &essence, tag, &whole);
     assert_eq!(made.compare(&stored(&hex)), Comparison::Same);
     if counted != whole {
-        let other = digest(&essence, tag, &[&whole[..], b"x"].concat());
+        let other = digest(1, &essence, tag, &[&whole[..], b"x"].concat());
         assert_eq!(made.compare(&stored(&other)), Comparison::Different);
     }
 }
@@ -67,6 +71,52 @@ fn pairs(body: &[u8]) -> Vec<u8> {
         pair.contains(&b';') || !is_ignored(&unescaped(&spaced))
     });
     counted.collect::<Vec<_>>().join(&b"&"[..])
+}
+
+/// Returns the canonical form of the pairs, if they can be compared by value. They are sorted in groups.
+fn by_value(body: &[u8]) -> Option<Vec<u8>> {
+    let spaced: Vec<u8> =
+        body.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
+    let mut groups = BTreeMap::<String, Vec<(String, String)>>::new();
+    let pairs: Vec<&[u8]> = spaced.split(|byte| *byte == b'&').collect();
+    let is_plain = |byte: &u8| (0x21..=0x7e).contains(byte) && *byte != b';';
+    if !body.iter().all(is_plain) || pairs.len() > 1000 {
+        return None;
+    }
+    for pair in pairs {
+        let (name, value) = halves(pair, b'=');
+        let [name, value] = [name, value?].map(|text| {
+            // Each escape is two bytes shorter when it is decoded.
+            let plain = unescaped(text);
+            let escapes = text.iter().filter(|byte| **byte == b'%').count();
+            let is_whole = plain.len() + 2 * escapes == text.len();
+            String::from_utf8(plain).ok().filter(|text| is_whole && !text.contains('\0'))
+        });
+        let (name, value) = (name?, value?);
+        if name.len() > 1024 {
+            return None;
+        }
+        if !is_ignored(name.as_bytes()) {
+            let root = letters(name.split('[').next().unwrap_or_default());
+            groups.entry(root).or_default().push((name, value));
+        }
+    }
+    let mut form = Vec::new();
+    for mut group in groups.into_values() {
+        if group.iter().all(|(name, _)| name.contains('[') && !name.contains("[]")) {
+            group.sort_by_key(|(name, _)| letters(name));
+        }
+        for text in group.iter().flat_map(|(name, value)| [name, value]) {
+            form.extend((text.len() as u64).to_be_bytes());
+            form.extend(text.as_bytes());
+        }
+    }
+    Some(form)
+}
+
+fn letters(name: &str) -> String {
+    name.replace(|letter: char| letter.is_ascii() && !letter.is_ascii_alphanumeric(), "")
+        .to_ascii_lowercase()
 }
 
 fn is_ignored(name: &[u8]) -> bool {
@@ -152,9 +202,9 @@ fn is_left_out(part: &Part) -> bool {
     is_ignored(name) && name != b"a\"b" || name == b"a%22b"
 }
 
-fn digest(essence: &str, tag: u8, form: &[u8]) -> String {
+fn digest(version: u8, essence: &str, tag: u8, form: &[u8]) -> String {
     let mut hash = Sha256::new();
-    for part in ["oncekey-fingerprint-1", "POST", "/o", "", essence] {
+    for part in [&format!("oncekey-fingerprint-{version}")[..], "POST", "/o", "", essence] {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }

@@ -91,7 +91,7 @@ fn fingerprint(input: &mut Unstructured<'_>) -> Result<Fingerprint> {
     };
     let list = *input.choose(&["id:secret", "2026-01:other"])?;
     let secrets = if input.arbitrary()? { FingerprintSecrets::parse(list).ok() } else { None };
-    Ok(Fingerprints::compute(&parts, &secrets.unwrap_or_default()).signing().clone())
+    Ok(Fingerprints::compute(&parts, &secrets.unwrap_or_default()).signing())
 }
 
 /// Returns attempts from their stored form, because only the lifecycle can create them.

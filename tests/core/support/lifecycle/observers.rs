@@ -60,7 +60,7 @@ impl World {
     /// Copies a stored response to the replica.
     pub(crate) fn copy(&mut self, of: usize, own: &StoredResponse, status: Option<&KeyStatus>) {
         let Some(status) = status else { return };
-        let fingerprint = REQUESTS[self.gateways[of].request].signing();
+        let fingerprint = &REQUESTS[self.gateways[of].request].signing();
         let shortest = Millis::from_seconds(60);
         let copy = replica::copy(fingerprint, own, status, shortest, self.now);
         self.copies.extend(copy.map(|(copy, _)| copy));

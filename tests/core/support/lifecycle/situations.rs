@@ -143,7 +143,7 @@ impl Situation {
         };
         let is_tombstone = matches!(state, State::Expired { .. });
         Some(Record {
-            fingerprint: (!is_tombstone).then(|| RECORDED.signing().clone()),
+            fingerprint: (!is_tombstone).then(|| RECORDED.signing()),
             policy: self.policy(),
             state,
             attempts: ATTEMPTS,

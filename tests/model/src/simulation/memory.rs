@@ -53,6 +53,6 @@ impl World<'_> {
         let scoped = self.ledger.names[running.first.name].scoped;
         let now = self.time(Clock::Gateway(gateway));
         let memory = &mut self.memories[gateway];
-        self.rules.keep(memory, scoped, fingerprint, response, status, now);
+        self.rules.keep(memory, scoped, &fingerprint, response, status, now);
     }
 }

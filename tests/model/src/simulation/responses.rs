@@ -50,7 +50,7 @@ impl World<'_> {
                     self.keep(flow, &response, status.as_ref());
                     let (print, now) = (prints.signing(), self.time(Clock::Gateway(gateway)));
                     let Some(status) = &status else { continue };
-                    let copy = self.rules.copy(print, &response, status, SHORTEST, now);
+                    let copy = self.rules.copy(&print, &response, status, SHORTEST, now);
                     if let (Some((record, left)), true) = (copy, self.settings.replica) {
                         self.note(Milestone::AfterCopy);
                         self.put_copy(first.name, &record, left);

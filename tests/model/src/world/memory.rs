@@ -53,7 +53,7 @@ impl World {
         if !scene.config.memory || running.request.identity == Identity::Event {
             return;
         }
-        let fingerprint = running.request.fingerprints().signing();
+        let fingerprint = &running.request.fingerprints().signing();
         let name = self.shelves[usize::from(running.first)].name;
         let now = self.time_at(Clock::Gateway(running.request.gateway));
         let memory = &mut self.memories[usize::from(running.request.gateway)];
@@ -72,7 +72,7 @@ impl World {
         if !scene.config.memory || of != Target::First {
             return;
         }
-        let fingerprint = running.request.fingerprints().signing();
+        let fingerprint = &running.request.fingerprints().signing();
         let name = self.shelves[usize::from(running.first)].name;
         let now = self.time_at(Clock::Gateway(running.request.gateway));
         let memory = &mut self.memories[usize::from(running.request.gateway)];

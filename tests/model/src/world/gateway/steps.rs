@@ -148,7 +148,7 @@ impl World {
                     }
                     let running = &self.running[at];
                     let now = self.time_at(Clock::Gateway(running.request.gateway));
-                    let fingerprint = running.request.fingerprints().signing();
+                    let fingerprint = &running.request.fingerprints().signing();
                     let shelf = running.first;
                     let Some(status) = outcome.status.as_ref().filter(|_| scene.config.replica)
                     else {
