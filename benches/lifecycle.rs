@@ -8,15 +8,16 @@
 
 use oncekey::fingerprint::RequestParts;
 use oncekey::{
-    Attempt, Completion, Decision, ExpiredKey, FingerprintSecrets, Fingerprints, Millis, Next,
-    Policy, Record, State, Step, StoredResponse, Token, UnixMillis, UnknownOutcome, lifecycle,
+    Attempt, AttemptToken, Completion, Decision, ExpiredKey, FingerprintSecrets, Fingerprints,
+    Millis, Policy, Record, RecordState, RecordUpdate, StoredResponse, Transition, UnixMillis,
+    UnknownOutcome, lifecycle,
 };
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use std::time::Instant;
 
 const NOW: UnixMillis = UnixMillis::new(1_764_000_000_000);
-const TOKEN: Token = Token::new([7; 16]);
+const TOKEN: AttemptToken = AttemptToken::new([7; 16]);
 const POLICY: Policy = Policy {
     retention: Millis::from_days(1),
     lease: Millis::from_seconds(15),
@@ -175,15 +176,15 @@ fn completed(attempt: &Attempt<'_>, response: &StoredResponse) -> Record {
     written(step)
 }
 
-fn written<D>(step: Step<D>) -> Record {
+fn written<D>(step: Transition<D>) -> Record {
     match step.next {
-        Next::Write(record) => *record,
+        RecordUpdate::Write(record) => *record,
         _ => unreachable!("the step writes"),
     }
 }
 
 fn json_record(record: &Record, response: &StoredResponse) -> JsonRecord {
-    let State::Completed { completed_at, .. } = &record.state else { unreachable!() };
+    let RecordState::Completed { completed_at, .. } = &record.state else { unreachable!() };
     let body = response.body().expect("a kept body");
     JsonRecord {
         fingerprint: record.fingerprint.as_ref().map(|f| f.digest_hex()).unwrap_or_default(),

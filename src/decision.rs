@@ -8,20 +8,20 @@ use crate::{message_fields, message_variants};
 
 /// What a call decided, what callers may see of the key after it, and what to store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Step<D> {
+pub struct Transition<D> {
     /// What the call decided.
     pub decision: D,
     /// What callers may see of the key after this call; `None` when there is no record.
     pub status: Option<KeyStatus>,
     /// How to update the stored record.
-    pub next: Next,
+    pub next: RecordUpdate,
     /// The change for the journal; `None` if the call leaves no row there.
-    pub change: Option<Change>,
+    pub change: Option<KeyChange>,
 }
 
 /// How to update the stored record.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Next {
+pub enum RecordUpdate {
     /// The record stays as it is.
     Keep,
     /// This record takes its place.
@@ -30,7 +30,16 @@ pub enum Next {
     Remove,
 }
 
-impl Next {
+impl RecordUpdate {
+    /// Returns the record that is stored after this update of `before`.
+    pub fn applied_to(self, before: Option<Record>) -> Option<Record> {
+        match self {
+            Self::Keep => before,
+            Self::Write(record) => Some(*record),
+            Self::Remove => None,
+        }
+    }
+
     /// Returns whether the stored record shows that a call changed it at `now`. Where it does not, and
     /// the call leaves no row in the journal either, the store keeps the time by itself, for
     /// [`lifecycle::decision_time`](crate::lifecycle::decision_time).
@@ -45,7 +54,7 @@ impl Next {
 
 /// What a call changed, or came too late to change: the meaning of a row in the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Change {
+pub struct KeyChange {
     /// The call.
     pub call: LifecycleCall,
     /// The effect of the call.
@@ -230,7 +239,7 @@ impl Execution {
     }
 }
 
-impl Change {
+impl KeyChange {
     /// Describes a change after which the key has this record.
     pub(crate) fn new(
         call: LifecycleCall,

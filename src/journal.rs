@@ -3,7 +3,7 @@
 //! An operator compares the journal with the origin's data. So the journal has a row for each end of
 //! an attempt and for each decision about a key, but none for calls that only read: a client that
 //! polls must not fill the journal. The lifecycle returns what a call did
-//! ([`Step::change`](crate::Step::change)), and [`JournalEntry::new`] makes the row. The shell stores
+//! ([`Transition::change`](crate::Transition::change)), and [`JournalEntry::new`] makes the row. The shell stores
 //! the row together with the record.
 //!
 //! # The table
@@ -32,7 +32,7 @@
 //! `completed`. A key that was forgotten gets a new record, with another
 //! [`created_at`](JournalEntry::created_at).
 
-use crate::decision::{Change, ChangeKind, LifecycleCall};
+use crate::decision::{ChangeKind, KeyChange, LifecycleCall};
 use crate::record::KeyState;
 use crate::time::UnixMillis;
 
@@ -73,7 +73,7 @@ pub struct RequestedBy<'a> {
 
 impl JournalEntry {
     /// Makes the row of a change.
-    pub fn new(change: Change, by: RequestedBy<'_>, at: UnixMillis) -> Self {
+    pub fn new(change: KeyChange, by: RequestedBy<'_>, at: UnixMillis) -> Self {
         // An expired outcome belongs to the earlier record, whichever call noticed it.
         let by = if change.kind == ChangeKind::Expired { RequestedBy::default() } else { by };
         Self {

@@ -8,6 +8,9 @@
 //!
 //! Read `lifecycle.rs` first: it opens with the rules and the transition table.
 //!
+//! The crate's [README](https://crates.io/crates/oncekey) has a complete example, and says what the code
+//! around the core must do. [`store::Store`] connects the lifecycle with a database.
+//!
 //! # The flow
 //!
 //! ```text
@@ -21,7 +24,7 @@
 //! 4. [`lifecycle::renew`] keeps a slow attempt alive; [`lifecycle::complete`] and
 //!    [`lifecycle::fail`] end it.
 //! 5. A [`Rejection`] turns every other decision into a status and a body.
-//! 6. [`Step::change`] says which calls leave a row in the [`journal`], which outlives the record.
+//! 6. [`Transition::change`] says which calls leave a row in the [`journal`], which outlives the record.
 //!
 //! [`write_flow`] is this flow as a state machine, for a gateway whose stores may be slow or silent.
 //! [`client`] is the other end: [`client::intent`] keeps a key in a client, sends it again and
@@ -62,6 +65,7 @@ pub mod journal;
 pub mod lifecycle;
 pub mod lookup;
 pub mod replica;
+pub mod store;
 pub mod webhook;
 pub mod write_flow;
 #[doc(hidden)]
@@ -105,7 +109,7 @@ pub mod should_retry;
 
 // A key and its scope.
 pub use key::{IdempotencyKey, KeyError};
-pub use scope::{Scope, ScopeError, ScopeSources, ScopedKey};
+pub use scope::{Scope, ScopeAliases, ScopeError, ScopeSources, ScopedKey};
 
 // The identity of a request.
 pub use business_key::{BusinessKey, BusinessKeys};
@@ -115,19 +119,20 @@ pub use lookup::LookUps;
 
 // Calls, decisions and policies.
 pub use decision::{
-    Change, ChangeKind, Completion, Decision, Execution, FailCause, LifecycleCall, Next, Renewal,
-    Settlement, Settling, Step,
+    ChangeKind, Completion, Decision, Execution, FailCause, KeyChange, LifecycleCall, RecordUpdate,
+    Renewal, Settlement, Settling, Transition,
 };
 pub use lifecycle::Attempt;
 pub use policy::{ExpiredKey, Policy, ResponseClass, UnknownOutcome};
 
 // Stored data.
 pub use header_list::HeaderList;
-pub use record::{KeyState, KeyStatus, Record, RecordError, State, Token};
+pub use record::{AttemptToken, KeyState, KeyStatus, Record, RecordError, RecordState};
 pub use response::StoredResponse;
 
 // Errors for callers.
 pub use error::{Dialect, ErrorResponse, Recourse, Rejection};
+pub use should_retry::RequestKind;
 
 pub use time::{Millis, UnixMillis};
 
@@ -139,6 +144,9 @@ pub use request::route::Route;
 #[doc(hidden)]
 pub use response::Kept;
 #[doc(hidden)]
-pub use scope::{ScopeAliases, ScopeSource};
-#[doc(hidden)]
-pub use should_retry::RequestKind;
+pub use scope::ScopeSource;
+
+/// Runs the example of the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("README.md")]
+struct Readme;

@@ -43,7 +43,7 @@
 //! `fail` arrives late. An attempt whose token the record does not know gets `InProgress` and must
 //! retry, because the record may now belong to another request.
 //!
-//! [`peek`] returns what `begin` would return, and begins nothing. [`Step::change`] is the row that a
+//! [`peek`] returns what `begin` would return, and begins nothing. [`Transition::change`] is the row that a
 //! call adds to the [`journal`](crate::journal).
 //!
 //! # Business keys
@@ -68,13 +68,13 @@ mod step;
 pub use attempt::Attempt;
 
 use crate::decision::{
-    Change, ChangeKind, Completion, Decision, FailCause, LifecycleCall, Next, Renewal, Settlement,
-    Settling, Step,
+    ChangeKind, Completion, Decision, FailCause, KeyChange, LifecycleCall, RecordUpdate, Renewal,
+    Settlement, Settling, Transition,
 };
 use crate::fingerprint::Fingerprints;
 use crate::policy::{Policy, UnknownOutcome};
 use crate::record::{
-    EarlierAttempts, KeyState, Life, Record, ReleaseCause, State, Token, UnknownCause,
+    AttemptToken, EarlierAttempts, KeyState, Life, Record, RecordState, ReleaseCause, UnknownCause,
 };
 use crate::response::StoredResponse;
 use crate::time::UnixMillis;
@@ -110,7 +110,11 @@ pub fn decision_time(
 /// 6. The attempt has ended or was overtaken before: it gets the current decision.
 /// 7. An earlier attempt may have been executed: `Execute` or `OutcomeUnknown`, as the policy says.
 /// 8. Nothing was executed: `Execute`.
-pub fn begin(record: Option<Record>, attempt: &Attempt<'_>, now: UnixMillis) -> Step<Decision> {
+pub fn begin(
+    record: Option<Record>,
+    attempt: &Attempt<'_>,
+    now: UnixMillis,
+) -> Transition<Decision> {
     // 1.
     let change = record.as_ref().and_then(|record| forgotten(record, LifecycleCall::Begin, now));
     let Some(record) = unless_gone(record, now) else {
@@ -126,9 +130,9 @@ pub fn begin(record: Option<Record>, attempt: &Attempt<'_>, now: UnixMillis) -> 
     }
     match record.state {
         // 4.
-        State::Completed { .. } => current(record, now),
+        RecordState::Completed { .. } => current(record, now),
         // 5.
-        State::InFlight { token, lease_until } if now < lease_until => {
+        RecordState::InFlight { token, lease_until } if now < lease_until => {
             if token == attempt.token {
                 let execution = execution(&record);
                 keep(Decision::Execute(execution), &record, now)
@@ -139,15 +143,17 @@ pub fn begin(record: Option<Record>, attempt: &Attempt<'_>, now: UnixMillis) -> 
         // 6. If the attempt began again, its late calls would count as the owner's.
         _ if record.earlier.contains(attempt.token) => current(record, now),
         // 7. An attempt whose lease has expired may have been dispatched.
-        State::InFlight { .. } | State::Unknown { .. } => match record.policy.unknown_outcome {
-            UnknownOutcome::Retry => {
-                execute(Record { maybe_executed: true, ..record }, attempt, now)
+        RecordState::InFlight { .. } | RecordState::Unknown { .. } => {
+            match record.policy.unknown_outcome {
+                UnknownOutcome::Retry => {
+                    execute(Record { maybe_executed: true, ..record }, attempt, now)
+                }
+                UnknownOutcome::Hold => current(record, now),
             }
-            UnknownOutcome::Hold => current(record, now),
-        },
+        }
         // 8.
-        State::Released { .. } => execute(record, attempt, now),
-        State::Voided { .. } | State::Expired { .. } => current(record, now),
+        RecordState::Released { .. } => execute(record, attempt, now),
+        RecordState::Voided { .. } | RecordState::Expired { .. } => current(record, now),
     }
 }
 
@@ -157,15 +163,15 @@ pub fn peek(
     record: Option<Record>,
     fingerprints: &Fingerprints,
     now: UnixMillis,
-) -> Step<Option<Decision>> {
+) -> Transition<Option<Decision>> {
     let Some(record) = unless_gone(record, now) else {
         return untouched(None, None, now);
     };
     let refusal = refusal(&record, fingerprints, now);
     let would_execute = match record.state {
-        State::Released { .. } => refusal.is_none() || is_unbound(&record),
-        State::InFlight { lease_until, .. } if now < lease_until => false,
-        State::InFlight { .. } | State::Unknown { .. } => {
+        RecordState::Released { .. } => refusal.is_none() || is_unbound(&record),
+        RecordState::InFlight { lease_until, .. } if now < lease_until => false,
+        RecordState::InFlight { .. } | RecordState::Unknown { .. } => {
             refusal.is_none() && record.policy.unknown_outcome == UnknownOutcome::Retry
         }
         _ => false,
@@ -176,17 +182,17 @@ pub fn peek(
     if refusal.is_some() {
         return keep(refusal, &record, now);
     }
-    let Step { decision, status, next, change } = current(record, now);
-    Step { decision: Some(decision), status, next, change }
+    let Transition { decision, status, next, change } = current(record, now);
+    Transition { decision: Some(decision), status, next, change }
 }
 
 /// Renews the lease of the attempt that owns the key: it expires one [`Policy::lease`] from `now`.
-pub fn renew(record: Option<Record>, token: Token, now: UnixMillis) -> Step<Renewal> {
+pub fn renew(record: Option<Record>, token: AttemptToken, now: UnixMillis) -> Transition<Renewal> {
     match unless_gone(record, now) {
         // Even an expired lease is renewed if no other attempt has taken the key.
         Some(mut record) if record.life(now) == Life::Live && owns(&record, token) => {
             let lease_until = now.plus(record.policy.lease);
-            record.state = State::InFlight { token, lease_until };
+            record.state = RecordState::InFlight { token, lease_until };
             write(Renewal::Renewed, record, None, now)
         }
         record => untouched(Renewal::Lost, record.as_ref(), now),
@@ -196,14 +202,14 @@ pub fn renew(record: Option<Record>, token: Token, now: UnixMillis) -> Step<Rene
 /// Ends an attempt with the origin's response.
 pub fn complete(
     record: Option<Record>,
-    token: Token,
+    token: AttemptToken,
     response: StoredResponse,
     now: UnixMillis,
-) -> Step<Completion> {
+) -> Transition<Completion> {
     let too_late = too_late(record.as_ref(), token, &response, now);
     let mut record = match not_ended(record, token, Some(&response), now) {
         Ok(record) => record,
-        Err(step) => return Step { change: too_late, ..*step },
+        Err(step) => return Transition { change: too_late, ..*step },
     };
     if owns(&record, token) {
         record.earlier.note_ended(token);
@@ -213,7 +219,7 @@ pub fn complete(
     // The record must know the attempt: an attempt that it does not know may belong to another request.
     let has_no_response = matches!(
         record.state,
-        State::InFlight { .. } | State::Unknown { .. } | State::Released { .. }
+        RecordState::InFlight { .. } | RecordState::Unknown { .. } | RecordState::Released { .. }
     );
     if has_no_response && response.is_success() && record.earlier.contains(token) {
         record.earlier.note_ended(token);
@@ -221,20 +227,20 @@ pub fn complete(
         dispossess(&mut record);
         let (http_status, request_id) = (response.status, response.request_id.clone());
         record.state = completed(&record, response, now);
-        let change = Change::new(LifecycleCall::Complete, ChangeKind::LateSuccess, &record, now)
+        let change = KeyChange::new(LifecycleCall::Complete, ChangeKind::LateSuccess, &record, now)
             .with_response(http_status, request_id);
         return write(Completion::Recorded, record, Some(change), now);
     }
-    Step { change: too_late, ..overtaken(record, token, now) }
+    Transition { change: too_late, ..overtaken(record, token, now) }
 }
 
 /// Ends an attempt without a response.
 pub fn fail(
     record: Option<Record>,
-    token: Token,
+    token: AttemptToken,
     cause: FailCause,
     now: UnixMillis,
-) -> Step<Completion> {
+) -> Transition<Completion> {
     let mut record = match not_ended(record, token, None, now) {
         Ok(record) => record,
         Err(step) => return *step,
@@ -243,7 +249,7 @@ pub fn fail(
         return overtaken(record, token, now);
     }
     record.earlier.note_ended(token);
-    let unknown = |cause| State::Unknown { cause, since: now };
+    let unknown = |cause| RecordState::Unknown { cause, since: now };
     record.state = match cause {
         FailCause::NotDispatched => not_executed(&record, ReleaseCause::NotDispatched, now),
         FailCause::TimedOut => unknown(UnknownCause::TimedOut),
@@ -254,19 +260,19 @@ pub fn fail(
             unknown(UnknownCause::NotStored)
         }
     };
-    record.maybe_executed |= matches!(record.state, State::Unknown { .. });
-    let change = Change::new(LifecycleCall::Fail, kind_of_end(&record), &record, now);
+    record.maybe_executed |= matches!(record.state, RecordState::Unknown { .. });
+    let change = KeyChange::new(LifecycleCall::Fail, kind_of_end(&record), &record, now);
     write(Completion::Recorded, record, Some(change), now)
 }
 
 /// Voids the key, if it is certain that nothing was executed. Only the state `voided` in
-/// [`Step::status`] proves that nothing was executed and nothing will be.
+/// [`Transition::status`] proves that nothing was executed and nothing will be.
 pub fn void(
     record: Option<Record>,
     minted_at: Option<UnixMillis>,
     policy: &Policy,
     now: UnixMillis,
-) -> Step<()> {
+) -> Transition<()> {
     match unless_gone(record, now) {
         // A key about as old as the retention may have been executed and forgotten, so its absence
         // proves nothing.
@@ -275,7 +281,7 @@ pub fn void(
             let voided = Record {
                 fingerprint: None,
                 policy: *policy,
-                state: State::Voided { since: now },
+                state: RecordState::Voided { since: now },
                 attempts: 0,
                 maybe_executed: false,
                 earlier: EarlierAttempts::default(),
@@ -284,7 +290,7 @@ pub fn void(
             give_up(voided, now)
         }
         Some(mut record) if was_never_executed(&record, minted_at, now) => {
-            record.state = State::Voided { since: now };
+            record.state = RecordState::Voided { since: now };
             give_up(record, now)
         }
         Some(record) => keep((), &record, now),
@@ -292,19 +298,24 @@ pub fn void(
 }
 
 /// Settles an unknown outcome, for an operator or after a look-up at the origin.
-pub fn settle(record: Option<Record>, settlement: Settlement, now: UnixMillis) -> Step<Settling> {
+pub fn settle(
+    record: Option<Record>,
+    settlement: Settlement,
+    now: UnixMillis,
+) -> Transition<Settling> {
     let status = record.as_ref().and_then(|record| record.status(now));
     match record {
         Some(mut record) if status.as_ref().is_some_and(|s| s.state == KeyState::Unknown) => {
             // The attempt that left the outcome unknown loses the key. Only its success still counts.
             dispossess(&mut record);
             let change = |record: &Record| {
-                Change::new(LifecycleCall::Settle, ChangeKind::Settled, record, now)
+                KeyChange::new(LifecycleCall::Settle, ChangeKind::Settled, record, now)
             };
             let change = match settlement {
                 Settlement::NotExecuted => {
                     record.maybe_executed = false;
-                    record.state = State::Released { cause: ReleaseCause::Settled, since: now };
+                    record.state =
+                        RecordState::Released { cause: ReleaseCause::Settled, since: now };
                     change(&record)
                 }
                 Settlement::Executed(response) => {
@@ -315,27 +326,34 @@ pub fn settle(record: Option<Record>, settlement: Settlement, now: UnixMillis) -
             };
             write(Settling::Settled, record, Some(change), now)
         }
-        _ => Step { decision: Settling::NotUnknown, status, next: Next::Keep, change: None },
+        _ => Transition {
+            decision: Settling::NotUnknown,
+            status,
+            next: RecordUpdate::Keep,
+            change: None,
+        },
     }
 }
 
-/// Decides what the sweep does with a record: [`Next::Keep`] until the record is due (see
-/// [`Record::due_at`]), [`Next::Write`] for what is left of it, which may be a tombstone, or
-/// [`Next::Remove`].
-pub fn expire(record: Record, now: UnixMillis) -> Step<()> {
+/// Decides what the sweep does with a record: [`RecordUpdate::Keep`] until the record is due (see
+/// [`Record::due_at`]), [`RecordUpdate::Write`] for what is left of it, which may be a tombstone, or
+/// [`RecordUpdate::Remove`].
+pub fn expire(record: Record, now: UnixMillis) -> Transition<()> {
     let change = forgotten(&record, LifecycleCall::Expire, now);
     match (record.life(now), record.due_at()) {
-        (Life::Gone, _) => Step { decision: (), status: None, next: Next::Remove, change },
+        (Life::Gone, _) => {
+            Transition { decision: (), status: None, next: RecordUpdate::Remove, change }
+        }
         // A business key loses the content of its response.
         (Life::Live, Some(due_at)) if due_at <= now => write((), record.at(now), None, now),
         (Life::Live, _) | (_, None) => keep((), &record, now),
-        (Life::Expired, _) if matches!(record.state, State::Expired { .. }) => {
+        (Life::Expired, _) if matches!(record.state, RecordState::Expired { .. }) => {
             keep((), &record, now)
         }
         // The tombstone needs no response and no fingerprint.
         (Life::Expired, Some(due_at)) => {
             let tombstone = Record {
-                state: State::Expired { since: due_at },
+                state: RecordState::Expired { since: due_at },
                 fingerprint: None,
                 earlier: EarlierAttempts::default(),
                 ..record
@@ -348,14 +366,14 @@ pub fn expire(record: Record, now: UnixMillis) -> Step<()> {
 /// Returns whether it is certain that nothing was executed under the key, even before this record was
 /// begun, and that no attempt is about to execute.
 fn was_never_executed(record: &Record, minted_at: Option<UnixMillis>, now: UnixMillis) -> bool {
-    let is_released = matches!(record.state, State::Released { .. });
+    let is_released = matches!(record.state, RecordState::Released { .. });
     is_released
         && !record.maybe_executed
         && !may_be_forgotten(minted_at, &record.policy, record.created_at)
         && record.life(now) == Life::Live
 }
 
-fn give_up(record: Record, now: UnixMillis) -> Step<()> {
-    let change = Change::new(LifecycleCall::Void, ChangeKind::Voided, &record, now);
+fn give_up(record: Record, now: UnixMillis) -> Transition<()> {
+    let change = KeyChange::new(LifecycleCall::Void, ChangeKind::Voided, &record, now);
     write((), record, Some(change), now)
 }

@@ -56,6 +56,19 @@ pub enum ExpiredKey {
 
 message_variants!(ExpiredKey { 0: Forget, 1: Refuse, 2: Remember });
 
+impl Default for Policy {
+    /// Returns the policy of the gateway without settings: a response is kept for a day, a lease takes 15
+    /// seconds, a key whose outcome is unknown is on hold, and an expired key counts as new.
+    fn default() -> Self {
+        Self {
+            retention: Millis::from_days(1),
+            lease: Millis::from_seconds(15),
+            unknown_outcome: UnknownOutcome::Hold,
+            expired_key: ExpiredKey::Forget,
+        }
+    }
+}
+
 impl Policy {
     /// The shortest time for which everything but a response is kept: 30 days.
     pub const LONG_RETENTION: Millis = Millis::from_days(30);

@@ -12,11 +12,11 @@ mod memory;
 
 pub use memory::Memory;
 
-use crate::decision::{Decision, Step};
+use crate::decision::{Decision, Transition};
 use crate::fingerprint::Fingerprint;
 use crate::lifecycle::{Attempt, begin};
 use crate::policy::{ExpiredKey, Policy, UnknownOutcome};
-use crate::record::{EarlierAttempts, KeyState, KeyStatus, Record, State};
+use crate::record::{EarlierAttempts, KeyState, KeyStatus, Record, RecordState};
 use crate::response::StoredResponse;
 use crate::time::{Millis, UnixMillis};
 
@@ -56,7 +56,7 @@ pub fn copy(
             unknown_outcome: UnknownOutcome::Hold,
             expired_key: ExpiredKey::Forget,
         },
-        state: State::Completed { response: response.clone(), completed_at },
+        state: RecordState::Completed { response: response.clone(), completed_at },
         attempts: status.attempts,
         maybe_executed: true,
         earlier: EarlierAttempts::default(),
@@ -67,9 +67,13 @@ pub fn copy(
 
 /// Decides about an attempt from a replica's copy. Returns `None` if the copy has expired or does not
 /// allow a decision; then only the shard can decide.
-pub fn verify(copy: Record, attempt: &Attempt<'_>, now: UnixMillis) -> Option<Step<Decision>> {
+pub fn verify(
+    copy: Record,
+    attempt: &Attempt<'_>,
+    now: UnixMillis,
+) -> Option<Transition<Decision>> {
     let fresh = copy.expires_at().is_some_and(|expires_at| now.plus(HEAD_START) < expires_at);
-    if !fresh || !matches!(copy.state, State::Completed { .. }) {
+    if !fresh || !matches!(copy.state, RecordState::Completed { .. }) {
         return None;
     }
     let step = begin(Some(copy), attempt, now);

@@ -1,10 +1,10 @@
 //! An attempt, and how its `begin` gets the key or is refused.
 
 use super::step::{dispossess, expired_unseen, write};
-use crate::decision::{Change, ChangeKind, Decision, Execution, LifecycleCall, Step};
+use crate::decision::{ChangeKind, Decision, Execution, KeyChange, LifecycleCall, Transition};
 use crate::fingerprint::{Comparison, Fingerprints};
 use crate::policy::{ExpiredKey, Policy};
-use crate::record::{EarlierAttempts, Life, Record, ReleaseCause, State, Token};
+use crate::record::{AttemptToken, EarlierAttempts, Life, Record, RecordState, ReleaseCause};
 use crate::time::UnixMillis;
 
 /// An attempt that wants to execute a request.
@@ -13,7 +13,7 @@ pub struct Attempt<'a> {
     /// The fingerprints of the request.
     pub fingerprints: &'a Fingerprints,
     /// The attempt's random token. Repeated calls of one attempt have the same token.
-    pub token: Token,
+    pub token: AttemptToken,
     /// When the key was made; `None` if the key does not contain the time.
     pub minted_at: Option<UnixMillis>,
     /// The current policy, for a new record. An existing record keeps its own.
@@ -31,7 +31,7 @@ pub(super) fn refusal(
         return Some(Decision::KeyExpired);
     }
     // 2. A voided key refuses every request.
-    if matches!(record.state, State::Voided { .. }) {
+    if matches!(record.state, RecordState::Voided { .. }) {
         return Some(Decision::KeyVoided);
     }
     // 3. The key belongs to one request. This is checked before the state, because a retry of another
@@ -50,7 +50,7 @@ pub(super) fn refusal(
 
 /// Returns whether a business key belongs to no request: only a success binds it.
 pub(super) fn is_unbound(record: &Record) -> bool {
-    let is_released = matches!(record.state, State::Released { .. });
+    let is_released = matches!(record.state, RecordState::Released { .. });
     record.remembers() && is_released && !record.maybe_executed
 }
 
@@ -59,7 +59,7 @@ pub(super) fn begin_anew(
     mut record: Record,
     attempt: &Attempt<'_>,
     now: UnixMillis,
-) -> Step<Decision> {
+) -> Transition<Decision> {
     record.earlier.leave_to_another();
     execute(Record { earlier: record.earlier, ..new_record(attempt, now) }, attempt, now)
 }
@@ -68,15 +68,15 @@ pub(super) fn begin_anew(
 /// record that was forgotten.
 pub(super) fn begin_absent(
     attempt: &Attempt<'_>,
-    change: Option<Change>,
+    change: Option<KeyChange>,
     now: UnixMillis,
-) -> Step<Decision> {
+) -> Transition<Decision> {
     let refuses = attempt.policy.expired_key == ExpiredKey::Refuse;
     // The time in the key shows that the key has expired, even without a stored tombstone.
     if refuses && is_older_than_retention(attempt.minted_at, attempt.policy, now) {
         return expired_unseen(attempt.minted_at, Decision::KeyExpired, now);
     }
-    Step { change, ..execute(new_record(attempt, now), attempt, now) }
+    Transition { change, ..execute(new_record(attempt, now), attempt, now) }
 }
 
 /// Makes the record of a key that no attempt owns yet.
@@ -84,7 +84,7 @@ fn new_record(attempt: &Attempt<'_>, now: UnixMillis) -> Record {
     Record {
         fingerprint: Some(attempt.fingerprints.signing()),
         policy: *attempt.policy,
-        state: State::Released { cause: ReleaseCause::NotDispatched, since: now },
+        state: RecordState::Released { cause: ReleaseCause::NotDispatched, since: now },
         attempts: 0,
         maybe_executed: false,
         earlier: EarlierAttempts::default(),
@@ -97,19 +97,20 @@ pub(super) fn execute(
     mut record: Record,
     attempt: &Attempt<'_>,
     now: UnixMillis,
-) -> Step<Decision> {
+) -> Transition<Decision> {
     let cause = record.cause(now);
-    let overtakes = matches!(record.state, State::InFlight { token, .. } if token != attempt.token);
+    let overtakes =
+        matches!(record.state, RecordState::InFlight { token, .. } if token != attempt.token);
     if overtakes {
         dispossess(&mut record);
     }
     record.attempts = record.attempts.saturating_add(1);
     record.state =
-        State::InFlight { token: attempt.token, lease_until: now.plus(record.policy.lease) };
+        RecordState::InFlight { token: attempt.token, lease_until: now.plus(record.policy.lease) };
     let execution = execution(&record);
     let change = overtakes.then(|| {
-        let change = Change::new(LifecycleCall::Begin, ChangeKind::Overtook, &record, now);
-        Change { cause, ..change }
+        let change = KeyChange::new(LifecycleCall::Begin, ChangeKind::Overtook, &record, now);
+        KeyChange { cause, ..change }
     });
     write(Decision::Execute(execution), record, change, now)
 }
@@ -120,7 +121,7 @@ pub(super) fn execution(record: &Record) -> Execution {
 
 fn response_status(record: &Record) -> Option<u16> {
     match &record.state {
-        State::Completed { response, .. } => Some(response.status),
+        RecordState::Completed { response, .. } => Some(response.status),
         _ => None,
     }
 }

@@ -1,9 +1,11 @@
 //! The end of an attempt: what is recorded, and what a late call gets.
 
 use super::step::{current, keep, unless_gone, untouched, write};
-use crate::decision::{Change, ChangeKind, Completion, Decision, LifecycleCall, Next, Step};
+use crate::decision::{
+    ChangeKind, Completion, Decision, KeyChange, LifecycleCall, RecordUpdate, Transition,
+};
 use crate::policy::ResponseClass;
-use crate::record::{Life, Record, ReleaseCause, State, Token, UnknownCause};
+use crate::record::{AttemptToken, Life, Record, RecordState, ReleaseCause, UnknownCause};
 use crate::response::StoredResponse;
 use crate::time::UnixMillis;
 
@@ -12,34 +14,34 @@ pub(super) fn record_response(
     mut record: Record,
     response: StoredResponse,
     now: UnixMillis,
-) -> Step<Completion> {
+) -> Transition<Completion> {
     let (status, request_id) = (response.status, response.request_id.clone());
     let call = LifecycleCall::Complete;
     record.state = match record.policy.class_of(status) {
         ResponseClass::Final => completed(&record, response, now),
         ResponseClass::NotExecuted => not_executed(&record, ReleaseCause::Status(status), now),
         ResponseClass::Unknown => {
-            State::Unknown { cause: UnknownCause::Status(status), since: now }
+            RecordState::Unknown { cause: UnknownCause::Status(status), since: now }
         }
         ResponseClass::RepeatElsewhere if record.maybe_executed => {
-            State::Unknown { cause: UnknownCause::EarlierAttempt, since: now }
+            RecordState::Unknown { cause: UnknownCause::EarlierAttempt, since: now }
         }
         ResponseClass::RepeatElsewhere => {
-            let change = Change {
+            let change = KeyChange {
                 cause: None,
                 state: None,
-                ..Change::new(call, ChangeKind::Elsewhere, &record, now)
+                ..KeyChange::new(call, ChangeKind::Elsewhere, &record, now)
             };
-            return Step {
+            return Transition {
                 decision: Completion::Recorded,
                 status: None,
-                next: Next::Remove,
+                next: RecordUpdate::Remove,
                 change: Some(change.with_response(status, request_id)),
             };
         }
     };
-    record.maybe_executed |= matches!(record.state, State::Unknown { .. });
-    let change = Change::new(call, kind_of_end(&record), &record, now);
+    record.maybe_executed |= matches!(record.state, RecordState::Unknown { .. });
+    let change = KeyChange::new(call, kind_of_end(&record), &record, now);
     let change = change.with_response(status, request_id);
     write(Completion::Recorded, record, Some(change), now)
 }
@@ -47,8 +49,8 @@ pub(super) fn record_response(
 /// Returns what the end of the owner's attempt did.
 pub(super) fn kind_of_end(record: &Record) -> ChangeKind {
     match record.state {
-        State::Completed { .. } => ChangeKind::Completed,
-        State::Released { .. } => ChangeKind::Released,
+        RecordState::Completed { .. } => ChangeKind::Completed,
+        RecordState::Released { .. } => ChangeKind::Released,
         _ => ChangeKind::Unknown,
     }
 }
@@ -57,14 +59,14 @@ pub(super) fn kind_of_end(record: &Record) -> ChangeKind {
 /// attempt is recorded already.
 pub(super) fn too_late(
     record: Option<&Record>,
-    token: Token,
+    token: AttemptToken,
     response: &StoredResponse,
     now: UnixMillis,
-) -> Option<Change> {
+) -> Option<KeyChange> {
     if record.is_some_and(|record| record.earlier.has_ended(token)) {
         return None;
     }
-    Some(Change {
+    Some(KeyChange {
         call: LifecycleCall::Complete,
         kind: ChangeKind::LateIgnored,
         attempts: record.map_or(0, |record| record.attempts),
@@ -77,19 +79,23 @@ pub(super) fn too_late(
 }
 
 /// Completes the key. A business key outlives the response, so the resource in it is noted.
-pub(super) fn completed(record: &Record, mut response: StoredResponse, now: UnixMillis) -> State {
+pub(super) fn completed(
+    record: &Record,
+    mut response: StoredResponse,
+    now: UnixMillis,
+) -> RecordState {
     if record.remembers() {
         response.note_resource();
     }
-    State::Completed { response, completed_at: now }
+    RecordState::Completed { response, completed_at: now }
 }
 
 /// Ends an attempt that was not executed. Whether the key is free depends on the earlier attempts.
-pub(super) fn not_executed(record: &Record, cause: ReleaseCause, now: UnixMillis) -> State {
+pub(super) fn not_executed(record: &Record, cause: ReleaseCause, now: UnixMillis) -> RecordState {
     if record.maybe_executed {
-        State::Unknown { cause: UnknownCause::EarlierAttempt, since: now }
+        RecordState::Unknown { cause: UnknownCause::EarlierAttempt, since: now }
     } else {
-        State::Released { cause, since: now }
+        RecordState::Released { cause, since: now }
     }
 }
 
@@ -97,10 +103,10 @@ pub(super) fn not_executed(record: &Record, cause: ReleaseCause, now: UnixMillis
 /// record is gone, has expired, or knows that the attempt has ended.
 pub(super) fn not_ended(
     record: Option<Record>,
-    token: Token,
+    token: AttemptToken,
     brought: Option<&StoredResponse>,
     now: UnixMillis,
-) -> Result<Record, Box<Step<Completion>>> {
+) -> Result<Record, Box<Transition<Completion>>> {
     let step = match unless_gone(record, now) {
         None => untouched(Completion::RecordGone, None, now),
         Some(record) if record.life(now) == Life::Expired => lease_lost(record, now),
@@ -117,9 +123,13 @@ pub(super) fn not_ended(
 /// Decides for a repeated call of an attempt whose end is recorded. If the key now has the response of
 /// another attempt, the caller gets that response. Its own response, together with the state
 /// `completed`, would look like the key's response.
-fn repeated(record: Record, brought: Option<&StoredResponse>, now: UnixMillis) -> Step<Completion> {
+fn repeated(
+    record: Record,
+    brought: Option<&StoredResponse>,
+    now: UnixMillis,
+) -> Transition<Completion> {
     match &record.state {
-        State::Completed { response, .. }
+        RecordState::Completed { response, .. }
             if !brought.is_some_and(|brought| response.is_same_response(brought)) =>
         {
             lease_lost(record, now)
@@ -130,15 +140,19 @@ fn repeated(record: Record, brought: Option<&StoredResponse>, now: UnixMillis) -
 
 /// Decides for the end of an attempt that does not own the key: it gets the current decision. An
 /// attempt that the record does not know must retry, so that `begin` compares the requests.
-pub(super) fn overtaken(record: Record, token: Token, now: UnixMillis) -> Step<Completion> {
-    let is_for_all = matches!(record.state, State::Voided { .. });
+pub(super) fn overtaken(
+    record: Record,
+    token: AttemptToken,
+    now: UnixMillis,
+) -> Transition<Completion> {
+    let is_for_all = matches!(record.state, RecordState::Voided { .. });
     if is_for_all || record.earlier.contains(token) {
         return lease_lost(record, now);
     }
     untouched(Completion::LeaseLost(Box::new(Decision::InProgress)), None, now)
 }
 
-fn lease_lost(record: Record, now: UnixMillis) -> Step<Completion> {
-    let Step { decision, status, next, change } = current(record, now);
-    Step { decision: Completion::LeaseLost(Box::new(decision)), status, next, change }
+fn lease_lost(record: Record, now: UnixMillis) -> Transition<Completion> {
+    let Transition { decision, status, next, change } = current(record, now);
+    Transition { decision: Completion::LeaseLost(Box::new(decision)), status, next, change }
 }

@@ -7,13 +7,13 @@ use minicbor::{Decode, Encode};
 /// The 16 random bytes that identify an attempt. (The number of an attempt is only for display.)
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(transparent)]
-pub struct Token(
+pub struct AttemptToken(
     #[n(0)]
     #[cbor(with = "minicbor::bytes")]
     [u8; 16],
 );
 
-message_fields!(Token(bytes));
+message_fields!(AttemptToken(bytes));
 
 /// The last attempts that no longer own the key, oldest first. None of them begins again. An attempt
 /// that has ended changes nothing any more. A success of an attempt that was overtaken still counts if
@@ -25,7 +25,7 @@ pub struct EarlierAttempts(#[n(0)] Vec<EarlierAttempt>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 struct EarlierAttempt {
     #[n(0)]
-    token: Token,
+    token: AttemptToken,
     /// Whether the attempt's end is recorded; otherwise it was overtaken.
     #[n(1)]
     ended: bool,
@@ -35,7 +35,7 @@ struct EarlierAttempt {
     of_another: Option<bool>,
 }
 
-impl Token {
+impl AttemptToken {
     /// Makes a token of 16 bytes from a cryptographic source.
     pub const fn new(random: [u8; 16]) -> Self {
         Self(random)
@@ -47,17 +47,17 @@ impl EarlierAttempts {
     pub const CAPACITY: usize = 4;
 
     /// Returns whether the attempt with this token has ended or was overtaken, as far as is remembered.
-    pub fn contains(&self, token: Token) -> bool {
+    pub fn contains(&self, token: AttemptToken) -> bool {
         self.0.iter().any(|attempt| attempt.token == token)
     }
 
     /// Returns whether the attempt with this token has ended, as far as is remembered.
-    pub fn has_ended(&self, token: Token) -> bool {
+    pub fn has_ended(&self, token: AttemptToken) -> bool {
         self.0.iter().any(|attempt| attempt.token == token && attempt.ended)
     }
 
     /// Returns whether the attempt with this token was for another request.
-    pub(crate) fn was_of_another(&self, token: Token) -> bool {
+    pub(crate) fn was_of_another(&self, token: AttemptToken) -> bool {
         self.0.iter().any(|attempt| attempt.token == token && attempt.of_another == Some(true))
     }
 
@@ -71,12 +71,12 @@ impl EarlierAttempts {
     }
 
     /// Remembers that the attempt with this token has ended.
-    pub(crate) fn note_ended(&mut self, token: Token) {
+    pub(crate) fn note_ended(&mut self, token: AttemptToken) {
         self.note(EarlierAttempt { token, ended: true, of_another: None });
     }
 
     /// Remembers that the attempt with this token was overtaken.
-    pub(crate) fn note_overtaken(&mut self, token: Token) {
+    pub(crate) fn note_overtaken(&mut self, token: AttemptToken) {
         self.note(EarlierAttempt { token, ended: false, of_another: None });
     }
 
@@ -93,8 +93,8 @@ impl EarlierAttempts {
 }
 
 /// Shows the first two bytes only.
-impl fmt::Debug for Token {
+impl fmt::Debug for AttemptToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Token({:02x}{:02x}…)", self.0[0], self.0[1])
+        write!(f, "AttemptToken({:02x}{:02x}…)", self.0[0], self.0[1])
     }
 }

@@ -4,7 +4,7 @@ mod attempts;
 mod status;
 mod wire;
 
-pub use attempts::{EarlierAttempts, Token};
+pub use attempts::{AttemptToken, EarlierAttempts};
 pub use status::{Cause, KeyState, KeyStatus};
 pub use wire::RecordError;
 
@@ -26,7 +26,7 @@ pub struct Record {
     pub policy: Policy,
     /// The state of the key.
     #[n(2)]
-    pub state: State,
+    pub state: RecordState,
     /// How many attempts were begun.
     #[n(3)]
     pub attempts: u32,
@@ -43,13 +43,13 @@ pub struct Record {
 
 /// The state of a key. A key without a record is `absent`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode)]
-pub enum State {
+pub enum RecordState {
     /// One attempt owns the key.
     #[n(0)]
     InFlight {
         /// The attempt that has the lease.
         #[n(0)]
-        token: Token,
+        token: AttemptToken,
         /// When the lease expires unless it is renewed.
         #[n(1)]
         lease_until: UnixMillis,
@@ -151,17 +151,18 @@ impl Record {
     pub fn expires_at(&self) -> Option<UnixMillis> {
         let long = |since: &UnixMillis| since.plus(self.policy.long_retention());
         match &self.state {
-            State::InFlight { .. } => None,
-            State::Completed { response, .. } if self.remembers() && !response.has_content() => {
+            RecordState::InFlight { .. } => None,
+            RecordState::Completed { response, .. }
+                if self.remembers() && !response.has_content() =>
+            {
                 None
             }
-            State::Completed { completed_at: since, .. } | State::Released { since, .. } => {
-                Some(since.plus(self.policy.retention))
-            }
+            RecordState::Completed { completed_at: since, .. }
+            | RecordState::Released { since, .. } => Some(since.plus(self.policy.retention)),
             _ if self.remembers() => None,
-            State::Unknown { since, .. } | State::Voided { since } | State::Expired { since } => {
-                Some(long(since))
-            }
+            RecordState::Unknown { since, .. }
+            | RecordState::Voided { since }
+            | RecordState::Expired { since } => Some(long(since)),
         }
     }
 
@@ -169,7 +170,7 @@ impl Record {
     /// once its lease has expired.
     pub fn due_at(&self) -> Option<UnixMillis> {
         match &self.state {
-            State::InFlight { lease_until, .. } if !self.remembers() => {
+            RecordState::InFlight { lease_until, .. } if !self.remembers() => {
                 Some(lease_until.plus(self.policy.long_retention()))
             }
             _ => self.expires_at(),
@@ -179,27 +180,27 @@ impl Record {
     /// Returns when the record last changed; for a key in flight, when its lease was last renewed.
     pub fn changed_at(&self) -> UnixMillis {
         match self.state {
-            State::InFlight { lease_until, .. } => lease_until.minus(self.policy.lease),
-            State::Completed { completed_at: since, .. }
-            | State::Unknown { since, .. }
-            | State::Released { since, .. }
-            | State::Voided { since }
-            | State::Expired { since } => since,
+            RecordState::InFlight { lease_until, .. } => lease_until.minus(self.policy.lease),
+            RecordState::Completed { completed_at: since, .. }
+            | RecordState::Unknown { since, .. }
+            | RecordState::Released { since, .. }
+            | RecordState::Voided { since }
+            | RecordState::Expired { since } => since,
         }
     }
 
     /// Returns whether the response has headers whose bytes this record cannot hold.
     pub fn has_odd_headers(&self) -> bool {
-        matches!(&self.state, State::Completed { response, .. } if response.has_odd_headers())
+        matches!(&self.state, RecordState::Completed { response, .. } if response.has_odd_headers())
     }
 
     /// Returns the record with only the status of its response, for a store that refuses the whole
     /// record because of its size; `None` if there is no body to leave out.
     pub fn without_response_body(mut self) -> Option<Self> {
         match self.state {
-            State::Completed { response, completed_at } if response.body().is_some() => {
+            RecordState::Completed { response, completed_at } if response.body().is_some() => {
                 let response = response.into_status_only();
-                self.state = State::Completed { response, completed_at };
+                self.state = RecordState::Completed { response, completed_at };
                 Some(self)
             }
             _ => None,
@@ -211,9 +212,9 @@ impl Record {
     pub(crate) fn at(mut self, now: UnixMillis) -> Self {
         let is_over = self.remembers() && self.due_at().is_some_and(|end| end <= now);
         match self.state {
-            State::Completed { response, completed_at } if is_over => {
+            RecordState::Completed { response, completed_at } if is_over => {
                 let response = response.into_status_only();
-                self.state = State::Completed { response, completed_at };
+                self.state = RecordState::Completed { response, completed_at };
                 self
             }
             state => Self { state, ..self },
@@ -229,14 +230,16 @@ impl Record {
     pub(crate) fn life(&self, now: UnixMillis) -> Life {
         let end = match (self.due_at(), &self.state) {
             // Of permanent records, only a released record is forgotten: it belongs to no request.
-            (Some(end), State::Released { .. }) => end,
+            (Some(end), RecordState::Released { .. }) => end,
             (Some(end), _) if !self.remembers() => end,
-            (_, State::Expired { .. }) => return Life::Expired,
+            (_, RecordState::Expired { .. }) => return Life::Expired,
             _ => return Life::Live,
         };
         let refused = match self.state {
-            State::Voided { .. } => false,
-            State::Expired { .. } => return if now < end { Life::Expired } else { Life::Gone },
+            RecordState::Voided { .. } => false,
+            RecordState::Expired { .. } => {
+                return if now < end { Life::Expired } else { Life::Gone };
+            }
             _ => self.policy.expired_key == ExpiredKey::Refuse,
         };
         if now < end {

@@ -1,6 +1,6 @@
 //! What callers and operators may see of a record: never a response's body.
 
-use super::{Life, Record, ReleaseCause, State, UnknownCause};
+use super::{Life, Record, RecordState, ReleaseCause, UnknownCause};
 use crate::time::UnixMillis;
 use crate::{message_fields, message_variants};
 
@@ -74,16 +74,18 @@ impl Record {
         let life = self.life(now);
         let state = match (life, &self.state) {
             (Life::Gone, _) => return None,
-            (Life::Expired, _) | (_, State::Expired { .. }) => KeyState::Expired,
-            (_, State::InFlight { lease_until, .. }) if now < *lease_until => KeyState::InProgress,
-            (_, State::InFlight { .. } | State::Unknown { .. }) => KeyState::Unknown,
-            (_, State::Completed { .. }) => KeyState::Completed,
-            (_, State::Released { .. }) => KeyState::Released,
-            (_, State::Voided { .. }) => KeyState::Voided,
+            (Life::Expired, _) | (_, RecordState::Expired { .. }) => KeyState::Expired,
+            (_, RecordState::InFlight { lease_until, .. }) if now < *lease_until => {
+                KeyState::InProgress
+            }
+            (_, RecordState::InFlight { .. } | RecordState::Unknown { .. }) => KeyState::Unknown,
+            (_, RecordState::Completed { .. }) => KeyState::Completed,
+            (_, RecordState::Released { .. }) => KeyState::Released,
+            (_, RecordState::Voided { .. }) => KeyState::Voided,
         };
         // Callers must not see whether the sweep has been here already.
         let completed = match &self.state {
-            State::Completed { response, completed_at } if life == Life::Live => {
+            RecordState::Completed { response, completed_at } if life == Life::Live => {
                 Some((response, *completed_at))
             }
             _ => None,
@@ -96,8 +98,8 @@ impl Record {
             created_at: self.created_at,
             completed_at: completed.map(|(_, completed_at)| completed_at),
             expires_at: match (state, &self.state) {
-                (KeyState::Unknown, State::InFlight { .. }) => self.due_at(),
-                (KeyState::Expired, State::Expired { .. }) => self.expires_at(),
+                (KeyState::Unknown, RecordState::InFlight { .. }) => self.due_at(),
+                (KeyState::Expired, RecordState::Expired { .. }) => self.expires_at(),
                 (KeyState::Expired, _) => {
                     self.due_at().map(|end| end.plus(self.policy.long_retention()))
                 }
@@ -112,15 +114,17 @@ impl Record {
     pub fn cause(&self, now: UnixMillis) -> Option<Cause> {
         let named = |name, http_status| Some(Cause { name, http_status });
         match self.state {
-            State::InFlight { lease_until, .. } if lease_until <= now => named("lease_died", None),
-            State::Unknown { cause, .. } => match cause {
+            RecordState::InFlight { lease_until, .. } if lease_until <= now => {
+                named("lease_died", None)
+            }
+            RecordState::Unknown { cause, .. } => match cause {
                 UnknownCause::Status(status) => named("status", Some(status)),
                 UnknownCause::TimedOut => named("timed_out", None),
                 UnknownCause::ConnectionLost => named("connection_lost", None),
                 UnknownCause::NotStored => named("not_stored", None),
                 UnknownCause::EarlierAttempt => named("earlier_attempt", None),
             },
-            State::Released { cause, .. } => match cause {
+            RecordState::Released { cause, .. } => match cause {
                 ReleaseCause::Status(status) => named("status", Some(status)),
                 ReleaseCause::NotDispatched => named("not_dispatched", None),
                 ReleaseCause::Settled => named("settled", None),

@@ -13,7 +13,7 @@
 //! 4. A missing copy proves nothing: the shard decides.
 
 use crate::budget::SMALL;
-use crate::decision::{Decision, Step};
+use crate::decision::{Decision, Transition};
 use crate::fingerprint::Fingerprint;
 use crate::lifecycle::Attempt;
 use crate::record::{KeyStatus, Record};
@@ -97,7 +97,7 @@ impl Memory {
         name: ScopedKey,
         attempt: &Attempt<'_>,
         now: UnixMillis,
-    ) -> Option<Step<Decision>> {
+    ) -> Option<Transition<Decision>> {
         let now = self.time(now);
         let copy = self.copy_of(name)?;
         super::verify(Record::decode(&copy.bytes).ok()?, attempt, now)

@@ -4,13 +4,14 @@
 
 use oncekey::fingerprint::RequestParts;
 use oncekey::{
-    Attempt, Completion, Decision, ExpiredKey, FailCause, FingerprintSecrets, Fingerprints, Millis,
-    Next, Policy, Record, Step, StoredResponse, Token, UnixMillis, UnknownOutcome, lifecycle,
+    Attempt, AttemptToken, Completion, Decision, ExpiredKey, FailCause, FingerprintSecrets,
+    Fingerprints, Millis, Policy, Record, RecordUpdate, StoredResponse, Transition, UnixMillis,
+    UnknownOutcome, lifecycle,
 };
 
 const NOW: UnixMillis = UnixMillis::new(1_764_000_000_000);
-const FIRST: Token = Token::new([1; 16]);
-const OTHER: Token = Token::new([2; 16]);
+const FIRST: AttemptToken = AttemptToken::new([1; 16]);
+const OTHER: AttemptToken = AttemptToken::new([2; 16]);
 
 fn policy() -> Policy {
     Policy {
@@ -39,16 +40,21 @@ fn response(status: u16, id: &str) -> StoredResponse {
     StoredResponse::keep(status, [], b"{}".to_vec(), id, 1000).0
 }
 
-fn stored<D>(record: Option<Record>, step: Step<D>) -> (D, Option<Record>) {
+fn stored<D>(record: Option<Record>, step: Transition<D>) -> (D, Option<Record>) {
     let record = match step.next {
-        Next::Keep => record,
-        Next::Write(record) => Some(*record),
-        Next::Remove => None,
+        RecordUpdate::Keep => record,
+        RecordUpdate::Write(record) => Some(*record),
+        RecordUpdate::Remove => None,
     };
     (step.decision, record)
 }
 
-fn begin(record: Option<Record>, token: Token, amount: u32, policy: Policy) -> Option<Record> {
+fn begin(
+    record: Option<Record>,
+    token: AttemptToken,
+    amount: u32,
+    policy: Policy,
+) -> Option<Record> {
     let fingerprints = request(amount);
     let attempt = Attempt { fingerprints: &fingerprints, token, minted_at: None, policy: &policy };
     let (decision, record) = stored(record.clone(), lifecycle::begin(record, &attempt, NOW));
@@ -58,7 +64,7 @@ fn begin(record: Option<Record>, token: Token, amount: u32, policy: Policy) -> O
 
 fn complete(
     record: Option<Record>,
-    token: Token,
+    token: AttemptToken,
     response: StoredResponse,
 ) -> (Completion, Option<Record>) {
     stored(record.clone(), lifecycle::complete(record, token, response, NOW))

@@ -11,8 +11,9 @@ use crate::support::histories::{play_all, reached};
 use crate::support::lifecycle::requests::{request, response, token};
 use oncekey::business_key::{KeyEnd, Pairing, alone, end_of_key, on_hold, pair};
 use oncekey::{
-    Attempt, Completion, Decision, Execution, ExpiredKey, FailCause, Fingerprints, Millis, Next,
-    Policy, Record, Settlement, Step, StoredResponse, UnixMillis, UnknownOutcome, lifecycle,
+    Attempt, Completion, Decision, Execution, ExpiredKey, FailCause, Fingerprints, Millis, Policy,
+    Record, RecordUpdate, Settlement, StoredResponse, Transition, UnixMillis, UnknownOutcome,
+    lifecycle,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -272,12 +273,16 @@ impl World {
         .decision
     }
 
-    fn call<D>(&mut self, name: usize, decide: impl FnOnce(Option<Record>) -> Step<D>) -> Step<D> {
+    fn call<D>(
+        &mut self,
+        name: usize,
+        decide: impl FnOnce(Option<Record>) -> Transition<D>,
+    ) -> Transition<D> {
         let step = decide(self.records.get(&name).cloned());
         match &step.next {
-            Next::Keep => {}
-            Next::Write(record) => drop(self.records.insert(name, (**record).clone())),
-            Next::Remove => drop(self.records.remove(&name)),
+            RecordUpdate::Keep => {}
+            RecordUpdate::Write(record) => drop(self.records.insert(name, (**record).clone())),
+            RecordUpdate::Remove => drop(self.records.remove(&name)),
         }
         step
     }

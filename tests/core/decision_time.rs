@@ -2,7 +2,7 @@
 
 use crate::support::lifecycle::requests::{request, response, token};
 use oncekey::{
-    Attempt, ExpiredKey, FailCause, Millis, Next, Policy, Record, Settlement, UnixMillis,
+    Attempt, ExpiredKey, FailCause, Millis, Policy, Record, RecordUpdate, Settlement, UnixMillis,
     UnknownOutcome, lifecycle,
 };
 
@@ -18,9 +18,9 @@ fn later(seconds: u64) -> UnixMillis {
     START.plus(Millis::from_seconds(seconds))
 }
 
-fn written(next: Next) -> Record {
+fn written(next: RecordUpdate) -> Record {
     match next {
-        Next::Write(record) => *record,
+        RecordUpdate::Write(record) => *record,
         other => panic!("{other:?}"),
     }
 }
@@ -49,7 +49,7 @@ fn a_record_shows_when_a_call_changed_it() {
     let now = later(5);
     let record = begun(POLICY, START);
     for next in [
-        Next::Write(Box::new(record.clone())),
+        RecordUpdate::Write(Box::new(record.clone())),
         lifecycle::renew(Some(record.clone()), owner, now).next,
         lifecycle::complete(Some(record.clone()), owner, response(201, "{}"), now).next,
         lifecycle::complete(Some(record.clone()), owner, response(500, "{}"), now).next,
@@ -66,14 +66,14 @@ fn a_record_shows_when_a_call_changed_it() {
 
 #[test]
 fn a_removed_record_does_not_show_when_it_was_removed() {
-    assert!(Next::Keep.shows_time(START), "nothing was changed");
-    assert!(!Next::Remove.shows_time(START));
+    assert!(RecordUpdate::Keep.shows_time(START), "nothing was changed");
+    assert!(!RecordUpdate::Remove.shows_time(START));
     // A business key keeps its record, and loses the content of the response.
     let policy = POLICY.of_business_keys();
     let done =
         lifecycle::complete(Some(begun(policy, START)), token(1), response(201, "{}"), START);
     let end = START.plus(policy.retention);
     let swept = lifecycle::expire(written(done.next), end).next;
-    assert!(matches!(swept, Next::Write(_)), "{swept:?}");
+    assert!(matches!(swept, RecordUpdate::Write(_)), "{swept:?}");
     assert!(!swept.shows_time(end));
 }

@@ -4,8 +4,9 @@
 use crate::support::lifecycle::requests::{request, response, token};
 use oncekey::journal::{JournalEntry, RequestedBy};
 use oncekey::{
-    Attempt, ChangeKind, ExpiredKey, FailCause, Fingerprints, KeyState, Millis, Next, Policy,
-    Record, Settlement, State, Step, StoredResponse, UnixMillis, UnknownOutcome, lifecycle,
+    Attempt, ChangeKind, ExpiredKey, FailCause, Fingerprints, KeyState, Millis, Policy, Record,
+    RecordState, RecordUpdate, Settlement, StoredResponse, Transition, UnixMillis, UnknownOutcome,
+    lifecycle,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -42,14 +43,14 @@ impl Key {
     fn call<D>(
         &mut self,
         by: RequestedBy<'_>,
-        decide: impl FnOnce(Option<Record>, UnixMillis) -> Step<D>,
+        decide: impl FnOnce(Option<Record>, UnixMillis) -> Transition<D>,
     ) -> Option<String> {
         let step = decide(self.record.clone(), self.now);
         let entry = step.change.map(|change| JournalEntry::new(change, by, self.now));
         match step.next {
-            Next::Keep => {}
-            Next::Write(record) => self.record = Some(*record),
-            Next::Remove => self.record = None,
+            RecordUpdate::Keep => {}
+            RecordUpdate::Write(record) => self.record = Some(*record),
+            RecordUpdate::Remove => self.record = None,
         }
         if let Some(entry) = &entry {
             assert_eq!(entry.at, self.now);
@@ -90,7 +91,8 @@ impl Key {
     }
 
     fn expire(&mut self) -> Option<String> {
-        let nothing = Step { decision: (), status: None, next: Next::Keep, change: None };
+        let nothing =
+            Transition { decision: (), status: None, next: RecordUpdate::Keep, change: None };
         self.call(RequestedBy::default(), |record, now| {
             record.map_or(nothing, |record| lifecycle::expire(record, now))
         })
@@ -345,7 +347,7 @@ proptest! {
                 != key.record.as_ref().map(|record| &record.state);
             // Every end of an attempt and every decision has a row.
             if changed && !matches!(key.record.as_ref().map(|record| &record.state),
-                Some(State::InFlight { .. } | State::Expired { .. }) | None) {
+                Some(RecordState::InFlight { .. } | RecordState::Expired { .. }) | None) {
                 prop_assert!(row.is_some(), "no row for {:?}", key.record);
             }
             // The row agrees with the record.

@@ -29,8 +29,8 @@ use crate::support::lifecycle::situations::{
 use crate::support::lifecycle::table::Table;
 use oncekey::record::EarlierAttempts;
 use oncekey::{
-    Attempt, Completion, Decision, FailCause, Next, Record, Renewal, Settlement, Settling, State,
-    Step, lifecycle,
+    Attempt, Completion, Decision, FailCause, Record, RecordState, RecordUpdate, Renewal,
+    Settlement, Settling, Transition, lifecycle,
 };
 
 /// The state that callers see.
@@ -271,7 +271,7 @@ fn peek_returns_what_begin_would() {
             };
             let begun = lifecycle::begin(situation.record(), &attempt, NOW);
             let step = lifecycle::peek(situation.record(), request_of(request), NOW);
-            assert_eq!((step.next, step.change), (Next::Keep, None));
+            assert_eq!((step.next, step.change), (RecordUpdate::Keep, None));
             assert_eq!(step.status, situation.record().and_then(|record| record.status(NOW)));
             let expected = match begun.decision {
                 Decision::Execute(_) => None,
@@ -295,8 +295,8 @@ fn begin_does_what_its_table_says() {
             policy: &situation.policy_of_today(),
         };
         let step = lifecycle::begin(situation.record(), &attempt, NOW);
-        if let Next::Write(record) = &step.next {
-            let State::InFlight { token, .. } = record.state else { panic!("begin begins") };
+        if let RecordUpdate::Write(record) = &step.next {
+            let RecordState::InFlight { token, .. } = record.state else { panic!("begin begins") };
             assert_eq!(token, attempt.token);
             let Decision::Execute(execution) = &step.decision else { panic!("begin begins") };
             assert_eq!(execution.lease, record.policy.lease);
@@ -333,14 +333,17 @@ fn complete_does_what_its_table_says() {
         let (token, status) = (token_of(word("token")), word("status").parse().unwrap());
         let brought = response(status, "brought");
         let step = lifecycle::complete(situation.record(), token, brought.clone(), NOW);
-        if let Next::Write(record) = &step.next {
-            if let State::Completed { response, .. } = &record.state {
+        if let RecordUpdate::Write(record) = &step.next {
+            if let RecordState::Completed { response, .. } = &record.state {
                 assert_eq!(response, &brought);
             }
             for kept in [Some((**record).clone()), record.clone().without_response_body()] {
                 let Some(kept) = kept else { continue };
                 let again = lifecycle::complete(Some(kept), token, brought.clone(), NOW);
-                assert_eq!((again.decision, again.next), (Completion::Recorded, Next::Keep));
+                assert_eq!(
+                    (again.decision, again.next),
+                    (Completion::Recorded, RecordUpdate::Keep)
+                );
             }
         }
         CallResult::of(step, completion_words)
@@ -359,9 +362,9 @@ fn fail_does_what_its_table_says() {
         };
         let token = token_of(word("token"));
         let step = lifecycle::fail(situation.record(), token, cause, NOW);
-        if let Next::Write(record) = &step.next {
+        if let RecordUpdate::Write(record) = &step.next {
             let again = lifecycle::fail(Some((**record).clone()), token, cause, NOW);
-            assert_eq!((again.decision, again.next), (Completion::Recorded, Next::Keep));
+            assert_eq!((again.decision, again.next), (Completion::Recorded, RecordUpdate::Keep));
         }
         CallResult::of(step, completion_words)
     });
@@ -399,11 +402,13 @@ fn the_sweep_follows_its_table_and_no_caller_sees_a_difference() {
         let Some(record) = situation.record() else {
             continue;
         };
-        let Step { next, status, change, .. } = lifecycle::expire(record.clone(), NOW);
+        let Transition { next, status, change, .. } = lifecycle::expire(record.clone(), NOW);
         let (stored, after) = match &next {
-            Next::Keep => ("kept".to_owned(), Some(record.clone())),
-            Next::Remove => ("nothing".to_owned(), None),
-            Next::Write(after) => (written_words(after, Some(&record)), Some((**after).clone())),
+            RecordUpdate::Keep => ("kept".to_owned(), Some(record.clone())),
+            RecordUpdate::Remove => ("nothing".to_owned(), None),
+            RecordUpdate::Write(after) => {
+                (written_words(after, Some(&record)), Some((**after).clone()))
+            }
         };
         assert_eq!(stored, table.expect(&situation.0)[0].1, "{:?}", situation.0);
         check_change(
@@ -413,7 +418,9 @@ fn the_sweep_follows_its_table_and_no_caller_sees_a_difference() {
             change,
             [&Some(record.clone()), &after],
         );
-        if let Some(Record { state: State::Expired { .. }, fingerprint, earlier, .. }) = &after {
+        if let Some(Record { state: RecordState::Expired { .. }, fingerprint, earlier, .. }) =
+            &after
+        {
             assert_eq!((fingerprint, earlier), (&None, &EarlierAttempts::default()), "a tombstone");
         }
         assert_eq!(

@@ -7,7 +7,7 @@
 use crate::support::lifecycle::requests::response;
 use crate::support::lifecycle::situations::{NOW, Situation, request_of, token_of};
 use oncekey::{
-    Attempt, FailCause, KeyState, Next, Record, ResponseClass, Settlement, Step, lifecycle,
+    Attempt, FailCause, KeyState, Record, ResponseClass, Settlement, Transition, lifecycle,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,34 +36,30 @@ fn node(record: Option<&Record>) -> &'static str {
     }
 }
 
-fn after<D>(record: Option<Record>, step: Step<D>) -> Option<Record> {
-    match step.next {
-        Next::Keep => record,
-        Next::Write(record) => Some(*record),
-        Next::Remove => None,
-    }
+fn after<D>(record: Option<Record>, transition: Transition<D>) -> Option<Record> {
+    transition.next.applied_to(record)
 }
 
-type Transition = Box<dyn Fn(&Situation) -> Option<Record>>;
+type Call = Box<dyn Fn(&Situation) -> Option<Record>>;
 
-fn calls(by_owner: bool) -> Vec<(&'static str, Transition)> {
-    let complete = |token: &'static str, status: u16| -> Transition {
+fn calls(by_owner: bool) -> Vec<(&'static str, Call)> {
+    let complete = |token: &'static str, status: u16| -> Call {
         Box::new(move |of| {
             let step = lifecycle::complete(of.record(), token_of(token), response(status, ""), NOW);
             after(of.record(), step)
         })
     };
-    let fail = |cause: FailCause| -> Transition {
+    let fail = |cause: FailCause| -> Call {
         Box::new(move |of| {
             after(of.record(), lifecycle::fail(of.record(), token_of("owner"), cause, NOW))
         })
     };
-    let settle = |settlement: Settlement| -> Transition {
+    let settle = |settlement: Settlement| -> Call {
         Box::new(move |of| {
             after(of.record(), lifecycle::settle(of.record(), settlement.clone(), NOW))
         })
     };
-    let owner: Vec<(&str, Transition)> = vec![
+    let owner: Vec<(&str, Call)> = vec![
         ("complete, success", complete("owner", 201)),
         ("complete, refusal", complete("owner", 402)),
         ("complete, not executed", complete("owner", 429)),
@@ -74,7 +70,7 @@ fn calls(by_owner: bool) -> Vec<(&'static str, Transition)> {
         ("fail, connection lost", fail(FailCause::ConnectionLost)),
         ("fail, not stored", fail(FailCause::NotStored)),
     ];
-    let by_anyone: Vec<(&str, Transition)> = vec![
+    let by_anyone: Vec<(&str, Call)> = vec![
         (
             "begin",
             Box::new(|of| {

@@ -6,8 +6,8 @@
 use crate::support::lifecycle::requests::{request, token};
 use oncekey::record::{EarlierAttempts, ReleaseCause, UnknownCause};
 use oncekey::{
-    ExpiredKey, Fingerprint, Millis, Policy, Record, RecordError, State, StoredResponse, Token,
-    UnixMillis, UnknownOutcome,
+    AttemptToken, ExpiredKey, Fingerprint, Millis, Policy, Record, RecordError, RecordState,
+    StoredResponse, UnixMillis, UnknownOutcome,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -21,8 +21,8 @@ fn time() -> impl Strategy<Value = UnixMillis> {
         .prop_map(UnixMillis::new)
 }
 
-fn a_token() -> impl Strategy<Value = Token> {
-    any::<[u8; 16]>().prop_map(Token::new)
+fn a_token() -> impl Strategy<Value = AttemptToken> {
+    any::<[u8; 16]>().prop_map(AttemptToken::new)
 }
 
 fn fingerprint() -> impl Strategy<Value = Fingerprint> {
@@ -59,7 +59,7 @@ fn response() -> impl Strategy<Value = StoredResponse> {
     )
 }
 
-fn state() -> impl Strategy<Value = State> {
+fn state() -> impl Strategy<Value = RecordState> {
     let unknown = prop_oneof![
         any::<u16>().prop_map(UnknownCause::Status),
         Just(UnknownCause::TimedOut),
@@ -73,13 +73,14 @@ fn state() -> impl Strategy<Value = State> {
         Just(ReleaseCause::Settled),
     ];
     prop_oneof![
-        (a_token(), time()).prop_map(|(token, lease_until)| State::InFlight { token, lease_until }),
+        (a_token(), time())
+            .prop_map(|(token, lease_until)| RecordState::InFlight { token, lease_until }),
         (response(), time())
-            .prop_map(|(response, completed_at)| State::Completed { response, completed_at }),
-        (unknown, time()).prop_map(|(cause, since)| State::Unknown { cause, since }),
-        (released, time()).prop_map(|(cause, since)| State::Released { cause, since }),
-        time().prop_map(|since| State::Voided { since }),
-        time().prop_map(|since| State::Expired { since }),
+            .prop_map(|(response, completed_at)| RecordState::Completed { response, completed_at }),
+        (unknown, time()).prop_map(|(cause, since)| RecordState::Unknown { cause, since }),
+        (released, time()).prop_map(|(cause, since)| RecordState::Released { cause, since }),
+        time().prop_map(|since| RecordState::Voided { since }),
+        time().prop_map(|since| RecordState::Expired { since }),
     ]
 }
 
@@ -128,12 +129,12 @@ fn a_response_can_be_stored_without_its_body() {
         earlier: EarlierAttempts::default(),
         created_at: at,
     };
-    let completed = |response| of(State::Completed { response, completed_at: at });
+    let completed = |response| of(RecordState::Completed { response, completed_at: at });
     let response = response_of(201, "what was bought");
     let smaller = completed(response.clone()).without_response_body().expect("it has a body");
     assert_eq!(smaller, completed(response.into_status_only()));
     assert_eq!(smaller.without_response_body(), None, "there is no body left to omit");
-    let unknown = State::Unknown { cause: UnknownCause::NotStored, since: at };
+    let unknown = RecordState::Unknown { cause: UnknownCause::NotStored, since: at };
     assert_eq!(of(unknown).without_response_body(), None);
 }
 
@@ -271,7 +272,7 @@ fn golden_records() -> Vec<(&'static str, Record)> {
     let base = Record {
         fingerprint: Some(request("{\"amount\":1}", "2026-01:secret").signing()),
         policy: hold,
-        state: State::InFlight { token: token(7), lease_until: at.plus(hold.lease) },
+        state: RecordState::InFlight { token: token(7), lease_until: at.plus(hold.lease) },
         attempts: 3,
         maybe_executed: false,
         earlier: earlier(&[([5; 16], true), ([6; 16], false)]),
@@ -280,9 +281,9 @@ fn golden_records() -> Vec<(&'static str, Record)> {
     let plain = Some(request("", "").signing());
     let with = |state| Record { state, ..base.clone() };
     let unknown =
-        |cause| Record { maybe_executed: true, ..with(State::Unknown { cause, since: at }) };
-    let released = |cause| with(State::Released { cause, since: at });
-    let completed = |response| with(State::Completed { response, completed_at: at });
+        |cause| Record { maybe_executed: true, ..with(RecordState::Unknown { cause, since: at }) };
+    let released = |cause| with(RecordState::Released { cause, since: at });
+    let completed = |response| with(RecordState::Completed { response, completed_at: at });
     let number = |with_content: bool| {
         let json = [("content-type".to_owned(), "application/json".to_owned())];
         let body = b"{\"data\":{\"id\":\"ord_1\"}}".to_vec();
@@ -318,7 +319,7 @@ fn golden_records() -> Vec<(&'static str, Record)> {
                 fingerprint: None,
                 attempts: 0,
                 earlier: earlier(&[]),
-                ..with(State::Voided { since: at })
+                ..with(RecordState::Voided { since: at })
             },
         ),
         (
@@ -326,7 +327,7 @@ fn golden_records() -> Vec<(&'static str, Record)> {
             Record {
                 fingerprint: None,
                 earlier: earlier(&[]),
-                ..with(State::Expired { since: at })
+                ..with(RecordState::Expired { since: at })
             },
         ),
     ]

@@ -3,8 +3,8 @@
 use crate::support::lifecycle::requests::{request, response, token};
 use oncekey::replica::{HEAD_START, copy, verify};
 use oncekey::{
-    Attempt, Decision, ExpiredKey, Fingerprints, KeyStatus, Millis, Next, Policy, Record, Step,
-    StoredResponse, UnixMillis, UnknownOutcome, lifecycle,
+    Attempt, Decision, ExpiredKey, Fingerprints, KeyStatus, Millis, Policy, Record, RecordUpdate,
+    StoredResponse, Transition, UnixMillis, UnknownOutcome, lifecycle,
 };
 
 const NOW: UnixMillis = UnixMillis::new(1_764_000_000_000);
@@ -22,12 +22,12 @@ fn attempt(fingerprints: &Fingerprints) -> Attempt<'_> {
 
 /// Returns the record and the status after a response of this attempt.
 fn after(fingerprints: &Fingerprints, response: StoredResponse) -> (Record, KeyStatus) {
-    let written = |step: Next| match step {
-        Next::Write(record) => *record,
+    let written = |step: RecordUpdate| match step {
+        RecordUpdate::Write(record) => *record,
         _ => panic!("nothing is written"),
     };
     let begun = written(lifecycle::begin(None, &attempt(fingerprints), NOW).next);
-    let Step { next, status, .. } = lifecycle::complete(Some(begun), token(1), response, NOW);
+    let Transition { next, status, .. } = lifecycle::complete(Some(begun), token(1), response, NOW);
     (written(next), status.expect("a status"))
 }
 

@@ -5,8 +5,9 @@ use crate::support::lifecycle::requests::{request, response, token};
 use oncekey::budget::SMALL;
 use oncekey::replica::{HEAD_START, Memory, copy, verify};
 use oncekey::{
-    Attempt, Decision, ExpiredKey, Fingerprints, IdempotencyKey, KeyState, KeyStatus, Millis, Next,
-    Policy, Record, Scope, ScopedKey, Step, StoredResponse, UnixMillis, UnknownOutcome, lifecycle,
+    Attempt, Decision, ExpiredKey, Fingerprints, IdempotencyKey, KeyState, KeyStatus, Millis,
+    Policy, Record, RecordUpdate, Scope, ScopedKey, StoredResponse, Transition, UnixMillis,
+    UnknownOutcome, lifecycle,
 };
 use proptest::prelude::*;
 
@@ -31,13 +32,13 @@ fn attempt(fingerprints: &Fingerprints) -> Attempt<'_> {
 /// A shard's record of a request that got this response at that time, and the status in its reply.
 fn completed(body: &str, response: StoredResponse, now: UnixMillis) -> (Record, KeyStatus) {
     let written = |next| match next {
-        Next::Write(record) => *record,
+        RecordUpdate::Write(record) => *record,
         _ => panic!("nothing is written"),
     };
     let request = request(body, "");
     let first = Attempt { token: token(1), ..attempt(&request) };
     let begun = written(lifecycle::begin(None, &first, now).next);
-    let Step { next, status, .. } = lifecycle::complete(Some(begun), token(1), response, now);
+    let Transition { next, status, .. } = lifecycle::complete(Some(begun), token(1), response, now);
     (written(next), status.expect("a status"))
 }
 
@@ -71,7 +72,7 @@ fn a_memory_decides_as_the_shard_does() {
     }
     // What the shard replays is kept like what it records.
     let this = request("this", "");
-    let Step { decision, status, .. } = lifecycle::begin(Some(record), &attempt(&this), NOW);
+    let Transition { decision, status, .. } = lifecycle::begin(Some(record), &attempt(&this), NOW);
     let (Decision::Replay(replayed), Some(status)) = (decision, status) else { panic!() };
     let mut other = Memory::new();
     other.keep(name("k"), &this.signing(), &replayed, &status, BOUND, NOW);
@@ -280,7 +281,7 @@ fn a_memory_keeps_its_bound_and_returns_only_what_the_record_returns() {
                     records[at] = Some(completed("this", kept, now));
                 }
                 let (record, status) = records[at].as_ref().expect("a record");
-                let oncekey::State::Completed { response, .. } = &record.state else { panic!() };
+                let oncekey::RecordState::Completed { response, .. } = &record.state else { panic!() };
                 memory.keep(name, &this.signing(), response, status, bound, now);
                 seen = now;
             }
@@ -291,7 +292,7 @@ fn a_memory_keeps_its_bound_and_returns_only_what_the_record_returns() {
             let that = request(if asked == 1 { "that" } else { "this" }, "");
             if let Some(step) = memory.recall(name, &attempt(&that), asked_at) {
                 let (record, status) = records[at].clone().expect("a record");
-                let oncekey::State::Completed { response, .. } = &record.state else { panic!() };
+                let oncekey::RecordState::Completed { response, .. } = &record.state else { panic!() };
                 let copied = copy(&this.signing(), response, &status, Millis::new(0), seen);
                 let verified = copied.and_then(|(copy, _)| verify(copy, &attempt(&that), seen));
                 prop_assert_eq!(verified.as_ref(), Some(&step));

@@ -3,9 +3,9 @@
 use crate::support::lifecycle::requests::{request, response, token};
 use oncekey::fingerprint::RequestParts;
 use oncekey::{
-    Attempt, Completion, Decision, Execution, ExpiredKey, FailCause, Fingerprint, IdempotencyKey,
-    KeyError, KeyState, Millis, Next, Policy, Record, Renewal, Scope, ScopedKey, Step,
-    StoredResponse, Token, UnixMillis, UnknownOutcome, lifecycle,
+    Attempt, AttemptToken, Completion, Decision, Execution, ExpiredKey, FailCause, Fingerprint,
+    IdempotencyKey, KeyError, KeyState, Millis, Policy, Record, RecordUpdate, Renewal, Scope,
+    ScopedKey, StoredResponse, Transition, UnixMillis, UnknownOutcome, lifecycle,
 };
 use proptest::prelude::*;
 
@@ -50,31 +50,36 @@ impl Key {
         ]
     }
 
-    fn next(&mut self, next: Next) {
+    fn next(&mut self, next: RecordUpdate) {
         match next {
-            Next::Keep => {}
-            Next::Write(record) => self.record = Some(*record),
-            Next::Remove => self.record = None,
+            RecordUpdate::Keep => {}
+            RecordUpdate::Write(record) => self.record = Some(*record),
+            RecordUpdate::Remove => self.record = None,
         }
     }
 
-    fn store<D>(&mut self, step: Step<D>) -> D {
+    fn store<D>(&mut self, step: Transition<D>) -> D {
         self.next(step.next);
         step.decision
     }
 
-    fn begin(&mut self, body: &str, token: Token, now: UnixMillis) -> Decision {
+    fn begin(&mut self, body: &str, token: AttemptToken, now: UnixMillis) -> Decision {
         let (fingerprints, policy) = (request(body, ""), policy());
         let attempt =
             Attempt { fingerprints: &fingerprints, token, minted_at: None, policy: &policy };
         self.store(lifecycle::begin(self.record.clone(), &attempt, now))
     }
 
-    fn complete(&mut self, token: Token, response: StoredResponse, now: UnixMillis) -> Completion {
+    fn complete(
+        &mut self,
+        token: AttemptToken,
+        response: StoredResponse,
+        now: UnixMillis,
+    ) -> Completion {
         self.store(lifecycle::complete(self.record.clone(), token, response, now))
     }
 
-    fn fail(&mut self, token: Token, cause: FailCause, now: UnixMillis) -> Completion {
+    fn fail(&mut self, token: AttemptToken, cause: FailCause, now: UnixMillis) -> Completion {
         self.store(lifecycle::fail(self.record.clone(), token, cause, now))
     }
 
@@ -86,7 +91,7 @@ impl Key {
     }
 
     /// Returns the number of the attempt, if it may run.
-    fn runs(&mut self, token: Token, now: UnixMillis) -> Option<u32> {
+    fn runs(&mut self, token: AttemptToken, now: UnixMillis) -> Option<u32> {
         match self.begin("a", token, now) {
             Decision::Execute(Execution { attempt, .. }) => Some(attempt),
             _ => None,

@@ -2,8 +2,9 @@
 
 use oncekey::webhook::fingerprints;
 use oncekey::{
-    Attempt, Completion, Decision, ExpiredKey, FailCause, IdempotencyKey, KeyState, Millis, Next,
-    Policy, Record, Scope, ScopedKey, StoredResponse, Token, UnixMillis, UnknownOutcome, lifecycle,
+    Attempt, AttemptToken, Completion, Decision, ExpiredKey, FailCause, IdempotencyKey, KeyState,
+    Millis, Policy, Record, RecordUpdate, Scope, ScopedKey, StoredResponse, UnixMillis,
+    UnknownOutcome, lifecycle,
 };
 
 fn now() -> UnixMillis {
@@ -43,17 +44,17 @@ struct Event {
 }
 
 impl Event {
-    fn store(&mut self, next: Next) {
+    fn store(&mut self, next: RecordUpdate) {
         match next {
-            Next::Keep => {}
-            Next::Write(record) => self.record = Some(*record),
-            Next::Remove => self.record = None,
+            RecordUpdate::Keep => {}
+            RecordUpdate::Write(record) => self.record = Some(*record),
+            RecordUpdate::Remove => self.record = None,
         }
     }
 
-    fn begin(&mut self, now: UnixMillis) -> (Decision, Token) {
+    fn begin(&mut self, now: UnixMillis) -> (Decision, AttemptToken) {
         self.deliveries += 1;
-        let token = Token::new([self.deliveries; 16]);
+        let token = AttemptToken::new([self.deliveries; 16]);
         let (fingerprints, policy) = (fingerprints(), policy());
         let attempt =
             Attempt { fingerprints: &fingerprints, token, minted_at: None, policy: &policy };
@@ -62,7 +63,7 @@ impl Event {
         (step.decision, token)
     }
 
-    fn complete(&mut self, token: Token, status: u16, now: UnixMillis) -> Completion {
+    fn complete(&mut self, token: AttemptToken, status: u16, now: UnixMillis) -> Completion {
         let response = StoredResponse::without_body(status, [], "req_1");
         let step = lifecycle::complete(self.record.clone(), token, response, now);
         self.store(step.next);

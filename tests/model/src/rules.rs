@@ -14,9 +14,10 @@ use oncekey::write_flow::{
     WriteOutcome,
 };
 use oncekey::{
-    Attempt, Completion, Decision, Execution, FailCause, Fingerprint, Fingerprints, IdempotencyKey,
-    KeyState, KeyStatus, LookUps, Millis, Next, Policy, Record, Renewal, Scope, ScopedKey,
-    Settlement, Settling, State, Step, StoredResponse, Token, UnixMillis, lifecycle,
+    Attempt, AttemptToken, Completion, Decision, Execution, FailCause, Fingerprint, Fingerprints,
+    IdempotencyKey, KeyState, KeyStatus, LookUps, Millis, Policy, Record, RecordState,
+    RecordUpdate, Renewal, Scope, ScopedKey, Settlement, Settling, StoredResponse, Transition,
+    UnixMillis, lifecycle,
 };
 use std::sync::LazyLock;
 
@@ -58,8 +59,8 @@ impl Rules {
         lifecycle::decision_time(clock, last_seen, record)
     }
 
-    /// Calls [`Next::shows_time`].
-    pub fn shows_time(self, next: &Next, now: UnixMillis) -> bool {
+    /// Calls [`RecordUpdate::shows_time`].
+    pub fn shows_time(self, next: &RecordUpdate, now: UnixMillis) -> bool {
         self.has(M::RemovalForgetsTime) || next.shows_time(now)
     }
 
@@ -89,7 +90,7 @@ impl Rules {
         record: Option<Record>,
         attempt: &Attempt<'_>,
         now: UnixMillis,
-    ) -> Step<Decision> {
+    ) -> Transition<Decision> {
         let is_in_flight = record.as_ref().is_some_and(|record| is_alive(record, now));
         let mut step = lifecycle::begin(self.begun(record, attempt, now), attempt, now);
         if self.has(M::FingerprintAfterInProgress)
@@ -111,14 +112,14 @@ impl Rules {
         let Some(mutant) = self.mutant else { return Some(record) };
         let is_other = |token| token != attempt.token;
         match (mutant, record.state.clone()) {
-            (M::LeaseNotChecked, State::InFlight { token, .. }) if is_other(token) => {
-                record.state = State::InFlight { token, lease_until: now };
+            (M::LeaseNotChecked, RecordState::InFlight { token, .. }) if is_other(token) => {
+                record.state = RecordState::InFlight { token, lease_until: now };
             }
-            (M::LeaseNeverExpires, State::InFlight { token, .. }) if is_other(token) => {
+            (M::LeaseNeverExpires, RecordState::InFlight { token, .. }) if is_other(token) => {
                 let lease_until = now.plus(record.policy.lease);
-                record.state = State::InFlight { token, lease_until };
+                record.state = RecordState::InFlight { token, lease_until };
             }
-            (M::ExpiredLeaseCountsAsReleased, State::InFlight { lease_until, .. })
+            (M::ExpiredLeaseCountsAsReleased, RecordState::InFlight { lease_until, .. })
                 if lease_until <= now =>
             {
                 record.state = released(now);
@@ -148,15 +149,21 @@ impl Rules {
         record: Option<Record>,
         fingerprints: &Fingerprints,
         now: UnixMillis,
-    ) -> Step<Option<Decision>> {
+    ) -> Transition<Option<Decision>> {
         lifecycle::peek(record, fingerprints, now)
     }
 
     /// Calls [`lifecycle::renew`].
-    pub fn renew(self, record: Option<Record>, token: Token, now: UnixMillis) -> Step<Renewal> {
+    pub fn renew(
+        self,
+        record: Option<Record>,
+        token: AttemptToken,
+        now: UnixMillis,
+    ) -> Transition<Renewal> {
         let record = record.map(|mut record| {
-            if self.has(M::RenewalTakesOver) && matches!(record.state, State::InFlight { .. }) {
-                record.state = State::InFlight { token, lease_until: now };
+            if self.has(M::RenewalTakesOver) && matches!(record.state, RecordState::InFlight { .. })
+            {
+                record.state = RecordState::InFlight { token, lease_until: now };
             }
             record
         });
@@ -167,24 +174,24 @@ impl Rules {
     pub fn complete(
         self,
         record: Option<Record>,
-        token: Token,
+        token: AttemptToken,
         response: StoredResponse,
         now: UnixMillis,
-    ) -> Step<Completion> {
+    ) -> Transition<Completion> {
         let (status, mut token) = (response.status, token);
         let record = record.map(|mut record| {
-            let owner = State::InFlight { token, lease_until: now };
+            let owner = RecordState::InFlight { token, lease_until: now };
             match (self.mutant, &record.state) {
-                (Some(M::NoAttemptCheckInComplete), State::InFlight { token: owner, .. }) => {
+                (Some(M::NoAttemptCheckInComplete), RecordState::InFlight { token: owner, .. }) => {
                     token = *owner;
                 }
-                (Some(M::CompletedIsOverwritten), State::Completed { .. }) => {
+                (Some(M::CompletedIsOverwritten), RecordState::Completed { .. }) => {
                     (record.state, record.earlier) = (owner, EarlierAttempts::default());
                 }
                 (Some(M::OvertakenMayRecordRefusal), state)
                     if !response.is_success()
                         && record.earlier.contains(token)
-                        && !matches!(state, State::Completed { .. }) =>
+                        && !matches!(state, RecordState::Completed { .. }) =>
                 {
                     (record.state, record.earlier) = (owner, EarlierAttempts::default());
                 }
@@ -195,15 +202,15 @@ impl Rules {
         });
         let mut step = lifecycle::complete(record, token, response, now);
         match (self.mutant, &mut step.next) {
-            (Some(M::ReleaseOn5xx), Next::Write(record))
-                if status >= 500 && matches!(record.state, State::Unknown { .. }) =>
+            (Some(M::ReleaseOn5xx), RecordUpdate::Write(record))
+                if status >= 500 && matches!(record.state, RecordState::Unknown { .. }) =>
             {
                 (record.state, record.maybe_executed) = (released(now), false);
             }
-            (Some(M::ReleaseForgetsFingerprint), Next::Write(record))
-                if matches!(record.state, State::Released { .. }) =>
+            (Some(M::ReleaseForgetsFingerprint), RecordUpdate::Write(record))
+                if matches!(record.state, RecordState::Released { .. }) =>
             {
-                step.next = Next::Remove;
+                step.next = RecordUpdate::Remove;
             }
             _ => {}
         }
@@ -214,10 +221,10 @@ impl Rules {
     pub fn fail(
         self,
         record: Option<Record>,
-        token: Token,
+        token: AttemptToken,
         cause: FailCause,
         now: UnixMillis,
-    ) -> Step<Completion> {
+    ) -> Transition<Completion> {
         let cause = match cause {
             FailCause::TimedOut if self.has(M::TimeOutReleases) => FailCause::NotDispatched,
             cause => cause,
@@ -236,9 +243,9 @@ impl Rules {
         minted_at: Option<UnixMillis>,
         policy: &Policy,
         now: UnixMillis,
-    ) -> Step<()> {
+    ) -> Transition<()> {
         let record = record.map(|mut record| {
-            if self.has(M::VoidOfInFlight) && matches!(record.state, State::InFlight { .. }) {
+            if self.has(M::VoidOfInFlight) && matches!(record.state, RecordState::InFlight { .. }) {
                 record.state = released(now);
             }
             record
@@ -252,15 +259,15 @@ impl Rules {
         record: Option<Record>,
         settlement: Settlement,
         now: UnixMillis,
-    ) -> Step<Settling> {
+    ) -> Transition<Settling> {
         lifecycle::settle(record, settlement, now)
     }
 
     /// Calls [`lifecycle::expire`].
-    pub fn expire(self, record: Record, now: UnixMillis) -> Step<()> {
+    pub fn expire(self, record: Record, now: UnixMillis) -> Transition<()> {
         let mut step = lifecycle::expire(record, now);
         if self.has(M::SweepRemovesLiveRecord) {
-            step.next = Next::Remove;
+            step.next = RecordUpdate::Remove;
         }
         step
     }
@@ -286,7 +293,7 @@ impl Rules {
         mut copy: Record,
         attempt: &Attempt<'_>,
         now: UnixMillis,
-    ) -> Option<Step<Decision>> {
+    ) -> Option<Transition<Decision>> {
         if self.has(M::ReplicaExpiryIgnored) {
             copy.policy.retention = Millis::from_days(100_000);
         }
@@ -350,7 +357,7 @@ impl Rules {
         name: ScopedKey,
         attempt: &Attempt<'_>,
         now: UnixMillis,
-    ) -> Option<Step<Decision>> {
+    ) -> Option<Transition<Decision>> {
         let (name, now) = self.remembered(name, now);
         memory.recall(name, attempt, now).map(|step| self.replayed(step))
     }
@@ -458,7 +465,7 @@ impl Rules {
         self.mutant == Some(mutant)
     }
 
-    fn replayed(self, mut step: Step<Decision>) -> Step<Decision> {
+    fn replayed(self, mut step: Transition<Decision>) -> Transition<Decision> {
         if let (true, Decision::Replay(response)) = (self.has(M::ReplayLosesBody), &step.decision) {
             let (status, id) = (response.status, &response.request_id);
             let (shorter, _) = StoredResponse::keep(status, [], Vec::new(), id, 1000);
@@ -483,11 +490,11 @@ fn as_final(response: &StoredResponse, status: &KeyStatus) -> KeyStatus {
 }
 
 fn is_alive(record: &Record, now: UnixMillis) -> bool {
-    matches!(record.state, State::InFlight { lease_until, .. } if now < lease_until)
+    matches!(record.state, RecordState::InFlight { lease_until, .. } if now < lease_until)
 }
 
-fn released(now: UnixMillis) -> State {
-    State::Released { cause: ReleaseCause::NotDispatched, since: now }
+fn released(now: UnixMillis) -> RecordState {
+    RecordState::Released { cause: ReleaseCause::NotDispatched, since: now }
 }
 
 fn other(of: Target) -> Target {

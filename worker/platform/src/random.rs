@@ -1,13 +1,13 @@
 //! Random bytes from the platform's cryptographic source.
 
-use oncekey::Token;
+use oncekey::AttemptToken;
 use oncekey::codec::hex::hex;
 use std::cell::RefCell;
 use worker::wasm_bindgen::{self, JsValue, prelude::wasm_bindgen};
 
 /// Returns a token for a new attempt.
-pub fn token() -> Token {
-    Token::new(bytes())
+pub fn token() -> AttemptToken {
+    AttemptToken::new(bytes())
 }
 
 /// Returns an id for a request, which callers quote to support.

@@ -2,7 +2,7 @@
 //! (`oncekey::replica`) decides what is kept, for how long, and what a copy says.
 
 use oncekey::replica::Memory;
-use oncekey::{Attempt, Decision, Fingerprints, KeyStatus, ScopedKey, Step, StoredResponse};
+use oncekey::{Attempt, Decision, Fingerprints, KeyStatus, ScopedKey, StoredResponse, Transition};
 use platform::clock;
 use std::cell::RefCell;
 
@@ -11,7 +11,7 @@ thread_local! {
 }
 
 /// Returns the decision that the copy of a record proves. `None` proves nothing about the key.
-pub(crate) fn recall(name: ScopedKey, attempt: &Attempt<'_>) -> Option<Step<Decision>> {
+pub(crate) fn recall(name: ScopedKey, attempt: &Attempt<'_>) -> Option<Transition<Decision>> {
     COPIES.with_borrow_mut(|copies| copies.recall(name, attempt, clock::now()))
 }
 

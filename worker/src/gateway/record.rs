@@ -5,8 +5,8 @@ use crate::metrics::Measure;
 use crate::shard::client::{NoReply, Patience, ShardClient};
 use crate::shard::protocol::{Begin, Complete, Decided, Fail, Operation, Peek, Renew, Settle};
 use oncekey::{
-    Completion, Decision, FailCause, Fingerprints, Policy, Rejection, Renewal, ScopedKey,
-    Settlement, Settling, StoredResponse, Token, UnixMillis,
+    AttemptToken, Completion, Decision, FailCause, Fingerprints, Policy, Rejection, Renewal,
+    ScopedKey, Settlement, Settling, StoredResponse, UnixMillis,
 };
 use platform::{clock, random};
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use worker::web_sys;
 /// The handle by which an attempt calls one record.
 pub(crate) struct RecordHandle {
     pub(crate) name: ScopedKey,
-    pub(crate) token: Token,
+    pub(crate) token: AttemptToken,
     /// When the key was made; `None` if the key does not contain the time.
     pub(crate) minted_at: Option<UnixMillis>,
     /// The current policy, for a new record.

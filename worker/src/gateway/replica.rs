@@ -3,7 +3,7 @@
 use crate::http::body_budget::Reservation;
 use crate::http::bridge::{Bridge, Source};
 use oncekey::budget::SMALL;
-use oncekey::{Attempt, Decision, Millis, Record, ScopedKey, Step, replica};
+use oncekey::{Attempt, Decision, Millis, Record, ScopedKey, Transition, replica};
 use platform::clock;
 use platform::operation::{DONE, FAILED};
 use worker::wasm_bindgen::JsCast;
@@ -29,7 +29,7 @@ pub(crate) async fn ask(
     name: ScopedKey,
     attempt: &Attempt<'_>,
     room: &Reservation,
-) -> Option<Step<Decision>> {
+) -> Option<Transition<Decision>> {
     let read = async {
         let found = bridge.get_copy(&key(name), PATIENCE).await.object;
         let pieces = found.is_object().then(|| found.unchecked_into::<Source>())?;

@@ -1,7 +1,7 @@
 //! The columns of a record in the database.
 
 use crate::shard::protocol::{Subject, Whose};
-use oncekey::{Record, RecordError, State, UnixMillis};
+use oncekey::{Record, RecordError, RecordState, UnixMillis};
 use platform::sql::Value;
 
 /// The columns that follow from a record.
@@ -24,7 +24,9 @@ impl Columns {
     pub(super) fn of(record: &Record) -> Self {
         let is_open = matches!(
             record.state,
-            State::InFlight { .. } | State::Unknown { .. } | State::Released { .. }
+            RecordState::InFlight { .. }
+                | RecordState::Unknown { .. }
+                | RecordState::Released { .. }
         );
         Self { due_at: sweep_at(record), is_open, bytes: record.encode() }
     }

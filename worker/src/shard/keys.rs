@@ -4,7 +4,7 @@ use super::columns::decode;
 use super::replay_counts::Replays;
 use crate::shard::protocol::{KeyEntry, KeyQuery};
 use oncekey::codec::hex::hex;
-use oncekey::{KeyState, State, UnixMillis};
+use oncekey::{KeyState, RecordState, UnixMillis};
 use platform::json::writer::JsonObject;
 use platform::sql::{Sql, Value};
 use std::collections::BTreeSet;
@@ -113,7 +113,7 @@ fn entry(
     let cause = record.cause(now);
     let http_status = status.http_status.or(cause.and_then(|cause| cause.http_status));
     let lease_until = match record.state {
-        State::InFlight { lease_until, .. } => Some(lease_until),
+        RecordState::InFlight { lease_until, .. } => Some(lease_until),
         _ => None,
     };
     let json = JsonObject::new()

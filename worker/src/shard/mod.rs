@@ -21,7 +21,9 @@ use odd_headers::OddHeaders;
 use oncekey::budget::SMALL;
 use oncekey::codec::message;
 use oncekey::journal::{JournalEntry, RequestedBy};
-use oncekey::{Attempt, Change, Decision, Next, Record, Step, UnixMillis, lifecycle};
+use oncekey::{
+    Attempt, Decision, KeyChange, Record, RecordUpdate, Transition, UnixMillis, lifecycle,
+};
 use platform::panic;
 use protocol::{
     AnyOperation, Begin, CallContext, Complete, Decided, Fail, GetStatus, NOT_STORED, Operation,
@@ -170,8 +172,8 @@ impl Shard {
         let is_completing = matches!(operation, AnyOperation::Complete(_));
         let operator = matches!(operation, AnyOperation::Settle(Settle { by_operator: true, .. }));
         let (body, next, change) = self.decide(name, operation, record, now);
-        let has_odd = matches!(&next, Next::Write(record) if record.has_odd_headers());
-        let drops_odd = had_odd && !has_odd && next != Next::Keep;
+        let has_odd = matches!(&next, RecordUpdate::Write(record) if record.has_odd_headers());
+        let drops_odd = had_odd && !has_odd && next != RecordUpdate::Keep;
         let CallContext { whose, request_id, attempt } = context;
         let by = RequestedBy { attempt, request_id: Some(&request_id), operator };
         let entry = change.map(|change| JournalEntry::new(change, by, now));
@@ -198,7 +200,7 @@ impl Shard {
         operation: AnyOperation,
         record: Option<Record>,
         now: UnixMillis,
-    ) -> (Vec<u8>, Next, Option<Change>) {
+    ) -> (Vec<u8>, RecordUpdate, Option<KeyChange>) {
         match operation {
             AnyOperation::Begin(Begin { fingerprints, token, minted_at, policy }) => {
                 let attempt =
@@ -229,7 +231,12 @@ impl Shard {
             }
             AnyOperation::GetStatus(GetStatus) => {
                 let status = record.and_then(|record| record.status(now));
-                decided::<GetStatus>(Step { decision: (), status, next: Next::Keep, change: None })
+                decided::<GetStatus>(Transition {
+                    decision: (),
+                    status,
+                    next: RecordUpdate::Keep,
+                    change: None,
+                })
             }
         }
     }
@@ -241,7 +248,9 @@ fn refusal(status: u16) -> Reply {
 }
 
 /// Encodes a decision of the lifecycle.
-fn decided<O: Operation>(step: Step<O::Decision>) -> (Vec<u8>, Next, Option<Change>) {
+fn decided<O: Operation>(
+    step: Transition<O::Decision>,
+) -> (Vec<u8>, RecordUpdate, Option<KeyChange>) {
     let reply: Decided<O::Decision> = (step.decision, step.status);
     (message::encode(&reply), step.next, step.change)
 }

@@ -6,8 +6,8 @@
 
 use oncekey::codec::message::{self, Message};
 use oncekey::{
-    Completion, Decision, FailCause, Fingerprints, KeyState, KeyStatus, Policy, Renewal, Scope,
-    ScopedKey, Settlement, Settling, StoredResponse, Token, UnixMillis, message_fields,
+    AttemptToken, Completion, Decision, FailCause, Fingerprints, KeyState, KeyStatus, Policy,
+    Renewal, Scope, ScopedKey, Settlement, Settling, StoredResponse, UnixMillis, message_fields,
     message_variants,
 };
 
@@ -129,7 +129,7 @@ operations! {
 #[derive(Debug, PartialEq)]
 pub(crate) struct Begin {
     pub(crate) fingerprints: Fingerprints,
-    pub(crate) token: Token,
+    pub(crate) token: AttemptToken,
     pub(crate) minted_at: Option<UnixMillis>,
     pub(crate) policy: Policy,
 }
@@ -137,17 +137,17 @@ pub(crate) struct Begin {
 message_fields!(Begin { fingerprints, token, minted_at, policy });
 
 #[derive(Debug, PartialEq)]
-pub(crate) struct Renew(pub(crate) Token);
+pub(crate) struct Renew(pub(crate) AttemptToken);
 
 message_fields!(Renew(token));
 
 #[derive(Debug, PartialEq)]
-pub(crate) struct Complete(pub(crate) Token, pub(crate) StoredResponse);
+pub(crate) struct Complete(pub(crate) AttemptToken, pub(crate) StoredResponse);
 
 message_fields!(Complete(token, response));
 
 #[derive(Debug, PartialEq)]
-pub(crate) struct Fail(pub(crate) Token, pub(crate) FailCause);
+pub(crate) struct Fail(pub(crate) AttemptToken, pub(crate) FailCause);
 
 message_fields!(Fail(token, cause));
 

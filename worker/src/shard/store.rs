@@ -3,7 +3,7 @@
 use super::columns::{Columns, WhoseColumns, decode};
 use super::{journal, tables};
 use oncekey::journal::JournalEntry;
-use oncekey::{Millis, Next, Record, RecordError, UnixMillis, lifecycle};
+use oncekey::{Millis, Record, RecordError, RecordUpdate, UnixMillis, lifecycle};
 use platform::sql::{Sql, Value};
 use std::cell::Cell;
 use worker::{Result, wasm_bindgen::JsValue};
@@ -66,11 +66,11 @@ impl Store {
         &self,
         name: &[u8],
         whose: &WhoseColumns,
-        next: Next,
+        next: RecordUpdate,
         entry: Option<JournalEntry>,
         now: UnixMillis,
     ) -> Result<Option<UnixMillis>> {
-        if next == Next::Keep && entry.is_none() {
+        if next == RecordUpdate::Keep && entry.is_none() {
             return Ok(None);
         }
         let is_shown = next.shows_time(now);
@@ -78,11 +78,11 @@ impl Store {
         // Whether the row is stored, and the row if it still has to be.
         let (mut has_row, mut entry) = (false, entry);
         match next {
-            Next::Keep => {}
-            Next::Remove => {
+            RecordUpdate::Keep => {}
+            RecordUpdate::Remove => {
                 self.sql.run("DELETE FROM records WHERE name = ?", &[Value::Blob(name)])?;
             }
-            Next::Write(record) => {
+            RecordUpdate::Write(record) => {
                 let columns = Columns::of(&record);
                 due_at = columns.due_at;
                 has_row = entry

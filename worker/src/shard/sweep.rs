@@ -10,7 +10,7 @@ use super::journal;
 use super::odd_headers::OddHeaders;
 use super::store::Store;
 use oncekey::journal::{JournalEntry, RequestedBy};
-use oncekey::{Millis, Next, Step, UnixMillis, lifecycle};
+use oncekey::{Millis, RecordUpdate, Transition, UnixMillis, lifecycle};
 use platform::sql::Value;
 use std::cell::RefCell;
 use worker::Result;
@@ -119,8 +119,8 @@ fn expire(
     };
     let has_odd = record.has_odd_headers();
     let at = store.time(now, Some(&record));
-    let Step { next, change, .. } = lifecycle::expire(record, at);
-    let is_kept = next == Next::Keep;
+    let Transition { next, change, .. } = lifecycle::expire(record, at);
+    let is_kept = next == RecordUpdate::Keep;
     if has_odd && !is_kept {
         odd_headers.delete(name);
     }

@@ -2,9 +2,9 @@
 
 use oncekey::client::intent::Report;
 use oncekey::{
-    Attempt, Completion, Decision, Dialect, FailCause, Fingerprints, IdempotencyKey, KeyState,
-    KeyStatus, Next, Policy, Record, Step, StoredResponse, Token, UnixMillis, UnknownOutcome,
-    lifecycle,
+    Attempt, AttemptToken, Completion, Decision, Dialect, FailCause, Fingerprints, IdempotencyKey,
+    KeyState, KeyStatus, Policy, Record, RecordUpdate, StoredResponse, Transition, UnixMillis,
+    UnknownOutcome, lifecycle,
 };
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ pub(crate) enum Fate {
 
 pub(crate) struct Execution {
     pub(crate) key: IdempotencyKey,
-    token: Token,
+    token: AttemptToken,
     pub(crate) to: (usize, u32, u32),
     since: UnixMillis,
 }
@@ -75,7 +75,7 @@ impl Server {
         now: UnixMillis,
     ) -> Option<SeenResponse> {
         self.tokens = self.tokens.wrapping_add(1);
-        let token = Token::new([self.tokens; 16]);
+        let token = AttemptToken::new([self.tokens; 16]);
         let attempt = Attempt {
             fingerprints: request,
             token,
@@ -160,13 +160,13 @@ impl Server {
         report(step.status.as_ref())
     }
 
-    fn store<D>(&mut self, key: &IdempotencyKey, step: &Step<D>) {
+    fn store<D>(&mut self, key: &IdempotencyKey, step: &Transition<D>) {
         match &step.next {
-            Next::Keep => {}
-            Next::Write(record) => {
+            RecordUpdate::Keep => {}
+            RecordUpdate::Write(record) => {
                 self.records.insert(key.as_str().to_owned(), (**record).clone());
             }
-            Next::Remove => {
+            RecordUpdate::Remove => {
                 self.records.remove(key.as_str());
             }
         }

@@ -9,9 +9,9 @@ use oncekey::fingerprint::RequestParts;
 use oncekey::journal::{JournalEntry, RequestedBy};
 use oncekey::lifecycle::{self, Attempt};
 use oncekey::{
-    Change, Decision, ExpiredKey, FailCause, FingerprintSecrets, Fingerprints, Millis, Next,
-    Policy, Record, RecordError, Settlement, State, Step, StoredResponse, Token, UnixMillis,
-    UnknownOutcome,
+    AttemptToken, Decision, ExpiredKey, FailCause, FingerprintSecrets, Fingerprints, KeyChange,
+    Millis, Policy, Record, RecordError, RecordState, RecordUpdate, Settlement, StoredResponse,
+    Transition, UnixMillis, UnknownOutcome,
 };
 use std::sync::LazyLock;
 
@@ -74,7 +74,7 @@ pub(super) fn check_life(record: &Record, now: u64, which: usize) {
     let begun = lifecycle::begin(some(), &attempt, now);
     if let Decision::Execute(_) = begun.decision {
         let stored = match &begun.next {
-            Next::Write(written) => written,
+            RecordUpdate::Write(written) => written,
             _ => record,
         };
         assert_eq!(owner(stored), Some(TOKEN), "the attempt that executes owns the key");
@@ -96,26 +96,26 @@ pub(super) fn check_life(record: &Record, now: u64, which: usize) {
     let _ = (record.status(now), record.expires_at(), record.due_at());
 }
 
-fn owner(record: &Record) -> Option<Token> {
+fn owner(record: &Record) -> Option<AttemptToken> {
     match record.state {
-        State::InFlight { token, .. } => Some(token),
+        RecordState::InFlight { token, .. } => Some(token),
         _ => None,
     }
 }
 
-fn parts<D>(step: Step<D>) -> (Next, Option<Change>) {
+fn parts<D>(step: Transition<D>) -> (RecordUpdate, Option<KeyChange>) {
     (step.next, step.change)
 }
 
-pub(super) fn check_next(next: Next, change: Option<Change>, now: UnixMillis) {
+pub(super) fn check_next(next: RecordUpdate, change: Option<KeyChange>, now: UnixMillis) {
     let _ = change.map(|change| JournalEntry::new(change, RequestedBy::default(), now));
-    if let Next::Write(record) = next {
+    if let RecordUpdate::Write(record) = next {
         assert_eq!(Record::decode(&record.encode()).as_ref(), Ok(&*record));
     }
 }
 
 pub(super) const NOW: UnixMillis = UnixMillis::new(1_764_000_000_000);
-pub(super) const TOKEN: Token = Token::new([7; 16]);
+pub(super) const TOKEN: AttemptToken = AttemptToken::new([7; 16]);
 pub(super) const POLICY: Policy = Policy {
     retention: Millis::from_days(1),
     lease: Millis::from_seconds(15),

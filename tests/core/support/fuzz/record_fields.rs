@@ -6,8 +6,8 @@ use arbitrary::{Result, Unstructured};
 use oncekey::fingerprint::{FingerprintSecrets, Fingerprints, RequestParts};
 use oncekey::record::{EarlierAttempts, ReleaseCause, UnknownCause};
 use oncekey::{
-    ExpiredKey, Fingerprint, Millis, Policy, Record, State, StoredResponse, Token, UnixMillis,
-    UnknownOutcome,
+    AttemptToken, ExpiredKey, Fingerprint, Millis, Policy, Record, RecordState, StoredResponse,
+    UnixMillis, UnknownOutcome,
 };
 
 pub(crate) fn check(bytes: &[u8]) {
@@ -40,10 +40,10 @@ fn record(input: &mut Unstructured<'_>) -> Result<Record> {
     })
 }
 
-fn state(input: &mut Unstructured<'_>) -> Result<State> {
+fn state(input: &mut Unstructured<'_>) -> Result<RecordState> {
     Ok(match input.int_in_range(0..=5)? {
-        0 => State::InFlight { token: token(input)?, lease_until: time(input)? },
-        1 => State::Completed { response: response(input)?, completed_at: time(input)? },
+        0 => RecordState::InFlight { token: token(input)?, lease_until: time(input)? },
+        1 => RecordState::Completed { response: response(input)?, completed_at: time(input)? },
         2 => {
             let known = [
                 UnknownCause::TimedOut,
@@ -52,7 +52,7 @@ fn state(input: &mut Unstructured<'_>) -> Result<State> {
                 UnknownCause::EarlierAttempt,
                 UnknownCause::Status(input.arbitrary()?),
             ];
-            State::Unknown { cause: *input.choose(&known)?, since: time(input)? }
+            RecordState::Unknown { cause: *input.choose(&known)?, since: time(input)? }
         }
         3 => {
             let known = [
@@ -60,10 +60,10 @@ fn state(input: &mut Unstructured<'_>) -> Result<State> {
                 ReleaseCause::Settled,
                 ReleaseCause::Status(input.arbitrary()?),
             ];
-            State::Released { cause: *input.choose(&known)?, since: time(input)? }
+            RecordState::Released { cause: *input.choose(&known)?, since: time(input)? }
         }
-        4 => State::Voided { since: time(input)? },
-        _ => State::Expired { since: time(input)? },
+        4 => RecordState::Voided { since: time(input)? },
+        _ => RecordState::Expired { since: time(input)? },
     })
 }
 
@@ -109,8 +109,12 @@ fn earlier(input: &mut Unstructured<'_>) -> Result<EarlierAttempts> {
 }
 
 /// Returns a token, often the one with which the calls are made.
-fn token(input: &mut Unstructured<'_>) -> Result<Token> {
-    Ok(if input.arbitrary()? { super::record::TOKEN } else { Token::new(input.arbitrary()?) })
+fn token(input: &mut Unstructured<'_>) -> Result<AttemptToken> {
+    Ok(if input.arbitrary()? {
+        super::record::TOKEN
+    } else {
+        AttemptToken::new(input.arbitrary()?)
+    })
 }
 
 /// Returns a time, often near another one.

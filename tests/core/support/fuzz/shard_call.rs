@@ -5,7 +5,7 @@
 use super::record::{NOW, check_next, with_head};
 use oncekey::codec::message::{self, Message};
 use oncekey::lifecycle::{self, Attempt};
-use oncekey::{Change, Next, Record, Step};
+use oncekey::{KeyChange, Record, RecordUpdate, Transition};
 
 #[allow(dead_code, reason = "the Worker uses the rest")]
 #[path = "../../../../worker/src/shard/protocol.rs"]
@@ -51,7 +51,7 @@ fn check_reply<T: Message>(bytes: &[u8]) {
 }
 
 /// Carries out an operation as the shard does.
-fn decide(operation: &AnyOperation, record: Option<Record>) -> (Next, Option<Change>) {
+fn decide(operation: &AnyOperation, record: Option<Record>) -> (RecordUpdate, Option<KeyChange>) {
     match operation {
         AnyOperation::Begin(Begin { fingerprints, token, minted_at, policy }) => {
             let attempt = Attempt { fingerprints, token: *token, minted_at: *minted_at, policy };
@@ -74,7 +74,12 @@ fn decide(operation: &AnyOperation, record: Option<Record>) -> (Next, Option<Cha
         }
         AnyOperation::GetStatus(GetStatus) => {
             let status = record.and_then(|record| record.status(NOW));
-            replied::<GetStatus>(Step { decision: (), status, next: Next::Keep, change: None })
+            replied::<GetStatus>(Transition {
+                decision: (),
+                status,
+                next: RecordUpdate::Keep,
+                change: None,
+            })
         }
         AnyOperation::Peek(Peek(fingerprints)) => {
             replied::<Peek>(lifecycle::peek(record, fingerprints, NOW))
@@ -83,7 +88,7 @@ fn decide(operation: &AnyOperation, record: Option<Record>) -> (Next, Option<Cha
 }
 
 /// Checks the reply of an operation.
-fn replied<O: Operation>(step: Step<O::Decision>) -> (Next, Option<Change>) {
+fn replied<O: Operation>(step: Transition<O::Decision>) -> (RecordUpdate, Option<KeyChange>) {
     let reply: Decided<O::Decision> = (step.decision, step.status);
     let bytes = message::encode(&reply);
     let copy: Decided<O::Decision> = message::decode(&bytes).expect("what was written");

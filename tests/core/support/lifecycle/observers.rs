@@ -4,8 +4,8 @@
 use super::requests::{response, token};
 use super::world::{GatewayPhase, Message, REQUESTS, World};
 use oncekey::{
-    Attempt, Decision, KeyState, KeyStatus, Millis, Next, Settlement, Settling, StoredResponse,
-    UnknownOutcome, lifecycle, replica,
+    Attempt, Decision, KeyState, KeyStatus, Millis, RecordUpdate, Settlement, Settling,
+    StoredResponse, UnknownOutcome, lifecycle, replica,
 };
 
 impl World {
@@ -21,7 +21,7 @@ impl World {
             );
         }
         let step = lifecycle::void(record, self.minted_at, &self.today, now);
-        if matches!(&step.next, Next::Write(_)) {
+        if matches!(&step.next, RecordUpdate::Write(_)) {
             self.witness.assert_voidable(counts);
         }
     }

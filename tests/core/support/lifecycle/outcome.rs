@@ -4,21 +4,21 @@ use super::situations::{NOW, Situation, Words, stored};
 use super::table::Table;
 use oncekey::record::{ReleaseCause, UnknownCause};
 use oncekey::{
-    Change, ChangeKind, Completion, Decision, KeyStatus, LifecycleCall, Next, Record, State, Step,
-    UnknownOutcome,
+    ChangeKind, Completion, Decision, KeyChange, KeyStatus, LifecycleCall, Record, RecordState,
+    RecordUpdate, Transition, UnknownOutcome,
 };
 
 /// The words of a call's result, as in the tables.
 pub(crate) struct CallResult {
     decision: String,
-    next: Next,
+    next: RecordUpdate,
     status: Option<KeyStatus>,
-    change: Option<Change>,
+    change: Option<KeyChange>,
 }
 
 impl CallResult {
-    pub(crate) fn of<D>(step: Step<D>, words: impl Fn(&D) -> String) -> Self {
-        let Step { decision, status, next, change } = step;
+    pub(crate) fn of<D>(step: Transition<D>, words: impl Fn(&D) -> String) -> Self {
+        let Transition { decision, status, next, change } = step;
         Self { decision: words(&decision), next, status, change }
     }
 }
@@ -63,30 +63,32 @@ pub(crate) fn written_words(record: &Record, before: Option<&Record>) -> String 
         UnknownCause::EarlierAttempt => "earlier".to_owned(),
     };
     let (words, since) = match &record.state {
-        State::InFlight { lease_until, .. } => {
+        RecordState::InFlight { lease_until, .. } => {
             assert_eq!(*lease_until, NOW.plus(record.policy.lease), "a whole lease");
             ("in_flight".to_owned(), NOW)
         }
-        State::Completed { response, completed_at } => match before.map(|before| &before.state) {
-            // A response does not change. In time, only its status is left.
-            Some(State::Completed { response: was, completed_at: at }) => {
-                assert_eq!((response, completed_at), (&was.clone().into_status_only(), at));
-                ("status_only".to_owned(), NOW)
+        RecordState::Completed { response, completed_at } => {
+            match before.map(|before| &before.state) {
+                // A response does not change. In time, only its status is left.
+                Some(RecordState::Completed { response: was, completed_at: at }) => {
+                    assert_eq!((response, completed_at), (&was.clone().into_status_only(), at));
+                    ("status_only".to_owned(), NOW)
+                }
+                _ => ("completed".to_owned(), *completed_at),
             }
-            _ => ("completed".to_owned(), *completed_at),
-        },
-        State::Unknown { cause: why, since } => (format!("unknown {}", cause(why)), *since),
-        State::Released { cause: ReleaseCause::Status(status), since } => {
+        }
+        RecordState::Unknown { cause: why, since } => (format!("unknown {}", cause(why)), *since),
+        RecordState::Released { cause: ReleaseCause::Status(status), since } => {
             (format!("released {status}"), *since)
         }
-        State::Released { cause: ReleaseCause::NotDispatched, since } => {
+        RecordState::Released { cause: ReleaseCause::NotDispatched, since } => {
             ("released not_dispatched".to_owned(), *since)
         }
-        State::Released { cause: ReleaseCause::Settled, since } => {
+        RecordState::Released { cause: ReleaseCause::Settled, since } => {
             ("released settled".to_owned(), *since)
         }
-        State::Voided { since } => ("voided".to_owned(), *since),
-        State::Expired { since } => {
+        RecordState::Voided { since } => ("voided".to_owned(), *since),
+        RecordState::Expired { since } => {
             assert_eq!(Some(*since), before.and_then(Record::due_at), "it expired at its due time");
             ("tombstone".to_owned(), NOW)
         }
@@ -113,9 +115,11 @@ pub(crate) fn check(
         word => word.unwrap_or_default().to_owned(),
     };
     let (stored, after) = match &outcome.next {
-        Next::Keep => ("kept".to_owned(), before.clone()),
-        Next::Remove => ("nothing".to_owned(), None),
-        Next::Write(record) => (written_words(record, before.as_ref()), Some((**record).clone())),
+        RecordUpdate::Keep => ("kept".to_owned(), before.clone()),
+        RecordUpdate::Remove => ("nothing".to_owned(), None),
+        RecordUpdate::Write(record) => {
+            (written_words(record, before.as_ref()), Some((**record).clone()))
+        }
     };
     let value = |value: &dyn Fn(&Record) -> String| after.as_ref().map_or("-".to_owned(), value);
     assert_eq!(
@@ -133,7 +137,7 @@ pub(crate) fn check(
     let seen_now = outcome.status.as_ref().map_or("nothing", |status| status.state.as_str());
     assert_eq!(Some(seen_now), expected_seen, "seen after {words:?}");
     check_change(changes, words.clone(), &stored, outcome.change, [&before, &after]);
-    if let Next::Write(record) = &outcome.next {
+    if let RecordUpdate::Write(record) = &outcome.next {
         assert_eq!(outcome.status, record.status(NOW), "{words:?}");
         assert_eq!(Record::decode(&record.encode()).as_ref(), Ok(&**record));
         // A first attempt begins a new record, whatever was stored before.
@@ -158,7 +162,7 @@ pub(crate) fn check_change(
     changes: &Table,
     mut words: Words,
     stored: &str,
-    change: Option<Change>,
+    change: Option<KeyChange>,
     [before, after]: [&Option<Record>; 2],
 ) {
     const STORED: [&str; 8] =

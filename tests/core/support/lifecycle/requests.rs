@@ -1,7 +1,7 @@
 //! Requests, tokens and responses to test with.
 
 use oncekey::fingerprint::RequestParts;
-use oncekey::{FingerprintSecrets, Fingerprints, StoredResponse, Token};
+use oncekey::{AttemptToken, FingerprintSecrets, Fingerprints, StoredResponse};
 
 /// Returns a request with this body, with fingerprints by these secrets (`id:secret,…`; empty for none).
 pub(crate) fn request(body: &str, secrets: &str) -> Fingerprints {
@@ -22,8 +22,8 @@ pub(crate) fn request(body: &str, secrets: &str) -> Fingerprints {
 }
 
 /// Returns the token of attempt `number`.
-pub(crate) fn token(number: u8) -> Token {
-    Token::new([number; 16])
+pub(crate) fn token(number: u8) -> AttemptToken {
+    AttemptToken::new([number; 16])
 }
 
 /// Returns a response with this status. Its body, which is also its request id, distinguishes it from all others.

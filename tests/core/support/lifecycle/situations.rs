@@ -6,8 +6,8 @@
 use super::requests::{request, response, token};
 use oncekey::record::{EarlierAttempts, ReleaseCause, UnknownCause};
 use oncekey::{
-    Attempt, ExpiredKey, FailCause, Fingerprints, Millis, Next, Policy, Record, State, Step,
-    StoredResponse, Token, UnixMillis, UnknownOutcome, lifecycle,
+    Attempt, AttemptToken, ExpiredKey, FailCause, Fingerprints, Millis, Policy, Record,
+    RecordState, RecordUpdate, StoredResponse, Transition, UnixMillis, UnknownOutcome, lifecycle,
 };
 use std::sync::LazyLock;
 
@@ -123,25 +123,29 @@ impl Situation {
         };
         let (days_30, completed_at) = (end.minus(Millis::from_days(30)), end.minus(RETENTION));
         let state = match self.word("state") {
-            "in_flight" => State::InFlight { token: OWNER, lease_until: end },
+            "in_flight" => RecordState::InFlight { token: OWNER, lease_until: end },
             // In time, the lease has just expired.
             "dead" if self.word("when") == "in_time" => {
-                State::InFlight { token: OWNER, lease_until: NOW }
+                RecordState::InFlight { token: OWNER, lease_until: NOW }
             }
-            "dead" => State::InFlight { token: OWNER, lease_until: days_30 },
-            "unknown" => State::Unknown { cause: UnknownCause::TimedOut, since: days_30 },
-            "released" => State::Released { cause: ReleaseCause::Status(429), since: completed_at },
-            "completed" => State::Completed { response: stored(), completed_at },
+            "dead" => RecordState::InFlight { token: OWNER, lease_until: days_30 },
+            "unknown" => RecordState::Unknown { cause: UnknownCause::TimedOut, since: days_30 },
+            "released" => {
+                RecordState::Released { cause: ReleaseCause::Status(429), since: completed_at }
+            }
+            "completed" => RecordState::Completed { response: stored(), completed_at },
             "bodiless" => {
                 let response = StoredResponse::without_body(201, [], "req_1");
-                State::Completed { response, completed_at }
+                RecordState::Completed { response, completed_at }
             }
-            "voided" => State::Voided { since: days_30 },
-            "tombstone" if self.word("when") == "in_time" => State::Expired { since: days_30 },
-            "tombstone" => State::Expired { since: NOW.minus(tombstone) },
+            "voided" => RecordState::Voided { since: days_30 },
+            "tombstone" if self.word("when") == "in_time" => {
+                RecordState::Expired { since: days_30 }
+            }
+            "tombstone" => RecordState::Expired { since: NOW.minus(tombstone) },
             other => panic!("no state is called {other}"),
         };
-        let is_tombstone = matches!(state, State::Expired { .. });
+        let is_tombstone = matches!(state, RecordState::Expired { .. });
         Some(Record {
             fingerprint: (!is_tombstone).then(|| RECORDED.signing()),
             policy: self.policy(),
@@ -159,10 +163,10 @@ pub(crate) fn stored() -> StoredResponse {
     response(201, "stored")
 }
 
-const OWNER: Token = Token::new([1; 16]);
+const OWNER: AttemptToken = AttemptToken::new([1; 16]);
 
 /// Returns the token of an attempt with this relation to the key.
-pub(crate) fn token_of(relation: &str) -> Token {
+pub(crate) fn token_of(relation: &str) -> AttemptToken {
     match relation {
         "owner" => OWNER,
         "new" => token(2),
@@ -201,9 +205,9 @@ fn earlier() -> EarlierAttempts {
     begin(Some(second), token_of("owner")).earlier
 }
 
-fn written<D>(step: Step<D>) -> Record {
+fn written<D>(step: Transition<D>) -> Record {
     match step.next {
-        Next::Write(record) => *record,
+        RecordUpdate::Write(record) => *record,
         _ => panic!("a step of the preparation must write a record"),
     }
 }

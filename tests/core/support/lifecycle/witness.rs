@@ -2,8 +2,8 @@
 //! only four earlier attempts; the witness remembers every attempt for ever.
 
 use oncekey::{
-    Decision, Execution, ExpiredKey, FailCause, Millis, Policy, Record, State, StoredResponse,
-    UnixMillis, UnknownOutcome,
+    Decision, Execution, ExpiredKey, FailCause, Millis, Policy, Record, RecordState,
+    StoredResponse, UnixMillis, UnknownOutcome,
 };
 use std::collections::BTreeSet;
 
@@ -276,17 +276,20 @@ impl Witness {
         after: Option<&Record>,
         now: UnixMillis,
     ) {
-        if let Some(Record { state: State::InFlight { lease_until, .. }, policy, .. }) = after {
+        if let Some(Record { state: RecordState::InFlight { lease_until, .. }, policy, .. }) = after
+        {
             assert!(*lease_until <= now.plus(policy.lease), "a lease ends");
         }
         if before == after {
             return;
         }
-        if let Some(Record { state: State::Completed { completed_at, .. }, policy, .. }) = before {
+        if let Some(Record { state: RecordState::Completed { completed_at, .. }, policy, .. }) =
+            before
+        {
             assert!(now >= completed_at.plus(policy.retention), "a response changes: {after:?}");
             if self.is_business_key() {
                 let stripped = before.cloned().map(|mut record| {
-                    if let State::Completed { response, .. } = &mut record.state {
+                    if let RecordState::Completed { response, .. } = &mut record.state {
                         *response = response.clone().into_status_only();
                     }
                     record
@@ -304,7 +307,8 @@ impl Witness {
             && self.known[at].generation == self.generation
             && self.owner != Some(who)
         {
-            let is_responseed = after.is_some_and(|r| matches!(r.state, State::Completed { .. }));
+            let is_responseed =
+                after.is_some_and(|r| matches!(r.state, RecordState::Completed { .. }));
             let is_first_success = brings_success && is_responseed && self.known[at].end.is_none();
             // A record remembers only four of the attempts that no longer own the key.
             let is_remembered = self.known.len() - at <= 4;
@@ -314,7 +318,7 @@ impl Witness {
             );
         }
         let is_voided = |record: Option<&Record>| {
-            record.is_some_and(|record| matches!(record.state, State::Voided { .. }))
+            record.is_some_and(|record| matches!(record.state, RecordState::Voided { .. }))
         };
         if is_voided(after) && !is_voided(before) {
             if !counts {

@@ -6,8 +6,8 @@ use super::requests::{request, response, token};
 use super::witness::{End, Witness};
 use oncekey::{
     Attempt, Completion, Decision, ExpiredKey, FailCause, Fingerprints, KeyState, KeyStatus,
-    Millis, Next, Policy, Record, Renewal, Step, StoredResponse, UnixMillis, UnknownOutcome,
-    lifecycle,
+    Millis, Policy, Record, RecordUpdate, Renewal, StoredResponse, Transition, UnixMillis,
+    UnknownOutcome, lifecycle,
 };
 use std::sync::LazyLock;
 
@@ -214,8 +214,12 @@ impl World {
             }
             Op::Sweep => {
                 self.call(None, false, |record, now| {
-                    let nothing =
-                        Step { decision: (), status: None, next: Next::Keep, change: None };
+                    let nothing = Transition {
+                        decision: (),
+                        status: None,
+                        next: RecordUpdate::Keep,
+                        change: None,
+                    };
                     record.map_or(nothing, |record| lifecycle::expire(record, now))
                 })
                 .decision
@@ -245,7 +249,7 @@ impl World {
                 let step = self
                     .call(Some(of), false, |record, now| lifecycle::begin(record, &attempt, now));
                 let now = self.last_seen;
-                if let (Decision::Execute(execution), Next::Write(record)) =
+                if let (Decision::Execute(execution), RecordUpdate::Write(record)) =
                     (&step.decision, &step.next)
                 {
                     self.witness.granted(of, execution, record.policy, now);
@@ -344,8 +348,8 @@ impl World {
         self.gateways[of].phase = GatewayPhase::Storing(stored_end);
     }
 
-    fn ended(&mut self, of: usize, step: Step<Completion>, end: End) {
-        if step.next != Next::Keep {
+    fn ended(&mut self, of: usize, step: Transition<Completion>, end: End) {
+        if step.next != RecordUpdate::Keep {
             assert_eq!(step.decision, Completion::Recorded);
             self.witness.ended(of, end);
         }
@@ -358,19 +362,19 @@ impl World {
         &mut self,
         who: Option<usize>,
         brings_success: bool,
-        decide: impl FnOnce(Option<Record>, UnixMillis) -> Step<D>,
-    ) -> Step<D> {
+        decide: impl FnOnce(Option<Record>, UnixMillis) -> Transition<D>,
+    ) -> Transition<D> {
         let now = self.shard_now();
         self.last_seen = now;
         let before = self.record();
         let step = decide(before.clone(), now);
         match &step.next {
-            Next::Keep => {}
-            Next::Write(record) => self.stored = Some(record.encode()),
-            Next::Remove => self.stored = None,
+            RecordUpdate::Keep => {}
+            RecordUpdate::Write(record) => self.stored = Some(record.encode()),
+            RecordUpdate::Remove => self.stored = None,
         }
         let after = self.record();
-        if let Next::Write(record) = &step.next {
+        if let RecordUpdate::Write(record) = &step.next {
             assert_eq!(after.as_ref(), Some(&**record), "a stored record is read back unchanged");
         }
         self.witness.changed(who, brings_success, before.as_ref(), after.as_ref(), now);

@@ -12,7 +12,7 @@ use super::world::{Clock, World};
 use oncekey::write_flow::{
     Action as FlowAction, Event as FlowEvent, Identity, Target, Write, WriteFlow,
 };
-use oncekey::{Fingerprints, Policy, Token, UnixMillis};
+use oncekey::{AttemptToken, Fingerprints, Policy, UnixMillis};
 
 /// How long the shard may take before the gateway also asks the replica.
 const SLOW: u64 = 50;
@@ -23,7 +23,7 @@ const TIME_AFTER_HANG_UP: u64 = 30_000;
 #[derive(Clone, Copy)]
 pub(super) struct RecordHandle {
     pub(super) name: usize,
-    pub(super) token: Token,
+    pub(super) token: AttemptToken,
     pub(super) minted_at: Option<UnixMillis>,
     pub(super) policy: Policy,
 }

@@ -8,7 +8,7 @@ use super::requests::{self, SOURCE};
 use super::settings::SHARDS;
 use super::world::World;
 use oncekey::journal::JournalEntry;
-use oncekey::{IdempotencyKey, ScopedKey, StoredResponse, Token, UnixMillis};
+use oncekey::{AttemptToken, IdempotencyKey, ScopedKey, StoredResponse, UnixMillis};
 use std::collections::BTreeMap;
 
 /// How far the clocks of the servers may jump in all.
@@ -34,12 +34,12 @@ pub(super) struct Name {
     /// The time when the record was last changed or removed.
     pub(super) changed_at: UnixMillis,
     /// The attempt that owns the record, and the end of its lease.
-    lease: Option<(Token, UnixMillis)>,
-    granted: Vec<Token>,
+    lease: Option<(AttemptToken, UnixMillis)>,
+    granted: Vec<AttemptToken>,
     /// The attempts whose responses were stored.
-    recorded: Vec<Token>,
+    recorded: Vec<AttemptToken>,
     /// The attempts that have ended.
-    ended: Vec<Token>,
+    ended: Vec<AttemptToken>,
     /// The content that is executed, or was executed last.
     pub(super) content: Option<u8>,
     /// The time when that execution began.

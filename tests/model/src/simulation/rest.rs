@@ -7,7 +7,7 @@ use super::requests::EVENT;
 use super::shard::ShardOperation;
 use super::world::{Clock, World};
 use oncekey::replica::Memory;
-use oncekey::{ChangeKind, KeyState, Settlement, State};
+use oncekey::{ChangeKind, KeyState, RecordState, Settlement};
 
 /// The pause between two rounds: longer than any call takes.
 const ROUND: u64 = 400_000;
@@ -207,7 +207,7 @@ impl World<'_> {
             }
         }
         let Ok(Some(record)) = self.read(name) else { return };
-        let State::Completed { response, .. } = &record.state else { return };
+        let RecordState::Completed { response, .. } = &record.state else { return };
         let is_booked = responses.iter().any(|row| {
             row.created_at == Some(record.created_at)
                 && row.http_status == Some(response.status)
@@ -239,7 +239,7 @@ impl World<'_> {
                     Err(()) => true,
                     Ok(None) => false,
                     Ok(Some(state)) => {
-                        !matches!(state, State::Released { .. } | State::Voided { .. })
+                        !matches!(state, RecordState::Released { .. } | RecordState::Voided { .. })
                     }
                 }
             });

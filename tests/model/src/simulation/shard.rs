@@ -5,8 +5,8 @@ use super::message::Event;
 use super::world::{Clock, World};
 use oncekey::journal::{JournalEntry, RequestedBy};
 use oncekey::{
-    Attempt, Completion, Decision, FailCause, Fingerprints, KeyStatus, Next, Policy, Record,
-    Renewal, Settlement, Settling, Step, StoredResponse, Token, UnixMillis,
+    Attempt, AttemptToken, Completion, Decision, FailCause, Fingerprints, KeyStatus, Policy,
+    Record, RecordUpdate, Renewal, Settlement, Settling, StoredResponse, Transition, UnixMillis,
 };
 use std::rc::Rc;
 
@@ -40,19 +40,19 @@ pub(super) enum ShardOperation {
     Begin {
         content: u8,
         prints: &'static Fingerprints,
-        token: Token,
+        token: AttemptToken,
         minted_at: Option<UnixMillis>,
         policy: Policy,
     },
     Renew {
-        token: Token,
+        token: AttemptToken,
     },
     Complete {
-        token: Token,
+        token: AttemptToken,
         response: StoredResponse,
     },
     Fail {
-        token: Token,
+        token: AttemptToken,
         cause: FailCause,
     },
     Void {
@@ -178,9 +178,11 @@ impl World<'_> {
                 let step = rules.peek(record, prints, now);
                 (Reply::Peeked(step.decision), step.next, step.change)
             }
-            ShardOperation::GetStatus => {
-                (Reply::Status(record.and_then(|record| record.status(now))), Next::Keep, None)
-            }
+            ShardOperation::GetStatus => (
+                Reply::Status(record.and_then(|record| record.status(now))),
+                RecordUpdate::Keep,
+                None,
+            ),
         };
         let operator = matches!(operation, ShardOperation::Settle { by_operator: true, .. });
         let by = RequestedBy { operator, ..RequestedBy::default() };
@@ -217,19 +219,19 @@ impl World<'_> {
     fn write(
         &mut self,
         name: usize,
-        next: Next,
+        next: RecordUpdate,
         row: Option<JournalEntry>,
         now: UnixMillis,
     ) -> Result<Option<Option<Record>>, ()> {
-        if next == Next::Keep && row.is_none() {
+        if next == RecordUpdate::Keep && row.is_none() {
             return Ok(None);
         }
         let shard = self.ledger.names[name].shard;
         let is_marked = row.is_some() || !self.rules.shows_time(&next, now);
         let mut record = match next {
-            Next::Keep => None,
-            Next::Remove => Some(None),
-            Next::Write(record) => Some(Some(*record)),
+            RecordUpdate::Keep => None,
+            RecordUpdate::Remove => Some(None),
+            RecordUpdate::Write(record) => Some(Some(*record)),
         };
         if self.goes_wrong(self.settings.fault_rates.storage) {
             let smaller = match &record {
@@ -305,11 +307,11 @@ impl World<'_> {
                 continue;
             };
             let now = self.shard_time(name, Some(&record));
-            let Step { next, change, .. } = self.rules.expire(record, now);
+            let Transition { next, change, .. } = self.rules.expire(record, now);
             match next {
-                Next::Keep => {}
-                Next::Write(_) => self.note(Milestone::SweptToRest),
-                Next::Remove => self.note(Milestone::SweptAway),
+                RecordUpdate::Keep => {}
+                RecordUpdate::Write(_) => self.note(Milestone::SweptToRest),
+                RecordUpdate::Remove => self.note(Milestone::SweptAway),
             }
             let by = RequestedBy::default();
             let row = change.map(|change| JournalEntry::new(change, by, now));

@@ -14,7 +14,7 @@ use super::settings::{SHARDS, Settings};
 use super::shard::Shard;
 use crate::rules::Rules;
 use oncekey::replica::Memory;
-use oncekey::{Token, UnixMillis};
+use oncekey::{AttemptToken, UnixMillis};
 use std::collections::BinaryHeap;
 
 /// The time at which every world begins.
@@ -229,11 +229,11 @@ impl<'a> World<'a> {
         UnixMillis::new(self.now.saturating_add_signed(offset))
     }
 
-    pub(super) fn token(&mut self) -> Token {
+    pub(super) fn token(&mut self) -> AttemptToken {
         self.tokens += 1;
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.tokens.to_le_bytes());
-        Token::new(bytes)
+        AttemptToken::new(bytes)
     }
 
     /// Returns random bytes for a key, which never repeat.

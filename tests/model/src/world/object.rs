@@ -9,7 +9,7 @@ use crate::property::Property;
 use crate::reached::Milestone;
 use oncekey::write_flow::{Event as FlowEvent, Identity, Target};
 use oncekey::{
-    Attempt, Completion, Decision, FailCause, KeyState, KeyStatus, Next, Record, Rejection,
+    Attempt, Completion, Decision, FailCause, KeyState, KeyStatus, Record, RecordUpdate, Rejection,
     Renewal, ScopedKey, Settlement, Settling, StoredResponse, UnixMillis,
 };
 use std::sync::Arc;
@@ -193,7 +193,7 @@ impl World {
         let Some(record) = self.record(shelf) else { return };
         let step = scene.rules.expire(record, now);
         scene.reached.note(match step.next {
-            Next::Remove => Milestone::Swept,
+            RecordUpdate::Remove => Milestone::Swept,
             _ => Milestone::SweptToTombstone,
         });
         self.change(scene, shelf, step.next, step.change.is_some(), Change::Swept, now);
@@ -224,7 +224,7 @@ impl World {
             if let Some(record) = shelf.record.as_ref().filter(|_| self.left.sweeps > 0) {
                 let now = self.shelf_time(scene, shelf);
                 let next = scene.rules.expire((**record).clone(), now).next;
-                if next != Next::Keep {
+                if next != RecordUpdate::Keep {
                     actions.push(Action::Sweep(at));
                 }
             }
@@ -268,7 +268,7 @@ impl World {
         &mut self,
         scene: &Scene,
         at: u8,
-        next: Next,
+        next: RecordUpdate,
         has_row: bool,
         change: Change<'_>,
         now: UnixMillis,
@@ -280,10 +280,10 @@ impl World {
             shelf.marked = now;
         }
         match next {
-            Next::Keep if has_row => {}
-            Next::Keep => return,
-            Next::Remove => shelf.record = None,
-            Next::Write(record) => {
+            RecordUpdate::Keep if has_row => {}
+            RecordUpdate::Keep => return,
+            RecordUpdate::Remove => shelf.record = None,
+            RecordUpdate::Write(record) => {
                 let record = if scene.config.wire {
                     Record::decode(&record.encode()).expect("a stored record can be read again")
                 } else {

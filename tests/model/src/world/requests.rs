@@ -4,8 +4,8 @@ use crate::config::Secrets;
 use oncekey::fingerprint::RequestParts;
 use oncekey::write_flow::{Identity, Target};
 use oncekey::{
-    BusinessKey, BusinessKeys, FingerprintSecrets, Fingerprints, IdempotencyKey, Scope,
-    StoredResponse, Token, UnixMillis, webhook,
+    AttemptToken, BusinessKey, BusinessKeys, FingerprintSecrets, Fingerprints, IdempotencyKey,
+    Scope, StoredResponse, UnixMillis, webhook,
 };
 use std::sync::LazyLock;
 
@@ -98,9 +98,9 @@ pub(super) fn key(number: u8, minted_at: Option<UnixMillis>) -> IdempotencyKey {
 }
 
 /// Returns the token of a write's attempt for one of its records.
-pub(super) const fn token(running: u8, of: Target) -> Token {
+pub(super) const fn token(running: u8, of: Target) -> AttemptToken {
     let business_key_shelf = matches!(of, Target::BusinessKey) as u8;
-    Token::new([running * 2 + business_key_shelf + 1; 16])
+    AttemptToken::new([running * 2 + business_key_shelf + 1; 16])
 }
 
 /// The request id of a response that a look-up returns.

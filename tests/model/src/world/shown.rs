@@ -5,7 +5,7 @@ use super::object::ObjectOperation;
 use super::{Action, World};
 use crate::config::Scene;
 use oncekey::write_flow::Event as FlowEvent;
-use oncekey::{Record, State};
+use oncekey::{Record, RecordState};
 
 impl World {
     /// Describes an action.
@@ -149,18 +149,18 @@ fn doing(step: &oncekey::write_flow::Action) -> String {
 
 fn state(record: &Record, now: oncekey::UnixMillis) -> String {
     let shown = match &record.state {
-        State::InFlight { lease_until, .. } if *lease_until <= now => {
+        RecordState::InFlight { lease_until, .. } if *lease_until <= now => {
             "in flight, its lease has expired".to_owned()
         }
-        State::InFlight { token, .. } => format!("in flight, {token:?}"),
-        State::Completed { response, .. } => {
+        RecordState::InFlight { token, .. } => format!("in flight, {token:?}"),
+        RecordState::Completed { response, .. } => {
             let body = response.body().map(String::from_utf8_lossy).unwrap_or_default();
             format!("completed, {} {body}", response.status)
         }
-        State::Unknown { cause, .. } => format!("unknown, {cause:?}"),
-        State::Released { cause, .. } => format!("released, {cause:?}"),
-        State::Voided { .. } => "voided".to_owned(),
-        State::Expired { .. } => "a tombstone".to_owned(),
+        RecordState::Unknown { cause, .. } => format!("unknown, {cause:?}"),
+        RecordState::Released { cause, .. } => format!("released, {cause:?}"),
+        RecordState::Voided { .. } => "voided".to_owned(),
+        RecordState::Expired { .. } => "a tombstone".to_owned(),
     };
     let may = if record.maybe_executed { ", may have been executed" } else { "" };
     format!("{shown}, {} attempts{may}", record.attempts)

@@ -3,7 +3,7 @@
 use super::{Action, World};
 use crate::config::{Bounds, Clock, Scene, Tick};
 use crate::reached::Milestone;
-use oncekey::State;
+use oncekey::RecordState;
 
 const TICKS: [Tick; 4] = [Tick::HalfLease, Tick::Lease, Tick::Retention, Tick::Month];
 
@@ -56,7 +56,7 @@ impl World {
         }
         let expired = self.shelves.iter().any(|shelf| {
             let state = shelf.record.as_ref().map(|record| &record.state);
-            matches!(state, Some(State::InFlight { lease_until, .. })
+            matches!(state, Some(RecordState::InFlight { lease_until, .. })
                 if was < *lease_until && *lease_until <= self.now)
         });
         if expired {

@@ -11,8 +11,8 @@ use crate::property::Property;
 use crate::reached::Milestone;
 use oncekey::write_flow::Target;
 use oncekey::{
-    Decision, ExpiredKey, FailCause, KeyState, Next, Policy, Record, ResponseClass, State,
-    StoredResponse, Token, UnixMillis,
+    AttemptToken, Decision, ExpiredKey, FailCause, KeyState, Policy, Record, RecordState,
+    RecordUpdate, ResponseClass, StoredResponse, UnixMillis,
 };
 
 /// What was seen of one record.
@@ -60,7 +60,7 @@ struct Kept {
 /// A change of a record.
 pub(super) enum Change<'a> {
     Begun(&'a WriteRequest, u8, &'a Decision),
-    ByAttempt(u8, Token, EndOfAttempt<'a>),
+    ByAttempt(u8, AttemptToken, EndOfAttempt<'a>),
     Voided(bool),
     Settled,
     Swept,
@@ -97,14 +97,14 @@ impl World {
         scene: &Scene,
         shelf: u8,
         before: Option<&Record>,
-        next: &Next,
+        next: &RecordUpdate,
         change: &Change<'_>,
         now: UnixMillis,
     ) {
         let after = match next {
-            Next::Keep => before,
-            Next::Remove => None,
-            Next::Write(record) => Some(&**record),
+            RecordUpdate::Keep => before,
+            RecordUpdate::Remove => None,
+            RecordUpdate::Write(record) => Some(&**record),
         };
         let Shelf { witness, for_good, .. } = &mut self.shelves[usize::from(shelf)];
         let for_good = *for_good;
@@ -121,7 +121,7 @@ impl World {
                 broken.push(Property::VoidedNeverExecutes);
             }
         }
-        if !matches!(next, Next::Keep) {
+        if !matches!(next, RecordUpdate::Keep) {
             broken.extend(completed_changes(before, after, now));
             broken.extend(stale_changes(scene, before, after, change));
             broken.extend(witness.takes(before, after, for_good, now));
@@ -191,7 +191,7 @@ impl Witness {
         now: UnixMillis,
     ) -> Option<Property> {
         let response = |record: Option<&Record>| match record.map(|record| &record.state) {
-            Some(State::Completed { response, .. }) => Some(response.clone()),
+            Some(RecordState::Completed { response, .. }) => Some(response.clone()),
             _ => None,
         };
         let kept = response(after)?;
@@ -227,12 +227,12 @@ impl Witness {
             attempt.is_free = true;
             attempt.is_clear |= clears;
         }
-        let Some(State::InFlight { token, lease_until }) = before.map(|record| &record.state)
+        let Some(RecordState::InFlight { token, lease_until }) = before.map(|record| &record.state)
         else {
             return;
         };
-        let goes_on = matches!(after.map(|r| &r.state), Some(State::InFlight { token: owner, .. }) if owner == token);
-        let has_response = matches!(after.map(|r| &r.state), Some(State::Completed { .. }));
+        let goes_on = matches!(after.map(|r| &r.state), Some(RecordState::InFlight { token: owner, .. }) if owner == token);
+        let has_response = matches!(after.map(|r| &r.state), Some(RecordState::Completed { .. }));
         if !goes_on && (*lease_until <= now || has_response) {
             for attempt in &mut self.attempts {
                 let is_owner = [Target::First, Target::BusinessKey]
@@ -266,15 +266,17 @@ impl Witness {
             }
             return;
         };
-        let is_released = matches!(record.state, State::Released { .. });
+        let is_released = matches!(record.state, RecordState::Released { .. });
         if for_good && is_released && !record.maybe_executed {
             self.belongs_to = None;
         }
         let long = |from: UnixMillis| from.plus(record.policy.long_retention());
         self.forgotten_from = match (record.policy.expired_key, &record.state) {
-            (_, State::Released { .. }) if for_good => record.due_at(),
+            (_, RecordState::Released { .. }) if for_good => record.due_at(),
             _ if for_good => None,
-            (ExpiredKey::Refuse, State::Voided { .. } | State::Expired { .. }) => record.due_at(),
+            (ExpiredKey::Refuse, RecordState::Voided { .. } | RecordState::Expired { .. }) => {
+                record.due_at()
+            }
             (ExpiredKey::Refuse, _) => record.due_at().map(long),
             (ExpiredKey::Forget | ExpiredKey::Remember, _) => record.due_at(),
         };
@@ -295,12 +297,12 @@ fn completed_changes(
     now: UnixMillis,
 ) -> Option<Property> {
     let before = before?;
-    let State::Completed { response, .. } = &before.state else { return None };
+    let RecordState::Completed { response, .. } = &before.state else { return None };
     let is_alive = before.due_at().is_none_or(|due| now < due)
         && before.status(now).is_some_and(|status| status.state == KeyState::Completed);
     let stays = matches!(
         after.map(|record| &record.state),
-        Some(State::Completed { response: after, .. }) if is_same(response, after)
+        Some(RecordState::Completed { response: after, .. }) if is_same(response, after)
     );
     (is_alive && !stays).then_some(Property::CompletedStays)
 }
@@ -314,11 +316,12 @@ fn stale_changes(
 ) -> Option<Property> {
     let Change::ByAttempt(_, token, end) = change else { return None };
     let state = before.map(|record| &record.state);
-    if matches!(state, Some(State::InFlight { token: owner, .. }) if owner == token) {
+    if matches!(state, Some(RecordState::InFlight { token: owner, .. }) if owner == token) {
         return None;
     }
-    let has_response = matches!(state, Some(State::Completed { .. } | State::Voided { .. }) | None);
-    let adds = matches!(after.map(|record| &record.state), Some(State::Completed { .. }));
+    let has_response =
+        matches!(state, Some(RecordState::Completed { .. } | RecordState::Voided { .. }) | None);
+    let adds = matches!(after.map(|record| &record.state), Some(RecordState::Completed { .. }));
     let is_first_success = !has_response && end.is_success() && adds;
     if is_first_success {
         scene.reached.note(Milestone::LateSuccess);

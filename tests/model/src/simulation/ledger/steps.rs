@@ -5,8 +5,8 @@ use crate::simulation::coverage::Milestone;
 use crate::simulation::shard::{Reply, ShardOperation};
 use crate::simulation::world::World;
 use oncekey::{
-    Completion, Decision, ExpiredKey, KeyState, KeyStatus, Record, Settling, State, Token,
-    UnixMillis,
+    AttemptToken, Completion, Decision, ExpiredKey, KeyState, KeyStatus, Record, RecordState,
+    Settling, UnixMillis,
 };
 
 impl World<'_> {
@@ -25,7 +25,8 @@ impl World<'_> {
                 self.check_begin(name, *content, *token, decision, after, now);
             }
             (ShardOperation::Renew { token }, _) => {
-                if let Some(State::InFlight { token: owner, lease_until }) = after.map(|r| &r.state)
+                if let Some(RecordState::InFlight { token: owner, lease_until }) =
+                    after.map(|r| &r.state)
                 {
                     let of_name = &mut self.ledger.names[name];
                     let other =
@@ -79,7 +80,7 @@ impl World<'_> {
         &mut self,
         name: usize,
         content: u8,
-        token: Token,
+        token: AttemptToken,
         decision: &Decision,
         after: Option<&Record>,
         now: UnixMillis,
@@ -110,7 +111,7 @@ impl World<'_> {
                 return self.breaks("3: a completed record never changes", what);
             }
             let until = match after.map(|record| &record.state) {
-                Some(State::InFlight { lease_until, .. }) => *lease_until,
+                Some(RecordState::InFlight { lease_until, .. }) => *lease_until,
                 _ => now,
             };
             let now_right = self.now;
@@ -150,7 +151,7 @@ impl World<'_> {
         &mut self,
         name: usize,
         operation: &ShardOperation,
-        token: Token,
+        token: AttemptToken,
         completion: &Completion,
         before: Option<&Record>,
     ) {
@@ -170,7 +171,8 @@ impl World<'_> {
                 of_name.recorded.push(token);
             }
             of_name.ended.push(token);
-            if owned || !matches!(before.map(|record| &record.state), Some(State::InFlight { .. }))
+            if owned
+                || !matches!(before.map(|record| &record.state), Some(RecordState::InFlight { .. }))
             {
                 of_name.lease = None;
             }
@@ -220,7 +222,7 @@ impl World<'_> {
     ) {
         let of_name = &mut self.ledger.names[name];
         let found = match after.map(|record| (&record.state, record.policy)) {
-            Some((State::Completed { response, completed_at }, policy)) => {
+            Some((RecordState::Completed { response, completed_at }, policy)) => {
                 Some((response, *completed_at, policy))
             }
             _ => None,

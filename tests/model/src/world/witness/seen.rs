@@ -6,7 +6,7 @@ use crate::property::Property;
 use crate::world::World;
 use crate::world::requests::{self, FOUND, WriteRequest, is_same, made_for};
 use oncekey::write_flow::{CallerResponse, Identity, Target};
-use oncekey::{ResponseClass, State, StoredResponse, UnixMillis, UnknownOutcome, replica};
+use oncekey::{RecordState, ResponseClass, StoredResponse, UnixMillis, UnknownOutcome, replica};
 
 impl World {
     /// Records that a write calls the origin.
@@ -31,11 +31,11 @@ impl World {
                 broken.push(Property::ShardDecides);
             }
             let holds_lease = match record.map(|record| &record.state) {
-                Some(State::InFlight { token: owner, lease_until }) => {
+                Some(RecordState::InFlight { token: owner, lease_until }) => {
                     *owner == token && now < *lease_until
                 }
                 // An attempt that was overtaken has recorded its success meanwhile.
-                Some(State::Completed { .. }) => true,
+                Some(RecordState::Completed { .. }) => true,
                 _ => false,
             };
             if no_clock_was_set && !holds_lease {
