@@ -10,7 +10,7 @@ export PORT STATE KILLS SEED ONLY
 unexport VARS
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help setup start serve build test lint test-core test-wasm test-worker test-www test-browser test-engines test-chaos chaos deny bench proof soak fuzz mutants clean
+.PHONY: help setup start serve build test lint test-core test-crate test-wasm test-worker test-www test-browser test-engines test-chaos chaos deny bench proof soak fuzz mutants clean
 .DEFAULT_GOAL := help
 
 help: ## print this list
@@ -39,6 +39,9 @@ lint: ## check formatting, clippy (native and wasm32) and documentation
 
 test-core: ## run the tests of the core, native
 	@scripts/test core
+
+test-crate: ## pack the crate, and test its feature serde and the example with axum and SQLite
+	@scripts/test crate
 
 test-wasm: ## run the tests of the core as wasm, in Node and in headless Chromium
 	@scripts/test wasm

@@ -37,7 +37,7 @@ function permits(expression) {
 
 const problems = [];
 let count = 0;
-for (const manifest of ["Cargo.toml", "scripts/wasm-bindgen-cli/Cargo.toml", "fuzz/Cargo.toml"]) {
+for (const manifest of ["Cargo.toml", "scripts/wasm-bindgen-cli/Cargo.toml", "fuzz/Cargo.toml", "examples/axum/Cargo.toml"]) {
   const metadata = execFileSync("cargo", ["metadata", "--locked", "--format-version", "1", "--all-features", "--manifest-path", manifest], {
     maxBuffer: 1 << 28,
     stdio: ["ignore", "pipe", "inherit"],

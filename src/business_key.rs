@@ -125,6 +125,13 @@ impl BusinessKeys {
     /// # Errors
     ///
     /// Returns an error if an entry has another form, or its route or pointer cannot be read.
+    ///
+    /// ```
+    /// # use oncekey::BusinessKeys;
+    /// let keys = BusinessKeys::parse("POST:/v1/orders:/out_trade_no").unwrap();
+    /// assert!(keys.may_name("POST", "/v1/orders"));
+    /// assert!(!keys.may_name("POST", "/v1/refunds"));
+    /// ```
     pub fn parse(list: &str) -> Result<Self, BusinessKeyError> {
         let parse = |entry| {
             let (route, member) = split_entry(entry).ok_or(BusinessKeyError::NotAnEntry)?;

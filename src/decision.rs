@@ -20,6 +20,18 @@ pub struct Transition<D> {
 }
 
 /// How to update the stored record.
+///
+/// ```
+/// # use oncekey::{Record, RecordUpdate, ScopedKey};
+/// # use std::collections::BTreeMap;
+/// fn store(records: &mut BTreeMap<ScopedKey, Vec<u8>>, name: ScopedKey, update: RecordUpdate) {
+///     match update {
+///         RecordUpdate::Keep => {}
+///         RecordUpdate::Write(record) => drop(records.insert(name, record.encode())),
+///         RecordUpdate::Remove => drop(records.remove(&name)),
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RecordUpdate {
     /// The record stays as it is.
@@ -117,6 +129,11 @@ pub enum ChangeKind {
 
 /// What an attempt may do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(tag = "decision", rename_all = "snake_case")
+)]
 pub enum Decision {
     /// Call the origin.
     Execute(Execution),
@@ -154,6 +171,7 @@ message_variants!(Decision {
 
 /// The right to call the origin once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Execution {
     /// The attempt's number, from 1.
     pub attempt: u32,
@@ -165,6 +183,11 @@ message_fields!(Execution { attempt, lease });
 
 /// How the end of an attempt was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(tag = "completion", rename_all = "snake_case")
+)]
 pub enum Completion {
     /// The end is recorded, now or by an earlier arrival of the same call. The caller gets the
     /// attempt's response.
@@ -179,6 +202,11 @@ message_variants!(Completion { 0: Recorded, 1: LeaseLost(current), 2: RecordGone
 
 /// Why an attempt ended without a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum FailCause {
     /// The request never left for the origin.
     NotDispatched,
@@ -194,6 +222,11 @@ message_variants!(FailCause { 0: NotDispatched, 1: TimedOut, 2: ConnectionLost, 
 
 /// Whether an attempt still owns its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum Renewal {
     /// The lease is renewed.
     Renewed,
@@ -205,6 +238,11 @@ message_variants!(Renewal { 0: Renewed, 1: Lost });
 
 /// The result of settling an unknown outcome, by an operator or a look-up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(tag = "outcome", rename_all = "snake_case")
+)]
 pub enum Settlement {
     /// Nothing was executed.
     NotExecuted,
@@ -216,6 +254,11 @@ message_variants!(Settlement { 0: NotExecuted, 1: Executed(response) });
 
 /// Whether a settlement was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum Settling {
     /// The outcome is settled.
     Settled,
@@ -229,6 +272,15 @@ impl Execution {
     /// Returns whether the origin may be called at `now` if `begin` was first sent at `sent_at`, both by
     /// the caller's own clock. It may not be called after half the lease, because another attempt may
     /// own the key by the time the request arrives.
+    ///
+    /// ```
+    /// # use oncekey::{Execution, Millis, UnixMillis};
+    /// let execution = Execution { attempt: 1, lease: Millis::from_seconds(15) };
+    /// let sent_at = UnixMillis::new(1_764_000_000_000);
+    /// assert!(execution.may_dispatch(sent_at, sent_at.plus(Millis::from_seconds(7))));
+    /// assert!(!execution.may_dispatch(sent_at, sent_at.plus(Millis::from_seconds(8))));
+    /// assert_eq!(execution.renew_after(), Millis::new(7_500));
+    /// ```
     pub fn may_dispatch(&self, sent_at: UnixMillis, now: UnixMillis) -> bool {
         now.since(sent_at) < self.lease.half()
     }

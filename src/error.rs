@@ -104,6 +104,11 @@ pub enum Recourse {
 
 impl Decision {
     /// Returns the rejection that the caller gets; `None` for `Execute` and `Replay`.
+    ///
+    /// ```
+    /// # use oncekey::{Decision, Rejection};
+    /// assert_eq!(Decision::InProgress.rejection(), Some(Rejection::InProgress));
+    /// ```
     pub fn rejection(&self) -> Option<Rejection> {
         Some(match self {
             Self::Execute(_) | Self::Replay(_) => return None,

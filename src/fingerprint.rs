@@ -119,6 +119,26 @@ message_fields!(SignedDigest { version, secret_id, digest });
 impl Fingerprints {
     /// Computes all fingerprints of a request. A body that breaks the rules of its media type is hashed
     /// as raw bytes, so this never fails.
+    ///
+    /// ```
+    /// # use oncekey::fingerprint::{Comparison, FingerprintSecrets, Fingerprints, RequestParts};
+    /// let secrets = FingerprintSecrets::parse("2026:a-long-random-secret").unwrap();
+    /// let fingerprints = |body: &str| {
+    ///     let request = RequestParts {
+    ///         method: "POST",
+    ///         path: "/v1/orders",
+    ///         query: None,
+    ///         content_type: Some("application/json"),
+    ///         content_encoding: None,
+    ///         body: body.as_bytes(),
+    ///         ignore: &[],
+    ///     };
+    ///     Fingerprints::compute(&request, &secrets)
+    /// };
+    /// let recorded = fingerprints(r#"{"amount": 10, "to": "a"}"#).signing();
+    /// assert_eq!(fingerprints(r#"{"to":"a","amount":10.0}"#).compare(&recorded), Comparison::Same);
+    /// assert_eq!(fingerprints(r#"{"to":"a","amount":11}"#).compare(&recorded), Comparison::Different);
+    /// ```
     pub fn compute(request: &RequestParts<'_>, secrets: &FingerprintSecrets) -> Self {
         Self::of_digests(write(request, BufferedSink::hash).map(BufferedSink::into_hash), secrets)
     }
@@ -334,6 +354,13 @@ impl FingerprintSecrets {
     /// Parses `id:secret,id:secret`. An id is 1 to 32 characters of `A-Z a-z 0-9 . _ -`. A secret is any
     /// non-empty text without a comma; 32 random bytes in hex or base64 are best. White space around a
     /// pair is ignored.
+    ///
+    /// ```
+    /// # use oncekey::FingerprintSecrets;
+    /// let secrets = FingerprintSecrets::parse("2026b:new-secret,2026a:old-secret").unwrap();
+    /// assert_eq!(secrets.ids().collect::<Vec<_>>(), ["2026b", "2026a"]);
+    /// assert!(FingerprintSecrets::parse("no-colon").is_err());
+    /// ```
     pub fn parse(list: &str) -> Result<Self, SecretsError> {
         let mut secrets = Vec::<Secret>::new();
         for (number, pair) in (1..).zip(list.split(',')) {
@@ -410,36 +437,51 @@ impl fmt::Display for SecretsError {
 
 impl std::error::Error for SecretsError {}
 
+/// Computes the digest of version 1 without a secret, in hexadecimal digits.
+pub(crate) fn digest_of_version_1(request: &RequestParts<'_>) -> String {
+    let media_type = MediaType::parse(request.content_type);
+    let body = CanonicalBody::read(&media_type, request.content_encoding, request.body);
+    let mut form = head(request, &media_type, DOMAIN, BufferedSink::hash());
+    body.write(request.ignore, &mut form);
+    hex(&form.into_hash())
+}
+
 /// Writes the parts of a request to new sinks: with the canonical form of the body, with the whole body if a
 /// part of it was ignored, and with the pairs of a form.
 fn write(request: &RequestParts<'_>, new: impl Fn() -> BufferedSink) -> Digested<BufferedSink> {
     let media_type = MediaType::parse(request.content_type);
-    let head = |domain| {
-        let mut sink = new();
-        for part in [
-            domain,
-            request.method.as_bytes(),
-            request.path.as_bytes(),
-            request.query.unwrap_or("").as_bytes(),
-            media_type.essence().as_bytes(),
-        ] {
-            sink.put_sized(part);
-        }
-        sink
-    };
     let body = CanonicalBody::read(&media_type, request.content_encoding, request.body);
-    let mut form = head(DOMAIN);
+    let mut form = head(request, &media_type, DOMAIN, new());
     let has_ignored = body.write(request.ignore, &mut form);
     let whole = has_ignored.then(|| {
-        let mut sink = head(DOMAIN);
+        let mut sink = head(request, &media_type, DOMAIN, new());
         body.write_whole(&mut sink);
         sink
     });
     let pairs = body.pairs(request.ignore).map(|pairs| {
-        let mut sink = head(PAIRS_DOMAIN);
+        let mut sink = head(request, &media_type, PAIRS_DOMAIN, new());
         sink.put_byte(PAIRS_TAG);
         pairs.write(&mut sink);
         sink
     });
     Digested { form, whole, pairs }
+}
+
+/// Writes everything before the body.
+fn head(
+    request: &RequestParts<'_>,
+    media_type: &MediaType<'_>,
+    domain: &[u8],
+    mut sink: BufferedSink,
+) -> BufferedSink {
+    for part in [
+        domain,
+        request.method.as_bytes(),
+        request.path.as_bytes(),
+        request.query.unwrap_or("").as_bytes(),
+        media_type.essence().as_bytes(),
+    ] {
+        sink.put_sized(part);
+    }
+    sink
 }

@@ -6,8 +6,21 @@ use core::fmt;
 use minicbor::{Decode, Encode};
 
 /// The headers of a request or a response.
+///
+/// ```
+/// # use oncekey::HeaderList;
+/// let headers = [("accept", "a/b"), ("accept", "c/d")];
+/// let headers: HeaderList = headers.into_iter().collect();
+/// assert_eq!(headers.get("accept"), Some("a/b"));
+/// assert_eq!(headers.joined("accept").as_deref(), Some("a/b, c/d"));
+/// ```
 #[derive(Clone, Default, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(transparent)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(from = "Vec<(String, String)>")
+)]
 pub struct HeaderList(#[n(0)] Vec<(String, String)>);
 
 message_fields!(HeaderList(list));
@@ -86,6 +99,13 @@ impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for HeaderList {
             (name, value.into())
         };
         Self(headers.into_iter().map(lower).collect())
+    }
+}
+
+impl From<Vec<(String, String)>> for HeaderList {
+    /// Puts the names in lower case.
+    fn from(headers: Vec<(String, String)>) -> Self {
+        headers.into_iter().collect()
     }
 }
 

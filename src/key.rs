@@ -39,6 +39,17 @@ impl IdempotencyKey {
     /// structured-field string, `"k"`, but most clients send the bare `k`. Both are the same key.
     /// Parameters after the string (`"k";a=1`, RFC 9651 §3.1.2) must be well-formed. They are ignored,
     /// because the draft defines none.
+    ///
+    /// ```
+    /// # use oncekey::{IdempotencyKey, KeyError};
+    /// let key = IdempotencyKey::parse_header("\"order-1042\"")?;
+    /// assert_eq!(key.as_str(), "order-1042");
+    /// assert_eq!(key, IdempotencyKey::parse_header("order-1042")?);
+    ///
+    /// // Two header lines, joined by a comma.
+    /// assert_eq!(IdempotencyKey::parse_header("a, b"), Err(KeyError::NotVisibleAscii));
+    /// # Ok::<(), KeyError>(())
+    /// ```
     pub fn parse_header(value: &str) -> Result<Self, KeyError> {
         let value = value.trim_matches([' ', '\t']);
         let Some(rest) = value.strip_prefix('"') else {
@@ -52,6 +63,13 @@ impl IdempotencyKey {
     }
 
     /// Parses a key without quotes around it, as in a form field or a store.
+    ///
+    /// ```
+    /// # use oncekey::{IdempotencyKey, KeyError};
+    /// assert_eq!(IdempotencyKey::parse_bare("order-1042")?.as_str(), "order-1042");
+    /// assert_eq!(IdempotencyKey::parse_bare(""), Err(KeyError::Empty));
+    /// # Ok::<(), KeyError>(())
+    /// ```
     pub fn parse_bare(text: &str) -> Result<Self, KeyError> {
         if text.is_empty() {
             return Err(KeyError::Empty);
@@ -76,6 +94,13 @@ impl IdempotencyKey {
     /// Makes a new key: a UUIDv7 (RFC 9562). The time in it lets a server refuse a key that is too
     /// old even if the server has stored nothing about it. `random` must come from a cryptographic
     /// random generator.
+    ///
+    /// ```
+    /// # use oncekey::{IdempotencyKey, UnixMillis};
+    /// let now = UnixMillis::new(1_764_000_000_000);
+    /// let random = [7; 10]; // of a cryptographic random generator
+    /// assert_eq!(IdempotencyKey::mint(now, random).minted_at(), Some(now));
+    /// ```
     pub fn mint(now: UnixMillis, random: [u8; 10]) -> Self {
         Self::of_uuid(uuid::Builder::from_unix_timestamp_millis(now.as_u64(), &random))
     }

@@ -89,6 +89,13 @@ use step::{
 /// Returns the time for a decision about a record: the store's clock, but never earlier than the
 /// record's last change, and never earlier than `last_seen`, the newest time that the store knows of. So
 /// a store that restarts while its clock is behind does not revive a lease that it saw end.
+///
+/// ```
+#[doc = include_str!("lifecycle/example.txt")]
+/// let last_seen = now;
+/// let clock = UnixMillis::new(0); // The clock was set back.
+/// assert_eq!(decision_time(clock, last_seen, begun().as_ref()), now);
+/// ```
 pub fn decision_time(
     clock: UnixMillis,
     last_seen: UnixMillis,
@@ -110,6 +117,17 @@ pub fn decision_time(
 /// 6. The attempt has ended or was overtaken before: it gets the current decision.
 /// 7. An earlier attempt may have been executed: `Execute` or `OutcomeUnknown`, as the policy says.
 /// 8. Nothing was executed: `Execute`.
+///
+/// ```
+#[doc = include_str!("lifecycle/example.txt")]
+/// let begun = begin(None, &attempt, now);
+/// let Decision::Execute(execution) = begun.decision else { panic!("the key is new") };
+/// assert_eq!(execution.attempt, 1);
+/// let record = begun.next.applied_to(None);
+///
+/// let other = Attempt { token: AttemptToken::new([8; 16]), ..attempt };
+/// assert_eq!(begin(record, &other, now).decision, Decision::InProgress);
+/// ```
 pub fn begin(
     record: Option<Record>,
     attempt: &Attempt<'_>,
@@ -159,6 +177,12 @@ pub fn begin(
 
 /// Returns what a new attempt's `begin` would return; `None` if the attempt would execute. The record
 /// stays as it is.
+///
+/// ```
+#[doc = include_str!("lifecycle/example.txt")]
+/// assert_eq!(peek(None, &fingerprints, now).decision, None);
+/// assert_eq!(peek(begun(), &fingerprints, now).decision, Some(Decision::InProgress));
+/// ```
 pub fn peek(
     record: Option<Record>,
     fingerprints: &Fingerprints,
@@ -187,6 +211,21 @@ pub fn peek(
 }
 
 /// Renews the lease of the attempt that owns the key: it expires one [`Policy::lease`] from `now`.
+///
+/// ```
+#[doc = include_str!("lifecycle/example.txt")]
+/// let later = now.plus(policy.lease.half());
+/// let renewed = renew(begun(), token, later);
+/// assert_eq!(renewed.decision, Renewal::Renewed);
+///
+/// // The lease now ends later.
+/// let record = renewed.next.applied_to(begun());
+/// let other = Attempt { token: AttemptToken::new([8; 16]), ..attempt };
+/// assert_eq!(begin(record, &other, now.plus(policy.lease)).decision, Decision::InProgress);
+///
+/// // Without its record, the attempt does not own the key any more.
+/// assert_eq!(renew(None, token, later).decision, Renewal::Lost);
+/// ```
 pub fn renew(record: Option<Record>, token: AttemptToken, now: UnixMillis) -> Transition<Renewal> {
     match unless_gone(record, now) {
         // Even an expired lease is renewed if no other attempt has taken the key.
@@ -200,6 +239,22 @@ pub fn renew(record: Option<Record>, token: AttemptToken, now: UnixMillis) -> Tr
 }
 
 /// Ends an attempt with the origin's response.
+///
+/// ```
+#[doc = include_str!("lifecycle/example.txt")]
+/// let completed = complete(begun(), token, response(201), now);
+/// assert_eq!(completed.decision, Completion::Recorded);
+/// let record = completed.next.applied_to(begun());
+/// let retry = Attempt { token: AttemptToken::new([8; 16]), ..attempt };
+/// assert_eq!(begin(record, &retry, now).decision, Decision::Replay(response(201)));
+///
+/// // A response of 429 releases the key, and one of 500 leaves its outcome unknown.
+/// let state = |status| complete(begun(), token, response(status), now).status.unwrap().state;
+/// assert_eq!((state(429), state(500)), (KeyState::Released, KeyState::Unknown));
+///
+/// // The record has disappeared. The caller gets the response, marked as not stored.
+/// assert_eq!(complete(None, token, response(201), now).decision, Completion::RecordGone);
+/// ```
 pub fn complete(
     record: Option<Record>,
     token: AttemptToken,
@@ -235,6 +290,16 @@ pub fn complete(
 }
 
 /// Ends an attempt without a response.
+///
+/// ```
+#[doc = include_str!("lifecycle/example.txt")]
+/// let timed_out = fail(begun(), token, FailCause::TimedOut, now);
+/// assert_eq!(timed_out.decision, Completion::Recorded);
+/// assert_eq!(timed_out.status.unwrap().state, KeyState::Unknown);
+///
+/// let not_sent = fail(begun(), token, FailCause::NotDispatched, now);
+/// assert_eq!(not_sent.status.unwrap().state, KeyState::Released);
+/// ```
 pub fn fail(
     record: Option<Record>,
     token: AttemptToken,
@@ -267,6 +332,18 @@ pub fn fail(
 
 /// Voids the key, if it is certain that nothing was executed. Only the state `voided` in
 /// [`Transition::status`] proves that nothing was executed and nothing will be.
+///
+/// ```
+#[doc = include_str!("lifecycle/example.txt")]
+/// let voided = void(None, attempt.minted_at, &policy, now);
+/// assert_eq!(voided.status.unwrap().state, KeyState::Voided);
+/// // The request of the key arrives late, and is refused.
+/// let record = voided.next.applied_to(None);
+/// assert_eq!(begin(record, &attempt, now).decision, Decision::KeyVoided);
+///
+/// // An attempt is in progress, so the key is not voided.
+/// assert_eq!(void(begun(), None, &policy, now).status.unwrap().state, KeyState::InProgress);
+/// ```
 pub fn void(
     record: Option<Record>,
     minted_at: Option<UnixMillis>,
@@ -298,6 +375,19 @@ pub fn void(
 }
 
 /// Settles an unknown outcome, for an operator or after a look-up at the origin.
+///
+/// ```
+#[doc = include_str!("lifecycle/example.txt")]
+/// let unknown = fail(begun(), token, FailCause::ConnectionLost, now).next.applied_to(begun());
+/// let executed = Settlement::Executed(response(201));
+/// let settled = settle(unknown.clone(), executed, now);
+/// assert_eq!(settled.decision, Settling::Settled);
+/// assert_eq!(settled.status.unwrap().state, KeyState::Completed);
+///
+/// // After this settlement, the next request with the key is executed.
+/// let settled = settle(unknown, Settlement::NotExecuted, now);
+/// assert_eq!(settled.status.unwrap().state, KeyState::Released);
+/// ```
 pub fn settle(
     record: Option<Record>,
     settlement: Settlement,
@@ -338,6 +428,14 @@ pub fn settle(
 /// Decides what the sweep does with a record: [`RecordUpdate::Keep`] until the record is due (see
 /// [`Record::due_at`]), [`RecordUpdate::Write`] for what is left of it, which may be a tombstone, or
 /// [`RecordUpdate::Remove`].
+///
+/// ```
+#[doc = include_str!("lifecycle/example.txt")]
+/// let completed = complete(begun(), token, response(201), now).next.applied_to(begun()).unwrap();
+/// let due_at = completed.due_at().unwrap();
+/// assert_eq!(expire(completed.clone(), now).next, RecordUpdate::Keep);
+/// assert_eq!(expire(completed, due_at).next, RecordUpdate::Remove);
+/// ```
 pub fn expire(record: Record, now: UnixMillis) -> Transition<()> {
     let change = forgotten(&record, LifecycleCall::Expire, now);
     match (record.life(now), record.due_at()) {

@@ -6,7 +6,19 @@ use crate::{message_fields, message_variants};
 use minicbor::{Decode, Encode};
 
 /// The settings for one record.
+///
+/// ```
+/// # use oncekey::{Millis, Policy, UnknownOutcome};
+/// let policy = Policy {
+///     retention: Millis::from_days(7),
+///     // The handler itself recognizes a repeated key.
+///     unknown_outcome: UnknownOutcome::Retry,
+///     ..Policy::default()
+/// };
+/// assert_eq!(policy.lease, Millis::from_seconds(15));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Policy {
     /// How long a response is kept, from its completion. A released key expires after the same time.
     #[n(0)]
@@ -27,6 +39,11 @@ message_fields!(Policy { retention, lease, unknown_outcome, expired_key });
 /// What a retry does when an earlier attempt may have been executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(index_only)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum UnknownOutcome {
     /// The retry is executed. This is right if the origin itself deduplicates by the forwarded key.
     #[n(0)]
@@ -41,6 +58,11 @@ message_variants!(UnknownOutcome { 0: Retry, 1: Hold });
 /// What happens to a key whose response has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 #[cbor(index_only)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum ExpiredKey {
     /// The key counts as new.
     #[n(0)]
@@ -98,6 +120,16 @@ impl Policy {
 
     /// Returns what an origin's status proves, under this policy. Only a 2xx binds a business key, so
     /// a request that was refused with 400 does not use the business key up.
+    ///
+    /// ```
+    /// # use oncekey::{Policy, ResponseClass};
+    /// let policy = Policy::default();
+    /// assert_eq!(policy.class_of(402), ResponseClass::Final);
+    /// assert_eq!(policy.class_of(429), ResponseClass::NotExecuted);
+    /// assert_eq!(policy.class_of(503), ResponseClass::Unknown);
+    /// // A refusal does not use an order number up.
+    /// assert_eq!(policy.of_business_keys().class_of(402), ResponseClass::NotExecuted);
+    /// ```
     pub fn class_of(&self, status: u16) -> ResponseClass {
         match ResponseClass::of_status(status) {
             ResponseClass::Final
@@ -112,6 +144,11 @@ impl Policy {
 
 /// What the status of an origin's response proves about the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum ResponseClass {
     /// The request has its final response, which is kept and replayed.
     Final,

@@ -11,6 +11,7 @@ use minicbor::{Decode, Encode};
 /// An origin's response, ready to be stored: without headers that must never be replayed, and within
 /// the store's limit.
 #[derive(Clone, PartialEq, Eq, Hash, Encode, Decode)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct StoredResponse {
     /// The HTTP status.
     #[n(0)]
@@ -20,6 +21,7 @@ pub struct StoredResponse {
     pub headers: HeaderList,
     /// The body; `None` if it was not kept, so that the response cannot be replayed.
     #[n(2)]
+    #[cfg_attr(feature = "serde", serde(with = "crate::codec::serde_body"))]
     body: Option<ByteVec>,
     /// The `X-Request-Id` that the first caller got.
     #[n(3)]
@@ -49,6 +51,20 @@ impl StoredResponse {
     /// `limit` is in bytes, for headers and body together. If the response is larger, the body is left
     /// out, then the headers. The request is still never executed again, but its response cannot be
     /// replayed.
+    ///
+    /// ```
+    /// # use oncekey::StoredResponse;
+    /// let headers = [("set-cookie", "sid=1"), ("content-type", "text/plain")];
+    /// let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    /// let (response, _) = StoredResponse::keep(201, headers.clone(), b"hello".to_vec(), "req_1", 1000);
+    /// assert_eq!(response.body(), Some(&b"hello"[..]));
+    /// assert_eq!(response.headers.get("content-type"), Some("text/plain"));
+    /// assert_eq!(response.headers.get("set-cookie"), None); // belongs to the first caller
+    ///
+    /// // The body does not fit into the limit.
+    /// let (response, _) = StoredResponse::keep(201, headers, vec![0; 5000], "req_1", 1000);
+    /// assert_eq!((response.status, response.body()), (201, None));
+    /// ```
     pub fn keep(
         status: u16,
         headers: impl IntoIterator<Item = (String, String)>,

@@ -25,6 +25,14 @@ use sha2::{Digest, Sha256};
 
 /// The owner of keys: a SHA-256 hash of the caller's credential or tenant, so that no credential is
 /// stored or logged.
+///
+/// ```
+/// # use oncekey::{IdempotencyKey, Scope, ScopedKey};
+/// let key = IdempotencyKey::parse_header("order-1042")?;
+/// let [one, other] = ["acme", "other"].map(Scope::of_tenant);
+/// assert_ne!(ScopedKey::new(&one, &key), ScopedKey::new(&other, &key));
+/// # Ok::<(), oncekey::KeyError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Scope([u8; 32]);
 
@@ -32,6 +40,15 @@ message_fields!(Scope(hash));
 
 /// The name that a record is stored under: SHA-256 over the scope and the idempotency key, or over the
 /// scope and the business key.
+///
+/// ```
+/// # use oncekey::{IdempotencyKey, Scope, ScopedKey};
+/// let key = IdempotencyKey::parse_header("order-1042")?;
+/// let name = ScopedKey::new(&Scope::of_tenant("acme"), &key);
+/// assert_eq!(name.as_bytes().len(), 32); // as a BLOB
+/// assert_eq!(ScopedKey::from_hex(&name.hex()), Some(name)); // or as text
+/// # Ok::<(), oncekey::KeyError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ScopedKey([u8; 32]);
 
@@ -43,6 +60,16 @@ impl Scope {
     ///
     /// Returns an error if the request contains no source or more than one alternative, or a credential
     /// that changes or can be read in more than one way.
+    ///
+    /// ```
+    /// # use oncekey::{Scope, ScopeAliases, ScopeError, ScopeSources};
+    /// let sources = ScopeSources::parse("header:X-Api-Key,header:Authorization").unwrap();
+    /// let derive = |headers: &[(&'static str, &'static str)]| {
+    ///     Scope::derive(&sources, &ScopeAliases::default(), headers.iter().copied())
+    /// };
+    /// assert_eq!(derive(&[("authorization", "Bearer t1")]), derive(&[("authorization", "bearer t1")]));
+    /// assert!(matches!(derive(&[]), Err(ScopeError::Missing(_))));
+    /// ```
     pub fn derive<'a>(
         sources: &ScopeSources,
         aliases: &ScopeAliases,

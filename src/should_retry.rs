@@ -10,6 +10,11 @@ use crate::record::KeyState;
 
 /// The kind of a request, which decides whether a retry is safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum RequestKind {
     /// A read, which changes nothing.
     Read,

@@ -4,8 +4,17 @@ use crate::message_fields;
 use minicbor::{Decode, Encode};
 
 /// A point in time: milliseconds since 1970-01-01T00:00:00Z.
+///
+/// ```
+/// # use oncekey::{Millis, UnixMillis};
+/// let now = UnixMillis::new(1_764_000_000_000);
+/// let later = now.plus(Millis::from_seconds(60));
+/// assert_eq!(later.since(now), Millis::from_seconds(60));
+/// assert_eq!(now.since(later), Millis::new(0));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 #[cbor(transparent)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct UnixMillis(#[n(0)] u64);
 
 message_fields!(UnixMillis(millis));
@@ -13,6 +22,7 @@ message_fields!(UnixMillis(millis));
 /// A length of time in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 #[cbor(transparent)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct Millis(#[n(0)] u64);
 
 message_fields!(Millis(millis));

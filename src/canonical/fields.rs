@@ -26,7 +26,6 @@
 
 use super::disposition::{field_name, halves};
 use super::multipart::Part;
-use super::pairs::LONGEST_NAME;
 use super::pointer::JsonPointer;
 use super::sink::Sink;
 use super::work::spent;
@@ -53,6 +52,9 @@ pub const CSRF_FIELDS: [&str; 15] = [
     "csrf_name",
     "csrf_value",
 ];
+
+/// The length in bytes of the longest name of a pair that is ignored or sorted.
+pub const LONGEST_NAME: usize = 1024;
 
 /// The fields that a fingerprint ignores.
 #[derive(Clone, Copy)]

@@ -30,7 +30,7 @@
 //! - a form of more than [`MOST_PAIRS`] pairs, or with a name of more than [`LONGEST_NAME`] bytes.
 
 use super::disposition::halves;
-use super::fields::{IgnoredFields, are_pairs, decoded};
+use super::fields::{IgnoredFields, LONGEST_NAME, are_pairs, decoded};
 use super::sink::Sink;
 use super::work::spent;
 use crate::codec::percent::has_broken_escape;
@@ -38,9 +38,6 @@ use core::cmp::Ordering;
 
 /// The largest number of pairs that are sorted. PHP and Django read no more fields by default.
 pub const MOST_PAIRS: usize = 1000;
-
-/// The length in bytes of the longest name that is sorted or ignored.
-pub const LONGEST_NAME: usize = 1024;
 
 /// The pairs of a form, decoded and sorted.
 pub(crate) struct Pairs(Vec<Pair>);

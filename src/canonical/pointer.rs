@@ -17,6 +17,12 @@ pub struct JsonPointer {
 impl JsonPointer {
     /// Parses the string form of a pointer (RFC 6901 §5). The empty pointer, which selects the whole
     /// document, is an error, because nothing would be left to compare.
+    ///
+    /// ```
+    /// # use oncekey::JsonPointer;
+    /// assert!(JsonPointer::parse("/metadata/nonce").is_ok());
+    /// assert!(JsonPointer::parse("nonce").is_err());
+    /// ```
     pub fn parse(pointer: &str) -> Result<Self, PointerError> {
         if pointer.is_empty() {
             return Err(PointerError::WholeDocument);

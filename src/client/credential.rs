@@ -13,7 +13,7 @@
 use crate::canonical::JsonPointer;
 use crate::codec::base64;
 use crate::codec::hex::hex32;
-use crate::fingerprint::{Fingerprint, RequestParts};
+use crate::fingerprint::{RequestParts, digest_of_version_1};
 use crate::key::IdempotencyKey;
 use core::fmt;
 use sha2::{Digest, Sha256};
@@ -238,7 +238,7 @@ fn hash_of_value(value: &str) -> [u8; 32] {
     // Each renewal changes these.
     let volatile = ["/exp", "/iat", "/nbf", "/jti", "/auth_time"];
     let ignore: Vec<_> = volatile.iter().filter_map(|path| JsonPointer::parse(path).ok()).collect();
-    let claims = Fingerprint::plain(&RequestParts {
+    let claims = digest_of_version_1(&RequestParts {
         method: "",
         path: "",
         query: None,
@@ -247,7 +247,7 @@ fn hash_of_value(value: &str) -> [u8; 32] {
         body: &claims,
         ignore: &ignore,
     });
-    hash(&[value.replace(word, "").as_bytes(), claims.digest_hex().as_bytes()])
+    hash(&[value.replace(word, "").as_bytes(), claims.as_bytes()])
 }
 
 /// Returns the claims of a signed JWT (RFC 7519); `None` for any other word.

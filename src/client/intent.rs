@@ -160,7 +160,7 @@ pub fn start(stored: &Stored, submit: &Submit<'_>, now: UnixMillis) -> Start {
         Stored::Entry(entry) => entry,
     };
     let other_key = submit.own_key.is_some_and(|own| *own != entry.key);
-    let changed = other_key || !submit.payload.has_tag(&entry.key, entry.tag);
+    let changed = other_key || submit.payload.tag(&entry.key) != entry.tag;
     let too_old = entry.is_too_old(now);
     // Two tabs with one click each: both get the response of the request that was sent.
     let is_shared = submit.waited_since.is_some_and(|since| since <= entry.updated_at);
@@ -288,7 +288,7 @@ pub fn remint(
     let is_right = entry.state == IntentState::Prepared
         && entry.may_remint()
         && submit.own_key.is_none()
-        && submit.payload.has_tag(&entry.key, entry.tag);
+        && submit.payload.tag(&entry.key) == entry.tag;
     is_right.then(|| Entry {
         sends_proof: entry.sends_proof,
         ..Entry::new(

@@ -7,3 +7,5 @@ pub mod http_date;
 pub mod list;
 pub mod message;
 pub mod percent;
+#[cfg(feature = "serde")]
+pub(crate) mod serde_body;

@@ -5,6 +5,11 @@ use crate::should_retry::RequestKind;
 
 /// The form of statuses and error bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum Dialect {
     /// `{"type","code","message","request_id","error"}`, with the statuses of Stripe-like APIs.
     Kukopay,
@@ -15,6 +20,7 @@ pub enum Dialect {
 
 /// A rejection as a response: its status, headers and body.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ErrorResponse {
     /// The HTTP status.
     pub status: u16,
@@ -48,6 +54,17 @@ impl Rejection {
     /// Returns the rejection as a response in a dialect. `accept` is the request's `Accept` header: if
     /// it names `application/problem+json`, the body is of that type in either dialect. The status
     /// is always the dialect's. `request_kind` is the kind of the request that was rejected.
+    ///
+    /// ```
+    /// # use oncekey::{Dialect, Rejection, RequestKind};
+    /// let kind = RequestKind::KeyedWrite;
+    /// let error = Rejection::Mismatch.to_response(Dialect::Ietf, None, "req_1", kind);
+    /// assert_eq!((error.status, error.content_type), (422, "application/problem+json"));
+    /// assert!(!error.should_retry);
+    ///
+    /// let error = Rejection::InProgress.to_response(Dialect::Kukopay, None, "req_1", kind);
+    /// assert_eq!((error.status, error.retry_after), (409, Some(1)));
+    /// ```
     pub fn to_response(
         &self,
         dialect: Dialect,

@@ -6,6 +6,7 @@ use crate::{message_fields, message_variants};
 
 /// What callers may see of a key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct KeyStatus {
     /// The state of the key now.
     pub state: KeyState,
@@ -35,6 +36,11 @@ message_fields!(KeyStatus {
 
 /// The states that callers see in `Idempotency-State`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum KeyState {
     /// An attempt is in flight.
     InProgress,
@@ -152,6 +158,12 @@ impl KeyState {
     }
 
     /// Returns the state with this name on the wire; `None` for any other name.
+    ///
+    /// ```
+    /// # use oncekey::KeyState;
+    /// assert_eq!(KeyState::parse("in_progress"), Some(KeyState::InProgress));
+    /// assert_eq!(KeyState::InProgress.as_str(), "in_progress");
+    /// ```
     pub fn parse(name: &str) -> Option<Self> {
         let all = [
             Self::InProgress,

@@ -32,6 +32,14 @@ impl Record {
 
     /// Returns the bytes to store: `ok`, the version, the CRC-32 (little endian) of what follows, and
     /// the record in CBOR (RFC 8949) with numbered fields, so that a later version can add fields.
+    ///
+    /// ```
+    /// # use oncekey::{Policy, Record, UnixMillis, lifecycle};
+    /// let now = UnixMillis::new(1_764_000_000_000);
+    /// let voided = lifecycle::void(None, None, &Policy::default(), now);
+    /// let record = voided.next.applied_to(None).expect("the key is voided");
+    /// assert_eq!(Record::decode(&record.encode()), Ok(record));
+    /// ```
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![MAGIC[0], MAGIC[1], Self::WIRE_VERSION, 0, 0, 0, 0];
         // Writing to memory cannot fail, and no field's encoder refuses a value.
@@ -43,6 +51,12 @@ impl Record {
 
     /// Reads what [`Record::encode`] wrote. Any other bytes are an error and never count as a missing
     /// record, because the request would be executed again.
+    ///
+    /// ```
+    /// # use oncekey::{Record, RecordError};
+    /// // An error means that the key has a record, so nothing may be executed.
+    /// assert_eq!(Record::decode(b""), Err(RecordError::NotARecord));
+    /// ```
     pub fn decode(bytes: &[u8]) -> Result<Self, RecordError> {
         let Some((head, body)) = bytes.split_at_checked(HEAD) else {
             return Err(RecordError::NotARecord);

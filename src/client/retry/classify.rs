@@ -35,6 +35,21 @@ use crate::policy::ResponseClass;
 /// be from another page (a log-in page with status 200), so it settles nothing: the request may
 /// have been executed, or may never have arrived. Stripe-like servers replay a kept 5xx. A retry gets
 /// the same 5xx, which does not say whether the request was executed.
+///
+/// ```
+/// # use oncekey::client::retry::{
+/// #     AttemptResult, BodyState, Context, Outcome, ResponseSummary, classify,
+/// # };
+/// let context = Context {
+///     maybe_executed: false,
+///     may_remint: false,
+///     sends_proof: false,
+///     final_statuses: &[],
+///     expects: "",
+/// };
+/// let outcome = classify(&AttemptResult::TimedOut, &context);
+/// assert!(matches!(outcome, Outcome::Ambiguous(_)), "the request may have been executed");
+/// ```
 pub fn classify(result: &AttemptResult<'_>, context: &Context<'_>) -> Outcome {
     match result {
         AttemptResult::NetworkError => Outcome::Ambiguous(UnknownReason::Network),

@@ -58,6 +58,20 @@ pub enum Stop {
 ///
 /// `retry_after` is what [`retry_after`](super::retry_after()) read; `random` are 32 random bits,
 /// which need not be secret.
+///
+/// ```
+/// # use oncekey::Millis;
+/// # use oncekey::client::retry::*;
+/// let progress = Progress {
+///     retries: 0,
+///     elapsed: Millis::from_seconds(1),
+///     left: Millis::from_seconds(3600),
+/// };
+/// let outcome = Outcome::Ambiguous(UnknownReason::TimedOut);
+/// let random = 0x8000_0000; // of any random generator
+/// let decision = next(&RetryPolicy::default(), &outcome, progress, None, random);
+/// assert!(matches!(decision, RetryDecision::Again { counts: true, .. }));
+/// ```
 pub fn next(
     policy: &RetryPolicy,
     outcome: &Outcome,

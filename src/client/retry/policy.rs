@@ -61,6 +61,15 @@ impl RetryPolicy {
     pub const MAX_LIMIT: u32 = 100;
 
     /// Checks the settings. Returns the first error that it finds.
+    ///
+    /// ```
+    /// # use oncekey::Millis;
+    /// # use oncekey::client::retry::{RetryPolicy, RetryPolicyError, RetrySettings};
+    /// let settings = RetrySettings { limit: 2, ..RetrySettings::default() };
+    /// assert!(RetryPolicy::new(settings.clone()).is_ok());
+    /// let settings = RetrySettings { attempt_timeout: Millis::new(0), ..settings };
+    /// assert_eq!(RetryPolicy::new(settings), Err(RetryPolicyError::AttemptTimeoutOutOfRange));
+    /// ```
     pub fn new(settings: RetrySettings) -> Result<Self, RetryPolicyError> {
         use RetryPolicyError as E;
         let s = &settings;

@@ -1,12 +1,11 @@
 //! Forms of pairs are compared by value: their fingerprints have a digest of version 2.
 
-use oncekey::canonical::pairs::{LONGEST_NAME, MOST_PAIRS};
-use oncekey::client::intent::Payload;
+use oncekey::canonical::{fields::LONGEST_NAME, pairs::MOST_PAIRS};
 use oncekey::codec::message;
 use oncekey::fingerprint::{
     Comparison, Fingerprint, FingerprintSecrets, Fingerprints, RequestParts,
 };
-use oncekey::{IdempotencyKey, JsonPointer, message_fields};
+use oncekey::{JsonPointer, message_fields};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
@@ -271,15 +270,4 @@ fn gateways_and_shards_of_both_builds_understand_each_other() {
         assert_eq!(reordered.compare(&form.signing()), Comparison::Same);
         assert_eq!(reordered.compare(&read.signing()), Comparison::Different);
     }
-}
-
-#[test]
-fn an_intent_has_one_payload_for_all_spellings_of_a_form() {
-    let payload = |body| Payload::of("https://a.example", &RequestParts { body, ..REQUEST });
-    let key = IdempotencyKey::parse_bare("order-1").unwrap();
-    let [one, same, other] =
-        [&b"a=1&b=two+words"[..], b"b=two%20words&a=1", b"a=2&b=two+words"].map(payload);
-    assert_eq!(one.tag(&key), same.tag(&key));
-    assert!(same.has_tag(&key, one.tag(&key)));
-    assert!(!other.has_tag(&key, one.tag(&key)));
 }
