@@ -6,8 +6,8 @@ import { build } from "esbuild";
 
 const root = new URL("../www/", import.meta.url).pathname;
 
-/** Resolves `oncekey:…` in an import (www/src/modules.d.ts). */
-function parts(translated, oncekey) {
+/** Resolves `oncekey:…` in an import (www/src/modules.d.ts). `own`: how the package's own entry points are resolved. */
+function parts(translated, own) {
   return {
     name: "oncekey",
     setup({ onResolve, onLoad }) {
@@ -20,16 +20,28 @@ function parts(translated, oncekey) {
       onResolve({ filter: /^oncekey:module$/ }, () => ({ path: "./oncekey.wasm", external: true }));
       // Loaded only where wasm may not run.
       onResolve({ filter: /^oncekey:translated$/ }, () => ({ path: translated, external: true }));
-      onResolve({ filter: /^oncekey$/ }, () => oncekey);
+      onResolve({ filter: /^oncekey(\/|$)/ }, ({ path }) => own(path));
       onResolve({ filter: /^react$/ }, ({ path }) => ({ path, external: true }));
     },
   };
 }
 
+/**
+ * Members that no page uses, that no object of the platform has, and that are not in the core's JSON. Each has the same
+ * short name in every bundle.
+ */
+const MEMBERS =
+  "acquireLease addField bodyWith contentType credentialFrom errorCode errorType fallback fullJitter holdsLease isJson " +
+  "isOwnFetch isShared keepTurn keyCallCredential keyCalls keyed longest lookedUp notSent offeredKey onWait ownKey preload prepared " +
+  "releaseLease removeOver renewLease reported responded sender settings stopWatch summary takeLoss unseen unsent waitedSince";
+const SHORT = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
 const shared = {
   absWorkingDir: root,
   bundle: true,
   minify: true,
+  mangleProps: new RegExp(`^(${MEMBERS.replaceAll(" ", "|")})$`),
+  mangleCache: Object.fromEntries(MEMBERS.split(" ").map((name, at) => [name, SHORT[at]])),
   target: "es2022",
   charset: "utf8",
   legalComments: "none",
@@ -38,6 +50,10 @@ const shared = {
 };
 const entries = (...names) => names.map((name) => `src/entrypoints/${name}.ts`);
 const names = ["index", "slim", "react", "element", "auto"];
+/** The entry points for hosts that are not pages. */
+const stores = ["store", "node"];
+const asFile = (path) => ({ path: `${root}src/entrypoints/${path.slice("oncekey/".length) || "index"}.ts` });
+const asPackage = (path) => ({ path, external: true });
 
 await Promise.all([
   // Code that entry points share is a file of its own. So a page with two entry points has one class of clients, and a
@@ -47,17 +63,19 @@ await Promise.all([
     format: "esm",
     splitting: true,
     entryPoints: entries(...names),
-    plugins: [parts("./translated.js", { path: `${root}src/entrypoints/index.ts` })],
+    plugins: [parts("./translated.js", asFile)],
   }),
+  // They share nothing with the others, so that no page loads a part of them.
+  build({ ...shared, format: "esm", splitting: true, platform: "node", entryPoints: entries(...stores), plugins: [parts("", asFile)] }),
   // This entry point is bundled separately, because it imports at once what the others load later.
   build({ ...shared, format: "esm", entryPoints: entries("workerd"), plugins: [parts("./translated.js")] }),
   build({
     ...shared,
     format: "cjs",
     platform: "node",
-    entryPoints: entries(...names),
+    entryPoints: entries(...names, ...stores),
     outExtension: { ".js": ".cjs" },
-    plugins: [parts("./translated.cjs", { path: "oncekey", external: true })],
+    plugins: [parts("./translated.cjs", asPackage)],
   }),
   build({
     ...shared,

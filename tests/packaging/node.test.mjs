@@ -105,7 +105,7 @@ test("where wasm is forbidden, its translation runs", async () => {
 });
 
 // On a server that renders pages, `document` and similar objects do not exist.
-const ENTRIES = ["oncekey", "oncekey/slim", "oncekey/react", "oncekey/element", "oncekey/auto"];
+const ENTRIES = ["oncekey", "oncekey/slim", "oncekey/node", "oncekey/store", "oncekey/react", "oncekey/element", "oncekey/auto"];
 
 test("every entry point can be imported and required without a document", async () => {
   const names = JSON.stringify(ENTRIES);
@@ -118,6 +118,8 @@ test("every entry point can be imported and required without a document", async 
   assert.deepEqual(imported, {
     oncekey: [...ERRORS, "createClient", "guardForm", "mintKey"],
     "oncekey/slim": [...ERRORS, "createClient", "guardForm", "init", "mintKey"],
+    "oncekey/node": ["StoreError", "fileStore"],
+    "oncekey/store": ["StoreError", "asyncStore", "durableStore", "kvStore"],
     "oncekey/react": ["useFormGuard", "useIntentStatus"],
     "oncekey/element": ["defineElement"],
     "oncekey/auto": [],

@@ -21,6 +21,8 @@ import { useFormGuard, useIntentStatus } from "oncekey/react";
 import { defineElement } from "oncekey/element";
 import wasm from "oncekey/wasm";
 import "oncekey/auto";
+import { fileStore } from "oncekey/node";
+import { type AsyncStore, type SharedStore, StoreError, asyncStore, durableStore, kvStore } from "oncekey/store";
 
 type IsAny<T> = 0 extends 1 & T ? true : false;
 type AnyMember<T> = { [K in keyof T]-?: IsAny<T[K]> extends true ? K : never }[keyof T];
@@ -45,6 +47,22 @@ defineElement("once-form", createSlim());
 exact<IntentStatus>()(useIntentStatus(client, "order:1"));
 export const ref: (form: HTMLFormElement) => void = useFormGuard({ client: createSlim(), intent: (form) => form.id });
 
+declare const texts: Map<string, string>;
+const adapter: AsyncStore = {
+  read: (name) => texts.get(name),
+  names: () => texts.keys(),
+  write: async (name, text) => (text === null ? texts.delete(name) : texts.set(name, text)),
+};
+exact<SharedStore>()(asyncStore(adapter));
+createClient({ storage: fileStore(new URL("file:///keys")) });
+createClient({ storage: localStorage });
+export const failed = (error: unknown) => error instanceof StoreError;
+// @ts-expect-error
+createClient({ storage: adapter });
+// @ts-expect-error
+kvStore(texts);
+// @ts-expect-error
+durableStore({});
 // @ts-expect-error
 createClient({ retention: "a day" });
 // @ts-expect-error
@@ -97,7 +115,7 @@ for (const [how, name, options, form] of [
 ]) {
   test(`types for ${how} are found`, () => {
     const files = check(name, options);
-    for (const entry of ["index", "slim", "react", "element", "auto", "types", "errors"]) {
+    for (const entry of ["index", "slim", "node", "store", "react", "element", "auto", "types", "errors"]) {
       assert.ok(files.includes(`${entry}.d.${form}`), `${entry}: ${files.join(" ")}`);
     }
     // The types of both module systems are never loaded together.

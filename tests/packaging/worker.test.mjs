@@ -17,6 +17,23 @@ after(() => shop.close());
 
 /** Bundles a Worker and sends it one request. */
 async function run(name, script, compatibilityDate) {
+  const worker = await start(name, script, { compatibilityDate });
+  try {
+    return await ask(worker);
+  } finally {
+    await worker.dispose();
+  }
+}
+
+async function ask(worker) {
+  const response = await fetch(await worker.ready);
+  const text = await response.text();
+  assert.equal(response.status, 200, text);
+  return JSON.parse(text);
+}
+
+/** Bundles a Worker and starts it. */
+async function start(name, script, options) {
   const outdir = consumer.at(name);
   await esbuild.build({
     entryPoints: { worker: consumer.write(`${name}.js`, script) },
@@ -26,16 +43,15 @@ async function run(name, script, compatibilityDate) {
     conditions: ["workerd"],
     // Copies the file and keeps the import, as wrangler does.
     loader: { ".wasm": "copy" },
-    external: ["./translated.js"],
+    external: ["./translated.js", "cloudflare:*"],
     logLevel: "silent",
   });
   const files = readdirSync(outdir).sort((one, other) => other.localeCompare(one));
-  const worker = new Miniflare(
+  return new Miniflare(
     convertV4MiniflareOptions({
       host: "127.0.0.1",
       port: 0,
       cf: false,
-      compatibilityDate,
       bindings: { SHOP: shop.url },
       modulesRoot: outdir,
       modules: files.map((file) => ({
@@ -44,16 +60,9 @@ async function run(name, script, compatibilityDate) {
         contents: readFileSync(join(outdir, file), file.endsWith(".wasm") ? undefined : "utf8"),
       })),
       handleStructuredLogs() {},
+      ...options,
     }),
   );
-  try {
-    const response = await fetch(await worker.ready);
-    const text = await response.text();
-    assert.equal(response.status, 200, text);
-    return JSON.parse(text);
-  } finally {
-    await worker.dispose();
-  }
 }
 
 const SEND = `
@@ -86,4 +95,96 @@ test("a client at the top level of a Worker sends", async () => {
     "2026-11-01",
   );
   assert.equal(report.status, 201);
+});
+
+// Each Worker is stopped while its request is at the server, and started again with the same storage.
+const BUY = `
+await client.ready;
+const before = client.pending().map(({ state }) => state);
+const response = await client.fetch("order:1", env.SHOP + "/held", { body: "{}" });
+const { state, key } = client.intent("order:1").status();
+await client.ready;
+return Response.json({ before, status: response.status, state, key, left: client.pending().length });`;
+const STORES = {
+  kvStore: {
+    script: `import { createClient } from "oncekey";
+    import { kvStore } from "oncekey/store";
+    export default { async fetch(request, env) { const client = createClient({ storage: kvStore(env.KEYS) });${BUY} } };`,
+    options: { kvNamespaces: ["KEYS"] },
+  },
+  durableStore: {
+    script: `import { createClient } from "oncekey";
+    import { durableStore } from "oncekey/store";
+    import { DurableObject } from "cloudflare:workers";
+    export class Till extends DurableObject {
+      async fetch() {
+        const { env } = this;
+        const client = createClient({ storage: durableStore(this.ctx.storage) });${BUY}
+      }
+    }
+    export default { fetch: (request, env) => env.TILL.get(env.TILL.idFromName("one")).fetch(request) };`,
+    options: { durableObjects: { TILL: { className: "Till", useSQLite: true } } },
+  },
+};
+for (const [name, { script, options }] of Object.entries(STORES)) {
+  test(`${name}: a Worker that is stopped before the response sends the same key again`, async () => {
+    const storage = { compatibilityDate: "2026-11-01", resourcePersistencePath: consumer.at(`${name}-data`), ...options };
+    const before = shop.orders.length;
+    shop.hold();
+    const first = await start(name, script, storage);
+    const lost = ask(first).catch(() => "lost");
+    while (shop.orders.length === before) await new Promise((resolve) => setTimeout(resolve, 20));
+    await first.dispose();
+    assert.equal(await lost, "lost");
+    shop.let();
+    const second = await start(name, script, storage);
+    try {
+      const { key, ...report } = await ask(second);
+      assert.deepEqual(report, { before: ["sending"], status: 201, state: "succeeded", left: 0 });
+      assert.deepEqual(shop.orders.slice(before).map((order) => order.key), [key, key]);
+    } finally {
+      await second.dispose();
+    }
+  });
+}
+
+test("durableStore: two requests at once send one key", async () => {
+  const { script, options } = STORES.durableStore;
+  const worker = await start("durable-both", script, { compatibilityDate: "2026-11-01", ...options });
+  const before = shop.orders.length;
+  shop.hold();
+  try {
+    const both = [ask(worker), ask(worker)];
+    while (shop.orders.length === before) await new Promise((resolve) => setTimeout(resolve, 20));
+    shop.let();
+    for (const { status, state } of await Promise.all(both)) assert.deepEqual([status, state], [201, "succeeded"]);
+    assert.equal(new Set(shop.orders.slice(before).map(({ key }) => key)).size, 1);
+  } finally {
+    await worker.dispose();
+  }
+});
+
+test("kvStore: a write that KV refuses because the last one was too recent is made again", async () => {
+  const { kvStore } = await import(consumer.at("node_modules/oncekey/dist/store.js"));
+  const { createClient } = await import(consumer.at("node_modules/oncekey/dist/index.js"));
+  const texts = new Map();
+  const refused = [];
+  // The second write comes too early, and is refused once.
+  const put = (name, text) => {
+    if (texts.has(name) && refused.length === 0) {
+      refused.push(name);
+      throw new Error("KV PUT failed: 429 Too Many Requests");
+    }
+    texts.set(name, text);
+  };
+  const namespace = {
+    get: async (name) => texts.get(name) ?? null,
+    put: async (name, text) => put(name, text),
+    delete: async (name) => void texts.delete(name),
+    list: async ({ prefix }) => ({ keys: [...texts.keys()].filter((name) => name.startsWith(prefix)).map((name) => ({ name })), list_complete: true }),
+  };
+  const client = createClient({ storage: kvStore(namespace) });
+  assert.equal((await client.fetch("order:kv", `${shop.url}/orders`, { body: "{}" })).status, 201);
+  assert.equal(client.intent("order:kv").status().state, "succeeded");
+  assert.deepEqual(refused, ["oncekey:i:order:kv"]);
 });

@@ -9,6 +9,12 @@ export interface StorageLike {
   removeItem(name: string): void;
 }
 
+/** A store outside of a page: what the functions of `oncekey/node` and `oncekey/store` return. */
+export interface SharedStore {
+  /** Called by a client. */
+  openEntries(namespace: string): object;
+}
+
 /** The settings of retries. All times are in milliseconds, at most 2147483647. */
 export interface RetryOptions {
   /** How many retries follow the first attempt; 0 to 100. Default 4. */
@@ -31,8 +37,11 @@ export interface RetryOptions {
 export interface ClientOptions {
   /** How long the server keeps responses, in milliseconds. Default 24 hours. */
   retention?: number;
-  /** Where keys are stored. Default `localStorage`, if there is one. With null they are in memory only, and a reload forgets them. */
-  storage?: StorageLike | null;
+  /**
+   * Where keys are stored. Default `localStorage`, if there is one. With null they are in memory only, and a reload forgets
+   * them. Outside of a page, use a store of `oncekey/node` or `oncekey/store`.
+   */
+  storage?: StorageLike | SharedStore | null;
   /**
    * The prefix of stored names. Default "oncekey". If several people use one machine, give each login its own
    * namespace.
@@ -237,8 +246,11 @@ export interface Intent {
   abandon(options?: { signal?: AbortSignal }): Promise<IntentStatus>;
   /** Returns what is known without asking the server. */
   status(): IntentStatus;
-  /** Removes the stored entry. Use it only if the page knows the outcome, or if the buyer starts anew. */
-  forget(): void;
+  /**
+   * Removes the stored entry. Use it only if the page knows the outcome, or if the buyer starts anew. With a store outside of
+   * the page, await the promise that it returns.
+   */
+  forget(): void | Promise<void>;
 }
 
 export interface Client {

@@ -15,8 +15,8 @@ test("a key is stored before it is sent", inPage(async () => {
   const stored = page.stored("order:1");
   ok(stored.startsWith(`2 ${sent.key} `), String(stored));
   equal(state(client, "order:1"), "sending");
-  equal(client.takeLoss(), undefined);
-  ok(client.isShared);
+  equal(client.store.takeLoss(), undefined);
+  ok(client.store.isShared);
 }));
 
 test("a reload sends the same key", inPage(async () => {
@@ -87,7 +87,7 @@ test("a forgotten entry is removed", inPage(async () => {
   equal(send(client, "order:2", "{}").key, other.key);
   // An absent entry can be forgotten, too.
   client.forget("order:3");
-  equal(client.takeLoss(), undefined);
+  equal(client.store.takeLoss(), undefined);
 }));
 
 test("an intent that another tab has forgotten is not sent again", inPage(async () => {
@@ -160,9 +160,9 @@ test("without storage everything is in memory", inPage(async () => {
   equal(client.pending().length, 1);
   sent.gets(201);
   equal(state(client, "order:1"), "succeeded");
-  ok(!client.isShared);
+  ok(!client.store.isShared);
   // The page chose this, so there is no event.
-  equal(client.takeLoss(), undefined);
+  equal(client.store.takeLoss(), undefined);
   equal(page.all(), "");
   equal(state(page.client(), "order:1"), "idle");
   client.forget("order:1");

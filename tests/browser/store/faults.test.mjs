@@ -27,7 +27,7 @@ function storage(methods) {
 /** Checks that one page can send, refuses another payload, can forget, and reports the loss once. */
 function worksInMemory(client, loss) {
   const sent = send(client, "order:1", "{}");
-  equal(client.takeLoss(), loss);
+  equal(client.store.takeLoss(), loss);
   equal(state(client, "order:1"), "sending");
   equal(sent.failed().do, "wait");
   equal(sent.call.waited().key, sent.key);
@@ -39,14 +39,14 @@ function worksInMemory(client, loss) {
   client.forget("order:1");
   equal(state(client, "order:1"), "idle");
   differs(send(client, "order:1", "{}").key, sent.key);
-  equal(client.takeLoss(), undefined);
+  equal(client.store.takeLoss(), undefined);
 }
 
 test("working storage is used", inPage(async () => {
   const page = storage("");
   const key = send(page.client(), "order:1", "{}").key;
   equal(page.client().status("order:1").key, key);
-  equal(page.client().takeLoss(), undefined);
+  equal(page.client().store.takeLoss(), undefined);
 }, storage));
 
 test("fault 74: a storage that may not be used", inPage(async () => {
@@ -69,8 +69,8 @@ test("fault 74: a frame whose storage may not be read", inPage(async () => {
   );
   const client = page.client();
   run({ before }, "Object.defineProperty(window, 'localStorage', before)");
-  equal(client.takeLoss(), "denied");
-  ok(!client.isShared);
+  equal(client.store.takeLoss(), "denied");
+  ok(!client.store.isShared);
   equal(send(client, "order:1", "{}").attempt, 1);
   equal(state(client, "order:1"), "sending");
   equal(page.all(), "");
@@ -121,7 +121,7 @@ test("a storage that cannot be listed", inPage(async () => {
   // The entry is stored, and nothing is lost.
   equal(state(page.client(), "order:1"), "sending");
   equal(client.pending().length, 0);
-  equal(client.takeLoss(), undefined);
+  equal(client.store.takeLoss(), undefined);
 }, storage));
 
 // A failed read must not lead to a second key while the outcome of the first is unknown.
@@ -134,7 +134,7 @@ test("a storage that fails for one read or one name", inPage(async () => {
     fail("() => { storage.fails = null; return true }");
     const one = page.client();
     equal(send(one, "order:1", "{}").key, sent.key, String(error));
-    equal(one.takeLoss(), undefined);
+    equal(one.store.takeLoss(), undefined);
     fail("name => name.endsWith('order:1')");
     const client = page.client();
     equal(state(client, "order:1"), "unknown");
@@ -154,7 +154,7 @@ test("a storage that removes nothing", inPage(async () => {
   // This page has forgotten the entry, and reports that other pages have not.
   equal(state(client, "order:1"), "idle");
   equal(client.pending().length, 0);
-  equal(client.takeLoss(), "denied");
+  equal(client.store.takeLoss(), "denied");
   equal(state(page.client(), "order:1"), "succeeded");
   // The next key replaces the entry.
   const next = send(client, "order:1", "{}");
@@ -166,9 +166,9 @@ test("a newer entry in memory counts", inPage(async () => {
   const page = storage("setItem(name, text) { map.has(name) ? full() : map.set(name, text) }");
   const client = page.client();
   const sent = send(client, "order:1", "{}");
-  equal(client.takeLoss(), undefined);
+  equal(client.store.takeLoss(), undefined);
   sent.gets(201);
-  equal(client.takeLoss(), "quota");
+  equal(client.store.takeLoss(), "quota");
   equal(state(client, "order:1"), "succeeded");
   equal(refused(client, "order:1", "[]")[0], "payload_changed");
   equal(client.pending().length, 0);
@@ -191,14 +191,24 @@ test("a storage that returns garbage", inPage(async () => {
 }, storage));
 
 test("a value that is not a storage", inPage(async () => {
-  // Such as an asynchronous storage: nothing is stored, and nothing fails.
-  for (const other of ["{}", "[]", "{ getItem: async () => null, setItem: async () => {} }", "new Map()"]) {
+  for (const other of ["{}", "[]", "new Map()"]) {
     const page = Page.withStorage(`return ${other}`);
     const client = page.client();
     send(client, "order:1", "{}");
-    equal(client.takeLoss(), "unavailable", String(other));
+    equal(client.store.takeLoss(), "unavailable", String(other));
     equal(state(client, "order:1"), "sending", String(other));
   }
+}));
+
+test("an asynchronous storage is an error, because nothing would be stored", inPage(async () => {
+  const page = Page.withStorage("return { getItem: async () => null, setItem: async () => {} }");
+  let message = "nothing";
+  try {
+    page.client();
+  } catch (error) {
+    message = error.message;
+  }
+  ok(message.startsWith("storage is asynchronous. Use asyncStore"), message);
 }));
 
 test("a storage that does not return texts", inPage(async () => {
@@ -219,7 +229,7 @@ test("fault 74: a storage that breaks later", inPage(async () => {
   // The page remembers what it has stored, so it makes no second key.
   equal(client.status("order:1").key, sent.key);
   equal(send(client, "order:1", "{}").key, sent.key);
-  equal(client.takeLoss(), "denied");
+  equal(client.store.takeLoss(), "denied");
   const last = send(client, "order:1", "{}");
   equal(last.gets(201).end, "response");
   equal(state(client, "order:1"), "succeeded");

@@ -28,14 +28,14 @@ test("fault 74: memory replaces storage and the page is warned once", inPage(asy
   fill();
   const sent = send(client, "order:1", "{}");
   equal(page.stored("order:1"), undefined);
-  equal(client.takeLoss(), "quota");
+  equal(client.store.takeLoss(), "quota");
   // This page continues as before.
   equal(state(client, "order:1"), "sending");
   equal(sent.failed().do, "wait");
   equal(send(client, "order:1", "{}").key, sent.key);
   equal(client.pending().length, 1);
   send(client, "order:2", "{}");
-  equal(client.takeLoss(), undefined);
+  equal(client.store.takeLoss(), undefined);
   // A reload finds nothing, as the page was warned.
   equal(state(page.client(), "order:1"), "idle");
 }, fill));
@@ -74,7 +74,7 @@ test("entries of refused requests are removed", inPage(async () => {
   fill();
   const sent = send(client, "order:new", "{}");
   equal(page.client().status("order:new").key, sent.key);
-  equal(client.takeLoss(), undefined);
+  equal(client.store.takeLoss(), undefined);
   ok(!page.all().includes("refused"), page.all());
   for (const intent of kept) {
     ok(page.stored(intent) !== undefined, intent);

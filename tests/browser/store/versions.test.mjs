@@ -24,7 +24,7 @@ function isLeftAlone(stored) {
   equal(client.resolve("order:1", false).begin().end, "status");
   equal(client.abandon("order:1").begin().end, "status");
   equal(page.stored("order:1"), stored);
-  equal(client.takeLoss(), undefined);
+  equal(client.store.takeLoss(), undefined);
   return page;
 }
 

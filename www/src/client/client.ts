@@ -45,7 +45,7 @@ export class OncekeyClient extends Events implements LoadedClient {
   }
 
   get ready(): Promise<void> {
-    return this.#loaded().then(() => {});
+    return this.#loaded().then((engine) => engine.load());
   }
 
   intent(name: string, options: IntentOptions = {}): Intent {
@@ -91,8 +91,8 @@ export class OncekeyClient extends Events implements LoadedClient {
   }
 
   /** @internal */
-  forget(intent: string): void {
-    this.#now().forget(intent);
+  forget(intent: string): void | Promise<void> {
+    return this.#now().forget(intent);
   }
 
   /** @internal */

@@ -4,15 +4,11 @@
 
 import { type Command, type Core, type EndCommand, type KeyCallCredential, random } from "../core.js";
 import type { Field } from "../packed.js";
-import type { IntentStatus, PendingIntent } from "../types.js";
+import type { IntentStatus, PendingIntent, SharedStore, StorageLike } from "../types.js";
 import type { ResponseSummary } from "./attempt.js";
 import type { SubmitRequest } from "./request.js";
 import type { CoreSettings } from "./settings.js";
-import { EntryStore, type Loss } from "./entry-store.js";
-
-/** The start of the name that an entry is stored under, and of that of a lease. The name of its intent follows. */
-const ENTRY = "i:";
-const LEASE = "c:";
+import { ENTRY, type Entries, EntryStore, LEASE, type LeaseCommand } from "./entry-store.js";
 
 /** How many names of the storage are checked, and how many entries are removed at most, after a call of the page. */
 const LOOKED_AT = 32;
@@ -26,17 +22,10 @@ interface Facts {
   afterAbort: "unknown" | "succeeded" | "not_sent";
 }
 
-/** What to do to become the only sender. `renewal` is how often a lease must be renewed, in milliseconds. */
-export interface LeaseCommand {
-  do: "send" | "wait" | "confirm";
-  after?: number;
-  renewal: number;
-}
-
 export class CoreClient {
   readonly #core: Core;
   readonly #settings: CoreSettings;
-  readonly #store: EntryStore;
+  readonly store: Entries;
   /** The settings as the core reads them. */
   readonly #fields: Field[];
   /** Texts of entries whose outcome is known, by the names of their intents. */
@@ -48,9 +37,16 @@ export class CoreClient {
     this.#core = core;
     this.#settings = settings;
     const { storage, namespace } = settings;
-    this.#store = new EntryStore({ storage, namespace, isSpent: (text) => this.#facts(text).isSpent });
+    const isSpent = (text: string) => this.#facts(text).isSpent;
+    const shared = (storage as SharedStore | null | undefined)?.openEntries?.(namespace) as Entries | undefined;
+    this.store = shared ?? new EntryStore({ storage: storage as StorageLike | null | undefined, namespace, isSpent });
     const { retention, keyCalls, finalStatuses, limit, delays, fullJitter, attemptTimeout, totalTime, maxRetryAfter } = settings;
     this.#fields = [retention, keyCalls, finalStatuses, limit, delays.map(Math.trunc), fullJitter, attemptTimeout, totalTime, maxRetryAfter];
+  }
+
+  /** Reads the entry of an intent, or all entries, from a store outside of the page. */
+  load(intent?: string): Promise<void> | undefined {
+    return this.store.load?.(intent && ENTRY + intent);
   }
 
   /** Returns a call that sends a request. `inMemory` is the key whose request the page can send again. */
@@ -72,14 +68,14 @@ export class CoreClient {
 
   /** Returns what is known about an intent. */
   status(intent: string): IntentStatus {
-    return this.#status(this.#store.read(ENTRY + intent));
+    return this.#status(this.store.read(ENTRY + intent));
   }
 
   /** Returns the intents whose outcome is unknown, each with its name and what is known. */
   pending(): PendingIntent[] {
     const pending: PendingIntent[] = [];
-    for (const intent of this.#store.names(ENTRY)) {
-      const text = this.#store.read(ENTRY + intent);
+    for (const intent of this.store.names(ENTRY)) {
+      const text = this.store.read(ENTRY + intent);
       // Most entries of a busy till are settled. Their texts are checked once.
       if (text === undefined || this.#settled.get(intent) === text) continue;
       if (this.#facts(text).isPending) pending.push({ intent, ...this.#status(text) });
@@ -93,15 +89,15 @@ export class CoreClient {
    * storage. `removeOver` removes them, each in its own turn.
    */
   over(all: boolean): string[] {
-    const names = all ? this.#store.names(ENTRY) : this.#store.some(ENTRY, LOOKED_AT);
+    const names = all ? this.store.names(ENTRY) : this.store.some(ENTRY, LOOKED_AT);
     const over = names.filter((intent) => this.#factsOf(intent).isOver);
     return all ? over : over.slice(0, REMOVED_AT_ONCE);
   }
 
   /** Removes the entry of an intent if it is still settled and older than the retention. Returns whether it was. */
-  removeOver(intent: string): boolean {
+  async removeOver(intent: string): Promise<boolean> {
     const { isOver } = this.#factsOf(intent);
-    if (isOver) this.forget(intent);
+    if (isOver) await this.forget(intent);
     return isOver;
   }
 
@@ -111,26 +107,16 @@ export class CoreClient {
   }
 
   /** Removes the entry of an intent. */
-  forget(intent: string): void {
-    this.#store.remove(ENTRY + intent);
+  forget(intent: string): void | Promise<void> {
     this.#settled.delete(intent);
-  }
-
-  /** Whether other tabs may see the entries. */
-  get isShared(): boolean {
-    return this.#store.isShared;
-  }
-
-  /** Returns why an entry would not survive the page. Returns it once. */
-  takeLoss(): Loss | undefined {
-    return this.#store.takeLoss();
+    return this.store.remove(ENTRY + intent);
   }
 
   /** Tries to become the only sender of an intent, without Web Locks. */
   acquireLease(intent: string): LeaseCommand {
     this.#tab ??= random();
     const { write, ...command } = this.#lease<LeaseCommand & { write?: string }>("acquire", intent);
-    if (write !== undefined) this.#store.write(LEASE + intent, write);
+    if (write !== undefined) this.store.write(LEASE + intent, write);
     return command;
   }
 
@@ -143,18 +129,18 @@ export class CoreClient {
   renewLease(intent: string): boolean {
     if (!this.#tab) return false;
     const { write } = this.#lease<{ write?: string }>("renew", intent);
-    if (write !== undefined) this.#store.write(LEASE + intent, write);
+    if (write !== undefined) this.store.write(LEASE + intent, write);
     return write !== undefined;
   }
 
   /** Lets other tabs send. */
   releaseLease(intent: string): void {
-    if (this.#tab && this.#lease<{ is: boolean }>("owns", intent).is) this.#store.remove(LEASE + intent);
+    if (this.#tab && this.#lease<{ is: boolean }>("owns", intent).is) void this.store.remove(LEASE + intent);
   }
 
   #call(intent: string, what: "submit" | "resolve" | "abandon", fields: Field[], inMemory?: string): CoreCall {
     const { call } = this.#core.ask<{ call: number }>(what, ...this.#fields, ...fields);
-    return new CoreCall(this.#core, this.#store, ENTRY + intent, call, inMemory);
+    return new CoreCall(this.#core, this.store, ENTRY + intent, call, inMemory);
   }
 
   #status(text: string | undefined): IntentStatus {
@@ -162,7 +148,7 @@ export class CoreClient {
   }
 
   #factsOf(intent: string): Facts {
-    return this.#facts(this.#store.read(ENTRY + intent));
+    return this.#facts(this.store.read(ENTRY + intent));
   }
 
   #facts(text: string | undefined): Facts {
@@ -170,19 +156,19 @@ export class CoreClient {
   }
 
   #lease<Reply extends object>(what: "acquire" | "holds" | "renew" | "owns", intent: string): Reply {
-    return this.#core.ask<Reply>(what, this.#store.read(LEASE + intent), this.#tab, Date.now());
+    return this.#core.ask<Reply>(what, this.store.read(LEASE + intent), this.#tab, Date.now());
   }
 }
 
 /** A call in progress. Each method returns the next command. */
 export class CoreCall {
   readonly #core: Core;
-  readonly #store: EntryStore;
+  readonly #store: Entries;
   readonly #name: string;
   readonly #number: number;
   readonly #inMemory: string | undefined;
 
-  constructor(core: Core, store: EntryStore, name: string, number: number, inMemory: string | undefined) {
+  constructor(core: Core, store: Entries, name: string, number: number, inMemory: string | undefined) {
     this.#core = core;
     this.#store = store;
     this.#name = name;
@@ -192,6 +178,11 @@ export class CoreCall {
 
   begin(): Command {
     return this.#step("begin");
+  }
+
+  /** Waits until a store outside of the page has the entry. If that fails before the end, the call fails. */
+  save(isEnd: boolean): Promise<void> | undefined {
+    return this.#store.save?.(this.#name, isEnd);
   }
 
   /** Continues after the request got this response. */

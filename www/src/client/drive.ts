@@ -70,6 +70,7 @@ export async function drive(drive: DriveOptions): Promise<CallResult> {
   });
   let command: Command = call.begin();
   for (;;) {
+    await call.save(command.do === "end");
     switch (command.do) {
       case "send": {
         const { key, attempt: number, timeout, earlier, rotated } = command;

@@ -14,6 +14,7 @@ import type { IntentInit, IntentOptions, IntentStatus, PendingIntent, ResolveOpt
 import { CoreClient } from "./core-client.js";
 import { type CallResult, drive } from "./drive.js";
 import type { Emit } from "./events.js";
+import { ASYNC } from "./entry-store.js";
 import { hintFor } from "./hints.js";
 import { checkInit } from "./init.js";
 import { type KeyCalls, keyCalls } from "./key-calls.js";
@@ -62,6 +63,11 @@ export class Engine {
     this.#keyCalls = keyUrl && keyCalls({ url: keyUrl, headers, credentials, fetch });
   }
 
+  /** Reads all entries from a store outside of the page. */
+  async load(): Promise<void> {
+    await this.#client.load();
+  }
+
   pending(): PendingIntent[] {
     const pending = this.#client.pending();
     this.#emitLoss();
@@ -69,6 +75,7 @@ export class Engine {
   }
 
   async prune(): Promise<number> {
+    await this.load();
     const removed = await prune(this.#client, this.#settings);
     this.#emitLoss();
     return removed;
@@ -78,9 +85,9 @@ export class Engine {
     return this.#client.status(intent);
   }
 
-  forget(intent: string): void {
-    this.#client.forget(intent);
+  forget(intent: string): void | Promise<void> {
     this.#inMemory.delete(intent);
+    return this.#client.forget(intent);
   }
 
   /** Returns what an aborted call would leave behind. */
@@ -94,6 +101,7 @@ export class Engine {
    */
   navigate(intent: string, prepared: Prepared, ignore: string[] | undefined, emit: Emit): Navigated {
     const client = this.#client;
+    if (client.store.load) return { error: new TypeError(ASYNC) };
     // A form sends the cookies of its target, and no headers of the page.
     const form = { ...prepared, headers: new Headers(), init: { credentials: "include" as const } };
     const submit = { ...submitOf(prepared, { ignore, expects: "*/*" }, undefined), ...this.#credentialOf(form) };
@@ -176,7 +184,7 @@ export class Engine {
       });
     } catch (error) {
       // The call ended before its turn, so nothing of it was sent.
-      throw this.#notBegun(intent, signal, emitAll, error);
+      throw await this.#notBegun(intent, signal, emitAll, error);
     }
     pruneSome(this.#client, this.#settings);
     return this.#result(intent, prepared, result, emitAll);
@@ -185,6 +193,7 @@ export class Engine {
   /** Resolves an intent, or abandons it if nothing was executed. */
   async end(intent: string, { signal, lookup }: ResolveOptions, what: "resolve" | "abandon", emit: Emit): Promise<EndCommand> {
     const client = this.#client;
+    await client.load(intent);
     if (signal?.aborted) throw this.#aborted(intent, signal.reason);
     const emitAll = this.#withLoss(emit);
     const before = this.status(intent);
@@ -221,7 +230,7 @@ export class Engine {
     try {
       await takeTurn(this.#turn(intent, signal, emit), async () => {});
     } catch (error) {
-      throw this.#notBegun(intent, signal, emit, error);
+      throw await this.#notBegun(intent, signal, emit, error);
     }
   }
 
@@ -242,9 +251,11 @@ export class Engine {
   }
 
   /** Returns the error of a call that ended while it waited for its turn. */
-  #notBegun(intent: string, signal: AbortSignal | undefined, emit: Emit, error: unknown): unknown {
-    if (error instanceof TooLong) return this.#tooLong(intent, emit);
-    return signal?.aborted ? this.#aborted(intent, signal.reason) : error;
+  async #notBegun(intent: string, signal: AbortSignal | undefined, emit: Emit, error: unknown): Promise<unknown> {
+    const isLate = error instanceof TooLong;
+    if (!isLate && !signal?.aborted) return error;
+    await this.#client.load(intent);
+    return isLate ? this.#tooLong(intent, emit) : this.#aborted(intent, signal!.reason);
   }
 
   #result(intent: string, prepared: Prepared, { end, response, cause, aborted, sent, differs }: CallResult, emit: Emit): Submitted {
@@ -316,7 +327,7 @@ export class Engine {
   }
 
   #emitLoss(emit: Emit = this.#emit): void {
-    const reason = this.#client.takeLoss();
+    const reason = this.#client.store.takeLoss();
     if (reason) emit("storage-degraded", { reason });
   }
 }

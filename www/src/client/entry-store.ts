@@ -7,8 +7,61 @@
 
 import type { StorageLike } from "../types.js";
 
+/** The start of the name that an entry is stored under, and of that of a lease. The name of its intent follows. */
+export const ENTRY = "i:";
+export const LEASE = "c:";
+
+/** What is wrong if a storage returns promises. */
+export const ASYNC = 'storage is asynchronous. Use asyncStore of oncekey/store, and send: "fetch".';
+
 /** Why a text would not survive a reload. */
 export type Loss = "denied" | "quota" | "unavailable";
+
+/** What to do to become the only sender. `renewal` is how often a lease must be renewed, in milliseconds. */
+export interface LeaseCommand {
+  do: "send" | "wait" | "confirm";
+  after?: number;
+  renewal: number;
+}
+
+/** A call that waits for its turn. `client` decides on its lease. */
+export interface Waiting {
+  client: {
+    acquireLease(intent: string): LeaseCommand;
+    holdsLease(intent: string): boolean;
+    renewLease(intent: string): boolean;
+    releaseLease(intent: string): void;
+  };
+  intent: string;
+  signal: AbortSignal | undefined;
+}
+
+/** What a client needs of its store. The store of a page is below; others are in www/src/store. */
+export interface Entries {
+  /** Whether other tabs may see the texts. */
+  readonly isShared: boolean;
+  read(name: string): string | undefined;
+  write(name: string, text: string): void;
+  /** Removes a text. A store outside of the page returns when it has done so. */
+  remove(name: string): void | Promise<void>;
+  /** Returns the names that begin with `start`, without it. */
+  names(start: string): string[];
+  /** Returns those of the next `count` stored names that begin with `start`, without it; all names if storage is in memory. */
+  some(start: string, count: number): string[];
+  /** Returns why a text would not survive the page. Returns it once. */
+  takeLoss(): Loss | undefined;
+  /** A name for a store outside of the page: calls on different stores do not wait for each other. */
+  readonly place?: string;
+  /** For a store outside of the page: reads a text, or every entry, so that `read` and `names` find it. */
+  load?(name?: string): Promise<void>;
+  /**
+   * For a store outside of the page: stores what was written under this name. Rejects if that fails; at the end of a call,
+   * whose result counts more, `takeLoss` reports it.
+   */
+  save?(name: string, isEnd?: boolean): Promise<void>;
+  /** For a store outside of the page: runs `go` when it is the call's turn among all who use the store. */
+  turn?<T>(waiting: Waiting, wait: () => void, go: (keep: () => Promise<void>) => Promise<T>): Promise<T>;
+}
 
 export interface EntryStoreOptions {
   /** Undefined for `localStorage`, null for memory only. */
@@ -18,7 +71,7 @@ export interface EntryStoreOptions {
   isSpent(text: string): boolean;
 }
 
-export class EntryStore {
+export class EntryStore implements Entries {
   readonly #prefix: string;
   readonly #storage: StorageLike | undefined;
   readonly #isSpent: (text: string) => boolean;
@@ -40,9 +93,16 @@ export class EntryStore {
     this.#isSpent = isSpent;
     if (storage === undefined) [this.#storage, this.#loss] = localStorageIfAny();
     else this.#storage = storage ?? undefined;
+    let then: unknown;
+    try {
+      then = (storage!.getItem("") as unknown as PromiseLike<string>).then;
+    } catch {
+      // It has no text of that name, or fails, or is not there.
+    }
+    // The texts of such a storage would seem to be missing.
+    if (then) throw new TypeError(ASYNC);
   }
 
-  /** Whether other tabs may see the texts. */
   get isShared(): boolean {
     return this.#storage !== undefined;
   }
@@ -88,13 +148,11 @@ export class EntryStore {
     }
   }
 
-  /** Returns the names that begin with `start`, without it. */
   names(start: string): string[] {
     const stored = this.#namesFrom(0, Infinity).filter((full) => !this.#memory.has(full));
     return this.#without(start, [...this.#memory.keys(), ...stored]);
   }
 
-  /** Returns those of the next `count` stored names that begin with `start`, without it; all names if storage is in memory. */
   some(start: string, count: number): string[] {
     const length = this.#length();
     if (!this.#storage) return this.names(start);
@@ -105,7 +163,6 @@ export class EntryStore {
     return this.#without(start, [...this.#namesFrom(at, some), ...this.#namesFrom(0, at + some - length)]);
   }
 
-  /** Returns why a text would not survive the page. Returns it once. */
   takeLoss(): Loss | undefined {
     const loss = this.#isReported ? undefined : this.#loss;
     this.#loss = undefined;

@@ -9,7 +9,7 @@ export interface IntentCalls {
   resolve(intent: string, options: ResolveOptions): Promise<IntentStatus>;
   abandon(intent: string, options: ResolveOptions): Promise<IntentStatus>;
   status(intent: string): IntentStatus;
-  forget(intent: string): void;
+  forget(intent: string): void | Promise<void>;
 }
 
 export class NamedIntent implements Intent {
@@ -41,8 +41,8 @@ export class NamedIntent implements Intent {
     return this.#calls.status(this.name);
   }
 
-  forget(): void {
-    this.#calls.forget(this.name);
+  forget(): void | Promise<void> {
+    return this.#calls.forget(this.name);
   }
 }
 

@@ -31,7 +31,10 @@ const RETRY: Options = {
 /** `createClient`. */
 export const CLIENT: Options = {
   retention: aNumber,
-  storage: check("an object with the methods of localStorage, or null", (value) => value === null || anObject(value)),
+  storage: check(
+    "an object with the methods of localStorage, a store of oncekey/store or oncekey/node, or null",
+    (value) => value === null || (anObject(value) && ("getItem" in (value as object) || "openEntries" in (value as object))),
+  ),
   namespace: aText,
   retry: RETRY,
   keyUrl: anUrl,

@@ -1,6 +1,6 @@
 // The settings of a client, their defaults and their limits.
 
-import type { ClientOptions, StorageLike } from "../types.js";
+import type { ClientOptions, SharedStore, StorageLike } from "../types.js";
 import { MAX_RETRIES, MAX_TIMER, NEVER_FINAL } from "./limits.js";
 import { CLIENT, checkOptions } from "./options.js";
 
@@ -19,7 +19,7 @@ export interface Settings {
 /** The settings that the core and the store of entries need. Lengths are in milliseconds. */
 export interface CoreSettings {
   /** Undefined for `localStorage`, null for memory only. */
-  storage: StorageLike | null | undefined;
+  storage: StorageLike | SharedStore | null | undefined;
   namespace: string;
   retention: number;
   keyCalls: boolean;

@@ -1,6 +1,7 @@
 // Makes sure that only one call at a time sends requests for an intent: it takes the intent's turn.
 //
-// Between tabs, Web Locks decide. Browsers without them use a lease in storage (src/client/tab_lease.rs).
+// Between tabs, Web Locks decide. Browsers without them use a lease in storage (src/client/tab_lease.rs). A store outside
+// of the page has turns of its own.
 
 import type { CoreClient } from "./core-client.js";
 import { abortable, sleep, timer } from "./wait.js";
@@ -51,7 +52,7 @@ const held = new Map<string, () => Release>();
 
 /** Runs `run` when it is the call's turn, and returns its result. The next call waits until `run` has ended. */
 export async function takeTurn<T>(given: TurnOptions, run: (turn: Turn) => Promise<T>): Promise<T> {
-  const name = lockName(given.namespace, given.intent);
+  const name = (given.client.store.place ?? "") + lockName(given.namespace, given.intent);
   const { options, begin, end } = patient(given);
   const since = Date.now();
   let waited = false;
@@ -78,7 +79,9 @@ export async function takeTurn<T>(given: TurnOptions, run: (turn: Turn) => Promi
       wait();
       await abortable(before, options.signal);
     }
-    return options.client.isShared ? amongTabs(name, options, wait, go, unseen) : go(nothing);
+    const { store } = options.client;
+    if (store.turn) return store.turn(options, wait, go);
+    return store.isShared ? amongTabs(name, options, wait, go, unseen) : go(nothing);
   };
   begin();
   const mine = among().finally(end);

@@ -1,3 +1,5 @@
+"use client";
+
 // `oncekey/react`: the guard of a form, and the state of an intent, as hooks.
 
 import { type Client, type FormGuard, type GuardOptions, type IntentStatus, guardForm } from "oncekey";
