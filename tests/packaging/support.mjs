@@ -91,8 +91,9 @@ export class Shop {
       for await (const chunk of request) body += chunk;
       this.orders.push({ key: request.headers["idempotency-key"], body });
       if (name === "held") await this.#held;
-      response.writeHead(201, { "Content-Type": "application/json", "Idempotency-State": "completed" });
-      response.end('{"id":"order"}');
+      const isHtml = request.headers.accept === "text/html";
+      response.writeHead(201, { "Content-Type": isHtml ? "text/html" : "application/json", "Idempotency-State": "completed" });
+      response.end(isHtml ? "<p>Thank you</p>" : '{"id":"order"}');
       return;
     }
     if (name.startsWith("strict/")) {
