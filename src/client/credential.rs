@@ -171,12 +171,12 @@ impl SentBy {
         text
     }
 
-    /// Reads what [`SentBy::encode`] wrote.
+    /// Reads what [`SentBy::encode`] wrote. The caller refuses a text that would be written differently.
     pub(super) fn decode(text: &str) -> Option<Self> {
         let mut parts = text.split(',');
         let cookies = match parts.next()? {
-            "." if text == "." => return Some(Self::NotKnown),
-            "*" if text == "*" => return Some(Self::Several),
+            "." => return Some(Self::NotKnown),
+            "*" => return Some(Self::Several),
             "n" => Cookies::None,
             "c" => Cookies::Same,
             "x" => Cookies::Elsewhere,

@@ -27,6 +27,11 @@ fn whole(budget: &mut Budget, length: u64, now: u64) -> Result<Slot, NoRoom> {
 }
 
 #[test]
+fn a_small_body_has_up_to_64_kb_and_a_tiny_body_up_to_4_kb() {
+    assert_eq!([SMALL, TINY, PROGRESS], [65_536, 4096, 4096]);
+}
+
+#[test]
 fn large_bodies_leave_memory_for_small_bodies_and_small_bodies_for_tiny_ones() {
     let mut budget = Budget::new(PATIENCE);
     for _ in 0..4 {
