@@ -30,6 +30,8 @@ pub enum Rejection {
     BodyTooLarge(u64),
     /// The scope of the key cannot be read from the request.
     NoScope(ScopeError),
+    /// Who the caller is could not be checked; the origin was not called.
+    IdentityUnavailable(IdentitySource),
     /// The webhook was not accepted.
     Webhook(WebhookError),
     /// The key was used with another request.
@@ -86,6 +88,17 @@ pub enum Rejection {
     Internal,
 }
 
+/// What could not be reached to check who a caller is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IdentitySource {
+    /// The keys that check the signatures of JWTs (`JWKS_URL`).
+    Keys,
+    /// The origin, which says who the caller is (`SCOPE=origin:…`).
+    Origin,
+    /// The origin, which says whether the caller may read a stored response (`REPLAY_AUTHORIZATION`).
+    ReplayAuthorization,
+}
+
 /// What a caller can do when the origin did not respond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Recourse {
@@ -133,7 +146,9 @@ impl Rejection {
                 (400, "invalid_request_error", None)
             }
             Self::BodyUnreadable => (408, "api_connection_error", None),
-            Self::NoScope(ScopeError::Missing(_) | ScopeError::Incomplete(_))
+            Self::NoScope(
+                ScopeError::Missing(_) | ScopeError::Incomplete(_) | ScopeError::Token(_),
+            )
             | Self::NotAdmin
             | Self::Webhook(WebhookError::BadTime | WebhookError::BadSignature) => {
                 (401, "authentication_error", None)
@@ -153,9 +168,10 @@ impl Rejection {
             Self::OfBusinessKey { why, .. } => why.kind(ietf),
             Self::OriginUnreachable(_) => (502, "api_connection_error", None),
             Self::OriginTimedOut(_) => (504, "api_connection_error", None),
-            Self::StoreUnavailable | Self::Overloaded | Self::TooLateToDispatch => {
-                (503, "api_connection_error", Some(1))
-            }
+            Self::StoreUnavailable
+            | Self::Overloaded
+            | Self::TooLateToDispatch
+            | Self::IdentityUnavailable(_) => (503, "api_connection_error", Some(1)),
             Self::RecordUnreadable | Self::Misconfigured(_) | Self::Internal => {
                 (500, "api_error", None)
             }

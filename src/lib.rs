@@ -131,7 +131,7 @@ pub use record::{AttemptToken, KeyState, KeyStatus, Record, RecordError, RecordS
 pub use response::StoredResponse;
 
 // Errors for callers.
-pub use error::{Dialect, ErrorResponse, Recourse, Rejection};
+pub use error::{Dialect, ErrorResponse, IdentitySource, Recourse, Rejection};
 pub use should_retry::RequestKind;
 
 pub use time::{Millis, UnixMillis};
@@ -144,7 +144,7 @@ pub use request::route::Route;
 #[doc(hidden)]
 pub use response::Kept;
 #[doc(hidden)]
-pub use scope::ScopeSource;
+pub use scope::{ScopeSource, ScopeStep};
 
 /// Runs the example of the crate's README.
 #[cfg(doctest)]

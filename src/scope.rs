@@ -4,17 +4,25 @@ mod aliases;
 mod changing_credentials;
 mod credential;
 mod error;
+pub mod jwt;
+mod known_callers;
+mod name;
+mod origin;
 mod schemes;
 mod source_values;
 mod sources;
+mod step;
 
 pub use aliases::{AliasError, ScopeAliases};
 pub use error::ScopeError;
-pub use sources::{ScopeSource, ScopeSources, SourceError};
+pub use known_callers::KnownCallers;
+pub use origin::{OriginAnswer, OriginScope, OriginVerdict};
+pub use sources::{ScopeSource, ScopeSources, SourceError, parse_replay_authorization};
+pub use step::{JwtScope, ScopeStep};
 
 pub(crate) use schemes::split_scheme;
 
-use credential::ScopePart;
+use name::Part;
 
 use crate::business_key::BusinessKey;
 use crate::codec::hex::{hex, parse_hex};
@@ -55,50 +63,6 @@ pub struct ScopedKey([u8; 32]);
 message_fields!(ScopedKey(hash));
 
 impl Scope {
-    /// Derives the scope of a request from the source, or the joined sources, that it contains.
-    /// `headers` are the request's headers, with names in lower case.
-    ///
-    /// Returns an error if the request contains no source or more than one alternative, or a credential
-    /// that changes or can be read in more than one way.
-    ///
-    /// ```
-    /// # use oncekey::{Scope, ScopeAliases, ScopeError, ScopeSources};
-    /// let sources = ScopeSources::parse("header:X-Api-Key,header:Authorization").unwrap();
-    /// let derive = |headers: &[(&'static str, &'static str)]| {
-    ///     Scope::derive(&sources, &ScopeAliases::default(), headers.iter().copied())
-    /// };
-    /// assert_eq!(derive(&[("authorization", "Bearer t1")]), derive(&[("authorization", "bearer t1")]));
-    /// assert!(matches!(derive(&[]), Err(ScopeError::Missing(_))));
-    /// ```
-    pub fn derive<'a>(
-        sources: &ScopeSources,
-        aliases: &ScopeAliases,
-        headers: impl Iterator<Item = (&'a str, &'a str)> + Clone,
-    ) -> Result<Self, ScopeError> {
-        let mut parts = Vec::new();
-        for (source, value) in sources.read(headers)? {
-            parts.push((source, ScopePart::read(source, &value, aliases)?));
-        }
-        Ok(match &parts[..] {
-            [(_, ScopePart::Tenant(tenant))] => Self::of_tenant(tenant),
-            [(source, ScopePart::Credential(value))] => {
-                let [kind, name] = source.parts();
-                Self::hash(&[kind, name, value].map(str::as_bytes))
-            }
-            joined => {
-                let joined = joined.iter().flat_map(|(source, part)| {
-                    let [kind, name] = source.parts();
-                    match part {
-                        ScopePart::Tenant(tenant) => ["tenant", name, tenant],
-                        ScopePart::Credential(value) => [kind, name, value],
-                    }
-                });
-                let parts: Vec<_> = ["joined"].into_iter().chain(joined).collect();
-                Self::hash(&parts.into_iter().map(str::as_bytes).collect::<Vec<_>>())
-            }
-        })
-    }
-
     /// Returns the scope of a tenant that `SCOPE_ALIASES` names.
     pub fn of_tenant(tenant: &str) -> Self {
         Self::hash(&[b"tenant", tenant.as_bytes()])
@@ -129,6 +93,12 @@ impl Scope {
     /// Returns the 32 bytes of the hash.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
+    }
+
+    /// Returns the scope of joined parts.
+    fn of_parts(parts: impl Iterator<Item = Part>) -> Self {
+        let parts: Vec<_> = core::iter::once("joined".to_owned()).chain(parts.flatten()).collect();
+        Self::hash(&parts.iter().map(String::as_bytes).collect::<Vec<_>>())
     }
 
     fn hash(parts: &[&[u8]]) -> Self {
@@ -209,8 +179,16 @@ impl fmt::Debug for ScopedKey {
 mod tests {
     use super::*;
 
+    fn derive_from(
+        sources: &ScopeSources,
+        values: &[(&str, &str)],
+        aliases: &ScopeAliases,
+    ) -> Result<Scope, ScopeError> {
+        Scope::derive(sources, aliases, values.iter().copied())
+    }
+
     fn derive(values: &[(&str, &str)], aliases: &ScopeAliases) -> Result<Scope, ScopeError> {
-        Scope::derive(&ScopeSources::default(), aliases, values.iter().copied())
+        derive_from(&ScopeSources::default(), values, aliases)
     }
 
     fn sha256(value: &str) -> String {
@@ -243,7 +221,7 @@ mod tests {
         let scope = derive(&[("x-api-key", "abc")], &none).unwrap();
         assert_eq!(scope.hex(), "b8a632d3d31bfceb290a44e587f4dfad4a9419ec6900e0c3e05332250f6ed7de");
         let cookie = ScopeSources::parse("cookie:sid").unwrap();
-        let scope = Scope::derive(&cookie, &none, [("cookie", "sid=abc")].into_iter()).unwrap();
+        let scope = derive_from(&cookie, &[("cookie", "sid=abc")], &none).unwrap();
         assert_eq!(scope.hex(), "170699ce6ca24c38ad89068fb8ad183638257daf5050a3c7739caee3a96b9c10");
     }
 
@@ -251,8 +229,7 @@ mod tests {
     fn the_order_of_joined_sources_does_not_change_the_scope() {
         let none = ScopeAliases::default();
         let of = |sources: &str, headers: &[(&str, &str)], aliases| {
-            let sources = ScopeSources::parse(sources).unwrap();
-            Scope::derive(&sources, aliases, headers.iter().copied())
+            derive_from(&ScopeSources::parse(sources).unwrap(), headers, aliases)
         };
         let both = [("x-api-key", "abc"), ("authorization", "bearer abc")];
         let scope = of("header:X-Api-Key+header:Authorization", &both, &none).unwrap();

@@ -43,7 +43,8 @@ impl Rejection {
             | Self::BodyUnreadable
             | Self::StoreUnavailable
             | Self::Overloaded
-            | Self::TooLateToDispatch => true,
+            | Self::TooLateToDispatch
+            | Self::IdentityUnavailable(_) => true,
             Self::OriginUnreachable(recourse) | Self::OriginTimedOut(recourse) => {
                 !matches!(recourse, Recourse::LookUp | Recourse::OnHold)
             }
@@ -69,6 +70,7 @@ impl Rejection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::IdentitySource;
 
     #[test]
     fn only_temporary_rejections_are_retried() {
@@ -81,6 +83,7 @@ mod tests {
                 Rejection::StoreUnavailable,
                 Rejection::Overloaded,
                 Rejection::TooLateToDispatch,
+                Rejection::IdentityUnavailable(IdentitySource::Keys),
             ] {
                 assert!(passes.should_retry(request_kind), "{passes:?}");
             }

@@ -67,7 +67,9 @@ impl Rejection {
             Self::KeyExpired => WriteResult::Expired,
             Self::StoreUnavailable | Self::TooLateToDispatch => WriteResult::StoreDown,
             Self::Overloaded => WriteResult::Overloaded,
-            Self::RecordUnreadable | Self::Internal => WriteResult::Failed,
+            Self::RecordUnreadable | Self::Internal | Self::IdentityUnavailable(_) => {
+                WriteResult::Failed
+            }
             _ => WriteResult::Refused,
         }
     }

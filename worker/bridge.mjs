@@ -26,6 +26,14 @@ const RESPONDERS = [
 /** The place of the sandbox, which ends no call early. */
 const SANDBOX = 1;
 
+/** The algorithms of signatures, as Web Crypto names them. */
+const ALGORITHMS = {
+  RS256: { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" },
+  PS256: { name: "RSA-PSS", hash: "SHA-256", saltLength: 32 },
+  ES256: { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" },
+  EdDSA: { name: "Ed25519" },
+};
+
 /** The time limits of a request's operations. They share one timer, because a timer costs more than an operation. */
 class Limits {
   #waiting = new Set();
@@ -303,6 +311,16 @@ export class Bridge {
     // The platform copies the bytes before this returns.
     const digest = crypto.subtle.digest("SHA-256", bytes);
     this.#run(operation, async () => [DONE, undefined, new Uint8Array(await digest)]);
+  }
+
+  verify(operation, algorithm, key, signature, signed) {
+    const bytes = signature.slice();
+    this.#run(operation, async () => {
+      const how = ALGORITHMS[algorithm];
+      const imported = await crypto.subtle.importKey("jwk", JSON.parse(key), how, false, ["verify"]);
+      const isValid = await crypto.subtle.verify(how, imported, bytes, new TextEncoder().encode(signed));
+      return [DONE, isValid ? "valid" : "invalid"];
+    });
   }
 
   putCopy(operation, key, bytes, seconds) {

@@ -9,7 +9,7 @@ use std::str::FromStr;
 ///
 /// In a name, `/` is written as `~1` and `~` as `~0`. A step into an array is a decimal index without
 /// leading zeros (RFC 6901 §4). The step `-` never matches an element.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JsonPointer {
     steps: Vec<String>,
 }

@@ -49,9 +49,15 @@ pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     (bits & ((1 << bit_count) - 1) == 0).then_some(bytes)
 }
 
+/// Decodes the alphabet for URLs (RFC 4648 §5), as JWTs use it: without padding.
+pub(crate) fn decode_url(text: &str) -> Option<Vec<u8>> {
+    let is_of_urls = !text.contains(['+', '/', '=']);
+    is_of_urls.then(|| decode(&text.replace('-', "+").replace('_', "/"))).flatten()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{decode, encode};
+    use super::{decode, decode_url, encode};
 
     #[test]
     fn the_vectors_of_rfc_4648() {
@@ -75,6 +81,15 @@ mod tests {
         let all: Vec<u8> = (0..=255).collect();
         for start in 0..all.len() {
             assert_eq!(decode(&encode(&all[start..])).as_deref(), Some(&all[start..]));
+        }
+    }
+
+    #[test]
+    fn the_alphabet_for_urls_has_no_padding_and_no_other_characters() {
+        assert_eq!(decode_url("-_8").as_deref(), Some(&[0xfb, 0xff][..]));
+        assert_eq!(decode_url("").as_deref(), Some(&[][..]));
+        for text in ["+/8", "-_8=", "-/8", "-_9", "-_8 ", "A"] {
+            assert_eq!(decode_url(text), None, "{text:?}");
         }
     }
 

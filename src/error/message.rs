@@ -1,6 +1,6 @@
 //! The messages of errors: what is wrong, then what to send.
 
-use super::{Recourse, Rejection};
+use super::{IdentitySource, Recourse, Rejection};
 
 impl Rejection {
     pub(super) fn message(&self) -> String {
@@ -11,6 +11,15 @@ impl Rejection {
             Self::KeyMalformed(error) => return error.to_string(),
             Self::FormKey(error) => return error.to_string(),
             Self::NoScope(error) => return error.to_string(),
+            Self::IdentityUnavailable(IdentitySource::Keys) => {
+                "The keys that check the signature of the JWT cannot be fetched, so this request was not executed. Send the same request again."
+            }
+            Self::IdentityUnavailable(IdentitySource::Origin) => {
+                "The API did not say who the caller is, so this request was not executed. Send the same request again."
+            }
+            Self::IdentityUnavailable(IdentitySource::ReplayAuthorization) => {
+                "The API did not say whether the credential is still valid, so the stored response was not returned. Send the same request again."
+            }
             Self::Webhook(error) => return error.to_string(),
             Self::BodyUnreadable => {
                 "The request body did not arrive completely in time, so this request was not executed. Send it again with the same key."

@@ -1,5 +1,6 @@
 //! Why a request has no scope.
 
+use super::jwt::TokenError;
 use super::sources::{ScopeSource, ScopeSources};
 use core::fmt;
 
@@ -23,6 +24,12 @@ pub enum ScopeError {
     /// The request contains the source twice, under another spelling of its name, or with a value that
     /// can be read in two ways. The origin may use another value than the scope does.
     Ambiguous(ScopeSource),
+    /// The JWT is not valid.
+    Token(TokenError),
+    /// The sources need a check that was not made: of a signature, or by the origin.
+    Unchecked,
+    /// The JWT is valid, but lacks this claim.
+    NoClaim(String),
 }
 
 impl fmt::Display for ScopeError {
@@ -41,7 +48,7 @@ impl fmt::Display for ScopeError {
                 "The request has more than one of the credentials that SCOPE lists, and the API may use a different one than SCOPE does. Send one of them: {sources}. If the API needs several, have the operator join them with a plus sign, as in SCOPE=header:X-Api-Key+header:Authorization. If it uses only one, have the operator list only that one."
             ),
             Self::ShortLivedToken => f.write_str(
-                "This credential changes when it is refreshed or with each request, so it cannot identify the owner of an idempotency key. Send a stable API key, or have the operator map the caller with SCOPE or SCOPE_ALIASES.",
+                "This credential changes when it is refreshed or with each request, so it cannot identify the owner of an idempotency key. If it is a JWT, have the operator set SCOPE=jwt:sub, so that a claim identifies its user. Otherwise send a stable API key, or have the operator map the caller with SCOPE or SCOPE_ALIASES.",
             ),
             Self::Unreadable => f.write_str(
                 "The credential contains bytes that are not UTF-8, so it could be confused with another credential. Send a credential in UTF-8.",
@@ -49,6 +56,14 @@ impl fmt::Display for ScopeError {
             Self::Ambiguous(source) => write!(
                 f,
                 "The credential that identifies the owner of the idempotency key can be read in more than one way. Send {source} once, under exactly this name, as one scheme and one value without commas and quotes. Send Basic credentials as base64 with padding."
+            ),
+            Self::Token(error) => error.fmt(f),
+            Self::Unchecked => f.write_str(
+                "The credential that identifies the owner of the idempotency key was not checked. Have the operator use a program that supports this SCOPE, or list only headers and cookies.",
+            ),
+            Self::NoClaim(claim) => write!(
+                f,
+                "The JWT does not identify the owner of the idempotency key, because it has no claim {claim} that is a text or a whole number. Send a token with this claim."
             ),
         }
     }

@@ -39,17 +39,21 @@ impl ScopeSources {
 
 impl ScopeSource {
     /// Returns the value of the source in a request, or `None` if it is missing or empty.
-    fn value<'a>(
+    pub(super) fn value<'a>(
         &self,
         headers: impl Iterator<Item = (&'a str, &'a str)>,
     ) -> Result<Option<String>, ScopeError> {
         let value = match self {
             Self::Header(name) => self.of_header(name, headers)?,
             Self::Cookie(name) => self.of_cookies(name, headers)?,
+            // The whole token. Its claims count only once its signature was checked.
+            Self::Claim(_) => self.of_header("authorization", headers)?,
+            // Only the origin knows it.
+            Self::Origin(..) => None,
         };
         // A client whose token is empty sends only `Bearer`.
-        let is_blank =
-            |value: &str| value.is_empty() || (self.has_schemes() && is_bare_scheme(value));
+        let has_scheme = self.has_schemes() || matches!(self, Self::Claim(_));
+        let is_blank = |value: &str| value.is_empty() || (has_scheme && is_bare_scheme(value));
         Ok(value.filter(|value| !is_blank(value)))
     }
 

@@ -132,6 +132,21 @@ pub enum CallerResponse {
     Rejected(Rejection),
 }
 
+impl CallerResponse {
+    /// Returns whether the response tells what an earlier request got. The origin has not seen the
+    /// credential of this request then.
+    pub fn tells_of_an_earlier_request(&self) -> bool {
+        match self {
+            Self::Replay(_) => true,
+            Self::Rejected(Rejection::OfBusinessKey { why, .. }) => {
+                matches!(**why, Rejection::NotReplayable { .. })
+            }
+            Self::Rejected(rejection) => matches!(rejection, Rejection::NotReplayable { .. }),
+            Self::Own | Self::NotStored | Self::Duplicate => false,
+        }
+    }
+}
+
 /// Work for after the response.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum FollowUp {

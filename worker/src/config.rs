@@ -9,6 +9,8 @@ use oncekey::admin_token::AdminToken;
 use oncekey::canonical::JsonPointer;
 use oncekey::codec::list::entries;
 use oncekey::request::route::rules_for;
+use oncekey::scope::jwt::TokenRules;
+use oncekey::scope::parse_replay_authorization;
 use oncekey::webhook::Sources;
 use oncekey::{
     BusinessKeys, Dialect, ExpiredKey, FailCause, FieldName, FingerprintSecrets, LookUps, Millis,
@@ -37,6 +39,12 @@ pub(crate) struct Config {
     pub(crate) dialect: Dialect,
     pub(crate) scope: ScopeSources,
     pub(crate) scope_aliases: ScopeAliases,
+    /// How long the origin's word on who a caller is counts.
+    pub(crate) scope_cache: Millis,
+    /// The path at which the origin says whether a credential still holds.
+    pub(crate) replay_authorization: Option<String>,
+    /// How JWTs are checked, if `SCOPE` names a claim.
+    pub(crate) jwt: Option<JwtConfig>,
     pub(crate) anonymous: bool,
     /// In bytes, headers included.
     pub(crate) max_replay: usize,
@@ -61,6 +69,14 @@ pub(crate) struct Config {
     pub(crate) has_metrics: bool,
     /// Warnings about vars whose names look like settings.
     pub(crate) warnings: Vec<String>,
+}
+
+/// How JWTs are checked.
+#[derive(Debug)]
+pub(crate) struct JwtConfig {
+    /// The URL of the issuer's keys.
+    pub(crate) keys: String,
+    pub(crate) rules: TokenRules,
 }
 
 /// The API behind the gateway.
@@ -185,6 +201,7 @@ impl Config {
                 &[("forget", ExpiredKey::Forget), ("refuse", ExpiredKey::Refuse)],
             )?,
         };
+        let scope = vars.parse("SCOPE", ScopeSources::parse)?.unwrap_or_default();
         Ok(Self {
             upstream,
             policy,
@@ -203,7 +220,15 @@ impl Config {
                     ("ietf", Dialect::Ietf),
                 ],
             )?,
-            scope: vars.parse("SCOPE", ScopeSources::parse)?.unwrap_or_default(),
+            jwt: read_jwt(
+                &scope,
+                vars.parse("JWKS_URL", parse_key_url)?,
+                vars.text("JWT_ISSUER"),
+                vars.list("JWT_AUDIENCE", |name| Ok::<_, String>(name.to_owned()))?,
+            )?,
+            scope_cache: vars.seconds("SCOPE_CACHE_SECONDS", 60, 0..=3600)?,
+            replay_authorization: vars.parse("REPLAY_AUTHORIZATION", parse_replay_authorization)?,
+            scope,
             scope_aliases: vars.parse("SCOPE_ALIASES", ScopeAliases::parse)?.unwrap_or_default(),
             anonymous: vars.choice("ANONYMOUS", false, &[("refuse", false), ("allow", true)])?,
             max_replay: vars.number("MAX_REPLAY_BYTES", 1 << 20, 0..=1_887_436)? as usize,
@@ -332,6 +357,54 @@ fn parse_upstream(text: &str) -> Result<Upstream, String> {
         return Err(MAY_BE.to_owned());
     }
     Ok(Upstream::Url(url.href().trim_end_matches('/').to_owned()))
+}
+
+/// Returns how JWTs are checked. The settings about JWTs are all compulsory if `SCOPE` names a claim, and
+/// otherwise do nothing.
+fn read_jwt(
+    scope: &ScopeSources,
+    keys: Option<String>,
+    issuer: Option<String>,
+    audiences: Vec<String>,
+) -> Result<Option<JwtConfig>, String> {
+    let settings = [
+        (
+            "JWKS_URL",
+            keys.is_some(),
+            "the URL of the issuer's keys, such as https://id.example/jwks.json",
+        ),
+        (
+            "JWT_ISSUER",
+            issuer.is_some(),
+            "the claim iss of your tokens, such as https://id.example/",
+        ),
+        ("JWT_AUDIENCE", !audiences.is_empty(), "the claim aud of your tokens"),
+    ];
+    let is_wrong = |(_, is_set, _): &&(&str, bool, &str)| *is_set != scope.has_claims();
+    match (settings.iter().find(is_wrong), keys.zip(issuer)) {
+        (Some((name, true, _)), _) => Err(format!(
+            "{name}: does nothing without a claim in SCOPE; set SCOPE=jwt:sub, or remove {name}"
+        )),
+        (Some((name, false, what)), _) => {
+            Err(format!("{name}: is missing, and SCOPE names a claim of a JWT; set it to {what}"))
+        }
+        (None, Some((keys, issuer))) => {
+            Ok(Some(JwtConfig { keys, rules: TokenRules { issuer, audiences } }))
+        }
+        (None, None) => Ok(None),
+    }
+}
+
+fn parse_key_url(text: &str) -> Result<String, String> {
+    const MAY_BE: &str = "must be an https URL without user or fragment, such as https://id.example/jwks.json; http only for a loopback host";
+    let url = Url::new(text).map_err(|_| MAY_BE)?;
+    let is_loopback = matches!(url.hostname().as_str(), "127.0.0.1" | "localhost" | "[::1]");
+    let is_safe = url.protocol() == "https:" || (url.protocol() == "http:" && is_loopback);
+    let plain = [url.username(), url.password(), url.hash()];
+    if !is_safe || plain.iter().any(|part| !part.is_empty()) || text.contains('#') {
+        return Err(MAY_BE.to_owned());
+    }
+    Ok(url.href())
 }
 
 fn parse_cors(text: &str) -> Result<CorsOrigins, String> {

@@ -19,6 +19,7 @@ mod shard;
 
 use futures_util::future::{OptionFuture, join};
 use gateway::outcome::GatewayOutcome;
+use gateway::refusal::Refusal;
 use gateway::webhook;
 use http::bridge::Bridge;
 use http::context::Caller;
@@ -72,7 +73,7 @@ fn receive(bridge: &Rc<Bridge>, head: &str) {
     let work = async move {
         let outcome = respond(&inside, request).await;
         let GatewayOutcome { response, after } =
-            outcome.unwrap_or_else(|rejection| inside.reject(&rejection).into());
+            outcome.unwrap_or_else(|refusal| refusal.into_response(&inside).into());
         let response = metrics::report(&inside, response);
         let delivery = OptionFuture::from(inside.send(response));
         let after = async {
@@ -94,15 +95,15 @@ const NO_WAY_OUT: &str =
     "The path contains `..` segments that leave this API. Send it without them.";
 
 /// Returns the response to a request, and the work to do after the response was sent.
-async fn respond(caller: &Caller, request: HttpRequest) -> Result<GatewayOutcome, Rejection> {
+async fn respond(caller: &Caller, request: HttpRequest) -> Result<GatewayOutcome, Refusal> {
     if leaves_root(&request.path) {
-        Err(Rejection::Invalid(NO_WAY_OUT.to_owned()))
+        Err(Rejection::Invalid(NO_WAY_OUT.to_owned()).into())
     } else if let Some(page) = pages::serve(caller, &request).await {
         Ok(page.into())
     } else if request.path.starts_with("/_oncekey/") {
         admin::handle(caller, &request).await.map(GatewayOutcome::from)
     } else if is_inbound(&request.path) {
-        webhook::handle(caller, &request).await
+        Ok(webhook::handle(caller, &request).await?)
     } else {
         gateway::handle(caller, request).await
     }

@@ -175,13 +175,23 @@ impl<'d> JsonValue<'d> {
         String::from_utf8(written).ok()
     }
 
+    /// Returns the text of a string.
+    pub(crate) fn text(self) -> Option<String> {
+        if self.is_number() { None } else { self.scalar() }
+    }
+
     /// Returns whether this value is a number.
     pub(crate) fn is_number(self) -> bool {
         matches!(self.document.source[self.at], b'-' | b'0'..=b'9')
     }
 
+    /// Returns whether this value is an array.
+    pub(crate) fn is_list(self) -> bool {
+        self.document.source[self.at] == b'['
+    }
+
     /// Returns the member or the element that one step of a pointer leads to.
-    fn step(self, step: &str) -> Option<Self> {
+    pub(crate) fn step(self, step: &str) -> Option<Self> {
         match self.document.source[self.at] {
             b'[' => self.element(array_index(step)?),
             _ => self.member(step),

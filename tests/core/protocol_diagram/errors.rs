@@ -1,10 +1,11 @@
 //! The tables of errors, and the entries of `docs/guide/errors.md`.
 
 use super::read;
+use oncekey::scope::jwt::TokenError;
 use oncekey::webhook::WebhookError;
 use oncekey::{
-    BusinessKeys, Decision, Dialect, ErrorResponse, FormKeyError, KeyError, Recourse, Rejection,
-    RequestKind, ScopeError, ScopeSources,
+    BusinessKeys, Decision, Dialect, ErrorResponse, FormKeyError, IdentitySource, KeyError,
+    Recourse, Rejection, RequestKind, ScopeError, ScopeSources,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,8 +28,28 @@ fn cases() -> Vec<(&'static str, Rejection)> {
             Rejection::NoScope(ScopeError::Several(ScopeSources::default())),
         ),
         (
-            "a credential that is refreshed or signs each request, such as a JWT",
+            "a credential that is refreshed or signs each request, such as a JWT without `jwt:` in `SCOPE`",
             Rejection::NoScope(ScopeError::ShortLivedToken),
+        ),
+        (
+            "a JWT that is invalid or has expired",
+            Rejection::NoScope(ScopeError::Token(TokenError::Expired)),
+        ),
+        (
+            "a JWT without the claim that `SCOPE` names",
+            Rejection::NoScope(ScopeError::NoClaim("sub".to_owned())),
+        ),
+        (
+            "the keys that check JWTs cannot be fetched; the origin was not called",
+            Rejection::IdentityUnavailable(IdentitySource::Keys),
+        ),
+        (
+            "the API does not say who the caller is; no write was sent to it",
+            Rejection::IdentityUnavailable(IdentitySource::Origin),
+        ),
+        (
+            "the API does not say whether the caller may read the stored response",
+            Rejection::IdentityUnavailable(IdentitySource::ReplayAuthorization),
         ),
         (
             "a webhook that lacks a header or has an invalid id",

@@ -116,7 +116,7 @@ describe("the scope", () => {
     for (const more of [bearer(jwt), { as: jwt }, { as: null, headers: [["Authorization", `bearer  ${jwt}`]] }]) {
       const response = await gateway.post(path, newKey(), { a: 1 }, more);
       assert.deepEqual([response.status, response.json.type], [400, "invalid_request_error"]);
-      assert.match(response.json.message, /SCOPE_ALIASES/);
+      assert.match(response.json.message, /SCOPE=jwt:sub.*SCOPE_ALIASES/);
       assert.ok(!response.text.includes(jwt), "the error does not contain the credential");
     }
     assert.equal(gateway.hits(path), 0);

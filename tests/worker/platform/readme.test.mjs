@@ -168,7 +168,7 @@ describe("the documentation", () => {
       return Number(number) * 2 ** Number(shift);
     };
     const numbers = [...code.matchAll(/vars\.(?:number|seconds)\("([A-Z_]+)", ([^,]+), ([^.]+)\.\.=(.+?)\)\?/g)];
-    assert.equal(numbers.length, 6);
+    assert.equal(numbers.length, 7);
     for (const [, name, standard, least, most] of numbers) {
       for (const number of [`| ${value(standard)} `, `${value(least)} to ${value(most)}`]) {
         assert.ok(`|${rows.get(name)}`.includes(number), `${name}: ${number}`);

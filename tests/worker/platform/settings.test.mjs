@@ -18,7 +18,12 @@ const WRONG = {
   EXPIRED_KEY: ["forgotten"],
   KEY_REQUIRED: ["/v1", "post:/v1", "POST:v1", "POST:/a*", "POST:/v1,x"],
   DIALECT: ["stripe"],
-  SCOPE: ["header:a+b", "header:a,header:A", "header:a+header:b,header:b", "X-Api-Key", "header:", "query:key", "header:a b", "cookie:a=b"],
+  SCOPE: ["header:a+b", "header:a,header:A", "header:a+header:b,header:b", "X-Api-Key", "header:", "query:key", "header:a b", "cookie:a=b", "jwt:", "jwt:a b", "jwt:sub,header:Authorization", "jwt:sub,jwt:id", "origin:/me", "origin:/me#id", "origin:/me#/id,header:a", "origin:/me#/id+jwt:sub", "origin:/me#/id+origin:/you#/id"],
+  SCOPE_CACHE_SECONDS: ["-1", "3601", "1m"],
+  REPLAY_AUTHORIZATION: ["/v1/me", "origin:", "origin:v1/me", "origin://s3cr3t/me", "origin:/v1/me#/id", "header:X-Api-Key", "origin:/a/../me"],
+  JWKS_URL: ["https://id.example/jwks"],
+  JWT_ISSUER: ["https://id.example/"],
+  JWT_AUDIENCE: ["s3cr3t"],
   ANONYMOUS: ["true"],
   JOURNAL_RETENTION_SECONDS: ["0", "-1", "315360001", "90d"],
   MAX_REPLAY_BYTES: ["-1", "1887437", "1MiB"],
@@ -50,6 +55,17 @@ const WRONG = {
   ],
 };
 
+/** Settings that are wrong together, and the one that the error names. */
+const jwt = { SCOPE: "jwt:sub", JWKS_URL: "https://id.example/jwks", JWT_ISSUER: "https://id.example/", JWT_AUDIENCE: "a,b" };
+const TOGETHER = [
+  ...["JWKS_URL", "JWT_ISSUER", "JWT_AUDIENCE"].map((name) => [{ ...jwt, [name]: "" }, name]),
+  [{ ...jwt, JWT_AUDIENCE: " , " }, "JWT_AUDIENCE"],
+  ...["http://id.example/jwks", "http://127.0.0.1.example/", "ftp://127.0.0.1/", "https://u:s3cr3t@id.example/", "https://id.example/#f", "id.example"].map(
+    (JWKS_URL) => [{ ...jwt, JWKS_URL }, "JWKS_URL"],
+  ),
+];
+const RIGHT = [jwt, { ...jwt, JWKS_URL: "http://localhost:9/jwks?a=b" }, { ...jwt, JWKS_URL: "http://[::1]/" }];
+
 /**
  * Vars that are not settings, and for each the setting that was probably or perhaps meant. null: the var does not
  * resemble a setting.
@@ -77,7 +93,7 @@ const CASES = Object.entries(WRONG).flatMap(([name, values]) => values.map((valu
 
 describe("settings", () => {
   let worker;
-  before(async () => (worker = await startWorker({ wrapper: "many-settings.mjs", copies: CASES.length + 2 + NAMES.length })));
+  before(async () => (worker = await startWorker({ wrapper: "many-settings.mjs", copies: CASES.length + 2 + NAMES.length + TOGETHER.length + RIGHT.length })));
   after(() => worker.dispose());
 
   const ask = (copy, vars, path, more = {}) =>
@@ -128,6 +144,19 @@ describe("settings", () => {
       assert.ok(!JSON.stringify(body).includes("s3cr3t"));
     });
   }
+
+  test("settings that do not fit together are an error too", async () => {
+    const from = CASES.length + 2 + NAMES.length;
+    for (const [at, [vars, name]] of TOGETHER.entries()) {
+      const response = await ask(from + at, vars, "/_oncekey/health");
+      const text = await response.text();
+      assert.equal(response.status, 500, JSON.stringify(vars));
+      assert.ok(text.includes(`configured correctly: ${name}: `), text);
+      assert.ok(!text.includes("s3cr3t"));
+    }
+    for (const [at, vars] of RIGHT.entries())
+      assert.equal((await ask(from + TOGETHER.length + at, vars, "/_oncekey/health")).status, 200, JSON.stringify(vars));
+  });
 
   test("an empty setting counts as absent", async () => {
     const names = Object.keys(WRONG).filter((name) => name !== "SANDBOX");
@@ -198,6 +227,7 @@ test("the bounds of numbers are valid values", async () => {
     MAX_REPLAY_BYTES: "1887436",
     MAX_REQUEST_BYTES: "33554432",
     REPLAY_MEMORY_BYTES: "8388608",
+    SCOPE_CACHE_SECONDS: "3600",
   };
   const gateway = await startGateway({ vars });
   try {

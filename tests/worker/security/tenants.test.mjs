@@ -4,8 +4,9 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, before, describe, test } from "node:test";
 import { newBusinessKey } from "../fixtures/business-keys.mjs";
+import { Issuer } from "../fixtures/issuer.mjs";
 import { deliver, newId, WEBHOOK_SECRETS } from "../fixtures/sender.mjs";
-import { created, inTurn, newKey, recordName, scopeName, startGateway, startWorker } from "../fixtures/support.mjs";
+import { created, head, inTurn, newKey, recordName, scopeName, sendRaw, startGateway, startWorker } from "../fixtures/support.mjs";
 
 const ADMIN_TOKEN = "a-token-of-an-operator";
 const admin = [["Authorization", `Bearer ${ADMIN_TOKEN}`]];
@@ -163,6 +164,87 @@ describe("a tenant that wants the response of another tenant", () => {
     }
     assert.equal((await gateway.status(key)).state, "unknown");
   });
+});
+
+test("a user with a valid token of the same issuer gets nothing of another user", async () => {
+  const issuer = await Issuer.start();
+  const vars = { ...issuer.vars, SCOPE: "jwt:tenant+jwt:sub,header:X-Api-Key,cookie:sid", ADMIN_TOKEN };
+  const gateway = await startGateway({ vars });
+  try {
+    const signing = issuer.key("ES256", "a");
+    const foreign = issuer.key("ES256", "a", {}, { publish: false });
+    const path = gateway.route();
+    const key = newKey();
+    const send = (headers) => gateway.post(path, key, { a: 1 }, { as: null, headers });
+    const bearer = (...token) => [["Authorization", `Bearer ${issuer.token(...token)}`]];
+    const victims = { tenant: "acme", sub: "victim" };
+    const own = await send(bearer(signing, victims));
+    assert.equal(own.status, 201);
+    const attacks = {
+      "another user": bearer(signing, { tenant: "acme", sub: "mallory" }),
+      "the user of another tenant": bearer(signing, { tenant: "evil", sub: "victim" }),
+      "claims that trade places": bearer(signing, { tenant: "victim", sub: "acme" }),
+      "claims that are shifted": bearer(signing, { tenant: "acmevictim", sub: "x" }),
+      "names that look alike": bearer(signing, { tenant: "acme", sub: "victim\u200b" }),
+      "a second claim in other letters": bearer(signing, { tenant: "acme", sub: "mallory", Sub: "victim" }),
+      "a claim that is a list": bearer(signing, { tenant: "acme", sub: ["victim"] }),
+      "a key of its own": bearer(foreign, victims),
+      "no signature": [["Authorization", `Bearer ${issuer.forged("none", victims)}`]],
+      "its own token and the victim's claims": [["Authorization", `Bearer ${issuer.token(signing, { tenant: "acme", sub: "mallory" }).replace(/\.[^.]+/, issuer.token(signing, victims).match(/\.[^.]+/)[0])}`]],
+      "two tokens": [...bearer(signing, { tenant: "acme", sub: "mallory" }), ...bearer(foreign, victims)],
+      "the victim's name as an API key": [["X-Api-Key", "victim"]],
+      "the victim's name as a cookie": [["Cookie", "sid=victim"]],
+      "a token and an API key": [...bearer(signing, { tenant: "acme", sub: "mallory" }), ["X-Api-Key", "victim"]],
+    };
+    for (const [what, headers] of Object.entries(attacks)) {
+      const response = await send(headers);
+      assert.ok([201, 400, 401].includes(response.status), `${what}: ${response.status}`);
+      assert.ok(!response.replayed && response.text !== own.text, what);
+      const state = await gateway.get("/_oncekey/key", { as: null, key, headers });
+      assert.ok(!state.text.includes(own.get("X-Request-Id")), what);
+    }
+    const again = await send(bearer(signing, { ...victims, jti: newKey() }));
+    assert.deepEqual([again.replayed, again.text], [true, own.text]);
+  } finally {
+    await gateway.dispose();
+    await issuer.close();
+  }
+});
+
+test("a caller whom the origin names gets nothing of another one by what it sends beside its credential", async () => {
+  const gateway = await startGateway({ vars: { SCOPE: "origin:/v1/me#/id" } });
+  try {
+    const accounts = { "Bearer v1": "victim", "Bearer m1": "mallory" };
+    const me = ({ headers }) => {
+      const id = accounts[headers.authorization];
+      return { status: id ? 200 : 401, headers: { "Content-Type": "application/json" }, body: JSON.stringify({ id }) };
+    };
+    gateway.origin.route(me, "/v1/me");
+    const path = gateway.route();
+    const key = newKey();
+    const send = (headers) => gateway.post(path, key, { a: 1 }, { as: null, headers });
+    const own = await send([["Authorization", "Bearer v1"]]);
+    assert.equal(own.status, 201);
+    const mallory = ["Authorization", "Bearer m1"];
+    for (const headers of [
+      [mallory],
+      [mallory, ["X-Api-Key", "v1"]],
+      [mallory, ["Cookie", "Authorization=Bearer v1"]],
+      [mallory, ["Authorization", "Bearer v1"]],
+      [["Authorization", "Bearer v1, Bearer m1"]],
+      [["Authorization", "Bearer v1\xff"]],
+      [mallory, ["X-Original-Url", "/v1/victim"], ["X-Forwarded-User", "victim"]],
+      [mallory, ["Connection", "Authorization"]],
+    ]) {
+      const more = [["Connection", "close"], ["Idempotency-Key", key], ["Content-Type", "application/json"], ["Content-Length", 7]];
+      const response = await sendRaw(gateway.url, Buffer.concat([head("POST", path, [...headers, ...more]), Buffer.from('{"a":1}')]));
+      assert.ok([201, 400, 401].includes(response.status), `${response.status} ${JSON.stringify(headers)}`);
+      assert.ok(!response.text.includes(own.json.id), JSON.stringify(headers));
+    }
+    assert.equal((await send([["Authorization", "Bearer v1"]])).text, own.text);
+  } finally {
+    await gateway.dispose();
+  }
 });
 
 test("two merchants of the sandbox share nothing", async () => {

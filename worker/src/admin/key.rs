@@ -1,6 +1,8 @@
 //! Calls about one key: showing its state, voiding it, and settling an unknown outcome.
 
 use crate::gateway::caller::{admin_scope, is_admin, scope_of};
+use crate::gateway::identity;
+use crate::gateway::refusal::Refusal;
 use crate::http::body_budget::Reservation;
 use crate::http::context::Caller;
 use crate::http::request::HttpRequest;
@@ -22,21 +24,15 @@ const PATIENCE: Millis = Millis::from_seconds(6);
 const MAX_SETTLEMENT: u64 = 12 << 20;
 
 /// Returns a key's state: `GET /_oncekey/key`.
-pub(super) async fn show(
-    caller: &Caller,
-    request: &HttpRequest,
-) -> Result<HttpResponse, Rejection> {
-    let (shard, _) = meant_key(caller, request)?;
+pub(super) async fn show(caller: &Caller, request: &HttpRequest) -> Result<HttpResponse, Refusal> {
+    let (shard, _) = meant_key(caller, request).await?;
     let ((), status) = call(&shard, GetStatus).await?;
     Ok(key_status(caller, &status.ok_or(Rejection::NoRecord)?))
 }
 
 /// Voids a key: `POST /_oncekey/key/void`.
-pub(super) async fn void(
-    caller: &Caller,
-    request: &HttpRequest,
-) -> Result<HttpResponse, Rejection> {
-    let (shard, key) = meant_key(caller, request)?;
+pub(super) async fn void(caller: &Caller, request: &HttpRequest) -> Result<HttpResponse, Refusal> {
+    let (shard, key) = meant_key(caller, request).await?;
     let void = Void { minted_at: key.minted_at(), policy: caller.config.policy };
     let ((), status) = call(&shard, void).await?;
     Ok(key_status(caller, &status.ok_or(Rejection::StoreUnavailable)?))
@@ -46,10 +42,10 @@ pub(super) async fn void(
 pub(super) async fn settle(
     caller: &Caller,
     request: &HttpRequest,
-) -> Result<HttpResponse, Rejection> {
+) -> Result<HttpResponse, Refusal> {
     let shard = match request.header("x-oncekey-name") {
         Some(name) => ShardClient::new(caller, named(request, name)?, None),
-        None => meant_key(caller, request)?.0,
+        None => meant_key(caller, request).await?.0,
     };
     let body = request.read_body(MAX_SETTLEMENT, &Reservation::of_request()).await?;
     let settlement = parse_settlement(&body, caller).map_err(Rejection::Invalid)?;
@@ -72,15 +68,17 @@ fn named(request: &HttpRequest, name: &str) -> Result<ScopedKey, Rejection> {
 
 /// Returns the key that a call is about. The key is sent in a header, so that no URL and no log contains
 /// it. Its scope is the caller's own, or the scope that an operator names.
-fn meant_key(
+async fn meant_key(
     caller: &Caller,
     request: &HttpRequest,
-) -> Result<(ShardClient, IdempotencyKey), Rejection> {
+) -> Result<(ShardClient, IdempotencyKey), Refusal> {
     let header = request.header("idempotency-key").ok_or(Rejection::KeyMissing)?;
     let scope = if is_admin(caller, request) {
-        admin_scope(caller, request)?
+        admin_scope(caller, request).await?
     } else {
-        scope_of(caller, request)?
+        let scope = scope_of(caller, request).await?;
+        identity::may_read(caller, request).await?;
+        scope
     };
     let key = IdempotencyKey::parse_header(header).map_err(Rejection::KeyMalformed)?;
     let whose = Whose { scope, subject: Subject::Key };

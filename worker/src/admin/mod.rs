@@ -7,6 +7,7 @@ mod query;
 mod reconcile;
 
 use crate::gateway::caller::is_admin;
+use crate::gateway::refusal::Refusal;
 use crate::http::context::Caller;
 use crate::http::request::HttpRequest;
 use crate::http::response::HttpResponse;
@@ -23,7 +24,7 @@ const READS: &str = "GET, HEAD";
 pub(crate) async fn handle(
     caller: &Caller,
     request: &HttpRequest,
-) -> Result<HttpResponse, Rejection> {
+) -> Result<HttpResponse, Refusal> {
     let call = request.path.strip_prefix("/_oncekey/").unwrap_or_default();
     let (methods, is_for_operators) = match call {
         "health" | "key" => (READS, false),
@@ -31,27 +32,27 @@ pub(crate) async fn handle(
         "key/settle" => ("POST", true),
         "journal" | "keys" | "reconcile" => (READS, true),
         _ if call.starts_with("keys/") => (READS, true),
-        _ => return Err(Rejection::NotFound),
+        _ => return Err(Rejection::NotFound.into()),
     };
     if is_for_operators && caller.config.admin_token.is_none() {
-        return Err(Rejection::NotFound);
+        return Err(Rejection::NotFound.into());
     }
     if is_for_operators && !is_admin(caller, request) {
-        return Err(Rejection::NotAdmin);
+        return Err(Rejection::NotAdmin.into());
     }
     if !methods.split(", ").any(|method| method == request.method) {
-        return Err(Rejection::MethodNotAllowed(methods));
+        return Err(Rejection::MethodNotAllowed(methods).into());
     }
-    match call {
-        "health" => health(caller, request).await,
-        "key" => key::show(caller, request).await,
-        "key/void" => key::void(caller, request).await,
-        "key/settle" => key::settle(caller, request).await,
-        "journal" => journal::page(caller, request).await,
-        "keys" => keys::list(caller, request).await,
-        "reconcile" => reconcile::page(caller, request).await,
-        _ => keys::history(caller, call.strip_prefix("keys/").unwrap_or_default()).await,
-    }
+    Ok(match call {
+        "health" => health(caller, request).await?,
+        "key" => key::show(caller, request).await?,
+        "key/void" => key::void(caller, request).await?,
+        "key/settle" => key::settle(caller, request).await?,
+        "journal" => journal::page(caller, request).await?,
+        "keys" => keys::list(caller, request).await?,
+        "reconcile" => reconcile::page(caller, request).await?,
+        _ => keys::history(caller, call.strip_prefix("keys/").unwrap_or_default()).await?,
+    })
 }
 
 /// Returns "ok" if a shard responds. (With wrong settings, the call would not get here.) An operator

@@ -6,6 +6,7 @@ use crate::admin::keys;
 use crate::admin::query::{self, QueryParams};
 use crate::config::Upstream;
 use crate::gateway::caller::admin_scope;
+use crate::gateway::refusal::Refusal;
 use crate::http::context::Caller;
 use crate::http::request::HttpRequest;
 use crate::http::response::HttpResponse;
@@ -19,19 +20,16 @@ use platform::json::writer::{JsonObject, array};
 const REFUNDS: (&str, &str) = ("POST", "/v1/refunds");
 
 /// Compares a page of a merchant's payments and refunds: `{"checked":…,"lacking":[…],"next_cursor":…}`.
-pub(super) async fn page(
-    caller: &Caller,
-    request: &HttpRequest,
-) -> Result<HttpResponse, Rejection> {
+pub(super) async fn page(caller: &Caller, request: &HttpRequest) -> Result<HttpResponse, Refusal> {
     const CURSOR: &str = "the next_cursor of an earlier page";
     if !matches!(caller.config.upstream, Upstream::Sandbox) {
-        return Err(Rejection::NotFound);
+        return Err(Rejection::NotFound.into());
     }
     let query = QueryParams::parse(request, &["limit", "cursor"])?;
     let cursor = query.parsed("cursor", CURSOR, |text| text.parse().ok())?.unwrap_or(0);
     let limit = query.limit(100, 500)?;
     let merchant = request.header("x-api-key").unwrap_or_default();
-    let scope = admin_scope(caller, request)?;
+    let scope = admin_scope(caller, request).await?;
     let text = sandbox::operations(&caller.env(), merchant, cursor, limit).await?;
     let lines = text.lines().filter(|line| !line.is_empty());
     let made: Vec<Made> = lines.map(|line| Made::of_line(line, caller, &scope)).collect();

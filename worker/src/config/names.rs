@@ -10,7 +10,7 @@ use worker::js_sys::Reflect;
 use worker::wasm_bindgen::JsValue;
 
 /// All settings. `scripts/check-start.mjs` reads them too.
-const NAMES: [&str; 26] = [
+const NAMES: [&str; 31] = [
     "ADMIN_TOKEN",
     "ANONYMOUS",
     "BUSINESS_KEYS",
@@ -21,18 +21,23 @@ const NAMES: [&str; 26] = [
     "FINGERPRINT_IGNORE",
     "FINGERPRINT_SECRET",
     "JOURNAL_RETENTION_SECONDS",
+    "JWKS_URL",
+    "JWT_AUDIENCE",
+    "JWT_ISSUER",
     "KEY_FIELD",
     "KEY_REQUIRED",
     "LEASE_SECONDS",
     "MAX_REPLAY_BYTES",
     "MAX_REQUEST_BYTES",
     "ORIGIN_TIMEOUT_SECONDS",
+    "REPLAY_AUTHORIZATION",
     "REPLAY_MEMORY_BYTES",
     "RESOLVE",
     "RETENTION_SECONDS",
     "SANDBOX",
     "SCOPE",
     "SCOPE_ALIASES",
+    "SCOPE_CACHE_SECONDS",
     "UNKNOWN_OUTCOME",
     "UPSTREAM",
     "WEBHOOK_SECRETS",

@@ -1,15 +1,34 @@
 //! The scope of a request, and whether it comes from an operator.
 
+use crate::gateway::refusal::Refusal;
+use crate::gateway::{identity, jwt};
 use crate::http::context::Caller;
 use crate::http::request::HttpRequest;
-use oncekey::{Rejection, Scope, ScopeError};
+use oncekey::{Rejection, Scope, ScopeError, ScopeStep};
 
 /// Returns the scope of a request's key.
-pub(crate) fn scope_of(caller: &Caller, request: &HttpRequest) -> Result<Scope, Rejection> {
+pub(crate) async fn scope_of(caller: &Caller, request: &HttpRequest) -> Result<Scope, Refusal> {
+    match derive(caller, request, request.headers.iter()).await {
+        Err(Refusal::Rejected(Rejection::NoScope(ScopeError::Missing(_))))
+            if caller.config.anonymous =>
+        {
+            Ok(Scope::anonymous())
+        }
+        scope => scope,
+    }
+}
+
+async fn derive<'a>(
+    caller: &Caller,
+    request: &HttpRequest,
+    headers: impl Iterator<Item = (&'a str, &'a str)> + Clone,
+) -> Result<Scope, Refusal> {
     let config = &caller.config;
-    match Scope::derive(&config.scope, &config.scope_aliases, request.headers.iter()) {
-        Err(ScopeError::Missing(_)) if config.anonymous => Ok(Scope::anonymous()),
-        scope => scope.map_err(Rejection::NoScope),
+    match Scope::step(&config.scope, &config.scope_aliases, headers) {
+        Ok(ScopeStep::Known(scope)) => Ok(scope),
+        Ok(ScopeStep::Verify(jwt)) => Ok(jwt::scope_of(caller, jwt).await?),
+        Ok(ScopeStep::Ask(question)) => identity::scope_of(caller, request, &question).await,
+        Err(error) => Err(Rejection::NoScope(error).into()),
     }
 }
 
@@ -23,22 +42,21 @@ pub(crate) fn is_admin(caller: &Caller, request: &HttpRequest) -> bool {
 
 /// Returns the scope of the key that an operator names. The operator's own token is not used as a
 /// scope.
-pub(crate) fn admin_scope(caller: &Caller, request: &HttpRequest) -> Result<Scope, Rejection> {
+pub(crate) async fn admin_scope(caller: &Caller, request: &HttpRequest) -> Result<Scope, Refusal> {
     if let Some(hex) = request.header("x-oncekey-scope") {
         return Scope::from_hex(hex).ok_or_else(|| {
-            Rejection::Invalid(
-                "X-Oncekey-Scope must be the hash of a scope, in 64 hexadecimal digits.".to_owned(),
-            )
+            let message = "X-Oncekey-Scope must be the hash of a scope, in 64 hexadecimal digits.";
+            Rejection::Invalid(message.to_owned()).into()
         });
     }
-    let config = &caller.config;
     let of_tenant = request.headers.iter().filter(|(name, _)| *name != "authorization");
-    let scope = Scope::derive(&config.scope, &config.scope_aliases, of_tenant);
-    scope.map_err(|error| match error {
-        ScopeError::Missing(_) | ScopeError::Incomplete(_) => Rejection::Invalid(
-            "The owner of the key is not named. Send the tenant's credential, or X-Oncekey-Scope."
-                .to_owned(),
-        ),
-        error => Rejection::NoScope(error),
+    derive(caller, request, of_tenant).await.map_err(|error| match error {
+        Refusal::Rejected(Rejection::NoScope(
+            ScopeError::Missing(_) | ScopeError::Incomplete(_),
+        )) => {
+            let message = "The owner of the key is not named. Send the tenant's credential, or X-Oncekey-Scope.";
+            Rejection::Invalid(message.to_owned()).into()
+        }
+        error => error,
     })
 }

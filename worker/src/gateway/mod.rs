@@ -4,11 +4,14 @@
 
 pub(crate) mod caller;
 mod fingerprint;
+pub(crate) mod identity;
+mod jwt;
 pub(crate) mod memory;
 pub(crate) mod origin;
 mod origin_request;
 pub(crate) mod outcome;
 pub(crate) mod record;
+pub(crate) mod refusal;
 pub(crate) mod replica;
 pub(crate) mod run;
 pub(crate) mod webhook;
@@ -24,24 +27,29 @@ use oncekey::fingerprint::RequestParts;
 use oncekey::request::form_key::{SplitForm, merge_keys};
 use oncekey::request::override_headers::{OverrideHeader, overridden_methods};
 use oncekey::write_flow::{Identity, Write};
-use oncekey::{IdempotencyKey, Policy, Recourse, Rejection, ScopeError, ScopedKey};
+use oncekey::{IdempotencyKey, Policy, Recourse, Rejection, Scope, ScopeError, ScopedKey};
 use origin_request::OriginRequest;
 use outcome::GatewayOutcome;
 use platform::panic;
 use record::RecordHandle;
+use refusal::Refusal;
 use run::WriteRun;
 
 /// Responds to a request to the origin.
 pub(crate) async fn handle(
     caller: &Caller,
     mut request: HttpRequest,
-) -> Result<GatewayOutcome, Rejection> {
+) -> Result<GatewayOutcome, Refusal> {
     panic::point("gateway");
     // The operator's token identifies no tenant, and the origin must not see it.
     if is_admin(caller, &request) {
         request.headers.retain(|name, _| name != "authorization");
     }
-    if request.is_write() { write(caller, request).await } else { read(caller, &request).await }
+    if request.is_write() {
+        write(caller, request).await
+    } else {
+        Ok(read(caller, &request).await?)
+    }
 }
 
 async fn read(caller: &Caller, request: &HttpRequest) -> Result<GatewayOutcome, Rejection> {
@@ -63,24 +71,27 @@ fn requires_key(caller: &Caller, request: &HttpRequest, form: Option<&[u8]>) -> 
 }
 
 /// Responds to a write. A form may carry the key, so the gateway reads it first.
-async fn write(caller: &Caller, request: HttpRequest) -> Result<GatewayOutcome, Rejection> {
+async fn write(caller: &Caller, request: HttpRequest) -> Result<GatewayOutcome, Refusal> {
     let reservation = Reservation::of_request();
     let has_key = request.header("idempotency-key").is_some();
     caller.is_keyed(has_key || request.may_carry_key(&caller.config));
     let form = request.read_form(&caller.config, &reservation).await?;
     let in_form = form.as_ref().is_some_and(|form| form.key.is_some());
     caller.is_keyed(has_key || in_form);
-    let identity = if in_form || has_key {
-        Identity::Key
-    } else if requires_key(caller, &request, form.as_ref().map(|form| &form.body[..])) {
-        return Err(Rejection::KeyMissing);
-    } else if may_have_business_key(caller, &request)? {
-        Identity::BusinessKey
-    } else {
-        let read = form.map(|form| form.body);
-        return Ok(pass_through(caller, &request, read.as_deref()).await.into());
-    };
-    once(caller, request, form, identity, &reservation).await
+    if in_form || has_key {
+        caller.measure.counts();
+        refuse_override_headers(caller, &request)?;
+        let scope = scope_of(caller, &request).await?;
+        return Ok(once(caller, request, form, Identity::Key, scope, &reservation).await?);
+    }
+    if requires_key(caller, &request, form.as_ref().map(|form| &form.body[..])) {
+        return Err(Rejection::KeyMissing.into());
+    }
+    if let Some(scope) = scope_of_business_key(caller, &request).await? {
+        return Ok(once(caller, request, form, Identity::BusinessKey, scope, &reservation).await?);
+    }
+    let read = form.map(|form| form.body);
+    Ok(pass_through(caller, &request, read.as_deref()).await.into())
 }
 
 /// Executes a write at most once, even if it is sent several times.
@@ -89,15 +100,11 @@ async fn once(
     request: HttpRequest,
     form: Option<SplitForm>,
     identity: Identity,
+    scope: Scope,
     reservation: &Reservation,
 ) -> Result<GatewayOutcome, Rejection> {
     let config = &caller.config;
     let (method, path) = (&request.method, &request.path);
-    if identity == Identity::Key {
-        caller.measure.counts();
-        refuse_override_headers(caller, &request)?;
-    }
-    let scope = scope_of(caller, &request)?;
     let (in_form, read) = form.map(|form| (form.key, form.body)).unzip();
     let key = match identity {
         Identity::Key => Some(key_of(&request, in_form.flatten())?),
@@ -155,19 +162,24 @@ async fn once(
     Ok(write_run.execute().await)
 }
 
-/// Returns whether a write without a key may have a business key in a known scope. A write without a
-/// credential passes to the origin, unless the setting `ANONYMOUS` gives such callers a common scope,
-/// or the route requires a business key.
-fn may_have_business_key(caller: &Caller, request: &HttpRequest) -> Result<bool, Rejection> {
+/// Returns the scope of a write without a key that may have a business key. A write without a credential
+/// has none and passes to the origin, unless the setting `ANONYMOUS` gives such callers a common scope, or
+/// the route requires a business key.
+async fn scope_of_business_key(
+    caller: &Caller,
+    request: &HttpRequest,
+) -> Result<Option<Scope>, Refusal> {
     let (keys, method, path) = (&caller.config.business_keys, &request.method, &request.path);
     if !keys.may_name(method, path) {
-        return Ok(false);
+        return Ok(None);
     }
-    match scope_of(caller, request) {
-        Err(Rejection::NoScope(ScopeError::Missing(_))) if !keys.requires(method, path) => {
-            Ok(false)
+    match scope_of(caller, request).await {
+        Err(Refusal::Rejected(Rejection::NoScope(ScopeError::Missing(_))))
+            if !keys.requires(method, path) =>
+        {
+            Ok(None)
         }
-        scope => scope.map(|_| true),
+        scope => scope.map(Some),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::config::Upstream;
 use crate::gateway::origin_request::OriginRequest;
 use crate::http::body_budget::Reservation;
-use crate::http::bridge::{Bridge, Responder, Source};
+use crate::http::bridge::{Bridge, Outgoing, OutgoingBody, Responder, Source};
 use crate::http::context::Caller;
 use crate::http::headers::{self, is_taken_off};
 use crate::http::response::{Body, HttpResponse};
@@ -94,6 +94,23 @@ pub(crate) async fn call(
         }
     }
     Ok(response)
+}
+
+/// Fetches a document from a URL in the settings. Returns `None` unless it comes in time, with status 200
+/// and at most [`SMALL`] bytes.
+pub(crate) async fn fetch_document(caller: &Caller, url: &str, time: Millis) -> Option<Vec<u8>> {
+    let head = format!("GET\n{url}\naccept\napplication/json");
+    let (body, responder) = (OutgoingBody::None, Responder::Network);
+    let outgoing = Outgoing { head, body, responder, no_store: true };
+    let reply = caller.bridge.origin(&outgoing, Some(time), Some(SMALL)).await;
+    if reply.status != 200 {
+        return None;
+    }
+    let mut response = OriginResponse::new(reply);
+    match response.read_body(SMALL as usize, &caller.room).await {
+        Ok(OriginBody::Whole(body)) => Some(body),
+        _ => None,
+    }
 }
 
 /// The URLs by which a link in a response is resolved.

@@ -62,6 +62,23 @@ impl<'a> OriginRequest<'a> {
         forwarded
     }
 
+    /// Returns a question about the caller: a read with the caller's credential, and nothing else of the
+    /// request.
+    pub(crate) fn question(
+        request: &HttpRequest,
+        target: &str,
+        is_credential: impl Fn(&str) -> bool,
+        request_id: &str,
+    ) -> Self {
+        let mut question = Self::plain(request, request_id);
+        question.method = "GET".to_owned();
+        question.target = target.to_owned();
+        question.headers.retain(|name, _| is_credential(name) || name == "x-request-id");
+        question.headers.set("accept", "application/json");
+        question.take_uncoded();
+        question
+    }
+
     /// Returns the caller's request without a key. If the body was not `read`, it is passed on as a
     /// stream.
     pub(crate) fn keyless(request: &HttpRequest, read: Option<&'a [u8]>, request_id: &str) -> Self {

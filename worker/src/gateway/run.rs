@@ -1,6 +1,7 @@
 //! Carries out the flow of a write. The core's `write_flow` decides which calls go to the records and
 //! the origin, and in which order.
 
+use crate::gateway::identity;
 use crate::gateway::memory;
 use crate::gateway::origin::{self, Limits, OriginBody, OriginError, OriginResponse};
 use crate::gateway::origin_request::OriginRequest;
@@ -74,7 +75,7 @@ impl WriteRun<'_> {
             };
             match done {
                 ControlFlow::Continue(event) => action = flow.advance(event, clock::now()),
-                ControlFlow::Break(outcome) => return self.respond(outcome, own),
+                ControlFlow::Break(outcome) => return self.respond(outcome, own).await,
             }
         }
     }
@@ -245,13 +246,34 @@ impl WriteRun<'_> {
         }
     }
 
-    fn respond(&self, outcome: WriteOutcome, own: Option<Own>) -> GatewayOutcome {
+    async fn respond(&self, outcome: WriteOutcome, own: Option<Own>) -> GatewayOutcome {
         let WriteOutcome { response, status, follow_ups } = outcome;
+        let may_read = if response.tells_of_an_earlier_request() {
+            identity::may_read(self.caller, self.request).await
+        } else {
+            Ok(())
+        };
+        let response = match may_read {
+            Ok(()) => self.response(response, status.as_ref(), own),
+            // The state of the key would prove to a client that this is the key's response.
+            Err(refusal) => refusal.into_response(self.caller),
+        };
+        let after = follow_ups.into_iter();
+        let after = after.filter_map(|next| self.follow_up(next, status.as_ref())).collect();
+        GatewayOutcome { response, after }
+    }
+
+    fn response(
+        &self,
+        response: CallerResponse,
+        status: Option<&KeyStatus>,
+        own: Option<Own>,
+    ) -> HttpResponse {
         let own = own.map(|Own { response, body, is_kept }| {
             let response = response.with_body(body);
             if is_kept { response } else { response.only_once() }
         });
-        let reject = |rejection: &Rejection| self.caller.reject_by(rejection, status.as_ref());
+        let reject = |rejection: &Rejection| self.caller.reject_by(rejection, status);
         let response = match (response, own) {
             (CallerResponse::Own, Some(own)) => own,
             (CallerResponse::NotStored, Some(own)) => own.not_stored(),
@@ -262,9 +284,7 @@ impl WriteRun<'_> {
             (CallerResponse::Duplicate, _) => self.caller.duplicate(),
             (CallerResponse::Rejected(rejection), _) => reject(&rejection),
         };
-        let after = follow_ups.into_iter();
-        let after = after.filter_map(|next| self.follow_up(next, status.as_ref())).collect();
-        GatewayOutcome { response: response.with_key_status(status.as_ref()), after }
+        response.with_key_status(status)
     }
 
     /// Returns a stored response as a replay. Headers that are not UTF-8 come with the reply of the

@@ -5,6 +5,7 @@
 //! line break.
 
 use oncekey::Millis;
+use oncekey::scope::jwt::SignatureCheck;
 use platform::operation::{Operation, Reply};
 use worker::Env;
 use worker::wasm_bindgen::{self, prelude::wasm_bindgen};
@@ -54,6 +55,16 @@ extern "C" {
 
     #[wasm_bindgen(method, js_name = sha256)]
     fn start_sha256(this: &Bridge, operation: u32, bytes: &[u8]);
+
+    #[wasm_bindgen(method, js_name = verify)]
+    fn start_verify(
+        this: &Bridge,
+        operation: u32,
+        algorithm: &str,
+        key: &str,
+        signature: &[u8],
+        signed: &str,
+    );
 
     #[wasm_bindgen(method, js_name = putCopy)]
     fn start_put_copy(this: &Bridge, operation: u32, key: &str, bytes: &[u8], seconds: f64);
@@ -217,6 +228,14 @@ impl Bridge {
         let hash = Operation::start(|number| self.start_sha256(number, &bytes));
         drop(bytes);
         hash.await.bytes?.try_into().ok()
+    }
+
+    /// Checks a signature. The reply's text is `valid` if it is valid.
+    pub(crate) fn verify(&self, check: &SignatureCheck<'_>) -> Operation {
+        let SignatureCheck { algorithm, key, signed, signature } = *check;
+        Operation::start(|number| {
+            self.start_verify(number, algorithm.name(), key, signature, signed);
+        })
     }
 
     /// Writes a value to Workers KV.
