@@ -52,17 +52,16 @@ pub use reading::BusinessKeyUnreadable;
 pub(crate) use reading::text_in;
 
 use crate::canonical::{JsonPointer, PointerError};
-use crate::codec::list::entries;
 use crate::decision::{Completion, Decision, Execution};
 use crate::policy::ResponseClass;
-use crate::request::route::{Route, RouteError, rule_for};
+use crate::request::route::{Route, RouteError, RouteRules, RuleError};
 use crate::response::StoredResponse;
 use core::fmt;
 use reading::{is_fit, name_of};
 
 /// The members of requests that are business keys, by route.
 #[derive(Clone, Debug, Default)]
-pub struct BusinessKeys(Vec<(Route, BusinessKeyRule)>);
+pub struct BusinessKeys(RouteRules<BusinessKeyRule>);
 
 #[derive(Clone, Debug)]
 struct BusinessKeyRule {
@@ -133,26 +132,32 @@ impl BusinessKeys {
     /// assert!(!keys.may_name("POST", "/v1/refunds"));
     /// ```
     pub fn parse(list: &str) -> Result<Self, BusinessKeyError> {
-        let parse = |entry| {
-            let (route, member) = split_entry(entry).ok_or(BusinessKeyError::NotAnEntry)?;
-            let route = Route::parse(route).map_err(BusinessKeyError::Route)?;
+        let rules = RouteRules::parse(list, |member| {
             let pointer = member.strip_suffix('!').unwrap_or(member);
             let is_required = pointer.len() < member.len();
-            let pointer = JsonPointer::parse(pointer).map_err(BusinessKeyError::Pointer)?;
-            Ok((route, BusinessKeyRule { pointer, is_required }))
-        };
-        entries(list).map(parse).collect::<Result<_, _>>().map(Self)
+            Ok(BusinessKeyRule { pointer: JsonPointer::parse(pointer)?, is_required })
+        });
+        rules.map(Self).map_err(|error| match error {
+            RuleError::NotAnEntry => BusinessKeyError::NotAnEntry,
+            RuleError::Route(error) => BusinessKeyError::Route(error),
+            RuleError::Argument(error) => BusinessKeyError::Pointer(error),
+        })
     }
 
     /// Returns whether a request may have a business key, by its method and path. The body of such a
     /// request must be read whatever its type, because many origins decode JSON of any type.
     pub fn may_name(&self, method: &str, path: &str) -> bool {
-        rule_for(&self.0, method, path).is_some()
+        self.0.first(method, path).is_some()
+    }
+
+    /// Returns the routes that are listed.
+    pub fn routes(&self) -> impl Iterator<Item = &Route> {
+        self.0.iter().filter_map(|(route, _)| route)
     }
 
     /// Returns whether a request has to have a business key.
     pub fn requires(&self, method: &str, path: &str) -> bool {
-        rule_for(&self.0, method, path).is_some_and(|(_, rule)| rule.is_required)
+        self.0.first(method, path).is_some_and(|(_, rule)| rule.is_required)
     }
 
     /// Returns the business key of a request: a JSON string of 1 to 255 characters without control
@@ -172,7 +177,7 @@ impl BusinessKeys {
         content_type: Option<&str>,
         body: &[u8],
     ) -> Result<Option<BusinessKey>, BusinessKeyUnreadable> {
-        let Some((route, rule)) = rule_for(&self.0, method, path) else {
+        let Some((route, rule)) = self.0.first(method, path) else {
             return Ok(None);
         };
         match reading::text_in(&rule.pointer, content_type, body)? {
@@ -183,7 +188,7 @@ impl BusinessKeys {
 
     /// Returns the business key with this value on a route, for a caller that has no request.
     pub fn with_value(&self, method: &str, path: &str, value: &str) -> Option<BusinessKey> {
-        let (route, rule) = rule_for(&self.0, method, path)?;
+        let (route, rule) = self.0.first(method, path)?;
         is_fit(value).then(|| BusinessKey::new(route, rule, method, path, value.to_owned()))?
     }
 }
@@ -256,26 +261,18 @@ pub fn on_hold(business_key: Option<Decision>) -> Pairing {
     }
 }
 
-/// Decides how the key is completed, by the business key's completion and the attempt's own response.
-pub fn end_of_key(business_key: Completion, own: &StoredResponse) -> KeyEnd {
+/// Decides how the key is completed, by the business key's completion and what the attempt's own
+/// response proves.
+pub fn end_of_key(business_key: Completion, own: ResponseClass) -> KeyEnd {
     match business_key {
         Completion::Recorded | Completion::RecordGone => KeyEnd::Own,
         Completion::LeaseLost(current) => match *current {
             Decision::Replay(response) => KeyEnd::Adopt(response),
             // Another attempt may bring another response, so this one must not become final.
-            current if ResponseClass::of_status(own.status) == ResponseClass::Final => {
-                KeyEnd::Unknown(current)
-            }
+            current if own == ResponseClass::Final => KeyEnd::Unknown(current),
             _ => KeyEnd::Own,
         },
     }
-}
-
-/// Splits `METHOD:/path:REST` after the path. The path has no colon; the rest may have one.
-pub(crate) fn split_entry(entry: &str) -> Option<(&str, &str)> {
-    let path = entry.find(':')? + 1;
-    let rest = path + entry[path..].find(':')?;
-    Some((&entry[..rest], &entry[rest + 1..]))
 }
 
 impl fmt::Display for BusinessKey {

@@ -18,9 +18,9 @@ use crate::webhook::WebhookError;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Rejection {
-    /// The route requires an idempotency key, and the request has none.
-    KeyMissing,
-    /// The `Idempotency-Key` header cannot be read.
+    /// The route requires an idempotency key, and the request has none. Holds the name of the key's header.
+    KeyMissing(String),
+    /// The header of the key cannot be read.
     KeyMalformed(KeyError),
     /// The idempotency key in a form cannot be read.
     FormKey(FormKeyError),
@@ -141,7 +141,7 @@ impl Rejection {
     /// Returns the status, the code and the seconds of `Retry-After`.
     fn kind(&self, ietf: bool) -> (u16, &'static str, Option<u32>) {
         match self {
-            Self::KeyMissing => (400, "idempotency_key_missing", None),
+            Self::KeyMissing(_) => (400, "idempotency_key_missing", None),
             Self::KeyMalformed(_) | Self::FormKey(_) | Self::Invalid(_) => {
                 (400, "invalid_request_error", None)
             }

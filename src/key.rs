@@ -18,8 +18,9 @@ pub struct IdempotencyKey(String);
 pub enum KeyError {
     /// The key is empty.
     Empty,
-    /// The key has more than [`IdempotencyKey::MAX_LENGTH`] characters.
-    TooLong,
+    /// The key has more characters than this: [`IdempotencyKey::MAX_LENGTH`], or fewer if the gateway
+    /// says so.
+    TooLong(usize),
     /// The key contains a space, a control character or a character outside ASCII, or ends with a
     /// comma. A key that was sent in two header lines is rejected for this reason too, because the
     /// lines arrive joined by a comma and a space.
@@ -27,6 +28,8 @@ pub enum KeyError {
     /// The key starts with a quote but is not a structured-field string (RFC 9651), optionally with
     /// well-formed parameters.
     BrokenString,
+    /// Several headers of the request contain different keys.
+    Differ,
 }
 
 impl IdempotencyKey {
@@ -78,7 +81,7 @@ impl IdempotencyKey {
             return Err(KeyError::NotVisibleAscii);
         }
         if text.len() > Self::MAX_LENGTH {
-            return Err(KeyError::TooLong);
+            return Err(KeyError::TooLong(Self::MAX_LENGTH));
         }
         // The origin gets the bare key, and would read this one as an unfinished string.
         if text.starts_with('"') {
@@ -89,6 +92,11 @@ impl IdempotencyKey {
             return Err(KeyError::NotVisibleAscii);
         }
         Ok(Self(text.to_owned()))
+    }
+
+    /// Returns the key, if it has at most `limit` characters.
+    pub fn within(self, limit: usize) -> Result<Self, KeyError> {
+        if self.0.len() > limit { Err(KeyError::TooLong(limit)) } else { Ok(self) }
     }
 
     /// Makes a new key: a UUIDv7 (RFC 9562). The time in it lets a server refuse a key that is too
@@ -143,12 +151,20 @@ impl fmt::Display for KeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Empty => "The idempotency key is empty. Send 1 to 255 visible ASCII characters, such as a UUID.",
-            Self::TooLong => "The idempotency key is longer than 255 characters. Send a shorter one, such as a UUID.",
+            Self::TooLong(limit) => {
+                return write!(
+                    f,
+                    "The idempotency key is longer than {limit} characters. Send a shorter one."
+                );
+            }
             Self::NotVisibleAscii => {
                 "The idempotency key may contain only visible ASCII characters without spaces, and must be sent only once."
             }
             Self::BrokenString => {
                 "The idempotency key starts with a quote, but is not one complete quoted string, alone or with well-formed parameters. Send it without quotes or as \"key\"."
+            }
+            Self::Differ => {
+                "Two headers of this request contain different idempotency keys. Send only one of them, or the same key in both."
             }
         })
     }
@@ -209,7 +225,7 @@ mod tests {
         }
         assert!(IdempotencyKey::parse_header(&"x".repeat(255)).is_ok());
         assert!(IdempotencyKey::parse_header(&format!("\"{}\"", "x".repeat(255))).is_ok());
-        assert_eq!(IdempotencyKey::parse_header(&"x".repeat(256)), Err(KeyError::TooLong));
+        assert_eq!(IdempotencyKey::parse_header(&"x".repeat(256)), Err(KeyError::TooLong(255)));
     }
 
     #[test]

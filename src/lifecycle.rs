@@ -72,15 +72,13 @@ use crate::decision::{
     Settlement, Settling, Transition,
 };
 use crate::fingerprint::Fingerprints;
-use crate::policy::{Policy, UnknownOutcome};
+use crate::policy::{Policy, ResponseClass, UnknownOutcome};
 use crate::record::{
     AttemptToken, EarlierAttempts, KeyState, Life, Record, RecordState, ReleaseCause, UnknownCause,
 };
 use crate::response::StoredResponse;
 use crate::time::UnixMillis;
-use attempt::{
-    begin_absent, begin_anew, execute, execution, is_unbound, may_be_forgotten, refusal,
-};
+use attempt::{begin_absent, begin_anew, execute, execution, is_unbound, refusal};
 use end::{completed, kind_of_end, not_ended, not_executed, overtaken, record_response, too_late};
 use step::{
     current, dispossess, expired_unseen, forgotten, keep, owns, unless_gone, untouched, write,
@@ -261,6 +259,19 @@ pub fn complete(
     response: StoredResponse,
     now: UnixMillis,
 ) -> Transition<Completion> {
+    let class = ResponseClass::of_status(response.status);
+    complete_as(record, token, response, class, now)
+}
+
+/// Ends an attempt with the origin's response, where the [rules](crate::policy::OutcomeRules) of an
+/// operator say what the response proves.
+pub fn complete_as(
+    record: Option<Record>,
+    token: AttemptToken,
+    response: StoredResponse,
+    class: ResponseClass,
+    now: UnixMillis,
+) -> Transition<Completion> {
     let too_late = too_late(record.as_ref(), token, &response, now);
     let mut record = match not_ended(record, token, Some(&response), now) {
         Ok(record) => record,
@@ -268,7 +279,7 @@ pub fn complete(
     };
     if owns(&record, token) {
         record.earlier.note_ended(token);
-        return record_response(record, response, now);
+        return record_response(record, response, class, now);
     }
     // The first success counts even if the attempt was overtaken, because it proves what was executed.
     // The record must know the attempt: an attempt that it does not know may belong to another request.
@@ -276,7 +287,8 @@ pub fn complete(
         record.state,
         RecordState::InFlight { .. } | RecordState::Unknown { .. } | RecordState::Released { .. }
     );
-    if has_no_response && response.is_success() && record.earlier.contains(token) {
+    let is_success = response.is_success() && class == ResponseClass::Final;
+    if has_no_response && is_success && record.earlier.contains(token) {
         record.earlier.note_ended(token);
         // This overtakes the owner, which gets the current decision when it ends.
         dispossess(&mut record);
@@ -353,7 +365,7 @@ pub fn void(
     match unless_gone(record, now) {
         // A key about as old as the retention may have been executed and forgotten, so its absence
         // proves nothing.
-        None if may_be_forgotten(minted_at, policy, now) => expired_unseen(minted_at, (), now),
+        None if policy.may_have_forgotten(minted_at, now) => expired_unseen(minted_at, (), now),
         None => {
             let voided = Record {
                 fingerprint: None,
@@ -467,7 +479,7 @@ fn was_never_executed(record: &Record, minted_at: Option<UnixMillis>, now: UnixM
     let is_released = matches!(record.state, RecordState::Released { .. });
     is_released
         && !record.maybe_executed
-        && !may_be_forgotten(minted_at, &record.policy, record.created_at)
+        && !record.policy.may_have_forgotten(minted_at, record.created_at)
         && record.life(now) == Life::Live
 }
 

@@ -21,19 +21,18 @@
 //! A text has no content if it has no letter and no digit, or if it is the UUID of zeros. A number below
 //! 1e-99 counts as zero, because a parser may round it to zero.
 
-use crate::business_key::{split_entry, text_in};
+use crate::business_key::text_in;
 use crate::canonical::json::{Document, JsonValue};
 use crate::canonical::{JsonPointer, MediaType, PointerError};
-use crate::codec::list::entries;
 use crate::header_list::HeaderList;
 use crate::request::path;
-use crate::request::route::{Route, RouteError, rule_for};
+use crate::request::route::{RouteError, RouteRules, RuleError};
 use crate::response::StoredResponse;
 use core::fmt;
 
 /// The look-ups of requests, by route.
 #[derive(Clone, Debug, Default)]
-pub struct LookUps(Vec<(Route, LookUpRule)>);
+pub struct LookUps(RouteRules<LookUpRule>);
 
 /// The look-up of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,12 +87,11 @@ impl LookUps {
     ///
     /// Returns an error if an entry has another form, or its route or a pointer cannot be read.
     pub fn parse(list: &str) -> Result<Self, LookUpError> {
-        let parse = |entry| {
-            let (route, look_up) = split_entry(entry).ok_or(LookUpError::NotAnEntry)?;
-            let route = Route::parse(route).map_err(LookUpError::Route)?;
-            Ok((route, LookUpRule::parse(look_up)?))
-        };
-        entries(list).map(parse).collect::<Result<_, _>>().map(Self)
+        RouteRules::parse(list, LookUpRule::parse).map(Self).map_err(|error| match error {
+            RuleError::NotAnEntry => LookUpError::NotAnEntry,
+            RuleError::Route(error) => LookUpError::Route(error),
+            RuleError::Argument(error) => error,
+        })
     }
 
     /// Returns the look-up for a request; `None` if its route has no look-up, or its body lacks a member
@@ -105,7 +103,7 @@ impl LookUps {
         content_type: Option<&str>,
         body: &[u8],
     ) -> Option<LookUp<'_>> {
-        let (_, rule) = rule_for(&self.0, method, path)?;
+        let (_, rule) = self.0.first(method, path)?;
         // If programs may read the body differently, the look-up could find another object.
         let target = rule.template.fill(|pointer| text_in(pointer, content_type, body).ok()?)?;
         Some(LookUp { target, proof: &rule.proof })

@@ -1,7 +1,11 @@
 //! The settings of an operator: how long a response is kept, how long an attempt owns a key, and what
 //! a retry does while an outcome is unknown. A record keeps the policy that it was begun under.
 
-use crate::time::Millis;
+mod outcomes;
+
+pub use outcomes::{OutcomeError, OutcomeRules, ResponseRules};
+
+use crate::time::{Millis, UnixMillis};
 use crate::{message_fields, message_variants};
 use minicbor::{Decode, Encode};
 
@@ -118,8 +122,36 @@ impl Policy {
         Self { unknown_outcome: UnknownOutcome::Retry, expired_key: ExpiredKey::Remember, ..self }
     }
 
-    /// Returns what an origin's status proves, under this policy. Only a 2xx binds a business key, so
-    /// a request that was refused with 400 does not use the business key up.
+    /// Returns the policy of a call that voids a key. The call does not name the route of the key, so
+    /// retentions from `shortest` to `longest` are possible. A key is gone as soon as the shortest is
+    /// over, and must stay void for the longest.
+    pub fn of_void(
+        self,
+        shortest: Millis,
+        longest: Millis,
+        minted_at: Option<UnixMillis>,
+        now: UnixMillis,
+    ) -> Self {
+        let short = Self { retention: shortest, ..self };
+        if short.may_have_forgotten(minted_at, now) {
+            short
+        } else {
+            Self { retention: longest, ..self }
+        }
+    }
+
+    /// Returns whether a key that is absent at `now` may have had a response that has expired. This adds
+    /// the tolerance to the age, because the clock that made the key may have been ahead of this one.
+    pub(crate) fn may_have_forgotten(
+        &self,
+        minted_at: Option<UnixMillis>,
+        now: UnixMillis,
+    ) -> bool {
+        let tolerance = Self::CLOCK_TOLERANCE.min(self.retention.half());
+        minted_at.is_some_and(|minted_at| now.since(minted_at).plus(tolerance) >= self.retention)
+    }
+
+    /// Returns what an origin's status proves, under this policy.
     ///
     /// ```
     /// # use oncekey::{Policy, ResponseClass};
@@ -131,7 +163,13 @@ impl Policy {
     /// assert_eq!(policy.of_business_keys().class_of(402), ResponseClass::NotExecuted);
     /// ```
     pub fn class_of(&self, status: u16) -> ResponseClass {
-        match ResponseClass::of_status(status) {
+        self.class_under(ResponseClass::of_status(status), status)
+    }
+
+    /// Returns what a response of this class and status proves, under this policy. Only a 2xx binds a
+    /// business key, so a request that was refused with 400 does not use the business key up.
+    pub(crate) fn class_under(&self, class: ResponseClass, status: u16) -> ResponseClass {
+        match class {
             ResponseClass::Final
                 if self.expired_key == ExpiredKey::Remember && !(200..300).contains(&status) =>
             {
@@ -159,6 +197,8 @@ pub enum ResponseClass {
     /// The caller has to send the same request to another URL, so there is no final response yet.
     RepeatElsewhere,
 }
+
+message_variants!(ResponseClass { 0: Final, 1: NotExecuted, 2: Unknown, 3: RepeatElsewhere });
 
 impl ResponseClass {
     /// Returns what a status proves.
@@ -194,6 +234,27 @@ mod tests {
         };
         assert_eq!(policy(1).long_retention(), Millis::from_days(30));
         assert_eq!(policy(90).long_retention(), Millis::from_days(90));
+    }
+
+    #[test]
+    fn a_key_of_an_unknown_route_is_void_for_the_longest_retention() {
+        let policy = Policy {
+            retention: Millis::from_days(1),
+            lease: Millis::from_seconds(15),
+            unknown_outcome: UnknownOutcome::Hold,
+            expired_key: ExpiredKey::Forget,
+        };
+        let (short, long) = (Millis::from_days(1), Millis::from_days(60));
+        let minted_at = UnixMillis::new(1_764_000_000_000);
+        let of = |minted_at, later: u64| {
+            policy.of_void(short, long, minted_at, UnixMillis::new(1_764_000_000_000 + later))
+        };
+        assert_eq!(of(Some(minted_at), 1000).retention, long);
+        assert_eq!(of(None, 1000).retention, long);
+        // After the shortest retention, the response may be gone.
+        let late = of(Some(minted_at), 90_000_000);
+        assert_eq!(late.retention, short);
+        assert!(late.may_have_forgotten(Some(minted_at), UnixMillis::new(1_764_090_000_000)));
     }
 
     #[test]

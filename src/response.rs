@@ -1,7 +1,7 @@
 //! The response of a key, as it is stored and replayed.
 
-use crate::canonical::MediaType;
 use crate::canonical::json::Document;
+use crate::canonical::{MediaType, is_token};
 use crate::header_list::HeaderList;
 use crate::message_fields;
 use core::fmt;
@@ -185,6 +185,28 @@ pub fn is_own_header(name: &str) -> bool {
     name.starts_with("idempotent-") || name.starts_with("idempotency-")
 }
 
+/// Reads the name of a header that an operator excludes from storage and replays, and puts it into lower
+/// case. The headers without which the body cannot be read are refused.
+pub fn parse_not_replayed(name: &str) -> Result<String, NotReplayedError> {
+    let name = name.to_ascii_lowercase();
+    let is_needed = matches!(&name[..], "content-type" | "content-encoding");
+    if is_token(&name) && !is_needed { Ok(name) } else { Err(NotReplayedError) }
+}
+
+/// A text is not the name of a header that a replay may lack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NotReplayedError;
+
+impl fmt::Display for NotReplayedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "must be a list of header names, such as X-Trace-Id, but not Content-Type or Content-Encoding",
+        )
+    }
+}
+
+impl core::error::Error for NotReplayedError {}
+
 /// Returns whether a header (in lower case) is a digest of the body's bytes (RFC 9530). The digest is
 /// wrong once the body was decoded. An `ETag` names a version of the resource, not bytes.
 pub fn is_digest(name: &str) -> bool {
@@ -343,6 +365,14 @@ mod tests {
         }
         for other in ["", "a b", "a\n", "é", "a\u{7f}", &"x".repeat(129)] {
             assert!(!is_request_id(other), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_header_that_is_not_replayed_has_a_name_and_is_not_needed() {
+        assert_eq!(parse_not_replayed("X-Trace-Id"), Ok("x-trace-id".to_owned()));
+        for text in ["", "a b", "Content-Type", "content-encoding", "é"] {
+            assert_eq!(parse_not_replayed(text), Err(NotReplayedError), "{text}");
         }
     }
 

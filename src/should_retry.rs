@@ -93,7 +93,7 @@ mod tests {
                 Rejection::NotReplayable { http_status: None, resource: None },
                 Rejection::KeyVoided,
                 Rejection::KeyExpired,
-                Rejection::KeyMissing,
+                Rejection::KeyMissing(String::new()),
                 Rejection::BodyTooLarge(1),
                 Rejection::RecordUnreadable,
                 Rejection::Misconfigured(String::new()),
@@ -135,7 +135,9 @@ mod tests {
         for rejection in [timed_out, Rejection::RecordUnreadable, Rejection::Internal] {
             assert_eq!(rejection.state_without_record(), "unknown");
         }
-        for rejection in [Rejection::BodyUnreadable, Rejection::KeyMissing, Rejection::Overloaded] {
+        for rejection in
+            [Rejection::BodyUnreadable, Rejection::KeyMissing(String::new()), Rejection::Overloaded]
+        {
             assert_eq!(rejection.state_without_record(), "absent");
         }
     }

@@ -90,7 +90,7 @@ mod tests {
             (Rejection::KeyExpired, "expired"),
             (Rejection::TooLateToDispatch, "store_down"),
             (Rejection::Overloaded, "overloaded"),
-            (Rejection::KeyMissing, "refused"),
+            (Rejection::KeyMissing(String::new()), "refused"),
             (Rejection::Internal, "failed"),
         ] {
             assert_eq!(rejection.write_result().label(), label);

@@ -5,8 +5,10 @@ use super::{IdentitySource, Recourse, Rejection};
 impl Rejection {
     pub(super) fn message(&self) -> String {
         let text = match self {
-            Self::KeyMissing => {
-                "This request needs an Idempotency-Key header. Send a UUID, and send the same UUID with every retry."
+            Self::KeyMissing(header) => {
+                return format!(
+                    "This request needs the header {header}. Send a UUID, and send the same UUID with every retry."
+                );
             }
             Self::KeyMalformed(error) => return error.to_string(),
             Self::FormKey(error) => return error.to_string(),

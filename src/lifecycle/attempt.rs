@@ -126,6 +126,7 @@ fn response_status(record: &Record) -> Option<u16> {
     }
 }
 
+/// Unlike [`Policy::may_have_forgotten`], this takes the tolerance off the age.
 fn is_older_than_retention(
     minted_at: Option<UnixMillis>,
     policy: &Policy,
@@ -133,16 +134,4 @@ fn is_older_than_retention(
 ) -> bool {
     let limit = policy.retention.plus(Policy::CLOCK_TOLERANCE);
     minted_at.is_some_and(|minted_at| now.since(minted_at) > limit)
-}
-
-/// Returns whether a key that is absent at `now` may have had a response that has expired. Unlike
-/// `is_older_than_retention`, this adds the tolerance to the age, because the clock that made the key
-/// may have been ahead of this one.
-pub(super) fn may_be_forgotten(
-    minted_at: Option<UnixMillis>,
-    policy: &Policy,
-    now: UnixMillis,
-) -> bool {
-    let tolerance = Policy::CLOCK_TOLERANCE.min(policy.retention.half());
-    minted_at.is_some_and(|minted_at| now.since(minted_at).plus(tolerance) >= policy.retention)
 }

@@ -9,15 +9,16 @@ use crate::record::{AttemptToken, Life, Record, RecordState, ReleaseCause, Unkno
 use crate::response::StoredResponse;
 use crate::time::UnixMillis;
 
-/// Records the owner's response, by its status.
+/// Records the owner's response, by what it proves.
 pub(super) fn record_response(
     mut record: Record,
     response: StoredResponse,
+    class: ResponseClass,
     now: UnixMillis,
 ) -> Transition<Completion> {
     let (status, request_id) = (response.status, response.request_id.clone());
     let call = LifecycleCall::Complete;
-    record.state = match record.policy.class_of(status) {
+    record.state = match record.policy.class_under(class, status) {
         ResponseClass::Final => completed(&record, response, now),
         ResponseClass::NotExecuted => not_executed(&record, ReleaseCause::Status(status), now),
         ResponseClass::Unknown => {

@@ -4,8 +4,11 @@
 pub mod form_key;
 #[doc(hidden)]
 pub mod forward;
+pub mod key_headers;
 #[doc(hidden)]
 pub mod override_headers;
 #[doc(hidden)]
 pub mod path;
 pub mod route;
+#[doc(hidden)]
+pub mod skip;

@@ -14,7 +14,7 @@ use crate::scope::ScopeSources;
 use core::fmt;
 
 /// Returns whether a header asks the origin to use another method than the request's.
-fn is_method_override(name: &str) -> bool {
+pub(crate) fn is_method_override(name: &str) -> bool {
     let letters = letters(name);
     ["methodoverride", "overridemethod", "httpmethod"].iter().any(|part| letters.contains(part))
         || matches!(&letters[..], "xmethod" | "xoriginalmethod")

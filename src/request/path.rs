@@ -77,6 +77,14 @@ pub fn has_dot_segments(path: &str) -> bool {
     pieces.any(|piece| matches!(&piece[..], b"." | b".."))
 }
 
+/// Returns whether all origins read a path alike, except for letter case and endings such as `.json`.
+pub fn has_one_reading(path: &str) -> bool {
+    let is_plain = |byte: u8| is_unreserved(byte) || b"/@:!$&'()*+,=".contains(&byte);
+    path.bytes().all(is_plain)
+        && !path.contains("//")
+        && !path.split('/').any(|step| matches!(step, "." | ".."))
+}
+
 /// Returns whether any reading of a path is in this top-level folder, that is, starts with the folder's
 /// name and a slash. In a reading with `..`, a segment of that name counts at any position, because
 /// origins disagree on how far up `..` leads.

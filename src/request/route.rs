@@ -1,6 +1,9 @@
 //! Routes: a method and a path pattern that say which requests a setting applies to.
 
 mod ignored_parts;
+mod rules;
+
+pub use rules::{RouteRules, RuleError};
 
 use crate::request::path;
 use core::fmt;
@@ -126,34 +129,36 @@ impl Route {
         Some(if self.has_no_wildcard() { format!("/{}", self.segments.join("/")) } else { matched })
     }
 
-    fn has_no_wildcard(&self) -> bool {
+    pub(super) fn has_no_wildcard(&self) -> bool {
         !self.segments.iter().any(|segment| segment == "*")
     }
-}
 
-/// Returns the rule for a request: the first one whose route [could match](Route::could_match). If that
-/// route does not match literally, a rule whose route has no wildcard and matches literally takes
-/// precedence.
-pub(crate) fn rule_for<'r, T>(
-    rules: &'r [(Route, T)],
-    method: &str,
-    path: &str,
-) -> Option<&'r (Route, T)> {
-    let first = rules.iter().find(|(route, _)| route.could_match(method, path))?;
-    let is_exact = |route: &Route| route.has_no_wildcard() && route.matches(method, path);
-    let exact = rules.iter().find(|(route, _)| is_exact(route));
-    Some(exact.filter(|_| !first.0.matches(method, path)).unwrap_or(first))
-}
-
-/// Returns the values of all rules whose route matches a request. If no route matches literally, returns
-/// those whose route [could match](Route::could_match).
-#[doc(hidden)]
-pub fn rules_for<'r, T>(rules: &'r [(Route, T)], method: &str, path: &str) -> Vec<&'r T> {
-    let of = |matches_route: &dyn Fn(&Route) -> bool| -> Vec<&'r T> {
-        rules.iter().filter(|(route, _)| matches_route(route)).map(|(_, rule)| rule).collect()
-    };
-    let literal = of(&|route| route.matches(method, path));
-    if literal.is_empty() { of(&|route| route.could_match(method, path)) } else { literal }
+    /// Returns whether a request could match both routes.
+    pub(super) fn overlaps(&self, other: &Self) -> bool {
+        if self.method != other.method && self.method != "*" && other.method != "*" {
+            return false;
+        }
+        if self.has_no_wildcard() && other.has_no_wildcard() {
+            let path = |route: &Self| format!("/{}", route.segments.join("/"));
+            let same_method = |route: &Self| Self { method: "*".to_owned(), ..route.clone() };
+            return same_method(self).could_match("", &path(other))
+                || same_method(other).could_match("", &path(self));
+        }
+        let steps = |route: &Self| -> Vec<String> {
+            let steps = route.segments.iter().filter(|segment| !segment.is_empty());
+            steps.map(|segment| segment.to_ascii_lowercase()).collect()
+        };
+        let (own, others) = (steps(self), steps(other));
+        let mut pairs = own.iter().zip(&others).enumerate();
+        let ends = |at: usize| {
+            (own[at] == "*" && at + 1 == own.len()) || (others[at] == "*" && at + 1 == others.len())
+        };
+        let differ = |one: &String, other: &String| one != other && one != "*" && other != "*";
+        match pairs.find(|(at, (one, other))| ends(*at) || differ(one, other)) {
+            Some((at, _)) => ends(at),
+            None => own.len() == others.len(),
+        }
+    }
 }
 
 impl fmt::Display for RouteError {
@@ -264,27 +269,6 @@ mod tests {
         ] {
             let route = Route::parse(route).unwrap();
             assert_eq!(route.canonical_path("POST", path).as_deref(), spelt, "{path}");
-        }
-    }
-
-    #[test]
-    fn the_first_matching_rule_applies_unless_a_later_rule_matches_exactly() {
-        let rules = |list: &[&str]| -> Vec<(Route, usize)> {
-            list.iter().map(|route| Route::parse(route).unwrap()).zip(0..).collect()
-        };
-        for (list, path, one, all) in [
-            (&["POST:/a", "POST:/*"][..], "/a", Some(0), &[0, 1][..]),
-            (&["POST:/*", "POST:/a"], "/a", Some(0), &[0, 1]),
-            (&["POST:/a", "POST:/*"], "/a/", Some(0), &[1]),
-            (&["POST:/a", "POST:/a.json"], "/a.json", Some(1), &[1]),
-            (&["POST:/a", "POST:/a.json"], "/A.json", Some(0), &[0, 1]),
-            (&["POST:/a", "POST:/A"], "/A", Some(1), &[1]),
-            (&["POST:/a"], "/b", None, &[]),
-        ] {
-            let rules = rules(list);
-            assert_eq!(rule_for(&rules, "POST", path).map(|rule| rule.1), one, "{list:?} {path}");
-            let found: Vec<usize> = rules_for(&rules, "POST", path).into_iter().copied().collect();
-            assert_eq!(found, all, "{list:?} {path}");
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::business_key::BusinessKey;
 use crate::decision::{Completion, Decision, Execution, FailCause, Settlement, Settling};
 use crate::error::Rejection;
-use crate::policy::UnknownOutcome;
+use crate::policy::{ResponseClass, ResponseRules, UnknownOutcome};
 use crate::record::KeyStatus;
 use crate::response::StoredResponse;
 use crate::time::Millis;
@@ -22,6 +22,8 @@ pub struct Write {
     pub unreachable: FailCause,
     /// The current policy for an unknown outcome. It decides which advice the caller gets.
     pub unknown_outcome: UnknownOutcome,
+    /// What the origin's response proves, where that differs from what its status proves.
+    pub rules: ResponseRules,
 }
 
 /// What identifies a write, and so which record decides first.
@@ -65,6 +67,8 @@ pub enum Action {
     LookUp(Decision),
     /// Record a response; report [`Event::Ended`].
     Complete(Target, StoredResponse),
+    /// Record a response that proves this by a rule of the operator; report [`Event::Ended`].
+    CompleteAs(Target, StoredResponse, ResponseClass),
     /// End the attempt without a response; report [`Event::Ended`].
     Fail(Target, FailCause),
     /// Settle an unknown outcome; report [`Event::Settled`].

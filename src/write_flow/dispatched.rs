@@ -14,7 +14,7 @@ impl WriteFlow {
     pub(super) fn origin_responded(&mut self, own: StoredResponse) -> Action {
         if self.has_second() {
             self.awaiting = Awaiting::CompleteBusinessKey(own.clone());
-            Action::Complete(Target::BusinessKey, own)
+            self.complete(Target::BusinessKey, own)
         } else {
             self.complete_first(own, false)
         }
@@ -47,8 +47,10 @@ impl WriteFlow {
             ));
             return self.complete_first(own, false);
         };
-        let is_bound = completion == Completion::Recorded && own.is_success();
-        match business_key::end_of_key(completion, &own) {
+        let class = self.class_of(&own);
+        let is_success = own.is_success() && class == ResponseClass::Final;
+        let is_bound = completion == Completion::Recorded && is_success;
+        match business_key::end_of_key(completion, class) {
             KeyEnd::Own => self.complete_first(own, is_bound),
             KeyEnd::Adopt(response) => self.adopt(response),
             KeyEnd::Unknown(decision) => {
@@ -60,7 +62,21 @@ impl WriteFlow {
 
     fn complete_first(&mut self, own: StoredResponse, is_bound: bool) -> Action {
         self.awaiting = Awaiting::CompleteFirst { own: own.clone(), is_bound };
-        Action::Complete(Target::First, own)
+        self.complete(Target::First, own)
+    }
+
+    /// Records the attempt's own response.
+    fn complete(&self, target: Target, own: StoredResponse) -> Action {
+        match self.write.rules.class_of(&own) {
+            None => Action::Complete(target, own),
+            Some(class) => Action::CompleteAs(target, own, class),
+        }
+    }
+
+    /// Returns what the attempt's own response proves.
+    fn class_of(&self, own: &StoredResponse) -> ResponseClass {
+        let by_rule = self.write.rules.class_of(own);
+        by_rule.unwrap_or_else(|| ResponseClass::of_status(own.status))
     }
 
     pub(super) fn first_ended(
@@ -91,7 +107,7 @@ impl WriteFlow {
     fn cause_of_unstored(&self, target: Target, own: &StoredResponse) -> FailCause {
         let is_bound_by_success =
             target == Target::BusinessKey || self.write.identity != Identity::Key;
-        match ResponseClass::of_status(own.status) {
+        match self.class_of(own) {
             ResponseClass::Final if is_bound_by_success && !own.is_success() => {
                 FailCause::NotDispatched
             }

@@ -10,7 +10,7 @@ use oncekey::lookup::LookUpError;
 use oncekey::request::route::RouteError;
 use oncekey::{
     BusinessKeys, Completion, Decision, Dialect, Execution, LookUps, Millis, Rejection,
-    RequestKind, Scope, ScopedKey, StoredResponse,
+    RequestKind, ResponseClass, Scope, ScopedKey, StoredResponse,
 };
 use proptest::prelude::*;
 
@@ -428,7 +428,7 @@ fn the_key_follows_each_decision_about_its_business_key() {
                 _ => KeyEnd::Own,
             };
             assert_eq!(
-                end_of_key(lost, &response(status, "own")),
+                end_of_key(lost, ResponseClass::of_status(status)),
                 expected,
                 "{decision:?} {status}"
             );
@@ -437,7 +437,7 @@ fn the_key_follows_each_decision_about_its_business_key() {
     assert_eq!(words(on_hold(None)), "look up unknown");
     assert_eq!(words(pair(execution(2, 2), Decision::Execute(execution(1, 9)))), "dispatch 2 2");
     for completion in [Completion::Recorded, Completion::RecordGone] {
-        assert_eq!(end_of_key(completion, &response(402, "own")), KeyEnd::Own);
+        assert_eq!(end_of_key(completion, ResponseClass::Final), KeyEnd::Own);
     }
 }
 

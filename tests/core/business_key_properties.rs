@@ -12,8 +12,8 @@ use crate::support::lifecycle::requests::{request, response, token};
 use oncekey::business_key::{KeyEnd, Pairing, alone, end_of_key, on_hold, pair};
 use oncekey::{
     Attempt, Completion, Decision, Execution, ExpiredKey, FailCause, Fingerprints, Millis, Policy,
-    Record, RecordUpdate, Settlement, StoredResponse, Transition, UnixMillis, UnknownOutcome,
-    lifecycle,
+    Record, RecordUpdate, ResponseClass, Settlement, StoredResponse, Transition, UnixMillis,
+    UnknownOutcome, lifecycle,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -204,9 +204,10 @@ impl World {
             WritePhase::EndBusinessKey(end) => {
                 let completion = self.end(BUSINESS_KEY, of, end.clone());
                 match &end {
-                    StoredEnd::Response(own) => {
-                        WritePhase::EndKey(end_of_key(completion, own), end)
-                    }
+                    StoredEnd::Response(own) => WritePhase::EndKey(
+                        end_of_key(completion, ResponseClass::of_status(own.status)),
+                        end,
+                    ),
                     StoredEnd::Failure(_) => WritePhase::EndKey(KeyEnd::Own, end),
                 }
             }

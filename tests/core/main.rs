@@ -25,6 +25,7 @@ mod journal;
 mod lifecycle_properties;
 mod lifecycle_table;
 mod option_limits;
+mod outcomes;
 mod paths;
 mod protocol_diagram;
 mod record_wire;

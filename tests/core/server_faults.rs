@@ -238,7 +238,7 @@ fn fault_21_a_key_has_up_to_255_characters_and_each_changes_its_stored_name() {
             assert_eq!(key.is_ok(), length <= 255, "{length}");
             match key {
                 Ok(key) => names.extend([ScopedKey::new(&scope, &key)]),
-                Err(error) => assert_eq!(error, KeyError::TooLong),
+                Err(error) => assert_eq!(error, KeyError::TooLong(255)),
             }
         }
     }

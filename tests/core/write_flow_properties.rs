@@ -41,7 +41,10 @@ fn every_record_that_returned_execute_gets_an_end_after_any_events() {
             if let (Action::Begin(of), Event::Begun(Ok((Decision::Execute(_), _)))) = (&step, &event) {
                 owned.push(*of);
             }
-            if let (Action::Complete(of, _) | Action::Fail(of, _), Event::Ended(Some(_))) =
+            if let (
+                Action::Complete(of, _) | Action::CompleteAs(of, ..) | Action::Fail(of, _),
+                Event::Ended(Some(_)),
+            ) =
                 (&step, &event)
             {
                 owned.retain(|owned| owned != of);
@@ -99,7 +102,7 @@ fn reply(step: &Action, pick: u8) -> Event {
             _ => Ok(response(201)),
         }),
         Action::LookUp(_) => Event::LookedUp(pick.is_multiple_of(2).then(|| response(200))),
-        Action::Complete(..) | Action::Fail(..) => match pick % 4 {
+        Action::Complete(..) | Action::CompleteAs(..) | Action::Fail(..) => match pick % 4 {
             0 => ended(Completion::LeaseLost(Box::new(
                 Some(decision).filter(|d| *d != execute()).unwrap_or(Decision::InProgress),
             ))),

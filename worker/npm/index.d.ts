@@ -7,6 +7,7 @@
 export interface Settings {
   ADMIN_TOKEN?: string;
   ANONYMOUS?: "refuse" | "allow";
+  BLANK_KEY?: "refuse" | "ignore";
   BUSINESS_KEYS?: string;
   CONNECT_FAILURE?: "unknown" | "released";
   CORS_ORIGINS?: string;
@@ -14,16 +15,20 @@ export interface Settings {
   EXPIRED_KEY?: "forget" | "refuse";
   FINGERPRINT_IGNORE?: string;
   FINGERPRINT_SECRET?: string;
+  HEADERS_NOT_REPLAYED?: string;
   JOURNAL_RETENTION_SECONDS?: string;
   JWKS_URL?: string;
   JWT_AUDIENCE?: string;
   JWT_ISSUER?: string;
   KEY_FIELD?: string;
+  KEY_HEADERS?: string;
   KEY_REQUIRED?: string;
   LEASE_SECONDS?: string;
+  MAX_KEY_LENGTH?: string;
   MAX_REPLAY_BYTES?: string;
   MAX_REQUEST_BYTES?: string;
   ORIGIN_TIMEOUT_SECONDS?: string;
+  OUTCOMES?: string;
   REPLAY_AUTHORIZATION?: string;
   REPLAY_MEMORY_BYTES?: string;
   RESOLVE?: string;
@@ -32,6 +37,7 @@ export interface Settings {
   SCOPE?: string;
   SCOPE_ALIASES?: string;
   SCOPE_CACHE_SECONDS?: string;
+  SKIP?: string;
   UNKNOWN_OUTCOME?: "retry" | "hold";
   UPSTREAM?: string;
   WEBHOOK_SECRETS?: string;

@@ -8,14 +8,20 @@ use crate::sandbox;
 use oncekey::admin_token::AdminToken;
 use oncekey::canonical::JsonPointer;
 use oncekey::codec::list::entries;
-use oncekey::request::route::rules_for;
+use oncekey::policy::OutcomeRules;
+use oncekey::request::key_headers::KeyHeaders;
+use oncekey::request::route::RouteRules;
+use oncekey::request::skip::SkippedRoutes;
+use oncekey::response::parse_not_replayed;
 use oncekey::scope::jwt::TokenRules;
 use oncekey::scope::parse_replay_authorization;
 use oncekey::webhook::Sources;
 use oncekey::{
-    BusinessKeys, Dialect, ExpiredKey, FailCause, FieldName, FingerprintSecrets, LookUps, Millis,
-    Policy, Route, ScopeAliases, ScopeSources, UnknownOutcome,
+    BusinessKeys, Dialect, ExpiredKey, FailCause, FieldName, FingerprintSecrets, HeaderList,
+    LookUps, Millis, Policy, Rejection, Route, ScopeAliases, ScopeSources, UnixMillis,
+    UnknownOutcome,
 };
+use platform::clock;
 use std::cell::OnceCell;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -34,6 +40,20 @@ pub(crate) struct Config {
     /// How an attempt ends if the connection breaks before a response begins (`CONNECT_FAILURE`).
     pub(crate) unreachable: FailCause,
     pub(crate) key_required: Vec<Route>,
+    /// Writes that are passed through without a look at their keys.
+    skip: SkippedRoutes,
+    /// What responses prove by the operator's rules.
+    pub(crate) outcomes: OutcomeRules,
+    /// The retentions of routes. All others have the policy's.
+    retention: RouteRules<Millis>,
+    /// Headers of responses that are neither stored nor replayed.
+    not_replayed: RouteRules<String>,
+    /// The request headers that may contain the key.
+    pub(crate) key_headers: KeyHeaders,
+    /// The longest key, in characters.
+    pub(crate) max_key_length: usize,
+    /// Whether an empty key header counts as none (`BLANK_KEY`).
+    pub(crate) ignores_blank_key: bool,
     /// The form field that may carry the key.
     pub(crate) key_field: Option<FieldName>,
     pub(crate) dialect: Dialect,
@@ -58,7 +78,7 @@ pub(crate) struct Config {
     pub(crate) resolve: LookUps,
     /// Where business keys are looked up after their response is gone.
     pub(crate) resolve_business_keys: LookUps,
-    pub(crate) fingerprint_ignore: Vec<(Route, JsonPointer)>,
+    fingerprint_ignore: RouteRules<JsonPointer>,
     pub(crate) fingerprint_secrets: FingerprintSecrets,
     /// Who may send webhooks.
     pub(crate) webhook_sources: Sources,
@@ -187,8 +207,10 @@ impl Config {
         if has_origin && unreachable == FailCause::NotDispatched {
             return Err(RELEASED_BINDING.to_owned());
         }
+        let (default_retention, retention) =
+            vars.seconds_by_route("RETENTION_SECONDS", 86_400, 1..=31_536_000)?;
         let policy = Policy {
-            retention: vars.seconds("RETENTION_SECONDS", 86_400, 1..=31_536_000)?,
+            retention: default_retention,
             lease: vars.seconds("LEASE_SECONDS", 15, 1..=3600)?,
             unknown_outcome: vars.choice(
                 "UNKNOWN_OUTCOME",
@@ -202,6 +224,15 @@ impl Config {
             )?,
         };
         let scope = vars.parse("SCOPE", ScopeSources::parse)?.unwrap_or_default();
+        let key_required = vars.list("KEY_REQUIRED", Route::parse)?;
+        let business_keys = vars.unless_none(
+            "BUSINESS_KEYS",
+            of_sandbox(SANDBOX_BUSINESS_KEYS),
+            BusinessKeys::parse,
+        )?;
+        let skip = vars.parse("SKIP", SkippedRoutes::parse)?.unwrap_or_default();
+        let protected = key_required.iter().chain(business_keys.routes());
+        skip.check(protected).map_err(|error| format!("SKIP: {error}"))?;
         Ok(Self {
             upstream,
             policy,
@@ -209,7 +240,24 @@ impl Config {
             // arrived and been stored before that.
             origin_timeout: vars.seconds("ORIGIN_TIMEOUT_SECONDS", 25, 1..=29)?,
             unreachable,
-            key_required: vars.list("KEY_REQUIRED", Route::parse)?,
+            key_required,
+            skip,
+            outcomes: vars.parse("OUTCOMES", OutcomeRules::parse)?.unwrap_or_default(),
+            retention,
+            not_replayed: vars
+                .parse("HEADERS_NOT_REPLAYED", |text| {
+                    RouteRules::parse_optional(text, parse_not_replayed)
+                })?
+                .unwrap_or_default(),
+            key_headers: vars
+                .parse("KEY_HEADERS", |text| KeyHeaders::parse(text, &scope))?
+                .unwrap_or_default(),
+            max_key_length: vars.number("MAX_KEY_LENGTH", 255, 1..=255)? as usize,
+            ignores_blank_key: vars.choice(
+                "BLANK_KEY",
+                false,
+                &[("refuse", false), ("ignore", true)],
+            )?,
             key_field: vars.parse("KEY_FIELD", FieldName::parse)?,
             dialect: vars.choice(
                 "DIALECT",
@@ -235,18 +283,16 @@ impl Config {
             replay_memory: vars.number("REPLAY_MEMORY_BYTES", 4 << 20, 0..=8_388_608)? as usize,
             max_request: vars.number("MAX_REQUEST_BYTES", 10 << 20, 0..=33_554_432)?,
             cors: vars.parse("CORS_ORIGINS", parse_cors)?.unwrap_or(cors),
-            business_keys: vars.unless_none(
-                "BUSINESS_KEYS",
-                of_sandbox(SANDBOX_BUSINESS_KEYS),
-                BusinessKeys::parse,
-            )?,
+            business_keys,
             resolve: vars.unless_none("RESOLVE", None, LookUps::parse)?,
             resolve_business_keys: vars.unless_none(
                 "RESOLVE",
                 of_sandbox(SANDBOX_LOOK_UPS),
                 LookUps::parse,
             )?,
-            fingerprint_ignore: vars.list("FINGERPRINT_IGNORE", parse_ignore)?,
+            fingerprint_ignore: vars
+                .parse("FINGERPRINT_IGNORE", |text| RouteRules::parse(text, JsonPointer::parse))?
+                .unwrap_or_default(),
             fingerprint_secrets: vars
                 .parse("FINGERPRINT_SECRET", FingerprintSecrets::parse)?
                 .unwrap_or_default(),
@@ -269,9 +315,42 @@ impl Config {
         self.key_required.iter().any(|route| route.could_match(method, path))
     }
 
+    /// Returns the error for a request that lacks a key.
+    pub(crate) fn key_missing(&self) -> Rejection {
+        Rejection::KeyMissing(self.key_headers.first().to_owned())
+    }
+
     /// Returns the members that a route leaves out of the fingerprint.
     pub(crate) fn ignored(&self, method: &str, path: &str) -> Vec<JsonPointer> {
-        rules_for(&self.fingerprint_ignore, method, path).into_iter().cloned().collect()
+        self.fingerprint_ignore.all(method, path).into_iter().cloned().collect()
+    }
+
+    /// Returns whether a write is passed through without a look at its key.
+    pub(crate) fn skips(&self, method: &str, path: &str) -> bool {
+        self.skip.skip(method, path, || {
+            self.requires_key(method, path) || self.business_keys.may_name(method, path)
+        })
+    }
+
+    /// Returns the policy for keys of a route.
+    pub(crate) fn policy_of(&self, method: &str, path: &str) -> Policy {
+        let of_route = self.retention.first(method, path);
+        let retention = of_route.map_or(self.policy.retention, |(_, retention)| *retention);
+        Policy { retention, ..self.policy }
+    }
+
+    /// Returns the policy for a call that voids a key.
+    pub(crate) fn policy_of_void(&self, minted_at: Option<UnixMillis>) -> Policy {
+        let all = || self.retention.iter().map(|(_, retention)| *retention);
+        let shortest = all().fold(self.policy.retention, Millis::min);
+        let longest = all().fold(self.policy.retention, Millis::max);
+        self.policy.of_void(shortest, longest, minted_at, clock::now())
+    }
+
+    /// Removes the headers of a response that are neither stored nor replayed.
+    pub(crate) fn remove_not_replayed(&self, method: &str, path: &str, headers: &mut HeaderList) {
+        let names = self.not_replayed.all(method, path);
+        headers.retain(|name, _| !names.iter().any(|known| *known == name));
     }
 }
 
@@ -322,15 +401,7 @@ impl Vars<'_> {
     }
 
     fn number(&self, name: &str, default: u64, range: RangeInclusive<u64>) -> Result<u64, String> {
-        let number = self.parse(name, |text| {
-            // `parse` alone would take "+5".
-            let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-            let number = text.parse().ok().filter(|number| digits && range.contains(number));
-            number.ok_or_else(|| {
-                format!("must be a whole number from {} to {}", range.start(), range.end())
-            })
-        })?;
-        Ok(number.unwrap_or(default))
+        Ok(self.parse(name, |text| whole_number(text, &range))?.unwrap_or(default))
     }
 
     fn seconds(
@@ -342,9 +413,39 @@ impl Vars<'_> {
         self.number(name, default, range).map(Millis::from_seconds)
     }
 
+    /// Reads a number of seconds for all routes, and numbers for single routes.
+    fn seconds_by_route(
+        &self,
+        name: &str,
+        default: u64,
+        range: RangeInclusive<u64>,
+    ) -> Result<(Millis, RouteRules<Millis>), String> {
+        let rules = self.parse(name, |text| {
+            RouteRules::parse_optional(text, |text| {
+                whole_number(text, &range).map(Millis::from_seconds)
+            })
+        })?;
+        let rules = rules.unwrap_or_default();
+        let for_all = rules.iter().filter(|(route, _)| route.is_none());
+        let for_all: Vec<Millis> = for_all.map(|(_, number)| *number).collect();
+        match for_all[..] {
+            [] => Ok((Millis::from_seconds(default), rules)),
+            [number] => Ok((number, rules)),
+            _ => Err(format!("{name}: only one number may have no route")),
+        }
+    }
+
     fn text(&self, name: &str) -> Option<String> {
         self.0(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
     }
+}
+
+fn whole_number(text: &str, range: &RangeInclusive<u64>) -> Result<u64, String> {
+    // `parse` alone would take "+5".
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = text.parse().ok().filter(|number| digits && range.contains(number));
+    number
+        .ok_or_else(|| format!("must be a whole number from {} to {}", range.start(), range.end()))
 }
 
 fn parse_upstream(text: &str) -> Result<Upstream, String> {
@@ -428,16 +529,4 @@ fn parse_cors(text: &str) -> Result<CorsOrigins, String> {
     origins.collect::<Option<_>>().map(CorsOrigins::These).ok_or_else(|| {
         "must be * or a list of origins as browsers send them, such as https://shop.example: in lower case, without a path, a slash at the end, or the default port".to_owned()
     })
-}
-
-fn parse_ignore(text: &str) -> Result<(Route, JsonPointer), String> {
-    // METHOD:/path:/pointer. Only the pointer may contain a colon.
-    let mut parts = text.splitn(3, ':');
-    let (Some(method), Some(path), Some(pointer)) = (parts.next(), parts.next(), parts.next())
-    else {
-        return Err("each entry must be METHOD:/path:/pointer".to_owned());
-    };
-    let route = Route::parse(&format!("{method}:{path}")).map_err(|error| error.to_string())?;
-    let pointer = JsonPointer::parse(pointer).map_err(|error| error.to_string())?;
-    Ok((route, pointer))
 }

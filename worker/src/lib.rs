@@ -53,7 +53,7 @@ pub async fn fetch_sandbox(request: Request, env: Env) -> worker::Result<Respons
 /// Starts the task that responds to a request. The task continues after the caller has hung up, because the gateway
 /// must record the origin's response.
 fn receive(bridge: &Rc<Bridge>, head: &str) {
-    let request = HttpRequest::new(bridge, head);
+    let mut request = HttpRequest::new(bridge, head);
     panic::arm(|name| request.header(name));
     let request_id = random::request_id();
     let config = match config::load(bridge) {
@@ -63,10 +63,13 @@ fn receive(bridge: &Rc<Bridge>, head: &str) {
             return bridge.end();
         }
     };
-    if let Some(mut response) = cors::preflight(&config.cors, &request) {
+    if let Some(mut response) = cors::preflight(&config, &request) {
         response.set("x-request-id", &request_id);
         response.send(bridge);
         return bridge.end();
+    }
+    if config.ignores_blank_key {
+        config.key_headers.remove_blank(&mut request.headers);
     }
     let caller = Rc::new(Caller::new(Rc::clone(bridge), config, &request, request_id));
     let inside = Rc::clone(&caller);

@@ -190,6 +190,19 @@ impl<'d> JsonValue<'d> {
         self.document.source[self.at] == b'['
     }
 
+    /// Returns whether this value says that there is nothing: `null`, `false`, zero, or a text, a list or
+    /// an object without content.
+    pub(crate) fn is_blank(self) -> bool {
+        match self.document.source[self.at] {
+            b'{' | b'[' => self.document.end_of_empty(self.at).is_some(),
+            b'n' | b'f' => true,
+            _ => self.scalar().is_some_and(|text| match self.is_number() {
+                true => text == "0",
+                false => text.is_empty(),
+            }),
+        }
+    }
+
     /// Returns the member or the element that one step of a pointer leads to.
     pub(crate) fn step(self, step: &str) -> Option<Self> {
         match self.document.source[self.at] {

@@ -27,7 +27,7 @@ impl fmt::Display for FormKeyError {
             Self::Malformed(error) => return error.fmt(f),
             Self::Twice => "The form contains the field of the idempotency key more than once. Send it once.",
             Self::Differs => {
-                "The Idempotency-Key header and the form field contain different keys. Send only one of them, or the same key in both."
+                "The header and the form field contain different idempotency keys. Send only one of them, or the same key in both."
             }
             Self::File => {
                 "The form field of the idempotency key is a file. Send the key as a plain field."
@@ -36,7 +36,7 @@ impl fmt::Display for FormKeyError {
                 "The form field of the idempotency key can be read in more than one way. Send its name and value as a browser writes them."
             }
             Self::Unreadable => {
-                "The multipart form seems to contain an idempotency key, but cannot be parsed. Send a form that follows RFC 7578, or send the key only in the Idempotency-Key header."
+                "The multipart form seems to contain an idempotency key, but cannot be parsed. Send a form that follows RFC 7578, or send the key only in a header."
             }
         })
     }

@@ -14,8 +14,11 @@ fn cases() -> Vec<(&'static str, Rejection)> {
     let decision =
         |decision: Decision| decision.rejection().expect("a decision without a response");
     vec![
-        ("the route requires a key, and the request has none", Rejection::KeyMissing),
-        ("the key is malformed", Rejection::KeyMalformed(KeyError::TooLong)),
+        (
+            "the route requires a key, and the request has none",
+            Rejection::KeyMissing(String::new()),
+        ),
+        ("the key is malformed", Rejection::KeyMalformed(KeyError::TooLong(255))),
         (
             "the key's form field is repeated, is a file, or contains another key than the header",
             Rejection::FormKey(FormKeyError::Twice),

@@ -1,6 +1,7 @@
 //! Walks through a write flow, action by action.
 
 use oncekey::BusinessKey;
+use oncekey::policy::ResponseRules;
 use oncekey::write_flow::{
     Action, CallerResponse, Event, FollowUp, Identity, Target, Write, WriteFlow, WriteOutcome,
 };
@@ -39,7 +40,13 @@ impl Walk {
         unreachable: FailCause,
         unknown_outcome: UnknownOutcome,
     ) -> Self {
-        let write = Write { identity, business_key, lease: LEASE, unreachable, unknown_outcome };
+        let rules = ResponseRules::default();
+        let write =
+            Write { identity, business_key, lease: LEASE, unreachable, unknown_outcome, rules };
+        Self::begin_write(write)
+    }
+
+    pub(crate) fn begin_write(write: Write) -> Self {
         let (flow, action) = WriteFlow::begin(write, START);
         Self { flow, action, now: START }
     }

@@ -86,7 +86,7 @@ describe("a key in a form's field", () => {
       assert.ok((await gateway.post(path, key, whole, more)).replayed, "the header and the field have the same key");
       assert.ok((await gateway.post(path, `"${key}"`, whole, more)).replayed, "the header quoted");
       const before = gateway.hits(path);
-      refused(await gateway.post(path, newKey(), whole, more), /different keys/);
+      refused(await gateway.post(path, newKey(), whole, more), /different idempotency keys/);
       refused(await gateway.post(path, "", whole, more), /empty/);
       assert.equal(gateway.hits(path), before);
     }

@@ -158,7 +158,7 @@ describe("the documentation", () => {
 
   test("the table of settings contains the settings of the Worker, with their defaults and bounds", () => {
     const code = read("worker/src/config.rs");
-    const names = [...code.matchAll(/vars\s*\.(?:parse|choice|list|number|seconds|text|unless_none)\(\s*"([A-Z_]+)"/g)].map(([, name]) => name);
+    const names = [...code.matchAll(/vars\s*\.(?:parse|choice|list|number|seconds|seconds_by_route|text|unless_none)\(\s*"([A-Z_]+)"/g)].map(([, name]) => name);
     assert.deepEqual([...rows.keys()].sort(), [...new Set(names)].sort());
     const [, known] = read("worker/src/config/names.rs").match(/const NAMES: [^=]*= \[(.*?)\];/s);
     assert.deepEqual([...known.matchAll(/"([A-Z_]+)"/g)].map(([, name]) => name), [...rows.keys()].sort());
@@ -167,8 +167,8 @@ describe("the documentation", () => {
       const [number, shift = "0"] = text.replaceAll(/[_()\s]/g, "").split("<<");
       return Number(number) * 2 ** Number(shift);
     };
-    const numbers = [...code.matchAll(/vars\.(?:number|seconds)\("([A-Z_]+)", ([^,]+), ([^.]+)\.\.=(.+?)\)\?/g)];
-    assert.equal(numbers.length, 7);
+    const numbers = [...code.matchAll(/vars\s*\.(?:number|seconds|seconds_by_route)\("([A-Z_]+)", ([^,]+), ([^.]+)\.\.=(.+?)\)\?/g)];
+    assert.equal(numbers.length, 8);
     for (const [, name, standard, least, most] of numbers) {
       for (const number of [`| ${value(standard)} `, `${value(least)} to ${value(most)}`]) {
         assert.ok(`|${rows.get(name)}`.includes(number), `${name}: ${number}`);

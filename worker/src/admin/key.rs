@@ -9,10 +9,11 @@ use crate::http::request::HttpRequest;
 use crate::http::response::HttpResponse;
 use crate::shard::client::{Patience, ShardClient};
 use crate::shard::protocol::{Decided, GetStatus, Operation, Settle, Subject, Void, Whose};
+use oncekey::request::key_headers::KeyHeaders;
 use oncekey::response::is_request_id;
 use oncekey::{
-    HeaderList, IdempotencyKey, KeyStatus, Millis, Rejection, ResponseClass, ScopedKey, Settlement,
-    Settling, StoredResponse,
+    HeaderList, IdempotencyKey, KeyError, KeyStatus, Millis, Rejection, ResponseClass, ScopedKey,
+    Settlement, Settling, StoredResponse,
 };
 use platform::json::writer::JsonObject;
 use platform::json::{Json, take};
@@ -33,7 +34,9 @@ pub(super) async fn show(caller: &Caller, request: &HttpRequest) -> Result<HttpR
 /// Voids a key: `POST /_oncekey/key/void`.
 pub(super) async fn void(caller: &Caller, request: &HttpRequest) -> Result<HttpResponse, Refusal> {
     let (shard, key) = meant_key(caller, request).await?;
-    let void = Void { minted_at: key.minted_at(), policy: caller.config.policy };
+    let minted_at = key.minted_at();
+    let policy = caller.config.policy_of_void(minted_at);
+    let void = Void { minted_at, policy };
     let ((), status) = call(&shard, void).await?;
     Ok(key_status(caller, &status.ok_or(Rejection::StoreUnavailable)?))
 }
@@ -44,7 +47,7 @@ pub(super) async fn settle(
     request: &HttpRequest,
 ) -> Result<HttpResponse, Refusal> {
     let shard = match request.header("x-oncekey-name") {
-        Some(name) => ShardClient::new(caller, named(request, name)?, None),
+        Some(name) => ShardClient::new(caller, named(caller, request, name)?, None),
         None => meant_key(caller, request).await?.0,
     };
     let body = request.read_body(MAX_SETTLEMENT, &Reservation::of_request()).await?;
@@ -60,9 +63,9 @@ pub(super) async fn settle(
 }
 
 /// Returns the key that an operator names by its hash, as the journal shows it.
-fn named(request: &HttpRequest, name: &str) -> Result<ScopedKey, Rejection> {
-    const MAY_BE: &str = "X-Oncekey-Name must be the hash of a key in 64 hexadecimal digits. Send it without Idempotency-Key.";
-    let name = ScopedKey::from_hex(name).filter(|_| request.header("idempotency-key").is_none());
+fn named(caller: &Caller, request: &HttpRequest, name: &str) -> Result<ScopedKey, Rejection> {
+    const MAY_BE: &str = "X-Oncekey-Name must be the hash of a key in 64 hexadecimal digits. Send it without the header of a key.";
+    let name = ScopedKey::from_hex(name).filter(|_| key_in(caller, request) == Ok(None));
     name.ok_or_else(|| Rejection::Invalid(MAY_BE.to_owned()))
 }
 
@@ -72,7 +75,8 @@ async fn meant_key(
     caller: &Caller,
     request: &HttpRequest,
 ) -> Result<(ShardClient, IdempotencyKey), Refusal> {
-    let header = request.header("idempotency-key").ok_or(Rejection::KeyMissing)?;
+    let key = key_in(caller, request);
+    let key = key.transpose().ok_or_else(|| caller.config.key_missing())?;
     let scope = if is_admin(caller, request) {
         admin_scope(caller, request).await?
     } else {
@@ -80,10 +84,20 @@ async fn meant_key(
         identity::may_read(caller, request).await?;
         scope
     };
-    let key = IdempotencyKey::parse_header(header).map_err(Rejection::KeyMalformed)?;
+    let key = key.map_err(Rejection::KeyMalformed)?;
     let whose = Whose { scope, subject: Subject::Key };
     let shard = ShardClient::new(caller, ScopedKey::new(&scope, &key), Some(whose));
     Ok((shard, key))
+}
+
+/// Returns the key in a call about keys. These calls are the gateway's own, so they take the key from
+/// `Idempotency-Key` too, whatever `KEY_HEADERS` lists.
+fn key_in(caller: &Caller, request: &HttpRequest) -> Result<Option<IdempotencyKey>, KeyError> {
+    let listed = caller.config.key_headers.key_in(&request.headers)?;
+    match (listed, KeyHeaders::default().key_in(&request.headers)?) {
+        (Some(one), Some(other)) if one != other => Err(KeyError::Differ),
+        (one, other) => Ok(one.or(other)),
+    }
 }
 
 pub(super) async fn call<O: Operation>(

@@ -10,9 +10,10 @@ use worker::js_sys::Reflect;
 use worker::wasm_bindgen::JsValue;
 
 /// All settings. `scripts/check-start.mjs` reads them too.
-const NAMES: [&str; 31] = [
+const NAMES: [&str; 37] = [
     "ADMIN_TOKEN",
     "ANONYMOUS",
+    "BLANK_KEY",
     "BUSINESS_KEYS",
     "CONNECT_FAILURE",
     "CORS_ORIGINS",
@@ -20,16 +21,20 @@ const NAMES: [&str; 31] = [
     "EXPIRED_KEY",
     "FINGERPRINT_IGNORE",
     "FINGERPRINT_SECRET",
+    "HEADERS_NOT_REPLAYED",
     "JOURNAL_RETENTION_SECONDS",
     "JWKS_URL",
     "JWT_AUDIENCE",
     "JWT_ISSUER",
     "KEY_FIELD",
+    "KEY_HEADERS",
     "KEY_REQUIRED",
     "LEASE_SECONDS",
+    "MAX_KEY_LENGTH",
     "MAX_REPLAY_BYTES",
     "MAX_REQUEST_BYTES",
     "ORIGIN_TIMEOUT_SECONDS",
+    "OUTCOMES",
     "REPLAY_AUTHORIZATION",
     "REPLAY_MEMORY_BYTES",
     "RESOLVE",
@@ -38,6 +43,7 @@ const NAMES: [&str; 31] = [
     "SCOPE",
     "SCOPE_ALIASES",
     "SCOPE_CACHE_SECONDS",
+    "SKIP",
     "UNKNOWN_OUTCOME",
     "UPSTREAM",
     "WEBHOOK_SECRETS",

@@ -55,7 +55,7 @@ pub(crate) async fn handle(
 async fn read(caller: &Caller, request: &HttpRequest) -> Result<GatewayOutcome, Rejection> {
     // With X-HTTP-Method-Override, what is a read here may be a write at the origin.
     if requires_key(caller, request, None) {
-        return Err(Rejection::KeyMissing);
+        return Err(caller.config.key_missing());
     }
     no_body(request).await?;
     Ok(pass_through(caller, request, None).await.into())
@@ -72,8 +72,12 @@ fn requires_key(caller: &Caller, request: &HttpRequest, form: Option<&[u8]>) -> 
 
 /// Responds to a write. A form may carry the key, so the gateway reads it first.
 async fn write(caller: &Caller, request: HttpRequest) -> Result<GatewayOutcome, Refusal> {
+    if is_skipped(caller, &request) {
+        caller.is_keyed(false);
+        return Ok(pass_through(caller, &request, None).await.into());
+    }
     let reservation = Reservation::of_request();
-    let has_key = request.header("idempotency-key").is_some();
+    let has_key = caller.config.key_headers.are_in(&request.headers);
     caller.is_keyed(has_key || request.may_carry_key(&caller.config));
     let form = request.read_form(&caller.config, &reservation).await?;
     let in_form = form.as_ref().is_some_and(|form| form.key.is_some());
@@ -85,13 +89,20 @@ async fn write(caller: &Caller, request: HttpRequest) -> Result<GatewayOutcome, 
         return Ok(once(caller, request, form, Identity::Key, scope, &reservation).await?);
     }
     if requires_key(caller, &request, form.as_ref().map(|form| &form.body[..])) {
-        return Err(Rejection::KeyMissing.into());
+        return Err(caller.config.key_missing().into());
     }
     if let Some(scope) = scope_of_business_key(caller, &request).await? {
         return Ok(once(caller, request, form, Identity::BusinessKey, scope, &reservation).await?);
     }
     let read = form.map(|form| form.body);
     Ok(pass_through(caller, &request, read.as_deref()).await.into())
+}
+
+/// Returns whether the gateway passes the write on without looking at a key. A request that names
+/// another method for the origin is not the request that is listed.
+fn is_skipped(caller: &Caller, request: &HttpRequest) -> bool {
+    caller.config.skips(&request.method, &request.path)
+        && overridden_methods(request.headers.iter(), request.query.as_deref(), None).is_empty()
 }
 
 /// Executes a write at most once, even if it is sent several times.
@@ -107,7 +118,7 @@ async fn once(
     let (method, path) = (&request.method, &request.path);
     let (in_form, read) = form.map(|form| (form.key, form.body)).unzip();
     let key = match identity {
-        Identity::Key => Some(key_of(&request, in_form.flatten())?),
+        Identity::Key => Some(key_of(caller, &request, in_form.flatten())?),
         Identity::BusinessKey | Identity::Event => None,
     };
     let body = match read {
@@ -140,14 +151,15 @@ async fn once(
         &caller.bridge,
     )
     .await;
+    let policy = config.policy_of(method, path);
     let shard = |name, subject| ShardClient::new(caller, name, Some(Whose { scope, subject }));
     let of_key = key.as_ref().map(|key| {
         let shard = shard(ScopedKey::new(&scope, key), Subject::Key);
-        RecordHandle::new(shard, key.minted_at(), config.policy, &caller.measure)
+        RecordHandle::new(shard, key.minted_at(), policy, &caller.measure)
     });
     let of_business_key = business_key.as_ref().map(|business_key| {
         let shard = shard(ScopedKey::of_business_key(&scope, business_key), Subject::BusinessKey);
-        RecordHandle::new(shard, None, config.policy.of_business_keys(), &caller.measure)
+        RecordHandle::new(shard, None, policy.of_business_keys(), &caller.measure)
     });
     let (first, second) = match (of_key, of_business_key) {
         (Some(key), second) => (key, second),
@@ -155,9 +167,11 @@ async fn once(
         (None, None) => return Err(Rejection::Internal),
     };
     let unreachable = config.unreachable;
-    let Policy { lease, unknown_outcome, .. } = config.policy;
-    let write = Write { identity, business_key, lease, unreachable, unknown_outcome };
+    let Policy { lease, unknown_outcome, .. } = policy;
+    let rules = config.outcomes.of(method, path);
+    let write = Write { identity, business_key, lease, unreachable, unknown_outcome, rules };
     let request = &request;
+    let key = key.map(|key| (key, config.key_headers.clone()));
     let write_run = WriteRun { caller, request, body, write, fingerprints, key, first, second };
     Ok(write_run.execute().await)
 }
@@ -216,10 +230,13 @@ async fn pass_through(caller: &Caller, request: &HttpRequest, read: Option<&[u8]
 
 /// Returns the key from the header or the form.
 fn key_of(
+    caller: &Caller,
     request: &HttpRequest,
     in_form: Option<IdempotencyKey>,
 ) -> Result<IdempotencyKey, Rejection> {
-    let header = request.header("idempotency-key").map(IdempotencyKey::parse_header);
-    let header = header.transpose().map_err(Rejection::KeyMalformed)?;
-    merge_keys(header, in_form).map_err(Rejection::FormKey)?.ok_or(Rejection::KeyMissing)
+    let config = &caller.config;
+    let header = config.key_headers.key_in(&request.headers).map_err(Rejection::KeyMalformed)?;
+    let key = merge_keys(header, in_form).map_err(Rejection::FormKey)?;
+    let key = key.ok_or_else(|| config.key_missing())?;
+    key.within(config.max_key_length).map_err(Rejection::KeyMalformed)
 }

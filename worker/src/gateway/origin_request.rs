@@ -4,6 +4,7 @@ use crate::http::bridge::{Outgoing, OutgoingBody, Responder};
 use crate::http::headers;
 use crate::http::request::HttpRequest;
 use oncekey::request::forward::{forwarded_headers, is_forwarded, is_read, may_be_repeated};
+use oncekey::request::key_headers::KeyHeaders;
 use oncekey::request::override_headers::is_path_override;
 use oncekey::{HeaderList, IdempotencyKey, ScopeSources};
 
@@ -24,14 +25,14 @@ impl<'a> OriginRequest<'a> {
     pub(crate) fn once(
         request: &HttpRequest,
         body: &'a [u8],
-        key: Option<&IdempotencyKey>,
+        key: Option<&(IdempotencyKey, KeyHeaders)>,
         attempt: u32,
         request_id: &str,
     ) -> Self {
         let mut forwarded = Self::plain(request, request_id);
         forwarded.take_uncoded();
-        if let Some(key) = key {
-            forwarded.headers.set("idempotency-key", key.as_str());
+        if let Some((key, names)) = key {
+            names.set(&request.headers, &mut forwarded.headers, key);
         }
         forwarded.headers.set("idempotency-attempt", attempt.to_string());
         forwarded.body = match body {

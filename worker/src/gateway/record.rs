@@ -3,10 +3,12 @@
 use crate::gateway::outcome::Work;
 use crate::metrics::Measure;
 use crate::shard::client::{NoReply, Patience, ShardClient};
-use crate::shard::protocol::{Begin, Complete, Decided, Fail, Operation, Peek, Renew, Settle};
+use crate::shard::protocol::{
+    AnyOperation, Begin, Decided, End, Fail, Operation, Peek, Renew, Settle,
+};
 use oncekey::{
     AttemptToken, Completion, Decision, FailCause, Fingerprints, Policy, Rejection, Renewal,
-    ScopedKey, Settlement, Settling, StoredResponse, UnixMillis,
+    ScopedKey, Settlement, Settling, UnixMillis,
 };
 use platform::{clock, random};
 use std::rc::Rc;
@@ -76,19 +78,9 @@ impl RecordHandle {
         self.shard.odd_received.borrow().clone()
     }
 
-    /// Records the origin's response.
-    pub(crate) async fn complete(
-        &self,
-        response: StoredResponse,
-    ) -> Result<Decided<Completion>, NoReply> {
-        let complete = Complete(self.token, response);
-        self.measured(complete, Patience::after_execution()).await
-    }
-
-    /// Ends the attempt without a response.
-    pub(crate) async fn fail(&self, cause: FailCause) -> Result<Decided<Completion>, NoReply> {
-        let fail = Fail(self.token, cause);
-        self.measured(fail, Patience::after_execution()).await
+    /// Ends the attempt.
+    pub(crate) async fn end(&self, end: AnyOperation) -> Result<Decided<Completion>, NoReply> {
+        self.measured(End(end), Patience::after_execution()).await
     }
 
     /// Renews the lease. A lost lease changes nothing here: the origin is already working, and the
@@ -99,7 +91,7 @@ impl RecordHandle {
 
     /// Returns the work that records a failed attempt in the background.
     pub(crate) fn fail_later(&self, cause: FailCause) -> Work {
-        let (shard, fail) = (Rc::clone(&self.shard), Fail(self.token, cause));
+        let (shard, fail) = (Rc::clone(&self.shard), End(Fail(self.token, cause).into()));
         Box::pin(async move {
             let _ = shard.call(fail, Patience::in_background()).await;
         })

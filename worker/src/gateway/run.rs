@@ -14,15 +14,17 @@ use crate::http::headers;
 use crate::http::request::HttpRequest;
 use crate::http::response::HttpResponse;
 use crate::shard::client::Patience;
+use crate::shard::protocol::{AnyOperation, Complete, CompleteAs, Decided, Fail};
 use futures_util::future::{Either, LocalBoxFuture, OptionFuture, join, pending, select};
 use oncekey::budget::SMALL;
+use oncekey::request::key_headers::KeyHeaders;
 use oncekey::write_flow::{
     Action, CallerResponse, Event, FollowUp, Identity, OriginFailure, Target, Write, WriteFlow,
     WriteOutcome,
 };
 use oncekey::{
-    Attempt, Decision, Execution, Fingerprints, IdempotencyKey, KeyStatus, Millis, Rejection,
-    StoredResponse,
+    Attempt, Completion, Decision, Execution, Fingerprints, IdempotencyKey, KeyStatus, Millis,
+    Rejection, StoredResponse,
 };
 use platform::clock;
 use platform::panic;
@@ -44,7 +46,8 @@ pub(crate) struct WriteRun<'a> {
     pub(crate) body: Vec<u8>,
     pub(crate) write: Write,
     pub(crate) fingerprints: Fingerprints,
-    pub(crate) key: Option<IdempotencyKey>,
+    /// The key, and the headers that may contain it.
+    pub(crate) key: Option<(IdempotencyKey, KeyHeaders)>,
     /// The record that decides first: of the key, or of the business key where there is no key.
     pub(crate) first: RecordHandle,
     /// The business key's record, where there is a key too.
@@ -94,15 +97,30 @@ impl WriteRun<'_> {
             }
             Action::LookUp(decision) => Event::LookedUp(self.look_up(&decision).await),
             Action::CallOrigin(execution) => Event::Called(self.call_origin(execution, own).await),
-            Action::Complete(target, response) => {
-                Event::Ended(self.record(target).complete(response).await.ok())
+            Action::Complete(..) | Action::CompleteAs(..) | Action::Fail(..) => {
+                Event::Ended(self.end(action).await)
             }
-            Action::Fail(target, cause) => Event::Ended(self.record(target).fail(cause).await.ok()),
             Action::Settle(target, settlement) => {
                 Event::Settled(self.record(target).settle(settlement).await)
             }
             Action::Respond(outcome) => return ControlFlow::Break(outcome),
         })
+    }
+
+    /// Ends the attempt in a record.
+    async fn end(&self, action: Action) -> Option<Decided<Completion>> {
+        let token = |target| self.record(target).token;
+        let (target, end): (_, AnyOperation) = match action {
+            Action::Complete(target, response) => {
+                (target, Complete(token(target), response).into())
+            }
+            Action::CompleteAs(target, response, class) => {
+                (target, CompleteAs(token(target), response, class).into())
+            }
+            Action::Fail(target, cause) => (target, Fail(token(target), cause).into()),
+            _ => return None,
+        };
+        self.record(target).end(end).await.ok()
     }
 
     /// Renews the leases of both records. The future never ends; the leases are renewed while it is
@@ -231,7 +249,12 @@ impl WriteRun<'_> {
     /// Returns the response in the form to store.
     fn stored(&self, response: &OriginResponse, body: &OriginBody) -> StoredResponse {
         let request_id = response.request_id().unwrap_or(&self.caller.request_id);
-        let (status, headers) = (response.status, response.headers_of_read_body(body));
+        let (status, mut headers) = (response.status, response.headers_of_read_body(body));
+        self.caller.config.remove_not_replayed(
+            &self.request.method,
+            &self.request.path,
+            &mut headers,
+        );
         match body {
             _ if self.write.identity == Identity::Event => {
                 StoredResponse::without_body(status, [], request_id)

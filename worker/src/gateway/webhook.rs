@@ -11,6 +11,8 @@ use crate::http::context::Caller;
 use crate::http::request::HttpRequest;
 use crate::shard::client::ShardClient;
 use crate::shard::protocol::{Subject, Whose};
+use oncekey::policy::ResponseRules;
+use oncekey::request::key_headers::KeyHeaders;
 use oncekey::webhook::{self, WebhookMessage};
 use oncekey::write_flow::{Identity, Write};
 use oncekey::{Rejection, Scope, ScopedKey};
@@ -47,9 +49,11 @@ pub(crate) async fn handle(
             lease: config.policy.lease,
             unreachable: config.unreachable,
             unknown_outcome: config.policy.of_events().unknown_outcome,
+            rules: ResponseRules::default(),
         },
         fingerprints: webhook::fingerprints(),
-        key: Some(id),
+        // The receiver finds the id in `Idempotency-Key`, whatever `KEY_HEADERS` lists.
+        key: Some((id, KeyHeaders::default())),
         first: RecordHandle::new(shard, None, config.policy.of_events(), &caller.measure),
         second: None,
     };

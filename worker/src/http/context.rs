@@ -46,7 +46,7 @@ impl Caller {
             RequestKind::Read
         } else if is_inbound(&request.path) {
             RequestKind::Event
-        } else if request.header("idempotency-key").is_some() {
+        } else if config.key_headers.are_in(&request.headers) {
             RequestKind::KeyedWrite
         } else {
             RequestKind::Write
@@ -110,7 +110,7 @@ impl Caller {
             }
             keep_private(
                 &mut response.headers,
-                self.config.scope.headers().chain(["Idempotency-Key"]),
+                self.config.scope.headers().chain(self.config.key_headers.names()),
             );
         }
         cors::apply(&self.config.cors, self.origin.as_deref(), &mut response);

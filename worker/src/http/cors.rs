@@ -2,7 +2,7 @@
 //! are computed for each response, including errors and replays, because stored headers would name the
 //! page of the first caller.
 
-use crate::config::CorsOrigins;
+use crate::config::{Config, CorsOrigins};
 use crate::http::request::HttpRequest;
 use crate::http::response::{Body, HttpResponse};
 use oncekey::HeaderList;
@@ -10,11 +10,12 @@ use oncekey::HeaderList;
 /// Headers that a script may read, in addition to those that scripts may always read.
 const EXPOSED: &str = "Idempotent-Replayed, Idempotency-State, Idempotency-Expires, Idempotency-Stored, X-Request-Id, Retry-After, X-Should-Retry, Stripe-Should-Retry, Date, Location, Link, ETag";
 
-/// Headers that a script may send, if the preflight does not name any.
-const ALLOWED: &str = "Idempotency-Key, Content-Type, X-Api-Key, Authorization";
+/// Headers that a script may send, besides those of the key, if the preflight does not name any.
+const ALLOWED: [&str; 3] = ["Content-Type", "X-Api-Key", "Authorization"];
 
 /// Returns the response to a preflight (Fetch standard, CORS protocol), if the gateway handles CORS.
-pub(crate) fn preflight(cors: &CorsOrigins, request: &HttpRequest) -> Option<HttpResponse> {
+pub(crate) fn preflight(config: &Config, request: &HttpRequest) -> Option<HttpResponse> {
+    let cors = &config.cors;
     let asked = request.header("access-control-request-method")?;
     if request.method != "OPTIONS" || matches!(cors, CorsOrigins::Off) {
         return None;
@@ -25,9 +26,12 @@ pub(crate) fn preflight(cors: &CorsOrigins, request: &HttpRequest) -> Option<Htt
     if allowed_origin(cors, origin).is_some() {
         let asked_for = request.header("access-control-request-headers");
         // Header names are ASCII. Other text must not get into the log (`headers.rs`).
-        let headers = asked_for.filter(|names| names.is_ascii()).unwrap_or(ALLOWED);
+        let headers = asked_for.filter(|names| names.is_ascii()).map_or_else(
+            || config.key_headers.names().chain(ALLOWED).collect::<Vec<_>>().join(", "),
+            str::to_owned,
+        );
         response.set("access-control-allow-methods", asked);
-        response.set("access-control-allow-headers", headers);
+        response.set("access-control-allow-headers", &headers);
         response.set("access-control-max-age", "7200");
         response
             .set("vary", "Origin, Access-Control-Request-Method, Access-Control-Request-Headers");

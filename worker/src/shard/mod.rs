@@ -26,8 +26,8 @@ use oncekey::{
 };
 use platform::panic;
 use protocol::{
-    AnyOperation, Begin, CallContext, Complete, Decided, Fail, GetStatus, NOT_STORED, Operation,
-    Peek, Renew, Settle, ShardCall, UNKNOWN_MESSAGE, UNREADABLE, Void,
+    AnyOperation, Begin, CallContext, Complete, CompleteAs, Decided, Fail, GetStatus, NOT_STORED,
+    Operation, Peek, Renew, Settle, ShardCall, UNKNOWN_MESSAGE, UNREADABLE, Void,
 };
 use replay_counts::Replays;
 use std::cell::RefCell;
@@ -169,7 +169,8 @@ impl Shard {
         let now = self.store.time(clock, record.as_ref());
         let had_odd = record.as_ref().is_some_and(Record::has_odd_headers);
         let odd_before = had_odd.then(|| self.odd_headers.get(name)).flatten();
-        let is_completing = matches!(operation, AnyOperation::Complete(_));
+        let is_completing =
+            matches!(operation, AnyOperation::Complete(_) | AnyOperation::CompleteAs(_));
         let operator = matches!(operation, AnyOperation::Settle(Settle { by_operator: true, .. }));
         let (body, next, change) = self.decide(name, operation, record, now);
         let has_odd = matches!(&next, RecordUpdate::Write(record) if record.has_odd_headers());
@@ -216,6 +217,9 @@ impl Shard {
             }
             AnyOperation::Complete(Complete(token, response)) => {
                 decided::<Complete>(lifecycle::complete(record, token, response, now))
+            }
+            AnyOperation::CompleteAs(CompleteAs(token, response, class)) => {
+                decided::<CompleteAs>(lifecycle::complete_as(record, token, response, class, now))
             }
             AnyOperation::Fail(Fail(token, cause)) => {
                 decided::<Fail>(lifecycle::fail(record, token, cause, now))

@@ -7,8 +7,8 @@
 use oncekey::codec::message::{self, Message};
 use oncekey::{
     AttemptToken, Completion, Decision, FailCause, Fingerprints, KeyState, KeyStatus, Policy,
-    Renewal, Scope, ScopedKey, Settlement, Settling, StoredResponse, UnixMillis, message_fields,
-    message_variants,
+    Renewal, ResponseClass, Scope, ScopedKey, Settlement, Settling, StoredResponse, UnixMillis,
+    message_fields, message_variants,
 };
 
 /// The version of these messages. Every change of a message, of a reply, or of a type in them needs a new
@@ -124,6 +124,7 @@ operations! {
     5: Settle -> Settling,
     6: GetStatus -> (),
     7: Peek -> Option<Decision>,
+    8: CompleteAs -> Completion,
 }
 
 #[derive(Debug, PartialEq)]
@@ -145,6 +146,30 @@ message_fields!(Renew(token));
 pub(crate) struct Complete(pub(crate) AttemptToken, pub(crate) StoredResponse);
 
 message_fields!(Complete(token, response));
+
+/// The end of an attempt: `Complete`, `CompleteAs` or `Fail`. They have one reply, so one call makes them
+/// all.
+pub(crate) struct End(pub(crate) AnyOperation);
+
+impl Operation for End {
+    type Decision = Completion;
+}
+
+impl From<End> for AnyOperation {
+    fn from(end: End) -> Self {
+        end.0
+    }
+}
+
+/// Records a response that proves something else than its status does.
+#[derive(Debug, PartialEq)]
+pub(crate) struct CompleteAs(
+    pub(crate) AttemptToken,
+    pub(crate) StoredResponse,
+    pub(crate) ResponseClass,
+);
+
+message_fields!(CompleteAs(token, response, class));
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct Fail(pub(crate) AttemptToken, pub(crate) FailCause);

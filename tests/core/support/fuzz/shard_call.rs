@@ -12,8 +12,8 @@ use oncekey::{KeyChange, Record, RecordUpdate, Transition};
 pub(crate) mod protocol;
 
 use protocol::{
-    AnyOperation, Begin, Complete, Decided, Fail, GetStatus, KeyEntry, Operation, Peek, Renew,
-    Request, Row, Settle, VERSION, Void,
+    AnyOperation, Begin, Complete, CompleteAs, Decided, Fail, GetStatus, KeyEntry, Operation, Peek,
+    Renew, Request, Row, Settle, VERSION, Void,
 };
 
 pub(crate) fn check(bytes: &[u8]) {
@@ -63,6 +63,9 @@ fn decide(operation: &AnyOperation, record: Option<Record>) -> (RecordUpdate, Op
         AnyOperation::Complete(Complete(token, response)) => {
             replied::<Complete>(lifecycle::complete(record, *token, response.clone(), NOW))
         }
+        AnyOperation::CompleteAs(CompleteAs(token, response, class)) => replied::<CompleteAs>(
+            lifecycle::complete_as(record, *token, response.clone(), *class, NOW),
+        ),
         AnyOperation::Fail(Fail(token, cause)) => {
             replied::<Fail>(lifecycle::fail(record, *token, *cause, NOW))
         }

@@ -9,6 +9,7 @@ use super::message::{Endpoint, Event, OriginResponse, Request, To};
 use super::requests::{self, EVENT};
 use super::shard::ShardOperation;
 use super::world::{Clock, World};
+use oncekey::policy::ResponseRules;
 use oncekey::write_flow::{
     Action as FlowAction, Event as FlowEvent, Identity, Target, Write, WriteFlow,
 };
@@ -133,6 +134,7 @@ impl World<'_> {
             lease: policy.lease,
             unreachable: settings.unreachable,
             unknown_outcome: policy.unknown_outcome,
+            rules: ResponseRules::default(),
         };
         let now = self.time(Clock::Gateway(gateway));
         let (machine, step) = self.rules.begin_write(write.clone(), now);
@@ -240,7 +242,8 @@ impl World<'_> {
                 self.note(Milestone::StepLookUp);
                 self.look_up(flow, number);
             }
-            FlowAction::Complete(of, response) => {
+            // Without rules of an operator, the status says what a response proves.
+            FlowAction::Complete(of, response) | FlowAction::CompleteAs(of, response, _) => {
                 self.note(if of == Target::First {
                     Milestone::StepComplete
                 } else {

@@ -9,6 +9,7 @@ use super::requests::{self, WriteRequest};
 use super::{Action, World};
 use crate::config::{Clock, Scene, Secrets};
 use crate::reached::Milestone;
+use oncekey::policy::ResponseRules;
 use oncekey::write_flow::{
     Action as FlowAction, Event as FlowEvent, Identity, OriginFailure, Target, Write, WriteFlow,
 };
@@ -62,6 +63,7 @@ impl Running {
         match &self.doing {
             FlowAction::Begin(of)
             | FlowAction::Complete(of, _)
+            | FlowAction::CompleteAs(of, ..)
             | FlowAction::Fail(of, _)
             | FlowAction::Settle(of, _) => self.shelf(*of) == shelf,
             FlowAction::PeekBusinessKey => self.shelf(Target::BusinessKey) == shelf,
@@ -312,5 +314,6 @@ fn write(scene: &Scene, request: &WriteRequest, business_key: Option<u8>) -> Wri
         lease: policy.lease,
         unreachable: FailCause::ConnectionLost,
         unknown_outcome: policy.unknown_outcome,
+        rules: ResponseRules::default(),
     }
 }

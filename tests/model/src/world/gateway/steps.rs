@@ -27,7 +27,8 @@ impl World {
             FlowAction::PeekBusinessKey => {
                 self.call(at, Target::BusinessKey, ObjectOperation::Peek)
             }
-            FlowAction::Complete(of, response) => {
+            // Without rules of an operator, the status says what a response proves.
+            FlowAction::Complete(of, response) | FlowAction::CompleteAs(of, response, _) => {
                 self.keep_early(scene, at, of, &response);
                 self.call(at, of, ObjectOperation::Complete(response))
             }
