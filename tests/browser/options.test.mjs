@@ -50,6 +50,9 @@ describe("an option", () => {
     ['createClient({ credentials: "includes" })', /credentials must be one of .*"include"/],
     ["createClient({ storage: 5 })", /storage must be/],
     ['createClient({ retention: "1 day" })', /retention must be a number/],
+    ["createClient({ keyHeader: 'a b' })", /TypeError/],
+    ["createClient({ keyHeader: 'Sec-Key' })", /TypeError: createClient: keyHeader must be a header to set/],
+    ["createClient({ keyHeader: 'Host' })", /keyHeader must be a header to set/],
     ["createClient({ retention: 0 })", /RangeError: retention must be a number from 1 to/],
     ["createClient({ retry: { limit: 101 } })", /RangeError: retry.limit must be a number from 0 to 100/],
     ["createClient({ retry: { limit: 1.5 } })", /retry.limit must be a whole number/],
@@ -95,7 +98,7 @@ describe("an option", () => {
     const path = site.route();
     const init = '{ method: "POST", headers: [["X-Api-Key", "k"]], mode: "cors", cache: "no-store", priority: "high", referrerPolicy: "origin", redirect: "follow", integrity: "" }';
     assert.equal(await thrown(shop, `client.fetch("order:1", ${JSON.stringify(path)}, ${init})`), "nothing");
-    const all = '{ retention: 1e6, storage: null, namespace: "n", retry: { limit: 1, delays: [1], jitter: "none" }, keyUrl: null, headers: () => ({}), credentials: "omit", fetch }';
+    const all = '{ retention: 1e6, storage: null, namespace: "n", retry: { limit: 1, delays: [1], jitter: "none" }, keyUrl: null, keyHeader: "X-Key", headers: () => ({}), credentials: "omit", fetch }';
     assert.equal(await thrown(shop, `createClient(${all})`), "nothing");
     // Other options of the page's own `fetch` are passed on, but misspelt options are refused.
     const own = 'createClient({ fetch: (url, init) => fetch(url, init), storage: null })';
@@ -103,6 +106,29 @@ describe("an option", () => {
     assert.match(await thrown(shop, `${own}.fetch("order:2", ${JSON.stringify(path)}, { methd: "PUT" })`), /"methd".*"method"/);
     assert.equal(site.hits(path), 2);
   });
+});
+
+test("keyHeader names the header for the key, of a client and in markup", async () => {
+  const shop = await open(context, site.url + site.page());
+  const path = site.route();
+  const client = 'createClient({ storage: null, keyHeader: "X-Idempotency-Key" })';
+  assert.equal(await thrown(shop, `${client}.fetch("order:1", ${JSON.stringify(path)}, { headers: { "X-Api-Key": "k" } })`), "nothing");
+  assert.equal(await thrown(shop, `${client}.fetch("order:2", ${JSON.stringify(path)}, { headers: { "x-idempotency-key": "own" } })`), "nothing");
+  const [minted, own] = site.at(path).map(({ headers }) => headers);
+  assert.match(minted["x-idempotency-key"], /^[0-9a-f-]{36}$/);
+  assert.equal(own["x-idempotency-key"], "own");
+  assert.ok(!("idempotency-key" in minted) && !("idempotency-key" in own));
+  const form = site.route();
+  const markup = site.route(() => ({
+    headers: { "Content-Type": "text/html; charset=utf-8" },
+    body: `<!doctype html><html data-oncekey-key-header="X-Key"><body><form method="post" action="${form}" data-oncekey="order:3"><button id="pay">Pay</button></form>
+      <script type="module">import "/oncekey/auto.js"; window.done = true;</script>`,
+  }));
+  await shop.page.goto(site.url + markup);
+  await shop.page.waitForFunction(() => window.done);
+  await shop.page.click("#pay");
+  await eventually(() => assert.equal(site.hits(form), 1));
+  assert.match(site.at(form)[0].headers["x-key"], /^[0-9a-f-]{36}$/);
 });
 
 describe("an attribute", () => {

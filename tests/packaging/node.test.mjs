@@ -33,6 +33,29 @@ for (const [how, name, load] of [
   });
 }
 
+test("keyHeader names the header for the key, and key calls send Idempotency-Key", async () => {
+  const report = await consumer.run(
+    "key-header.mjs",
+    `import { createClient } from "oncekey";
+    const sent = [];
+    const fetch = async (url, init) => {
+      const headers = new Headers(init.headers);
+      sent.push([url, headers.get("x-idempotency-key") !== null, headers.get("idempotency-key") !== null]);
+      if (url.endsWith("/key")) return Response.json({ state: "released" });
+      throw new TypeError("the connection broke");
+    };
+    const client = createClient({ storage: null, keyHeader: "X-Idempotency-Key", keyUrl: "http://shop/key", fetch, retry: { limit: 0 } });
+    const intent = client.intent("order:1");
+    const { name } = await intent.fetch("http://shop/orders", { body: "{}", headers: { "X-Api-Key": "k" } }).catch((error) => error);
+    await intent.resolve();
+    console.log(JSON.stringify([name, sent]));`,
+  );
+  const [, sent] = report;
+  assert.deepEqual(sent[0], ["http://shop/orders", true, false]);
+  assert.ok(sent.length > 1, "there was a key call");
+  for (const call of sent.slice(1)) assert.deepEqual(call, ["http://shop/key", false, true]);
+});
+
 test("slim: accepts the wasm's bytes", async () => {
   const report = await consumer.run(
     "slim.mjs",

@@ -51,6 +51,11 @@ export interface ClientOptions {
   /** The URL that returns the state of a key, and voids the key under `…/void`. Default null: the server has no key calls. */
   keyUrl?: string | URL | null;
   /**
+   * The header for the key of a request. Default "Idempotency-Key". If the server is the gateway, its `KEY_HEADERS` must
+   * list the header. Key calls always send `Idempotency-Key`.
+   */
+  keyHeader?: string;
+  /**
    * Returns the headers of a request that is no longer in memory, for example after a reload. Key calls send the headers
    * that the request had, with the same values, and no others. If a header is missing or differs, no key call is made,
    * and the outcome stays open.

@@ -42,7 +42,7 @@ export async function attempt(prepared: Prepared, options: AttemptOptions): Prom
   if (signal?.aborted) onAbort();
   try {
     const headers = new Headers(prepared.headers);
-    if (prepared.ownKey === undefined) headers.set("idempotency-key", options.key);
+    headers.set(prepared.keyHeader!, prepared.ownKey ?? options.key);
     const send = async () => {
       const response = await options.fetch.call(globalThis, prepared.url.href, {
         ...prepared.init,

@@ -148,7 +148,7 @@ export class Engine {
     let prepared: Prepared;
     let result: CallResult;
     try {
-      prepared = await abortable(prepare(url, init, options.expects, keyField), signal);
+      prepared = await abortable(prepare(url, init, options.expects, keyField, this.#settings.keyHeader), signal);
       result = await takeTurn(this.#turn(intent, signal, emitAll), async (turn) => {
         // An abort before the first byte leaves nothing unknown.
         signal?.throwIfAborted();

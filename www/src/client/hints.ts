@@ -33,8 +33,8 @@ function proofHint(status: number, isSuccess: boolean): string {
 }
 
 /** Returns the hint for a network error: to a page, a CORS error looks like a server that is down. */
-function corsHint({ url }: Prepared): string | undefined {
+function corsHint({ url, keyHeader }: Prepared): string | undefined {
   const here = globalThis.location?.origin;
   if (!here || here === url.origin) return undefined;
-  return `If ${url.origin} is up, add "Idempotency-Key" to its Access-Control-Allow-Headers and ${here} to its Access-Control-Allow-Origin.`;
+  return `If ${url.origin} is up, add "${keyHeader}" to its Access-Control-Allow-Headers and ${here} to its Access-Control-Allow-Origin.`;
 }

@@ -38,6 +38,8 @@ export const CLIENT: Options = {
   namespace: aText,
   retry: RETRY,
   keyUrl: anUrl,
+  // Browsers drop some headers, such as Host, from a request.
+  keyHeader: check("a header to set", (value) => new Request("a:", { headers: [[value as string, "a"]] }).headers.has(value as string)),
   headers: check('a function that returns the headers, such as () => ({ "X-Api-Key": key })', aFunction.is),
   credentials: oneOf("omit", "same-origin", "include"),
   finalStatuses: aList("statuses, such as [402]", (value) => typeof value === "number"),

@@ -9,6 +9,8 @@ export interface Prepared {
   url: URL;
   headers: Headers;
   body: Uint8Array<ArrayBuffer> | undefined;
+  /** The header for the key, if `fetch` sends the request. `headers` does not contain it. */
+  keyHeader?: string;
   /** The key that the caller chose. */
   ownKey: string | undefined;
   /** Further options of `fetch`. */
@@ -25,13 +27,14 @@ const KEEPALIVE = 65_536;
 /**
  * Reads streams, forms and blobs to their end, so that no attempt can differ from the first. Throws a TypeError for
  * requests that `fetch` would refuse, before a key is stored. `expects` are the media types that the caller expects.
- * `keyField` is the form field for the key, which is not part of the payload.
+ * `keyField` is the form field for the key, which is not part of the payload. `keyHeader` is the header for it.
  */
 export async function prepare(
   url: string | URL,
   init: IntentInit = {},
-  expects?: string,
-  keyField?: string,
+  expects: string | undefined,
+  keyField: string | undefined,
+  keyHeader: string,
 ): Promise<Prepared> {
   if (typeof url !== "string" && !(url instanceof URL)) throw new TypeError("An intent takes a URL and an init, not a Request. Pass the URL.");
   const { method = "POST", headers: given, body, signal: _, ...rest } = init;
@@ -43,7 +46,8 @@ export async function prepare(
     throw new TypeError('mode "no-cors" hides the response, so the outcome would stay unknown. Use CORS.');
   }
   const headers = new Headers(given);
-  const ownKey = headers.get("idempotency-key") ?? undefined;
+  const ownKey = headers.get(keyHeader) ?? undefined;
+  headers.delete(keyHeader);
   let bytes: Uint8Array<ArrayBuffer> | undefined;
   let offeredKey: string | undefined;
   let field: string | undefined;
@@ -71,6 +75,7 @@ export async function prepare(
     url: target,
     headers,
     body: bytes,
+    keyHeader,
     ownKey,
     init: all,
     ...(bodyWith && { offeredKey, bodyWith }),

@@ -7,6 +7,7 @@ import { CLIENT, checkOptions } from "./options.js";
 export interface Settings {
   namespace: string;
   keyUrl: URL | undefined;
+  keyHeader: string;
   headers: ClientOptions["headers"];
   credentials: RequestCredentials | undefined;
   fetch: typeof fetch;
@@ -38,7 +39,7 @@ const HOUR = 3_600_000;
 /** Returns the settings. Throws an error that names a wrong option and says which values it takes. */
 export function read(options: ClientOptions): Settings {
   checkOptions("createClient", options, CLIENT);
-  const { retry = {}, namespace = "oncekey", keyUrl, storage, finalStatuses = [], retention = 24 * HOUR } = options;
+  const { retry = {}, namespace = "oncekey", keyUrl, storage, finalStatuses = [], retention = 24 * HOUR, keyHeader = "Idempotency-Key" } = options;
   const { limit = 4, delays = [1, 2, 4, 8].map((seconds) => seconds * SECOND), attemptTimeout = 30 * SECOND, maxRetryAfter = 60 * SECOND } = retry;
   const { jitter = "full", totalTime = Math.max(180 * SECOND, attemptTimeout) } = retry;
   within("retention", retention, 1, Number.MAX_SAFE_INTEGER);
@@ -60,6 +61,7 @@ export function read(options: ClientOptions): Settings {
   return {
     namespace,
     keyUrl: keyUrl === undefined || keyUrl === null ? undefined : new URL(keyUrl, base()),
+    keyHeader,
     headers: options.headers,
     credentials: options.credentials,
     // Read at each call, because pages and tests replace the global `fetch`.

@@ -2,11 +2,12 @@
 //
 // Attributes: `data-oncekey` (the intent's name), and `data-oncekey-send`, `-key-field`, `-expects`, `-next` as in
 // markup.ts.
-// `<html data-oncekey-key-url="/_oncekey/key">` names the URL of the key calls.
+// `<html data-oncekey-key-url="/_oncekey/key">` names the URL of the key calls, and `data-oncekey-key-header` the header
+// for the key.
 
 import { type FormGuard, createClient } from "oncekey";
 import { ofForm } from "../form/form-data.js";
-import { guardByMarkup, reportMistakes } from "../form/markup.js";
+import { clientOptions, guardByMarkup, reportMistakes } from "../form/markup.js";
 import { DATA, wrongAttributes } from "../form/attributes.js";
 
 /** The forms that have been seen, with their guards; undefined for a form that could not be guarded. */
@@ -14,7 +15,8 @@ const guards = new Map<HTMLFormElement, FormGuard | undefined>();
 
 function start(): void {
   reportMistakes(document.documentElement, wrongAttributes(document.documentElement, DATA.html, "data-oncekey-"));
-  const client = createClient({ keyUrl: document.documentElement.getAttribute("data-oncekey-key-url") });
+  const ofPage = (name: string) => document.documentElement.getAttribute(`data-oncekey-${name}`);
+  const client = createClient(clientOptions(ofPage));
   const guardAll = () => {
     const forms = new Set(document.querySelectorAll<HTMLFormElement>("form[data-oncekey]"));
     for (const form of forms) {

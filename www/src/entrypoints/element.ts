@@ -3,12 +3,12 @@
 //   <once-form intent="order:1042" key-url="/_oncekey/key"><form method="post" action="/v1/orders">…</form></once-form>
 
 import { type Client, type FormGuard, createClient } from "oncekey";
-import { guardByMarkup, reportMistakes } from "../form/markup.js";
+import { clientOptions, guardByMarkup, reportMistakes } from "../form/markup.js";
 import { ELEMENT, wrongAttributes } from "../form/attributes.js";
 
 /**
- * Defines the element. All elements use `client`. Without it, each element has a client of its own, whose `keyUrl` is the
- * attribute `key-url`. For the other attributes see markup.ts.
+ * Defines the element. All elements use `client`. Without it, each element has a client of its own, whose `keyUrl` and
+ * `keyHeader` are the attributes `key-url` and `key-header`. For the other attributes see markup.ts.
  */
 export function defineElement(name = "once-form", client?: Client): void {
   if (customElements.get(name)) return;
@@ -38,8 +38,8 @@ export function defineElement(name = "once-form", client?: Client): void {
       const form = this.#guard ? null : this.querySelector("form");
       if (!form) return;
       reportMistakes(this, wrongAttributes(this, ELEMENT, ""));
-      const keyUrl = this.getAttribute("key-url");
-      this.#guard = guardByMarkup(form, client ?? createClient({ keyUrl }), (attribute) => this.getAttribute(attribute));
+      const read = (attribute: string) => this.getAttribute(attribute);
+      this.#guard = guardByMarkup(form, client ?? createClient(clientOptions(read)), read);
     }
   }
   customElements.define(name, OnceForm);

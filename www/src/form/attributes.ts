@@ -3,9 +3,9 @@
 import { spelling, unknownName } from "../client/options.js";
 
 /** Attributes of <once-form>. */
-export const ELEMENT = ["intent", "send", "key-field", "expects", "next", "key-url"];
+export const ELEMENT = ["intent", "send", "key-field", "expects", "next", "key-url", "key-header"];
 /** The attributes after `data-oncekey-`: on <html>, on a form, and on elements in the form. */
-export const DATA = { html: ["key-url"], form: ["send", "key-field", "expects", "next"], inside: ["busy", "done", "status"] };
+export const DATA = { html: ["key-url", "key-header"], form: ["send", "key-field", "expects", "next"], inside: ["busy", "done", "status"] };
 
 /** Returns the errors in the attributes of a guarded form or of its element. The guard works in spite of them. */
 export function wrongAttributes(element: Element, known: string[], prefix: string): TypeError[] {

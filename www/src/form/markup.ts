@@ -1,6 +1,6 @@
 // Guards a form by its attributes, for pages without a script of their own.
 
-import { type Client, type FormGuard, type GuardOptions, guardForm } from "oncekey";
+import { type Client, type ClientOptions, type FormGuard, type GuardOptions, guardForm } from "oncekey";
 import { ofForm } from "./form-data.js";
 import { DATA, wrongAttributes } from "./attributes.js";
 
@@ -44,6 +44,12 @@ export function guardByMarkup(form: HTMLFormElement, client: Client, read: Read)
   const expects = read("expects");
   if (expects) options.options = { expects };
   return guardForm(form, options);
+}
+
+/** Returns the options of the client of a page or an element, by their attributes. */
+export function clientOptions(read: Read): ClientOptions {
+  const keyHeader = read("key-header");
+  return { keyUrl: read("key-url"), ...(keyHeader && { keyHeader }) };
 }
 
 /** Reports mistakes in the markup: as events of the element, and as errors of the page. */
