@@ -166,7 +166,7 @@ impl TokenRules {
             |value: JsonValue<'_>| value.text().is_some_and(|name| self.audiences.contains(&name));
         let audience = claim("aud")?.ok_or(TokenError::Audience)?;
         let mut entries = (0..MAX_ENTRIES).map_while(|at| audience.step(&at.to_string()));
-        if !is_own(audience) && !(audience.is_list() && entries.any(is_own)) {
+        if !(is_own(audience) || audience.is_list() && entries.any(is_own)) {
             return Err(TokenError::Audience.into());
         }
         let expires_at = claim("exp")?.and_then(time).ok_or(TokenError::Unreadable)?;
