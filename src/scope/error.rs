@@ -48,7 +48,7 @@ impl fmt::Display for ScopeError {
                 "The request has more than one of the credentials that SCOPE lists, and the API may use a different one than SCOPE does. Send one of them: {sources}. If the API needs several, have the operator join them with a plus sign, as in SCOPE=header:X-Api-Key+header:Authorization. If it uses only one, have the operator list only that one."
             ),
             Self::ShortLivedToken => f.write_str(
-                "This credential changes when it is refreshed or with each request, so it cannot identify the owner of an idempotency key. If it is a JWT, have the operator set SCOPE=jwt:sub, so that a claim identifies its user. Otherwise send a stable API key, or have the operator map the caller with SCOPE or SCOPE_ALIASES.",
+                "This credential changes when it is refreshed or with each request, so it cannot identify the owner of an idempotency key. If it is a JWT, have the operator set SCOPE=jwt:sub, so that a claim identifies its user. Send a stable API key, or have the operator map the caller with SCOPE or SCOPE_ALIASES.",
             ),
             Self::Unreadable => f.write_str(
                 "The credential contains bytes that are not UTF-8, so it could be confused with another credential. Send a credential in UTF-8.",
