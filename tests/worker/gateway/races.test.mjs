@@ -33,8 +33,9 @@ describe("requests at the same time", () => {
     // On a busy machine, so many connections may take minutes.
     const all = Array.from({ length: 1000 }, () => gateway.post(path, key, { a: 1 }, { timeout: 300_000 }));
     await handler.reached;
-    // 200 other requests get a response while the first is still at the origin. Waiting for all would take too long.
-    let waiting = 200;
+    // 50 other requests get a response while the first is still at the origin. The origin has 25 s, in which a busy
+    // machine cannot respond to all of them.
+    let waiting = 50;
     await new Promise((resolve) =>
       all.forEach((one) => one.finally(() => --waiting === 0 && resolve()).catch(() => {})),
     );
@@ -43,7 +44,7 @@ describe("requests at the same time", () => {
     const first = responses.filter(({ status, replayed }) => status === 201 && !replayed);
     assert.equal(first.length, 1);
     assert.ok(responses.every(({ status }) => status === 201 || status === 409));
-    assert.ok(responses.filter(({ status }) => status === 409).length >= 200);
+    assert.ok(responses.filter(({ status }) => status === 409).length >= 50);
     assert.equal(gateway.hits(path), 1);
     assert.deepEqual((await gateway.status(key)).attempts, 1);
     const later = await gateway.post(path, key);
