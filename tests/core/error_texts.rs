@@ -28,7 +28,7 @@ fn every_error_says_what_is_wrong() {
         (&SendError::TooOld, "forgotten"),
         (&ScopeError::ShortLivedToken, "send a stable API key"),
         (&ScopeError::Unreadable, "Send a credential in UTF-8"),
-        (&SourceError::NotASource, "header:NAME or cookie:NAME"),
+        (&SourceError::NotASource, "header:NAME, cookie:NAME"),
         (&SourceError::ListedTwice, "only once"),
         (&AliasError::NotAPair, "HASH:TENANT"),
         (&AliasError::NotAHash, "64 hexadecimal digits"),
