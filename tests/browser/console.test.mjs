@@ -416,7 +416,6 @@ describe("the console", () => {
     await operator.seen();
     await page.route("**/_oncekey/health", (route) => route.fulfill({ status: 503, json: { code: "api_connection_error", message: "The store does not respond." } }));
     await page.waitForFunction(() => /responded with 503: The store does not respond/.test(document.querySelector("#trouble").textContent), null, { timeout: 180_000 });
-    await page.unroute("**/_oncekey/health");
     await page.route("**/_oncekey/health", (route) => route.fulfill({ status: 401, json: {} }));
     await page.waitForSelector("main.door", { timeout: 180_000 });
     assert.match(await operator.text("#sign-in-problem"), /not accepted any more/);
