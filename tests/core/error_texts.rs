@@ -26,7 +26,7 @@ fn every_error_says_what_is_wrong() {
         (&SendError::Overtaken, "another key"),
         (&SendError::Voided, "voided"),
         (&SendError::TooOld, "forgotten"),
-        (&ScopeError::ShortLivedToken, "send a stable API key"),
+        (&ScopeError::ShortLivedToken, "a stable API key"),
         (&ScopeError::Unreadable, "Send a credential in UTF-8"),
         (&SourceError::NotASource, "header:NAME, cookie:NAME"),
         (&SourceError::ListedTwice, "only once"),
