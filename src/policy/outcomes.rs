@@ -1,11 +1,13 @@
-//! The setting `OUTCOMES`: what certain responses of a route prove, if that differs from what their
-//! status alone proves.
+//! The settings `OUTCOMES` and `NOT_FINAL`: what certain responses of a route prove, if that differs from
+//! what their status alone proves.
 //!
 //! | entry | a response of the route |
 //! |---|---|
 //! | `409=final` | with this status |
 //! | `302@/login=released` | with this status whose `Location` leads to this path |
 //! | `/errors=unknown` | that is final by its status, and has content at this pointer in its JSON |
+//!
+//! An entry of `NOT_FINAL` is the condition alone, and its outcome is `unknown`.
 //!
 //! A rule must not make a request look safe to repeat that may have been executed. So a member of the body
 //! proves at most that the outcome is unknown: a GraphQL response with `errors` may have executed a part.
@@ -61,6 +63,21 @@ impl OutcomeRules {
     /// Reads a list `METHOD:/path:CONDITION=OUTCOME,…`. An entry without a route applies to all routes.
     pub fn parse(list: &str) -> Result<Self, RuleError<OutcomeError>> {
         RouteRules::parse_optional(list, OutcomeRule::parse).map(Self)
+    }
+
+    /// Reads a list `METHOD:/path:CONDITION,…` of responses that leave the outcome unknown.
+    pub fn parse_not_final(list: &str) -> Result<Self, RuleError<OutcomeError>> {
+        let unknown = |text: &str| {
+            let condition = Condition::parse(text).ok_or(OutcomeError::BadCondition)?;
+            Ok(OutcomeRule { condition, class: ResponseClass::Unknown })
+        };
+        RouteRules::parse_optional(list, unknown).map(Self)
+    }
+
+    /// Adds rules, which count after these.
+    pub fn and(mut self, others: Self) -> Self {
+        self.0.append(others.0);
+        self
     }
 
     /// Returns the rules for a request.
@@ -310,6 +327,22 @@ mod tests {
         assert_eq!((class("/v1/x", 409), class("/v1/x", 404)), (Some(Final), Some(Unknown)));
         assert_eq!((class("/V1/x/", 409), class("/V1/x/", 404)), (None, Some(Unknown)));
         assert_eq!((class("/v1/y", 409), class("/v1/y", 404)), (None, None));
+    }
+
+    #[test]
+    fn a_condition_of_not_final_leaves_the_outcome_unknown() {
+        let not_final = OutcomeRules::parse_not_final("POST:/v1/x:/errors,404,POST:/v1/x:409");
+        let all = OutcomeRules::parse("POST:/v1/x:409=final").unwrap().and(not_final.unwrap());
+        let rules = all.of("POST", "/v1/x");
+        let body = r#"{"errors":["x"]}"#;
+        assert_eq!(rules.class_of(&json(200, body)), Some(Unknown));
+        assert_eq!(rules.class_of(&json(404, "{}")), Some(Unknown));
+        assert_eq!(rules.class_of(&json(409, "{}")), Some(Final), "OUTCOMES counts first");
+        assert_eq!(all.of("POST", "/v1/y").class_of(&json(200, body)), None);
+        for list in ["404=unknown", "errors", "307"] {
+            let error = Err(RuleError::Argument(OutcomeError::BadCondition));
+            assert_eq!(OutcomeRules::parse_not_final(list), error, "{list}");
+        }
     }
 
     #[test]

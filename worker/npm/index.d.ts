@@ -27,6 +27,7 @@ export interface Settings {
   MAX_KEY_LENGTH?: string;
   MAX_REPLAY_BYTES?: string;
   MAX_REQUEST_BYTES?: string;
+  NOT_FINAL?: string;
   ORIGIN_TIMEOUT_SECONDS?: string;
   OUTCOMES?: string;
   REPLAY_AUTHORIZATION?: string;

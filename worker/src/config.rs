@@ -242,7 +242,11 @@ impl Config {
             unreachable,
             key_required,
             skip,
-            outcomes: vars.parse("OUTCOMES", OutcomeRules::parse)?.unwrap_or_default(),
+            outcomes: {
+                let not_final = vars.parse("NOT_FINAL", OutcomeRules::parse_not_final)?;
+                let outcomes = vars.parse("OUTCOMES", OutcomeRules::parse)?.unwrap_or_default();
+                outcomes.and(not_final.unwrap_or_default())
+            },
             retention,
             not_replayed: vars
                 .parse("HEADERS_NOT_REPLAYED", |text| {

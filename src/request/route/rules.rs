@@ -58,6 +58,12 @@ impl<T> RouteRules<T> {
         Ok(all)
     }
 
+    /// Adds rules after these.
+    pub fn append(&mut self, others: Self) {
+        self.routes.extend(others.routes);
+        self.values.extend(others.values);
+    }
+
     /// Returns the rule for a request: the first one whose route [could match](Route::could_match). If
     /// that route does not match literally, a rule whose route has no wildcard and matches literally
     /// takes precedence.

@@ -108,14 +108,15 @@ test("HEADERS_NOT_REPLAYED: the first caller gets these headers, and a replay do
 });
 
 for (const UNKNOWN_OUTCOME of ["hold", "retry"]) {
-  describe(`OUTCOMES with ${UNKNOWN_OUTCOME}`, () => {
+  describe(`OUTCOMES and NOT_FINAL with ${UNKNOWN_OUTCOME}`, () => {
     let gateway;
     before(
       async () =>
         (gateway = await startGateway({
           vars: {
             UNKNOWN_OUTCOME,
-            OUTCOMES: "POST:/graphql:/errors=unknown,POST:/v1/x:409=final,POST:/v1/x:404=unknown,POST:/v1/x:422=released,302@/login=released",
+            OUTCOMES: "POST:/v1/x:409=final,POST:/v1/x:422=released,302@/login=released",
+            NOT_FINAL: "POST:/graphql:/errors,POST:/v1/x:404",
             BUSINESS_KEYS: "POST:/graphql:/no",
           },
         })),

@@ -21,6 +21,7 @@ const WRONG = {
   BLANK_KEY: ["allow", "true"],
   MAX_KEY_LENGTH: ["0", "256", "x"],
   SKIP: ["/v1", "post:/v1", "POST:/a*", "POST:/v1/orders", "POST:/v1/Orders/"],
+  NOT_FINAL: ["404=unknown", "307", "errors", "POST:/v1", "post:/v1:/errors"],
   OUTCOMES: ["409", "409=ok", "307=final", "/errors=released", "200=released", "302=released", "POST:/v1", "post:/v1:409=final"],
   HEADERS_NOT_REPLAYED: ["a b", "Content-Type", "POST:/v1:Content-Encoding", "post:/v1:X-A"],
   DIALECT: ["stripe"],

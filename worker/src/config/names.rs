@@ -10,7 +10,7 @@ use worker::js_sys::Reflect;
 use worker::wasm_bindgen::JsValue;
 
 /// All settings. `scripts/check-start.mjs` reads them too.
-const NAMES: [&str; 37] = [
+const NAMES: [&str; 38] = [
     "ADMIN_TOKEN",
     "ANONYMOUS",
     "BLANK_KEY",
@@ -33,6 +33,7 @@ const NAMES: [&str; 37] = [
     "MAX_KEY_LENGTH",
     "MAX_REPLAY_BYTES",
     "MAX_REQUEST_BYTES",
+    "NOT_FINAL",
     "ORIGIN_TIMEOUT_SECONDS",
     "OUTCOMES",
     "REPLAY_AUTHORIZATION",
