@@ -147,7 +147,10 @@ impl Rejection {
             }
             Self::BodyUnreadable => (408, "api_connection_error", None),
             Self::NoScope(
-                ScopeError::Missing(_) | ScopeError::Incomplete(_) | ScopeError::Token(_),
+                ScopeError::Missing(_)
+                | ScopeError::Unnamed
+                | ScopeError::Incomplete(_)
+                | ScopeError::Token(_),
             )
             | Self::NotAdmin
             | Self::Webhook(WebhookError::BadTime | WebhookError::BadSignature) => {

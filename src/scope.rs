@@ -74,6 +74,12 @@ impl Scope {
         Self::hash(&[b"source", source.as_bytes()])
     }
 
+    /// Returns the scope of a caller whom the API itself names. It never equals the scope of a credential or
+    /// a tenant.
+    pub fn of_caller(name: &str) -> Self {
+        Self::hash(&[b"caller", name.as_bytes()])
+    }
+
     /// Returns the scope that all callers without a credential share, if the settings allow such
     /// callers.
     pub fn anonymous() -> Self {

@@ -22,9 +22,12 @@ const RESPONDERS = [
   (url, init) => fetch(url, init),
   (url, init, { sandbox, env }) => sandbox(new Request(url, init), env),
   (url, init, { env, cf }) => env.ORIGIN.fetch(url, { ...init, cf }),
+  (url, init, bridge) => bridge.handle(url, init),
 ];
 /** The place of the sandbox, which ends no call early. */
 const SANDBOX = 1;
+/** The place of the handler of this Worker. */
+const HANDLER = 3;
 
 /** The algorithms of signatures, as Web Crypto names them. */
 const ALGORITHMS = {
@@ -132,13 +135,23 @@ class Source {
 
   read(operation, limit) {
     this.#run(operation, async () => {
-      this.#reader ??= this.#stream.getReader({ mode: "byob" });
+      this.#reader ??= this.#open();
       this.#next ??= this.#reader.read(new Uint8Array(PIECE));
       const piece = await (limit ? this.#limits.within(limit, this.#next) : this.#deadline.bound(this.#next));
       if (piece === LATE) return [LATE];
       this.#next = undefined;
       return [DONE, undefined, piece.done ? undefined : piece.value];
     });
+  }
+
+  #open() {
+    try {
+      return this.#stream.getReader({ mode: "byob" });
+    } catch {
+      // A stream that a handler has written in JavaScript cannot fill a buffer.
+      this.#stream = this.#stream.pipeThrough(new IdentityTransformStream());
+      return this.#stream.getReader({ mode: "byob" });
+    }
   }
 
   rest() {
@@ -195,21 +208,29 @@ export class Bridge {
   /** What bodies take from this object. */
   #shared;
   #request;
+  #ctx;
   #respond;
   #end;
   #whole;
   /** Calls through one stub arrive in the order in which they were made. */
   #shards = new Map();
 
+  #own;
+  /** The response of the own handler, if it passes through. */
+  #passed;
+
   /**
-   * `run` carries an operation out, and `sandbox` is the origin that is in this Worker. `respond` takes the response.
+   * `run` carries an operation out, and `sandbox` is the origin that is in this Worker. `own` is the handler of a Worker
+   * with oncekey inside, its options and the function that names the caller. `respond` takes the response.
    */
-  constructor({ run, sandbox, request, env, ctx, respond }) {
+  constructor({ run, sandbox, request, env, ctx, own, respond }) {
     this.#run = run;
     this.#shared = { run, limits: this.#limits };
     this.sandbox = sandbox;
     this.#request = request;
     this.#respond = respond;
+    this.#own = own;
+    this.#ctx = ctx;
     this.env = env;
     // The work goes on when the caller has gone.
     ctx.waitUntil(new Promise((resolve) => (this.#end = resolve)));
@@ -218,6 +239,42 @@ export class Bridge {
   /** What the platform knows of the caller, such as its country. */
   get cf() {
     return this.#request.cf;
+  }
+
+  /** The options of a Worker with oncekey inside, as text. */
+  get options() {
+    return this.#own?.texts;
+  }
+
+  /** Asks the Worker who the caller is. The text is empty if it names nobody. */
+  scope(operation) {
+    this.#run(operation, async () => {
+      // Rust waits for this call to return, and must not be called meanwhile.
+      await null;
+      try {
+        const name = (await this.#own.scope()) ?? "";
+        if (typeof name !== "string") throw new TypeError("scope: the function must return a text");
+        return [DONE, name];
+      } catch (error) {
+        console.error(error);
+        return [FAILED];
+      }
+    });
+  }
+
+  /** Lets the Worker's own handler respond. An error that it throws is a 500, as without oncekey. */
+  async handle(url, init) {
+    // Rust waits for this call to return, and must not be called meanwhile.
+    await null;
+    try {
+      const response = await this.#own.handler(new Request(url, { ...init, cf: this.cf }), this.env, this.#ctx);
+      const isUnread = response instanceof Response && !response.bodyUsed && !response.body?.locked;
+      if (!isUnread) throw new TypeError("the handler must return a Response whose body is unread");
+      return response;
+    } catch (error) {
+      console.error(error);
+      return new Response("Internal Server Error", { status: 500 });
+    }
   }
 
   /** Ends the request's work. */
@@ -286,10 +343,17 @@ export class Bridge {
     if (bytes) init.body = bytes.length > PIECE ? inPieces(bytes, deadline) : bytes;
     if (kind === 2) init.body = this.#request.body ?? undefined;
     if (kind === 3) init.body = new ReadableStream({ start: (controller) => controller.close() });
+    if (responder === HANDLER) {
+      // No connection is between that says the length, and a WebSocket can still be opened.
+      const length = bytes?.length ?? (kind === 2 ? this.#request.headers.get("content-length") : null);
+      if (length !== null) init.headers.set("content-length", length);
+      if (!deadline && this.#request.headers.has("upgrade")) init.headers.set("upgrade", this.#request.headers.get("upgrade"));
+    }
     if (noStore) init.cache = "no-store";
     if (deadline && responder !== SANDBOX) init.signal = deadline.signal;
     const response = await bound(RESPONDERS[responder](url, init, this));
     if (response === LATE) return [LATE];
+    if (responder === HANDLER && !deadline) this.#passed = response;
     const { status, headers } = response;
     const text = lines(headers).slice(1);
     const length = headers.get("content-length");
@@ -365,9 +429,11 @@ export class Bridge {
   }
 
   respond(status, head, bytes, stream, isCoded, came) {
-    const init = { status, headers: headersOf(head, came) };
+    const headers = headersOf(head, came);
+    const init = { status: status === 101 ? 502 : status, headers };
     if (isCoded) init.encodeBody = "manual";
-    this.#respond(new Response(bytes?.slice() ?? stream ?? null, init));
+    const isPassed = this.#passed?.status === status;
+    this.#respond(isPassed ? withHeaders(this.#passed, headers) : new Response(bytes?.slice() ?? stream ?? null, init));
   }
 }
 
@@ -408,6 +474,14 @@ function headersOf(text, came) {
     }
   }
   return headers;
+}
+
+/** A response with other headers. What no header says stays: a WebSocket, and whether the body is coded already. */
+function withHeaders(response, headers) {
+  const made = new Response(response.body, response);
+  for (const name of [...made.headers.keys()]) made.headers.delete(name);
+  for (const [name, value] of headers) made.headers.append(name, value);
+  return made;
 }
 
 /** A copy of the headers with these names. */

@@ -36,6 +36,7 @@ class Instance {
   #stackTop;
 
   constructor() {
+    listen();
     // The glue's names `host` and `queueMicrotask` are these arguments: see scripts/worker-build.
     this.glue = makeGlue(this, (callback) => this.#batch(callback));
     const instance = new WebAssembly.Instance(module, { "./oncekey_bg.js": this.glue });
@@ -76,11 +77,11 @@ class Instance {
     );
   };
 
-  /** Lets wasm handle a request. Gives the response. */
-  respond(request, env, ctx) {
+  /** Lets wasm handle a request. Gives the response. `own`: what a Worker with oncekey inside brings. */
+  respond(request, env, ctx, own) {
     return new Promise((respond, reject) => {
       const sandbox = (...values) => this.glue.oncekeySandbox(...values);
-      const bridge = new Bridge({ run: this.#run, sandbox, request, env, ctx, respond });
+      const bridge = new Bridge({ run: this.#run, sandbox, request, env, ctx, own, respond });
       try {
         this.glue.oncekeyFetch(bridge, Date.now(), bridge.head());
       } catch (error) {
@@ -180,13 +181,21 @@ function kind(error) {
   return fixed ? `${error.name} (${error.message})` : (error?.name ?? typeof error);
 }
 
-// Errors outside of every guard come from a promise callback of the glue. They name no instance, so the calls of all
-// instances are rejected.
-for (const event of ["error", "unhandledrejection"]) {
-  addEventListener(event, (found) => {
-    const error = found.error ?? found.reason;
-    if (error instanceof WebAssembly.RuntimeError) for (const instance of [...busy]) instance.condemn(error);
-  });
+let isListening = false;
+
+/**
+ * Errors outside of every guard come from a promise callback of the glue. They name no instance, so the calls of all
+ * instances are rejected. The first instance listens, because importing this module must have no effect.
+ */
+function listen() {
+  if (isListening) return;
+  isListening = true;
+  for (const event of ["error", "unhandledrejection"]) {
+    addEventListener(event, (found) => {
+      const error = found.error ?? found.reason;
+      if (error instanceof WebAssembly.RuntimeError) for (const instance of [...busy]) instance.condemn(error);
+    });
+  }
 }
 
 function call(start) {
@@ -194,10 +203,15 @@ function call(start) {
   return current.call(start);
 }
 
-export default class extends WorkerEntrypoint {
-  async fetch(request) {
+export default class Gateway extends WorkerEntrypoint {
+  fetch(request) {
+    return Gateway.respond(request, this.env, this.ctx);
+  }
+
+  /** Responds to a request. index.mjs calls it with the handler of a Worker and its options. */
+  static async respond(request, env, ctx, own) {
     try {
-      return await call((instance) => instance.respond(request, this.env, this.ctx));
+      return await call((instance) => instance.respond(request, env, ctx, own));
     } catch {
       const request_id = `req_${crypto.randomUUID().replaceAll("-", "")}`;
       const error = { type: "api_error", code: "api_error", message: "internal error", request_id };

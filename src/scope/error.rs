@@ -10,6 +10,8 @@ use core::fmt;
 pub enum ScopeError {
     /// The request contains none of the sources.
     Missing(ScopeSources),
+    /// The API itself names its callers, and has no name for this one.
+    Unnamed,
     /// The request contains only a part of several joined sources.
     Incomplete(ScopeSources),
     /// The request contains more than one of the alternatives, and the origin may use another one than
@@ -38,6 +40,9 @@ impl fmt::Display for ScopeError {
             Self::Missing(sources) => write!(
                 f,
                 "A request with an idempotency key needs a credential, so that tenants do not share responses. Send {sources}."
+            ),
+            Self::Unnamed => f.write_str(
+                "A request with an idempotency key needs a caller, so that tenants do not share responses. Send your credential.",
             ),
             Self::Incomplete(sources) => write!(
                 f,

@@ -146,6 +146,11 @@ impl Sources {
         Ok(sources)
     }
 
+    /// Returns whether no source may send.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns the secrets of a source; `None` if the source is not listed.
     pub fn secrets_of(&self, source: &str) -> Option<&[WebhookSecret]> {
         let found = self.0.iter().find(|(name, _)| name == source);

@@ -82,3 +82,49 @@ export declare class Merchant {
   fetch(request: Request): Promise<Response>;
   alarm(): Promise<void>;
 }
+
+type CamelCase<Name extends string> = Name extends `${infer Word}_${infer Rest}`
+  ? `${Lowercase<Word>}${Capitalize<CamelCase<Rest>>}`
+  : Lowercase<Name>;
+type Value<Text> = string extends Text ? string | number | readonly string[] : Text;
+
+/** The settings that cannot be options: secrets, what the objects read too, and what is about another origin. */
+type OnlyVars =
+  | "ADMIN_TOKEN"
+  | "CONNECT_FAILURE"
+  | "FINGERPRINT_SECRET"
+  | "JOURNAL_RETENTION_SECONDS"
+  | "SANDBOX"
+  | "SCOPE"
+  | "SCOPE_ALIASES"
+  | "UPSTREAM"
+  | "WEBHOOK_SECRETS"
+  | "WEBHOOK_TARGETS";
+
+/**
+ * Options are settings in camelCase: `retentionSeconds` is `RETENTION_SECONDS`. They take precedence over vars. If an
+ * option is wrong or unknown, every request gets 500 with a message that says what to write.
+ */
+export type Options = {
+  [Name in Exclude<keyof Settings, OnlyVars> as CamelCase<Name>]?: Value<NonNullable<Settings[Name]>>;
+} & {
+  /** Whether every write that reaches the handler must have a key. */
+  required?: boolean;
+  /** JSON pointers to members of the body that do not count when requests are compared: `["/sent_at"]`. */
+  ignore?: string | readonly string[];
+};
+
+/** The name of a caller. Without one, a request with a key gets 401. */
+export type Name = string | null | undefined;
+
+/** Where requests carry the caller's credential, or a function that names the caller. */
+export type ScopeOption<Values extends unknown[]> = string | readonly string[] | ((...values: Values) => Name | Promise<Name>);
+
+/**
+ * Puts oncekey inside a Worker: returns a fetch handler that executes each write once. It calls `handler`, or returns
+ * what an earlier request with the same key got. A scope function gets the request without its body, and the bindings.
+ */
+export declare function idempotent<Bindings = any>(
+  handler: (request: any, env: Bindings, ctx: any) => Response | Promise<Response>,
+  options?: Options & { scope?: ScopeOption<[request: Request, env: Bindings]> },
+): (request: any, env: Bindings, ctx: any) => Promise<Response>;

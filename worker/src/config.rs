@@ -2,6 +2,7 @@
 //! served. While a setting is wrong, every path responds with what is wrong and what to set instead.
 
 mod names;
+mod options;
 
 use crate::http::bridge::Bridge;
 use crate::sandbox;
@@ -15,14 +16,15 @@ use oncekey::request::skip::SkippedRoutes;
 use oncekey::response::parse_not_replayed;
 use oncekey::scope::jwt::TokenRules;
 use oncekey::scope::parse_replay_authorization;
-use oncekey::webhook::Sources;
+use oncekey::webhook::{Sources, is_inbound};
 use oncekey::{
     BusinessKeys, Dialect, ExpiredKey, FailCause, FieldName, FingerprintSecrets, HeaderList,
     LookUps, Millis, Policy, Rejection, Route, ScopeAliases, ScopeSources, UnixMillis,
     UnknownOutcome,
 };
+use options::Options;
 use platform::clock;
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::rc::Rc;
@@ -65,6 +67,8 @@ pub(crate) struct Config {
     pub(crate) replay_authorization: Option<String>,
     /// How JWTs are checked, if `SCOPE` names a claim.
     pub(crate) jwt: Option<JwtConfig>,
+    /// Whether a function of this Worker names the caller, in place of `scope`.
+    pub(crate) scope_function: bool,
     pub(crate) anonymous: bool,
     /// In bytes, headers included.
     pub(crate) max_replay: usize,
@@ -83,7 +87,6 @@ pub(crate) struct Config {
     /// Who may send webhooks.
     pub(crate) webhook_sources: Sources,
     pub(crate) admin_token: Option<AdminToken>,
-    pub(crate) journal_retention: Millis,
     /// Whether Workers KV is bound, and Analytics Engine.
     pub(crate) has_replica: bool,
     pub(crate) has_metrics: bool,
@@ -105,6 +108,8 @@ pub(crate) enum Upstream {
     Sandbox,
     /// The Worker that the service binding `ORIGIN` names.
     Binding,
+    /// The handler of the Worker in which the gateway is.
+    Handler,
     /// A URL without a trailing slash, query or fragment. Paths are appended to it.
     Url(String),
 }
@@ -127,8 +132,10 @@ const NO_UPSTREAM: &str = if sandbox::IS_INCLUDED {
         set it to the URL of your API, such as https://api.example.com, or bind the Worker of your API as ORIGIN"
 };
 
+const NO_SHARDS: &str = "SHARDS: is missing; bind the Durable Object class Shard under this name";
+
 /// A Worker that throws looks the same as one that cannot be called.
-const RELEASED_BINDING: &str = "CONNECT_FAILURE: must be unknown if the API is a service binding (ORIGIN), \
+const RELEASED_WORKER: &str = "CONNECT_FAILURE: must be unknown if the API is a Worker, \
     because a call to a Worker that failed may have been executed";
 
 /// 90 days.
@@ -140,29 +147,67 @@ const SANDBOX_LOOK_UPS: &str = "POST:/v1/orders:/v1/orders?out_trade_no={/out_tr
     POST:/v1/refunds:/v1/refunds?out_refund_no={/out_refund_no}#/data/id";
 
 thread_local! {
-    static CONFIG: OnceCell<Result<Rc<Config>, String>> = const { OnceCell::new() };
+    static CONFIG: OnceCell<Loaded> = const { OnceCell::new() };
+    /// The settings by the options of a handler. Each route may have a handler and options of its own.
+    static INSIDE: RefCell<Vec<(String, Loaded)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Returns the isolate's settings, or what is wrong with them.
-pub(crate) fn load(bridge: &Bridge) -> Result<Rc<Config>, String> {
-    CONFIG.with(|config| config.get_or_init(|| read(&bridge.env())).clone())
+/// How many options of handlers are remembered. Only a Worker that computes them for each request has more.
+const HANDLERS: usize = 64;
+
+/// The settings, or what is wrong with them.
+type Loaded = Result<Rc<Config>, String>;
+
+/// Returns the isolate's settings, or those of the handler that calls, or what is wrong with them.
+pub(crate) fn load(bridge: &Bridge) -> Loaded {
+    let Some(options) = bridge.options() else {
+        return CONFIG.with(|config| config.get_or_init(|| read(&bridge.env(), None)).clone());
+    };
+    INSIDE.with_borrow_mut(|known| {
+        if let Some((_, config)) = known.iter().find(|(text, _)| *text == options) {
+            return config.clone();
+        }
+        let config = read(&bridge.env(), Some(&options));
+        if known.len() == HANDLERS {
+            known.clear();
+        }
+        known.push((options, config.clone()));
+        config
+    })
 }
 
 /// Returns how long an object keeps rows of the journal. Wrong settings let no request through, but
 /// an alarm may still run.
 pub(crate) fn journal_retention(env: &Env) -> Millis {
-    let config = CONFIG.with(|config| config.get_or_init(|| read(env)).clone());
-    config.map_or(JOURNAL_RETENTION, |config| config.journal_retention)
+    Vars(&|name: &str| text_of(env, name)).journal_retention().unwrap_or(JOURNAL_RETENTION)
 }
 
-fn read(env: &Env) -> Result<Rc<Config>, String> {
-    let has_origin = has_origin(env)?;
-    let warnings = names::check(env)?;
-    let var = |name: &str| env.var(name).ok().map(|value| value.to_string());
+fn text_of(env: &Env, name: &str) -> Option<String> {
+    env.var(name).ok().map(|value| value.to_string())
+}
+
+/// Reads the settings from vars, and from the options of a handler, which take precedence.
+fn read(env: &Env, options: Option<&str>) -> Loaded {
     let is_bound =
         |name: &str| Reflect::get(env, &name.into()).is_ok_and(|bound| bound.is_object());
+    if !is_bound("SHARDS") {
+        return Err(NO_SHARDS.to_owned());
+    }
+    let is_inside = options.is_some();
+    let worker = match is_inside {
+        true => Some(Upstream::Handler),
+        false => has_origin(env)?.then_some(Upstream::Binding),
+    };
+    let warnings = names::check(env, is_inside)?;
+    let options = Options::parse(options.unwrap_or_default())?;
+    let scope_function = options.has_scope_function();
+    let var = |name: &str| match name {
+        "SCOPE" if scope_function => None,
+        _ => options.get(name).or_else(|| text_of(env, name)),
+    };
     let (has_replica, has_metrics) = (is_bound("REPLICA"), is_bound("METRICS"));
-    let config = Config::read(var, has_origin)?;
+    let config = Config::read(var, worker).map_err(|error| options.name_in(error))?;
+    let config = Config { scope_function, ..config };
     Ok(Rc::new(Config { has_replica, has_metrics, warnings, ..config }))
 }
 
@@ -179,16 +224,17 @@ fn has_origin(env: &Env) -> Result<bool, String> {
 }
 
 impl Config {
-    /// Reads the settings through `var`. An empty setting counts as left out. With `has_origin`, the API is a bound
-    /// Worker.
+    /// Reads the settings through `var`. An empty setting counts as left out. `worker` is the API if it is a Worker.
     pub(crate) fn read(
         var: impl Fn(&str) -> Option<String>,
-        has_origin: bool,
+        worker: Option<Upstream>,
     ) -> Result<Self, String> {
         let vars = Vars(&var);
         let is_open = vars.choice("SANDBOX", false, &[("closed", false), ("open", true)])?;
-        let upstream = match vars.parse("UPSTREAM", parse_upstream)? {
-            _ if has_origin => Upstream::Binding,
+        let is_worker = worker.is_some();
+        let upstream = match worker
+            .map_or_else(|| vars.parse("UPSTREAM", parse_upstream), |worker| Ok(Some(worker)))?
+        {
             Some(upstream) => upstream,
             None if sandbox::IS_INCLUDED && is_open => Upstream::Sandbox,
             None => return Err(NO_UPSTREAM.to_owned()),
@@ -197,6 +243,8 @@ impl Config {
         let unknown_outcome = if is_sandbox { UnknownOutcome::Retry } else { UnknownOutcome::Hold };
         let of_sandbox = |list| is_sandbox.then_some(list);
         let cors = if is_sandbox { CorsOrigins::Any } else { CorsOrigins::Off };
+        // Checked here, read by the objects.
+        vars.journal_retention()?;
         // Checked here, read by the sandbox (sandbox/src/merchant.rs).
         vars.choice("WEBHOOK_TARGETS", (), &[("public", ()), ("local", ())])?;
         let unreachable = vars.choice(
@@ -204,8 +252,8 @@ impl Config {
             FailCause::ConnectionLost,
             &[("unknown", FailCause::ConnectionLost), ("released", FailCause::NotDispatched)],
         )?;
-        if has_origin && unreachable == FailCause::NotDispatched {
-            return Err(RELEASED_BINDING.to_owned());
+        if is_worker && unreachable == FailCause::NotDispatched {
+            return Err(RELEASED_WORKER.to_owned());
         }
         let (default_retention, retention) =
             vars.seconds_by_route("RETENTION_SECONDS", 86_400, 1..=31_536_000)?;
@@ -282,6 +330,7 @@ impl Config {
             replay_authorization: vars.parse("REPLAY_AUTHORIZATION", parse_replay_authorization)?,
             scope,
             scope_aliases: vars.parse("SCOPE_ALIASES", ScopeAliases::parse)?.unwrap_or_default(),
+            scope_function: false,
             anonymous: vars.choice("ANONYMOUS", false, &[("refuse", false), ("allow", true)])?,
             max_replay: vars.number("MAX_REPLAY_BYTES", 1 << 20, 0..=1_887_436)? as usize,
             replay_memory: vars.number("REPLAY_MEMORY_BYTES", 4 << 20, 0..=8_388_608)? as usize,
@@ -302,15 +351,21 @@ impl Config {
                 .unwrap_or_default(),
             webhook_sources: vars.parse("WEBHOOK_SECRETS", Sources::parse)?.unwrap_or_default(),
             admin_token: vars.text("ADMIN_TOKEN").map(|token| AdminToken::new(&token)),
-            journal_retention: vars.seconds(
-                "JOURNAL_RETENTION_SECONDS",
-                JOURNAL_RETENTION.as_u64() / 1000,
-                1..=315_360_000,
-            )?,
             has_replica: false,
             has_metrics: false,
             warnings: Vec::new(),
         })
+    }
+
+    /// Returns whether the gateway is inside the Worker that is the API.
+    pub(crate) fn is_inside(&self) -> bool {
+        matches!(self.upstream, Upstream::Handler)
+    }
+
+    /// Returns whether the gateway receives webhooks at a path. Inside a Worker, the paths are the Worker's own until it
+    /// has a source.
+    pub(crate) fn receives(&self, path: &str) -> bool {
+        is_inbound(path) && !(self.is_inside() && self.webhook_sources.is_empty())
     }
 
     /// Returns whether a request must carry a key. A path that some origins may read as a route that
@@ -437,6 +492,11 @@ impl Vars<'_> {
             [number] => Ok((number, rules)),
             _ => Err(format!("{name}: only one number may have no route")),
         }
+    }
+
+    fn journal_retention(&self) -> Result<Millis, String> {
+        let default = JOURNAL_RETENTION.as_u64() / 1000;
+        self.seconds("JOURNAL_RETENTION_SECONDS", default, 1..=315_360_000)
     }
 
     fn text(&self, name: &str) -> Option<String> {

@@ -27,7 +27,6 @@ use http::cors;
 use http::request::HttpRequest;
 use http::response::HttpResponse;
 use oncekey::request::path::leaves_root;
-use oncekey::webhook::is_inbound;
 use oncekey::{Dialect, Rejection, RequestKind};
 use platform::{panic, random, task};
 use std::rc::Rc;
@@ -105,7 +104,7 @@ async fn respond(caller: &Caller, request: HttpRequest) -> Result<GatewayOutcome
         Ok(page.into())
     } else if request.path.starts_with("/_oncekey/") {
         admin::handle(caller, &request).await.map(GatewayOutcome::from)
-    } else if is_inbound(&request.path) {
+    } else if caller.config.receives(&request.path) {
         Ok(webhook::handle(caller, &request).await?)
     } else {
         gateway::handle(caller, request).await

@@ -22,7 +22,8 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:
 
 /// Returns the file of the pages that a request asks for, if there is one.
 pub(crate) async fn serve(caller: &Caller, request: &HttpRequest) -> Option<HttpResponse> {
-    if !matches!(request.method.as_str(), "GET" | "HEAD") {
+    // The assets of a Worker with oncekey inside are its own.
+    if caller.config.is_inside() || !matches!(request.method.as_str(), "GET" | "HEAD") {
         return None;
     }
     let has_root = matches!(caller.config.upstream, Upstream::Sandbox);

@@ -10,7 +10,7 @@ use worker::js_sys::Reflect;
 use worker::wasm_bindgen::JsValue;
 
 /// All settings. `scripts/check-start.mjs` reads them too.
-const NAMES: [&str; 38] = [
+pub(super) const NAMES: [&str; 38] = [
     "ADMIN_TOKEN",
     "ANONYMOUS",
     "BLANK_KEY",
@@ -54,8 +54,9 @@ const NAMES: [&str; 38] = [
 /// Endings with which a name still means the same setting.
 const UNITS: [&str; 6] = ["_BYTES", "_LIST", "_MS", "_SECONDS", "_URI", "_URL"];
 
-/// Checks the names of the Worker's bindings. Returns warnings for the operator.
-pub(crate) fn check(env: &Env) -> Result<Vec<String>, String> {
+/// Checks the names of the Worker's bindings. Returns warnings for the operator. Inside another Worker, the bindings
+/// are that Worker's, so a name is no error, and only a misspelling gets a warning.
+pub(crate) fn check(env: &Env, is_inside: bool) -> Result<Vec<String>, String> {
     let env: &JsValue = env.as_ref();
     let keys = Reflect::own_keys(env).unwrap_or_default();
     let mut warnings = Vec::new();
@@ -63,7 +64,7 @@ pub(crate) fn check(env: &Env) -> Result<Vec<String>, String> {
         let value = Reflect::get(env, &JsValue::from_str(&name)).unwrap_or_default();
         if NAMES.contains(&name.as_str()) {
             // `LEASE_SECONDS = 5` in wrangler.toml is a number.
-            if !value.is_string() {
+            if !value.is_string() && !(is_inside && value.is_object()) {
                 return Err(format!("{name}: must be text; put it in quotes"));
             }
             continue;
@@ -72,10 +73,13 @@ pub(crate) fn check(env: &Env) -> Result<Vec<String>, String> {
         if value.is_object() {
             continue;
         }
-        let Some((nearest, is_certain)) = meant(&name) else {
+        let Some((nearest, is_certain)) = meant(&name, &[]) else {
             continue;
         };
-        if is_certain {
+        if is_inside && !is_certain {
+            continue;
+        }
+        if is_certain && !is_inside {
             return Err(format!(
                 "{name} is not the name of a setting; did you mean {nearest}? Rename the var or remove it"
             ));
@@ -90,13 +94,14 @@ pub(crate) fn check(env: &Env) -> Result<Vec<String>, String> {
 }
 
 /// Returns the setting that a var with another name was meant as, if it looks like one, and whether
-/// that is certain.
-fn meant(name: &str) -> Option<(&'static str, bool)> {
+/// that is certain. `more` are names that are as good.
+pub(super) fn meant(name: &str, more: &[&'static str]) -> Option<(&'static str, bool)> {
     let capitals = name.to_ascii_uppercase();
     let own = capitals.strip_prefix("ONCEKEY_");
     let bare = own.unwrap_or(&capitals);
     let nearest = |is_similar: &dyn Fn(&str) -> bool| {
-        let similar = NAMES.into_iter().filter(|known| is_similar(known));
+        let names = NAMES.iter().chain(more).copied();
+        let similar = names.filter(|known| is_similar(known));
         similar.min_by_key(|known| levenshtein(known, bare))
     };
     let has_unit = |known: &str| UNITS.iter().any(|unit| bare.strip_suffix(unit) == Some(known));

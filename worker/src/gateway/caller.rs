@@ -1,13 +1,16 @@
 //! The scope of a request, and whether it comes from an operator.
 
 use crate::gateway::refusal::Refusal;
-use crate::gateway::{identity, jwt};
+use crate::gateway::{identity, inside, jwt};
 use crate::http::context::Caller;
 use crate::http::request::HttpRequest;
 use oncekey::{Rejection, Scope, ScopeError, ScopeStep};
 
 /// Returns the scope of a request's key.
 pub(crate) async fn scope_of(caller: &Caller, request: &HttpRequest) -> Result<Scope, Refusal> {
+    if caller.config.scope_function {
+        return Ok(inside::scope_of(caller).await?);
+    }
     match derive(caller, request, request.headers.iter()).await {
         Err(Refusal::Rejected(Rejection::NoScope(ScopeError::Missing(_))))
             if caller.config.anonymous =>
@@ -32,6 +35,8 @@ async fn derive<'a>(
     }
 }
 
+const NO_NAME: &str = "The owner of the key is not named. Send X-Oncekey-Scope.";
+
 /// Returns whether the request carries the operator's token.
 pub(crate) fn is_admin(caller: &Caller, request: &HttpRequest) -> bool {
     let token = caller.config.admin_token.as_ref();
@@ -48,6 +53,9 @@ pub(crate) async fn admin_scope(caller: &Caller, request: &HttpRequest) -> Resul
             let message = "X-Oncekey-Scope must be the hash of a scope, in 64 hexadecimal digits.";
             Rejection::Invalid(message.to_owned()).into()
         });
+    }
+    if caller.config.scope_function {
+        return Err(Rejection::Invalid(NO_NAME.to_owned()).into());
     }
     let of_tenant = request.headers.iter().filter(|(name, _)| *name != "authorization");
     derive(caller, request, of_tenant).await.map_err(|error| match error {

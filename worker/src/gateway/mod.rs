@@ -5,6 +5,7 @@
 pub(crate) mod caller;
 mod fingerprint;
 pub(crate) mod identity;
+mod inside;
 mod jwt;
 pub(crate) mod memory;
 pub(crate) mod origin;
@@ -188,11 +189,9 @@ async fn scope_of_business_key(
         return Ok(None);
     }
     match scope_of(caller, request).await {
-        Err(Refusal::Rejected(Rejection::NoScope(ScopeError::Missing(_))))
-            if !keys.requires(method, path) =>
-        {
-            Ok(None)
-        }
+        Err(Refusal::Rejected(Rejection::NoScope(
+            ScopeError::Missing(_) | ScopeError::Unnamed,
+        ))) if !keys.requires(method, path) => Ok(None),
         scope => scope.map(Some),
     }
 }

@@ -1,4 +1,5 @@
-//! The origin: an API at a URL, a Worker that is bound as `ORIGIN`, or the sandbox in this Worker.
+//! The origin: an API at a URL, a Worker that is bound as `ORIGIN`, or a part of this Worker (the sandbox, or the
+//! handler of a Worker with oncekey inside).
 
 use crate::config::Upstream;
 use crate::gateway::origin_request::OriginRequest;
@@ -63,10 +64,12 @@ pub(crate) async fn call(
     request: OriginRequest<'_>,
     limits: Option<Limits>,
 ) -> Result<OriginResponse, OriginError> {
+    let gateway = request.gateway.clone();
     let (base, responder) = match &caller.config.upstream {
         Upstream::Sandbox => (SANDBOX, Responder::Sandbox),
         // The Worker gets the caller's own URL, so its router and its checks of the host work. Its links need no change.
-        Upstream::Binding => (&*request.gateway.clone(), Responder::Binding),
+        Upstream::Binding => (&*gateway, Responder::Binding),
+        Upstream::Handler => (&*gateway, Responder::Handler),
         Upstream::Url(base) => (base.as_str(), Responder::Network),
     };
     let links = Links {

@@ -124,7 +124,7 @@ impl<'a> OriginRequest<'a> {
     /// Returns the request as the platform takes it.
     pub(super) fn into_outgoing(mut self, base: &str, responder: Responder) -> Outgoing<'a> {
         // No connection adds it, and the Worker may check it.
-        if responder == Responder::Binding
+        if matches!(responder, Responder::Binding | Responder::Handler)
             && let Some((_, host)) = base.split_once("://")
         {
             self.headers.set("host", host);

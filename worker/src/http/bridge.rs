@@ -20,6 +20,14 @@ extern "C" {
     #[wasm_bindgen(method, getter)]
     pub(crate) fn env(this: &Bridge) -> Env;
 
+    /// Returns the options of a Worker with oncekey inside: names and values, with a NUL between them. `None` if the
+    /// Worker is the gateway alone.
+    #[wasm_bindgen(method, getter)]
+    pub(crate) fn options(this: &Bridge) -> Option<String>;
+
+    #[wasm_bindgen(method, js_name = scope)]
+    fn start_scope(this: &Bridge, operation: u32);
+
     #[wasm_bindgen(method, js_name = readWhole)]
     fn start_read_whole(this: &Bridge, operation: u32, limit: f64);
 
@@ -159,6 +167,8 @@ pub(crate) enum Responder {
     Sandbox,
     /// The Worker that is bound as `ORIGIN`.
     Binding,
+    /// The handler of the Worker in which the gateway is.
+    Handler,
 }
 
 /// The body of a request to the origin.
@@ -179,6 +189,11 @@ impl Bridge {
     /// Reads the whole body. If an earlier call was late, this call waits on.
     pub(crate) async fn read_whole(&self, limit: Millis) -> Reply {
         Operation::start(|number| self.start_read_whole(number, millis(limit))).await
+    }
+
+    /// Asks the Worker's own function who the caller is. The text is empty if it names nobody.
+    pub(crate) async fn scope(&self) -> Reply {
+        Operation::start(|number| self.start_scope(number)).await
     }
 
     /// Sends a message to the shard of this name. The reply has a text and an object instead of bytes if the shard

@@ -9,7 +9,6 @@ use crate::http::request::HttpRequest;
 use crate::http::response::{Body, HttpResponse};
 use crate::metrics::Measure;
 use oncekey::caching::keep_private;
-use oncekey::webhook::is_inbound;
 use oncekey::{KeyState, KeyStatus, Rejection, RequestKind};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -44,7 +43,7 @@ impl Caller {
         let asked = if !request.is_write() || request.path.starts_with("/_oncekey/") {
             // Calls about keys and by operators can be repeated like reads.
             RequestKind::Read
-        } else if is_inbound(&request.path) {
+        } else if config.receives(&request.path) {
             RequestKind::Event
         } else if config.key_headers.are_in(&request.headers) {
             RequestKind::KeyedWrite

@@ -153,8 +153,9 @@ impl HttpResponse {
 
     /// Sends the response to the caller.
     pub(crate) fn send(self, bridge: &Bridge) {
-        // The platform's constructor throws for other statuses.
-        let status = if (200..=599).contains(&self.status) { self.status } else { 502 };
+        // The platform's constructor throws for other statuses. The bridge knows whether a 101 comes with a WebSocket.
+        let is_status = matches!(self.status, 101 | 200..=599);
+        let status = if is_status { self.status } else { 502 };
         // The body has this coding already, so the platform must not encode it again.
         let is_coded = self.header("content-encoding").is_some_and(|coding| !is_taken_off(coding));
         let (bytes, stream) = match &self.body {
