@@ -215,5 +215,7 @@ impl fmt::Debug for Token {
     }
 }
 
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod properties;
 #[cfg(test)]
 mod tests;
