@@ -64,7 +64,7 @@ pub(crate) fn check(env: &Env, is_inside: bool) -> Result<Vec<String>, String> {
         let value = Reflect::get(env, &JsValue::from_str(&name)).unwrap_or_default();
         if NAMES.contains(&name.as_str()) {
             // `LEASE_SECONDS = 5` in wrangler.toml is a number.
-            if !value.is_string() && !(is_inside && value.is_object()) {
+            if !(value.is_string() || is_inside && value.is_object()) {
                 return Err(format!("{name}: must be text; put it in quotes"));
             }
             continue;
