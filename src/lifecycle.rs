@@ -28,7 +28,7 @@
 //! | Expired | KeyExpired | – | LeaseLost | – | unchanged |
 //!
 //! *Alive* and *dead* are an attempt before and after the end of its lease. *By its status* means by
-//! the [`ResponseClass`](crate::ResponseClass) of the response: final → Completed; not executed →
+//! the [`ResponseClass`] of the response: final → Completed; not executed →
 //! Released, or Unknown when `maybe_executed`; unknown → Unknown; repeat elsewhere → absent, or Unknown
 //! when `maybe_executed`.
 //!

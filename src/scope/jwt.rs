@@ -2,7 +2,7 @@
 //!
 //! A token is read in three steps. [`Token::parse`] reads its form. [`Jwks`] finds the published key that
 //! it names, and returns a [`SignatureCheck`], which the shell carries out with the platform's
-//! cryptography. Only then do the claims count: [`TokenRules::check`] compares them with the settings and
+//! cryptography. Only then do the claims count: `TokenRules::check` compares them with the settings and
 //! the time.
 //!
 //! - The algorithm is one of four that sign with a private key. `none` and the HMAC algorithms are
