@@ -4,8 +4,10 @@ import { Agent } from "node:https";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import Anthropic from "@anthropic-ai/sdk";
 import { Client, Environment, OrdersController } from "@paypal/paypal-server-sdk";
 import OpenAI from "openai";
+import { SquareClient } from "square";
 import Stripe from "stripe";
 import { unpack } from "../worker/fixtures/guide.mjs";
 
@@ -20,7 +22,7 @@ const credential = "sk_test_clients";
 const timeout = 30_000;
 
 /**
- * Each client: `path` of its request; `header` that contains the key; `vars` that the gateway needs; `retries`: whether
+ * Each client: `path` of its request; `header` or `member` of the body that contains the key; `vars` that the gateway needs; `retries`: whether
  * the client itself sends a request again whose response was lost; `connect`: returns the call, which resolves with the
  * id in the response.
  */
@@ -42,6 +44,27 @@ export const CLIENTS = {
     connect(url) {
       const client = new OpenAI({ apiKey: credential, baseURL: url, timeout });
       return async (key) => (await client.post("/payment_intents", { body: order, headers: { "Idempotency-Key": key } })).id;
+    },
+  },
+  "@anthropic-ai/sdk": {
+    path: "/v1/messages",
+    header: "idempotency-key",
+    retries: true,
+    connect(url) {
+      const client = new Anthropic({ apiKey: credential, baseURL: url, timeout });
+      const message = { model: "claude", max_tokens: 1, messages: [{ role: "user", content: "hello" }] };
+      return async (key) => (await client.messages.create(message, { headers: { "Idempotency-Key": key } })).id;
+    },
+  },
+  square: {
+    path: "/v2/payments",
+    member: "idempotency_key",
+    vars: { BUSINESS_KEYS: "POST:/v2/payments:/idempotency_key!" },
+    retries: false,
+    connect(url) {
+      const client = new SquareClient({ token: credential, baseUrl: url, timeoutInSeconds: 30 });
+      const payment = { sourceId: "cnon:card", amountMoney: { amount: 2990n, currency: "EUR" } };
+      return async (key) => (await client.payments.create({ ...payment, idempotencyKey: key })).payment.id;
     },
   },
   dodopayments: {
