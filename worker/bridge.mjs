@@ -241,11 +241,6 @@ export class Bridge {
     return this.#request.cf;
   }
 
-  /** The options of a Worker with oncekey inside, as text. */
-  get options() {
-    return this.#own?.texts;
-  }
-
   /** Asks the Worker who the caller is. The text is empty if it names nobody. */
   scope(operation) {
     this.#run(operation, async () => {

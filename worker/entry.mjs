@@ -83,7 +83,7 @@ class Instance {
       const sandbox = (...values) => this.glue.oncekeySandbox(...values);
       const bridge = new Bridge({ run: this.#run, sandbox, request, env, ctx, own, respond });
       try {
-        this.glue.oncekeyFetch(bridge, Date.now(), bridge.head());
+        this.glue.oncekeyFetch(bridge, Date.now(), bridge.head(), own?.texts);
       } catch (error) {
         this.#retire(error);
         // If the trap belonged to a task, its response has been sent.

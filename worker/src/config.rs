@@ -158,20 +158,20 @@ const HANDLERS: usize = 64;
 /// The settings, or what is wrong with them.
 type Loaded = Result<Rc<Config>, String>;
 
-/// Returns the isolate's settings, or those of the handler that calls, or what is wrong with them.
-pub(crate) fn load(bridge: &Bridge) -> Loaded {
-    let Some(options) = bridge.options() else {
+/// Returns the isolate's settings, or those of the handler with these options, or what is wrong with them.
+pub(crate) fn load(bridge: &Bridge, options: Option<&str>) -> Loaded {
+    let Some(options) = options else {
         return CONFIG.with(|config| config.get_or_init(|| read(&bridge.env(), None)).clone());
     };
     INSIDE.with_borrow_mut(|known| {
         if let Some((_, config)) = known.iter().find(|(text, _)| *text == options) {
             return config.clone();
         }
-        let config = read(&bridge.env(), Some(&options));
+        let config = read(&bridge.env(), Some(options));
         if known.len() == HANDLERS {
             known.clear();
         }
-        known.push((options, config.clone()));
+        known.push((options.to_owned(), config.clone()));
         config
     })
 }

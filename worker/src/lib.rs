@@ -34,11 +34,12 @@ use worker::wasm_bindgen::{self, prelude::wasm_bindgen};
 use worker::web_sys::{Request, Response};
 use worker::{Env, wasm_bindgen_futures};
 
-/// Handles a request to the Worker. `worker/entry.mjs` calls it at the time `now`.
+/// Handles a request to the Worker. `worker/entry.mjs` calls it at the time `now`. In a Worker with oncekey inside,
+/// `options` are those of the handler: names and values, with a NUL between them.
 #[wasm_bindgen(js_name = oncekeyFetch)]
 #[expect(private_interfaces, reason = "only JavaScript calls it")]
-pub fn fetch(bridge: Bridge, now: f64, head: &str) {
-    task::turn(now, || receive(&Rc::new(bridge), head));
+pub fn fetch(bridge: Bridge, now: f64, head: &str, options: Option<String>) {
+    task::turn(now, || receive(&Rc::new(bridge), head, options.as_deref()));
 }
 
 /// Responds to a request to the sandbox, as an origin does. `worker/bridge.mjs` calls it in place of `fetch`.
@@ -51,11 +52,11 @@ pub async fn fetch_sandbox(request: Request, env: Env) -> worker::Result<Respons
 
 /// Starts the task that responds to a request. The task continues after the caller has hung up, because the gateway
 /// must record the origin's response.
-fn receive(bridge: &Rc<Bridge>, head: &str) {
+fn receive(bridge: &Rc<Bridge>, head: &str, options: Option<&str>) {
     let mut request = HttpRequest::new(bridge, head);
     panic::arm(|name| request.header(name));
     let request_id = random::request_id();
-    let config = match config::load(bridge) {
+    let config = match config::load(bridge, options) {
         Ok(config) => config,
         Err(error) => {
             misconfigured(error, &request, &request_id).send(bridge);

@@ -158,7 +158,7 @@ describe("the documentation", () => {
 
   test("the table of settings contains the settings of the Worker, with their defaults and bounds", () => {
     const code = read("worker/src/config.rs");
-    const names = [...code.matchAll(/vars\s*\.(?:parse|choice|list|number|seconds|seconds_by_route|text|unless_none)\(\s*"([A-Z_]+)"/g)].map(([, name]) => name);
+    const names = [...code.matchAll(/(?:vars|self)\s*\.(?:parse|choice|list|number|seconds|seconds_by_route|text|unless_none)\(\s*"([A-Z_]+)"/g)].map(([, name]) => name);
     assert.deepEqual([...rows.keys()].sort(), [...new Set(names)].sort());
     const [, known] = read("worker/src/config/names.rs").match(/const NAMES: [^=]*= \[(.*?)\];/s);
     assert.deepEqual([...known.matchAll(/"([A-Z_]+)"/g)].map(([, name]) => name), [...rows.keys()].sort());

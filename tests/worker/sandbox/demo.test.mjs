@@ -68,7 +68,7 @@ describe("with the sandbox", () => {
       assert.doesNotMatch(page, / style=|<style| on[a-z]+=|<script>/, "the content security policy forbids inline styles and scripts");
       const urls = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url]) => url);
       for (const url of urls.filter((url) => !/^(data:|#|\?)/.test(url))) {
-        assert.match(url, /^\/_oncekey\/demo\/[a-z.]*$/);
+        assert.match(url, /^\/_oncekey\/(demo\/[a-z.]*|errors)$/);
         const file = await worker.fetch(url);
         assert.equal(file.status, 200, url);
         const type = { js: /javascript/, css: /^text\/css/ }[url.split(".")[1]] ?? /^text\/html/;

@@ -20,11 +20,6 @@ extern "C" {
     #[wasm_bindgen(method, getter)]
     pub(crate) fn env(this: &Bridge) -> Env;
 
-    /// Returns the options of a Worker with oncekey inside: names and values, with a NUL between them. `None` if the
-    /// Worker is the gateway alone.
-    #[wasm_bindgen(method, getter)]
-    pub(crate) fn options(this: &Bridge) -> Option<String>;
-
     #[wasm_bindgen(method, js_name = scope)]
     fn start_scope(this: &Bridge, operation: u32);
 
