@@ -33,7 +33,8 @@ async fn layer(State(keys): State<Keys>, request: Request, next: Next) -> Respon
 async fn write(keys: Keys, request: Request, next: Next, id: String) -> Reply {
     let ((store, policy), (parts, body)) = (keys, request.into_parts());
     let headers = list(&parts.headers);
-    let key = headers.joined("idempotency-key").ok_or(Rejection::KeyMissing)?;
+    let missing = || Rejection::KeyMissing("Idempotency-Key".to_owned());
+    let key = headers.joined("idempotency-key").ok_or_else(missing)?;
     let key = IdempotencyKey::parse_header(&key).map_err(Rejection::KeyMalformed)?;
     let scope = Scope::derive(&ScopeSources::default(), &ScopeAliases::default(), headers.iter());
     let name = ScopedKey::new(&scope.map_err(Rejection::NoScope)?, &key);

@@ -7,7 +7,7 @@ const big = (length) => () => ({ status: 201, headers: { "X-A": "1" }, body: "b"
 const OPERATIONS = ["begin", "complete"];
 
 let gateway;
-before(async () => (gateway = await startGateway({ faults: true, vars: { ...noMemory, LEASE_SECONDS: "4" } })));
+before(async () => (gateway = await startGateway({ faults: true, vars: { ...noMemory, LEASE_SECONDS: "12" } })));
 after(() => gateway.dispose());
 
 // These tests mostly wait, so they run at the same time.
@@ -120,7 +120,7 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
     const path = gateway.route();
     const key = newKey();
     // Calls arrive in order, so the calls after it are late, too.
-    await gateway.faults(key, { op: "begin", fault: "stall", ms: 3500 });
+    await gateway.faults(key, { op: "begin", fault: "stall", ms: 7500 });
     const response = await gateway.post(path, key);
     assert.deepEqual([response.status, response.json.type], [503, "api_connection_error"]);
     await eventually(async () => assert.equal((await gateway.status(key)).state, "released"));
@@ -134,7 +134,7 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
     const path = gateway.route(slow);
     const key = newKey();
     // The first try arrives long after the second try has begun the attempt.
-    await gateway.faults(key, { op: "begin", fault: "delay", ms: 1200 });
+    await gateway.faults(key, { op: "begin", fault: "delay", ms: 3000 });
     const first = gateway.post(path, key);
     await slow.reached;
     await eventually(async () => assert.ok((await gateway.calls(key)).some(({ fault, arrived }) => fault === "delay" && arrived)));
