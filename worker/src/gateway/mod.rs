@@ -172,7 +172,7 @@ async fn once(
     let rules = config.outcomes.of(method, path);
     let write = Write { identity, business_key, lease, unreachable, unknown_outcome, rules };
     let request = &request;
-    let key = key.map(|key| (key, config.key_headers.clone()));
+    let key = key.map(|key| (key, &config.key_headers));
     let write_run = WriteRun { caller, request, body, write, fingerprints, key, first, second };
     Ok(write_run.execute().await)
 }

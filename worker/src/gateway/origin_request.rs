@@ -25,7 +25,7 @@ impl<'a> OriginRequest<'a> {
     pub(crate) fn once(
         request: &HttpRequest,
         body: &'a [u8],
-        key: Option<&(IdempotencyKey, KeyHeaders)>,
+        key: Option<&(IdempotencyKey, &KeyHeaders)>,
         attempt: u32,
         request_id: &str,
     ) -> Self {

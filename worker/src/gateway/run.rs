@@ -47,7 +47,7 @@ pub(crate) struct WriteRun<'a> {
     pub(crate) write: Write,
     pub(crate) fingerprints: Fingerprints,
     /// The key, and the headers that may contain it.
-    pub(crate) key: Option<(IdempotencyKey, KeyHeaders)>,
+    pub(crate) key: Option<(IdempotencyKey, &'a KeyHeaders)>,
     /// The record that decides first: of the key, or of the business key where there is no key.
     pub(crate) first: RecordHandle,
     /// The business key's record, where there is a key too.

@@ -39,6 +39,7 @@ pub(crate) async fn handle(
     let whose = Whose { scope, subject: Subject::Event };
     let shard = ShardClient::new(caller, ScopedKey::new(&scope, &id), Some(whose));
     caller.measure.counts();
+    let names = KeyHeaders::default();
     let write_run = WriteRun {
         caller,
         request,
@@ -53,7 +54,7 @@ pub(crate) async fn handle(
         },
         fingerprints: webhook::fingerprints(),
         // The receiver finds the id in `Idempotency-Key`, whatever `KEY_HEADERS` lists.
-        key: Some((id, KeyHeaders::default())),
+        key: Some((id, &names)),
         first: RecordHandle::new(shard, None, config.policy.of_events(), &caller.measure),
         second: None,
     };
