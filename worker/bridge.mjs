@@ -15,7 +15,7 @@ const PIECE = 64 << 10;
 
 const SHARD = "https://object/";
 /** The bytes before the body of a shard's reply: worker/src/shard/mod.rs. */
-const HEAD = 11;
+export const HEAD = 11;
 
 /** Who responds to a request to the origin, in the order of `Responder` in src/http/bridge.rs. */
 const RESPONDERS = [

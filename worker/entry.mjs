@@ -15,7 +15,7 @@
 // latter is wasm-bindgen's output, wrapped in a function so that each instance has its own glue.
 
 import { DurableObject, WorkerEntrypoint } from "cloudflare:workers";
-import { Bridge } from "./bridge.mjs";
+import { Bridge, HEAD } from "./bridge.mjs";
 import makeGlue from "./glue.mjs";
 import module from "./oncekey.wasm";
 import { run } from "./sql.mjs";
@@ -230,8 +230,6 @@ export default class Gateway extends WorkerEntrypoint {
 /** What a reply of a shard asks for besides its body: see worker/src/shard/mod.rs. */
 const WITH_HEADERS = 1;
 const IS_LARGE = 2;
-/** The bytes before the body. */
-const HEAD = 11;
 const NO_HEADERS = new Headers();
 
 /**
