@@ -3,9 +3,9 @@
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "../tests/chaos/port.mjs";
 import { CONTESTANTS } from "./contestants.mjs";
 import { load, order } from "./load.mjs";
 import { Server } from "./server.mjs";
@@ -98,13 +98,4 @@ async function once(server, phase, { body, connections, requests, keys }) {
   if (wrong.length) console.error(`${server.name}, ${phase}: responses ${JSON.stringify(statuses)}`);
   if (known && !server.isLimit && replayed < requests) console.error(`${server.name}, ${phase}: ${replayed} of ${requests} were replays`);
   return { rate, p50, p99, cpu };
-}
-
-function freePort() {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
-  });
 }

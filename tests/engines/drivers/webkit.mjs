@@ -1,7 +1,7 @@
 // WebKitGTK's MiniBrowser, by WebKitWebDriver over HTTP, in a virtual display.
 import { spawn } from "node:child_process";
 import { globSync } from "node:fs";
-import { createServer } from "node:net";
+import { freePort } from "../../chaos/port.mjs";
 
 const { WEBKIT_DRIVER = "/usr/bin/WebKitWebDriver" } = process.env;
 
@@ -18,14 +18,6 @@ const TRIES = 6;
 const KEYS = { Enter: "\uE006", Space: " ", Tab: "\uE004" };
 
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-
-async function freePort() {
-  const server = createServer();
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 /** A process of WebKitWebDriver with one session. */
 class Session {
