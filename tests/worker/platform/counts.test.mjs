@@ -20,6 +20,7 @@ const BOUNDS = {
 test("a first request, its replays and its expiry stay within their bounds of rows, statements and calls", async (t) => {
   assert.ok(existsSync(`${build}/oncekey.wasm`), "worker/build contains no build; run scripts/worker-build first");
   const counts = { ...(await count({ build })), replayByObject: (await count({ build, vars: noMemory })).replay };
+  assert.equal(counts.first.objectCalls, 2, "calls to objects are counted");
   for (const [what, bounds] of Object.entries(BOUNDS)) {
     t.diagnostic(`${what}: ${Object.entries(counts[what]).map(([name, value]) => `${value} ${name}`).join(", ")}`);
     for (const [name, bound] of Object.entries(bounds)) {
