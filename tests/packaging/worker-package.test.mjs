@@ -11,6 +11,7 @@ import { after, before, describe, test } from "node:test";
 import { promisify } from "node:util";
 import { settingNames } from "../../scripts/worker-facts.mjs";
 import { freePort } from "../chaos/port.mjs";
+import { makeCertificates } from "../worker/fixtures/certificates.mjs";
 import { Origin } from "../worker/fixtures/origin.mjs";
 import { pack, root } from "./support.mjs";
 
@@ -44,18 +45,6 @@ const wrangler = (folder, ...values) =>
   run(folder, process.execPath, [join(folder, "node_modules/wrangler/bin/wrangler.js"), ...values], {
     ...{ CI: "true", WRANGLER_SEND_METRICS: "false", CLOUDFLARE_CF_FETCH_ENABLED: "false", WRANGLER_LOG_PATH: join(folder, "logs") },
   });
-
-/** Makes a certificate for localhost. Returns it and its key, and the file of the authority that has signed it. */
-function makeCertificates(folder) {
-  const at = (name) => join(folder, name);
-  const openssl = (...values) => execFileSync("openssl", values, { cwd: folder, stdio: "pipe" });
-  const key = (file) => ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", file];
-  openssl("req", "-x509", ...key("ca.key"), "-days", "2", "-out", "ca.pem", "-subj", "/CN=test");
-  openssl("req", ...key("key.pem"), "-out", "request.pem", "-subj", "/CN=localhost");
-  writeFileSync(at("extensions"), "subjectAltName=DNS:localhost\nbasicConstraints=CA:FALSE\nextendedKeyUsage=serverAuth\n");
-  openssl("x509", "-req", "-in", "request.pem", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "extensions", "-out", "cert.pem");
-  return { ca: at("ca.pem"), cert: readFileSync(at("cert.pem")), key: readFileSync(at("key.pem")) };
-}
 
 /** The server of a command, as a process group that can be killed. */
 class Server {
