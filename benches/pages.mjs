@@ -2,9 +2,9 @@
 import { createServer } from "node:http";
 import { build } from "esbuild";
 
-/** A small server of pages, which responds to each POST at once. */
+/** A small server of pages, which responds to each POST at once. `files`: their contents, by path. */
 export class Pages {
-  static async open(files) {
+  static async open(files, host = "127.0.0.1") {
     const pages = new Pages();
     pages.server = createServer((request, response) => {
       // An isolated page has a clock of a few microseconds.
@@ -21,8 +21,8 @@ export class Pages {
       if (content === undefined) response.writeHead(404).end();
       else response.writeHead(200, { "Content-Type": type }).end(content);
     });
-    await new Promise((resolve) => pages.server.listen(0, "127.0.0.1", resolve));
-    pages.url = `http://127.0.0.1:${pages.server.address().port}`;
+    await new Promise((resolve) => pages.server.listen(0, host, resolve));
+    pages.url = `http://${host}:${pages.server.address().port}`;
     return pages;
   }
   async close() {

@@ -9,16 +9,30 @@ const rule = (...columns) => `|${columns.map((column) => ` ${column} |`).join(""
 
 /** Returns Markdown. Parts that were not measured are left out. */
 export function table(results) {
-  return [head(results), goals(results), results.gateway && gatewayTable(results.gateway)].filter(Boolean).join("\n\n");
+  return [head(results), goals(results), results.gateway && gatewayTable(results.gateway), missing(results)].filter(Boolean).join("\n\n");
 }
+
+/** The engines whose clicks were measured, and those whose clicks were not. */
+const measured = (page) => page.clicks.filter(({ missing }) => !missing);
+const absent = (page) => page.clicks.filter(({ missing }) => missing);
 
 function head({ date, revision, machine, workerd, page, settings }) {
   const busy = Math.max(machine.load[0], machine.loadAfter?.[0] ?? 0) > machine.processors;
   return (
     `Measured on ${date.slice(0, 10)} at revision ${revision}: ${machine.processors} processors, Node ${machine.node}, workerd ${workerd}` +
-    `${page ? `, Chromium ${page.version}` : ""}; ${settings.rounds} alternating rounds, ${settings.connections} requests at once, body ${settings.bytes} bytes.` +
+    `${page ? `, ${versions(page)}` : ""}; ${settings.rounds} alternating rounds, ${settings.connections} requests at once, body ${settings.bytes} bytes.` +
     (busy ? ` **Provisional:** other work ran on the machine (load ${machine.load[0].toFixed(1)}), so rates and times in the browser are worse than on a quiet one.` : "")
   );
+}
+
+/** The fingerprints are Chromium's in any case. */
+const versions = (page) => [...new Set([`Chromium ${page.version}`, ...measured(page).map(({ version }) => version)])].join(", ");
+
+/** What the run could not measure. */
+function missing({ gateway, page }) {
+  const left = Object.entries(gateway?.missing ?? {}).map(([name, why]) => `${name} (${why})`);
+  if (page) left.push(...absent(page).map(({ engine, missing }) => `clicks in ${engine} (${missing})`));
+  return left.length > 0 && `Not measured: ${left.join("; ")}.`;
 }
 
 function goals({ gateway, counts, sizes, page }) {
@@ -54,9 +68,11 @@ function goals({ gateway, counts, sizes, page }) {
     add("npm: translation for a CSP without wasm, gzip", "≤ 45 KB", kilobytes(sizes.package.translated));
   }
   if (page) {
-    const { bare, guarded } = page.clicks;
-    add("first click to request, against the bare form, Chromium", "≤ 2×", `${times(guarded.first / bare.first)} (${number(guarded.first, 1)} ms, ${number(bare.first, 1)} ms)`);
-    add("later clicks", "≤ 1.3×", `${times(guarded.later / bare.later)} (${number(guarded.later, 1)} ms, ${number(bare.later, 1)} ms)`);
+    const against = (bare, guarded) => `${times(guarded / bare)} (${number(guarded, 1)} ms, ${number(bare, 1)} ms)`;
+    for (const { engine, bare, guarded } of measured(page)) {
+      add(`first click to request, against the bare form, ${engine}`, "≤ 2×", against(bare.first, guarded.first));
+      add(`later clicks, ${engine}`, "≤ 1.3×", against(bare.later, guarded.later));
+    }
     const of = (kind, rival) =>
       [...new Set(page.fingerprints.filter((row) => row.kind === kind).map(({ bytes }) => bytes))].map((bytes) => {
         const micros = (name) => page.fingerprints.find((row) => row.kind === kind && row.bytes === bytes && row.name === name).micros;
@@ -68,7 +84,7 @@ function goals({ gateway, counts, sizes, page }) {
   return [rule("what", "goal", "today"), "|---|---|---|", ...rows].join("\n");
 }
 
-function gatewayTable({ rows, missing }) {
+function gatewayTable({ rows }) {
   const phases = [...new Set(rows.map(({ phase }) => phase))];
   const names = [...new Set(rows.map(({ name }) => name))];
   const cell = (name, phase) => {
@@ -76,6 +92,5 @@ function gatewayTable({ rows, missing }) {
     return row ? `${number(row.rate, 0)}/s, ${number(row.cpu, 0)} µs` : "–";
   };
   const lines = names.map((name) => rule(name, ...phases.map((phase) => cell(name, phase))));
-  const left = Object.entries(missing).map(([name, why]) => `${name} (${why})`);
-  return [rule("requests a second, CPU of one", ...phases), `|---|${phases.map(() => "---|").join("")}`, ...lines].join("\n") + (left.length ? `\n\nNot measured: ${left.join("; ")}.` : "");
+  return [rule("requests a second, CPU of one", ...phases), `|---|${phases.map(() => "---|").join("")}`, ...lines].join("\n");
 }
