@@ -1,4 +1,4 @@
-// What publint and arethetypeswrong say about the packed package.
+// What publint and arethetypeswrong say about the packed packages.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,11 +7,15 @@ import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/co
 import { publint } from "publint";
 import { Consumer, pack } from "./support.mjs";
 
-test("publint has no error, no warning and no suggestion", async () => {
-  const { package: pkgDir } = await Consumer.make("publint");
-  const { messages } = await publint({ pkgDir, pack: false, level: "suggestion", strict: true });
-  assert.deepEqual(messages, []);
-});
+for (const [name, source] of Object.entries({ oncekey: "www", "oncekey-worker": "worker/npm" })) {
+  test(`publint has no error, no warning and no suggestion for ${name}, which names its homepage`, async () => {
+    const consumer = await Consumer.make(`publint-${name}`, source);
+    const { messages } = await publint({ pkgDir: consumer.package, pack: false, level: "suggestion", strict: true });
+    assert.deepEqual(messages, []);
+    const { homepage } = JSON.parse(readFileSync(join(consumer.package, "package.json"), "utf8"));
+    assert.equal(homepage, `https://www.npmjs.com/package/${name}`);
+  });
+}
 
 test("the types of every entry point are those of its code, for import and require", async () => {
   const { tarball } = await pack("types-of-code");

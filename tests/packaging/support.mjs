@@ -20,10 +20,10 @@ export async function pack(name, source = "www") {
   return { tarball: join(into, filename), files: files.map(({ path }) => path) };
 }
 
-/** A folder with the unpacked package in its node_modules. Other modules are found in those of this checkout. */
+/** A folder with the unpacked package of `source`, by default www, in its node_modules. Other modules are found in those of this checkout. */
 export class Consumer {
-  static async make(name) {
-    const { tarball } = await pack(name);
+  static async make(name, source) {
+    const { tarball } = await pack(name, source);
     const consumer = new Consumer(join(folder, name));
     consumer.package = consumer.at("node_modules/oncekey");
     mkdirSync(consumer.package, { recursive: true });
