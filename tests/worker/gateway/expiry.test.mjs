@@ -124,7 +124,7 @@ describe("with a retention of a day", () => {
     await gateway.sql(
       key,
       `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
-      INSERT INTO records (name, record, due_at) SELECT CAST('copy' || i AS BLOB), record, due_at FROM records, n WHERE name = ?`,
+      INSERT INTO records (open, name, record, due_at) SELECT 0, CAST('copy' || i AS BLOB), record, due_at FROM records, n WHERE name = ?`,
       { hex: recordName(key) },
     );
     await at(DAY + HOUR + 5000);

@@ -116,6 +116,22 @@ describe("a shard whose calls go wrong", { concurrency: true }, () => {
     });
   }
 
+  test("a key has one record in its object, which is open until there is a response", async () => {
+    const key = newKey();
+    const rows = async () => (await gateway.sql(key, "SELECT open FROM records WHERE name = ?", { hex: recordName(key) })).map(({ open }) => open);
+    const slow = gated(inTurn(429, 201));
+    const path = gateway.route(slow);
+    const first = gateway.post(path, key);
+    await slow.reached;
+    assert.deepEqual(await rows(), [1], "in progress");
+    slow.open();
+    assert.equal((await first).state, "released");
+    assert.deepEqual(await rows(), [1], "released");
+    assert.equal((await gateway.post(path, key)).state, "completed");
+    assert.deepEqual(await rows(), [0], "completed");
+    assert.equal((await gateway.post(path, key)).replayed, true);
+  });
+
   test("a first begin that times out and arrives late leaves the key usable", async () => {
     const path = gateway.route();
     const key = newKey();

@@ -38,7 +38,7 @@ impl Columns {
             self.due_at.map_or(Value::Null, Value::from),
             whose.scope.as_deref().into(),
             whose.of,
-            if self.is_open { Value::Number(1.0) } else { Value::Null },
+            Value::Number(f64::from(u8::from(self.is_open))),
             Value::Blob(&self.bytes),
         ]
     }

@@ -8,6 +8,8 @@
 //! or a request reads a number of rows, and then says where the next query has to go on.
 
 use super::columns::WhoseColumns;
+use super::store::Store;
+use super::tables::{OnRecord, find};
 use crate::shard::protocol::{Row, RowQuery};
 use oncekey::journal::JournalEntry;
 use oncekey::{Millis, UnixMillis};
@@ -47,23 +49,25 @@ pub(super) fn columns(entry: &JournalEntry) -> [Value<'_>; 9] {
 /// Adds a row, unless the row reports a late response that was reported in the last two minutes: no call
 /// is repeated for longer.
 pub(super) fn add(
-    sql: &Sql,
+    store: &Store,
     name: &[u8],
     whose: &WhoseColumns,
     entry: &JournalEntry,
 ) -> Result<()> {
+    const WHOSE: OnRecord = find!("SELECT scope, of FROM records");
     const ADD: &str = "INSERT INTO journal (at, operation, kind, attempt, request_id, http_status,
             cause, state, created_at, name, scope, of, id)
-        SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,
-            ifnull(?11, (SELECT scope FROM records WHERE name = ?10)),
-            coalesce(?12, (SELECT of FROM records WHERE name = ?10), 'key'),
+        SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ifnull(?11, ?13), coalesce(?12, ?14, 'key'),
             max(CAST(?1 AS INTEGER) * 1000, (SELECT ifnull(max(id), 0) + 1 FROM journal))
         WHERE ?3 <> 'late_ignored' OR NOT EXISTS (SELECT 1 FROM journal
             WHERE id > (CAST(?1 AS INTEGER) - 120000) * 1000
             AND name = ?10 AND kind = ?3 AND request_id = ?5 AND attempt = ?4)";
+    let stored = store.run(&WHOSE, name)?;
+    let stored = stored.each::<2>()?.first().copied().unwrap_or_default();
     let mut values = columns(entry).to_vec();
     values.extend([Value::Blob(name), whose.scope.as_deref().into(), whose.of]);
-    sql.run(ADD, &values).map(drop)
+    values.extend(stored);
+    store.sql.run(ADD, &values).map(drop)
 }
 
 /// Returns rows in the order in which they were written. If rows remain that were not read, the last row

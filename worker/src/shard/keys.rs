@@ -2,18 +2,20 @@
 
 use super::columns::decode;
 use super::replay_counts::Replays;
+use super::store::Store;
+use super::tables::{OnRecord, find};
 use crate::shard::protocol::{KeyEntry, KeyQuery};
 use oncekey::codec::hex::hex;
 use oncekey::{KeyState, RecordState, UnixMillis};
 use platform::json::writer::JsonObject;
-use platform::sql::{Sql, Value};
+use platform::sql::Value;
 use std::collections::BTreeSet;
 use worker::Result;
 
 /// The most names that a query takes from one place.
 const MOST: usize = 2000;
 
-/// The names of records without a response, which have an index.
+/// The names of records without a response, which are together in the table.
 const OPEN: &str = "SELECT name FROM records WHERE open = 1 LIMIT ?";
 /// The names of the records that got a response or were given up last, the newest first.
 const NEWEST: &str = "SELECT name FROM journal ORDER BY id DESC LIMIT ?";
@@ -22,13 +24,14 @@ const ANY: &str = "SELECT name FROM records LIMIT ?";
 
 /// Returns keys, newest first.
 pub(super) fn entries(
-    sql: &Sql,
+    store: &Store,
     query: &KeyQuery,
     replays: &Replays,
     now: UnixMillis,
 ) -> Result<Vec<KeyEntry>> {
     let limit = query.limit as usize;
-    let mut found = Found { sql, query, replays, now, seen: BTreeSet::new(), entries: Vec::new() };
+    let mut found =
+        Found { store, query, replays, now, seen: BTreeSet::new(), entries: Vec::new() };
     if let Some(name) = query.key {
         found.add(name.as_bytes())?;
         return Ok(found.entries);
@@ -52,7 +55,7 @@ pub(super) fn entries(
 
 /// The entries of a query.
 struct Found<'a> {
-    sql: &'a Sql,
+    store: &'a Store,
     query: &'a KeyQuery,
     replays: &'a Replays,
     now: UnixMillis,
@@ -63,7 +66,7 @@ struct Found<'a> {
 impl Found<'_> {
     /// Adds records by name, until there are `most` entries. Returns how many names there are.
     fn add_all(&mut self, names: &str, most: usize) -> Result<usize> {
-        let names = self.sql.run(names, &[Value::Number(MOST as f64)])?;
+        let names = self.store.sql.run(names, &[Value::Number(MOST as f64)])?;
         let names = names.each::<1>()?;
         for [name] in &names {
             if self.entries.len() >= most {
@@ -81,8 +84,8 @@ impl Found<'_> {
 
     /// Adds a record. Records are read one at a time, because each contains a response.
     fn add(&mut self, name: &[u8]) -> Result<()> {
-        const FIND: &str = "SELECT scope, ifnull(of, 'key'), record FROM records WHERE name = ?";
-        let rows = self.sql.run(FIND, &[Value::Blob(name)])?;
+        const FIND: OnRecord = find!("SELECT scope, ifnull(of, 'key'), record FROM records");
+        let rows = self.store.run(&FIND, name)?;
         if let Some([scope, of, record]) = rows.each()?.first() {
             let entry = entry(name, *scope, *of, *record, self.replays, self.now);
             let is_wanted = |entry: &KeyEntry| self.query.state.is_none_or(|s| s == entry.state);

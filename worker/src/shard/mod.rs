@@ -149,7 +149,7 @@ impl Shard {
             }
             Some(protocol::Request::Keys(query)) => {
                 let now = self.store.time(now, None);
-                message::encode(&keys::entries(&self.store.sql, &query, &self.replays, now)?)
+                message::encode(&keys::entries(&self.store, &query, &self.replays, now)?)
             }
         };
         Ok(Reply { status: 200, body, due_at: None })

@@ -1,16 +1,18 @@
 //! The database of a shard: its records, in SQLite, and the time of its last change.
 
 use super::columns::{Columns, WhoseColumns, decode};
-use super::{journal, tables};
+use super::journal;
+use super::tables::{self, Form, OnRecord, change, find};
 use oncekey::journal::JournalEntry;
 use oncekey::{Millis, Record, RecordError, RecordUpdate, UnixMillis, lifecycle};
-use platform::sql::{Sql, Value};
+use platform::sql::{Rows, Sql, Value};
 use std::cell::Cell;
 use worker::{Result, wasm_bindgen::JsValue};
 
 /// The database of a shard. Each call begins with [`Store::wake`].
 pub(super) struct Store {
     pub(super) sql: Sql,
+    form: Cell<Form>,
     pub(super) journal_retention: Millis,
     is_awake: Cell<bool>,
     /// The newest time of a change: as far as this object knows it, and as far as it is stored. See
@@ -24,6 +26,7 @@ impl Store {
         let never = UnixMillis::new(0);
         Self {
             sql: Sql::of(storage),
+            form: Cell::new(Form::OpenAndName),
             journal_retention,
             is_awake: Cell::new(false),
             last_seen: Cell::new(never),
@@ -36,7 +39,7 @@ impl Store {
         if self.is_awake.get() {
             return Ok(());
         }
-        tables::bring_up_to_date(&self.sql)?;
+        self.form.set(tables::bring_up_to_date(&self.sql)?);
         const SEEN: &str = "SELECT max((SELECT last_seen FROM meta),
             ifnull((SELECT at FROM journal ORDER BY id DESC LIMIT 1), 0))";
         let seen = UnixMillis::new(self.sql.number(SEEN, &[])?.unwrap_or(0));
@@ -51,9 +54,19 @@ impl Store {
         &self,
         name: &[u8],
     ) -> Result<Option<std::result::Result<Record, RecordError>>> {
-        let query = "SELECT record FROM records WHERE name = ?";
-        let rows = self.sql.run(query, &[Value::Blob(name)])?;
+        const FIND: OnRecord = find!("SELECT record FROM records");
+        let rows = self.run(&FIND, name)?;
         Ok(rows.each()?.first().map(|[record]| decode(*record)))
+    }
+
+    /// Returns the form of the table of records.
+    pub(super) fn form(&self) -> Form {
+        self.form.get()
+    }
+
+    /// Runs a statement on the record with a name.
+    pub(super) fn run(&self, statement: &OnRecord, name: &[u8]) -> Result<Rows> {
+        self.sql.run(self.form().of(statement), &[Value::Blob(name)])
     }
 
     /// Returns the time for a decision about a record.
@@ -80,14 +93,16 @@ impl Store {
         match next {
             RecordUpdate::Keep => {}
             RecordUpdate::Remove => {
-                self.sql.run("DELETE FROM records WHERE name = ?", &[Value::Blob(name)])?;
+                self.run(&change!("DELETE FROM records"), name)?;
             }
             RecordUpdate::Write(record) => {
                 let columns = Columns::of(&record);
                 due_at = columns.due_at;
-                has_row = entry
-                    .as_ref()
-                    .is_some_and(|entry| self.put_with_row(name, whose, &columns, entry).is_ok());
+                // A table of an earlier form has no view for both.
+                has_row = self.form() == Form::OpenAndName
+                    && entry.as_ref().is_some_and(|entry| {
+                        self.put_with_row(name, whose, &columns, entry).is_ok()
+                    });
                 if has_row {
                     entry = None;
                 } else {
@@ -96,7 +111,7 @@ impl Store {
             }
         }
         if let Some(entry) = entry {
-            match journal::add(&self.sql, name, whose, &entry) {
+            match journal::add(self, name, whose, &entry) {
                 Ok(()) => has_row = true,
                 Err(error) => worker::console_error!("journal not written: {error}"),
             }
@@ -118,15 +133,20 @@ impl Store {
         record: Record,
         columns: &Columns,
     ) -> Result<()> {
-        const PUT: &str = "INSERT INTO records (name, due_at, scope, of, open, record)
-            VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET record = excluded.record,
-            due_at = excluded.due_at, open = excluded.open,
-            scope = ifnull(excluded.scope, scope), of = ifnull(excluded.of, of)";
-        let Err(error) = self.sql.run(PUT, &columns.values(name, whose)) else {
+        const PUT: OnRecord = OnRecord {
+            by_open_and_name: "INSERT INTO record_write (name, due_at, scope, of, open, record)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            by_name: "INSERT INTO records (name, due_at, scope, of, open, record)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (name) DO UPDATE SET
+                record = excluded.record, due_at = excluded.due_at, open = excluded.open,
+                scope = ifnull(excluded.scope, scope), of = ifnull(excluded.of, of)",
+        };
+        let put = self.form().of(&PUT);
+        let Err(error) = self.sql.run(put, &columns.values(name, whose)) else {
             return Ok(());
         };
         let smaller = Columns::of(&record.without_response_body().ok_or(error)?);
-        self.sql.run(PUT, &smaller.values(name, whose)).map(drop)
+        self.sql.run(put, &smaller.values(name, whose)).map(drop)
     }
 
     /// Stores a record and a row of the journal in one statement: both or neither.
@@ -137,7 +157,7 @@ impl Store {
         columns: &Columns,
         entry: &JournalEntry,
     ) -> Result<()> {
-        const PUT: &str = "INSERT INTO record_and_row (name, due_at, scope, of, open, record,
+        const PUT: &str = "INSERT INTO record_write (name, due_at, scope, of, open, record,
             at, operation, kind, attempt, request_id, http_status, cause, state, created_at)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
         let mut values = columns.values(name, whose).to_vec();

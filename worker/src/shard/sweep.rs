@@ -1,6 +1,6 @@
 //! The sweep: an alarm removes what is due.
 //!
-//! A pass reads all records by name, because an index of due times would cost more than all passes. An
+//! A pass reads all records, because an index of due times would cost more than all passes. An
 //! alarm handles a part of the pass, so that it does not keep calls waiting, and the next alarm goes on at
 //! once. A pass begins when the record with the earliest due time is due. Due times are rounded up to a
 //! 24th of a record's life (`columns.rs`), so a record is read about 24 times.
@@ -9,6 +9,7 @@ use super::columns::{WhoseColumns, decode};
 use super::journal;
 use super::odd_headers::OddHeaders;
 use super::store::Store;
+use super::tables::{OnRecord, change, find};
 use oncekey::journal::{JournalEntry, RequestedBy};
 use oncekey::{Millis, RecordUpdate, Transition, UnixMillis, lifecycle};
 use platform::sql::Value;
@@ -27,8 +28,8 @@ pub(super) struct Sweep(RefCell<Option<Pass>>);
 
 #[derive(Default)]
 struct Pass {
-    /// The name of the last record that was read.
-    after: Vec<u8>,
+    /// The last record that was read: `open`, and the name.
+    after: (f64, Vec<u8>),
     is_through: bool,
     /// The earliest due time of the records that remain, in milliseconds.
     first_due: Option<u64>,
@@ -75,15 +76,19 @@ impl Pass {
         odd_headers: &OddHeaders,
         now: UnixMillis,
     ) -> Result<()> {
-        const NEXT: &str =
-            "SELECT name, due_at FROM records WHERE name > ?1 ORDER BY name LIMIT ?2";
-        let from = [Value::Blob(&self.after), Value::Number(BATCH as f64)];
-        let rows = store.sql.run(NEXT, &from)?;
+        const NEXT: OnRecord = OnRecord {
+            by_open_and_name: "SELECT open, name, due_at FROM records
+                WHERE (open, name) > (?1, ?2) ORDER BY open, name LIMIT ?3",
+            by_name: "SELECT ?1, name, due_at FROM records WHERE name > ?2 ORDER BY name LIMIT ?3",
+        };
+        let (open, name) = &self.after;
+        let from = [Value::Number(*open), Value::Blob(name), Value::Number(BATCH as f64)];
+        let rows = store.sql.run(store.form().of(&NEXT), &from)?;
         let rows = rows.each()?;
         let mut last = None;
-        for [name, due_at] in &rows {
-            let Value::Blob(name) = name else { continue };
-            last = Some(name.to_vec());
+        for [open, name, due_at] in &rows {
+            let (Value::Number(open), Value::Blob(name)) = (open, name) else { continue };
+            last = Some((*open, name.to_vec()));
             match due_at.as_u64().map(UnixMillis::new) {
                 None => {}
                 Some(due_at) if due_at > now => self.note(due_at),
@@ -106,16 +111,15 @@ fn expire(
     name: &[u8],
     now: UnixMillis,
 ) -> Result<Option<UnixMillis>> {
-    const FIND: &str = "SELECT record, scope, of FROM records WHERE name = ?";
-    let rows = store.sql.run(FIND, &[Value::Blob(name)])?;
+    const FIND: OnRecord = find!("SELECT record, scope, of FROM records");
+    let rows = store.run(&FIND, name)?;
     let rows = rows.each()?;
     let Some([record, scope, of]) = rows.first() else {
         return Ok(None);
     };
     let Ok(record) = decode(*record) else {
         // It is kept for good, and not looked at again.
-        let keep = "UPDATE records SET due_at = NULL WHERE name = ?";
-        return store.sql.run(keep, &[Value::Blob(name)]).map(|_| None);
+        return store.run(&change!("UPDATE records SET due_at = NULL"), name).map(|_| None);
     };
     let has_odd = record.has_odd_headers();
     let at = store.time(now, Some(&record));
