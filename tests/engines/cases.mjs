@@ -3,7 +3,7 @@
 //
 // `needs`: what the driver of an engine must be able to do.
 import assert from "node:assert/strict";
-import { begun, error, gated, inTurn, json, paid, reset } from "../browser/support.mjs";
+import { begun, error, eventually, gated, inTurn, json, paid, reset } from "../browser/support.mjs";
 
 export const CASES = [];
 
@@ -184,7 +184,8 @@ add("form: after Back from the next page, the form is unlocked and sends the sam
   assert.deepEqual((await shop.look()).buttons, FREE);
   await shop.evaluate(() => void (window.stays = true));
   await clickAgain(shop, "#card", 2);
-  assert.ok(await shop.end(1));
+  // Not the end of a submit: a page from the engine's cache has the end of the first one.
+  await eventually(() => assert.equal(site.hits(path), 2));
   same(site, path, 2);
 });
 

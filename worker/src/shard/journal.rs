@@ -8,8 +8,6 @@
 //! or a request reads a number of rows, and then says where the next query has to go on.
 
 use super::columns::WhoseColumns;
-use super::store::Store;
-use super::tables::{OnRecord, find};
 use crate::shard::protocol::{Row, RowQuery};
 use oncekey::journal::JournalEntry;
 use oncekey::{Millis, UnixMillis};
@@ -47,14 +45,14 @@ pub(super) fn columns(entry: &JournalEntry) -> [Value<'_>; 9] {
 }
 
 /// Adds a row, unless the row reports a late response that was reported in the last two minutes: no call
-/// is repeated for longer.
+/// is repeated for longer. `stored` is the scope and subject of the record, for what `whose` does not say.
 pub(super) fn add(
-    store: &Store,
+    sql: &Sql,
     name: &[u8],
     whose: &WhoseColumns,
+    stored: [Value<'_>; 2],
     entry: &JournalEntry,
 ) -> Result<()> {
-    const WHOSE: OnRecord = find!("SELECT scope, of FROM records");
     const ADD: &str = "INSERT INTO journal (at, operation, kind, attempt, request_id, http_status,
             cause, state, created_at, name, scope, of, id)
         SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ifnull(?11, ?13), coalesce(?12, ?14, 'key'),
@@ -62,12 +60,10 @@ pub(super) fn add(
         WHERE ?3 <> 'late_ignored' OR NOT EXISTS (SELECT 1 FROM journal
             WHERE id > (CAST(?1 AS INTEGER) - 120000) * 1000
             AND name = ?10 AND kind = ?3 AND request_id = ?5 AND attempt = ?4)";
-    let stored = store.run(&WHOSE, name)?;
-    let stored = stored.each::<2>()?.first().copied().unwrap_or_default();
     let mut values = columns(entry).to_vec();
     values.extend([Value::Blob(name), whose.scope.as_deref().into(), whose.of]);
     values.extend(stored);
-    store.sql.run(ADD, &values).map(drop)
+    sql.run(ADD, &values).map(drop)
 }
 
 /// Returns rows in the order in which they were written. If rows remain that were not read, the last row

@@ -111,7 +111,7 @@ impl Store {
             }
         }
         if let Some(entry) = entry {
-            match journal::add(self, name, whose, &entry) {
+            match self.add_row(name, whose, &entry) {
                 Ok(()) => has_row = true,
                 Err(error) => worker::console_error!("journal not written: {error}"),
             }
@@ -163,6 +163,14 @@ impl Store {
         let mut values = columns.values(name, whose).to_vec();
         values.extend(journal::columns(entry));
         self.sql.run(PUT, &values).map(drop)
+    }
+
+    /// Stores a row of the journal alone.
+    fn add_row(&self, name: &[u8], whose: &WhoseColumns, entry: &JournalEntry) -> Result<()> {
+        const STORED: OnRecord = find!("SELECT scope, of FROM records");
+        let rows = self.run(&STORED, name)?;
+        let stored = rows.each()?.first().copied().unwrap_or_default();
+        journal::add(&self.sql, name, whose, stored, entry)
     }
 
     /// Stores a time that neither a record nor a row of the journal shows.
