@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 import { chromium } from "playwright-core";
+import { PageCalls } from "./calls.mjs";
 
 export { gated, inTurn } from "../worker/fixtures/origin.mjs";
 export { eventually, startWorker } from "../worker/fixtures/support.mjs";
@@ -167,13 +168,14 @@ export async function open(context, url, { ready = true } = {}) {
   return shop;
 }
 
-/** Controls a page of the tests through page.mjs. */
-export class Shop {
+/** Controls a page of the tests. */
+export class Shop extends PageCalls {
   /** The uncaught errors of the page. */
   errors = [];
-  #boxes;
+  #places;
 
   constructor(page) {
+    super();
     this.page = page;
     page.on("pageerror", (error) => this.errors.push(String(error)));
   }
@@ -181,65 +183,26 @@ export class Shop {
   async go(url, ready = true) {
     await this.page.goto(url);
     if (ready) await this.ready();
-    // A page that is being left can be clicked, but its layout cannot be read.
-    this.#boxes = await this.page.evaluate(() => {
-      const ids = [...document.querySelectorAll("[id]")].map(({ id }) => id);
-      const middle = ({ x, y, width, height }) => [x + width / 2, y + height / 2];
-      return Object.fromEntries(ids.map((id) => [`#${id}`, middle(document.getElementById(id).getBoundingClientRect())]));
-    });
+    this.#places = await this.places();
   }
   async reload() {
     await this.page.reload();
     await this.ready();
   }
-  ready() {
-    return this.page.waitForFunction(() => window.shop?.isReady);
+  evaluate(run, value) {
+    return this.page.evaluate(run, value);
+  }
+  until(run, value) {
+    return this.page.waitForFunction(run, value);
   }
 
-  /** Sends for an intent. Returns its result: {status, text, …} or {error, …}. */
-  send(intent, url, init = {}, options = {}) {
-    return this.call("send", intent, url, init, options);
-  }
-  /** Sends without waiting. `result` waits for the result. */
-  async start(intent, url, init = {}, options = {}) {
-    const number = await this.call("start", intent, url, init, options);
-    return { result: () => this.call("result", number), abort: () => this.call("abort", number) };
-  }
-  /** Calls a function of page.mjs. */
-  call(name, ...values) {
-    return this.page.evaluate(([name, values]) => window.shop[name](...values), [name, values]);
-  }
-  /** Returns the events of the client so far, of one type or of all. */
-  async events(type) {
-    const events = await this.page.evaluate(() => window.shop.events);
-    return type === undefined ? events : events.filter((event) => event.type === type);
-  }
-  /** Waits until the client has sent this many events of a type. */
-  async waitForEvent(type, times = 1) {
-    await this.page.waitForFunction(
-      ([type, times]) => window.shop.events.filter((event) => event.type === type).length >= times,
-      [type, times],
-    );
-  }
   /** Clicks at the place that an element had when the page was opened. */
   click(selector, times = 1) {
-    return this.page.mouse.click(...this.#boxes[selector], { clickCount: times });
+    return this.page.mouse.click(...this.#places[selector], { clickCount: times });
   }
   /** Presses a key and holds it for this many repeats. */
   async hold(key, times = 6) {
     for (let time = 0; time < times; time++) await this.page.keyboard.down(key);
     await this.page.keyboard.up(key);
-  }
-  look() {
-    return this.call("look");
-  }
-  /** Waits for the result that the form guard reports, and returns it. */
-  async end(number = 1) {
-    await this.page.waitForFunction((number) => window.shop.ends.length >= number, number);
-    return (await this.page.evaluate(() => window.shop.ends))[number - 1];
-  }
-  /** Returns everything that is stored, as one text. */
-  stored() {
-    return this.page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }));
   }
 }

@@ -1,13 +1,15 @@
 // Controls a page of tests/browser/page.mjs in any engine, through a driver.
+import { PageCalls } from "../browser/calls.mjs";
 
 /** After this time a wait fails. It is long, because the machine may be busy. */
 const PATIENCE = 60_000;
 
-export class Shop {
+export class Shop extends PageCalls {
   #tab;
-  #boxes = {};
+  #places = {};
 
   constructor(tab) {
+    super();
     this.#tab = tab;
   }
 
@@ -15,11 +17,7 @@ export class Shop {
     await this.#tab.goto(url);
     await this.at(new URL(url).pathname);
     if (ready) await this.ready();
-    // A page that is being left can be clicked, but its layout cannot be read.
-    this.#boxes = await this.evaluate(() => {
-      const middle = ({ x, y, width, height }) => [x + width / 2, y + height / 2];
-      return Object.fromEntries([...document.querySelectorAll("[id]")].map((node) => [`#${node.id}`, middle(node.getBoundingClientRect())]));
-    });
+    this.#places = await this.places();
   }
   async reload() {
     await this.evaluate(() => (window.isOld = true));
@@ -35,9 +33,6 @@ export class Shop {
   }
   close() {
     return this.#tab.close();
-  }
-  ready() {
-    return this.until(() => window.shop?.isReady);
   }
   /** Waits until the page with this path has been loaded. */
   at(path) {
@@ -65,7 +60,7 @@ export class Shop {
 
   /** Clicks at the place that an element had when the page was opened. */
   click(selector, times = 1) {
-    return this.#tab.click(...this.#boxes[selector], times);
+    return this.#tab.click(...this.#places[selector], times);
   }
   focus(selector) {
     return this.evaluate((selector) => document.querySelector(selector).focus(), selector);
@@ -89,41 +84,7 @@ export class Shop {
     return this.evaluate((selector, value) => void (document.querySelector(selector).value = value), selector, value);
   }
 
-  /** Sends for an intent. Returns its result: {status, text, …} or {error, …}. */
-  send(intent, url, init = {}, options = {}) {
-    return this.call("send", intent, url, init, options);
-  }
-  /** Sends without waiting. `result` waits for the result. */
-  async start(intent, url, init = {}, options = {}) {
-    const number = await this.call("start", intent, url, init, options);
-    return { result: () => this.call("result", number), abort: () => this.call("abort", number) };
-  }
-  /** Calls a function of page.mjs. */
-  call(name, ...values) {
-    return this.evaluate((name, values) => window.shop[name](...values), name, values);
-  }
-  /** Returns the events of the client so far, of one type or of all. */
-  async events(type) {
-    const events = await this.evaluate(() => window.shop.events);
-    return type === undefined ? events : events.filter((event) => event.type === type);
-  }
-  /** Waits until the client has sent an event of this type. */
-  waitForEvent(type) {
-    return this.until((type) => window.shop.events.some((event) => event.type === type), type);
-  }
-  look() {
-    return this.call("look");
-  }
   isLocked() {
     return this.evaluate(() => window.shop.guard.locked);
-  }
-  /** Waits for the result that the form guard reports, and returns it. */
-  async end(number = 1) {
-    await this.until((number) => window.shop.ends.length >= number, number);
-    return (await this.evaluate(() => window.shop.ends))[number - 1];
-  }
-  /** Returns everything that is stored, as one text. */
-  stored() {
-    return this.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }));
   }
 }
