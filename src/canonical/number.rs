@@ -47,11 +47,21 @@ pub(super) fn skip(source: &[u8], at: usize) -> usize {
     at + len
 }
 
+/// Returns where the number at `at` ends, if it is only digits, and so few that it is canonical.
+pub(super) fn end_of_canonical(source: &[u8], at: usize) -> Option<usize> {
+    let end = skip(source, at);
+    is_canonical(&source[at..end]).then_some(end)
+}
+
+fn is_canonical(token: &[u8]) -> bool {
+    token.len() as i64 <= PLAIN_DIGITS && token.iter().all(u8::is_ascii_digit)
+}
+
 /// Writes a number that [`scan`] has checked before. All digits except leading and trailing zeros are
 /// written, in the format that RFC 8785 §3.2.2.3 (ECMAScript) uses for the digits of a double.
 pub(super) fn write(token: &[u8], sink: &mut impl Sink) {
     spent(token.len());
-    if token.len() as i64 <= PLAIN_DIGITS && token.iter().all(u8::is_ascii_digit) {
+    if is_canonical(token) {
         return sink.put(token);
     }
     let number = Number::read(token);

@@ -42,11 +42,9 @@ pub(super) fn decode(literal: &[u8], text: &mut Vec<u8>) {
 /// Writes a literal that was scanned before in canonical form, and returns where it ends. Characters that
 /// are not escaped in the source need no escape in the output.
 pub(super) fn write_literal(source: &[u8], at: usize, sink: &mut impl Sink) -> usize {
-    let run_end = at + 1 + plain(&source[at + 1..]);
-    spent(run_end - at);
-    if source[run_end] == b'"' {
-        sink.put(&source[at..=run_end]);
-        return run_end + 1;
+    if let Some(end) = end_of_canonical(source, at) {
+        sink.put(&source[at..end]);
+        return end;
     }
     sink.put(b"\"");
     let length = each_piece(&source[at..], |piece, was_escaped| {
@@ -54,6 +52,25 @@ pub(super) fn write_literal(source: &[u8], at: usize, sink: &mut impl Sink) -> u
     });
     sink.put(b"\"");
     at + length
+}
+
+/// Returns where the literal at `at` ends, if its only escapes are short ones. Then it is canonical. (A short escape
+/// of `/` is not.)
+pub(super) fn end_of_canonical(source: &[u8], at: usize) -> Option<usize> {
+    let mut end = at + 1;
+    loop {
+        end += plain(&source[end..]);
+        if source[end] == b'"' {
+            break;
+        }
+        if matches!(source[end + 1], b'u' | b'/') {
+            spent(end - at);
+            return None;
+        }
+        end += 2;
+    }
+    spent(end - at);
+    Some(end + 1)
 }
 
 /// Writes a text as a string literal in canonical form.

@@ -76,12 +76,11 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Returns a member's name with its quotes and its colon as they are in the source. `None` if the name has escapes
-    /// there, or the colon does not follow at once.
-    pub(super) fn name_in_source(&self, member: &Member) -> Option<&[u8]> {
+    /// Returns where a member's name starts in the source, with its quote. `None` if the name has escapes there, or the
+    /// colon does not follow at once.
+    pub(super) fn start_in_source(&self, member: &Member) -> Option<usize> {
         let [at, len, value] = [member.name, member.name_len, member.value].map(|n| n as usize);
-        let is_as_written = at < self.source.len() && value == at + len + 2;
-        is_as_written.then(|| &self.source[at - 1..value])
+        (at < self.source.len() && value == at + len + 2).then(|| at - 1)
     }
 
     /// Returns the first position at or after `at` that is not white space.

@@ -103,7 +103,8 @@ impl<'w, S: Sink> Writer<'w, S> {
         Container::Object { object, member: first, end: first + count }
     }
 
-    /// Moves to the next value of an array or object. If there is none, closes it and returns `false`.
+    /// Moves to the next value of an array or object that is not written yet. If there is none, closes it and
+    /// returns `false`.
     fn move_to_next(&mut self, open: &mut OpenFrame) -> bool {
         match open.container {
             Container::Array { ref mut index } => {
@@ -114,7 +115,7 @@ impl<'w, S: Sink> Writer<'w, S> {
                 self.status = status;
                 self.write_comma(&mut open.has_written);
             }
-            Container::Object { object, ref mut member, end } => {
+            Container::Object { object, ref mut member, end } => loop {
                 let Some((status, found)) = self.next_member(open.status, member, end) else {
                     self.sink.put_byte(b'}');
                     let object = &self.document.objects[object];
@@ -122,19 +123,37 @@ impl<'w, S: Sink> Writer<'w, S> {
                         (object.end as usize, object.objects_before_end as usize);
                     return false;
                 };
-                self.status = status;
-                self.write_comma(&mut open.has_written);
-                // A name that has no escapes needs none.
-                if let Some(name_and_colon) = self.document.name_in_source(found) {
-                    self.sink.put(name_and_colon);
-                } else {
-                    text::write(self.document.name(found), self.sink);
-                    self.sink.put_byte(b':');
+                if self.write_member(found, &mut open.has_written) {
+                    continue;
                 }
+                self.status = status;
                 (self.at, self.next_object) = (found.value as usize, found.objects_before as usize);
-            }
+                break;
+            },
         }
         true
+    }
+
+    /// Writes a comma if needed, the name of a member, and its value if that is a scalar in canonical form, all as one
+    /// piece if the source has them so. Returns whether the value is written.
+    fn write_member(&mut self, member: &Member, has_written: &mut bool) -> bool {
+        let source = self.document.source;
+        let value = member.value as usize;
+        // A name that has no escapes needs none.
+        let Some(mut start) = self.document.start_in_source(member) else {
+            self.write_comma(has_written);
+            text::write(self.document.name(member), self.sink);
+            self.sink.put_byte(b':');
+            return false;
+        };
+        if *has_written && source[start - 1] == b',' {
+            start -= 1;
+        } else {
+            self.write_comma(has_written);
+        }
+        let end = end_of_canonical(source, value);
+        self.sink.put(&source[start..end.unwrap_or(value)]);
+        end.is_some()
     }
 
     /// Moves to the next element that is not ignored. If there is none, moves past the end of the array
@@ -186,5 +205,15 @@ impl<'w, S: Sink> Writer<'w, S> {
     fn skip_value(&mut self) {
         let value = JsonValue { document: self.document, at: self.at, object: self.next_object };
         (self.at, self.next_object) = value.end();
+    }
+}
+
+/// Returns where the value at `at` ends, if it is a scalar in canonical form and no white space precedes it.
+fn end_of_canonical(source: &[u8], at: usize) -> Option<usize> {
+    match source[at] {
+        b'"' => text::end_of_canonical(source, at),
+        b'0'..=b'9' => number::end_of_canonical(source, at),
+        b't' | b'f' | b'n' => Some(skip_word(source, at)),
+        _ => None,
     }
 }
