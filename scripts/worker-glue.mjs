@@ -28,8 +28,10 @@ const glue = readFileSync(glueFile, "utf8")
   .replaceAll("new FinalizationRegistry(", "/* @__PURE__ */ new FinalizationRegistry(")
   .replace(/^if \(Symbol\.dispose\) \w+\.prototype\[Symbol\.dispose\] = .*;$/gm, "");
 writeFileSync(glueFile, glue);
-const classes = used(/\bdurable\("(\w+)"\)/g).filter((name) => glue.includes(`\nexport class ${name} `));
-const ofGlue = [...used(/\.glue\.(\w+)/g), ...classes];
+// A build without the sandbox lacks these.
+const ofSandbox = [...used(/\bdurable\("(\w+)"\)/g), "oncekeySandbox"];
+const isThere = (name) => new RegExp(`^export (class|function) ${name}\\b`, "m").test(glue);
+const ofGlue = [...new Set([...used(/\.glue\.(\w+)/g), ...ofSandbox])].filter((name) => !ofSandbox.includes(name) || isThere(name));
 
 /** Returns the part of the glue that `names` use, with its exports by their names inside. */
 async function bundle(names, options) {

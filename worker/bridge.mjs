@@ -382,6 +382,15 @@ export class Bridge {
     });
   }
 
+  asset(operation, file, method, known) {
+    this.#run(operation, async () => {
+      const headers = known === undefined ? {} : { "if-none-match": known };
+      // Only the path of this URL matters.
+      const { status, headers: came, body } = await this.env.ASSETS.fetch(`https://demo.invalid/${file}`, { method, headers });
+      return [status, lines(came).slice(1), undefined, body ?? undefined];
+    });
+  }
+
   putCopy(operation, key, bytes, seconds) {
     const value = bytes.slice();
     this.#run(operation, async () => {

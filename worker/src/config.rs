@@ -182,7 +182,7 @@ pub(crate) fn journal_retention(env: &Env) -> Millis {
 }
 
 fn text_of(env: &Env, name: &str) -> Option<String> {
-    env.var(name).ok().map(|value| value.to_string())
+    Reflect::get(env, &name.into()).ok()?.as_string()
 }
 
 /// Reads the settings from vars, and from the options of a handler, which take precedence.

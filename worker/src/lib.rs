@@ -31,8 +31,6 @@ use oncekey::{Dialect, Rejection, RequestKind};
 use platform::{panic, random, task};
 use std::rc::Rc;
 use worker::wasm_bindgen::{self, prelude::wasm_bindgen};
-use worker::web_sys::{Request, Response};
-use worker::{Env, wasm_bindgen_futures};
 
 /// Handles a request to the Worker. `worker/entry.mjs` calls it at the time `now`. In a Worker with oncekey inside,
 /// `options` are those of the handler: names and values, with a NUL between them.
@@ -40,14 +38,6 @@ use worker::{Env, wasm_bindgen_futures};
 #[expect(private_interfaces, reason = "only JavaScript calls it")]
 pub fn fetch(bridge: Bridge, now: f64, head: &str, options: Option<String>) {
     task::turn(now, || receive(&Rc::new(bridge), head, options.as_deref()));
-}
-
-/// Responds to a request to the sandbox, as an origin does. `worker/bridge.mjs` calls it in place of `fetch`.
-#[wasm_bindgen(js_name = oncekeySandbox)]
-pub async fn fetch_sandbox(request: Request, env: Env) -> worker::Result<Response> {
-    let response = task::contain(async move { sandbox::serve(&env, request.into()).await }).await;
-    let lost = |task::Panicked| worker::Error::from("the sandbox panicked");
-    Ok(response.map_err(lost)??.into())
 }
 
 /// Starts the task that responds to a request. The task continues after the caller has hung up, because the gateway

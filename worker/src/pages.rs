@@ -8,10 +8,11 @@
 
 use crate::config::Upstream;
 use crate::http::context::Caller;
+use crate::http::headers;
 use crate::http::request::HttpRequest;
 use crate::http::response::{Body, HttpResponse};
 use oncekey::error::ERRORS_PAGE;
-use worker::{Headers, Method, RequestInit, Response, ResponseBody};
+use wasm_bindgen::JsCast;
 
 const DEMO: &str = "/_oncekey/demo";
 const CONSOLE: &str = "/_oncekey/console";
@@ -32,11 +33,7 @@ pub(crate) async fn serve(caller: &Caller, request: &HttpRequest) -> Option<Http
     if is_console && caller.config.admin_token.is_none() {
         return None;
     }
-    let response = fetch(caller, request, &file).await.ok()?;
-    if !matches!(response.status_code(), 200 | 304) {
-        return None;
-    }
-    let mut response = into_http_response(response);
+    let mut response = fetch(caller, request, &file).await?;
     response.set("x-content-type-options", "nosniff");
     response.set("referrer-policy", "no-referrer");
     // `?csp=strict` asks for a policy that forbids wasm.
@@ -80,26 +77,16 @@ fn find_file(path: &str, has_root: bool) -> Option<String> {
     (is_plain && !name.starts_with('.')).then(|| [folder, name].concat())
 }
 
-async fn fetch(caller: &Caller, request: &HttpRequest, file: &str) -> worker::Result<Response> {
-    let headers = Headers::new();
-    if let Some(known) = request.header("if-none-match") {
-        headers.set("if-none-match", known)?;
+/// Fetches a file. Returns `None` if there is none.
+async fn fetch(caller: &Caller, request: &HttpRequest, file: &str) -> Option<HttpResponse> {
+    let reply = caller.bridge.asset(file, &request.method, request.header("if-none-match")).await;
+    if !matches!(reply.status, 200 | 304) {
+        return None;
     }
-    let mut init = RequestInit::new();
-    init.with_headers(headers);
-    init.with_method(if request.method == "HEAD" { Method::Head } else { Method::Get });
-    // Only the path of this URL matters.
-    let url = ["https://demo.invalid/", file].concat();
-    caller.env().assets("ASSETS")?.fetch(url, Some(init)).await
-}
-
-fn into_http_response(response: Response) -> HttpResponse {
-    let status = response.status_code();
-    let headers = response.headers().entries().collect();
-    let body = match response.into_parts().1 {
-        ResponseBody::Stream(stream) => Body::Stream(stream),
-        ResponseBody::Body(bytes) => Body::Bytes(bytes),
-        ResponseBody::Empty => Body::Bytes(Vec::new()),
+    let headers = headers::read(reply.text.split('\n'));
+    let body = match reply.object.is_object() {
+        true => Body::Stream(reply.object.unchecked_into()),
+        false => Body::Bytes(Vec::new()),
     };
-    HttpResponse::new(status, headers, body)
+    Some(HttpResponse::new(reply.status, headers, body))
 }

@@ -1,30 +1,26 @@
-//! The sandbox, if the Worker is built with it. Only this file checks the feature `sandbox`.
+//! The sandbox, if the Worker is built with it. Only this file and `admin/mod.rs` check the feature `sandbox`.
 
 /// Whether the Worker has the sandbox. With `SANDBOX=open` it then needs no `UPSTREAM`.
 pub(crate) const IS_INCLUDED: bool = cfg!(feature = "sandbox");
 
 #[cfg(feature = "sandbox")]
-pub(crate) use oncekey_sandbox::{operations, serve};
+mod included {
+    use platform::task;
+    use worker::wasm_bindgen::{self, prelude::wasm_bindgen};
+    use worker::web_sys::{Request, Response};
+    use worker::{Env, wasm_bindgen_futures};
 
-/// Replaces the sandbox. Nothing calls it, because the settings of such a Worker must name an origin.
-#[cfg(not(feature = "sandbox"))]
-mod absent {
-    use oncekey::Rejection;
-    use worker::{Env, Request, Response, Result};
+    pub(crate) use oncekey_sandbox::operations;
 
-    pub(crate) async fn serve(_: &Env, _: Request) -> Result<Response> {
-        Err("this Worker was built without the sandbox".into())
-    }
-
-    pub(crate) async fn operations(
-        _: &Env,
-        _: &str,
-        _: i64,
-        _: usize,
-    ) -> std::result::Result<String, Rejection> {
-        Err(Rejection::NotFound)
+    /// Responds to a request to the sandbox, as an origin does. `worker/bridge.mjs` calls it in place of `fetch`.
+    #[wasm_bindgen(js_name = oncekeySandbox)]
+    #[expect(unreachable_pub, reason = "only JavaScript calls it")]
+    pub async fn fetch(request: Request, env: Env) -> worker::Result<Response> {
+        let work = async move { oncekey_sandbox::serve(&env, request.into()).await };
+        let lost = |task::Panicked| worker::Error::from("the sandbox panicked");
+        Ok(task::contain(work).await.map_err(lost)??.into())
     }
 }
 
-#[cfg(not(feature = "sandbox"))]
-pub(crate) use absent::{operations, serve};
+#[cfg(feature = "sandbox")]
+pub(crate) use included::operations;

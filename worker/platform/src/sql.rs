@@ -7,7 +7,6 @@
 use oncekey::UnixMillis;
 use worker::js_sys::{JsString, Reflect};
 use worker::wasm_bindgen::{self, JsCast, JsValue, prelude::wasm_bindgen};
-use worker::{Error, Result};
 
 #[wasm_bindgen]
 extern "C" {
@@ -23,6 +22,9 @@ const NULL: u8 = 0;
 const NUMBER: u8 = 1;
 const TEXT: u8 = 2;
 const BLOB: u8 = 3;
+
+/// A result, or what the database says is wrong.
+pub type Result<T> = std::result::Result<T, String>;
 
 /// The database of a Durable Object.
 pub struct Sql(JsValue);
@@ -67,10 +69,10 @@ impl Sql {
 }
 
 /// Returns an error with the message of JavaScript's error, which has no stack.
-fn error_of(error: &JsValue) -> Error {
+fn error_of(error: &JsValue) -> String {
     let message = Reflect::get(error, &JsValue::from_str("message")).ok();
     let message = message.and_then(|message| message.dyn_into::<JsString>().ok());
-    Error::from(message.map_or("the database failed".to_owned(), String::from))
+    message.map_or_else(|| "the database failed".to_owned(), String::from)
 }
 
 impl Rows {

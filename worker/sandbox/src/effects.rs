@@ -20,7 +20,7 @@ use platform::json::{Json, take};
 /// "credits": …}}`. Other members are ignored, and so is data without credits.
 pub(super) fn receive(tx: &Tx, request: &ApiRequest) -> Result<ApiResponse, Failure> {
     let source = ShortText::parse(request.named.clone()).ok_or_else(Refusal::no_such_object)?;
-    let Ok(Json::Object(mut members)) = serde_json::from_slice(&request.body) else {
+    let Ok(Json::Object(mut members)) = Json::parse(&request.body) else {
         return Err(Refusal::unreadable("The body must be a JSON object.").into());
     };
     let kind: ShortText = read(take(&mut members, "type"), "type")?;

@@ -23,6 +23,13 @@ impl From<&'static str> for Failure {
     }
 }
 
+/// What the database says.
+impl From<String> for Failure {
+    fn from(error: String) -> Self {
+        worker::Error::from(error).into()
+    }
+}
+
 impl From<worker::Error> for Failure {
     fn from(error: worker::Error) -> Self {
         Self::Broken(Box::new(error))

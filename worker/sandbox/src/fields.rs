@@ -3,7 +3,7 @@
 
 use super::body_type::BodyType;
 use super::error::Refusal;
-use platform::json::Json;
+use platform::json::{Json, Place};
 
 /// A type of value that a field of a request can have.
 pub(super) trait Field: Sized {
@@ -39,15 +39,12 @@ impl Fields {
     }
 
     fn of_json(body: &[u8], known: &[&str]) -> Result<Self, Box<Refusal>> {
-        match serde_json::from_slice(body) {
+        match Json::parse(body) {
             Ok(Json::Object(members)) => Self::of(members, false, known),
             Ok(_) => Err(Refusal::unreadable("The body must be a JSON object.")),
-            Err(error) => {
-                let (line, column) = (error.line(), error.column());
-                Err(Refusal::unreadable(format!(
-                    "The body is invalid JSON at line {line}, column {column}. Send a JSON object in UTF-8."
-                )))
-            }
+            Err(Place { line, column }) => Err(Refusal::unreadable(format!(
+                "The body is invalid JSON at line {line}, column {column}. Send a JSON object in UTF-8."
+            ))),
         }
     }
 

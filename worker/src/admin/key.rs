@@ -123,7 +123,7 @@ fn key_status(caller: &Caller, status: &KeyStatus) -> HttpResponse {
 fn parse_settlement(body: &[u8], caller: &Caller) -> Result<Settlement, String> {
     const OUTCOME: &str = "outcome must be \"not_executed\" or \"executed\".";
     const STATUS: &str = "status must be the status of a final response: 200 to 499, except 307, 308, 401, 403, 407, 408, 409, 417, 421, 423, 425 and 429.";
-    let Ok(Json::Object(mut fields)) = serde_json::from_slice(body) else {
+    let Ok(Json::Object(mut fields)) = Json::parse(body) else {
         return Err("The body must be a JSON object.".to_owned());
     };
     match take(&mut fields, "outcome") {

@@ -4,6 +4,7 @@ mod journal;
 mod key;
 mod keys;
 mod query;
+#[cfg(feature = "sandbox")]
 mod reconcile;
 
 use crate::gateway::caller::is_admin;
@@ -50,7 +51,10 @@ pub(crate) async fn handle(
         "key/settle" => key::settle(caller, request).await?,
         "journal" => journal::page(caller, request).await?,
         "keys" => keys::list(caller, request).await?,
+        #[cfg(feature = "sandbox")]
         "reconcile" => reconcile::page(caller, request).await?,
+        #[cfg(not(feature = "sandbox"))]
+        "reconcile" => return Err(Rejection::NotFound.into()),
         _ => keys::history(caller, call.strip_prefix("keys/").unwrap_or_default()).await?,
     })
 }

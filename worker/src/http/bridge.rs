@@ -69,6 +69,9 @@ extern "C" {
         signed: &str,
     );
 
+    #[wasm_bindgen(method, js_name = asset)]
+    fn start_asset(this: &Bridge, operation: u32, file: &str, method: &str, known: Option<&str>);
+
     #[wasm_bindgen(method, js_name = putCopy)]
     fn start_put_copy(this: &Bridge, operation: u32, key: &str, bytes: &[u8], seconds: f64);
 
@@ -246,6 +249,12 @@ impl Bridge {
         Operation::start(|number| {
             self.start_verify(number, algorithm.name(), key, signature, signed);
         })
+    }
+
+    /// Fetches a file of the Worker's assets, unless the caller has the one with the ETag `known`. The reply's object is
+    /// a stream, if the response has a body.
+    pub(crate) async fn asset(&self, file: &str, method: &str, known: Option<&str>) -> Reply {
+        Operation::start(|number| self.start_asset(number, file, method, known)).await
     }
 
     /// Writes a value to Workers KV.

@@ -12,7 +12,6 @@ use oncekey::caching::keep_private;
 use oncekey::{KeyState, KeyStatus, Rejection, RequestKind};
 use std::cell::Cell;
 use std::rc::Rc;
-use worker::Env;
 
 /// The data of one request that every response to it needs.
 pub(crate) struct Caller {
@@ -53,11 +52,6 @@ impl Caller {
         let (measure, asked) = (Rc::new(Measure::begin()), Cell::new(asked));
         let room = Rc::new(Reservation::of_response());
         Self { bridge, config, request_id, measure, asked, room, origin, accept }
-    }
-
-    /// Returns the bindings of the Worker.
-    pub(crate) fn env(&self) -> Env {
-        self.bridge.env()
     }
 
     /// Notes whether the write has a key or a business key.

@@ -11,8 +11,7 @@ use super::columns::WhoseColumns;
 use crate::shard::protocol::{Row, RowQuery};
 use oncekey::journal::JournalEntry;
 use oncekey::{Millis, UnixMillis};
-use platform::sql::{Sql, Value};
-use worker::Result;
+use platform::sql::{Result, Sql, Value};
 
 /// How many rows one sweep deletes. The rest is left to the next alarm, which follows at once.
 const SWEEP_BATCH: f64 = 500.0;

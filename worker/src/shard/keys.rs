@@ -8,9 +8,8 @@ use crate::shard::protocol::{KeyEntry, KeyQuery};
 use oncekey::codec::hex::hex;
 use oncekey::{KeyState, RecordState, UnixMillis};
 use platform::json::writer::JsonObject;
-use platform::sql::Value;
+use platform::sql::{Result, Value};
 use std::collections::BTreeSet;
-use worker::Result;
 
 /// The most names that a query takes from one place.
 const MOST: usize = 2000;

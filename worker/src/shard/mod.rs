@@ -25,6 +25,7 @@ use oncekey::{
     Attempt, Decision, KeyChange, Record, RecordUpdate, Transition, UnixMillis, lifecycle,
 };
 use platform::panic;
+use platform::sql::Result;
 use protocol::{
     AnyOperation, Begin, CallContext, Complete, CompleteAs, Decided, Fail, GetStatus, NOT_STORED,
     Operation, Peek, Renew, Settle, ShardCall, UNKNOWN_MESSAGE, UNREADABLE, Void,
@@ -35,7 +36,7 @@ use store::Store;
 use sweep::Sweep;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use worker::web_sys::Headers;
-use worker::{Env, Result};
+use worker::Env;
 
 /// One of the 256 shards: what JavaScript keeps of it in an instance of the wasm.
 #[wasm_bindgen]

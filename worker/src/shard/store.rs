@@ -5,9 +5,9 @@ use super::journal;
 use super::tables::{self, Form, OnRecord, change, find};
 use oncekey::journal::JournalEntry;
 use oncekey::{Millis, Record, RecordError, RecordUpdate, UnixMillis, lifecycle};
-use platform::sql::{Rows, Sql, Value};
+use platform::sql::{Result, Rows, Sql, Value};
 use std::cell::Cell;
-use worker::{Result, wasm_bindgen::JsValue};
+use worker::wasm_bindgen::JsValue;
 
 /// The database of a shard. Each call begins with [`Store::wake`].
 pub(super) struct Store {

@@ -12,9 +12,8 @@ use super::store::Store;
 use super::tables::{OnRecord, change, find};
 use oncekey::journal::{JournalEntry, RequestedBy};
 use oncekey::{Millis, RecordUpdate, Transition, UnixMillis, lifecycle};
-use platform::sql::Value;
+use platform::sql::{Result, Value};
 use std::cell::RefCell;
-use worker::Result;
 
 /// How many records an alarm reads.
 const BATCH: usize = 1000;

@@ -3,8 +3,7 @@
 //! A large table of records of an earlier form keeps its form until it is smaller, because the copy is made in
 //! one step that blocks the object. It has the same columns, and [`Form`] says how a record is found in it.
 
-use platform::sql::{Sql, Value};
-use worker::Result;
+use platform::sql::{Result, Sql, Value};
 
 const RECORDS: &str = include_str!("records.sql");
 const JOURNAL: &str = include_str!("journal.sql");

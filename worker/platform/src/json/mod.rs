@@ -3,4 +3,4 @@
 mod reader;
 pub mod writer;
 
-pub use reader::{Json, take};
+pub use reader::{Json, Place, take};

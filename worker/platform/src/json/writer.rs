@@ -3,6 +3,7 @@
 
 use crate::clock;
 use oncekey::UnixMillis;
+use oncekey::codec::hex::hex;
 
 /// Writes a JSON object.
 #[derive(Default)]
@@ -75,6 +76,39 @@ pub fn array(items: &[String]) -> String {
 
 /// Writes a string.
 pub fn quoted(text: &str) -> String {
-    // Every string has a form in JSON.
-    serde_json::to_string(text).unwrap_or_default()
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for character in text.chars() {
+        let short = match character {
+            '"' | '\\' => character,
+            '\u{8}' => 'b',
+            '\u{C}' => 'f',
+            '\n' => 'n',
+            '\r' => 'r',
+            '\t' => 't',
+            '\0'..'\u{20}' => {
+                quoted.extend(["\\u00", &hex(&[character as u8])]);
+                continue;
+            }
+            _ => {
+                quoted.push(character);
+                continue;
+            }
+        };
+        quoted.extend(['\\', short]);
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn a_string_is_written_as_by_another_writer() {
+        let ascii = (0..128).map(char::from);
+        let text: String = ascii.chain("é€😀\u{2028}\u{fffd}".chars()).collect();
+        assert_eq!(quoted(&text), serde_json::to_string(&text).unwrap());
+    }
 }
